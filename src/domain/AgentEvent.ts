@@ -1,0 +1,157 @@
+/**
+ * What happened in a run, one value for each thing, in the past tense.
+ *
+ * 1. `AgentState.reduce` takes events in; the state after a run is the fold of its events over the state before it.
+ * 2. Every start has exactly one end, whatever happens: `starts` says which ends which.
+ * 3. `TextDelta`, `ReasoningDelta`, `ToolParamsDelta` and `ToolCallProgressed` change no state.
+ * 4. `sequence` grows by one from event to event of a run, the events of called agents included.
+ *
+ * @since 0.1.0
+ */
+import * as Response from "effect/ai/Response"
+import * as Schema from "effect/Schema"
+import { Failure } from "./AgentStatus.ts"
+import * as Part from "./Part.ts"
+import { AgentState, AssistantPart, CallState, Outcome } from "./StateSchema.ts"
+import { RequestUsage } from "./Usage.ts"
+
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/**
+ * Fields that every event has.
+ *
+ * `path` names the agents from the outermost to the one it happened in, `calls` the calls that lead there (one less
+ * than `path` has names), `step` is the iteration of that agent's loop, from 0, and `at` the time in epoch milliseconds.
+ */
+const envelope = {
+  path: Schema.NonEmptyArray(Schema.String),
+  calls: Schema.Array(Schema.String),
+  step: Count,
+  sequence: Count,
+  at: Schema.Int
+}
+
+const call = { callId: Schema.NonEmptyString, name: Schema.String }
+
+/**
+ * Schema for what happened in a run.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const AgentEvent = Schema.TaggedUnion({
+  RunStarted: { ...envelope, input: Schema.optionalKey(Schema.Array(Part.UserPart)) },
+  StepStarted: envelope,
+  ModelCallStarted: { ...envelope, attempt: Count },
+  TextDelta: { ...envelope, delta: Schema.String },
+  ReasoningDelta: { ...envelope, delta: Schema.String },
+  ToolParamsDelta: { ...envelope, ...call, delta: Schema.String },
+  ModelResponded: {
+    ...envelope,
+    parts: Schema.Array(AssistantPart),
+    usage: RequestUsage,
+    finishReason: Response.FinishReason
+  },
+  ModelCallFailed: { ...envelope, attempt: Count, tag: Schema.String, message: Schema.String },
+  ApprovalRequested: { ...envelope, ...call, params: Schema.Json },
+  ToolCallStarted: { ...envelope, ...call, params: Schema.Json },
+  ToolCallProgressed: { ...envelope, ...call, result: Schema.Json },
+  ToolCallSuspended: { ...envelope, ...call },
+  ToolCallSettled: {
+    ...envelope,
+    ...call,
+    outcome: Outcome,
+    result: Schema.Json,
+    modelOutput: CallState.cases.Settled.fields.modelOutput,
+    duration: Count
+  },
+  FeedbackGiven: { ...envelope, text: Schema.String },
+  StepCompleted: envelope,
+  RunCompleted: { ...envelope, state: AgentState },
+  RunInterrupted: { ...envelope, state: AgentState },
+  RunFailed: { ...envelope, error: Failure, state: AgentState }
+})
+
+type Case<Tag extends keyof typeof AgentEvent.cases> = Schema.Schema.Type<(typeof AgentEvent.cases)[Tag]>
+
+/** A run began with `input`, or went on where it had stopped, when there is none. */
+export interface RunStarted extends Case<"RunStarted"> {}
+/** A step began: one answer of the model and the calls in it. */
+export interface StepStarted extends Case<"StepStarted"> {}
+/** The model was asked; `attempt` counts from 0 within the step. */
+export interface ModelCallStarted extends Case<"ModelCallStarted"> {}
+/** A piece of the model's text arrived. */
+export interface TextDelta extends Case<"TextDelta"> {}
+/** A piece of the model's reasoning arrived. */
+export interface ReasoningDelta extends Case<"ReasoningDelta"> {}
+/** A piece of a call's parameters arrived, as JSON text. */
+export interface ToolParamsDelta extends Case<"ToolParamsDelta"> {}
+/** The model's whole answer arrived; its calls are pending, or settled where the provider ran them. */
+export interface ModelResponded extends Case<"ModelResponded"> {}
+/** The model gave no answer: `tag` is the reason of the `AiError`, or `Interrupted`, or `Defect`. */
+export interface ModelCallFailed extends Case<"ModelCallFailed"> {}
+/** A call waits for approval. */
+export interface ApprovalRequested extends Case<"ApprovalRequested"> {}
+/** A call's handler, or the agent that answers the call, was started. */
+export interface ToolCallStarted extends Case<"ToolCallStarted"> {}
+/** A handler gave a preliminary result. */
+export interface ToolCallProgressed extends Case<"ToolCallProgressed"> {}
+/** The agent that answers the call stopped before its end, for an approval or a limit; the call stays open. */
+export interface ToolCallSuspended extends Case<"ToolCallSuspended"> {}
+/** A call has its result. A call that never started is settled without a start. `duration` is in milliseconds. */
+export interface ToolCallSettled extends Case<"ToolCallSettled"> {}
+/** Troupe told the model something, for example why an answer wasn't accepted. */
+export interface FeedbackGiven extends Case<"FeedbackGiven"> {}
+/** A step ended, well or not. */
+export interface StepCompleted extends Case<"StepCompleted"> {}
+/** The run ended, or stopped for approvals; `state` says which. */
+export interface RunCompleted extends Case<"RunCompleted"> {}
+/** The run was interrupted; `state` can be resumed. */
+export interface RunInterrupted extends Case<"RunInterrupted"> {}
+/** The run failed; `state` is `Failed` and can be reopened. */
+export interface RunFailed extends Case<"RunFailed"> {}
+
+/**
+ * What happened in a run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type AgentEvent =
+  | RunStarted
+  | StepStarted
+  | ModelCallStarted
+  | TextDelta
+  | ReasoningDelta
+  | ToolParamsDelta
+  | ModelResponded
+  | ModelCallFailed
+  | ApprovalRequested
+  | ToolCallStarted
+  | ToolCallProgressed
+  | ToolCallSuspended
+  | ToolCallSettled
+  | FeedbackGiven
+  | StepCompleted
+  | RunCompleted
+  | RunInterrupted
+  | RunFailed
+
+/**
+ * Which events end what an event started, as data.
+ *
+ * A `ToolCallSettled` may come without a start: the call had no tool, no valid parameters, or no permission to run.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const starts: {
+  readonly [Tag in "RunStarted" | "StepStarted" | "ModelCallStarted" | "ToolCallStarted"]: ReadonlyArray<
+    AgentEvent["_tag"]
+  >
+} = {
+  RunStarted: ["RunCompleted", "RunInterrupted", "RunFailed"],
+  StepStarted: ["StepCompleted"],
+  ModelCallStarted: ["ModelResponded", "ModelCallFailed"],
+  ToolCallStarted: ["ToolCallSettled", "ToolCallSuspended"]
+}

@@ -1,0 +1,192 @@
+/**
+ * Where an agent stands, as a closed union of plain immutable values.
+ *
+ * A status names agents and tool calls and never holds live things, so each one survives JSON.
+ *
+ * 1. `WaitingForTools` holds exactly while a call of the last assistant turn is open.
+ * 2. `Complete` and `Failed` end a run; a new message, or `AgentState.reopen`, begins the next.
+ * 3. A move that `moves` doesn't list isn't made; staying isn't a move.
+ *
+ * @since 0.1.0
+ */
+import { dual } from "effect/Function"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
+
+/**
+ * Schema for the wish of a model that another agent take over.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const HandoffRequest = Schema.Struct({
+  target: Schema.NonEmptyString,
+  callId: Schema.NonEmptyString,
+  reason: Schema.optionalKey(Schema.String),
+  context: Schema.optionalKey(Schema.Json)
+})
+
+/** The wish of a model that another agent take over: the target by name, why, with what, and the call that asked. */
+export interface HandoffRequest extends Schema.Schema.Type<typeof HandoffRequest> {}
+
+/**
+ * Schema for what ended a run, as plain data.
+ *
+ * `tag` is the tag of the error's reason (`StepLimitReached`, …), of a fatal tool's own error, or `Defect`.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Failure = Schema.Struct({
+  tag: Schema.NonEmptyString,
+  message: Schema.String,
+  agent: Schema.String,
+  step: Schema.Int
+})
+
+/** What ended a run, as plain data. */
+export interface Failure extends Schema.Schema.Type<typeof Failure> {}
+
+/**
+ * Schema for where an agent stands.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const AgentStatus = Schema.TaggedUnion({
+  InProgress: {},
+  WaitingForTools: {},
+  HandoffRequested: { request: HandoffRequest },
+  Complete: {},
+  Failed: { error: Failure }
+})
+
+type Case<Tag extends keyof typeof AgentStatus.cases> = Schema.Schema.Type<(typeof AgentStatus.cases)[Tag]>
+
+/** The model speaks next. */
+export interface InProgress extends Case<"InProgress"> {}
+/** A call of the last assistant turn is still open. */
+export interface WaitingForTools extends Case<"WaitingForTools"> {}
+/** The model asked for another agent to take over. */
+export interface HandoffRequested extends Case<"HandoffRequested"> {}
+/** The run ended with an answer. */
+export interface Complete extends Case<"Complete"> {}
+/** The run ended without one. */
+export interface Failed extends Case<"Failed"> {}
+
+/**
+ * Where an agent stands.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type AgentStatus = InProgress | WaitingForTools | HandoffRequested | Complete | Failed
+
+const Tag = Schema.Literals(Struct.keys(AgentStatus.cases))
+type Tag = AgentStatus["_tag"]
+
+/**
+ * Error for a move that `moves` doesn't list.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class IllegalMove extends Schema.TaggedError<IllegalMove>("troupe/domain/AgentStatus/IllegalMove")(
+  "IllegalMove",
+  { from: Tag, to: Tag }
+) {
+  override get message(): string {
+    return `An agent can't go from "${this.from}" to "${this.to}"; from "${this.from}" it can go to ${
+      moves[this.from].map((tag) => `"${tag}"`).join(", ")
+    }`
+  }
+}
+
+/**
+ * Moves that an agent may make, as data.
+ *
+ * `Complete` and `Failed` have moves because a conversation outlives a run: the next message, or `reopen`, goes on.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const moves: { readonly [From in Tag]: ReadonlyArray<Tag> } = {
+  InProgress: ["WaitingForTools", "HandoffRequested", "Complete", "Failed"],
+  WaitingForTools: ["InProgress", "HandoffRequested", "Failed"],
+  HandoffRequested: ["InProgress", "Failed"],
+  Complete: ["InProgress"],
+  Failed: ["InProgress", "WaitingForTools", "HandoffRequested", "Complete"]
+}
+
+/**
+ * The status of an agent whose model speaks next.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const inProgress: InProgress = Object.freeze({ _tag: "InProgress" })
+
+/**
+ * The status of an agent with open calls.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const waitingForTools: WaitingForTools = Object.freeze({ _tag: "WaitingForTools" })
+
+/**
+ * The status of a run that ended with an answer.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const complete: Complete = Object.freeze({ _tag: "Complete" })
+
+/**
+ * The status of a run that ended with an error.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const failed = (error: Failure): Failed => ({ _tag: "Failed", error })
+
+/**
+ * The status of an agent whose model asked for another agent to take over.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const handoffRequested = (request: HandoffRequest): HandoffRequested => ({ _tag: "HandoffRequested", request })
+
+/**
+ * Checks whether a run has ended.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isTerminal: (self: AgentStatus) => self is Complete | Failed = AgentStatus.isAnyOf(["Complete", "Failed"])
+
+/**
+ * Moves an agent to its next status, or fails with `IllegalMove` when `moves` doesn't list the move.
+ *
+ * **Example** (Finishing a run)
+ *
+ * ```ts
+ * import { Result } from "effect"
+ * import { AgentStatus } from "troupe"
+ *
+ * AgentStatus.moveTo(AgentStatus.inProgress, AgentStatus.complete) // => Result.succeed(AgentStatus.complete)
+ * Result.isFailure(AgentStatus.moveTo(AgentStatus.complete, AgentStatus.waitingForTools)) // => true
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const moveTo: {
+  (next: AgentStatus): (self: AgentStatus) => Result.Result<AgentStatus, IllegalMove>
+  (self: AgentStatus, next: AgentStatus): Result.Result<AgentStatus, IllegalMove>
+} = dual(2, (self: AgentStatus, next: AgentStatus): Result.Result<AgentStatus, IllegalMove> =>
+  moves[self._tag].includes(next._tag)
+    ? Result.succeed(next)
+    : Result.fail(new IllegalMove({ from: self._tag, to: next._tag })))

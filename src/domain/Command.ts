@@ -1,0 +1,84 @@
+/**
+ * What a state needs next, as a pure function of the state.
+ *
+ * Commands are imperative and name calls and agents by id; the interpreter performs them.
+ *
+ * @since 0.1.0
+ */
+import type { HandoffRequest } from "./AgentStatus.ts"
+import { isOpen, lastAssistant } from "./Conversation.ts"
+import type { AgentState, Call } from "./StateSchema.ts"
+
+/** Ask the model for its next answer. */
+export interface AskModel {
+  readonly _tag: "AskModel"
+}
+/** Run these open calls; those that await approval stay out. */
+export interface RunCalls {
+  readonly _tag: "RunCalls"
+  readonly callIds: ReadonlyArray<string>
+}
+/** Let another agent take over. */
+export interface HandOver {
+  readonly _tag: "HandOver"
+  readonly request: HandoffRequest
+}
+/** Do nothing until somebody approves or denies a call. */
+export interface Await {
+  readonly _tag: "Await"
+}
+/** Do nothing: the run has ended. */
+export interface Stop {
+  readonly _tag: "Stop"
+}
+
+/**
+ * What a state needs next.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Command = AskModel | RunCalls | HandOver | Await | Stop
+
+const askModel: AskModel = Object.freeze({ _tag: "AskModel" })
+const awaitApproval: Await = Object.freeze({ _tag: "Await" })
+const stop: Stop = Object.freeze({ _tag: "Stop" })
+
+/** Checks whether something can be done for a call now: an agent that answers one may itself await an approval. */
+const isRunnable = (call: Call): boolean => {
+  switch (call.state._tag) {
+    case "Pending":
+    case "Approved":
+      return true
+    case "AwaitingApproval":
+    case "Settled":
+      return false
+    case "Delegated":
+      return next(call.state.child)._tag !== "Await"
+  }
+}
+
+/**
+ * Gives what a state needs next.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const next = (self: AgentState): Command => {
+  switch (self.status._tag) {
+    case "InProgress":
+      return askModel
+    case "WaitingForTools": {
+      const callIds: Array<string> = []
+      for (const part of lastAssistant(self.conversation)?.parts ?? []) {
+        if (part._tag === "Call" && isOpen(part) && isRunnable(part)) callIds.push(part.id)
+      }
+      return callIds.length === 0 ? awaitApproval : { _tag: "RunCalls", callIds }
+    }
+    case "HandoffRequested":
+      return { _tag: "HandOver", request: self.status.request }
+    case "Complete":
+    case "Failed":
+      return stop
+  }
+}

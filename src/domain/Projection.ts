@@ -1,0 +1,137 @@
+/**
+ * What a provider is sent of a conversation, turn by turn.
+ *
+ * The messages of a turn depend on that turn alone, so a run makes those of a settled turn once.
+ *
+ * @since 0.1.0
+ */
+import * as Prompt from "effect/ai/Prompt"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type * as Part from "./Part.ts"
+import type { Assistant, Call, Conversation, Settled, Turn } from "./StateSchema.ts"
+
+/**
+ * Error for a prompt of a conversation in which calls are open.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class OpenCalls extends Schema.TaggedError<OpenCalls>("troupe/domain/Projection/OpenCalls")("OpenCalls", {
+  callIds: Schema.NonEmptyArray(Schema.String)
+}) {
+  override get message(): string {
+    return `No prompt exists while calls are open: ${this.callIds.map((id) => `"${id}"`).join(", ")}`
+  }
+}
+
+const noOptions: Part.Metadata = Object.freeze({})
+
+const textPart = (part: Part.Text): Prompt.TextPart =>
+  Prompt.makePart("text", { text: part.text, options: part.metadata ?? noOptions })
+
+const filePart = (part: Part.File): Prompt.FilePart =>
+  Prompt.makePart("file", {
+    mediaType: part.mediaType,
+    data: part.data,
+    options: part.metadata ?? noOptions,
+    ...(part.fileName === undefined ? undefined : { fileName: part.fileName })
+  })
+
+const callPart = (call: Call): Prompt.ToolCallPart =>
+  Prompt.makePart("tool-call", {
+    id: call.id,
+    name: call.name,
+    params: call.params,
+    providerExecuted: call.providerExecuted === true,
+    options: call.metadata ?? noOptions
+  })
+
+const resultPart = (call: Call, settled: Settled): Prompt.ToolResultPart =>
+  Prompt.makePart("tool-result", {
+    id: call.id,
+    name: call.name,
+    isFailure: settled.outcome !== "Succeeded" && settled.outcome !== "HandedOff",
+    result: settled.result,
+    providerExecuted: call.providerExecuted === true,
+    options: settled.metadata ?? noOptions,
+    ...(settled.modelOutput === undefined ? undefined : { modelOutput: settled.modelOutput })
+  })
+
+const assistantMessages = (turn: Assistant): ReadonlyArray<Prompt.Message> => {
+  const content: Array<Prompt.AssistantMessagePart> = []
+  const results: Array<Prompt.ToolResultPart> = []
+  for (const part of turn.parts) {
+    switch (part._tag) {
+      case "Text":
+        content.push(textPart(part))
+        break
+      case "Reasoning":
+        content.push(Prompt.makePart("reasoning", { text: part.text, options: part.metadata ?? noOptions }))
+        break
+      case "File":
+        content.push(filePart(part))
+        break
+      case "Source":
+        break
+      case "Call": {
+        content.push(callPart(part))
+        if (part.state._tag === "Settled") {
+          const result = resultPart(part, part.state)
+          if (part.providerExecuted === true) content.push(result)
+          else results.push(result)
+        }
+        break
+      }
+    }
+  }
+  const messages: Array<Prompt.Message> = []
+  if (content.length > 0) messages.push(Prompt.makeMessage("assistant", { content }))
+  if (results.length > 0) messages.push(Prompt.makeMessage("tool", { content: results }))
+  return messages
+}
+
+const userMessage = (content: ReadonlyArray<Prompt.UserMessagePart>): Prompt.Message =>
+  Prompt.makeMessage("user", { content })
+
+/**
+ * Gives the messages of a turn: none for an assistant turn without content, two for one whose calls we ran.
+ *
+ * A summary and feedback are sent as a user's words.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const toMessages = (turn: Turn): ReadonlyArray<Prompt.Message> => {
+  switch (turn._tag) {
+    case "User":
+      return turn.parts.length === 0
+        ? []
+        : [userMessage(turn.parts.map((part) => part._tag === "Text" ? textPart(part) : filePart(part)))]
+    case "Assistant":
+      return assistantMessages(turn)
+    case "Summary":
+    case "Feedback":
+      return [userMessage([Prompt.makePart("text", { text: turn.text })])]
+  }
+}
+
+const openIds = (turn: Turn): ReadonlyArray<string> =>
+  turn._tag === "Assistant"
+    ? turn.parts.flatMap((part) => part._tag === "Call" && part.state._tag !== "Settled" ? [part.id] : [])
+    : []
+
+/**
+ * Gives the prompt of a conversation, or fails with `OpenCalls` while calls are open.
+ *
+ * The prompt has no system message: each request composes it anew.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const toPrompt = (self: Conversation): Result.Result<Prompt.Prompt, OpenCalls> => {
+  const [first, ...rest] = self.turns.flatMap(openIds)
+  return first === undefined
+    ? Result.succeed(Prompt.fromMessages(self.turns.flatMap(toMessages)))
+    : Result.fail(new OpenCalls({ callIds: [first, ...rest] }))
+}

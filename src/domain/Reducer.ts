@@ -1,0 +1,166 @@
+/**
+ * How events change a state.
+ *
+ * `reduce` is total: an event that doesn't fit (of an agent that wasn't called, for a call that is settled) leaves the
+ * state as it is. It follows an event's `calls` down to the agent it happened in; what that agent used counts for every
+ * agent above it.
+ *
+ * @since 0.1.0
+ */
+import type { AgentEvent, ModelResponded } from "./AgentEvent.ts"
+import * as AgentStatus from "./AgentStatus.ts"
+import { appendUnchecked, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
+import type { AgentState, CallState, Conversation, User } from "./StateSchema.ts"
+import * as Usage from "./Usage.ts"
+
+/**
+ * Gives the status that a conversation alone implies.
+ *
+ * Open calls wait for tools; an assistant turn at the end whose calls were none of ours is an answer; everything else is
+ * the model's turn.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const statusOf = (conversation: Conversation): AgentStatus.AgentStatus => {
+  if (hasOpenCalls(conversation)) return AgentStatus.waitingForTools
+  const last = conversation.turns[conversation.turns.length - 1]
+  return last?._tag === "Assistant" && last.finishReason !== "pause" &&
+      !last.parts.some((part) => part._tag === "Call" && part.providerExecuted !== true)
+    ? AgentStatus.complete
+    : AgentStatus.inProgress
+}
+
+/**
+ * Makes the state of an agent before its first run.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (agent: string, options?: { readonly systemMessage?: string }): AgentState => ({
+  version: 1,
+  agent,
+  conversation: { turns: [] },
+  status: AgentStatus.inProgress,
+  ...(options?.systemMessage === undefined ? undefined : { systemMessage: options.systemMessage }),
+  steps: 0,
+  usage: Usage.empty,
+  run: { startedAt: 0, elapsed: 0, iteration: 0, steps: 0, corrections: 0, usage: Usage.empty },
+  trail: [agent],
+  modes: [],
+  prompt: [],
+  logs: []
+})
+
+const withConversation = (self: AgentState, conversation: Conversation): AgentState =>
+  conversation === self.conversation ? self : { ...self, conversation, status: statusOf(conversation) }
+
+const withCall = (self: AgentState, callId: string, state: CallState): AgentState =>
+  withConversation(self, updateCall(self.conversation, callId, state))
+
+const start = (self: AgentState, input: User["parts"], at: number): AgentState => {
+  const turn: User = { _tag: "User", parts: input }
+  const started = withConversation(self, appendUnchecked(self.conversation, turn))
+  return {
+    ...started,
+    initialQuery: self.initialQuery ?? textOf(turn),
+    run: { startedAt: at, elapsed: 0, iteration: 0, steps: 0, corrections: 0, usage: Usage.empty }
+  }
+}
+
+/** Counts an answer of the model: for the agent whose model it was, and for each agent above it. */
+const spend = (self: AgentState, event: ModelResponded, isOwn: boolean): AgentState => ({
+  ...self,
+  steps: self.steps + 1,
+  usage: Usage.add(self.usage, event.usage),
+  run: {
+    ...self.run,
+    iteration: self.run.iteration + (isOwn ? 1 : 0),
+    steps: self.run.steps + 1,
+    usage: Usage.add(self.run.usage, event.usage)
+  }
+})
+
+const rest = (self: AgentState, at: number, status: AgentStatus.AgentStatus): AgentState => ({
+  ...self,
+  status,
+  run: { ...self.run, startedAt: at, elapsed: self.run.elapsed + Math.max(0, at - self.run.startedAt) }
+})
+
+const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
+  switch (event._tag) {
+    case "RunStarted":
+      return event.input === undefined
+        ? { ...self, run: { ...self.run, startedAt: event.at } }
+        : start(self, event.input, event.at)
+    case "ModelResponded": {
+      const responded = spend(self, event, true)
+      return withConversation(
+        responded,
+        appendUnchecked(responded.conversation, {
+          _tag: "Assistant",
+          agent: self.agent,
+          parts: event.parts,
+          usage: event.usage,
+          finishReason: event.finishReason
+        })
+      )
+    }
+    case "ApprovalRequested":
+      return withCall(self, event.callId, { _tag: "AwaitingApproval" })
+    case "ToolCallSettled":
+      return withCall(self, event.callId, {
+        _tag: "Settled",
+        outcome: event.outcome,
+        result: event.result,
+        ...(event.modelOutput === undefined ? undefined : { modelOutput: event.modelOutput })
+      })
+    case "FeedbackGiven": {
+      const corrected = appendUnchecked(self.conversation, { _tag: "Feedback", text: event.text })
+      return withConversation({ ...self, run: { ...self.run, corrections: self.run.corrections + 1 } }, corrected)
+    }
+    case "RunCompleted":
+      return rest(self, event.at, self.status._tag === "InProgress" ? AgentStatus.complete : self.status)
+    case "RunInterrupted":
+      return rest(self, event.at, self.status)
+    case "RunFailed":
+      return rest(self, event.at, AgentStatus.failed(event.error))
+    case "StepStarted":
+    case "ModelCallStarted":
+    case "TextDelta":
+    case "ReasoningDelta":
+    case "ToolParamsDelta":
+    case "ModelCallFailed":
+    case "ToolCallStarted":
+    case "ToolCallProgressed":
+    case "ToolCallSuspended":
+    case "StepCompleted":
+      return self
+  }
+}
+
+const reduceAt = (self: AgentState, event: AgentEvent, depth: number): AgentState => {
+  const callId = event.calls[depth]
+  if (callId === undefined) return reduceOwn(self, event)
+  const call = lastAssistant(self.conversation)?.parts.find((part) => part._tag === "Call" && part.id === callId)
+  if (call?._tag !== "Call" || call.state._tag === "Settled") return self
+  const agent = event.path[depth + 1]
+  const before = call.state._tag === "Delegated"
+    ? call.state.child
+    : event._tag === "RunStarted" && agent !== undefined
+    ? make(agent)
+    : undefined
+  if (before === undefined) return self
+  const child = reduceAt(before, event, depth + 1)
+  if (child === before) return self
+  const updated = withCall(self, callId, { _tag: "Delegated", child })
+  return event._tag === "ModelResponded" ? spend(updated, event, false) : updated
+}
+
+/**
+ * Takes an event into a state.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const reduce = (self: AgentState, event: AgentEvent): AgentState => reduceAt(self, event, 0)

@@ -1,0 +1,298 @@
+/**
+ * The one recursive value of Troupe: a state holds a conversation, whose calls may hold the state of another agent.
+ *
+ * The schemas of that circle stand together here; `Conversation` and `AgentState` hold what can be done with them.
+ *
+ * 1. An assistant turn owns its calls and a call owns its result, so a result without a call, a second result, and a
+ *    result in the wrong place have no representation.
+ * 2. A call keeps its place among the parts of its turn: parts are in the model's own order.
+ * 3. Everything here is data that survives JSON; agents, tools and modes appear by name.
+ *
+ * @since 0.1.0
+ */
+import * as Prompt from "effect/ai/Prompt"
+import * as Response from "effect/ai/Response"
+import * as Schema from "effect/Schema"
+import * as AgentStatus from "./AgentStatus.ts"
+import * as Part from "./Part.ts"
+import * as Usage from "./Usage.ts"
+
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/**
+ * Schema for how a call ended.
+ *
+ * `Interrupted` means that the handler was started and cut short, or never started because its run or its response
+ * ended early: what it had done by then is unknown.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Outcome = Schema.Literals(["Succeeded", "Failed", "Denied", "Interrupted", "HandedOff"])
+
+/** How a call ended. */
+export type Outcome = typeof Outcome.Type
+
+/** The call waits for its turn to run. */
+export interface Pending {
+  readonly _tag: "Pending"
+}
+/** The call runs only when somebody approves it. */
+export interface AwaitingApproval {
+  readonly _tag: "AwaitingApproval"
+}
+/** Somebody approved the call; it waits for its turn to run. */
+export interface Approved {
+  readonly _tag: "Approved"
+}
+/** Another agent answers the call; its state so far is `child`. */
+export interface Delegated {
+  readonly _tag: "Delegated"
+  readonly child: AgentState
+}
+/** The call has its result: `result` is what the model reads, `modelOutput` what it reads instead where a tool says so. */
+export interface Settled {
+  readonly _tag: "Settled"
+  readonly outcome: Outcome
+  readonly result: Schema.Json
+  readonly modelOutput?: ReadonlyArray<Prompt.ToolModelOutputPart>
+  readonly metadata?: Part.Metadata
+}
+
+/**
+ * Where a call stands.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type CallState = Pending | AwaitingApproval | Approved | Delegated | Settled
+
+/**
+ * Schema for where a call stands.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const CallState = Schema.TaggedUnion({
+  Pending: {},
+  AwaitingApproval: {},
+  Approved: {},
+  Delegated: { child: Schema.suspend((): Schema.Codec<AgentState, unknown> => AgentState) },
+  Settled: {
+    outcome: Outcome,
+    result: Schema.Json,
+    modelOutput: Schema.optionalKey(Schema.Array(Prompt.ToolModelOutputPart)),
+    metadata: Schema.optionalKey(Part.Metadata)
+  }
+})
+
+/**
+ * Schema for a call of a tool, with its result once it is settled.
+ *
+ * `id` is unique in its conversation. `providerExecuted` is there when the provider itself ran the tool.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Call = Schema.TaggedStruct("Call", {
+  id: Schema.NonEmptyString,
+  name: Schema.String,
+  params: Schema.Json,
+  state: CallState,
+  providerExecuted: Schema.optionalKey(Schema.Literal(true)),
+  metadata: Schema.optionalKey(Part.Metadata)
+})
+
+/**
+ * A call of a tool, with its result once it is settled.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Call extends Schema.Schema.Type<typeof Call> {}
+
+/**
+ * What an assistant's turn is made of, in the model's own order.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type AssistantPart = Part.Text | Part.Reasoning | Part.File | Part.Source | Call
+
+/**
+ * Schema for what an assistant's turn is made of.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const AssistantPart = Schema.Union([Part.Text, Part.Reasoning, Part.File, Part.Source, Call])
+
+/**
+ * Schema for one turn of a conversation.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Turn = Schema.TaggedUnion({
+  User: { parts: Schema.Array(Part.UserPart) },
+  Assistant: {
+    agent: Schema.String,
+    parts: Schema.Array(AssistantPart),
+    usage: Usage.RequestUsage,
+    finishReason: Response.FinishReason
+  },
+  Summary: { text: Schema.String, of: Count },
+  Feedback: { text: Schema.String }
+})
+
+/** What a user said. */
+export interface User {
+  readonly _tag: "User"
+  readonly parts: ReadonlyArray<Part.UserPart>
+}
+/** What one request to the model gave back, and what became of its calls. */
+export interface Assistant {
+  readonly _tag: "Assistant"
+  readonly agent: string
+  readonly parts: ReadonlyArray<AssistantPart>
+  readonly usage: Usage.RequestUsage
+  readonly finishReason: Response.FinishReason
+}
+/** A text that stands for a number of earlier turns. */
+export interface Summary {
+  readonly _tag: "Summary"
+  readonly text: string
+  readonly of: number
+}
+/** What Troupe itself told the model, for example why an answer wasn't accepted. The model reads it as a user's words. */
+export interface Feedback {
+  readonly _tag: "Feedback"
+  readonly text: string
+}
+
+/**
+ * One turn of a conversation.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Turn = User | Assistant | Summary | Feedback
+
+/**
+ * Schema for a conversation: its turns, oldest first.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Conversation = Schema.Struct({ turns: Schema.Array(Turn) })
+
+/**
+ * A conversation: its turns, oldest first.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Conversation {
+  readonly turns: ReadonlyArray<Turn>
+}
+
+/**
+ * Schema for a mode that is entered: its name, its parameters and its own values.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const ModeFrame = Schema.Struct({
+  name: Schema.NonEmptyString,
+  params: Schema.Json,
+  values: Schema.Record(Schema.String, Schema.Json)
+})
+
+/** A mode that is entered: its name, its parameters and its own values. */
+export interface ModeFrame extends Schema.Schema.Type<typeof ModeFrame> {}
+
+/**
+ * Schema for a piece of the system prompt that is added to the agent's instructions.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const PromptSegment = Schema.Struct({
+  place: Schema.Literals(["prepend", "section", "append"]),
+  text: Schema.String,
+  name: Schema.optionalKey(Schema.String)
+})
+
+/** A piece of the system prompt that is added to the agent's instructions. */
+export interface PromptSegment extends Schema.Schema.Type<typeof PromptSegment> {}
+
+/**
+ * Schema for what the run in progress, or else the last one, has used.
+ *
+ * A run begins with an input and ends when the agent does; stopping and resuming is still one run. `startedAt` (epoch
+ * milliseconds) is when it last began or was resumed, `elapsed` (milliseconds) the time it ran before that,
+ * `iteration` how often this agent's own model answered, `steps` the same with the agents that it called, and
+ * `corrections` how often an answer that didn't fit the output schema went back to the model.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Run = Schema.Struct({
+  startedAt: Schema.Int,
+  elapsed: Count,
+  iteration: Count,
+  steps: Count,
+  corrections: Count,
+  usage: Usage.Usage
+})
+
+/** What the run in progress, or else the last one, has used. */
+export interface Run extends Schema.Schema.Type<typeof Run> {}
+
+/**
+ * The whole of an agent's run as an immutable value.
+ *
+ * `steps` and `usage` count all model answers since the conversation began, those of called agents included. `trail`
+ * names the agents that were in control, in order. `systemMessage` goes before the conversation beside the agent's
+ * instructions; neither is a turn.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AgentState {
+  readonly version: 1
+  readonly agent: string
+  readonly conversation: Conversation
+  readonly status: AgentStatus.AgentStatus
+  readonly initialQuery?: string
+  readonly systemMessage?: string
+  readonly steps: number
+  readonly usage: Usage.Usage
+  readonly run: Run
+  readonly trail: ReadonlyArray<string>
+  readonly modes: ReadonlyArray<ModeFrame>
+  readonly prompt: ReadonlyArray<PromptSegment>
+  readonly logs: ReadonlyArray<string>
+}
+
+/**
+ * Schema for the whole of an agent's run.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const AgentState = Schema.Struct({
+  version: Schema.Literal(1),
+  agent: Schema.NonEmptyString,
+  conversation: Conversation,
+  status: AgentStatus.AgentStatus,
+  initialQuery: Schema.optionalKey(Schema.String),
+  systemMessage: Schema.optionalKey(Schema.String),
+  steps: Count,
+  usage: Usage.Usage,
+  run: Run,
+  trail: Schema.Array(Schema.NonEmptyString),
+  modes: Schema.Array(ModeFrame),
+  prompt: Schema.Array(PromptSegment),
+  logs: Schema.Array(Schema.String)
+})
