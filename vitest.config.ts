@@ -1,10 +1,18 @@
 import { defineConfig } from "vitest/config"
 
 export default defineConfig({
-  resolve: { conditions: ["@troupe/source", "node", "module", "import", "default"] },
   ssr: { resolve: { conditions: ["@troupe/source", "node", "module", "import", "default"] } },
   test: {
     include: ["test/**/*.test.ts"],
-    maxWorkers: 2
+    maxWorkers: 2,
+    pool: "threads",
+    reporters: ["default", "./scripts/summary.ts"],
+    silent: "passed-only",
+    typecheck: {
+      enabled: true,
+      ignoreSourceErrors: true,
+      include: ["test/types/**/*.test-d.ts"],
+      tsconfig: "test/types/tsconfig.json"
+    }
   }
 })
