@@ -1,0 +1,184 @@
+/**
+ * Checks the package as users get it: what the tarball holds, what each entry point weighs, and whether a fresh project
+ * that installs it type-checks and runs, entry by entry and example by example, on every supported Node.
+ *
+ * Wants `npm run build` first.
+ */
+import { buildSync } from "esbuild"
+import { execFileSync, spawnSync } from "node:child_process"
+import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { gzipSync } from "node:zlib"
+import { directory as examplesDirectory, path, write } from "./examples.ts"
+
+const root = resolve(import.meta.dirname, "..")
+
+/** What each entry point may weigh in a bundle, minified and gzipped, without Effect. */
+const budgets: Readonly<Record<string, number>> = { "troupe": 40_000, "troupe/testing": 30_000 }
+
+/** The Nodes that the library runs on. */
+const majors = [20, 22, 24, 26]
+
+const allowed = /^(package\.json|README\.md|LICENSE|AGENTS\.md|CHANGELOG\.md|dist\/.+\.(js|d\.ts)(\.map)?|src\/.+\.ts)$/
+const required = ["LICENSE", "README.md", "AGENTS.md", "CHANGELOG.md"]
+
+const temporary = mkdtempSync(join(tmpdir(), "troupe-package-"))
+const failures: Array<string> = []
+const check = (what: string, problems: ReadonlyArray<string>): void => {
+  console.log(`${problems.length === 0 ? "ok  " : "FAIL"} ${what}`)
+  for (const problem of problems) console.log(problem.replace(/^/gm, "     "))
+  if (problems.length > 0) failures.push(what)
+}
+
+/** The environment of a user's shell: nothing of the npm script that runs this, and no bins of this project. */
+const env = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_OPTIONS$)/i.test(name))),
+  PATH: process.env["PATH"]?.split(":").filter((folder) => !folder.includes("node_modules")).join(":")
+}
+
+/** What a command had to say when it failed. */
+const run = (cwd: string, command: string, ...args: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const { error, status, stderr, stdout } = spawnSync(command, args, { cwd, env, encoding: "utf8" })
+  return status === 0 ? [] : [`${command} ${args.join(" ")}: ${error?.message ?? `exit ${status}`}`, stdout, stderr]
+    .map((text) => text.trim()).filter((text) => text !== "")
+}
+
+const pack = (): string => {
+  const json = execFileSync("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", temporary], {
+    cwd: root,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"]
+  })
+  const [packed]: ReadonlyArray<{ filename: string; size: number; files: ReadonlyArray<{ path: string }> }> = JSON
+    .parse(json)
+  if (packed === undefined) throw new Error("npm pack packed nothing")
+  const files = packed.files.map((file) => file.path)
+  const built = globSync("**/*.ts", { cwd: join(root, "src") }).map((file) => file.replace(/\.ts$/, ""))
+  const expected = [...required, ...built.flatMap((file) => [`src/${file}.ts`, `dist/${file}.js`, `dist/${file}.d.ts`])]
+  check(`tarball: ${files.length} files, ${Math.round(packed.size / 1000)} kB`, [
+    ...files.filter((file) => !allowed.test(file)).map((file) => `${file} doesn't belong in the package`),
+    ...expected.filter((file) => !files.includes(file)).map((file) => `${file} is missing from the package`)
+  ])
+  return join(temporary, packed.filename)
+}
+
+const weigh = (consumer: string): void => {
+  for (const [entry, budget] of Object.entries(budgets)) {
+    const { outputFiles } = buildSync({
+      stdin: { contents: `export * from "${entry}"`, resolveDir: consumer },
+      bundle: true,
+      minify: true,
+      write: false,
+      format: "esm",
+      platform: "neutral",
+      external: ["effect"],
+      logLevel: "silent"
+    })
+    const size = gzipSync(outputFiles[0]?.contents ?? "").length
+    check(
+      `${entry} weighs ${(size / 1000).toFixed(1)} kB of ${budget / 1000} kB`,
+      size <= budget ? [] : [`${size - budget} bytes too much`]
+    )
+  }
+}
+
+/** A project outside of the repository with the tarball in it and the examples of the documentation as its sources. */
+const install = (tarball: string): string => {
+  const { devDependencies: versions }: { devDependencies: Readonly<Record<string, string>> } = JSON.parse(
+    readFileSync(join(root, "package.json"), "utf8")
+  )
+  const consumer = join(temporary, "consumer")
+  mkdirSync(join(consumer, "scripts"), { recursive: true })
+  writeFileSync(join(consumer, "package.json"), JSON.stringify({ name: "consumer", private: true, type: "module" }))
+  writeFileSync(
+    join(consumer, "tsconfig.json"),
+    JSON.stringify({
+      compilerOptions: {
+        target: "es2023",
+        lib: ["es2023", "dom", "dom.iterable", "dom.asynciterable"],
+        module: "nodenext",
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        rewriteRelativeImportExtensions: true,
+        rootDir: ".",
+        outDir: "out",
+        types: ["node"],
+        skipLibCheck: true
+      },
+      include: ["*.ts", "scripts", ".examples/**/*.ts"]
+    })
+  )
+  for (const entry of Object.keys(budgets)) {
+    writeFileSync(
+      join(consumer, `${entry.replace("/", "-")}.ts`),
+      [
+        `import * as entry from "${entry}"`,
+        `const names = Object.keys(entry)`,
+        `if (names.length === 0) throw new Error("${entry} exports nothing")`,
+        `for (const [name, value] of Object.entries(entry)) if (value === undefined) throw new Error(name)`
+      ].join("\n")
+    )
+  }
+  cpSync(join(root, "scripts/claims.ts"), join(consumer, "scripts/claims.ts"))
+  write()
+  cpSync(examplesDirectory, join(consumer, ".examples"), { recursive: true })
+  check(
+    "a fresh project installs it",
+    run(
+      consumer,
+      "npm",
+      "install",
+      "--no-audit",
+      "--no-fund",
+      tarball,
+      ...["effect", "typescript", "@types/node", "@effect/platform-node"].map((name) => `${name}@${versions[name]}`)
+    )
+  )
+  return consumer
+}
+
+/** A Node of the given major: this machine's own, the one that develops the project, or a fresh one. */
+const nodeOf = (major: number): string => {
+  for (const node of ["node", join(root, "node_modules/.bin/node")]) {
+    const { stdout } = spawnSync(node, ["--version"], { env, encoding: "utf8" })
+    if (stdout?.startsWith(`v${major}.`)) return node
+  }
+  const folder = join(temporary, `node-${major}`)
+  mkdirSync(folder)
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, allowScripts: { node: true } }))
+  check(`Node ${major} installs`, run(folder, "npm", "install", "--no-audit", "--no-fund", `node@${major}`))
+  return join(folder, "node_modules/.bin/node")
+}
+
+try {
+  const tarball = pack()
+  check("publint", run(root, process.execPath, join(root, "node_modules/.bin/publint"), "run", "--strict", tarball))
+  check("attw", run(root, process.execPath, join(root, "node_modules/.bin/attw"), "--profile", "esm-only", tarball))
+  const consumer = install(tarball)
+  const { dependencies = {} } = JSON.parse(readFileSync(join(consumer, "node_modules/troupe/package.json"), "utf8"))
+  check("it depends on nothing but its peer", Object.keys(dependencies))
+  weigh(consumer)
+  check("it type-checks", run(consumer, process.execPath, "node_modules/typescript/bin/tsc"))
+  const programs = [
+    ...Object.keys(budgets).map((entry) => `${entry.replace("/", "-")}.js`),
+    ...write().examples.map((example) => path(example).replace(/\.ts$/, ".js"))
+  ]
+  for (const major of majors) {
+    const node = nodeOf(major)
+    const { stdout: version } = spawnSync(node, ["--version"], { env, encoding: "utf8" })
+    check(
+      `${programs.length} programs run on Node ${version?.trim()}`,
+      version?.startsWith(`v${major}.`)
+        ? programs.flatMap((program) =>
+          existsSync(join(consumer, "out", program)) ? run(consumer, node, join("out", program)) : [`no ${program}`]
+        )
+        : [`no Node ${major}`]
+    )
+  }
+} finally {
+  rmSync(temporary, { recursive: true, force: true })
+}
+
+console.log(failures.length === 0 ? "package: ok" : `package: ${failures.length} checks fail: ${failures.join("; ")}`)
+process.exitCode = failures.length === 0 ? 0 : 1
