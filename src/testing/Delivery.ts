@@ -1,0 +1,137 @@
+/**
+ * How a mock response is sent: its parts at once, or the same in a stream, chunk by chunk.
+ *
+ * @since 0.1.0
+ */
+import type * as Response from "effect/ai/Response"
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import type { RequestUsage } from "../domain/Usage.ts"
+import type { MockResponse, ResponsePart } from "./MockResponse.ts"
+
+/** A response as it is sent: its calls have ids. */
+export interface Delivery extends MockResponse {
+  readonly parts: ReadonlyArray<Delivered>
+}
+
+type Delivered =
+  | Exclude<ResponsePart, { readonly type: "tool-call" | "tool-result" }>
+  | Response.ToolCallPartEncoded
+  | Response.ToolResultPartEncoded
+
+/** Parts that are sent together. */
+type Chunk = NonEmptyReadonlyArray<Response.StreamPartEncoded>
+
+const hasId = (part: ResponsePart): part is Delivered =>
+  (part.type !== "tool-call" && part.type !== "tool-result") || part.id !== undefined
+
+/** Gives an id to each call without one, and to each result without one that of the call before it. */
+export const address = (self: MockResponse, nextId: () => string): Delivery => {
+  if (self.parts.every(hasId)) return self as Delivery
+  let last = ""
+  return {
+    ...self,
+    parts: self.parts.map((part): Delivered => {
+      if (part.type === "tool-result") return { ...part, id: part.id ?? last }
+      if (part.type !== "tool-call") return part
+      last = part.id ?? nextId()
+      return { ...part, id: last }
+    })
+  }
+}
+
+const noUsage = { inputTokens: {}, outputTokens: {} }
+
+const encodeUsage = (usage: RequestUsage): Response.FinishPartEncoded["usage"] => ({
+  inputTokens: { total: usage.input, cacheRead: usage.cached },
+  outputTokens: { total: usage.output, reasoning: usage.reasoning }
+})
+
+const awaitsResult = (part: ResponsePart): boolean => part.type === "tool-call" && part.providerExecuted !== true
+
+const isRaw = (part: ResponsePart): boolean => part.type === "raw"
+
+/** How a response finishes: not at all where it has raw parts, which finish themselves. */
+const finish = (self: Delivery): ReadonlyArray<Response.FinishPartEncoded> =>
+  self.parts.some(isRaw) ? [] : [{
+    type: "finish",
+    reason: self.finishReason ?? (self.parts.some(awaitsResult) ? "tool-calls" : "stop"),
+    usage: self.usage === undefined ? noUsage : encodeUsage(self.usage),
+    ...(self.metadata === undefined ? undefined : { metadata: self.metadata })
+  }]
+
+/** All parts of a response, as they are sent at once. */
+export const toParts = (self: Delivery): Array<Response.PartEncoded> => [
+  ...self.parts.flatMap((part) => part.type === "raw" ? part.parts : [part]),
+  ...finish(self)
+]
+
+/** Cuts a text by lengths in characters, the last of which repeats. */
+const cut = (text: string, lengths: NonEmptyReadonlyArray<number>): ReadonlyArray<string> => {
+  const characters = Array.from(text)
+  const pieces: Array<string> = []
+  for (let at = 0, index = 0; at < characters.length; index++) {
+    const length = Math.floor(lengths[Math.min(index, lengths.length - 1)]!)
+    const end = at + (length >= 1 ? length : index < lengths.length - 1 ? 0 : 1)
+    pieces.push(characters.slice(at, end).join(""))
+    at = end
+  }
+  return pieces
+}
+
+const words = (text: string): ReadonlyArray<string> => text.match(/\s*\S+|\s+$/g) ?? []
+
+const paramsLengths: NonEmptyReadonlyArray<number> = [16]
+
+/** A block that is streamed: `start` goes with the first of its deltas, `end` with the last. */
+const block = (
+  start: Response.StreamPartEncoded,
+  deltas: ReadonlyArray<Response.StreamPartEncoded>,
+  end: Chunk
+): ReadonlyArray<Chunk> => {
+  if (deltas.length < 2) return [[start, ...deltas, ...end]]
+  const chunks: Array<Chunk> = deltas.map((delta) => [delta])
+  chunks[0] = [start, deltas[0]!]
+  chunks[deltas.length - 1] = [deltas[deltas.length - 1]!, ...end]
+  return chunks
+}
+
+const callChunks = (part: Response.ToolCallPartEncoded, lengths: NonEmptyReadonlyArray<number>) => {
+  const { id, name } = part
+  return block(
+    { type: "tool-params-start", id, name, providerExecuted: part.providerExecuted === true },
+    cut(JSON.stringify(part.params) ?? "", lengths).map((delta) => ({ type: "tool-params-delta", id, delta })),
+    [{ type: "tool-params-end", id }, part]
+  )
+}
+
+const chunksOf = (part: Delivered, index: number, lengths: MockResponse["chunks"]): ReadonlyArray<Chunk> => {
+  switch (part.type) {
+    case "text":
+    case "reasoning": {
+      const { type } = part
+      const id = `${type}_${index}`
+      const pieces = lengths === undefined ? words(part.text) : cut(part.text, lengths)
+      return block({ type: `${type}-start`, id }, pieces.map((delta) => ({ type: `${type}-delta`, id, delta })), [
+        { type: `${type}-end`, id, ...(part.metadata === undefined ? undefined : { metadata: part.metadata }) }
+      ])
+    }
+    case "tool-call":
+      return callChunks(part, lengths ?? paramsLengths)
+    case "raw":
+      return part.stream.map((part): Chunk => [part])
+    default:
+      return [[part]]
+  }
+}
+
+/** The chunks of a streamed response, up to where it breaks, and how it finishes if it doesn't. */
+export const toChunks = (
+  self: Delivery
+): readonly [ReadonlyArray<Chunk>, ReadonlyArray<Response.FinishPartEncoded>] => {
+  const chunks = self.parts.flatMap((part, index) => chunksOf(part, index, self.chunks))
+  return self.failure === undefined ? [chunks, finish(self)] : [chunks.slice(0, self.failure.after), []]
+}
+
+/** The ids that a response sets itself. */
+export const ownIds = (self: MockResponse): ReadonlyArray<string> =>
+  self.parts.flatMap((part) => part.type === "tool-call" && part.id !== undefined ? [part.id] : [])

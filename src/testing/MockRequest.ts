@@ -1,0 +1,116 @@
+/**
+ * One request to a mock model, as the handler sees it and as it is recorded.
+ *
+ * @since 0.1.0
+ */
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Prompt from "effect/ai/Prompt"
+import type * as Tool from "effect/ai/Tool"
+import type { RunningAgent } from "../agent/CurrentAgent.ts"
+import type { AgentState } from "../domain/StateSchema.ts"
+
+/**
+ * One request to a mock model.
+ *
+ * **Details**
+ *
+ * - `agent`, `path` and `state` are those of the agent that asks, of its state as it asked. Outside a run they are `""`,
+ *   `[]` and `undefined`.
+ * - `iteration` counts the earlier answers in the agent's run, from 0; `callCount` the requests to the layer, from 1.
+ * - `system` joins the system messages, and `lastUserText` is the text of the last user message, both `""` without one.
+ * - `lastToolResults` are those that came in since the model last spoke: none as long as no tool has answered.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MockRequest {
+  readonly agent: string
+  readonly path: ReadonlyArray<string>
+  readonly state: AgentState | undefined
+  readonly iteration: number
+  readonly callCount: number
+  readonly prompt: Prompt.Prompt
+  readonly messages: ReadonlyArray<Prompt.Message>
+  readonly system: string
+  readonly lastUserText: string
+  readonly lastToolResults: ReadonlyArray<Prompt.ToolResultPart>
+  readonly tools: ReadonlyArray<Tool.Any>
+  readonly toolNames: ReadonlyArray<string>
+  readonly toolChoice: LanguageModel.ToolChoice<string>
+  readonly responseFormat: LanguageModel.ProviderOptions["responseFormat"]
+  readonly streaming: boolean
+}
+
+const noPath: ReadonlyArray<string> = []
+
+const isToolResult = (part: Prompt.ToolMessagePart): part is Prompt.ToolResultPart => part.type === "tool-result"
+
+/** Reads its parts off the prompt only where a handler asks for them. */
+class Request implements MockRequest {
+  readonly agent: string
+  readonly path: ReadonlyArray<string>
+  readonly state: AgentState | undefined
+  readonly callCount: number
+  readonly prompt: Prompt.Prompt
+  readonly tools: ReadonlyArray<Tool.Any>
+  readonly toolChoice: LanguageModel.ToolChoice<string>
+  readonly responseFormat: LanguageModel.ProviderOptions["responseFormat"]
+  readonly streaming: boolean
+
+  constructor(
+    options: LanguageModel.ProviderOptions,
+    running: RunningAgent | undefined,
+    callCount: number,
+    streaming: boolean
+  ) {
+    this.agent = running?.agent ?? ""
+    this.path = running?.path ?? noPath
+    this.state = running?.state
+    this.callCount = callCount
+    this.prompt = options.prompt
+    this.tools = options.tools
+    this.toolChoice = options.toolChoice
+    this.responseFormat = options.responseFormat
+    this.streaming = streaming
+  }
+
+  get iteration(): number {
+    return this.state?.run.iteration ?? 0
+  }
+
+  get messages(): ReadonlyArray<Prompt.Message> {
+    return this.prompt.content
+  }
+
+  get system(): string {
+    return this.messages.flatMap((message) => message.role === "system" ? [message.content] : []).join("\n\n")
+  }
+
+  get lastUserText(): string {
+    const message = this.messages.findLast((message) => message.role === "user")
+    return message === undefined ? "" : message.content.map((part) => part.type === "text" ? part.text : "").join("")
+  }
+
+  get lastToolResults(): ReadonlyArray<Prompt.ToolResultPart> {
+    const spoke = this.messages.findLastIndex((message) => message.role === "assistant")
+    return this.messages.slice(spoke + 1)
+      .flatMap((message) => message.role === "tool" ? message.content.filter(isToolResult) : [])
+  }
+
+  get toolNames(): ReadonlyArray<string> {
+    return this.tools.map((tool) => tool.name)
+  }
+}
+
+/**
+ * Makes the request of what a provider is given.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (
+  options: LanguageModel.ProviderOptions,
+  running: RunningAgent | undefined,
+  callCount: number,
+  streaming: boolean
+): MockRequest => new Request(options, running, callCount, streaming)

@@ -1,0 +1,323 @@
+/**
+ * What a mock model answers to one request, as plain data.
+ *
+ * 1. A response says the same streamed as at once: streaming only cuts it.
+ * 2. What isn't set is what a silent provider leaves out: usage is unknown, never zero.
+ * 3. The finish reason is `"tool-calls"` where a call waits for its result, else `"stop"`, unless it is set.
+ * 4. A call without an id gets one as the response is sent: `call_1`, `call_2`, … in the order of the layer's calls.
+ *
+ * Wherever a response is asked for, a string will do and means `text`.
+ *
+ * **Example** (Two calls in one turn, then their answer)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { LanguageModel } from "effect/ai"
+ * import { MockModel, MockResponse } from "troupe/testing"
+ *
+ * const handler = MockModel.queue(
+ *   MockResponse.all(
+ *     MockResponse.reasoning("Two cities, two calls."),
+ *     MockResponse.toolCall("get_weather", { city: "Paris" }),
+ *     MockResponse.toolCall("get_weather", { city: "Oslo" })
+ *   ),
+ *   MockResponse.withUsage("Paris is warmer.", { input: 40, output: 4 })
+ * )
+ *
+ * const ask = LanguageModel.generateText({
+ *   prompt: "Which is warmer, Paris or Oslo?",
+ *   disableToolCallResolution: true,
+ *   toolCallValidation: "deferred"
+ * })
+ *
+ * const [first, second] = await Effect.runPromise(
+ *   Effect.all([ask, ask]).pipe(Effect.provide(MockModel.layer(handler)))
+ * )
+ *
+ * first.toolCalls.map((call) => call.id) // => ["call_1", "call_2"]
+ * first.finishReason // => "tool-calls"
+ * first.usage.outputTokens.total // => undefined
+ * second.text // => "Paris is warmer."
+ * second.usage.outputTokens.total // => 4
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as AiError from "effect/ai/AiError"
+import type * as Response from "effect/ai/Response"
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Duration from "effect/Duration"
+import * as Base64 from "effect/encoding/Base64"
+import { dual } from "effect/Function"
+import type * as Part from "../domain/Part.ts"
+import type { RequestUsage } from "../domain/Usage.ts"
+
+/** A call of a tool. Without an `id` it gets one as the response is sent. */
+export interface ToolCall extends Omit<Response.ToolCallPartEncoded, "id"> {
+  readonly id?: string
+}
+
+/** What a tool that the provider ran gave back. Without an `id` it answers the call before it. */
+export interface ToolResult extends Omit<Response.ToolResultPartEncoded, "id"> {
+  readonly id?: string
+}
+
+/** Parts that are sent as they are, `parts` at once or `stream` in a stream. */
+export interface Raw {
+  readonly type: "raw"
+  readonly parts: ReadonlyArray<Response.PartEncoded>
+  readonly stream: ReadonlyArray<Response.StreamPartEncoded>
+}
+
+/**
+ * One part of a response.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ResponsePart =
+  | Response.TextPartEncoded
+  | Response.ReasoningPartEncoded
+  | Response.FilePartEncoded
+  | Response.DocumentSourcePartEncoded
+  | Response.UrlSourcePartEncoded
+  | ToolCall
+  | ToolResult
+  | Raw
+
+/** How a response fails: at once, or `after` a number of its chunks where it is streamed. */
+export interface Failure {
+  readonly error: AiError.AiError
+  readonly after: number
+}
+
+/**
+ * What a mock model answers to one request.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MockResponse {
+  readonly _tag: "MockResponse"
+  readonly parts: ReadonlyArray<ResponsePart>
+  readonly usage?: RequestUsage
+  readonly finishReason?: Response.FinishReason
+  readonly metadata?: Part.Metadata
+  readonly delay?: Duration.Duration
+  readonly chunks?: NonEmptyReadonlyArray<number>
+  readonly failure?: Failure
+}
+
+/** What stands for a response: a string means `text`. */
+export type Input = string | MockResponse
+
+interface PartOptions {
+  readonly metadata?: Part.Metadata
+}
+
+interface CallOptions extends PartOptions {
+  readonly id?: string
+}
+
+const of = (...parts: ReadonlyArray<ResponsePart>): MockResponse => ({ _tag: "MockResponse", parts })
+
+/**
+ * Makes a response that is text.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const text = (text: string, options?: PartOptions): MockResponse => of({ type: "text", text, ...options })
+
+/**
+ * Gives the response that an input stands for.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromInput = (input: Input): MockResponse => typeof input === "string" ? text(input) : input
+
+/**
+ * Makes a response that is reasoning.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const reasoning = (text: string, options?: PartOptions): MockResponse =>
+  of({ type: "reasoning", text, ...options })
+
+/**
+ * Makes a response that calls a tool.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const toolCall = (name: string, params: unknown, options?: CallOptions): MockResponse =>
+  of({ type: "tool-call", name, params, ...options })
+
+/**
+ * Makes a response in which the provider itself calls a tool and has its result.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const providerCall = (
+  name: string,
+  params: unknown,
+  result: unknown,
+  options?: CallOptions & { readonly isFailure?: boolean }
+): MockResponse => {
+  const { isFailure = false, ...rest } = options ?? {}
+  return of(
+    { type: "tool-call", name, params, providerExecuted: true, ...rest },
+    { type: "tool-result", name, result, isFailure, providerExecuted: true, ...rest }
+  )
+}
+
+/**
+ * Makes a response that is a file. A string is its data in base64.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const file = (mediaType: string, data: string | Uint8Array, options?: PartOptions): MockResponse =>
+  of({ type: "file", mediaType, data: typeof data === "string" ? data : Base64.encode(data), ...options })
+
+/**
+ * Makes a response that cites a source, at a URL or in a document.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const source = (
+  source: Omit<Response.UrlSourcePartEncoded, "type"> | Omit<Response.DocumentSourcePartEncoded, "type">
+): MockResponse => of({ type: "source", ...source })
+
+/**
+ * Makes a response of encoded parts, sent as they are: `parts` at once, `stream` in a stream.
+ *
+ * **When to use**
+ *
+ * Use to play a provider that misbehaves: a stream without a finish, a delta of a block that never started.
+ *
+ * **Gotchas**
+ *
+ * Nothing is added to a response with raw parts, so it finishes only if they say so.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const raw = (options: Omit<Partial<Raw>, "type">): MockResponse =>
+  of({ type: "raw", parts: [], stream: [], ...options })
+
+/**
+ * Makes a response that fails, with an error or with its reason.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fail = (error: AiError.AiError | AiError.AiErrorReason): MockResponse => breakAfter(of(), 0, error)
+
+/**
+ * Puts responses together to one: their parts in order, as where a model thinks, speaks and calls two tools in one turn.
+ *
+ * Of anything but parts, the last response that sets it counts.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const all = (...responses: ReadonlyArray<Input>): MockResponse => {
+  const all = responses.map(fromInput)
+  return Object.assign({}, ...all, of(...all.flatMap((response) => response.parts)))
+}
+
+/**
+ * Sets the tokens that the response reports. What isn't given stays unknown.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withUsage: {
+  (usage: RequestUsage): (self: Input) => MockResponse
+  (self: Input, usage: RequestUsage): MockResponse
+} = dual(2, (self: Input, usage: RequestUsage): MockResponse => ({ ...fromInput(self), usage }))
+
+/**
+ * Sets why the response ends.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withFinishReason: {
+  (finishReason: Response.FinishReason): (self: Input) => MockResponse
+  (self: Input, finishReason: Response.FinishReason): MockResponse
+} = dual(2, (self: Input, finishReason: Response.FinishReason): MockResponse => ({
+  ...fromInput(self),
+  finishReason
+}))
+
+/**
+ * Sets what the provider attaches to the response as a whole, which is to its finish. Parts have their own.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withMetadata: {
+  (metadata: Part.Metadata): (self: Input) => MockResponse
+  (self: Input, metadata: Part.Metadata): MockResponse
+} = dual(2, (self: Input, metadata: Part.Metadata): MockResponse => ({ ...fromInput(self), metadata }))
+
+/**
+ * Waits before the response is sent, by `Clock`, so that a `TestClock` ends the wait.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const delay: {
+  (duration: Duration.Input): (self: Input) => MockResponse
+  (self: Input, duration: Duration.Input): MockResponse
+} = dual(2, (self: Input, duration: Duration.Input): MockResponse => ({
+  ...fromInput(self),
+  delay: Duration.fromInputUnsafe(duration)
+}))
+
+/**
+ * Sets how long the chunks of a streamed text, reasoning or parameters are, in characters.
+ *
+ * **Details**
+ *
+ * Of several lengths the last one repeats, and one before it may be 0, for a chunk that says nothing. Each text begins
+ * with the first length anew. Unless this is set, text is cut after words and parameters every 16 characters.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const chunked: {
+  (lengths: number | NonEmptyReadonlyArray<number>): (self: Input) => MockResponse
+  (self: Input, lengths: number | NonEmptyReadonlyArray<number>): MockResponse
+} = dual(2, (self: Input, lengths: number | NonEmptyReadonlyArray<number>): MockResponse => ({
+  ...fromInput(self),
+  chunks: typeof lengths === "number" ? [lengths] : lengths
+}))
+
+/**
+ * Breaks a stream after a number of its chunks. Not streamed, the response fails as a whole.
+ *
+ * **Details**
+ *
+ * A chunk is what is sent at a time: a piece of text, reasoning or parameters, or a part that isn't cut. A response that
+ * breaks never finishes, even where it has no more chunks than that.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const breakAfter: {
+  (chunks: number, error: AiError.AiError | AiError.AiErrorReason): (self: Input) => MockResponse
+  (self: Input, chunks: number, error: AiError.AiError | AiError.AiErrorReason): MockResponse
+} = dual(3, (self: Input, chunks: number, error: AiError.AiError | AiError.AiErrorReason): MockResponse => ({
+  ...fromInput(self),
+  failure: {
+    error: AiError.isAiError(error) ? error : AiError.make({ module: "MockModel", method: "respond", reason: error }),
+    after: chunks
+  }
+}))

@@ -1,0 +1,7 @@
+/**
+ * Models that answer as a test says, under the real `effect/ai`.
+ *
+ * @since 0.1.0
+ */
+export * as MockModel from "./MockModel.ts"
+export * as MockResponse from "./MockResponse.ts"
