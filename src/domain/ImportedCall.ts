@@ -1,0 +1,95 @@
+/**
+ * Calls of somebody else's prompt as calls of ours, each with the state that its history gives it.
+ *
+ * @since 0.1.0
+ */
+import type * as Prompt from "effect/ai/Prompt"
+import { jsonOf, metadataOf, resultOf } from "./ImportedPart.ts"
+import type { Asked, Found, PairedCall } from "./Pairing.ts"
+import type { Report } from "./Repair.ts"
+import type { Call, CallState, Settled } from "./StateSchema.ts"
+
+export const dropResponse = ({ message, part }: NonNullable<Asked["response"]>, report: Report): void => {
+  const { approvalId, approved, reason } = part
+  const why = reason === undefined ? undefined : { reason }
+  report({ _tag: "ApprovalResponseDropped", message, approvalId, approved, ...why })
+}
+
+export const dropApproval = ({ request: { message, part }, response }: Asked, report: Report): void => {
+  report({ _tag: "ApprovalRequestDropped", message, approvalId: part.approvalId, id: part.toolCallId })
+  if (response !== undefined) dropResponse(response, report)
+}
+
+export const dropResult = (
+  tag: "OrphanedResultDropped" | "DoubledResultDropped",
+  result: Found<Prompt.ToolResultPart>,
+  report: Report
+): void => {
+  const { id, isFailure, name } = result.part
+  report({ _tag: tag, message: result.message, id, name, isFailure, ...resultOf(result, id, report) })
+}
+
+const interrupted: Settled = Object.freeze({
+  _tag: "Settled",
+  outcome: "Interrupted",
+  result: "The history that this call comes from has no result of it."
+})
+
+/** Where a call without a result stands, by its approvals: the first answer counts, or else the first request. */
+const stateOfOpen = (call: PairedCall, id: string, canWait: boolean, report: Report): CallState => {
+  const asked = call.approvals.find(({ response }) => response !== undefined) ?? call.approvals[0]
+  const response = asked?.response
+  const isUsed = asked !== undefined && (canWait || response?.part.approved === false)
+  for (const each of call.approvals) {
+    if (!isUsed || each !== asked) dropApproval(each, report)
+  }
+  if (!isUsed) {
+    report({ _tag: "MissingResultSettled", message: call.message, id })
+    return interrupted
+  }
+  if (response === undefined) return { _tag: "AwaitingApproval" }
+  const { approved, reason } = response.part
+  if (!approved) {
+    const result = reason === undefined ? "This call was denied." : `This call was denied: ${reason}`
+    return { _tag: "Settled", outcome: "Denied", result }
+  }
+  if (reason !== undefined) report({ _tag: "ApprovalReasonDropped", message: response.message, id, reason })
+  return { _tag: "Approved" }
+}
+
+const stateOf = (call: PairedCall, id: string, canWait: boolean, report: Report): CallState => {
+  if (call.result === undefined) return stateOfOpen(call, id, canWait, report)
+  const { message, part } = call.result
+  for (const each of call.approvals) dropApproval(each, report)
+  if (call.isMoved) report({ _tag: "ResultMoved", message, id })
+  if (part.name !== call.part.name) {
+    report({ _tag: "ResultNameReplaced", message, id, name: part.name, replacement: call.part.name })
+  }
+  if (part.providerExecuted !== call.part.providerExecuted) report({ _tag: "ProviderExecutionAssumed", message, id })
+  return { _tag: "Settled", outcome: part.isFailure ? "Failed" : "Succeeded", ...resultOf(call.result, id, report) }
+}
+
+/** Gives a call as its message has it; `finish` gives it the rest once all ids are known. */
+export const draft = (call: PairedCall): Call => ({
+  _tag: "Call",
+  id: call.part.id,
+  name: call.part.name,
+  params: null,
+  state: { _tag: "Pending" },
+  ...(call.part.providerExecuted || call.result?.part.providerExecuted === true
+    ? { providerExecuted: true }
+    : undefined)
+})
+
+/** Gives a drafted call, whose id is its own by now, its parameters and its state. */
+export const finish = (self: Call, call: PairedCall, isInLastTurn: boolean, report: Report): Call => {
+  const { message, part } = call
+  const { id } = self
+  if (id !== part.id) report({ _tag: "CallIdReplaced", message, id: part.id, replacement: id })
+  return {
+    ...self,
+    params: jsonOf(part.params, { message, id, field: "params" }, report, {}),
+    state: stateOf(call, id, isInLastTurn && self.providerExecuted !== true, report),
+    ...metadataOf(part.options, { message, id }, report)
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * Which result and which approval of somebody else's history belong to which call.
+ *
+ * 1. A result belongs to the nearest call before it that has its id and no result yet; of several in one message, to the
+ *    one of its name, then to the first. Only a result that finds none before it looks behind it.
+ * 2. A request to approve belongs to the nearest call before it that has its id, then to the first behind it.
+ * 3. An answer belongs to the nearest request before it that has its id and no answer yet, then to the first behind it.
+ *
+ * @since 0.1.0
+ */
+import type * as Prompt from "effect/ai/Prompt"
+
+/** A part and where it stands: in which message, and where in that. */
+export interface Found<Part extends Prompt.Part> {
+  readonly message: number
+  readonly index: number
+  readonly part: Part
+}
+
+/** A request to approve a call, with the answer if there is one. */
+export interface Asked {
+  readonly request: Found<Prompt.ToolApprovalRequestPart>
+  readonly response: Found<Prompt.ToolApprovalResponsePart> | undefined
+}
+
+/** A call with what belongs to it. */
+export interface PairedCall extends Found<Prompt.ToolCallPart> {
+  readonly result: Found<Prompt.ToolResultPart> | undefined
+  readonly isMoved: boolean
+  readonly approvals: ReadonlyArray<Asked>
+}
+
+/** The calls of a history in their order, and what belongs to none of them. */
+export interface Pairing {
+  readonly calls: ReadonlyArray<PairedCall>
+  readonly orphaned: ReadonlyArray<Found<Prompt.ToolResultPart>>
+  readonly doubled: ReadonlyArray<Found<Prompt.ToolResultPart>>
+  readonly requests: ReadonlyArray<Asked>
+  readonly responses: ReadonlyArray<Found<Prompt.ToolApprovalResponsePart>>
+}
+
+/** The parts of a message, whatever its role: a message made by hand may hold any. */
+export const partsOf = (message: Prompt.Message): ReadonlyArray<Prompt.Part> =>
+  message.role === "system" ? [] : message.content
+
+const isBefore = (self: Found<Prompt.Part>, that: Found<Prompt.Part>): boolean =>
+  self.message < that.message || (self.message === that.message && self.index < that.index)
+
+const groupBy = <A>(items: ReadonlyArray<A>, key: (item: A) => string): Map<string, Array<A>> => {
+  const groups = new Map<string, Array<A>>()
+  for (const item of items) {
+    const group = groups.get(key(item))
+    if (group === undefined) groups.set(key(item), [item])
+    else group.push(item)
+  }
+  return groups
+}
+
+/** The nearest candidate before `of`. */
+const nearest = <A extends Found<Prompt.Part>>(
+  candidates: ReadonlyArray<A>,
+  of: Found<Prompt.Part>,
+  isFree: (candidate: A) => boolean
+): A | undefined => candidates.findLast((candidate) => isFree(candidate) && isBefore(candidate, of))
+
+type Call = Found<Prompt.ToolCallPart>
+type Answer = Found<Prompt.ToolResultPart>
+
+const pairResults = (calls: ReadonlyArray<Call>, results: ReadonlyArray<Answer>) => {
+  const byId = groupBy(calls, (call) => call.part.id)
+  const resultOf = new Map<Call, Answer>()
+  const isFree = (call: Call): boolean => !resultOf.has(call)
+  const late = results.filter((result) => {
+    const candidates = byId.get(result.part.id) ?? []
+    const last = nearest(candidates, result, isFree)
+    if (last === undefined) return true
+    const beside = candidates.filter((call) => call.message === last.message && isFree(call) && isBefore(call, result))
+    resultOf.set(beside.find((call) => call.part.name === result.part.name) ?? beside[0] ?? last, result)
+    return false
+  })
+  const left = late.filter((result) => {
+    const call = byId.get(result.part.id)?.find(isFree)
+    if (call !== undefined) resultOf.set(call, result)
+    return call === undefined
+  })
+  return {
+    resultOf,
+    orphaned: left.filter((result) => !byId.has(result.part.id)),
+    doubled: left.filter((result) => byId.has(result.part.id))
+  }
+}
+
+const pairApprovals = (
+  calls: ReadonlyArray<Call>,
+  requests: ReadonlyArray<Asked["request"]>,
+  responses: ReadonlyArray<Found<Prompt.ToolApprovalResponsePart>>
+) => {
+  const callsById = groupBy(calls, (call) => call.part.id)
+  const requestsById = groupBy(requests, (request) => request.part.approvalId)
+  const responseOf = new Map<Asked["request"], Found<Prompt.ToolApprovalResponsePart>>()
+  const unasked = responses.filter((response) => {
+    const candidates = requestsById.get(response.part.approvalId) ?? []
+    const isFree = (request: Asked["request"]): boolean => !responseOf.has(request)
+    const request = nearest(candidates, response, isFree) ?? candidates.find(isFree)
+    if (request !== undefined) responseOf.set(request, response)
+    return request === undefined
+  })
+  const approvalsOf = new Map<Call, Array<Asked>>()
+  const aimless: Array<Asked> = []
+  for (const request of requests) {
+    const candidates = callsById.get(request.part.toolCallId) ?? []
+    const call = nearest(candidates, request, () => true) ?? candidates[0]
+    const asked = { request, response: responseOf.get(request) }
+    if (call === undefined) aimless.push(asked)
+    else approvalsOf.set(call, [...(approvalsOf.get(call) ?? []), asked])
+  }
+  return { approvalsOf, aimless, unasked }
+}
+
+/** Which calls of one message have results that stand somewhere else than a prompt of Troupe puts them. */
+const movedIn = (
+  messages: ReadonlyArray<Prompt.Message>,
+  calls: ReadonlyArray<Call>,
+  resultOf: ReadonlyMap<Call, Answer>
+): ReadonlySet<Call> => {
+  const moved = new Set<Call>()
+  let last: Answer | undefined
+  for (const call of calls) {
+    const result = resultOf.get(call)
+    if (result === undefined) continue
+    if (call.part.providerExecuted || result.part.providerExecuted) {
+      if (result.message !== call.message || result.index !== call.index + 1) moved.add(call)
+      continue
+    }
+    const between = messages.slice(call.message + 1, result.message + 1)
+    const isBehind = between.length > 0 && between.every((message) => message.role === "tool")
+    if (!isBehind || (last !== undefined && isBefore(result, last))) moved.add(call)
+    else last = result
+  }
+  return moved
+}
+
+/**
+ * Pairs the calls of a history with their results and approvals.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (messages: ReadonlyArray<Prompt.Message>): Pairing => {
+  const calls: Array<Call> = []
+  const results: Array<Answer> = []
+  const requests: Array<Asked["request"]> = []
+  const responses: Array<Found<Prompt.ToolApprovalResponsePart>> = []
+  messages.forEach((each, message) =>
+    partsOf(each).forEach((part, index) => {
+      if (part.type === "tool-call" && each.role === "assistant") calls.push({ message, index, part })
+      else if (part.type === "tool-result") results.push({ message, index, part })
+      else if (part.type === "tool-approval-request") requests.push({ message, index, part })
+      else if (part.type === "tool-approval-response") responses.push({ message, index, part })
+    })
+  )
+  const { doubled, orphaned, resultOf } = pairResults(calls, results)
+  const { aimless, approvalsOf, unasked } = pairApprovals(calls, requests, responses)
+  const moved = new Set(
+    Array.from(groupBy(calls, (call) => String(call.message)).values())
+      .flatMap((group) => Array.from(movedIn(messages, group, resultOf)))
+  )
+  return {
+    calls: calls.map((call) => ({
+      ...call,
+      result: resultOf.get(call),
+      isMoved: moved.has(call),
+      approvals: approvalsOf.get(call) ?? []
+    })),
+    orphaned,
+    doubled,
+    requests: aimless,
+    responses: unasked
+  }
+}

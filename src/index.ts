@@ -1,0 +1,47 @@
+/**
+ * An immutable agent core for Effect: state as a value, one loop, conversations that are legal by construction.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * The error of a run: what went wrong, and the state it went wrong in.
+ *
+ * @since 0.1.0
+ */
+export * as AgentError from "./domain/AgentError.ts"
+
+/**
+ * What happened in a run, one value for each thing.
+ *
+ * @since 0.1.0
+ */
+export * as AgentEvent from "./domain/AgentEvent.ts"
+
+/**
+ * The whole of an agent's run as an immutable value, what it needs next, and how events change it.
+ *
+ * @since 0.1.0
+ */
+export * as AgentState from "./domain/AgentState.ts"
+
+/**
+ * Where an agent stands.
+ *
+ * @since 0.1.0
+ */
+export * as AgentStatus from "./domain/AgentStatus.ts"
+
+/**
+ * A conversation that can't be broken: turns own their calls, and calls own their results.
+ *
+ * @since 0.1.0
+ */
+export * as Conversation from "./domain/Conversation.ts"
+
+/**
+ * Tokens spent, where a number that no provider reported stays unknown.
+ *
+ * @since 0.1.0
+ */
+export * as Usage from "./domain/Usage.ts"
