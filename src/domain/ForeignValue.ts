@@ -5,7 +5,6 @@
  *
  * @since 0.1.0
  */
-import * as Base64 from "effect/encoding/Base64"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 
@@ -32,6 +31,7 @@ export interface Converted {
 }
 
 const isJson = Schema.is(Schema.Json)
+const toBase64 = Schema.encodeSync(Schema.Uint8ArrayFromBase64)
 
 const cycle = "[cycle]"
 
@@ -57,8 +57,8 @@ const dataOf = (value: object): unknown => {
   if (Predicate.hasProperty(value, "toJSON") && Predicate.isFunction(value.toJSON)) return value.toJSON()
   if (value instanceof Error) return { ...value, name: value.name, message: value.message }
   if (value instanceof Map || value instanceof Set) return Array.from<unknown>(value)
-  if (value instanceof ArrayBuffer) return Base64.encode(new Uint8Array(value))
-  if (ArrayBuffer.isView(value)) return Base64.encode(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
+  if (value instanceof ArrayBuffer) return toBase64(new Uint8Array(value))
+  if (ArrayBuffer.isView(value)) return toBase64(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
   return value
 }
 
