@@ -13,7 +13,7 @@ const patterns: ReadonlyArray<RegExp> = [
   /(?<![\w.~-])\/(home|Users|root|work|workspace|workspaces)\/\w/,
   /(?<![\w.~-])[A-Z]:\\\\?Users\\/,
   /registry[.](npmjs|yarnpkg|npmmirror)[.]/,
-  /"resolved": "http/
+  /"resolved": "https?:/
 ]
 
 /** The lines of `source` that name such a place, or one of `places`. */
