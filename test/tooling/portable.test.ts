@@ -17,7 +17,7 @@ describe("a committed file", () => {
 
   it.each([
     "https://example.com/home/page",
-    "./work/plan.md",
+    "./home/plan.md",
     "registry.get(name)",
     "omit-lockfile-registry-resolved=true"
   ])(
