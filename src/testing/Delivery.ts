@@ -19,7 +19,7 @@ type Delivered =
   | Response.ToolResultPartEncoded
 
 /** Parts that are sent together. */
-type Chunk = NonEmptyReadonlyArray<Response.StreamPartEncoded>
+export type Chunk = NonEmptyReadonlyArray<Response.StreamPartEncoded>
 
 const hasId = (part: ResponsePart): part is Delivered =>
   (part.type !== "tool-call" && part.type !== "tool-result") || part.id !== undefined
@@ -124,14 +124,10 @@ const chunksOf = (part: Delivered, index: number, lengths: MockResponse["chunks"
   }
 }
 
-/** The chunks of a streamed response, up to where it breaks, and how it finishes if it doesn't. */
-export const toChunks = (
-  self: Delivery
-): readonly [ReadonlyArray<Chunk>, ReadonlyArray<Response.FinishPartEncoded>] => {
+/** The chunks of a streamed response: what it says up to where it breaks, or else all of it and how it finishes. */
+export const toChunks = (self: Delivery): ReadonlyArray<Chunk> => {
   const chunks = self.parts.flatMap((part, index) => chunksOf(part, index, self.chunks))
-  return self.failure === undefined ? [chunks, finish(self)] : [chunks.slice(0, self.failure.after), []]
+  return self.failure === undefined
+    ? chunks.concat(finish(self).map((part): Chunk => [part]))
+    : chunks.slice(0, self.failure.after)
 }
-
-/** The ids that a response sets itself. */
-export const ownIds = (self: MockResponse): ReadonlyArray<string> =>
-  self.parts.flatMap((part) => part.type === "tool-call" && part.id !== undefined ? [part.id] : [])

@@ -150,14 +150,14 @@ export const conditional = <Cases extends ReadonlyArray<Case<unknown>>>(
   const unmatched = `none of ${cases.length} conditions holds${
     cases.map(({ condition }, index) => `\n  ${index + 1}. ${condition}`).join("")
   }`
-  const answer: Answer<unknown> = Effect.fnUntraced(function*(request) {
-    for (const { answer, holds } of cases) {
-      const held = holds(request)
-      if (typeof held === "boolean" ? held : yield* held) return yield* answer(request)
-    }
-    return yield* decline(unmatched)
-  })
-  return fromMake(Effect.succeed(answer)) as Handler<CaseServices<Cases[number]>>
+  const answerFrom = (index: number, request: MockRequest): ReturnType<Answer<unknown>> => {
+    const next = cases[index]
+    if (next === undefined) return decline(unmatched)
+    const take = (holds: boolean) => holds ? next.answer(request) : answerFrom(index + 1, request)
+    const holds = next.holds(request)
+    return typeof holds === "boolean" ? take(holds) : Effect.flatMap(holds, take)
+  }
+  return fromMake(Effect.succeed((request) => answerFrom(0, request))) as Handler<CaseServices<Cases[number]>>
 }
 
 type HandlerServices<H> = H extends Handler<infer R> ? R : never

@@ -56,15 +56,17 @@
  */
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
-import * as Channel from "effect/Channel"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import type * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { CurrentAgent } from "../agent/CurrentAgent.ts"
 import * as Delivery from "./Delivery.ts"
-import { type Answer, type Handler, UnansweredRequest } from "./Handler.ts"
+import { type Answer, type Declined, type Handler, UnansweredRequest } from "./Handler.ts"
 import * as MockRequest from "./MockRequest.ts"
 import * as MockResponse from "./MockResponse.ts"
 
@@ -111,14 +113,16 @@ interface Sending {
 }
 
 /** The calls of one layer, and the ids of the tool calls in them. */
-class Session {
+class Session<R> {
   readonly calls: Array<Call> = []
-  readonly #answer: Answer
+  readonly #answer: Answer<R>
+  readonly #services: Context.Context<R>
   readonly #taken = new Set<string>()
   #ids = 0
 
-  constructor(answer: Answer) {
+  constructor(answer: Answer<R>, services: Context.Context<R>) {
     this.#answer = answer
+    this.#services = services
   }
 
   ask(options: LanguageModel.ProviderOptions, streaming: boolean): Effect.Effect<Sending, AiError.AiError> {
@@ -126,25 +130,30 @@ class Session {
       const index = this.calls.length
       const request = MockRequest.make(options, fiber.getRef(CurrentAgent), index + 1, streaming)
       this.calls.push({ request })
-      return this.#answer(request).pipe(
-        Effect.catch((error) => Effect.succeed(MockResponse.fail(error))),
-        Effect.flatMap((response) => {
-          if (response._tag === "Declined") {
-            const { agent, callCount, lastUserText } = request
-            return Effect.die(new UnansweredRequest({ callCount, agent, lastUserText, reason: response.reason }))
-          }
-          for (const id of Delivery.ownIds(response)) this.#taken.add(id)
-          const delivery = Delivery.address(response, this.#nextId)
-          const sending = Effect.succeed({
-            delivery,
-            sent: () => {
-              this.calls[index] = { request, response: delivery }
-            }
-          })
-          return delivery.delay === undefined ? sending : Effect.delay(sending, delivery.delay)
-        })
-      )
+      const answer = this.#answer(request)
+      const provided: ReturnType<Answer> = Exit.isExit(answer)
+        ? answer as ReturnType<Answer>
+        : Effect.updateContext(answer, (context: Context.Context<never>) => Context.merge(this.#services, context))
+      return Effect.matchEffect(provided, {
+        onFailure: (error) => this.#send(index, MockResponse.fail(error)),
+        onSuccess: (response) =>
+          response._tag === "Declined" ? Effect.die(unanswered(request, response)) : this.#send(index, response)
+      })
     })
+  }
+
+  #send(index: number, response: MockResponse.MockResponse): Effect.Effect<Sending> {
+    for (const part of response.parts) {
+      if (part.type === "tool-call" && part.id !== undefined) this.#taken.add(part.id)
+    }
+    const delivery = Delivery.address(response, this.#nextId)
+    const sending = Effect.succeed({
+      delivery,
+      sent: () => {
+        this.calls[index] = { request: this.calls[index]!.request, response: delivery }
+      }
+    })
+    return delivery.delay === undefined ? sending : Effect.delay(sending, delivery.delay)
   }
 
   readonly #nextId = (): string => {
@@ -155,22 +164,27 @@ class Session {
   }
 }
 
-const generate = ({ delivery, sent }: Sending) => {
+const unanswered = ({ agent, callCount, lastUserText }: MockRequest.MockRequest, { reason }: Declined) =>
+  new UnansweredRequest({ agent, callCount, lastUserText, reason })
+
+const whole = ({ delivery, sent }: Sending) => {
   sent()
   return delivery.failure === undefined
     ? Effect.succeed(Delivery.toParts(delivery))
     : Effect.fail(delivery.failure.error)
 }
 
-const stream = ({ delivery, sent }: Sending) => {
-  const [chunks, finish] = Delivery.toChunks(delivery)
-  return Stream.concat(
-    Stream.fromChannel(Channel.fromArray(chunks)),
-    Stream.suspend(() => {
-      sent()
-      return delivery.failure === undefined ? Stream.fromArray(finish) : Stream.fail(delivery.failure.error)
-    })
-  )
+/** A response is sent once its last chunk, which finishes it, is pulled, or where it breaks. */
+const streamed = ({ delivery, sent }: Sending): Pull.Pull<Delivery.Chunk, AiError.AiError> => {
+  const chunks = Delivery.toChunks(delivery)
+  let next = 0
+  return Effect.suspend((): Pull.Pull<Delivery.Chunk, AiError.AiError> => {
+    const index = next++
+    if (index < chunks.length - 1) return Effect.succeed(chunks[index]!)
+    sent()
+    if (index < chunks.length) return Effect.succeed(chunks[index]!)
+    return delivery.failure === undefined ? Cause.done() : Effect.fail(delivery.failure.error)
+  })
 }
 
 /**
@@ -185,17 +199,10 @@ export const layer = <R>(
   handler: Handler<R>
 ): Layer.Layer<LanguageModel.LanguageModel | MockModel, never, Exclude<R, Scope.Scope>> =>
   Layer.effectContext(Effect.gen(function*() {
-    const services = yield* Effect.context<R>()
-    const answer = yield* handler.make
-    const session = new Session((request) =>
-      Effect.updateContext(
-        Effect.suspend(() => answer(request)),
-        (context: Context.Context<never>) => Context.merge(services, context)
-      )
-    )
+    const session = new Session(yield* handler.make, yield* Effect.context<R>())
     const model = yield* LanguageModel.make({
-      generateText: (options) => Effect.flatMap(session.ask(options, false), generate),
-      streamText: (options) => Stream.unwrap(Effect.map(session.ask(options, true), stream))
+      generateText: (options) => Effect.flatMap(session.ask(options, false), whole),
+      streamText: (options) => Stream.fromPull(Effect.map(session.ask(options, true), streamed))
     })
     return Context.make(LanguageModel.LanguageModel, model).pipe(
       Context.add(MockModel, { calls: Effect.sync(() => session.calls.slice()) })

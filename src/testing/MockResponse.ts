@@ -318,6 +318,6 @@ export const breakAfter: {
   ...fromInput(self),
   failure: {
     error: AiError.isAiError(error) ? error : AiError.make({ module: "MockModel", method: "respond", reason: error }),
-    after: chunks
+    after: Math.max(0, chunks)
   }
 }))
