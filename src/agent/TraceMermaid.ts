@@ -1,0 +1,254 @@
+/**
+ * Runs as a Mermaid sequence diagram: who asked whom for what, and what came back.
+ *
+ * 1. The diagram parses, whatever names and content the events hold and wherever the list of events ends.
+ * 2. A call of a tool is an arrow there and one back, `-->>` when it did what it should and `-x` when not. A call that
+ *    never started is one arrow that doesn't arrive.
+ * 3. An agent is active while it runs. Where an agent answers a call, its run stands in the place of the call.
+ * 4. All agents share one `Model`, since events don't say which one was asked. Deltas, progress and steps aren't drawn.
+ *
+ * @since 0.1.0
+ */
+import type { AgentEvent, RunCompleted, RunStarted } from "../domain/AgentEvent.ts"
+import { pendingApprovals } from "../domain/Approval.ts"
+import { lastAssistantText } from "../domain/Conversation.ts"
+import type { AssistantPart, Outcome } from "../domain/StateSchema.ts"
+import * as Excerpt from "./Excerpt.ts"
+
+/**
+ * How much a diagram shows.
+ *
+ * `maxLength` is the number of characters of each name and message; 80 where it isn't given.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MermaidOptions {
+  readonly maxLength?: number | undefined
+}
+
+/**
+ * Characters that mean something to Mermaid, to the Markdown or HTML around it, or to its own escaping (`ﬂ` and `¶`). A
+ * colon counts because Mermaid drops the end of an escape where a colon stands behind the word `style`.
+ */
+const special = /[#;:%<>&$@`\\ﬂ¶]/g
+
+/** A text that stands in a diagram for itself, on one line; the word `end` would end a block. */
+const escape = (text: string, maxLength: number): string => {
+  const line = text.replace(/[\s\p{Cc}]+/gu, " ").trim()
+  const escaped = Excerpt.ofText(line, maxLength, () => "…")
+    .replace(special, (char) => `#${char.charCodeAt(0)};`)
+    .replace(/\bend\b/gi, (word) => `#${word.charCodeAt(0)};${word.slice(1)}`)
+  return escaped === "" ? "(empty)" : escaped
+}
+
+const isArrived: { readonly [_ in Outcome]: boolean } = {
+  Succeeded: true,
+  HandedOff: true,
+  Failed: false,
+  Denied: false,
+  Interrupted: false
+}
+
+type CallEvent = Extract<AgentEvent, { readonly callId: string }>
+
+const callKey = (event: CallEvent): string => JSON.stringify([event.path, [...event.calls, event.callId]])
+const callerKey = (event: AgentEvent): string => JSON.stringify([event.path.slice(0, -1), event.calls])
+
+type Drawing = "Delegated" | "Unstarted"
+
+/** How an event of a call is drawn, by its index: through the run that answers the call, or as a call that never started. */
+const drawings = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<Drawing | undefined> => {
+  const found = events.map((): Drawing | undefined => undefined)
+  const started = new Map<string, number>()
+  for (const [index, event] of events.entries()) {
+    if (event._tag === "ToolCallStarted") started.set(callKey(event), index)
+    if (event._tag === "RunStarted") {
+      const start = started.get(callerKey(event))
+      if (start !== undefined) found[start] = "Delegated"
+    }
+    if (event._tag === "ToolCallSuspended" || event._tag === "ToolCallSettled") {
+      const start = started.get(callKey(event))
+      found[index] = start === undefined ? "Unstarted" : found[start]
+      started.delete(callKey(event))
+    }
+  }
+  return found
+}
+
+const answered = (parts: ReadonlyArray<AssistantPart>): string => {
+  const text = parts.reduce((text, part) => part._tag === "Text" ? text + part.text : text, "")
+  const names = parts.flatMap((part) => part._tag === "Call" ? [part.name] : [])
+  return [text, ...(names.length === 0 ? [] : [`calls ${names.join(", ")}`])].filter((line) => line !== "").join(" / ")
+}
+
+const ended = (event: RunCompleted): string => {
+  const pending = pendingApprovals(event.state)
+  return pending.length > 0
+    ? `awaits approval of ${pending.map((call) => call.name).join(", ")}`
+    : event.state.status._tag === "Complete"
+    ? lastAssistantText(event.state.conversation) ?? ""
+    : event.state.status._tag
+}
+
+const input = (event: RunStarted): string =>
+  event.input === undefined
+    ? "goes on"
+    : event.input.map((part) => part._tag === "Text" ? part.text : part.fileName ?? part.mediaType).join(" / ")
+
+/** The lines of a diagram as they are drawn: who takes part, and how often each agent is active. */
+const canvas = (maxLength: number) => {
+  const participants: Array<string> = ["actor User"]
+  const lines: Array<string> = []
+  const ids = new Map<string, string>()
+  const active = new Map<string, number>()
+
+  const participant = (kind: "Agent" | "Tool", key: string, name: string): string => {
+    const known = ids.get(`${kind} ${key}`)
+    if (known !== undefined) return known
+    const id = `${kind}${ids.size + 1}`
+    ids.set(`${kind} ${key}`, id)
+    participants.push(`participant ${id} as ${escape(name, maxLength)}`)
+    return id
+  }
+
+  return {
+    agent: (path: ReadonlyArray<string>): string =>
+      path.length === 0 ? "User" : participant("Agent", JSON.stringify(path), path.join(" / ")),
+    model: (): string => {
+      if (!participants.includes("participant Model")) participants.push("participant Model")
+      return "Model"
+    },
+    tool: (name: string): string => participant("Tool", name, name),
+    arrow: (from: string, arrow: "->>" | "-->>" | "-x", to: string, text: string): void => {
+      lines.push(`${from}${arrow}${to}: ${escape(text, maxLength)}`)
+    },
+    note: (over: string, text: string): void => {
+      lines.push(`Note over ${over}: ${escape(text, maxLength)}`)
+    },
+    activate: (id: string): void => {
+      lines.push(`activate ${id}`)
+      active.set(id, (active.get(id) ?? 0) + 1)
+    },
+    deactivate: (id: string): void => {
+      const count = active.get(id) ?? 0
+      if (count === 0) return
+      lines.push(`deactivate ${id}`)
+      active.set(id, count - 1)
+    },
+    toString: (): string => {
+      const open = Array.from(active).flatMap(([id, count]) => Array.from({ length: count }, () => `deactivate ${id}`))
+      return ["sequenceDiagram", ...[...participants, ...lines, ...open].map((line) => `  ${line}`), ""].join("\n")
+    }
+  }
+}
+
+type Canvas = ReturnType<typeof canvas>
+
+const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void => {
+  const agent = on.agent(event.path)
+  const caller = on.agent(event.path.slice(0, -1))
+  switch (event._tag) {
+    case "RunStarted":
+      on.arrow(caller, "->>", agent, input(event))
+      on.activate(agent)
+      break
+    case "ModelCallStarted":
+      on.arrow(
+        agent,
+        "->>",
+        on.model(),
+        `step ${event.step + 1}${event.attempt === 0 ? "" : `, attempt ${event.attempt + 1}`}`
+      )
+      break
+    case "ModelResponded":
+      on.arrow(on.model(), "-->>", agent, answered(event.parts))
+      break
+    case "ModelCallFailed":
+      on.arrow(on.model(), "-x", agent, `${event.tag}: ${event.message}`)
+      break
+    case "ApprovalRequested":
+      on.arrow(agent, "->>", "User", `may ${event.name} run with ${Excerpt.jsonText(event.params, 0)}?`)
+      break
+    case "ToolCallStarted":
+      if (drawing === undefined) on.arrow(agent, "->>", on.tool(event.name), Excerpt.jsonText(event.params, 0))
+      break
+    case "ToolCallSuspended":
+      if (drawing === undefined) on.arrow(on.tool(event.name), "-x", agent, "stays open")
+      break
+    case "ToolCallSettled": {
+      const result = Excerpt.jsonText(event.result, 0)
+      const arrived = isArrived[event.outcome]
+      const text = arrived ? result : `${event.outcome}: ${result}`
+      if (drawing === undefined) on.arrow(on.tool(event.name), arrived ? "-->>" : "-x", agent, text)
+      else if (drawing === "Unstarted") on.arrow(agent, "-x", on.tool(event.name), text)
+      break
+    }
+    case "FeedbackGiven":
+      on.note(agent, event.text)
+      break
+    case "RunCompleted":
+      on.arrow(agent, "-->>", caller, ended(event))
+      on.deactivate(agent)
+      break
+    case "RunInterrupted":
+      on.arrow(agent, "-x", caller, "interrupted")
+      on.deactivate(agent)
+      break
+    case "RunFailed":
+      on.arrow(agent, "-x", caller, `${event.error.tag}: ${event.error.message}`)
+      on.deactivate(agent)
+      break
+    case "StepStarted":
+    case "TextDelta":
+    case "ReasoningDelta":
+    case "ToolParamsDelta":
+    case "ToolCallProgressed":
+    case "StepCompleted":
+      break
+  }
+}
+
+/**
+ * Gives events as a Mermaid sequence diagram, for ```` ```mermaid ```` blocks and editors that draw them.
+ *
+ * The events may be of several runs, of a run that isn't over, or read back from where they were stored.
+ *
+ * **Gotchas**
+ *
+ * Mermaid draws no diagram of more than 50,000 characters unless its `maxTextSize` says so.
+ *
+ * **Example** (Drawing a run)
+ *
+ * ```ts
+ * import { AgentEvent, Trace } from "troupe"
+ *
+ * const { ToolCallSettled, ToolCallStarted } = AgentEvent.AgentEvent.cases
+ * const common = { path: ["clerk"], calls: [], step: 0, at: 0, callId: "call_1", name: "find" } as const
+ * const events = [
+ *   ToolCallStarted.make({ ...common, sequence: 0, params: { order: 7 } }),
+ *   ToolCallSettled.make({ ...common, sequence: 1, outcome: "Succeeded", result: "shipped", duration: 3 })
+ * ]
+ *
+ * Trace.toMermaid(events).split("\n")
+ * // => [
+ * //   "sequenceDiagram",
+ * //   "  actor User",
+ * //   "  participant Agent1 as clerk",
+ * //   "  participant Tool2 as find",
+ * //   "  Agent1->>Tool2: {\"order\"#58;7}",
+ * //   "  Tool2-->>Agent1: \"shipped\"",
+ * //   ""
+ * // ]
+ * ```
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const toMermaid = (events: Iterable<AgentEvent>, options?: MermaidOptions): string => {
+  const all = Array.from(events)
+  const drawn = drawings(all)
+  const on = canvas(options?.maxLength ?? 80)
+  for (const [index, event] of all.entries()) draw(on, event, drawn[index])
+  return on.toString()
+}
