@@ -5,6 +5,13 @@
  */
 
 /**
+ * An agent: a model with instructions and tools, and a loop that goes on until it has an answer.
+ *
+ * @since 0.1.0
+ */
+export * as Agent from "./agent/Agent.ts"
+
+/**
  * The error of a run: what went wrong, and the state it went wrong in.
  *
  * @since 0.1.0
@@ -38,6 +45,27 @@ export * as AgentStatus from "./domain/AgentStatus.ts"
  * @since 0.1.0
  */
 export * as Conversation from "./domain/Conversation.ts"
+
+/**
+ * When a run stops before its model has nothing more to do.
+ *
+ * @since 0.1.0
+ */
+export * as StopWhen from "./agent/StopWhen.ts"
+
+/**
+ * How a tool is run, as an annotation on the tool.
+ *
+ * @since 0.1.0
+ */
+export * as ToolPolicy from "./agent/ToolPolicy.ts"
+
+/**
+ * What a run did, for people to read: as a Markdown log, as a diagram, and as a file that grows while the run goes.
+ *
+ * @since 0.1.0
+ */
+export * as Trace from "./agent/Trace.ts"
 
 /**
  * Tokens spent, where a number that no provider reported stays unknown.

@@ -1,0 +1,125 @@
+/**
+ * What a run did, for people to read: as a Markdown log, as a diagram, and as a file that grows while the run goes.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import { dual } from "effect/Function"
+import type { PlatformError } from "effect/PlatformError"
+import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import type { AgentEvent } from "../domain/AgentEvent.ts"
+import * as Observer from "./Observer.ts"
+import { fragment, type MarkdownOptions } from "./TraceMarkdown.ts"
+
+export * from "./TraceMarkdown.ts"
+export * from "./TraceMermaid.ts"
+
+/**
+ * How a log is written to a file: `append` keeps what the file holds already, which is cut off otherwise.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FileOptions extends MarkdownOptions {
+  readonly append?: boolean | undefined
+}
+
+const open = Effect.fnUntraced(function*(path: string, append: boolean) {
+  const files = yield* FileSystem.FileSystem
+  if (!append) yield* Effect.scoped(files.open(path, { flag: "w" }))
+  return yield* files.open(path, { flag: "a" })
+})
+
+/** Events that have no fragment: a delta costs a run nothing. */
+const silent: ReadonlySet<AgentEvent["_tag"]> = new Set(["TextDelta", "ReasoningDelta", "ToolParamsDelta"])
+
+/** An observer that writes to `file` while its scope is open and nothing has gone wrong. */
+const writer = Effect.fnUntraced(function*(path: string, file: FileSystem.File, options: FileOptions | undefined) {
+  const encoder = new TextEncoder()
+  const turn = yield* Semaphore.make(1)
+  let isWriting = true
+  yield* Effect.addFinalizer(() =>
+    Semaphore.withPermit(
+      turn,
+      Effect.sync(() => {
+        isWriting = false
+      })
+    )
+  )
+  const write: Observer.Observer = (event) =>
+    silent.has(event._tag)
+      ? Effect.void
+      : Effect.suspend(() => isWriting ? file.writeAll(encoder.encode(fragment(event, options))) : Effect.void).pipe(
+        Effect.catchCause((cause) => {
+          isWriting = false
+          return Effect.logWarning(`The trace in "${path}" lacks event ${event.sequence} and what followed`, cause)
+        }),
+        Semaphore.withPermit(turn),
+        Effect.uninterruptible
+      )
+  return write
+})
+
+const toFileWith = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  path: string,
+  options?: FileOptions
+): Effect.Effect<A, E | PlatformError, R | FileSystem.FileSystem> =>
+  Effect.acquireUseRelease(
+    Scope.make(),
+    (scope) =>
+      open(path, options?.append === true).pipe(
+        Effect.flatMap((file) => writer(path, file, options)),
+        Scope.provide(scope),
+        Effect.flatMap((observer) => Observer.observe(self, observer))
+      ),
+    Scope.close
+  )
+
+/**
+ * Writes the Markdown log of every run inside an effect to a file, each event's part before the run goes on.
+ *
+ * **Details**
+ *
+ * The file is readable up to the last event whatever ends the process; it isn't forced to disk against a power cut. Agents
+ * that are called and agents that take over write to the same log, each under its name.
+ *
+ * A file that can't be opened fails the effect before anything ran. A part that can't be written doesn't: what a run has
+ * done outweighs what is said about it. The failure is logged once, as a warning, and nothing more is written.
+ *
+ * **Gotchas**
+ *
+ * An event doesn't say which of several runs it belongs to: give runs of one agent at the same time a file each.
+ *
+ * **Example** (Failing before anything ran)
+ *
+ * ```ts
+ * import { NodeFileSystem } from "@effect/platform-node"
+ * import { Effect } from "effect"
+ * import { Trace } from "troupe"
+ *
+ * const program = Effect.succeed("answer").pipe(
+ *   Trace.toFile("no/such/folder/trace.md"),
+ *   Effect.catchTag("PlatformError", (error) => Effect.succeed(error.reason._tag)),
+ *   Effect.provide(NodeFileSystem.layer)
+ * )
+ *
+ * await Effect.runPromise(program) // => "NotFound"
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const toFile: {
+  (
+    path: string,
+    options?: FileOptions
+  ): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | PlatformError, R | FileSystem.FileSystem>
+  <A, E, R>(
+    self: Effect.Effect<A, E, R>,
+    path: string,
+    options?: FileOptions
+  ): Effect.Effect<A, E | PlatformError, R | FileSystem.FileSystem>
+} = dual((args) => Effect.isEffect(args[0]), toFileWith)
