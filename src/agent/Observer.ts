@@ -37,5 +37,8 @@ export const CurrentObservers = Context.Reference<ReadonlyArray<Observer>>("trou
 export const observe: {
   (observer: Observer): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   <A, E, R>(self: Effect.Effect<A, E, R>, observer: Observer): Effect.Effect<A, E, R>
-} = dual(2, <A, E, R>(self: Effect.Effect<A, E, R>, observer: Observer): Effect.Effect<A, E, R> =>
-  Effect.updateService(self, CurrentObservers, (observers) => [...observers, observer]))
+} = dual(
+  2,
+  <A, E, R>(self: Effect.Effect<A, E, R>, observer: Observer): Effect.Effect<A, E, R> =>
+    Effect.updateService(self, CurrentObservers, (observers) => [...observers, observer])
+)

@@ -13,9 +13,10 @@ import { lastAssistantText } from "./Conversation.ts"
 import { statusOf } from "./Reducer.ts"
 import type { AgentState } from "./StateSchema.ts"
 
+export * from "./AgentOutput.ts"
 export * from "./Approval.ts"
 export * from "./Command.ts"
-export { make, reduce } from "./Reducer.ts"
+export { ask, make, reduce } from "./Reducer.ts"
 export * from "./StateJson.ts"
 export { AgentState, ModeFrame, PromptSegment, Run } from "./StateSchema.ts"
 

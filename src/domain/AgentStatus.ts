@@ -186,7 +186,10 @@ export const isTerminal: (self: AgentStatus) => self is Complete | Failed = Agen
 export const moveTo: {
   (next: AgentStatus): (self: AgentStatus) => Result.Result<AgentStatus, IllegalMove>
   (self: AgentStatus, next: AgentStatus): Result.Result<AgentStatus, IllegalMove>
-} = dual(2, (self: AgentStatus, next: AgentStatus): Result.Result<AgentStatus, IllegalMove> =>
-  moves[self._tag].includes(next._tag)
-    ? Result.succeed(next)
-    : Result.fail(new IllegalMove({ from: self._tag, to: next._tag })))
+} = dual(
+  2,
+  (self: AgentStatus, next: AgentStatus): Result.Result<AgentStatus, IllegalMove> =>
+    moves[self._tag].includes(next._tag)
+      ? Result.succeed(next)
+      : Result.fail(new IllegalMove({ from: self._tag, to: next._tag }))
+)

@@ -57,8 +57,7 @@ export class NotAwaitingApproval
  * @category getters
  * @since 0.1.0
  */
-export const pendingApprovals = (self: AgentState): ReadonlyArray<PendingApproval> =>
-  collect(self, [self.agent], [])
+export const pendingApprovals = (self: AgentState): ReadonlyArray<PendingApproval> => collect(self, [self.agent], [])
 
 const collect = (
   self: AgentState,
@@ -142,8 +141,11 @@ const resolveOr = (
 export const approve: {
   (callId: string): (self: AgentState) => Result.Result<AgentState, NotAwaitingApproval>
   (self: AgentState, callId: string): Result.Result<AgentState, NotAwaitingApproval>
-} = dual(2, (self: AgentState, callId: string): Result.Result<AgentState, NotAwaitingApproval> =>
-  resolveOr(self, callId, { _tag: "Approved" }, (call) => call.state._tag === "Approved"))
+} = dual(
+  2,
+  (self: AgentState, callId: string): Result.Result<AgentState, NotAwaitingApproval> =>
+    resolveOr(self, callId, { _tag: "Approved" }, (call) => call.state._tag === "Approved")
+)
 
 /**
  * Keeps a call from running; the model reads the reason. Denying it twice is denying it once.
@@ -156,10 +158,13 @@ export const approve: {
 export const deny: {
   (callId: string, reason: string): (self: AgentState) => Result.Result<AgentState, NotAwaitingApproval>
   (self: AgentState, callId: string, reason: string): Result.Result<AgentState, NotAwaitingApproval>
-} = dual(3, (self: AgentState, callId: string, reason: string): Result.Result<AgentState, NotAwaitingApproval> =>
-  resolveOr(
-    self,
-    callId,
-    { _tag: "Settled", outcome: "Denied", result: `This call was denied: ${reason}` },
-    (call) => call.state._tag === "Settled" && call.state.outcome === "Denied"
-  ))
+} = dual(
+  3,
+  (self: AgentState, callId: string, reason: string): Result.Result<AgentState, NotAwaitingApproval> =>
+    resolveOr(
+      self,
+      callId,
+      { _tag: "Settled", outcome: "Denied", result: `This call was denied: ${reason}` },
+      (call) => call.state._tag === "Settled" && call.state.outcome === "Denied"
+    )
+)

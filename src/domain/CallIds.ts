@@ -13,7 +13,10 @@ import type { AssistantPart } from "./StateSchema.ts"
  * @category combinators
  * @since 0.1.0
  */
-export const withUniqueIds = (parts: ReadonlyArray<AssistantPart>, taken: Set<string>): ReadonlyArray<AssistantPart> => {
+export const withUniqueIds = (
+  parts: ReadonlyArray<AssistantPart>,
+  taken: Set<string>
+): ReadonlyArray<AssistantPart> => {
   let changed = false
   const unique = parts.map((part) => {
     if (part._tag !== "Call") return part

@@ -177,8 +177,11 @@ export const append: {
 export const appendUser: {
   (input: string | ReadonlyArray<Part.UserPart>): (self: Conversation) => Conversation
   (self: Conversation, input: string | ReadonlyArray<Part.UserPart>): Conversation
-} = dual(2, (self: Conversation, input: string | ReadonlyArray<Part.UserPart>): Conversation =>
-  appendUnchecked(self, { _tag: "User", parts: typeof input === "string" ? [Part.text(input)] : input }))
+} = dual(
+  2,
+  (self: Conversation, input: string | ReadonlyArray<Part.UserPart>): Conversation =>
+    appendUnchecked(self, { _tag: "User", parts: typeof input === "string" ? [Part.text(input)] : input })
+)
 
 /**
  * Makes a conversation of turns: each one is appended in its order.
@@ -238,8 +241,11 @@ export const lastAssistantText = (self: Conversation): string | undefined => {
 export const byAgent: {
   (agent: string): (self: Conversation) => ReadonlyArray<Assistant>
   (self: Conversation, agent: string): ReadonlyArray<Assistant>
-} = dual(2, (self: Conversation, agent: string): ReadonlyArray<Assistant> =>
-  self.turns.filter((turn): turn is Assistant => turn._tag === "Assistant" && turn.agent === agent))
+} = dual(
+  2,
+  (self: Conversation, agent: string): ReadonlyArray<Assistant> =>
+    self.turns.filter((turn): turn is Assistant => turn._tag === "Assistant" && turn.agent === agent)
+)
 
 /**
  * Counts turns.
@@ -277,5 +283,8 @@ export const truncate: {
 export const fork: {
   (n: number): (self: Conversation) => Conversation
   (self: Conversation, n: number): Conversation
-} = dual(2, (self: Conversation, n: number): Conversation =>
-  n >= self.turns.length ? self : { turns: self.turns.slice(0, Math.max(0, n)) })
+} = dual(
+  2,
+  (self: Conversation, n: number): Conversation =>
+    n >= self.turns.length ? self : { turns: self.turns.slice(0, Math.max(0, n)) }
+)

@@ -10,6 +10,7 @@
 import type { AgentEvent, ModelResponded } from "./AgentEvent.ts"
 import * as AgentStatus from "./AgentStatus.ts"
 import { appendUnchecked, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
+import * as Part from "./Part.ts"
 import type { AgentState, CallState, Conversation, User } from "./StateSchema.ts"
 import * as Usage from "./Usage.ts"
 
@@ -67,6 +68,15 @@ const start = (self: AgentState, input: User["parts"], at: number): AgentState =
     run: { startedAt: at, elapsed: 0, iteration: 0, steps: 0, corrections: 0, usage: Usage.empty }
   }
 }
+
+/**
+ * Begins a run by hand: the state with what a user says, at a time in epoch milliseconds, for `Agent.step`.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const ask = (self: AgentState, input: string | User["parts"], at = 0): AgentState =>
+  start(self, typeof input === "string" ? [Part.text(input)] : input, at)
 
 /** Counts an answer of the model: for the agent whose model it was, and for each agent above it. */
 const spend = (self: AgentState, event: ModelResponded, isOwn: boolean): AgentState => ({
@@ -139,7 +149,13 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
   }
 }
 
-const reduceAt = (self: AgentState, event: AgentEvent, depth: number): AgentState => {
+/**
+ * Takes an event into the state of an agent that is `depth` calls below the outermost.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): AgentState => {
   const callId = event.calls[depth]
   if (callId === undefined) return reduceOwn(self, event)
   const call = lastAssistant(self.conversation)?.parts.find((part) => part._tag === "Call" && part.id === callId)

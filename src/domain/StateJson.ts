@@ -46,7 +46,9 @@ export class MalformedState extends Schema.TaggedError<MalformedState>("troupe/d
   { path: Schema.Array(Schema.Union([Schema.String, Schema.Number])), issue: Schema.String }
 ) {
   override get message(): string {
-    return `Not a state at "${this.path.length === 0 ? "/" : this.path.map((key) => `/${key}`).join("")}": ${this.issue}`
+    return `Not a state at "${
+      this.path.length === 0 ? "/" : this.path.map((key) => `/${key}`).join("")
+    }": ${this.issue}`
   }
 }
 

@@ -1,0 +1,52 @@
+/**
+ * Whether a state and an input fit the definition that is to go on with them.
+ *
+ * @since 0.1.0
+ */
+import { AgentMismatch, InputRejected } from "../domain/AgentError.ts"
+import { openCalls } from "../domain/Conversation.ts"
+import type { AgentState, User } from "../domain/StateSchema.ts"
+import type { Definition } from "./Definition.ts"
+
+/**
+ * Gives what a state names and a definition doesn't have: its agent, the tool of a call that was approved, awaits
+ * approval or was delegated, or a mode. A call that was only asked for may name a tool that never was.
+ */
+export const findMismatch = (definition: Definition, state: AgentState): AgentMismatch | undefined => {
+  const agent = definition.name
+  if (state.agent !== agent) {
+    return new AgentMismatch({ agent, missing: "agent", name: state.agent, available: [agent] })
+  }
+  const mode = state.modes[0]
+  if (mode !== undefined) return new AgentMismatch({ agent, missing: "mode", name: mode.name, available: [] })
+  for (const call of openCalls(state.conversation)) {
+    const entry = definition.tools.get(call.name)
+    if (call.state._tag === "Pending" || (entry !== undefined && call.state._tag !== "Delegated")) continue
+    if (entry?._tag !== "Agent" || call.state._tag !== "Delegated") {
+      const available = [...definition.tools.keys()]
+      return new AgentMismatch({ agent, missing: "tool", name: call.name, available })
+    }
+    const nested = findMismatch(entry.definition, call.state.child)
+    if (nested !== undefined) return nested
+  }
+  return undefined
+}
+
+/** Says why an input can't be given to a model: it has neither a file nor a word, or it is too long. */
+export const findInputIssue = (definition: Definition, input: User["parts"]): InputRejected | undefined => {
+  let length = 0
+  let isEmpty = true
+  for (const part of input) {
+    if (part._tag === "File") isEmpty = false
+    else {
+      length += part.text.length
+      isEmpty &&= part.text.trim() === ""
+    }
+  }
+  const limit = definition.maxInputLength
+  return isEmpty
+    ? new InputRejected({ agent: definition.name, issue: "Empty", length, limit })
+    : length > limit
+    ? new InputRejected({ agent: definition.name, issue: "TooLong", length, limit })
+    : undefined
+}

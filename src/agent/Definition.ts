@@ -1,0 +1,140 @@
+/**
+ * What an agent is made of, prepared once: everything that a step needs and that depends on the agent alone.
+ *
+ * @since 0.1.0
+ */
+import type * as AiError from "effect/ai/AiError"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as ExecutionPlan from "effect/ExecutionPlan"
+import type * as Layer from "effect/Layer"
+import type * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import type { AgentState, User } from "../domain/StateSchema.ts"
+import type { Codec } from "./Codec.ts"
+import type { OutputCodec, OutputTool } from "./Output.ts"
+import type { StopWhen } from "./StopWhen.ts"
+import * as ToolPolicy from "./ToolPolicy.ts"
+
+/** A tool that a handler of the user's answers, from the environment or from the toolkit itself. */
+export interface HandledTool {
+  readonly _tag: "Handled"
+  readonly tool: Tool.Any
+  readonly policy: ToolPolicy.ToolPolicy
+  readonly isFatal: boolean
+  readonly decode: Codec
+  readonly encodeSuccess: Codec
+  readonly encodeFailure: Codec
+  readonly handle: Toolkit.WithHandler<Record<string, Tool.Any>>["handle"] | undefined
+}
+
+/** A tool that another agent answers. */
+export interface AgentTool {
+  readonly _tag: "Agent"
+  readonly tool: Tool.Any
+  readonly policy: ToolPolicy.ToolPolicy
+  readonly decode: Codec
+  readonly definition: Definition
+  readonly toInput: (params: unknown) => User["parts"]
+  readonly toResult: (child: AgentState) => Schema.Json
+}
+
+/** How a call of some name is answered. */
+export type ToolEntry = HandledTool | AgentTool | OutputTool
+
+/** The model that an agent brings itself, instead of taking it from the environment. */
+export type OwnModel =
+  | { readonly _tag: "Layer"; readonly layer: Layer.Layer<LanguageModel.LanguageModel, unknown, unknown> }
+  | {
+    readonly _tag: "Plan"
+    readonly plan: ExecutionPlan.ExecutionPlan<
+      { provides: LanguageModel.LanguageModel; input: AiError.AiError; error: unknown; requirements: unknown }
+    >
+  }
+
+/** What an agent's system message is made of. */
+export type Instructions =
+  | string
+  | ((state: AgentState) => string | Effect.Effect<string, unknown, unknown>)
+
+/** What an agent is made of. */
+export interface Definition {
+  readonly name: string
+  readonly description: string | undefined
+  readonly instructions: Instructions | undefined
+  readonly tools: ReadonlyMap<string, ToolEntry>
+  readonly request: Request
+  readonly laterRequest: Request
+  readonly stopWhen: StopWhen
+  readonly toolConcurrency: number | "unbounded"
+  readonly settings: Context.Context<never> | undefined
+  readonly retry: Schedule.Schedule<unknown, AiError.AiError, unknown, unknown> | undefined
+  readonly model: OwnModel | undefined
+  readonly output: OutputCodec | undefined
+  readonly outputRetries: number
+  readonly maxInputLength: number
+}
+
+/** What every request of an agent says beside its prompt. */
+export interface Request {
+  readonly toolkit: Toolkit.WithHandler<Record<string, Tool.Any>>
+  readonly toolChoice: LanguageModel.ToolChoice<string>
+  readonly disableToolCallResolution: true
+  readonly toolCallValidation: "deferred"
+}
+
+/**
+ * Prepares a tool whose handler comes from the environment, or from a toolkit that has its handlers.
+ *
+ * Results are encoded as JSON, whatever their schema holds (dates, bytes, nothing at all), since a state keeps them.
+ */
+export const handledTool = (
+  tool: Tool.Any,
+  isFatal: boolean,
+  handle: HandledTool["handle"]
+): HandledTool => ({
+  _tag: "Handled",
+  tool,
+  policy: ToolPolicy.get(tool),
+  isFatal,
+  decode: decoder(tool),
+  encodeSuccess: Schema.encodeUnknownEffect(Schema.toCodecJson(tool.successSchema)) as Codec,
+  encodeFailure: Schema.encodeUnknownEffect(Schema.toCodecJson(tool.failureSchema)) as Codec,
+  handle
+})
+
+/** Gives the decoder of a tool's parameters. A tool described by JSON schema alone takes them as they are. */
+export const decoder = (tool: Tool.Any): Codec =>
+  Tool.isDynamic(tool) && tool.jsonSchema !== undefined
+    ? Effect.succeed
+    : Schema.decodeUnknownEffect(tool.parametersSchema) as Codec
+
+/** Stands in a toolkit that would otherwise be empty; it is never sent. */
+const placeholder = Tool.make("troupe_no_tool")
+
+/**
+ * Makes what every request says.
+ *
+ * Calls come back as the model wrote them, unknown names and wrong parameters included, and are answered by the loop.
+ * `effect/ai` keeps its response decoder only for a toolkit with tools, so an agent without any sends none of one.
+ */
+export const makeRequest = (
+  entries: Iterable<ToolEntry>,
+  toolChoice: LanguageModel.ToolChoice<string> | undefined
+): Request => {
+  const tools: Record<string, Tool.Any> = {}
+  for (const entry of entries) tools[entry.tool.name] = entry.tool
+  const isEmpty = Object.keys(tools).length === 0
+  return {
+    toolkit: {
+      tools: isEmpty ? { [placeholder.name]: placeholder } : tools,
+      handle: () => Effect.die(new Error("An agent answers its calls itself"))
+    },
+    toolChoice: isEmpty ? { oneOf: [] } : toolChoice ?? "auto",
+    disableToolCallResolution: true,
+    toolCallValidation: "deferred"
+  }
+}

@@ -1,0 +1,191 @@
+/**
+ * One agent's loop while it runs: its state so far, and how it tells what happens.
+ *
+ * The loop of an agent that was called stands inside the loop of its caller: what happens in it is told to its own state
+ * first and then to every loop around it, so that each state is the fold of the events that it was told.
+ *
+ * @since 0.1.0
+ */
+import type * as Prompt from "effect/ai/Prompt"
+import type * as Clock from "effect/Clock"
+import type * as Effect from "effect/Effect"
+import type { AgentEvent, RunCompleted, RunFailed, RunInterrupted } from "../domain/AgentEvent.ts"
+import type { Failure } from "../domain/AgentStatus.ts"
+import { callsOf } from "../domain/Conversation.ts"
+import { reduceAt } from "../domain/Reducer.ts"
+import type { AgentState } from "../domain/StateSchema.ts"
+import type { Definition, OwnModel } from "./Definition.ts"
+
+/** Fields that `tell` fills in. */
+type Filled = "path" | "calls" | "step" | "sequence" | "at"
+
+type OmitFilled<Event> = Event extends AgentEvent ? Omit<Event, Filled> : never
+
+/** What happened, before it has its place and time. */
+export type Happening = OmitFilled<AgentEvent>
+
+/** How a call ended, before it is told. */
+export type Settlement = Omit<Extract<Happening, { readonly _tag: "ToolCallSettled" }>, "_tag">
+
+/**
+ * What a run shares with the runs of the agents that it calls.
+ *
+ * `flush` waits until everybody has seen what was told; it does nothing when nobody looks.
+ */
+export interface Root {
+  readonly clock: Clock.Clock
+  readonly takenIds: Set<string>
+  readonly deliver: (event: AgentEvent) => void
+  readonly flush: Effect.Effect<void>
+  readonly isObserved: boolean
+  readonly isStreaming: boolean
+  sequence: number
+}
+
+/** The models that an agent brings itself, each built at most once in a run. */
+export type Plan = Extract<OwnModel, { readonly _tag: "Plan" }>["plan"]
+
+/** One agent's loop while it runs. */
+export interface Loop {
+  readonly root: Root
+  readonly parent: Loop | undefined
+  readonly definition: Definition
+  readonly plan: Plan | undefined
+  readonly path: readonly [string, ...Array<string>]
+  readonly calls: ReadonlyArray<string>
+  readonly open: Open
+  readonly sent: Sent
+  state: AgentState
+  step: number
+}
+
+/** What has started and not yet ended, so that it can be ended whatever happens. */
+export interface Open {
+  run: boolean
+  step: boolean
+  attempt: number | undefined
+  readonly calls: Map<string, OpenCall>
+}
+
+/** A call that was started: when, and how it ended if it has, but isn't told yet. */
+export interface OpenCall {
+  readonly name: string
+  readonly startedAt: number
+  settlement: Settlement | undefined
+}
+
+/** The messages of the settled turns, made once in a run. `turns` says of how many. */
+export interface Sent {
+  readonly messages: Array<Prompt.Message>
+  turns: number
+}
+
+/** Makes the loop of an agent in a state. */
+export const make = (
+  root: Root,
+  parent: Loop | undefined,
+  callId: string | undefined,
+  definition: Definition,
+  plan: Plan | undefined,
+  state: AgentState
+): Loop => ({
+  root,
+  parent,
+  definition,
+  plan,
+  path: parent === undefined ? [definition.name] : [...parent.path, definition.name],
+  calls: parent === undefined || callId === undefined ? [] : [...parent.calls, callId],
+  open: { run: false, step: false, attempt: undefined, calls: new Map() },
+  sent: { messages: [], turns: 0 },
+  state,
+  step: state.run.iteration
+})
+
+/** Gives the time in epoch milliseconds. */
+export const now = (self: Loop): number => self.root.clock.currentTimeMillisUnsafe()
+
+/** Takes an event into the state of this loop and of every loop around it, and delivers it. */
+const take = (self: Loop, event: AgentEvent): void => {
+  for (let loop: Loop | undefined = self; loop !== undefined; loop = loop.parent) {
+    loop.state = reduceAt(loop.state, event, loop.calls.length)
+  }
+  self.root.deliver(event)
+}
+
+const envelope = (self: Loop): Pick<AgentEvent, Filled> => ({
+  path: self.path,
+  calls: self.calls,
+  step: self.step,
+  sequence: self.root.sequence++,
+  at: now(self)
+})
+
+/** Tells what happened: the states of this loop and of those around it take it in. */
+export const tell = (self: Loop, happening: Happening): void =>
+  take(self, { ...happening, ...envelope(self) } as AgentEvent)
+
+/** Tells how the run ended. The event holds the state that it leaves behind. */
+export const tellEnd = (self: Loop, end: "RunCompleted" | "RunInterrupted" | Failure): void => {
+  self.open.run = false
+  const before = { ...envelope(self), state: self.state }
+  const event: RunCompleted | RunInterrupted | RunFailed = typeof end === "string"
+    ? { _tag: end, ...before }
+    : { _tag: "RunFailed", error: end, ...before }
+  take(self, { ...event, state: reduceAt(self.state, event, self.calls.length) })
+}
+
+/** Starts a step, or goes on with the one whose calls are open. */
+export const startStep = (self: Loop): void => {
+  self.open.step = true
+  tell(self, { _tag: "StepStarted" })
+}
+
+/** Ends the step that was started. */
+export const endStep = (self: Loop): void => {
+  if (!self.open.step) return
+  self.open.step = false
+  tell(self, { _tag: "StepCompleted" })
+}
+
+/** Tells how a call ended. */
+export const settle = (self: Loop, settlement: Settlement): void => {
+  self.open.calls.delete(settlement.callId)
+  tell(self, { _tag: "ToolCallSettled", ...settlement })
+}
+
+/** Why things that were open have ended: what a call's result and a model call's failure say. */
+export interface Closing {
+  readonly tag: "Interrupted" | "Defect"
+  readonly message: string
+}
+
+/**
+ * Ends whatever has started and not ended: the model call, then the calls in their order, then the step.
+ *
+ * Calls that finished but weren't told yet keep their results. The others are `Interrupted`, those that never started
+ * too; those that await approval go on waiting.
+ */
+export const close = (self: Loop, closing: Closing): void => {
+  if (self.open.attempt !== undefined) {
+    const attempt = self.open.attempt
+    self.open.attempt = undefined
+    tell(self, { _tag: "ModelCallFailed", attempt, tag: closing.tag, message: closing.message })
+  }
+  const turn = self.state.conversation.turns.findLast((turn) => turn._tag === "Assistant")
+  for (const call of turn?._tag === "Assistant" ? callsOf(turn) : []) {
+    if (call.state._tag === "Settled" || call.state._tag === "AwaitingApproval") continue
+    const open = self.open.calls.get(call.id)
+    if (open === undefined && call.state._tag === "Delegated") continue
+    settle(
+      self,
+      open?.settlement ?? {
+        callId: call.id,
+        name: call.name,
+        outcome: "Interrupted",
+        result: closing.message,
+        duration: open === undefined ? 0 : Math.max(0, now(self) - open.startedAt)
+      }
+    )
+  }
+  endStep(self)
+}

@@ -1,0 +1,54 @@
+/**
+ * What a model is sent: the system message, composed anew for each request, and the messages of the settled turns.
+ *
+ * @since 0.1.0
+ */
+import * as Prompt from "effect/ai/Prompt"
+import * as Effect from "effect/Effect"
+import { toMessages } from "../domain/Projection.ts"
+import type { AgentState, PromptSegment } from "../domain/StateSchema.ts"
+import type { Definition } from "./Definition.ts"
+import type { Loop } from "./Loop.ts"
+
+const segments = (state: AgentState, place: PromptSegment["place"]): ReadonlyArray<string> =>
+  state.prompt.filter((segment) => segment.place === place).map((segment) => segment.text)
+
+/** Composes the system text: prepends, the agent's instructions, the state's system message, sections, appends. */
+const compose = (state: AgentState, instructions: string | undefined): string =>
+  state.prompt.length === 0 && state.systemMessage === undefined
+    ? instructions ?? ""
+    : [
+      ...segments(state, "prepend"),
+      instructions,
+      state.systemMessage,
+      ...segments(state, "section"),
+      ...segments(state, "append")
+    ].filter((text) => text !== undefined && text !== "").join("\n\n")
+
+const instructionsOf = (
+  definition: Definition,
+  state: AgentState
+): string | undefined | Effect.Effect<string, unknown, unknown> =>
+  typeof definition.instructions === "function" ? definition.instructions(state) : definition.instructions
+
+const extendSent = ({ sent, state }: Loop): ReadonlyArray<Prompt.Message> => {
+  const { turns } = state.conversation
+  for (; sent.turns < turns.length; sent.turns++) sent.messages.push(...toMessages(turns[sent.turns]!))
+  return sent.messages
+}
+
+const assemble = (loop: Loop, instructions: string | undefined): Prompt.Prompt => {
+  const system = compose(loop.state, instructions)
+  const messages = extendSent(loop)
+  return Prompt.fromMessages(
+    system === "" ? messages.slice() : [Prompt.makeMessage("system", { content: system }), ...messages]
+  )
+}
+
+/** Makes the prompt of a loop whose calls are all settled. */
+export const makePrompt = (loop: Loop): Prompt.Prompt | Effect.Effect<Prompt.Prompt, unknown, unknown> => {
+  const instructions = instructionsOf(loop.definition, loop.state)
+  return Effect.isEffect(instructions)
+    ? Effect.map(instructions, (text) => assemble(loop, text))
+    : assemble(loop, instructions)
+}

@@ -1,0 +1,376 @@
+/**
+ * The one loop: what a state needs next is done, what happened is taken in, until nothing is needed any more.
+ *
+ * Running, streaming and resuming are this loop with others looking on; stepping is one turn of it.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as ExecutionPlan from "effect/ExecutionPlan"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Semaphore from "effect/Semaphore"
+import { AgentError, HandoffTargetNotFound, OutputInvalid } from "../domain/AgentError.ts"
+import type { AgentEvent } from "../domain/AgentEvent.ts"
+import * as AgentStatus from "../domain/AgentStatus.ts"
+import { next } from "../domain/Command.ts"
+import { callIds, callsOf, lastAssistant } from "../domain/Conversation.ts"
+import * as Reducer from "../domain/Reducer.ts"
+import type { AgentState, Call, Conversation, User } from "../domain/StateSchema.ts"
+import { askModel } from "./AskModel.ts"
+import * as Binding from "./Binding.ts"
+import type { AgentTool, Definition } from "./Definition.ts"
+import { Halt } from "./Halt.ts"
+import * as Loop from "./Loop.ts"
+import { CurrentObservers, type Observer } from "./Observer.ts"
+import * as Output from "./Output.ts"
+import { runCalls, type RunChild } from "./RunCalls.ts"
+import * as StopWhen from "./StopWhen.ts"
+import * as Telemetry from "./Telemetry.ts"
+
+/** What a run starts from: a state, and what the user says, if this isn't a run that goes on. */
+export interface From {
+  readonly state: AgentState
+  readonly input: User["parts"] | undefined
+}
+
+/** Who sees the events of a run as they happen, beside the observers. `send` waits for room. */
+export interface Receiver {
+  readonly send: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
+}
+
+/** How far a loop goes: to the end of its run, or of one step. */
+export type Extent = "Run" | "Step"
+
+const allCallIds = (conversation: Conversation, into: Set<string> = new Set()): Set<string> => {
+  for (const id of callIds(conversation)) into.add(id)
+  const turn = lastAssistant(conversation)
+  for (const call of turn === undefined ? [] : callsOf(turn)) {
+    if (call.state._tag === "Delegated") allCallIds(call.state.child.conversation, into)
+  }
+  return into
+}
+
+/** Delivers events in their order, one batch after the other, to observers and to the receiver of a stream. */
+const makeDelivery = (
+  observers: ReadonlyArray<Observer>,
+  receiver: Receiver | undefined
+): Pick<Loop.Root, "deliver" | "flush" | "isObserved" | "isStreaming"> => {
+  if (observers.length === 0 && receiver === undefined) {
+    return { deliver: () => {}, flush: Effect.void, isObserved: false, isStreaming: false }
+  }
+  let waiting: Array<AgentEvent> = []
+  const pass = (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> => {
+    const seen = observers.length === 0
+      ? undefined
+      : Effect.forEach(events, (event) => Effect.forEach(observers, (observer) => observer(event), { discard: true }), {
+        discard: true
+      })
+    if (receiver === undefined) return seen ?? Effect.void
+    return seen === undefined ? receiver.send(events) : Effect.andThen(seen, receiver.send(events))
+  }
+  const lock = observers.length === 0 ? undefined : Semaphore.makeUnsafe(1)
+  const drain = Effect.suspend(() => {
+    if (waiting.length === 0) return Effect.void
+    const events = waiting
+    waiting = []
+    return pass(events)
+  })
+  return {
+    deliver: (event) => {
+      waiting.push(event)
+    },
+    flush: lock === undefined ? drain : lock.withPermit(drain),
+    isObserved: true,
+    isStreaming: receiver !== undefined
+  }
+}
+
+/** Builds each model of a plan at most once in the run that uses it. */
+const preparePlan = Effect.fnUntraced(function*(plan: Loop.Plan) {
+  const scope = yield* Effect.scope
+  const steps: Array<ExecutionPlan.make.Step> = []
+  for (const step of plan.steps) {
+    const provide = Layer.isLayer(step.provide)
+      ? Layer.effectContext(yield* Effect.cached(Layer.buildWithScope(step.provide, scope)))
+      : step.provide
+    steps.push({ ...step, provide } as ExecutionPlan.make.Step)
+  }
+  return ExecutionPlan.make(...steps as [ExecutionPlan.make.Step]) as Loop.Plan
+})
+
+/** Gives an agent the model that it brings itself, for as long as an effect runs. */
+const withOwnModel = <A>(
+  definition: Definition,
+  use: (plan: Loop.Plan | undefined) => Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown, unknown> => {
+  const { model } = definition
+  if (model === undefined) return use(undefined)
+  return model._tag === "Layer"
+    ? Effect.provide(use(undefined), model.layer)
+    : Effect.scoped(Effect.flatMap(preparePlan(model.plan), use))
+}
+
+/** The limit that a loop has met: its own, or one of a loop around it, which then stops this one. */
+const metLimit = (loop: Loop.Loop): "Own" | "Outer" | undefined => {
+  const time = Loop.now(loop)
+  for (let at: Loop.Loop | undefined = loop; at !== undefined; at = at.parent) {
+    const verdict = StopWhen.evaluate(at.definition.stopWhen, at.state, time)
+    if (verdict !== undefined && verdict !== "Finish") return at === loop ? "Own" : "Outer"
+  }
+  return undefined
+}
+
+const limitReason = (loop: Loop.Loop): Halt | undefined => {
+  const verdict = StopWhen.evaluate(loop.definition.stopWhen, loop.state, Loop.now(loop))
+  return verdict === undefined || verdict === "Finish" ? undefined : new Halt(verdict)
+}
+
+const isFinished = (loop: Loop.Loop): boolean =>
+  loop.state.run.iteration > 0 && (
+    (loop.definition.output !== undefined && Output.isAccepted(loop.state)) ||
+    StopWhen.evaluate(loop.definition.stopWhen, loop.state, Loop.now(loop)) === "Finish"
+  )
+
+/** What is wrong with the answer that the state ends in, where the agent's answers have a schema. */
+const wrongAnswer = ({ definition, state }: Loop.Loop): string | undefined => {
+  if (definition.output === undefined) return undefined
+  const rejected = Output.rejection(definition.output, state)
+  if (rejected !== undefined) return rejected
+  if (state.status._tag !== "Complete") return undefined
+  const read = Output.read(definition.output, state)
+  return Result.isFailure(read) ? read.failure.message : undefined
+}
+
+/** Sends a wrong answer back to the model, as often as the agent allows. */
+const correct = (loop: Loop.Loop, issue: string): Halt | undefined => {
+  const { corrections } = loop.state.run
+  if (corrections >= loop.definition.outputRetries) {
+    return new Halt(new OutputInvalid({ agent: loop.definition.name, corrections, issue }))
+  }
+  Loop.tell(loop, {
+    _tag: "FeedbackGiven",
+    text: `The answer doesn't fit what was asked for: ${issue}\nGive it again by calling ${Output.toolName}.`
+  })
+  return undefined
+}
+
+/**
+ * Goes on until nothing is needed any more, or to the end of one step.
+ *
+ * Gives `"Suspended"` when a limit of a loop around this one was met: that loop fails, this one can go on later.
+ */
+const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<"Ended" | "Suspended", unknown, unknown> = Effect
+  .fnUntraced(function*(loop: Loop.Loop, extent: Extent) {
+    while (true) {
+      const command = next(loop.state)
+      switch (command._tag) {
+        case "Stop":
+        case "AskModel": {
+          const issue = wrongAnswer(loop)
+          if (issue !== undefined) {
+            const halt = correct(loop, issue)
+            if (halt !== undefined) return yield* Effect.fail(halt)
+            break
+          }
+          if (command._tag === "Stop" || isFinished(loop)) return "Ended"
+          const limit = metLimit(loop)
+          if (limit === "Own") return yield* Effect.fail(limitReason(loop))
+          if (limit === "Outer") return "Suspended"
+          loop.step = loop.state.run.iteration
+          Loop.startStep(loop)
+          yield* askModel(loop)
+          const calls = next(loop.state)
+          if (calls._tag === "RunCalls") yield* runCalls(loop, calls.callIds, runChild)
+          Loop.endStep(loop)
+          yield* loop.root.flush
+          if (extent === "Step") return "Ended"
+          break
+        }
+        case "RunCalls": {
+          if (isStuck(loop, command.callIds)) {
+            const halt = limitReason(loop)
+            if (halt !== undefined) return yield* Effect.fail(halt)
+            return "Suspended"
+          }
+          loop.step = Math.max(0, loop.state.run.iteration - 1)
+          Loop.startStep(loop)
+          yield* runCalls(loop, command.callIds, runChild)
+          Loop.endStep(loop)
+          yield* loop.root.flush
+          if (extent === "Step") return "Ended"
+          break
+        }
+        case "HandOver": {
+          const { target } = command.request
+          const agent = loop.definition.name
+          return yield* Effect.fail(new Halt(new HandoffTargetNotFound({ agent, target, available: [] })))
+        }
+        case "Await":
+          return "Ended"
+      }
+    }
+  })
+
+/** Checks whether all that could run are agents that would ask their models, while a limit forbids it. */
+const isStuck = (loop: Loop.Loop, runnable: ReadonlyArray<string>): boolean => {
+  const turn = lastAssistant(loop.state.conversation)
+  const areAgents = (turn === undefined ? [] : callsOf(turn)).every((call) =>
+    !runnable.includes(call.id) || (call.state._tag === "Delegated" && asksModel(call.state.child))
+  )
+  return areAgents && metLimit(loop) !== undefined
+}
+
+const asksModel = (state: AgentState): boolean => {
+  const command = next(state)
+  if (command._tag === "AskModel") return true
+  if (command._tag !== "RunCalls") return false
+  const turn = lastAssistant(state.conversation)
+  return (turn === undefined ? [] : callsOf(turn)).every((call) =>
+    !command.callIds.includes(call.id) || (call.state._tag === "Delegated" && asksModel(call.state.child))
+  )
+}
+
+const isTagged = (u: unknown): u is { readonly _tag: string } =>
+  typeof u === "object" && u !== null && "_tag" in u && typeof u._tag === "string"
+
+const failureOf = (loop: Loop.Loop, cause: Cause.Cause<unknown>): AgentStatus.Failure => {
+  const at = { agent: loop.definition.name, step: loop.step }
+  const error = Cause.findError(cause)
+  if (Result.isFailure(error)) return { tag: "Defect", message: messageOf(Cause.squash(cause)), ...at }
+  const value = error.success instanceof Halt ? error.success.reason : error.success
+  return { tag: isTagged(value) ? value._tag : "Failure", message: messageOf(value), ...at }
+}
+
+const messageOf = (u: unknown): string => u instanceof Error ? u.message : typeof u === "string" ? u : String(u)
+
+/** Tells how a run ended, after ending what was still open in it. */
+const end = (loop: Loop.Loop, exit: Exit.Exit<"Ended" | "Suspended", unknown>): Effect.Effect<void> => {
+  if (!loop.open.run) return loop.root.flush
+  if (Exit.isSuccess(exit)) {
+    Loop.tellEnd(loop, exit.value === "Ended" ? "RunCompleted" : "RunInterrupted")
+  } else if (Cause.hasInterruptsOnly(exit.cause)) {
+    Loop.close(loop, { tag: "Interrupted", message: "The run was interrupted before this had a result." })
+    Loop.tellEnd(loop, "RunInterrupted")
+  } else {
+    if (Cause.hasDies(exit.cause)) {
+      Loop.close(loop, { tag: "Defect", message: "The run broke down before this had a result." })
+    }
+    Loop.endStep(loop)
+    Loop.tellEnd(loop, failureOf(loop, exit.cause))
+  }
+  return loop.root.flush
+}
+
+/** Runs a loop from its start or from where it stopped, and tells it all. Errors are as they were thrown. */
+const play = (
+  loop: Loop.Loop,
+  input: User["parts"] | undefined
+): Effect.Effect<"Ended" | "Suspended", unknown, unknown> =>
+  Telemetry.runSpan(
+    Effect.onExit(
+      Effect.suspend(() => {
+        const reason = Binding.findMismatch(loop.definition, loop.state) ??
+          (input === undefined ? undefined : Binding.findInputIssue(loop.definition, input))
+        loop.open.run = true
+        Loop.tell(loop, {
+          _tag: "RunStarted",
+          ...(input === undefined || reason !== undefined ? undefined : { input })
+        })
+        if (reason !== undefined) return Effect.fail(new Halt(reason))
+        const driven = drive(loop, "Run")
+        return loop.root.isObserved ? Effect.andThen(loop.root.flush, driven) : driven
+      }),
+      (exit) => end(loop, exit)
+    ),
+    loop
+  )
+
+/** Runs an agent that answers a call. Its typed failures are in the state that it leaves. */
+const runChild: RunChild = (parent: Loop.Loop, call: Call, entry: AgentTool, params: unknown) =>
+  Effect.suspend(() => {
+    const { definition } = entry
+    const isResumed = call.state._tag === "Delegated"
+    const state = call.state._tag === "Delegated" ? call.state.child : Reducer.make(definition.name)
+    let loop = Loop.make(parent.root, parent, call.id, definition, undefined, state)
+    return Effect.catch(
+      withOwnModel(definition, (plan) => {
+        loop = Loop.make(parent.root, parent, call.id, definition, plan, state)
+        return play(loop, isResumed ? undefined : entry.toInput(params))
+      }),
+      (error) => failUnstarted(loop, isResumed ? undefined : entry.toInput(params), error)
+    ).pipe(Effect.map(() => loop.state))
+  })
+
+/** Tells of a run whose own model couldn't be built, so that its loop never began. Other failures were told. */
+const failUnstarted = (loop: Loop.Loop, input: User["parts"] | undefined, error: unknown): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    if (AgentStatus.isTerminal(loop.state.status)) return Effect.void
+    Loop.tell(loop, { _tag: "RunStarted", ...(input === undefined ? undefined : { input }) })
+    Loop.tellEnd(loop, failureOf(loop, Cause.fail(error)))
+    return loop.root.flush
+  })
+
+const asAgentError = (loop: Loop.Loop, error: unknown): unknown =>
+  error instanceof Halt ? new AgentError({ state: loop.state, reason: error.reason }) : error
+
+/** Runs an agent. Gives its last state, and fails with an `AgentError` or an error of its tools' or models' own. */
+export const run = (
+  definition: Definition,
+  from: From,
+  receiver: Receiver | undefined,
+  onFailure: "Fail" | "Keep"
+): Effect.Effect<AgentState, unknown, unknown> =>
+  Effect.flatMap(makeRoot(from.state, receiver), (root) => {
+    let loop = Loop.make(root, undefined, undefined, definition, undefined, from.state)
+    return Effect.matchEffect(
+      withOwnModel(definition, (plan) => {
+        loop = Loop.make(root, undefined, undefined, definition, plan, from.state)
+        return play(loop, from.input)
+      }),
+      {
+        onFailure: (error) =>
+          Effect.flatMap(failUnstarted(loop, from.input, error), () =>
+            onFailure === "Keep" ? Effect.succeed(loop.state) : Effect.fail(asAgentError(loop, error))),
+        onSuccess: () =>
+          Effect.succeed(loop.state)
+      }
+    )
+  })
+
+/** Takes one step: one answer of the model and the calls in it, or the calls that are open. */
+export const step = (definition: Definition, state: AgentState): Effect.Effect<AgentState, unknown, unknown> =>
+  Effect.flatMap(makeRoot(state, undefined), (root) => {
+    let loop = Loop.make(root, undefined, undefined, definition, undefined, state)
+    return Effect.mapBoth(
+      withOwnModel(definition, (plan) => {
+        loop = Loop.make(root, undefined, undefined, definition, plan, state)
+        const mismatch = Binding.findMismatch(definition, state)
+        return mismatch === undefined ? drive(loop, "Step") : Effect.fail(new Halt(mismatch))
+      }),
+      {
+        onFailure: (error) => {
+          loop.state = { ...loop.state, status: AgentStatus.failed(failureOf(loop, Cause.fail(error))) }
+          return asAgentError(loop, error)
+        },
+        onSuccess: () =>
+          loop.state.status._tag === "InProgress" && isFinished(loop)
+            ? { ...loop.state, status: AgentStatus.complete }
+            : loop.state
+      }
+    )
+  })
+
+const makeRoot = (state: AgentState, receiver: Receiver | undefined): Effect.Effect<Loop.Root> =>
+  Effect.map(
+    Effect.all([Clock.Clock, CurrentObservers]),
+    ([clock, observers]): Loop.Root => ({
+      clock,
+      takenIds: allCallIds(state.conversation),
+      ...makeDelivery(observers, receiver),
+      sequence: 0
+    })
+  )

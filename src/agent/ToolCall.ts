@@ -1,0 +1,176 @@
+/**
+ * Running one call: its handler under its policy, and whatever came of it as a result that a model can read.
+ *
+ * Failures are results: only a fatal tool's own typed error ends a run, and a defect stays one.
+ *
+ * @since 0.1.0
+ */
+import * as AiError from "effect/ai/AiError"
+import type * as Tool from "effect/ai/Tool"
+import type * as Toolkit from "effect/ai/Toolkit"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { Call } from "../domain/StateSchema.ts"
+import * as Codec from "./Codec.ts"
+import type { HandledTool } from "./Definition.ts"
+import * as Loop from "./Loop.ts"
+
+/** What came of a call: its result, and the cause that ends the run when its tool is fatal and failed. */
+export interface Answered {
+  readonly settlement: Pick<Loop.Settlement, "outcome" | "result" | "modelOutput">
+  readonly fatal?: Cause.Cause<unknown>
+}
+
+/** An attempt took longer than its tool's policy allows. */
+class TimedOut {
+  readonly _tag = "troupe/agent/TimedOut"
+}
+
+/** Says that a call failed, in words that the model reads. */
+export const failed = (result: Schema.Json): Answered => ({ settlement: { outcome: "Failed", result } })
+
+/** What a void tool gives, and what JSON has no word for, is nothing. */
+const toJson = (u: unknown): Schema.Json => (u === undefined ? null : u) as Schema.Json
+
+const succeeded = (
+  entry: HandledTool,
+  value: unknown,
+  encoded: Codec.CodecExit
+): Answered | Effect.Effect<Answered> => {
+  if (Exit.isSuccess(encoded)) {
+    const modelOutput = entry.tool.toModelOutput?.(value)
+    return {
+      settlement: {
+        outcome: "Succeeded",
+        result: toJson(encoded.value),
+        ...(modelOutput === undefined ? undefined : { modelOutput })
+      }
+    }
+  }
+  return Effect.as(
+    Effect.logWarning(`The result of tool "${entry.tool.name}" doesn't fit its schema`, encoded.cause),
+    failed(`The tool "${entry.tool.name}" gave a result that doesn't fit its schema.`)
+  )
+}
+
+const encodeSuccess = (entry: HandledTool, value: unknown) => {
+  const encoded = Codec.run(entry.encodeSuccess, value)
+  if (!Exit.isExit(encoded)) return Effect.flatMap(encoded, (exit) => asEffect(succeeded(entry, value, exit)))
+  return asEffect(succeeded(entry, value, encoded))
+}
+
+const asEffect = <A>(value: A | Effect.Effect<A>): Effect.Effect<A> =>
+  Effect.isEffect(value) ? value : Effect.succeed(value)
+
+/** Says what a handler's failure was, and ends the run with it where its tool is fatal. */
+const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<Answered, never, unknown> => {
+  const { name } = entry.tool
+  if (error instanceof TimedOut) return Effect.succeed(failed(`The tool "${name}" timed out.`))
+  if (AiError.isAiError(error) || AiError.isAiErrorReason(error)) {
+    return Effect.succeed(failed(`The tool "${name}" failed: ${error.message}`))
+  }
+  const answer = (encoded: Codec.CodecExit): Answered => ({
+    ...failed(Exit.isSuccess(encoded) ? toJson(encoded.value) : `The tool "${name}" failed: ${messageOf(error)}`),
+    ...(entry.isFatal ? { fatal: Cause.fail(error) } : undefined)
+  })
+  const encoded = Codec.run(entry.encodeFailure, error)
+  return Exit.isExit(encoded) ? Effect.succeed(answer(encoded)) : Effect.map(encoded, answer)
+}
+
+const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
+
+/** Tells a preliminary result. One that doesn't encode is left out: the last one decides. */
+const tellProgress = (loop: Loop.Loop, call: Call, result: unknown): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    Loop.tell(loop, { _tag: "ToolCallProgressed", callId: call.id, name: call.name, result: toJson(result) })
+    return loop.root.flush
+  })
+
+type Attempt = Effect.Effect<Answered, unknown, unknown>
+
+/** One attempt at a call whose handler comes from the environment. */
+const fromEnvironment = (
+  loop: Loop.Loop,
+  call: Call,
+  entry: HandledTool,
+  params: unknown,
+  services: Context.Context<never>
+): Attempt => {
+  const handler = services.mapUnsafe.get(entry.tool.id) as Tool.Handler<string> | undefined
+  if (handler === undefined) return Effect.die(new Error(`No handler of tool "${entry.tool.name}" was provided`))
+  const context: Toolkit.HandlerContext<Tool.Any> = {
+    toolCallId: call.id,
+    preliminary: (result) => {
+      const encoded = Codec.run(entry.encodeSuccess, result)
+      const exit = Exit.isExit(encoded) ? Effect.succeed(encoded) : encoded
+      return Effect.flatMap(
+        exit,
+        (exit) => Exit.isSuccess(exit) ? tellProgress(loop, call, exit.value) : Effect.void
+      ) as Effect.Effect<void>
+    }
+  }
+  return Effect.suspend(() => handler.handler(params, context)).pipe(
+    Effect.updateContext((input: Context.Context<never>) => Context.merge(handler.context, input)),
+    Effect.flatMap((value) => encodeSuccess(entry, value))
+  )
+}
+
+/** One attempt at a call whose toolkit has its own handlers. */
+const fromToolkit = (
+  loop: Loop.Loop,
+  call: Call,
+  entry: HandledTool,
+  handle: NonNullable<HandledTool["handle"]>
+): Attempt =>
+  Effect.suspend(() => handle(entry.tool.name, call.params as never, call.id)).pipe(
+    Stream.unwrap,
+    Stream.tap((output) => output.preliminary ? tellProgress(loop, call, output.encodedResult) : Effect.void),
+    Stream.runLast,
+    Effect.flatMap(Option.match({
+      onNone: () => Effect.die(new Error(`The handler of tool "${entry.tool.name}" gave no result`)),
+      onSome: (output) =>
+        output.isFailure
+          ? output.failureOrigin === "handler"
+            ? Effect.fail<unknown>(output.result)
+            : Effect.succeed(failed(toJson(output.encodedResult)))
+          : Effect.succeed<Answered>({
+            settlement: {
+              outcome: "Succeeded",
+              result: toJson(output.encodedResult),
+              ...(output.modelOutput === undefined ? undefined : { modelOutput: output.modelOutput })
+            }
+          })
+    }))
+  )
+
+/** Runs a call under its tool's policy. It never fails; a defect passes through. */
+export const run = (
+  loop: Loop.Loop,
+  call: Call,
+  entry: HandledTool,
+  params: unknown,
+  services: Context.Context<never>
+): Effect.Effect<Answered, never, unknown> => {
+  const { policy } = entry
+  let attempt = entry.handle === undefined
+    ? fromEnvironment(loop, call, entry, params, services)
+    : fromToolkit(loop, call, entry, entry.handle)
+  if (policy.timeout !== undefined) {
+    attempt = Effect.timeoutOrElse(attempt, {
+      duration: policy.timeout,
+      orElse: () => Effect.fail(new TimedOut())
+    })
+  }
+  if (policy.retry !== undefined) {
+    attempt = Effect.retry(attempt, {
+      schedule: policy.retry,
+      while: (error) => policy.idempotent === true || !(error instanceof TimedOut)
+    })
+  }
+  return Effect.catch(attempt, (error) => failedWith(entry, error))
+}

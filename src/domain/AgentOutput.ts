@@ -1,0 +1,60 @@
+/**
+ * The answer of a state as a value.
+ *
+ * @since 0.1.0
+ */
+import { dual } from "effect/Function"
+import type * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { AgentState } from "./StateSchema.ts"
+
+/**
+ * Error for a state that holds no answer: its run hasn't ended with one, or what it ended with doesn't decode.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class NoOutput extends Schema.TaggedError<NoOutput>("troupe/domain/AgentOutput/NoOutput")("NoOutput", {
+  agent: Schema.String,
+  status: Schema.String,
+  issue: Schema.String
+}) {
+  override get message(): string {
+    return `The state of agent "${this.agent}" (${this.status}) holds no output: ${this.issue}`
+  }
+}
+
+/**
+ * Names the function by which something that gives answers reads them from a state.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const ReadOutput = "~troupe/domain/AgentOutput"
+
+/**
+ * Something that gives answers of a type: an agent.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface GivesOutput<out Output> {
+  readonly [ReadOutput]: (state: AgentState) => Result.Result<Output, NoOutput>
+}
+
+/**
+ * Gives the answer of a state as the value that the agent's `output` schema decodes it to, or its text where the agent
+ * has no such schema.
+ *
+ * Fails with `NoOutput` when the run hasn't ended with an answer.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const output: {
+  (state: AgentState): <Output>(agent: GivesOutput<Output>) => Result.Result<Output, NoOutput>
+  <Output>(agent: GivesOutput<Output>, state: AgentState): Result.Result<Output, NoOutput>
+} = dual(
+  2,
+  <Output>(agent: GivesOutput<Output>, state: AgentState): Result.Result<Output, NoOutput> => agent[ReadOutput](state)
+)
