@@ -111,10 +111,10 @@ describe("MockModel.calls", () => {
       }).pipe(Effect.provide(MockModel.layer(MockModel.queue(slow, "quick"))))
     }))
 
-  it.effect("has the response of a stream once it was read to its end", () =>
+  it.effect("has the response of a stream once its last part was read", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(Stream.take(stream(), 2))
-      yield* streamParts
+      yield* Stream.runDrain(Stream.takeUntil(stream(), (part) => part.type === "finish"))
       const calls = yield* MockModel.calls
       assert.deepStrictEqual(calls.map(({ response }) => response), [undefined, MockResponse.text("three four")])
       assert.deepStrictEqual(calls.map(({ request }) => request.streaming), [true, true])
@@ -161,6 +161,7 @@ describe("MockModel.make", () => {
   it.effect("sees who asks, and what was sent", () =>
     Effect.gen(function*() {
       const prompt = Prompt.make([
+        { role: "user", content: "Anyone?" },
         { role: "system", content: "Be brief." },
         { role: "system", content: "Be kind." },
         { role: "user", content: [{ type: "text", text: "Hi" }, { type: "text", text: " there" }] }
