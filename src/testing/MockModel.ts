@@ -74,8 +74,8 @@ export * from "./Handler.ts"
 export type { MockRequest } from "./MockRequest.ts"
 
 /**
- * A request with its response, a failing one too. A call in flight, one that died and a stream that wasn't read to its
- * end have no response.
+ * A request with its response, a failing one too. A call that is in flight, was interrupted or died has no response, nor
+ * has a stream that wasn't read to its end.
  *
  * @category models
  * @since 0.1.0

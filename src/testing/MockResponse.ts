@@ -308,6 +308,27 @@ export const chunked: {
  * A chunk is what is sent at a time: a piece of text, reasoning or parameters, or a part that isn't cut. A response that
  * breaks never finishes, even where it has no more chunks than that.
  *
+ * **Example** (A stream that dies after two words)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { AiError, LanguageModel } from "effect/ai"
+ * import { MockModel, MockResponse } from "troupe/testing"
+ *
+ * const overloaded = new AiError.InternalProviderError({ description: "overloaded" })
+ * const handler = MockModel.queue(MockResponse.breakAfter("It is 22 °C.", 2, overloaded))
+ *
+ * const heard: Array<string> = []
+ * const program = LanguageModel.streamText({ prompt: "How warm is Paris?" }).pipe(
+ *   Stream.runForEach((part) => Effect.sync(() => part.type === "text-delta" && heard.push(part.delta))),
+ *   Effect.catchReason("AiError", "InternalProviderError", (reason) => Effect.succeed(reason.description)),
+ *   Effect.provide(MockModel.layer(handler))
+ * )
+ *
+ * await Effect.runPromise(program) // => "overloaded"
+ * heard // => ["It", " is"]
+ * ```
+ *
  * @category combinators
  * @since 0.1.0
  */
