@@ -559,7 +559,6 @@ describe("Conversation.fromPrompt", () => {
 
     it("reports results, metadata and the call they belong to", () => {
       const vague: unknown = { openai: { missing: undefined } }
-      ]])
       const { repairs } = Conversation.fromPrompt(Prompt.fromMessages([
         assistant(call("a")),
         tool(Prompt.toolResultPart({
