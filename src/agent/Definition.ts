@@ -6,7 +6,7 @@
 import type * as AiError from "effect/ai/AiError"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Tool from "effect/ai/Tool"
-import * as Toolkit from "effect/ai/Toolkit"
+import type * as Toolkit from "effect/ai/Toolkit"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as ExecutionPlan from "effect/ExecutionPlan"
@@ -48,12 +48,12 @@ export type ToolEntry = HandledTool | AgentTool | OutputTool
 /** The model that an agent brings itself, instead of taking it from the environment. */
 export type OwnModel =
   | { readonly _tag: "Layer"; readonly layer: Layer.Layer<LanguageModel.LanguageModel, unknown, unknown> }
-  | {
-    readonly _tag: "Plan"
-    readonly plan: ExecutionPlan.ExecutionPlan<
-      { provides: LanguageModel.LanguageModel; input: AiError.AiError; error: unknown; requirements: unknown }
-    >
-  }
+  | { readonly _tag: "Plan"; readonly plan: Plan }
+
+/** Models to try one after the other. */
+export type Plan = ExecutionPlan.ExecutionPlan<
+  { provides: LanguageModel.LanguageModel; input: AiError.AiError; error: unknown; requirements: unknown }
+>
 
 /** What an agent's system message is made of. */
 export type Instructions =

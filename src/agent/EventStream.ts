@@ -13,6 +13,7 @@ import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import type { Definition } from "./Definition.ts"
+import type { Receiver } from "./Delivery.ts"
 import * as Run from "./Run.ts"
 
 const capacity = 256
@@ -22,7 +23,7 @@ export const make = (definition: Definition, from: Run.From): Stream.Stream<Agen
   Stream.unwrap(
     Effect.gen(function*() {
       const queue = yield* Queue.make<AgentEvent, unknown | Cause.Done>({ capacity })
-      const receiver: Run.Receiver = {
+      const receiver: Receiver = {
         send: (events) => events.length === 1 ? Queue.offer(queue, events[0]!) : Queue.offerAll(queue, events)
       }
       yield* Run.run(definition, from, receiver, "Fail").pipe(

@@ -14,7 +14,7 @@ import type { Failure } from "../domain/AgentStatus.ts"
 import { callsOf } from "../domain/Conversation.ts"
 import { reduceAt } from "../domain/Reducer.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
-import type { Definition, OwnModel } from "./Definition.ts"
+import type { Definition, Plan } from "./Definition.ts"
 
 /** Fields that `tell` fills in. */
 type Filled = "path" | "calls" | "step" | "sequence" | "at"
@@ -41,9 +41,6 @@ export interface Root {
   readonly isStreaming: boolean
   sequence: number
 }
-
-/** The models that an agent brings itself, each built at most once in a run. */
-export type Plan = Extract<OwnModel, { readonly _tag: "Plan" }>["plan"]
 
 /** One agent's loop while it runs. */
 export interface Loop {

@@ -8,13 +8,8 @@
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as ExecutionPlan from "effect/ExecutionPlan"
 import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
-import * as Result from "effect/Result"
-import * as Semaphore from "effect/Semaphore"
-import { AgentError, HandoffTargetNotFound, OutputInvalid } from "../domain/AgentError.ts"
-import type { AgentEvent } from "../domain/AgentEvent.ts"
+import { AgentError, HandoffTargetNotFound } from "../domain/AgentError.ts"
 import * as AgentStatus from "../domain/AgentStatus.ts"
 import { next } from "../domain/Command.ts"
 import { callIds, callsOf, lastAssistant } from "../domain/Conversation.ts"
@@ -22,11 +17,15 @@ import * as Reducer from "../domain/Reducer.ts"
 import type { AgentState, Call, Conversation, User } from "../domain/StateSchema.ts"
 import { askModel } from "./AskModel.ts"
 import * as Binding from "./Binding.ts"
+import * as Correction from "./Correction.ts"
 import type { AgentTool, Definition } from "./Definition.ts"
+import * as Delivery from "./Delivery.ts"
+import * as Failure from "./Failure.ts"
 import { Halt } from "./Halt.ts"
 import * as Loop from "./Loop.ts"
-import { CurrentObservers, type Observer } from "./Observer.ts"
+import { CurrentObservers } from "./Observer.ts"
 import * as Output from "./Output.ts"
+import * as OwnModel from "./OwnModel.ts"
 import { runCalls, type RunChild } from "./RunCalls.ts"
 import * as StopWhen from "./StopWhen.ts"
 import * as Telemetry from "./Telemetry.ts"
@@ -35,11 +34,6 @@ import * as Telemetry from "./Telemetry.ts"
 export interface From {
   readonly state: AgentState
   readonly input: User["parts"] | undefined
-}
-
-/** Who sees the events of a run as they happen, beside the observers. `send` waits for room. */
-export interface Receiver {
-  readonly send: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
 }
 
 /** How far a loop goes: to the end of its run, or of one step. */
@@ -52,66 +46,6 @@ const allCallIds = (conversation: Conversation, into: Set<string> = new Set()): 
     if (call.state._tag === "Delegated") allCallIds(call.state.child.conversation, into)
   }
   return into
-}
-
-/** Delivers events in their order, one batch after the other, to observers and to the receiver of a stream. */
-const makeDelivery = (
-  observers: ReadonlyArray<Observer>,
-  receiver: Receiver | undefined
-): Pick<Loop.Root, "deliver" | "flush" | "isObserved" | "isStreaming"> => {
-  if (observers.length === 0 && receiver === undefined) {
-    return { deliver: () => {}, flush: Effect.void, isObserved: false, isStreaming: false }
-  }
-  let waiting: Array<AgentEvent> = []
-  const pass = (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> => {
-    const seen = observers.length === 0
-      ? undefined
-      : Effect.forEach(events, (event) => Effect.forEach(observers, (observer) => observer(event), { discard: true }), {
-        discard: true
-      })
-    if (receiver === undefined) return seen ?? Effect.void
-    return seen === undefined ? receiver.send(events) : Effect.andThen(seen, receiver.send(events))
-  }
-  const lock = observers.length === 0 ? undefined : Semaphore.makeUnsafe(1)
-  const drain = Effect.suspend(() => {
-    if (waiting.length === 0) return Effect.void
-    const events = waiting
-    waiting = []
-    return pass(events)
-  })
-  return {
-    deliver: (event) => {
-      waiting.push(event)
-    },
-    flush: lock === undefined ? drain : lock.withPermit(drain),
-    isObserved: true,
-    isStreaming: receiver !== undefined
-  }
-}
-
-/** Builds each model of a plan at most once in the run that uses it. */
-const preparePlan = Effect.fnUntraced(function*(plan: Loop.Plan) {
-  const scope = yield* Effect.scope
-  const steps: Array<ExecutionPlan.make.Step> = []
-  for (const step of plan.steps) {
-    const provide = Layer.isLayer(step.provide)
-      ? Layer.effectContext(yield* Effect.cached(Layer.buildWithScope(step.provide, scope)))
-      : step.provide
-    steps.push({ ...step, provide } as ExecutionPlan.make.Step)
-  }
-  return ExecutionPlan.make(...steps as [ExecutionPlan.make.Step]) as Loop.Plan
-})
-
-/** Gives an agent the model that it brings itself, for as long as an effect runs. */
-const withOwnModel = <A>(
-  definition: Definition,
-  use: (plan: Loop.Plan | undefined) => Effect.Effect<A, unknown, unknown>
-): Effect.Effect<A, unknown, unknown> => {
-  const { model } = definition
-  if (model === undefined) return use(undefined)
-  return model._tag === "Layer"
-    ? Effect.provide(use(undefined), model.layer)
-    : Effect.scoped(Effect.flatMap(preparePlan(model.plan), use))
 }
 
 /** The limit that a loop has met: its own, or one of a loop around it, which then stops this one. */
@@ -135,29 +69,6 @@ const isFinished = (loop: Loop.Loop): boolean =>
     StopWhen.evaluate(loop.definition.stopWhen, loop.state, Loop.now(loop)) === "Finish"
   )
 
-/** What is wrong with the answer that the state ends in, where the agent's answers have a schema. */
-const wrongAnswer = ({ definition, state }: Loop.Loop): string | undefined => {
-  if (definition.output === undefined) return undefined
-  const rejected = Output.rejection(definition.output, state)
-  if (rejected !== undefined) return rejected
-  if (state.status._tag !== "Complete") return undefined
-  const read = Output.read(definition.output, state)
-  return Result.isFailure(read) ? read.failure.message : undefined
-}
-
-/** Sends a wrong answer back to the model, as often as the agent allows. */
-const correct = (loop: Loop.Loop, issue: string): Halt | undefined => {
-  const { corrections } = loop.state.run
-  if (corrections >= loop.definition.outputRetries) {
-    return new Halt(new OutputInvalid({ agent: loop.definition.name, corrections, issue }))
-  }
-  Loop.tell(loop, {
-    _tag: "FeedbackGiven",
-    text: `The answer doesn't fit what was asked for: ${issue}\nGive it again by calling ${Output.toolName}.`
-  })
-  return undefined
-}
-
 /**
  * Goes on until nothing is needed any more, or to the end of one step.
  *
@@ -170,9 +81,9 @@ const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<"Ended" | "Suspe
       switch (command._tag) {
         case "Stop":
         case "AskModel": {
-          const issue = wrongAnswer(loop)
+          const issue = Correction.wrongAnswer(loop)
           if (issue !== undefined) {
-            const halt = correct(loop, issue)
+            const halt = Correction.correct(loop, issue)
             if (halt !== undefined) return yield* Effect.fail(halt)
             break
           }
@@ -234,19 +145,6 @@ const asksModel = (state: AgentState): boolean => {
   )
 }
 
-const isTagged = (u: unknown): u is { readonly _tag: string } =>
-  typeof u === "object" && u !== null && "_tag" in u && typeof u._tag === "string"
-
-const failureOf = (loop: Loop.Loop, cause: Cause.Cause<unknown>): AgentStatus.Failure => {
-  const at = { agent: loop.definition.name, step: loop.step }
-  const error = Cause.findError(cause)
-  if (Result.isFailure(error)) return { tag: "Defect", message: messageOf(Cause.squash(cause)), ...at }
-  const value = error.success instanceof Halt ? error.success.reason : error.success
-  return { tag: isTagged(value) ? value._tag : "Failure", message: messageOf(value), ...at }
-}
-
-const messageOf = (u: unknown): string => u instanceof Error ? u.message : typeof u === "string" ? u : String(u)
-
 /** Tells how a run ended, after ending what was still open in it. */
 const end = (loop: Loop.Loop, exit: Exit.Exit<"Ended" | "Suspended", unknown>): Effect.Effect<void> => {
   if (!loop.open.run) return loop.root.flush
@@ -260,7 +158,7 @@ const end = (loop: Loop.Loop, exit: Exit.Exit<"Ended" | "Suspended", unknown>): 
       Loop.close(loop, { tag: "Defect", message: "The run broke down before this had a result." })
     }
     Loop.endStep(loop)
-    Loop.tellEnd(loop, failureOf(loop, exit.cause))
+    Loop.tellEnd(loop, Failure.fromCause(loop, exit.cause))
   }
   return loop.root.flush
 }
@@ -297,7 +195,7 @@ const runChild: RunChild = (parent: Loop.Loop, call: Call, entry: AgentTool, par
     const state = call.state._tag === "Delegated" ? call.state.child : Reducer.make(definition.name)
     let loop = Loop.make(parent.root, parent, call.id, definition, undefined, state)
     return Effect.catch(
-      withOwnModel(definition, (plan) => {
+      OwnModel.provide(definition, (plan) => {
         loop = Loop.make(parent.root, parent, call.id, definition, plan, state)
         return play(loop, isResumed ? undefined : entry.toInput(params))
       }),
@@ -310,7 +208,7 @@ const failUnstarted = (loop: Loop.Loop, input: User["parts"] | undefined, error:
   Effect.suspend(() => {
     if (AgentStatus.isTerminal(loop.state.status)) return Effect.void
     Loop.tell(loop, { _tag: "RunStarted", ...(input === undefined ? undefined : { input }) })
-    Loop.tellEnd(loop, failureOf(loop, Cause.fail(error)))
+    Loop.tellEnd(loop, Failure.fromCause(loop, Cause.fail(error)))
     return loop.root.flush
   })
 
@@ -321,13 +219,13 @@ const asAgentError = (loop: Loop.Loop, error: unknown): unknown =>
 export const run = (
   definition: Definition,
   from: From,
-  receiver: Receiver | undefined,
+  receiver: Delivery.Receiver | undefined,
   onFailure: "Fail" | "Keep"
 ): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.flatMap(makeRoot(from.state, receiver), (root) => {
     let loop = Loop.make(root, undefined, undefined, definition, undefined, from.state)
     return Effect.matchEffect(
-      withOwnModel(definition, (plan) => {
+      OwnModel.provide(definition, (plan) => {
         loop = Loop.make(root, undefined, undefined, definition, plan, from.state)
         return play(loop, from.input)
       }),
@@ -346,14 +244,14 @@ export const step = (definition: Definition, state: AgentState): Effect.Effect<A
   Effect.flatMap(makeRoot(state, undefined), (root) => {
     let loop = Loop.make(root, undefined, undefined, definition, undefined, state)
     return Effect.mapBoth(
-      withOwnModel(definition, (plan) => {
+      OwnModel.provide(definition, (plan) => {
         loop = Loop.make(root, undefined, undefined, definition, plan, state)
         const mismatch = Binding.findMismatch(definition, state)
         return mismatch === undefined ? drive(loop, "Step") : Effect.fail(new Halt(mismatch))
       }),
       {
         onFailure: (error) => {
-          loop.state = { ...loop.state, status: AgentStatus.failed(failureOf(loop, Cause.fail(error))) }
+          loop.state = { ...loop.state, status: AgentStatus.failed(Failure.fromCause(loop, Cause.fail(error))) }
           return asAgentError(loop, error)
         },
         onSuccess: () =>
@@ -364,13 +262,13 @@ export const step = (definition: Definition, state: AgentState): Effect.Effect<A
     )
   })
 
-const makeRoot = (state: AgentState, receiver: Receiver | undefined): Effect.Effect<Loop.Root> =>
+const makeRoot = (state: AgentState, receiver: Delivery.Receiver | undefined): Effect.Effect<Loop.Root> =>
   Effect.map(
     Effect.all([Clock.Clock, CurrentObservers]),
     ([clock, observers]): Loop.Root => ({
       clock,
       takenIds: allCallIds(state.conversation),
-      ...makeDelivery(observers, receiver),
+      ...Delivery.make(observers, receiver),
       sequence: 0
     })
   )

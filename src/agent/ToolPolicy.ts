@@ -10,9 +10,12 @@
  * import { Tool } from "effect/ai"
  * import { ToolPolicy } from "troupe"
  *
- * const Reindex = Tool.make("reindex", { success: Schema.String }).pipe(
- *   ToolPolicy.set({ timeout: "30 seconds", retry: Schedule.recurs(2), exclusive: true, idempotent: true })
- * )
+ * const Reindex = ToolPolicy.set(Tool.make("reindex", { success: Schema.String }), {
+ *   timeout: "30 seconds",
+ *   retry: Schedule.recurs(2),
+ *   exclusive: true,
+ *   idempotent: true
+ * })
  *
  * Duration.toMillis(ToolPolicy.get(Reindex).timeout ?? 0) // => 30000
  * ```

@@ -1,0 +1,76 @@
+/**
+ * What an agent can be made of, and what its type collects from it.
+ *
+ * @since 0.1.0
+ */
+import type * as AiError from "effect/ai/AiError"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Tool from "effect/ai/Tool"
+import type * as Toolkit from "effect/ai/Toolkit"
+import type * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Schedule from "effect/Schedule"
+import type * as Schema from "effect/Schema"
+import type * as AgentState from "../domain/AgentState.ts"
+import type { AsTool } from "./AgentTool.ts"
+import type * as StopWhen from "./StopWhen.ts"
+
+/** A toolkit whose handlers come from the environment, or one that has them. */
+export type AnyToolkit = Toolkit.Any | Toolkit.WithHandler<Record<string, Tool.Any>>
+
+export type ToolsOf<T> = T extends Toolkit.Any ? Toolkit.Tools<T> : Toolkit.WithHandlerTools<T>
+export type ToolOf<T> = Extract<ToolsOf<T>[keyof ToolsOf<T>], Tool.Any>
+
+export type HandlersOf<T> = T extends Toolkit.Toolkit<infer Tools> ? Tool.HandlersFor<Tools> : never
+export type ToolServices<T> = HandlersOf<T> | Tool.HandlerServices<ToolOf<T>>
+
+export type FailureOf<T, Name extends string> = Tool.Failure<Extract<ToolOf<T>, { readonly name: Name }>>
+
+export type AgentServices<T> = T extends AsTool<string, infer R> ? R : never
+
+/**
+ * What an agent is made of; everything is optional.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<
+  Kit extends AnyToolkit,
+  Fatal extends string,
+  Agents extends ReadonlyArray<AsTool<string, unknown>>,
+  Output,
+  EncodedOutput,
+  InstructionsE,
+  InstructionsR,
+  RetryE,
+  RetryR
+> {
+  /** What the agent is for, in words for other agents and their models. */
+  readonly description?: string
+  /** The system message: a text, or a function of the state that gives one, possibly with an effect. */
+  readonly instructions?:
+    | string
+    | ((state: AgentState.AgentState) => string | Effect.Effect<string, InstructionsE, InstructionsR>)
+  /** Tools of the agent, with handlers from the environment or its own. */
+  readonly toolkit?: Kit
+  /** Agents that this agent may call as tools, made by `Agent.asTool`. */
+  readonly agents?: Agents
+  /** Tools whose own typed error ends the run; the errors of all others are told to the model. */
+  readonly fatal?: ReadonlyArray<Fatal>
+  /** When a run stops; `StopWhen.maxSteps(20)` by default. */
+  readonly stopWhen?: StopWhen.StopWhen
+  /** How many calls of a turn run at once; 10 by default. */
+  readonly toolConcurrency?: number | "unbounded"
+  /** Which tools the model must or may use; `"auto"` by default. One that forces a call holds for a run's first request. */
+  readonly toolChoice?: LanguageModel.ToolChoice<NoInfer<Tool.Name<ToolOf<Kit>> | Agents[number]["name"]>>
+  /** Services that each request runs with, such as a provider's configuration of its model. */
+  readonly settings?: Context.Context<never>
+  /** When to ask the model again after a failure that `AiError` calls retryable; never by default. */
+  readonly retry?: Schedule.Schedule<unknown, AiError.AiError, RetryE, RetryR>
+  /** What the agent's answer must be; text by default. Read it by `AgentState.output`. */
+  readonly output?: Schema.Codec<Output, EncodedOutput>
+  /** How often an answer that doesn't fit `output` goes back to the model; once by default. */
+  readonly outputRetries?: number
+  /** How many characters an input may have; 1,000,000 by default. */
+  readonly maxInputLength?: number
+}

@@ -1,0 +1,223 @@
+/**
+ * Running agents: to the end, step by step, or as a stream.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import * as Stream from "effect/Stream"
+import type { AgentError } from "../domain/AgentError.ts"
+import type { AgentEvent } from "../domain/AgentEvent.ts"
+import * as AgentState from "../domain/AgentState.ts"
+import { type Agent, type Any, definitionOf, isAgent } from "./AgentType.ts"
+import * as EventStream from "./EventStream.ts"
+import { begin, type Input, partsOf } from "./Input.ts"
+import * as Run from "./Run.ts"
+
+/**
+ * Runs an agent on what a user says, in a new conversation, until it has an answer or waits for approvals.
+ *
+ * Fails with `AgentError`, which holds the state, or with the own error of a tool that the agent names in `fatal`.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const run: {
+  (input: Input, options?: RunOptions): <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>
+  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>,
+    input: Input,
+    options?: RunOptions
+  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
+} = dual((args) => isAgent(args[0]), (self: Any, input: Input, options?: RunOptions) =>
+  Run.run(
+    definitionOf(self),
+    { state: AgentState.make(self.name, options), input: partsOf(input) },
+    undefined,
+    "Fail"
+  ) as Effect.Effect<AgentState.AgentState, never>)
+
+/** Options of a new conversation: a system message of its own, beside the agent's instructions. */
+export interface RunOptions {
+  readonly systemMessage?: string
+}
+
+/**
+ * Runs an agent on what the user says next in a conversation.
+ *
+ * The state may be in any status. While approvals are pending the words wait behind them: the calls that may run are run,
+ * and the model reads the words once all are settled.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const continueConversation: {
+  (state: AgentState.AgentState, input: Input): <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>
+  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>,
+    state: AgentState.AgentState,
+    input: Input
+  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
+} = dual(
+  3,
+  (self: Any, state: AgentState.AgentState, input: Input) =>
+    Run.run(definitionOf(self), { state, input: partsOf(input) }, undefined, "Fail") as Effect.Effect<
+      AgentState.AgentState,
+      never
+    >
+)
+
+/**
+ * Runs an agent on several inputs, one after the other in one conversation, and gives the last state.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const runMultiTurn: {
+  (inputs: readonly [Input, ...Array<Input>]): <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>
+  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>,
+    inputs: readonly [Input, ...Array<Input>]
+  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
+} = dual(2, (self: Any, inputs: readonly [Input, ...Array<Input>]) =>
+  Effect.reduce(
+    inputs,
+    () => AgentState.make(self.name),
+    (state, input) => Run.run(definitionOf(self), { state, input: partsOf(input) }, undefined, "Fail")
+  ) as Effect.Effect<AgentState.AgentState, never>)
+
+/**
+ * Goes on with a state where it stopped: after approvals, an interruption, or a restart.
+ *
+ * A state that has ended is given back as it is; `AgentState.reopen` makes one that goes on. Fails with `AgentMismatch`
+ * when the state names an agent, a tool or a mode that this one doesn't have.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const resume: {
+  (state: AgentState.AgentState): <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>
+  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>,
+    state: AgentState.AgentState
+  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
+} = dual(
+  2,
+  (self: Any, state: AgentState.AgentState) =>
+    Run.run(definitionOf(self), { state, input: undefined }, undefined, "Fail") as Effect.Effect<
+      AgentState.AgentState,
+      never
+    >
+)
+
+/**
+ * Runs an agent on an input, or goes on with a state, and gives the last state also when the run fails: its status is
+ * `Failed` then. Interruptions and defects stay what they are.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const settle: {
+  (from: Input | AgentState.AgentState): <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>
+  ) => Effect.Effect<AgentState.AgentState, never, R>
+  <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>,
+    from: Input | AgentState.AgentState
+  ): Effect.Effect<AgentState.AgentState, never, R>
+} = dual(
+  2,
+  (self: Any, from: Input | AgentState.AgentState) =>
+    Run.run(definitionOf(self), begin(self, from), undefined, "Keep") as Effect.Effect<AgentState.AgentState, never>
+)
+
+/**
+ * Takes one step: one answer of the model and the calls in it, or the calls that are open. No run starts or ends.
+ *
+ * A state that needs nothing, because it has ended or waits for approvals, is given back as it is. `AgentState.ask`
+ * makes a state to begin with.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const step: {
+  (state: AgentState.AgentState): <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>
+  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>,
+    state: AgentState.AgentState
+  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
+} = dual(
+  2,
+  (self: Any, state: AgentState.AgentState) =>
+    Run.step(definitionOf(self), state) as Effect.Effect<AgentState.AgentState, never>
+)
+
+/**
+ * Runs an agent and streams every event, text as it arrives.
+ *
+ * Takes an input, a state to go on with, or both (`{ state }`) to continue a conversation. The model is asked to stream.
+ * The last event, `RunCompleted`, `RunFailed` or `RunInterrupted`, holds the last state, whatever happened; the stream
+ * then ends as the run did.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const stream: {
+  (from: Input | AgentState.AgentState, options?: StreamOptions): <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>
+  ) => Stream.Stream<AgentEvent, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>,
+    from: Input | AgentState.AgentState,
+    options?: StreamOptions
+  ): Stream.Stream<AgentEvent, AgentError | E, R>
+} = dual(
+  (args) => isAgent(args[0]),
+  (self: Any, from: Input | AgentState.AgentState, options?: StreamOptions) =>
+    EventStream.make(definitionOf(self), startOf(self, from, options)) as Stream.Stream<AgentEvent, never>
+)
+
+/** Options of a streamed run: the state of the conversation that the input continues. */
+export interface StreamOptions {
+  readonly state?: AgentState.AgentState
+}
+
+const startOf = (self: Any, from: Input | AgentState.AgentState, options: StreamOptions | undefined): Run.From => {
+  const start = begin(self, from)
+  return options?.state === undefined ? start : { ...start, state: options.state }
+}
+
+/**
+ * Runs an agent and streams every state, from the one with the input to the last one. A failure comes after its state.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const states: {
+  (from: Input | AgentState.AgentState, options?: StreamOptions): <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>
+  ) => Stream.Stream<AgentState.AgentState, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>,
+    from: Input | AgentState.AgentState,
+    options?: StreamOptions
+  ): Stream.Stream<AgentState.AgentState, AgentError | E, R>
+} = dual((args) => isAgent(args[0]), (self: Any, from: Input | AgentState.AgentState, options?: StreamOptions) => {
+  const start = startOf(self, from, options)
+  return EventStream.make(definitionOf(self), start).pipe(
+    Stream.mapAccum(() => start.state, (before, event) => {
+      const after = AgentState.reduce(before, event)
+      return [after, after === before ? [] : [after]]
+    })
+  ) as Stream.Stream<AgentState.AgentState, never>
+})
