@@ -93,20 +93,30 @@ const toFileWith = <A, E, R>(
  *
  * An event doesn't say which of several runs it belongs to: give runs of one agent at the same time a file each.
  *
- * **Example** (Failing before anything ran)
+ * **Example** (Keeping a log of a run)
  *
  * ```ts
  * import { NodeFileSystem } from "@effect/platform-node"
- * import { Effect } from "effect"
- * import { Trace } from "troupe"
+ * import { Effect, FileSystem } from "effect"
+ * import { Agent, Trace } from "troupe"
+ * import { MockModel } from "troupe/testing"
  *
- * const program = Effect.succeed("answer").pipe(
- *   Trace.toFile("no/such/folder/trace.md"),
- *   Effect.catchTag("PlatformError", (error) => Effect.succeed(error.reason._tag)),
+ * const greeter = Agent.make("greeter", { instructions: "Be brief." })
+ *
+ * const program = Effect.gen(function*() {
+ *   const files = yield* FileSystem.FileSystem
+ *   const path = yield* files.makeTempFileScoped({ suffix: ".md" })
+ *   yield* Agent.run(greeter, "Who are you?").pipe(Trace.toFile(path))
+ *   const log = yield* files.readFileString(path)
+ *   return log.split("\n").filter((line) => line.startsWith("#"))
+ * }).pipe(
+ *   Effect.scoped,
+ *   Effect.provide(MockModel.layer(MockModel.queue("A friend."))),
  *   Effect.provide(NodeFileSystem.layer)
  * )
  *
- * await Effect.runPromise(program) // => "NotFound"
+ * await Effect.runPromise(program)
+ * // => ["# `greeter`", "## Step 1 of `greeter`", "## Complete: `greeter`"]
  * ```
  *
  * @category combinators

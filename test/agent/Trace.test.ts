@@ -5,88 +5,86 @@ import mermaid from "mermaid"
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { AgentEvent, Trace } from "troupe"
-import { CurrentObservers } from "../../src/agent/Observer.ts"
+import { Agent, AgentEvent, Trace } from "troupe"
 import { conversation } from "./fixtures/conversation.ts"
 
 const fixtures = join(import.meta.dirname, "fixtures")
 const golden = (name: string) => readFileSync(join(fixtures, name), "utf8")
 
 /** Text that has ended a fence, a code span, a line, a statement or a block of somebody's. */
-const Nasty = Schema.Array(
-  Schema.Union([
-    Schema.Literals([
-      "`",
-      "```",
-      "````json",
-      "~~~~",
-      "\n",
-      "\r",
-      "\r\n",
-      "\n\n",
-      "\n```\n",
-      "\n    ",
-      "\n# Step 9",
-      "\n- ",
-      "\n> ",
-      "\n---\n",
-      "<!--",
-      "<script>",
-      "<br/>",
-      "</pre>",
-      "&amp;",
-      "[a]: b",
-      "|",
-      "\\",
-      "\\n",
-      "*",
-      "_",
-      " ",
-      "\t",
-      "\u0000",
-      "\u0085",
-      "\u2028",
-      "\u001b[31m",
-      "\ud800",
-      "\udc00",
-      "😀",
-      "é",
-      "ﬂ°°35¶ß",
-      "#",
-      "#35;",
-      ";",
-      ":",
-      "%%",
-      "%%{init: {}}%%",
-      "end",
-      "END",
-      " end ",
-      "style",
-      "classDef",
-      "wrap:",
-      "nowrap:",
-      "$$x$$",
-      "@{",
-      "\"",
-      "'",
-      "{",
-      "}",
-      "(",
-      ")",
-      ",",
-      "+",
-      "-",
-      "->>",
-      "--x",
-      "as",
-      "participant",
-      "Note over",
-      "loop",
-      "__proto__"
-    ]),
-    Schema.String
-  ])
-).pipe(Schema.check(Schema.isMaxLength(8)))
+const nasties = [
+  "`",
+  "```",
+  "````json",
+  "~~~~",
+  "\n",
+  "\r",
+  "\r\n",
+  "\n\n",
+  "\n```\n",
+  "\n    ",
+  "\n# Step 9",
+  "\n- ",
+  "\n> ",
+  "\n---\n",
+  "<!--",
+  "<script>",
+  "<br/>",
+  "</pre>",
+  "&amp;",
+  "[a]: b",
+  "|",
+  "\\",
+  "\\n",
+  "*",
+  "_",
+  " ",
+  "\t",
+  "\u0000",
+  "\u0085",
+  "\u2028",
+  "\u001b[31m",
+  "\ud800",
+  "\udc00",
+  "😀",
+  "é",
+  "ﬂ°°35¶ß",
+  "#",
+  "#35;",
+  ";",
+  ":",
+  "%%",
+  "%%{init: {}}%%",
+  "end",
+  "END",
+  " end ",
+  "style",
+  "classDef",
+  "wrap:",
+  "nowrap:",
+  "$$x$$",
+  "@{",
+  "\"",
+  "'",
+  "{",
+  "}",
+  "(",
+  ")",
+  ",",
+  "+",
+  "-",
+  "->>",
+  "--x",
+  "as",
+  "participant",
+  "Note over",
+  "loop",
+  "__proto__"
+] as const
+
+const Nasty = Schema.Array(Schema.Union([Schema.Literals(nasties), Schema.String])).pipe(
+  Schema.check(Schema.isMaxLength(8))
+)
 
 const Events = Schema.Array(AgentEvent.AgentEvent)
 const many = { arbitrary: { runs: 100 }, timeout: 60_000 }
@@ -136,16 +134,25 @@ describe("toMarkdown", () => {
   }, many)
 
   it.prop("has the same structure whatever the content", [Nasty], ([nasty]) => {
-    const content = `x${nasty.join("")}x`
+    const content = `x${nasty.join("")}`
     assert.deepStrictEqual(
       skeleton(Trace.toMarkdown(conversation(content))),
       skeleton(Trace.toMarkdown(conversation("x")))
     )
   }, many)
 
-  it.prop("holds nothing that steers a terminal", [Nasty], ([nasty]) => {
-    assert.notMatch(Trace.toMarkdown(conversation(nasty.join(""))), /[^\P{Cc}\n\t]|\p{Cs}/u)
-  }, many)
+  it("has the same structure for names that begin or end with what delimits them", () => {
+    const [event] = conversation().filter((event) => event._tag === "StepStarted")
+    for (const name of ["`", "``", "`a", "a`", " ", "", " a ", "`a`", "a``b", "\n"]) {
+      assert.deepStrictEqual(skeleton(Trace.fragment({ ...event!, path: [name] })), ["## Step 1 of code", "", ""])
+    }
+  })
+
+  it("holds nothing that steers a terminal", () => {
+    for (const nasty of nasties) {
+      assert.notMatch(Trace.toMarkdown(conversation(nasty)), /[^\P{Cc}\n\t]|\p{Cs}/u)
+    }
+  })
 
   it("keeps what was said as it was said", () => {
     const said = "# Title\n\n```ts\nconst a = `b`\n```\n\t<b>😀</b>"
@@ -237,6 +244,20 @@ describe("toMermaid", () => {
       )
     }), many)
 
+  it("leaves nothing raw that Mermaid, Markdown or HTML reads", () => {
+    const diagram = Trace.toMermaid(conversation(nasties.join("")), { maxLength: 10_000 })
+    for (const line of diagram.trimEnd().split("\n").slice(2)) {
+      const text = line.replace(/^ {2}(participant \w+ as |Note over \w+: |\w+(->>|-->>|-x)\w+: )/, "")
+      assert.notMatch(text.replace(/#\d+;/g, "_"), /[#;:%<>&$@`\\]|\bend\b/i)
+    }
+  })
+
+  it("draws a call that never started though an earlier one of its id did", () => {
+    const all = conversation()
+    const lines = Trace.toMermaid([...all.slice(10, 11), ...all.slice(16, 17), ...all.slice(16, 17)]).split("\n")
+    assert.match(lines.at(-2)!, /^ {2}Agent1-xTool2: /)
+  })
+
   it("writes out the word end, which would end a block for older parsers", () => {
     const [event] = conversation().filter((event) => event._tag === "FeedbackGiven")
     assert.include(Trace.toMermaid([{ ...event!, text: "the end, END ended" }]), "the #101;nd, #69;ND ended")
@@ -265,7 +286,7 @@ describe("toMermaid", () => {
 /** Tells the observers of each event in turn, as a run does. */
 const run = (events: Iterable<AgentEvent.AgentEvent>) =>
   Effect.gen(function*() {
-    const observers = yield* CurrentObservers
+    const observers = yield* Agent.CurrentObservers
     for (const event of events) {
       for (const observer of observers) yield* observer(event)
     }
@@ -287,8 +308,14 @@ const failing = (from: number) => {
       Effect.suspend(() => {
         seen.writes++
         const isFull = seen.writes >= from
-        seen.text += decoder.decode(isFull ? bytes.slice(0, 3) : bytes)
-        return isFull ? Effect.fail(full) : Effect.void
+        seen.text += decoder.decode(bytes.slice(0, 3))
+        if (isFull) return Effect.fail(full)
+        return Effect.andThen(
+          Effect.yieldNow,
+          Effect.sync(() => {
+            seen.text += decoder.decode(bytes.slice(3))
+          })
+        )
       })
   } as FileSystem.File
   const open = Effect.acquireRelease(
@@ -331,17 +358,21 @@ describe("toFile", () => {
     () =>
       inFolder((path, files) =>
         Effect.gen(function*() {
-          for (const count of [1, 17]) {
-            const signal = yield* Effect.callback<string | null | undefined>((resume) => {
-              execFile(
-                process.execPath,
-                ["--conditions=@troupe/source", join(fixtures, "crash.ts"), path, String(count)],
-                (error) => resume(Effect.succeed(error?.signal))
-              )
-            })
-            assert.strictEqual(signal, "SIGKILL")
-            assert.strictEqual(yield* files.readFileString(path), Trace.toMarkdown(conversation().slice(0, count)))
-          }
+          const signal = yield* Effect.callback<string | null | undefined>((resume) => {
+            execFile(
+              process.execPath,
+              ["--conditions=@troupe/source", join(fixtures, "crash.ts"), path],
+              (error) => resume(Effect.succeed(error?.signal))
+            )
+          })
+          assert.strictEqual(signal, "SIGKILL")
+          const text = yield* files.readFileString(path)
+          assert.match(
+            text,
+            /^# `operator`\n\nStarted at \S+\n\n```text\nCut the power\.\n```\n\n## Step 1 of `operator`\n/
+          )
+          assert.match(text, /\n`operator` started `cut_power` \(`[^`]+`\) at \S+ with `\{\}`\n\n$/)
+          skeleton(text)
         })
       ),
     30_000
@@ -380,6 +411,15 @@ describe("toFile", () => {
         assert.strictEqual(text.length, Trace.toMarkdown([...one, ...two]).length)
       })
     ))
+
+  it.effect("writes one fragment at a time, however many runs go on at once", () => {
+    const { layer, seen } = failing(Infinity)
+    return Effect.gen(function*() {
+      const events = conversation()
+      yield* Effect.all([run(events), run(events)], { concurrency: 2 }).pipe(Trace.toFile("a.md"))
+      assert.strictEqual(seen.text, events.map((event) => Trace.fragment(event).repeat(2)).join(""))
+    }).pipe(Effect.provide(layer))
+  })
 
   it.live("is written by all who ask for it", () =>
     inFolder((path, files) =>
