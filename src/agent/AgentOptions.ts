@@ -22,7 +22,8 @@ export type ToolsOf<T> = T extends Toolkit.Any ? Toolkit.Tools<T> : Toolkit.With
 export type ToolOf<T> = Extract<ToolsOf<T>[keyof ToolsOf<T>], Tool.Any>
 
 export type HandlersOf<T> = T extends Toolkit.Toolkit<infer Tools> ? Tool.HandlersFor<Tools> : never
-export type ToolServices<T> = HandlersOf<T> | Tool.HandlerServices<ToolOf<T>>
+/** Handlers and services that a toolkit's tools need. Inferred, so that a hover names them and not this type. */
+export type ToolServices<T> = [HandlersOf<T> | Tool.HandlerServices<ToolOf<T>>] extends [infer R] ? R : never
 
 export type FailureOf<T, Name extends string> = Tool.Failure<Extract<ToolOf<T>, { readonly name: Name }>>
 
