@@ -1,0 +1,85 @@
+/**
+ * Measures what Troupe costs beside the same work written by hand, and prints a table. See README.md.
+ *
+ *     npm run bench -- [--only <part of a row's name>,…] [--rounds <number>]
+ */
+import { cpus } from "node:os"
+import { parseArgs } from "node:util"
+import { load } from "./aiSdk.ts"
+import { bare } from "./bare.ts"
+import { byHand } from "./byHand.ts"
+import { coldImport, memory } from "./processes.ts"
+import { interleave, median, ratio } from "./rounds.ts"
+import { troupe } from "./troupe.ts"
+import { type Workload, workloads } from "./workloads.ts"
+
+const { values: { only, rounds: chosen } } = parseArgs({
+  options: { only: { type: "string" }, rounds: { type: "string", default: "15" } }
+})
+const rounds = Math.max(1, Math.trunc(Number(chosen)) || 15)
+
+const isChosen = (name: string): boolean =>
+  only === undefined || only.split(",").some((part) => name.includes(part.trim()))
+
+const number = (value: number | undefined, digits = 1): string => value === undefined ? "" : value.toFixed(digits)
+
+const row = (...cells: ReadonlyArray<string>): void => console.log(`| ${cells.join(" | ")} |`)
+
+const aiSdk = await load()
+
+const measure = async ({ aim, name, run, units }: Workload): Promise<void> => {
+  const subjects = [troupe, byHand, bare, ...(aiSdk === undefined ? [] : [aiSdk])]
+  const samples = await interleave(subjects.map((subject) => () => run(subject)), rounds, { warmUp: 500, batch: 100 })
+  const [ours, hand, floor, ai] = samples
+  const micros = (of: ReadonlyArray<number> | undefined): string => number(of && median(of) * 1000 / units)
+  row(
+    `${name}, µs`,
+    micros(ours),
+    micros(hand),
+    micros(ai),
+    micros(floor),
+    number(ratio(ours!, hand!), 2),
+    ai === undefined ? "" : number(ratio(ours!, ai), 2),
+    number(ratio(ours!, floor!), 2),
+    `≤ ${aim}`
+  )
+}
+
+/** Memory doesn't vary much from process to process: the median of three. */
+const bytes = (subject: "troupe" | "by-hand", which: "each" | "last"): number =>
+  median([1, 2, 3].map(() => {
+    const { bytes, kept } = memory(subject, which)
+    return bytes / kept
+  }))
+
+const measureMemory = (name: string, which: "each" | "last", digits: number, aim: string): void => {
+  const ours = bytes("troupe", which) / 1024
+  const hand = bytes("by-hand", which) / 1024
+  row(`${name}, KiB`, number(ours, digits), number(hand, digits), "", "", number(ours / hand, 2), "", "", aim)
+}
+
+const measureImport = (name: string): void => {
+  const { aiSdk, byHand, toAiSdk, toByHand, troupe } = coldImport(Math.max(rounds, 15))
+  row(
+    `${name}, ms`,
+    number(troupe),
+    number(byHand),
+    number(aiSdk),
+    "",
+    number(toByHand, 2),
+    number(toAiSdk, 2),
+    "",
+    "≤ 1.2"
+  )
+}
+
+console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.trim()}, medians of ${rounds} rounds.\n`)
+if (aiSdk === undefined) {
+  console.log("The AI SDK is left out: it isn't installed. `npm ci --prefix bench` installs it.\n")
+}
+row("", "Troupe", "by hand", "AI SDK", "floor", "to by hand", "to AI SDK", "to floor", "aim")
+row("---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:")
+for (const workload of workloads) if (isChosen(workload.name)) await measure(workload)
+if (isChosen("each state kept")) measureMemory("each state kept of 1,000 steps", "each", 2, "≤ 1")
+if (isChosen("the last state kept")) measureMemory("the last state kept of 1,000 steps", "last", 0, "< 1,024 KiB")
+if (isChosen("import")) measureImport("import")

@@ -1,0 +1,58 @@
+/**
+ * Times subjects against each other: in turns, over many rounds, so that what slows the machine slows them all.
+ */
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+
+setFlagsFromString("--expose-gc")
+const collectGarbage = runInNewContext("gc") as () => void
+
+/** How long each subject runs before it is timed, and then in each round, in milliseconds. */
+export interface Times {
+  readonly warmUp: number
+  readonly batch: number
+}
+
+const time = async (run: () => Promise<void>, count: number): Promise<number> => {
+  const start = performance.now()
+  for (let i = 0; i < count; i++) await run()
+  return (performance.now() - start) / count
+}
+
+/** Runs for a while, and gives how often one batch is to run. */
+const warmUp = async (run: () => Promise<void>, { batch, warmUp }: Times): Promise<number> => {
+  const end = performance.now() + warmUp
+  let last
+  do last = await time(run, 1)
+  while (performance.now() < end)
+  return Math.max(1, Math.round(batch / last))
+}
+
+export const median = (values: ReadonlyArray<number>): number => {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}
+
+/** Gives, for each subject, the milliseconds of one run in each round. Garbage is collected before each batch. */
+export const interleave = async (
+  runs: ReadonlyArray<() => Promise<void>>,
+  rounds: number,
+  times: Times
+): Promise<ReadonlyArray<ReadonlyArray<number>>> => {
+  const counts: Array<number> = []
+  for (const run of runs) counts.push(await warmUp(run, times))
+  const samples: ReadonlyArray<Array<number>> = runs.map(() => [])
+  for (let round = 0; round < rounds; round++) {
+    for (let turn = 0; turn < runs.length; turn++) {
+      const at = (round + turn) % runs.length
+      collectGarbage()
+      samples[at]!.push(await time(runs[at]!, counts[at]!))
+    }
+  }
+  return samples
+}
+
+/** The ratio of two subjects: the median of those of the single rounds. */
+export const ratio = (self: ReadonlyArray<number>, that: ReadonlyArray<number>): number =>
+  median(self.map((value, round) => value / that[round]!))

@@ -1,0 +1,52 @@
+/**
+ * What every model in the benchmarks says, and what comes out when all of it is true.
+ *
+ * In the tool loop the model counts: it reads the last result out of the prompt that it is sent and asks for the number
+ * after it. So the answer is right only if each call ran with its parameters and each result reached the model.
+ */
+export const system = "You count."
+export const question = "How far can you count?"
+export const answer = "Far enough."
+export const delta = "and one more "
+
+/** What the model says next in a loop of `steps` calls, when `last` is the last result it was sent. */
+export const nextMove = (steps: number, last: number): { readonly after: number; readonly id: string } | string =>
+  last < steps ? { after: last, id: `call_${last + 1}` } : counted(steps)
+
+export const counted = (steps: number): string => `I counted to ${steps}.`
+
+/** How often a subject called its model and its tool. */
+export interface Calls {
+  model: number
+  tool: number
+}
+
+/** What came out of a stream of deltas. */
+export interface Heard {
+  deltas: number
+  characters: number
+}
+
+/** How a stream of deltas arrives: a chunk for each, or one chunk for all. */
+export type Chunks = "each" | "all"
+
+/** One way to write an agent. */
+export interface Subject {
+  readonly calls: Calls
+  readonly oneTurn: () => Promise<string>
+  readonly toolLoop: (steps: number) => Promise<string>
+  readonly deltas: (count: number, chunks: Chunks) => Promise<Heard>
+  readonly concurrent: (runs: number) => Promise<ReadonlyArray<string>>
+}
+
+/** How long the model of the concurrent runs takes, in milliseconds. */
+export const latency = 5
+
+/** Keeps what `make` gave for each key. */
+export const remember = <Key, A>(make: (key: Key) => A): (key: Key) => A => {
+  const made = new Map<Key, A>()
+  return (key) => {
+    if (!made.has(key)) made.set(key, make(key))
+    return made.get(key)!
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * Troupe.
+ */
+import { Effect, Stream } from "effect"
+import { Agent, AgentState, StopWhen } from "../src/index.ts"
+import * as model from "./effectModel.ts"
+import { question, system } from "./script.ts"
+
+const speaker = Agent.make("speaker", { instructions: system })
+const counter = Agent.make("counter", {
+  instructions: system,
+  toolkit: model.Counting,
+  stopWhen: StopWhen.maxSteps(10_000)
+})
+
+export const troupe = model.subject(() => ({
+  say: Effect.map(Agent.run(speaker, question), AgentState.text),
+  count: Effect.map(Agent.run(counter, question), AgentState.text),
+  hear: (heard) =>
+    Stream.runForEach(Agent.stream(speaker, question), (event) =>
+      Effect.sync(() => {
+        if (event._tag !== "TextDelta") return
+        heard.deltas++
+        heard.characters += event.delta.length
+      }))
+}))
+
+/** Runs the loop, and keeps each state or the last one. */
+export const keep = (which: "each" | "last") =>
+  which === "each"
+    ? Stream.runCollect(Agent.states(counter, question))
+    : Effect.map(Agent.run(counter, question), (state) => [state])

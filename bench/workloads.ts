@@ -1,0 +1,84 @@
+/**
+ * What is timed. Each run is checked, so that no subject can be fast by leaving something out.
+ */
+import { answer, type Chunks, counted, delta, type Subject } from "./script.ts"
+
+export interface Workload {
+  readonly name: string
+  /** The largest ratio of Troupe to the loop by hand that is good enough. */
+  readonly aim: number
+  /** How many of what a row counts are in one run. */
+  readonly units: number
+  readonly run: (subject: Subject) => Promise<void>
+}
+
+const equal = (actual: unknown, expected: unknown, what: string): void => {
+  if (actual !== expected) throw new Error(`${what}: ${String(actual)} instead of ${String(expected)}`)
+}
+
+/** Runs a subject, and checks how often it called its model and its tool. */
+const counting = async <A>(subject: Subject, run: () => Promise<A>, model: number, tool: number): Promise<A> => {
+  const before = { ...subject.calls }
+  const result = await run()
+  equal(subject.calls.model - before.model, model, "calls of the model")
+  equal(subject.calls.tool - before.tool, tool, "calls of the tool")
+  return result
+}
+
+const oneTurn: Workload = {
+  name: "one turn",
+  aim: 0.4,
+  units: 1,
+  run: async (subject) => equal(await counting(subject, subject.oneTurn, 1, 0), answer, "answer")
+}
+
+const toolLoop = (steps: number, aim: number): Workload => ({
+  name: `a step of ${steps.toLocaleString("en")}`,
+  aim,
+  units: steps,
+  run: async (subject) => {
+    const said = await counting(subject, () => subject.toolLoop(steps), steps + 1, steps)
+    equal(said, counted(steps), "answer")
+  }
+})
+
+const deltas = (count: number, chunks: Chunks): Workload => ({
+  name: `a delta of ${count.toLocaleString("en")}, ${chunks === "each" ? "a chunk each" : "one chunk"}`,
+  aim: 0.33,
+  units: count,
+  run: async (subject) => {
+    const heard = await counting(subject, () => subject.deltas(count, chunks), 1, 0)
+    equal(heard.deltas, count, "deltas")
+    equal(heard.characters, count * delta.length, "characters")
+  }
+})
+
+const concurrent = (runs: number): Workload => ({
+  name: `a run of ${runs.toLocaleString("en")} at once`,
+  aim: 1,
+  units: runs,
+  run: async (subject) => {
+    const said = await counting(subject, () => subject.concurrent(runs), runs, 0)
+    equal(said.length, runs, "answers")
+    for (const text of said) equal(text, answer, "answer")
+  }
+})
+
+export const workloads: ReadonlyArray<Workload> = [
+  oneTurn,
+  toolLoop(10, 0.2),
+  toolLoop(100, 0.2),
+  toolLoop(1000, 0.4),
+  deltas(2000, "each"),
+  deltas(2000, "all"),
+  concurrent(1000)
+]
+
+/** The same at a size that takes no time, to see that it works. */
+export const tiny: ReadonlyArray<Workload> = [
+  oneTurn,
+  toolLoop(3, 1),
+  deltas(3, "each"),
+  deltas(3, "all"),
+  concurrent(3)
+]

@@ -1,0 +1,47 @@
+import { assert, describe, it } from "@effect/vitest"
+import { load } from "../../bench/aiSdk.ts"
+import { bare } from "../../bench/bare.ts"
+import { byHand } from "../../bench/byHand.ts"
+import { interleave, median, ratio } from "../../bench/rounds.ts"
+import type { Subject } from "../../bench/script.ts"
+import { troupe } from "../../bench/troupe.ts"
+import { tiny } from "../../bench/workloads.ts"
+
+const aiSdk = await load()
+
+const subjects: Readonly<Record<string, Subject>> = {
+  Troupe: troupe,
+  "the loop by hand": byHand,
+  "the floor": bare,
+  ...(aiSdk === undefined ? undefined : { "the AI SDK": aiSdk })
+}
+
+describe("benchmarks", () => {
+  for (const [name, subject] of Object.entries(subjects)) {
+    for (const workload of tiny) {
+      it(`let ${name} do ${workload.name}`, () => workload.run(subject))
+    }
+  }
+
+  it("refuse a subject that leaves a call of its tool out", async () => {
+    const lazy: Subject = { ...byHand, toolLoop: async (steps) => `I counted to ${steps}.` }
+    const problems: Array<string> = []
+    for (const { run } of tiny) await run(lazy).catch((error: Error) => problems.push(error.message))
+    assert.deepStrictEqual(problems, ["calls of the model: 0 instead of 4"])
+  })
+
+  it("run their subjects in turns, each first as often as any other", async () => {
+    const order: Array<string> = []
+    const subject = (name: string) => async () => {
+      order.push(name)
+    }
+    const samples = await interleave([subject("a"), subject("b")], 2, { warmUp: 0, batch: 0 })
+    assert.strictEqual(order.join(""), "ababba")
+    assert.deepStrictEqual(samples.map((of) => of.length), [2, 2])
+  })
+
+  it("compare subjects round by round", () => {
+    assert.strictEqual(median([3, 1, 2, 10]), 2.5)
+    assert.strictEqual(ratio([1, 10, 3], [2, 20, 1]), 0.5)
+  })
+})
