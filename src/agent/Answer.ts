@@ -52,6 +52,10 @@ const spoken = (tag: "Text" | "Reasoning", text: string, metadata: Response.Prov
   ...withMetadata(metadata)
 })
 
+/** Checks whether a text is worth keeping: an empty one is, where its provider attached something to it. */
+const says = (spoken: { readonly text: string; readonly metadata: Response.ProviderMetadata }): boolean =>
+  spoken.text !== "" || withMetadata(spoken.metadata) !== undefined
+
 const merge = (before: Response.ProviderMetadata, more: Response.ProviderMetadata): Response.ProviderMetadata => {
   for (const _ in more) {
     const merged: Record<string, Schema.Json> = { ...before }
@@ -111,10 +115,10 @@ const settle = (self: Arriving, part: Response.ToolResultPart<string, unknown, u
 export const take = (self: Arriving, part: Response.AllParts<Record<string, never>>): void => {
   switch (part.type) {
     case "text":
-      if (part.text !== "") self.parts.push(spoken("Text", part.text, part.metadata))
+      if (says(part)) self.parts.push(spoken("Text", part.text, part.metadata))
       break
     case "reasoning":
-      self.parts.push(spoken("Reasoning", part.text, part.metadata))
+      if (says(part)) self.parts.push(spoken("Reasoning", part.text, part.metadata))
       break
     case "text-start":
       start(self, "Text", part.id, part.metadata)
@@ -193,9 +197,7 @@ const start = (
 
 const end = (self: Arriving, id: string, text: ArrivingText): void => {
   self.texts.delete(id)
-  if (text.text !== "" || withMetadata(text.metadata) !== undefined) {
-    self.parts[text.index] = spoken(text.tag, text.text, text.metadata)
-  }
+  if (says(text)) self.parts[text.index] = spoken(text.tag, text.text, text.metadata)
 }
 
 /** Reasons for which a response ended before the model was done, so that its calls may be incomplete. */

@@ -5,16 +5,20 @@
  */
 import * as Result from "effect/Result"
 import { OutputInvalid } from "../domain/AgentError.ts"
+import { statusOf } from "../domain/Reducer.ts"
 import { Halt } from "./Halt.ts"
 import * as Loop from "./Loop.ts"
 import * as Output from "./Output.ts"
 
-/** What is wrong with the answer that the state ends in, where the agent's answers have a schema. */
+/**
+ * What is wrong with the answer that the state ends in, where the agent's answers have a schema.
+ *
+ * A run that a condition finished before its model gave an answer has none to correct.
+ */
 export const wrongAnswer = ({ definition, state }: Loop.Loop): string | undefined => {
   if (definition.output === undefined) return undefined
-  const rejected = Output.rejection(definition.output, state)
-  if (rejected !== undefined) return rejected
-  if (state.status._tag !== "Complete") return undefined
+  if (state.status._tag === "InProgress") return Output.rejection(definition.output, state)
+  if (state.status._tag !== "Complete" || statusOf(state.conversation)._tag !== "Complete") return undefined
   const read = Output.read(definition.output, state)
   return Result.isFailure(read) ? read.failure.message : undefined
 }

@@ -15,6 +15,7 @@ import { callsOf } from "../domain/Conversation.ts"
 import { reduceAt } from "../domain/Reducer.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import type { Definition, Plan } from "./Definition.ts"
+import * as TakenIds from "./TakenIds.ts"
 
 /** Fields that `tell` fills in. */
 type Filled = "path" | "calls" | "step" | "sequence" | "at"
@@ -95,7 +96,7 @@ export const make = (
   open: { run: false, step: false, attempt: undefined, calls: new Map() },
   sent: { messages: [], turns: 0 },
   state,
-  step: state.run.iteration
+  step: Math.max(0, state.run.iteration - 1)
 })
 
 /** Gives the time in epoch milliseconds. */
@@ -147,6 +148,7 @@ export const endStep = (self: Loop): void => {
 /** Tells how a call ended. */
 export const settle = (self: Loop, settlement: Settlement): void => {
   self.open.calls.delete(settlement.callId)
+  TakenIds.release(self.root.takenIds, self.state, settlement.callId)
   tell(self, { _tag: "ToolCallSettled", ...settlement })
 }
 

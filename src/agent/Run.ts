@@ -12,9 +12,9 @@ import * as Exit from "effect/Exit"
 import { AgentError, HandoffTargetNotFound } from "../domain/AgentError.ts"
 import * as AgentStatus from "../domain/AgentStatus.ts"
 import { next } from "../domain/Command.ts"
-import { callIds, callsOf, lastAssistant } from "../domain/Conversation.ts"
+import { callsOf, lastAssistant } from "../domain/Conversation.ts"
 import * as Reducer from "../domain/Reducer.ts"
-import type { AgentState, Call, Conversation, User } from "../domain/StateSchema.ts"
+import type { AgentState, Call, User } from "../domain/StateSchema.ts"
 import { askModel } from "./AskModel.ts"
 import * as Binding from "./Binding.ts"
 import * as Correction from "./Correction.ts"
@@ -28,6 +28,7 @@ import * as Output from "./Output.ts"
 import * as OwnModel from "./OwnModel.ts"
 import { runCalls, type RunChild } from "./RunCalls.ts"
 import * as StopWhen from "./StopWhen.ts"
+import * as TakenIds from "./TakenIds.ts"
 import * as Telemetry from "./Telemetry.ts"
 
 /** What a run starts from: a state, and what the user says, if this isn't a run that goes on. */
@@ -38,15 +39,6 @@ export interface From {
 
 /** How far a loop goes: to the end of its run, or of one step. */
 export type Extent = "Run" | "Step"
-
-const allCallIds = (conversation: Conversation, into: Set<string> = new Set()): Set<string> => {
-  for (const id of callIds(conversation)) into.add(id)
-  const turn = lastAssistant(conversation)
-  for (const call of turn === undefined ? [] : callsOf(turn)) {
-    if (call.state._tag === "Delegated") allCallIds(call.state.child.conversation, into)
-  }
-  return into
-}
 
 /** The limit that a loop has met: its own, or one of a loop around it, which then stops this one. */
 const metLimit = (loop: Loop.Loop): "Own" | "Outer" | undefined => {
@@ -174,6 +166,7 @@ const play = (
         const reason = Binding.findMismatch(loop.definition, loop.state) ??
           (input === undefined ? undefined : Binding.findInputIssue(loop.definition, input))
         loop.open.run = true
+        if (input !== undefined) loop.step = 0
         Loop.tell(loop, {
           _tag: "RunStarted",
           ...(input === undefined || reason !== undefined ? undefined : { input })
@@ -255,7 +248,7 @@ export const step = (definition: Definition, state: AgentState): Effect.Effect<A
           return asAgentError(loop, error)
         },
         onSuccess: () =>
-          loop.state.status._tag === "InProgress" && isFinished(loop)
+          loop.state.status._tag === "InProgress" && Correction.wrongAnswer(loop) === undefined && isFinished(loop)
             ? { ...loop.state, status: AgentStatus.complete }
             : loop.state
       }
@@ -267,7 +260,7 @@ const makeRoot = (state: AgentState, receiver: Delivery.Receiver | undefined): E
     Effect.all([Clock.Clock, CurrentObservers]),
     ([clock, observers]): Loop.Root => ({
       clock,
-      takenIds: allCallIds(state.conversation),
+      takenIds: TakenIds.of(state.conversation),
       ...Delivery.make(observers, receiver),
       sequence: 0
     })

@@ -45,7 +45,7 @@ export const AgentEvent = Schema.TaggedUnion({
   ModelCallStarted: { ...envelope, attempt: Count },
   TextDelta: { ...envelope, delta: Schema.String },
   ReasoningDelta: { ...envelope, delta: Schema.String },
-  ToolParamsDelta: { ...envelope, ...call, delta: Schema.String },
+  ToolParamsDelta: { ...envelope, callId: Schema.String, name: Schema.String, delta: Schema.String },
   ModelResponded: {
     ...envelope,
     parts: Schema.Array(AssistantPart),
@@ -84,7 +84,10 @@ export interface ModelCallStarted extends Case<"ModelCallStarted"> {}
 export interface TextDelta extends Case<"TextDelta"> {}
 /** A piece of the model's reasoning arrived. */
 export interface ReasoningDelta extends Case<"ReasoningDelta"> {}
-/** A piece of a call's parameters arrived, as JSON text. */
+/**
+ * A piece of a call's parameters arrived, as JSON text. `callId` is the model's own; the call gets another one where
+ * that is empty or taken.
+ */
 export interface ToolParamsDelta extends Case<"ToolParamsDelta"> {}
 /** The model's whole answer arrived; its calls are pending, or settled where the provider ran them. */
 export interface ModelResponded extends Case<"ModelResponded"> {}

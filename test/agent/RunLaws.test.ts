@@ -1,0 +1,212 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Schema, Stream } from "effect"
+import { Agent, AgentError, AgentEvent, AgentState, Conversation, Usage } from "troupe"
+import { deepFreeze, problems } from "../domain/legal.ts"
+import { imbalances } from "./balanced.ts"
+import { agentOf, environment, Script, type Script as AnyScript, type Turn } from "./scripts.ts"
+
+const input = "What is it?"
+
+const encodeEvent = Schema.encodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
+const decodeEvent = Schema.decodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
+
+/** Every event of a run, how it ended, and every state of it by the fold. */
+const observeRun = (script: AnyScript, from: string | AgentState.AgentState = input) =>
+  Effect.gen(function*() {
+    const events: Array<AgentEvent.AgentEvent> = []
+    const exit = yield* Agent.stream(agentOf(script), from).pipe(
+      Stream.runForEach((event) => Effect.sync(() => events.push(deepFreeze(event)))),
+      Effect.exit
+    )
+    let state = typeof from === "string" ? AgentState.make("main") : from
+    const states = events.map((event) => state = deepFreeze(AgentState.reduce(state, event)))
+    return { events, exit, states, last: state }
+  }).pipe(Effect.provide(environment(script)))
+
+const unnumbered = (event: AgentEvent.AgentEvent) => ({ ...event, sequence: 0 })
+
+/** The state that a run leaves, by its result or in its error. */
+const lastOf = (exit: Exit.Exit<AgentState.AgentState, unknown>): AgentState.AgentState | undefined => {
+  if (Exit.isSuccess(exit)) return exit.value
+  const error = Cause.squash(exit.cause)
+  return AgentError.isAgentError(error) ? error.state : undefined
+}
+
+const runOf = (script: AnyScript) =>
+  Effect.exit(Agent.run(agentOf(script), input)).pipe(Effect.provide(environment(script)))
+
+const resumeOf = (script: AnyScript, state: AgentState.AgentState) =>
+  Agent.settle(agentOf(script), state).pipe(Effect.provide(environment(script)))
+
+/** Goes on by single steps until a step changes nothing. */
+const stepOf = Effect.fnUntraced(function*(script: AnyScript, state: AgentState.AgentState) {
+  const agent = agentOf(script)
+  let before = state
+  while (true) {
+    const exit = yield* Effect.exit(Agent.step(agent, before))
+    const after = lastOf(exit)
+    if (after === undefined || after === before || Exit.isFailure(exit)) return after
+    before = after
+  }
+})
+
+/** Cuts a run at each of its states, and lets each go on in another process: all end alike. */
+const cutEverywhere = Effect.fnUntraced(function*(script: AnyScript, from: string | AgentState.AgentState) {
+  const { last, states } = yield* observeRun(script, from)
+  for (const [index, state] of states.entries()) {
+    if (state === states[index - 1]) continue
+    const json = JSON.stringify(AgentState.toJson(state))
+    const read = deepFreeze(yield* Effect.fromResult(AgentState.fromJson(JSON.parse(json))))
+    assert.deepStrictEqual(read, state)
+    assert.deepStrictEqual(yield* resumeOf(script, read), last)
+  }
+  return last
+})
+
+const law = { arbitrary: { runs: 150 } } as const
+
+describe("A run", () => {
+  it.effect.prop(
+    "gives the fold of its events, which is what its last event holds",
+    [Script],
+    ([script]) =>
+      Effect.gen(function*() {
+        const { events, last } = yield* observeRun(script)
+        const end = events[events.length - 1]
+        assert.isTrue(end?._tag === "RunCompleted" || end?._tag === "RunFailed")
+        assert.deepStrictEqual(end !== undefined && "state" in end ? end.state : undefined, last)
+        assert.strictEqual(last.status._tag === "Failed", end?._tag === "RunFailed")
+      }),
+    law
+  )
+
+  it.effect.prop("streamed, looked at and not, is the same", [Script], ([script]) =>
+    Effect.gen(function*() {
+      const { events, exit: streamed, last, states: folded } = yield* observeRun(script)
+      const exit = yield* runOf(script)
+      const settled = yield* Agent.settle(agentOf(script), input).pipe(Effect.provide(environment(script)))
+      assert.deepStrictEqual(settled, last)
+      if (lastOf(exit) !== undefined) assert.deepStrictEqual(lastOf(exit), last)
+      assert.deepStrictEqual(
+        Exit.isSuccess(exit) ? undefined : Cause.squash(exit.cause),
+        Exit.isSuccess(streamed) ? undefined : Cause.squash(streamed.cause)
+      )
+      const states: Array<AgentState.AgentState> = []
+      yield* Agent.states(agentOf(script), input).pipe(
+        Stream.runForEach((state) => Effect.sync(() => states.push(state))),
+        Effect.exit,
+        Effect.provide(environment(script))
+      )
+      assert.deepStrictEqual(states, folded.filter((state, index) => state !== folded[index - 1]))
+      const seen: Array<AgentEvent.AgentEvent> = []
+      yield* runOf(script).pipe(Agent.observe((event) => Effect.sync(() => seen.push(event))))
+      const whole = events.filter((event) => !event._tag.endsWith("Delta"))
+      assert.deepStrictEqual(seen.map(unnumbered), whole.map(unnumbered))
+    }), law)
+
+  it.effect.prop("is what its steps are, taken by hand", [Script], ([script]) =>
+    Effect.gen(function*() {
+      const exit = yield* runOf(script)
+      const stepped = yield* stepOf(script, AgentState.ask(AgentState.make("main"), input)).pipe(
+        Effect.provide(environment(script))
+      )
+      assert.deepStrictEqual(stepped, lastOf(exit))
+    }), law)
+
+  it.effect.prop(
+    "goes on from each of its states as if it had never stopped",
+    [Script],
+    ([script]) =>
+      Effect.gen(function*() {
+        if (!script.agent.isFatal) yield* cutEverywhere(script, input)
+      }),
+    law
+  )
+
+  it.effect("gives the calls of an agent that it calls again the ids that it would have given in one go", () =>
+    Effect.gen(function*() {
+      const turn = (tool: "helper" | "guarded"): Turn => ({
+        parts: [{ _tag: "Call", tool, id: tool === "helper" ? "own" : "a", params: "good" }],
+        finish: "",
+        usage: "none",
+        chunks: 0,
+        fails: 15,
+        breaksAfter: 0
+      })
+      const script: AnyScript = {
+        turns: [turn("helper"), turn("helper")],
+        helper: [turn("guarded")],
+        agent: {
+          steps: 8,
+          stop: "",
+          hasHelper: true,
+          hasOutput: false,
+          isFatal: false,
+          concurrency: 1,
+          isPrompted: false
+        }
+      }
+      const first = yield* cutEverywhere(script, input)
+      const second = yield* cutEverywhere(script, yield* Effect.fromResult(AgentState.approve(first, "a")))
+      assert.deepStrictEqual(AgentState.pendingApprovals(second).map(({ callId }) => callId), ["a"])
+      const last = yield* cutEverywhere(script, yield* Effect.fromResult(AgentState.approve(second, "a")))
+      assert.strictEqual(last.status._tag, "Complete")
+    }))
+
+  it.effect.prop("is legal in each of its states", [Script], ([script]) =>
+    Effect.gen(function*() {
+      const { states } = yield* observeRun(script)
+      for (const state of states) {
+        assert.deepStrictEqual(problems(state.conversation), [])
+        if (state.status._tag !== "Failed") {
+          assert.strictEqual(state.status._tag === "WaitingForTools", Conversation.hasOpenCalls(state.conversation))
+        }
+      }
+    }), law)
+
+  it.effect.prop(
+    "ends whatever it starts, and numbers its events without a gap",
+    [Script],
+    ([script]) =>
+      Effect.gen(function*() {
+        const { events } = yield* observeRun(script)
+        assert.strictEqual(imbalances(events).join("\n"), "")
+      }),
+    law
+  )
+
+  it.effect.prop("tells events that survive JSON", [Script], ([script]) =>
+    Effect.gen(function*() {
+      const { events } = yield* observeRun(script)
+      for (const event of events) assert.deepStrictEqual(yield* decodeEvent(yield* encodeEvent(event)), event)
+    }), law)
+
+  it.effect.prop("adds up the tokens and the steps of all its answers", [Script], ([script]) =>
+    Effect.gen(function*() {
+      const { events, last } = yield* observeRun(script)
+      const answers = events.filter((event) => event._tag === "ModelResponded")
+      const usage = answers.reduce((sum, event) => Usage.add(sum, event.usage), Usage.empty)
+      assert.deepStrictEqual(last.usage, usage)
+      assert.deepStrictEqual(last.run.usage, usage)
+      assert.strictEqual(last.steps, answers.length)
+      assert.strictEqual(last.run.steps, answers.length)
+      assert.strictEqual(last.run.iteration, answers.filter((event) => event.calls.length === 0).length)
+    }), law)
+
+  it.effect.prop("streams deltas that add up to the turn", [Script], ([script]) =>
+    Effect.gen(function*() {
+      const { events } = yield* observeRun(script)
+      const heard = new Map<string, { text: string; reasoning: string }>()
+      for (const event of events) {
+        const agent = event.calls.join("/")
+        if (event._tag === "ModelCallStarted") heard.set(agent, { text: "", reasoning: "" })
+        if (event._tag === "TextDelta") heard.get(agent)!.text += event.delta
+        if (event._tag === "ReasoningDelta") heard.get(agent)!.reasoning += event.delta
+        if (event._tag === "ModelResponded") {
+          const said = (tag: "Text" | "Reasoning") =>
+            event.parts.map((part) => part._tag === tag ? part.text : "").join("")
+          assert.deepStrictEqual(heard.get(agent), { text: said("Text"), reasoning: said("Reasoning") })
+        }
+      }
+    }), law)
+})
