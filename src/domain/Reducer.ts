@@ -2,16 +2,16 @@
  * How events change a state.
  *
  * `reduce` is total: an event that doesn't fit (of an agent that wasn't called, for a call that is settled) leaves the
- * state as it is. It follows an event's `calls` down to the agent it happened in; what that agent used counts for every
- * agent above it.
+ * state as it is, and calls whose ids are taken get others. It follows an event's `calls` down to the agent it happened
+ * in; what that agent used counts for every agent above it.
  *
  * @since 0.1.0
  */
 import type { AgentEvent, ModelResponded } from "./AgentEvent.ts"
 import * as AgentStatus from "./AgentStatus.ts"
-import { appendUnchecked, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
+import { append, appendUnchecked, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
 import * as Part from "./Part.ts"
-import type { AgentState, CallState, Conversation, User } from "./StateSchema.ts"
+import type { AgentState, Assistant, AssistantPart, Call, CallState, Conversation, User } from "./StateSchema.ts"
 import * as Usage from "./Usage.ts"
 
 /**
@@ -59,6 +59,34 @@ const withConversation = (self: AgentState, conversation: Conversation): AgentSt
 const withCall = (self: AgentState, callId: string, state: CallState): AgentState =>
   withConversation(self, updateCall(self.conversation, callId, state))
 
+/** Whether a turn with these parts needs other ids: the interpreter gives its own, events from elsewhere may not. */
+const repeatsId = (conversation: Conversation, parts: ReadonlyArray<AssistantPart>): boolean => {
+  const ids = new Set<string>()
+  for (const part of parts) {
+    if (part._tag !== "Call") continue
+    if (ids.has(part.id)) return true
+    ids.add(part.id)
+  }
+  return ids.size > 0 &&
+    conversation.turns.some((turn) =>
+      turn._tag === "Assistant" && turn.parts.some((part) => part._tag === "Call" && ids.has(part.id))
+    )
+}
+
+const respond = (self: AgentState, { finishReason, parts, usage }: ModelResponded): AgentState => {
+  const turn: Assistant = { _tag: "Assistant", agent: self.agent, parts, usage, finishReason }
+  const { conversation } = self
+  return withConversation(
+    self,
+    repeatsId(conversation, parts) ? append(conversation, turn) : appendUnchecked(conversation, turn)
+  )
+}
+
+const callOf = (self: AgentState, callId: string): Call | undefined => {
+  const part = lastAssistant(self.conversation)?.parts.find((part) => part._tag === "Call" && part.id === callId)
+  return part?._tag === "Call" ? part : undefined
+}
+
 const start = (self: AgentState, input: User["parts"], at: number): AgentState => {
   const turn: User = { _tag: "User", parts: input }
   const started = withConversation(self, appendUnchecked(self.conversation, turn))
@@ -103,21 +131,12 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       return event.input === undefined
         ? { ...self, run: { ...self.run, startedAt: event.at } }
         : start(self, event.input, event.at)
-    case "ModelResponded": {
-      const responded = spend(self, event, true)
-      return withConversation(
-        responded,
-        appendUnchecked(responded.conversation, {
-          _tag: "Assistant",
-          agent: self.agent,
-          parts: event.parts,
-          usage: event.usage,
-          finishReason: event.finishReason
-        })
-      )
-    }
+    case "ModelResponded":
+      return respond(spend(self, event, true), event)
     case "ApprovalRequested":
-      return withCall(self, event.callId, { _tag: "AwaitingApproval" })
+      return callOf(self, event.callId)?.state._tag === "Pending"
+        ? withCall(self, event.callId, { _tag: "AwaitingApproval" })
+        : self
     case "ToolCallSettled":
       return withCall(self, event.callId, {
         _tag: "Settled",
@@ -158,8 +177,8 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
 export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): AgentState => {
   const callId = event.calls[depth]
   if (callId === undefined) return reduceOwn(self, event)
-  const call = lastAssistant(self.conversation)?.parts.find((part) => part._tag === "Call" && part.id === callId)
-  if (call?._tag !== "Call" || call.state._tag === "Settled") return self
+  const call = callOf(self, callId)
+  if (call === undefined || call.state._tag === "Settled" || call.state._tag === "AwaitingApproval") return self
   const agent = event.path[depth + 1]
   const before = call.state._tag === "Delegated"
     ? call.state.child
