@@ -4,13 +4,15 @@
  * 1. `approve` and `deny` take any subset in any order; the same answer twice changes nothing.
  * 2. Resolving a call only ever goes forward: an approved call isn't denied later, nor the other way round.
  * 3. A call in an agent that was called by an agent is found like any other, by its own id.
+ * 4. A run that has ended stays ended: `AgentState.reopen` lets it go on with what was answered.
  *
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { callsOf, isOpen, lastAssistant, openCalls, updateCall } from "./Conversation.ts"
+import { isTerminal } from "./AgentStatus.ts"
+import { callsOf, lastAssistant, openCalls, updateCall } from "./Conversation.ts"
 import { statusOf } from "./Reducer.ts"
 import type { AgentState, Call, CallState } from "./StateSchema.ts"
 
@@ -52,7 +54,7 @@ export class NotAwaitingApproval
 }
 
 /**
- * Gives the calls that wait for approval, in this agent and in those that it called, outermost first.
+ * Gives the calls that wait for approval, in this agent and in those that it called, in the order of its calls.
  *
  * @category getters
  * @since 0.1.0
@@ -77,7 +79,32 @@ const collect = (
     }
   })
 
-/** Finds a call by id, in this agent first, then in those that it called. */
+/** A call that awaits approval, or was answered, and the calls that lead to its agent. */
+interface Located {
+  readonly calls: ReadonlyArray<string>
+  readonly call: Call
+}
+
+const isAnswerable = (call: Call): boolean =>
+  call.state._tag === "AwaitingApproval" || call.state._tag === "Approved" ||
+  (call.state._tag === "Settled" && call.state.outcome === "Denied")
+
+/**
+ * Finds the call of this id that awaits approval or was answered, among those that may still run.
+ *
+ * The first one counts though others of its id wait: a second answer mustn't reach a call that nobody looked at.
+ */
+const locate = (self: AgentState, callId: string, calls: ReadonlyArray<string>): Located | undefined => {
+  for (const part of lastAssistant(self.conversation)?.parts ?? []) {
+    if (part._tag !== "Call") continue
+    if (part.id === callId && isAnswerable(part)) return { calls, call: part }
+    const inner = part.state._tag === "Delegated" ? locate(part.state.child, callId, [...calls, part.id]) : undefined
+    if (inner !== undefined) return inner
+  }
+  return undefined
+}
+
+/** Finds a call by id in whatever state, in this agent first, then in those that it called. */
 const find = (self: AgentState, callId: string): Call | undefined => {
   for (const turn of self.conversation.turns) {
     if (turn._tag !== "Assistant") continue
@@ -91,25 +118,24 @@ const find = (self: AgentState, callId: string): Call | undefined => {
   return undefined
 }
 
-/** Sets the state of the call of this id that awaits approval, wherever it is. Other calls of this id stay. */
-const resolve = (self: AgentState, callId: string, state: CallState): AgentState | undefined => {
-  for (const call of lastAssistant(self.conversation)?.parts ?? []) {
-    if (call._tag !== "Call" || !isOpen(call)) continue
-    const next = call.state._tag === "AwaitingApproval" && call.id === callId
-      ? state
-      : call.state._tag === "Delegated"
-      ? delegated(resolve(call.state.child, callId, state))
-      : undefined
-    if (next !== undefined) {
-      const conversation = updateCall(self.conversation, call.id, next)
-      return { ...self, conversation, status: statusOf(conversation) }
-    }
-  }
-  return undefined
+const resolve = (
+  self: AgentState,
+  [outer, ...inner]: ReadonlyArray<string>,
+  callId: string,
+  state: CallState
+): AgentState => {
+  if (outer === undefined) return withCall(self, callId, state)
+  const call = openCalls(self.conversation).find((call) => call.id === outer)
+  return call?.state._tag === "Delegated"
+    ? withCall(self, outer, { _tag: "Delegated", child: resolve(call.state.child, inner, callId, state) })
+    : self
 }
 
-const delegated = (child: AgentState | undefined): CallState | undefined =>
-  child === undefined ? undefined : { _tag: "Delegated", child }
+/** A run that has ended isn't reopened by an answer. */
+const withCall = (self: AgentState, callId: string, state: CallState): AgentState => {
+  const conversation = updateCall(self.conversation, callId, state)
+  return { ...self, conversation, status: isTerminal(self.status) ? self.status : statusOf(conversation) }
+}
 
 const resolveOr = (
   self: AgentState,
@@ -117,9 +143,11 @@ const resolveOr = (
   state: CallState,
   isSame: (call: Call) => boolean
 ): Result.Result<AgentState, NotAwaitingApproval> => {
-  const resolved = resolve(self, callId, state)
-  if (resolved !== undefined) return Result.succeed(resolved)
-  const found = find(self, callId)
+  const located = locate(self, callId, [])
+  if (located?.call.state._tag === "AwaitingApproval") {
+    return Result.succeed(resolve(self, located.calls, callId, state))
+  }
+  const found = located?.call ?? find(self, callId)
   if (found !== undefined && isSame(found)) return Result.succeed(self)
   return Result.fail(
     new NotAwaitingApproval({

@@ -1,0 +1,192 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Result, Schema } from "effect"
+import { AgentState, AgentStatus, Conversation } from "troupe"
+import { below, state } from "./arbitraries.ts"
+import { callsIn, deepFreeze, places, problems } from "./legal.ts"
+
+const call = (id: string, state: Conversation.CallState = { _tag: "AwaitingApproval" }): Conversation.Call => ({
+  _tag: "Call",
+  id,
+  name: `tool of ${id}`,
+  params: { of: id },
+  state
+})
+
+const agent = (name: string, ...calls: ReadonlyArray<Conversation.Call>): AgentState.AgentState =>
+  deepFreeze({
+    ...AgentState.make(name),
+    status: AgentStatus.waitingForTools,
+    conversation: Conversation.make([
+      { _tag: "Assistant", agent: name, parts: calls, usage: {}, finishReason: "tool-calls" }
+    ])
+  })
+
+const asks = (id: string, child: AgentState.AgentState): Conversation.Call => call(id, { _tag: "Delegated", child })
+
+/** `desk` asks `billing`, which asks `bank`; each has a call that waits, and `desk` a second one behind. */
+const desk = agent(
+  "desk",
+  call("first"),
+  asks("to-billing", agent("billing", asks("to-bank", agent("bank", call("deep"), call("done", { _tag: "Pending" }))))),
+  call("last")
+)
+
+const get = <A, E>(result: Result.Result<A, E>): A => Result.getOrThrow(result)
+const errorOf = <A, E>(result: Result.Result<A, E>): E => Result.getOrThrow(Result.flip(result))
+
+const stateOf = (self: AgentState.AgentState, id: string): Conversation.CallState | undefined =>
+  places(self).flatMap((place) => callsIn(place.state.conversation)).find((call) => call.id === id)?.state
+
+const ids = (self: AgentState.AgentState) => AgentState.pendingApprovals(self).map((pending) => pending.callId)
+
+type Answer = (self: AgentState.AgentState) => Result.Result<AgentState.AgentState, AgentState.NotAwaitingApproval>
+
+/** An answer to each call that waits, and an order to give them in. */
+const answers = Arbitrary.array(
+  Arbitrary.all({
+    isApproved: Arbitrary.schema(Schema.Boolean),
+    isGiven: Arbitrary.schema(Schema.Boolean),
+    place: below(20)
+  }),
+  { minLength: 12, maxLength: 12 }
+)
+
+describe("pendingApprovals", () => {
+  it("finds calls at any depth, with the agents and the calls that lead there", () => {
+    assert.deepStrictEqual(AgentState.pendingApprovals(desk), [
+      { path: ["desk"], calls: [], callId: "first", name: "tool of first", params: { of: "first" } },
+      {
+        path: ["desk", "billing", "bank"],
+        calls: ["to-billing", "to-bank"],
+        callId: "deep",
+        name: "tool of deep",
+        params: { of: "deep" }
+      },
+      { path: ["desk"], calls: [], callId: "last", name: "tool of last", params: { of: "last" } }
+    ])
+  })
+
+  it.prop("finds every call that waits, and no other", [state], ([state]) => {
+    const waiting = places(state).flatMap((place) =>
+      callsIn(place.state.conversation).flatMap((call) => call.state._tag === "AwaitingApproval" ? [call.id] : [])
+    )
+    assert.deepStrictEqual(ids(state).toSorted(), waiting.toSorted())
+  })
+})
+
+describe("approve and deny", () => {
+  it("resolve one call and leave all others as they are", () => {
+    const approved = get(AgentState.approve(desk, "deep"))
+    assert.deepStrictEqual(stateOf(approved, "deep"), { _tag: "Approved" })
+    assert.deepStrictEqual(ids(approved), ["first", "last"])
+    const denied = get(AgentState.deny(desk, "last", "too dear"))
+    assert.deepStrictEqual(stateOf(denied, "last"), {
+      _tag: "Settled",
+      outcome: "Denied",
+      result: "This call was denied: too dear"
+    })
+    assert.deepStrictEqual(ids(denied), ["first", "deep"])
+  })
+
+  it("let the called agent speak once it waits for nothing more", () => {
+    const bank = (self: AgentState.AgentState) =>
+      places(self).find((place) => place.state.agent === "bank")?.state.status
+    const alone = agent("desk", asks("to-bank", agent("bank", call("a"), call("b"))))
+    const once = get(AgentState.deny(alone, "a", "no"))
+    assert.deepStrictEqual(bank(once), AgentStatus.waitingForTools)
+    assert.deepStrictEqual(AgentState.next(once), { _tag: "Await" })
+    const twice = get(AgentState.deny(once, "b", "no"))
+    assert.deepStrictEqual(bank(twice), AgentStatus.inProgress)
+    assert.deepStrictEqual(twice.status, AgentStatus.waitingForTools)
+    assert.deepStrictEqual(AgentState.next(twice), { _tag: "RunCalls", callIds: ["to-bank"] })
+  })
+
+  it("change nothing the second time", () => {
+    for (const answer of [AgentState.approve("deep"), AgentState.deny("deep", "no")] satisfies ReadonlyArray<Answer>) {
+      const once = get(answer(desk))
+      assert.strictEqual(get(answer(once)), once)
+    }
+    const denied = get(AgentState.deny(desk, "deep", "no"))
+    assert.strictEqual(get(AgentState.deny(denied, "deep", "a better reason")), denied)
+  })
+
+  it.prop("give the same in any order, for any calls, any number of times", [state, answers], ([state, answers]) => {
+    const given = AgentState.pendingApprovals(state).flatMap((pending, index) => {
+      const answer = answers[index % answers.length]
+      if (answer === undefined || !answer.isGiven) return []
+      const give: Answer = answer.isApproved
+        ? AgentState.approve(pending.callId)
+        : AgentState.deny(pending.callId, "no")
+      return [{ give, place: answer.place }]
+    })
+    const all = (order: ReadonlyArray<{ readonly give: Answer }>) =>
+      order.reduce((self, { give }) => deepFreeze(get(give(self))), state)
+    const answered = all(given)
+    assert.deepStrictEqual(problems(answered.conversation), [])
+    assert.deepStrictEqual(ids(answered).length, ids(state).length - given.length)
+    assert.deepStrictEqual(all(given.toReversed()), answered)
+    assert.deepStrictEqual(all(given.toSorted((one, other) => one.place - other.place)), answered)
+    assert.deepStrictEqual(all([...given, ...given]), answered)
+  })
+
+  it.prop("leave a state alone that doesn't wait for the call", [state], ([state]) => {
+    const others = places(state).flatMap((place) => callsIn(place.state.conversation)).filter((call) =>
+      call.state._tag !== "AwaitingApproval"
+    )
+    for (const { id, state: { _tag: found } } of others) {
+      const result = AgentState.approve(state, id)
+      if (found === "Approved") assert.strictEqual(get(result), state)
+      else assert.strictEqual(errorOf(result).found, found)
+    }
+  })
+
+  it("don't take back what was answered", () => {
+    const approved = get(AgentState.approve(desk, "first"))
+    assert.strictEqual(
+      errorOf(AgentState.deny(approved, "first", "after all")).message,
+      `Call "first" doesn't await approval, it is Approved; awaiting approval: "deep", "last"`
+    )
+    const denied = get(AgentState.deny(desk, "first", "no"))
+    assert.strictEqual(
+      errorOf(AgentState.approve(denied, "first")).message,
+      `Call "first" doesn't await approval, it is Settled; awaiting approval: "deep", "last"`
+    )
+  })
+
+  it("name the id that no call has, and those that there are", () => {
+    const error = errorOf(AgentState.approve(desk, "fist"))
+    assert.strictEqual(error._tag, "NotAwaitingApproval")
+    assert.strictEqual(error.message, `No call has the id "fist"; awaiting approval: "first", "deep", "last"`)
+    assert.strictEqual(
+      errorOf(AgentState.deny(AgentState.make("desk"), "first", "no")).message,
+      `No call has the id "first"; awaiting approval: none`
+    )
+    assert.strictEqual(
+      errorOf(AgentState.approve(desk, "to-bank")).message,
+      `Call "to-bank" doesn't await approval, it is Delegated; awaiting approval: "first", "deep", "last"`
+    )
+    assert.strictEqual(errorOf(AgentState.approve(desk, "done")).found, "Pending")
+  })
+
+  it("answer one call even where two agents use the same id", () => {
+    const twins = agent("desk", asks("a", agent("one", call("same"))), asks("b", agent("two", call("same"))))
+    for (const answer of [AgentState.approve("same"), AgentState.deny("same", "no")] satisfies ReadonlyArray<Answer>) {
+      const once = get(answer(twins))
+      assert.deepStrictEqual(AgentState.pendingApprovals(once).map((pending) => pending.path), [["desk", "two"]])
+      assert.strictEqual(get(answer(once)), once)
+    }
+  })
+
+  it("leave a run that failed failed, until it is reopened", () => {
+    const failed = {
+      ...desk,
+      status: AgentStatus.failed({ tag: "StepLimitReached", message: "", agent: "desk", step: 1 })
+    }
+    const approved = get(AgentState.approve(failed, "first"))
+    assert.strictEqual(approved.status, failed.status)
+    assert.deepStrictEqual(AgentState.next(AgentState.reopen(approved)), {
+      _tag: "RunCalls",
+      callIds: ["first", "to-billing"]
+    })
+  })
+})
