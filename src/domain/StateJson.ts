@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import { format } from "effect/Formatter"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -52,12 +53,13 @@ export class MalformedState extends Schema.TaggedError<MalformedState>("troupe/d
   }
 }
 
-const encode = Schema.encodeSync(AgentState)
-const decode = Schema.decodeUnknownResult(AgentState)
-const format = SchemaIssue.makeFormatterStandardSchemaV1()
+const Document = Schema.toCodecJson(AgentState)
+const encode = Schema.encodeSync(Document)
+const decode = Schema.decodeUnknownResult(Document)
+const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
 const malformed = (issue: SchemaIssue.Issue): MalformedState => {
-  const deepest = format(issue).issues.reduce((one, other) =>
+  const deepest = formatIssue(issue).issues.reduce((one, other) =>
     (other.path?.length ?? 0) > (one.path?.length ?? 0) ? other : one
   )
   const path = (deepest.path ?? []).map((key) => {
@@ -73,7 +75,7 @@ const malformed = (issue: SchemaIssue.Issue): MalformedState => {
  * @category conversions
  * @since 0.1.0
  */
-export const toJson = (self: AgentState): Schema.Json => encode(self) as Schema.Json
+export const toJson = (self: AgentState): Schema.Json => encode(self)
 
 const parse = (text: string): Result.Result<unknown, MalformedState> =>
   Result.try({
@@ -89,13 +91,23 @@ const fromDocument = (document: unknown): Result.Result<AgentState, UnknownVersi
     return Result.fail(new MalformedState({ path: ["version"], issue: "Missing key" }))
   }
   if (document.version !== version) {
-    return Result.fail(new UnknownVersion({ found: JSON.stringify(document.version) ?? "undefined", known: [version] }))
+    return Result.fail(new UnknownVersion({ found: format(document.version), known: [version] }))
   }
   return Result.mapError(decode(document), (error) => malformed(error.issue))
 }
 
+/** What the schema's own machinery can't take, a document made of nothing but depth or of getters, is an error too. */
+const fromAnything = (document: unknown): Result.Result<AgentState, UnknownVersion | MalformedState> =>
+  Result.flatMap(
+    Result.try({
+      try: () => fromDocument(document),
+      catch: () => new MalformedState({ path: [], issue: "Expected plain data, not nested as deeply as this" })
+    }),
+    (result) => result
+  )
+
 /**
- * Reads a state from a JSON document, or from the text of one.
+ * Reads a state from a JSON document, or from the text of one. Keys that a state doesn't have are left out.
  *
  * Fails with `UnknownVersion` when this release doesn't know the document's version, and with `MalformedState`, which
  * names the path, when the document is cut short or has a wrong type.
@@ -104,4 +116,4 @@ const fromDocument = (document: unknown): Result.Result<AgentState, UnknownVersi
  * @since 0.1.0
  */
 export const fromJson = (document: unknown): Result.Result<AgentState, UnknownVersion | MalformedState> =>
-  typeof document === "string" ? Result.flatMap(parse(document), fromDocument) : fromDocument(document)
+  typeof document === "string" ? Result.flatMap(parse(document), fromAnything) : fromAnything(document)
