@@ -73,8 +73,8 @@ export class DuplicateTool extends Schema.TaggedError<DuplicateTool>("troupe/age
   }
 }
 
-const isWithHandler = (toolkit: AnyToolkit): toolkit is Toolkit.WithHandler<Record<string, Tool.Any>> =>
-  "handle" in toolkit
+const handleOf = (toolkit: AnyToolkit | undefined): Definition.HandledTool["handle"] =>
+  toolkit !== undefined && "handle" in toolkit ? toolkit.handle as Definition.HandledTool["handle"] : undefined
 
 const entriesOf = (
   agent: string,
@@ -88,7 +88,7 @@ const entriesOf = (
     if (entries.has(entry.tool.name)) throw new DuplicateTool({ agent, name: entry.tool.name })
     entries.set(entry.tool.name, entry)
   }
-  const handle = toolkit !== undefined && isWithHandler(toolkit) ? toolkit.handle : undefined
+  const handle = handleOf(toolkit)
   for (const tool of Object.values(toolkit?.tools ?? {})) {
     add(Definition.handledTool(tool, fatal.includes(tool.name), handle))
   }

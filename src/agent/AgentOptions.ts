@@ -16,7 +16,13 @@ import type { AsTool } from "./AgentTool.ts"
 import type * as StopWhen from "./StopWhen.ts"
 
 /** A toolkit whose handlers come from the environment, or one that has them. */
-export type AnyToolkit = Toolkit.Any | Toolkit.WithHandler<Record<string, Tool.Any>>
+export type AnyToolkit = Toolkit.Any | AnyWithHandler
+
+/** Any `Toolkit.WithHandler`, whose own type parameter is invariant. */
+export interface AnyWithHandler {
+  readonly tools: Record<string, Tool.Any>
+  readonly handle: (name: never, params: never, toolCallId?: string) => Effect.Effect<unknown, unknown, unknown>
+}
 
 export type ToolsOf<T> = T extends Toolkit.Any ? Toolkit.Tools<T> : Toolkit.WithHandlerTools<T>
 export type ToolOf<T> = Extract<ToolsOf<T>[keyof ToolsOf<T>], Tool.Any>

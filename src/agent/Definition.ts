@@ -13,6 +13,7 @@ import type * as ExecutionPlan from "effect/ExecutionPlan"
 import type * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import type { AgentState, User } from "../domain/StateSchema.ts"
 import type { Codec } from "./Codec.ts"
 import type { OutputCodec, OutputTool } from "./Output.ts"
@@ -101,16 +102,38 @@ export const handledTool = (
   policy: ToolPolicy.get(tool),
   isFatal,
   decode: decoder(tool),
-  encodeSuccess: Schema.encodeUnknownEffect(Schema.toCodecJson(tool.successSchema)) as Codec,
+  encodeSuccess: resultEncoder(tool.successSchema),
   encodeFailure: Schema.encodeUnknownEffect(Schema.toCodecJson(tool.failureSchema)) as Codec,
   handle
 })
 
-/** Gives the decoder of a tool's parameters. A tool described by JSON schema alone takes them as they are. */
+/** Gives the encoder of a tool's results. Where the schema takes anything, a result is what JSON makes of it. */
+const resultEncoder = (schema: Schema.Constraint): Codec => {
+  if (!SchemaAST.isUnknown(schema.ast) && !SchemaAST.isAny(schema.ast)) {
+    return Schema.encodeUnknownEffect(Schema.toCodecJson(schema)) as Codec
+  }
+  const encode = Schema.encodeUnknownEffect(Schema.Json)
+  return (u) => encode(throughJson(u))
+}
+
+/** What has no JSON at all, such as a circle, stays as it is. */
+const throughJson = (u: unknown): unknown => {
+  try {
+    return JSON.parse(JSON.stringify(u) ?? "null")
+  } catch {
+    return u
+  }
+}
+
+/**
+ * Gives the decoder of a tool's parameters, which are JSON whatever their schema holds: a date is a text.
+ *
+ * A tool described by JSON schema alone takes them as they are.
+ */
 export const decoder = (tool: Tool.Any): Codec =>
   Tool.isDynamic(tool) && tool.jsonSchema !== undefined
     ? Effect.succeed
-    : Schema.decodeUnknownEffect(tool.parametersSchema) as Codec
+    : Schema.decodeUnknownEffect(Schema.toCodecJson(tool.parametersSchema)) as Codec
 
 /** Stands in a toolkit that would otherwise be empty; it is never sent. */
 const placeholder = Tool.make("troupe_no_tool")
@@ -126,7 +149,9 @@ export const makeRequest = (
   toolChoice: LanguageModel.ToolChoice<string> | undefined
 ): Request => {
   const tools: Record<string, Tool.Any> = {}
-  for (const entry of entries) tools[entry.tool.name] = entry.tool
+  for (const { tool } of entries) {
+    Object.defineProperty(tools, tool.name, { value: tool, enumerable: true, configurable: true, writable: true })
+  }
   const isEmpty = Object.keys(tools).length === 0
   return {
     toolkit: {

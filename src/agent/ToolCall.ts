@@ -6,7 +6,7 @@
  * @since 0.1.0
  */
 import * as AiError from "effect/ai/AiError"
-import type * as Tool from "effect/ai/Tool"
+import * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -42,21 +42,23 @@ const succeeded = (
   value: unknown,
   encoded: Codec.CodecExit
 ): Answered | Effect.Effect<Answered> => {
-  if (Exit.isSuccess(encoded)) {
-    const modelOutput = entry.tool.toModelOutput?.(value)
-    return {
-      settlement: {
-        outcome: "Succeeded",
-        result: toJson(encoded.value),
-        ...(modelOutput === undefined ? undefined : { modelOutput })
-      }
+  if (Exit.isFailure(encoded)) return refused(entry, encoded.cause)
+  const modelOutput = entry.tool.toModelOutput?.(value)
+  return {
+    settlement: {
+      outcome: "Succeeded",
+      result: toJson(encoded.value),
+      ...(modelOutput === undefined ? undefined : { modelOutput })
     }
   }
-  return Effect.as(
-    Effect.logWarning(`The result of tool "${entry.tool.name}" doesn't fit its schema`, encoded.cause),
-    failed(`The tool "${entry.tool.name}" gave a result that doesn't fit its schema.`)
-  )
 }
+
+/** Says that a result doesn't fit its schema. What is wrong with it is for the log. */
+const refused = ({ tool }: HandledTool, why: unknown): Effect.Effect<Answered> =>
+  Effect.as(
+    Effect.logWarning(`The result of tool "${tool.name}" doesn't fit its schema`, why),
+    failed(`The tool "${tool.name}" gave a result that doesn't fit its schema.`)
+  )
 
 const encodeSuccess = (entry: HandledTool, value: unknown) => {
   const encoded = Codec.run(entry.encodeSuccess, value)
@@ -84,14 +86,27 @@ const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<Answered,
 
 const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
 
-/** Tells a preliminary result. One that doesn't encode is left out: the last one decides. */
-const tellProgress = (loop: Loop.Loop, call: Call, result: unknown): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    Loop.tell(loop, { _tag: "ToolCallProgressed", callId: call.id, name: call.name, result: toJson(result) })
+/** Tells a preliminary result. One that doesn't encode is left out, and so is one that comes after the last. */
+const tellProgress = (loop: Loop.Loop, call: Call, entry: HandledTool, result: unknown): Effect.Effect<void> => {
+  const tell = (encoded: Codec.CodecExit) => {
+    const open = loop.open.calls.get(call.id)
+    if (Exit.isFailure(encoded) || open === undefined || open.settlement !== undefined) return Effect.void
+    Loop.tell(loop, { _tag: "ToolCallProgressed", callId: call.id, name: call.name, result: toJson(encoded.value) })
     return loop.root.flush
+  }
+  return Effect.suspend(() => {
+    const encoded = Codec.run(entry.encodeSuccess, result)
+    return Exit.isExit(encoded) ? tell(encoded) : Effect.flatMap(encoded, tell) as Effect.Effect<void>
   })
+}
 
 type Attempt = Effect.Effect<Answered, unknown, unknown>
+
+/** A provider's tool may have none, and then the provider should have run the call. For any other this is a defect. */
+const withoutHandler = (tool: Tool.Any): Effect.Effect<Answered> =>
+  Tool.isProviderDefined(tool) && !tool.requiresHandler
+    ? Effect.succeed(failed(`The tool "${tool.name}" is the provider's to run, and it didn't.`))
+    : Effect.die(new Error(`No handler of tool "${tool.name}" was provided`))
 
 /** One attempt at a call whose handler comes from the environment. */
 const fromEnvironment = (
@@ -102,17 +117,10 @@ const fromEnvironment = (
   services: Context.Context<never>
 ): Attempt => {
   const handler = services.mapUnsafe.get(entry.tool.id) as Tool.Handler<string> | undefined
-  if (handler === undefined) return Effect.die(new Error(`No handler of tool "${entry.tool.name}" was provided`))
+  if (handler === undefined) return withoutHandler(entry.tool)
   const context: Toolkit.HandlerContext<Tool.Any> = {
     toolCallId: call.id,
-    preliminary: (result) => {
-      const encoded = Codec.run(entry.encodeSuccess, result)
-      const exit = Exit.isExit(encoded) ? Effect.succeed(encoded) : encoded
-      return Effect.flatMap(
-        exit,
-        (exit) => Exit.isSuccess(exit) ? tellProgress(loop, call, exit.value) : Effect.void
-      ) as Effect.Effect<void>
-    }
+    preliminary: (result) => tellProgress(loop, call, entry, result)
   }
   return Effect.suspend(() => handler.handler(params, context)).pipe(
     Effect.updateContext((input: Context.Context<never>) => Context.merge(handler.context, input)),
@@ -129,7 +137,7 @@ const fromToolkit = (
 ): Attempt =>
   Effect.suspend(() => handle(entry.tool.name, call.params as never, call.id)).pipe(
     Stream.unwrap,
-    Stream.tap((output) => output.preliminary ? tellProgress(loop, call, output.encodedResult) : Effect.void),
+    Stream.tap((output) => output.preliminary ? tellProgress(loop, call, entry, output.result) : Effect.void),
     Stream.runLast,
     Effect.flatMap(Option.match({
       onNone: () => Effect.die(new Error(`The handler of tool "${entry.tool.name}" gave no result`)),
@@ -138,15 +146,13 @@ const fromToolkit = (
           ? output.failureOrigin === "handler"
             ? Effect.fail<unknown>(output.result)
             : Effect.succeed(failed(toJson(output.encodedResult)))
-          : Effect.succeed<Answered>({
-            settlement: {
-              outcome: "Succeeded",
-              result: toJson(output.encodedResult),
-              ...(output.modelOutput === undefined ? undefined : { modelOutput: output.modelOutput })
-            }
-          })
-    }))
+          : encodeSuccess(entry, output.result)
+    })),
+    Effect.catchIf(isRefused, (error) => refused(entry, error.message))
   )
+
+const isRefused = (error: unknown): error is AiError.AiError =>
+  AiError.isAiError(error) && error.reason._tag === "ToolResultEncodingError"
 
 /** Runs a call under its tool's policy. It never fails; a defect passes through. */
 export const run = (
