@@ -1,5 +1,5 @@
 /**
- * How those who look on get to see a run's events: in order, each batch before the run goes on.
+ * How those who look on get to see a run's events: in order, and before the run goes on.
  *
  * @since 0.1.0
  */
@@ -14,7 +14,12 @@ export interface Receiver {
   readonly send: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
 }
 
-/** Delivers events in their order, one batch after the other, to observers and to the receiver of a stream. */
+/**
+ * Delivers events in their order to observers and to the receiver of a stream.
+ *
+ * An event that is being shown is shown to the end, and those behind it go on waiting for the next flush: whatever is
+ * interrupted, a time-out or the run itself, each event is seen once by everybody.
+ */
 export const make = (
   observers: ReadonlyArray<Observer>,
   receiver: Receiver | undefined
@@ -22,29 +27,36 @@ export const make = (
   if (observers.length === 0 && receiver === undefined) {
     return { deliver: () => {}, flush: Effect.void, isObserved: false, isStreaming: false }
   }
-  let waiting: Array<AgentEvent> = []
-  const pass = (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> => {
-    const seen = observers.length === 0
-      ? undefined
-      : Effect.forEach(events, (event) => Effect.forEach(observers, (observer) => observer(event), { discard: true }), {
-        discard: true
-      })
-    if (receiver === undefined) return seen ?? Effect.void
-    return seen === undefined ? receiver.send(events) : Effect.andThen(seen, receiver.send(events))
-  }
-  const lock = observers.length === 0 ? undefined : Semaphore.makeUnsafe(1)
-  const drain = Effect.suspend(() => {
-    if (waiting.length === 0) return Effect.void
-    const events = waiting
-    waiting = []
-    return pass(events)
-  })
+  const waiting: Array<AgentEvent> = []
   return {
     deliver: (event) => {
       waiting.push(event)
     },
-    flush: lock === undefined ? drain : lock.withPermit(drain),
+    flush: observers.length === 0 ? sendAll(waiting, receiver!) : showAll(waiting, observers, receiver),
     isObserved: true,
     isStreaming: receiver !== undefined
   }
+}
+
+const sendAll = (waiting: Array<AgentEvent>, receiver: Receiver): Effect.Effect<void> => {
+  const send = Effect.uninterruptible(Effect.suspend(() => receiver.send(waiting.splice(0))))
+  return Effect.suspend(() => waiting.length === 0 ? Effect.void : send)
+}
+
+const showAll = (
+  waiting: Array<AgentEvent>,
+  observers: ReadonlyArray<Observer>,
+  receiver: Receiver | undefined
+): Effect.Effect<void> => {
+  const show = (event: AgentEvent): Effect.Effect<void> => {
+    const seen = observers.length === 1
+      ? observers[0]!(event)
+      : Effect.forEach(observers, (observer) => observer(event), { discard: true })
+    return receiver === undefined ? seen : Effect.andThen(seen, receiver.send([event]))
+  }
+  const showNext = Effect.uninterruptible(Effect.suspend(() => show(waiting.shift()!)))
+  const lock = Semaphore.makeUnsafe(1)
+  return lock.withPermit(
+    Effect.whileLoop({ while: () => waiting.length > 0, body: () => showNext, step: () => {} })
+  )
 }
