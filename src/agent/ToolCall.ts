@@ -27,9 +27,7 @@ export interface Answered {
 }
 
 /** An attempt took longer than its tool's policy allows. */
-class TimedOut {
-  readonly _tag = "troupe/agent/TimedOut"
-}
+class TimedOut extends Cause.TimeoutError {}
 
 /** Says that a call failed, in words that the model reads. */
 export const failed = (result: Schema.Json): Answered => ({ settlement: { outcome: "Failed", result } })

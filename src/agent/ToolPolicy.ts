@@ -32,7 +32,8 @@ import type * as Schedule from "effect/Schedule"
  * How a tool is run.
  *
  * - `timeout`: how long one attempt may take; no limit by default.
- * - `retry`: when to try again after a failure of the handler, by a schedule that gets the failure; never by default.
+ * - `retry`: when to try again after a failure of the handler, by a schedule that gets the failure, or a
+ *   `Cause.TimeoutError` where the attempt timed out; never by default.
  * - `exclusive`: no other call of the turn runs beside it; `false` by default.
  * - `idempotent`: running it twice does what running it once does, so an attempt that timed out may be repeated too;
  *   by default what the tool's own `Tool.Idempotent` annotation says.

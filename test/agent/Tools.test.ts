@@ -456,7 +456,7 @@ describe("A handler", () => {
 
   it.effect("that isn't there is a defect that names its tool", () =>
     Effect.gen(function*() {
-      const run: Effect.Effect<unknown, unknown, any> = Agent.run(Agent.make("a", { toolkit: Failing }), "Go")
+      const run: Effect.Effect<unknown, unknown, unknown> = Agent.run(Agent.make("a", { toolkit: Failing }), "Go")
       const { events, exit } = yield* watch(run as Effect.Effect<unknown, unknown, MockModel.MockModel>)
       assert.strictEqual(
         Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "",
