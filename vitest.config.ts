@@ -8,6 +8,7 @@ export default defineConfig({
     pool: "threads",
     reporters: ["default", "./scripts/summary.ts"],
     silent: "passed-only",
+    testTimeout: 30_000,
     typecheck: {
       enabled: true,
       ignoreSourceErrors: true,

@@ -9,9 +9,10 @@
  */
 import type { AgentEvent, ModelResponded } from "./AgentEvent.ts"
 import * as AgentStatus from "./AgentStatus.ts"
-import { append, appendUnchecked, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
+import { withUniqueIds } from "./CallIds.ts"
+import { appendUnchecked, callIds, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
 import * as Part from "./Part.ts"
-import type { AgentState, Assistant, AssistantPart, Call, CallState, Conversation, User } from "./StateSchema.ts"
+import type { AgentState, Call, CallState, Conversation, User } from "./StateSchema.ts"
 import * as Usage from "./Usage.ts"
 
 /**
@@ -59,28 +60,11 @@ const withConversation = (self: AgentState, conversation: Conversation): AgentSt
 const withCall = (self: AgentState, callId: string, state: CallState): AgentState =>
   withConversation(self, updateCall(self.conversation, callId, state))
 
-/** Whether a turn with these parts needs other ids: the interpreter gives its own, events from elsewhere may not. */
-const repeatsId = (conversation: Conversation, parts: ReadonlyArray<AssistantPart>): boolean => {
-  const ids = new Set<string>()
-  for (const part of parts) {
-    if (part._tag !== "Call") continue
-    if (ids.has(part.id)) return true
-    ids.add(part.id)
-  }
-  return ids.size > 0 &&
-    conversation.turns.some((turn) =>
-      turn._tag === "Assistant" && turn.parts.some((part) => part._tag === "Call" && ids.has(part.id))
-    )
-}
-
-const respond = (self: AgentState, { finishReason, parts, usage }: ModelResponded): AgentState => {
-  const turn: Assistant = { _tag: "Assistant", agent: self.agent, parts, usage, finishReason }
-  const { conversation } = self
-  return withConversation(
+const respond = (self: AgentState, { finishReason, parts, usage }: ModelResponded): AgentState =>
+  withConversation(
     self,
-    repeatsId(conversation, parts) ? append(conversation, turn) : appendUnchecked(conversation, turn)
+    appendUnchecked(self.conversation, { _tag: "Assistant", agent: self.agent, parts, usage, finishReason })
   )
-}
 
 const callOf = (self: AgentState, callId: string): Call | undefined => {
   const part = lastAssistant(self.conversation)?.parts.find((part) => part._tag === "Call" && part.id === callId)
@@ -171,6 +155,9 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
 /**
  * Takes an event into the state of an agent that is `depth` calls below the outermost.
  *
+ * The ids of an answer's calls are taken as they are: the loop gives each its own, and `reduce` sees to those of events
+ * from elsewhere, so that a step's cost doesn't grow with its run.
+ *
  * @category combinators
  * @since 0.1.0
  */
@@ -192,10 +179,25 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
   return event._tag === "ModelResponded" ? spend(updated, event, false) : updated
 }
 
+/** Gives the state of the agent that an event happened in, where it is there. */
+const stateOf = (self: AgentState, event: AgentEvent): AgentState | undefined => {
+  let at: AgentState | undefined = self
+  for (const callId of event.calls) {
+    const call: Call | undefined = at === undefined ? undefined : callOf(at, callId)
+    at = call?.state._tag === "Delegated" ? call.state.child : undefined
+  }
+  return at
+}
+
 /**
  * Takes an event into a state.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const reduce = (self: AgentState, event: AgentEvent): AgentState => reduceAt(self, event, 0)
+export const reduce = (self: AgentState, event: AgentEvent): AgentState => {
+  if (event._tag !== "ModelResponded") return reduceAt(self, event, 0)
+  const taken = new Set(callIds(stateOf(self, event)?.conversation ?? self.conversation))
+  const parts = withUniqueIds(event.parts, taken)
+  return reduceAt(self, parts === event.parts ? event : { ...event, parts }, 0)
+}
