@@ -112,10 +112,11 @@ const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<Slot>): Effect.Effe
   return loop.root.flush
 }
 
-/** Settles a call that isn't run. */
-const refuse = (call: Call, slot: Slot, { settlement }: Answered): undefined => {
+/** Settles a call that isn't run. That it is open until it is told keeps its result, whatever happens before. */
+const refuse = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: Answered): undefined => {
   slot.isDone = true
   slot.settlement = { callId: call.id, name: call.name, ...settlement, duration: 0 }
+  loop.open.calls.set(call.id, { name: call.name, startedAt: Loop.now(loop), settlement: slot.settlement })
   return undefined
 }
 
@@ -127,7 +128,7 @@ const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Prepared | Effect.Eff
   if (entry === undefined) {
     const names = [...loop.definition.tools.keys()]
     const available = names.length === 0 ? "There are no tools." : `Available tools: ${names.join(", ")}.`
-    return refuse(call, slot, failed(`There is no tool "${call.name}". ${available}`))
+    return refuse(loop, call, slot, failed(`There is no tool "${call.name}". ${available}`))
   }
   const decoded = Codec.run(entry.decode, call.params)
   return Exit.isExit(decoded)
@@ -148,7 +149,7 @@ const ready = (
   if (Exit.isFailure(decoded)) {
     const error = Cause.findError(decoded.cause)
     if (Result.isFailure(error)) return Effect.failCause(error.failure)
-    return refuse(call, slot, failed(`The parameters of "${call.name}" are wrong: ${error.success.message}`))
+    return refuse(loop, call, slot, failed(`The parameters of "${call.name}" are wrong: ${error.success.message}`))
   }
   const job: Job = { call, entry, params: decoded.value, slot }
   const { needsApproval } = entry.tool
