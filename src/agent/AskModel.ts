@@ -10,6 +10,7 @@ import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Effect from "effect/Effect"
+import { format } from "effect/Formatter"
 import * as Stream from "effect/Stream"
 import { ModelCallFailed } from "../domain/AgentError.ts"
 import { withUniqueIds } from "../domain/CallIds.ts"
@@ -40,11 +41,16 @@ const tellPart = (loop: Loop.Loop, answer: Answer.Arriving, part: Part): void =>
   }
 }
 
+/** An error that comes within a stream is the provider's own: the request itself was accepted. */
 const brokenOff = (error: unknown): AiError.AiError =>
   AiError.make({
     module: "LanguageModel",
     method: "streamText",
-    reason: new AiError.UnknownError({ description: `The provider ended the stream with an error: ${String(error)}` })
+    reason: new AiError.InternalProviderError({
+      description: `The provider ended the stream with an error: ${
+        typeof error === "string" ? error : error instanceof Error ? error.message : format(error)
+      }`
+    })
   })
 
 const streamed = (loop: Loop.Loop, options: Options): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
