@@ -1,0 +1,96 @@
+/**
+ * Halden's support desk: a real agent over what you write. Its model is embedded, so that it needs no key and no network.
+ *
+ *     npm start -- "My lamp arrived broken, order 1042"
+ *     npm start
+ */
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Effect, Layer, Option, Pull, Schema, Scope, Stdio, Stream } from "effect"
+import { AgentEvent } from "troupe"
+import * as Model from "./model.ts"
+import * as Options from "./options.ts"
+import { Orders } from "./orders.ts"
+import * as Session from "./session.ts"
+import * as Terminal from "./terminal.ts"
+import * as Tools from "./tools.ts"
+
+const toJson = Schema.encodeSync(Schema.fromJsonString(Schema.toCodecJson(AgentEvent.AgentEvent)))
+
+/** How long the desk takes for a word, where somebody watches. */
+const pace = "20 millis"
+
+/** Writes, and waits until it is written. */
+const write = (stream: NodeJS.WriteStream, text: string): Effect.Effect<void> =>
+  text === "" ? Effect.void : Effect.callback((resume) => {
+    stream.write(text, () => resume(Effect.void))
+  })
+
+/** The lines of standard input, one after the other. */
+const lines = Effect.fnUntraced(function*({ stdin }: Stdio.Stdio) {
+  yield* Effect.addFinalizer(() => Effect.sync(() => process.stdin.destroy()))
+  const waiting: Array<string> = []
+  const pull = yield* Stream.toPull(stdin.pipe(Stream.decodeText, Stream.splitLines))
+  return Effect.gen(function*() {
+    if (waiting.length === 0) waiting.push(...(yield* pull))
+    return Option.fromUndefinedOr(waiting.shift())
+  }).pipe(Pull.catchDone(() => Effect.succeedNone), Effect.orDie)
+})
+
+/** A room at the terminal, or where standard input and output go instead. */
+const room = ({ json }: Options.Options) =>
+  Layer.effect(
+    Session.Room,
+    Effect.gen(function*() {
+      const stdio = yield* Stdio.Stdio
+      const isSeen = yield* stdio.stdoutIsTerminal
+      const isAttended = (yield* stdio.stdinIsTerminal) && isSeen && !json
+      const style = isSeen && !process.env["NO_COLOR"] ? Terminal.coloured : Terminal.plain
+      const scope = yield* Effect.scope
+      const nextLine = yield* Effect.cached(Scope.provide(lines(stdio), scope))
+      let shown = Terminal.nothing
+      return {
+        isAttended,
+        see: (event) => {
+          if (json) return write(process.stdout, `${toJson(event)}\n`)
+          const [next, text] = Terminal.show(shown, event, style)
+          shown = next
+          const written = write(process.stdout, text)
+          return isSeen && event._tag === "TextDelta" ? Effect.delay(written, pace) : written
+        },
+        tell: (line) => write(json ? process.stderr : process.stdout, `${Terminal.harmless(line)}\n`),
+        warn: (line) => write(process.stderr, `desk: ${Terminal.harmless(line)}\n`),
+        ask: Effect.fnUntraced(function*(prompt) {
+          if (isAttended) yield* write(process.stdout, style.strong(prompt))
+          const line = yield* (yield* nextLine).pipe(
+            Effect.onInterrupt(() => isAttended ? write(process.stdout, "\n") : Effect.void)
+          )
+          if (isAttended && Option.isNone(line)) yield* write(process.stdout, "\n")
+          if (!isAttended && !json && Option.isSome(line)) {
+            yield* write(process.stdout, `${prompt}${Terminal.harmless(line.value)}\n`)
+          }
+          return line
+        })
+      }
+    })
+  )
+
+const main = Effect.gen(function*() {
+  const stdio = yield* Stdio.Stdio
+  const options = yield* Effect.fromResult(Options.parse(yield* stdio.args))
+  if (options === "help") return yield* write(process.stdout, Options.help)
+  const state = yield* Session.hold(options).pipe(
+    Effect.provide([room(options), Model.layer, Tools.layer.pipe(Layer.provide(Orders.layer))])
+  )
+  if (state.status._tag === "Failed") process.exitCode = 1
+})
+
+// Whoever reads the output may leave before its end.
+process.stdout.on("error", () => process.exit())
+
+main.pipe(
+  Effect.scoped,
+  Effect.tapError((error) => write(process.stderr, `desk: ${Terminal.harmless(error.message)}\n`)),
+  Effect.tapDefect((defect) => write(process.stderr, `desk: broke down: ${String(defect)}\n`)),
+  Effect.provide(NodeServices.layer),
+  NodeRuntime.runMain({ disableErrorReporting: true })
+)

@@ -1,0 +1,82 @@
+/**
+ * What the desk is told on the command line.
+ */
+import { Result, Runtime, Schema } from "effect"
+import { parseArgs } from "node:util"
+
+export interface Options {
+  /** What the customer says at once; without it, the desk converses. */
+  readonly words: string | undefined
+  readonly json: boolean
+  /** What becomes of calls that await approval: asked for where that isn't said. */
+  readonly approval: "approve" | "deny" | "ask"
+  /** The file that keeps the conversation. */
+  readonly state: string | undefined
+}
+
+export type Wish = Options | "help"
+
+/** Error for a command line that can't be understood. */
+export class WrongUse extends Schema.TaggedError<WrongUse>()("WrongUse", { issue: Schema.String }) {
+  override readonly [Runtime.errorExitCode] = 2
+  override get message(): string {
+    return `${this.issue} Try --help.`
+  }
+}
+
+export const help = `Halden's support desk: an agent that looks orders up and sets things right.
+
+Usage: npm start -- [options] [words]
+
+  npm start -- "My lamp arrived broken, order 1042"
+  npm start                      converses; Ctrl-D or "exit" ends it
+  npm start < questions.txt      answers each line
+
+Options:
+  --yes          approves what awaits approval
+  --no           denies it
+  --state FILE   goes on with the conversation in FILE, and keeps it there
+  --json         prints every event as a line of JSON
+  --help         prints this
+
+Exit codes: 0 answered, 1 failed, 2 wrong use, 130 interrupted. At this desk it is always 16 March 2026.
+`
+
+const flags = {
+  help: { type: "boolean", short: "h" },
+  json: { type: "boolean" },
+  yes: { type: "boolean" },
+  no: { type: "boolean" },
+  state: { type: "string" }
+} as const
+
+/** An argument with spaces in it is what somebody says, whatever it begins with. */
+const isSaid = (arg: string): boolean => /^-.*\s/s.test(arg) && !arg.startsWith("--state=")
+
+/** Reads the arguments of the command line. */
+export const parse = (args: ReadonlyArray<string>): Result.Result<Wish, WrongUse> => {
+  const said = args.findIndex((arg, index) => isSaid(arg) && args[index - 1] !== "--state")
+  const guarded = said < 0 || args.slice(0, said).includes("--") ? args : args.toSpliced(said, 0, "--")
+  return Result.gen(function*() {
+    const { positionals, values } = yield* Result.try({
+      try: () => parseArgs({ args: [...guarded], options: flags, allowPositionals: true }),
+      catch: (error) =>
+        wrong(error instanceof Error ? error.message.split(/\. (?=To|Did)|\n/)[0]!.replace(/\.?$/, ".") : String(error))
+    })
+    if (values.help === true) return "help"
+    if (values.yes === true && values.no === true) {
+      return yield* Result.fail(wrong("--yes and --no exclude each other."))
+    }
+    if (values.state === "") return yield* Result.fail(wrong("--state needs the name of a file."))
+    const words = positionals.length === 0 ? undefined : positionals.join(" ")
+    if (words?.trim() === "") return yield* Result.fail(wrong("There is nothing to answer."))
+    return {
+      words,
+      json: values.json === true,
+      approval: values.yes === true ? "approve" : values.no === true ? "deny" : "ask",
+      state: values.state
+    }
+  })
+}
+
+const wrong = (issue: string): WrongUse => new WrongUse({ issue })

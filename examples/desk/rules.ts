@@ -1,0 +1,424 @@
+/**
+ * How the desk does what it is asked to, one rule for each wish.
+ */
+import { Match, Result } from "effect"
+import { bestOf, type Product, products } from "./catalogue.ts"
+import { consult, type Exchange, type Move, type NoAnswer } from "./evidence.ts"
+import * as Book from "./orders.ts"
+import { languageOf, type Task, type Wish } from "./reading.ts"
+import * as Tools from "./tools.ts"
+
+type Rule = (task: Task, calls: Exchange["calls"], isAgain: boolean) => Result.Result<string, Move>
+
+const say = (text: string): Result.Result<never, Move> => Result.fail({ _tag: "Say", text })
+
+export const euros = (amount: number): string => `€${amount.toFixed(2)}`
+
+const months = "January February March April May June July August September October November December".split(" ")
+
+/** A day as people write it; the year only where it isn't the current one. */
+export const dayOf = (day: string): string => {
+  const [year, month, date] = day.split("-")
+  return `${Number(date)} ${months[Number(month) - 1]}${year === Book.today.slice(0, 4) ? "" : ` ${year}`}`
+}
+
+const list = (words: ReadonlyArray<string>, last: "and" | "or"): string =>
+  words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} ${last} ${words.at(-1)}`
+
+const the = ({ name }: { readonly name: string }): string => `the ${name}`
+
+const itemsOf = (items: ReadonlyArray<Book.Item>): string =>
+  list(items.map(({ name, quantity }) => quantity === 1 ? name : `${quantity} × ${name}`), "and")
+
+// Finding the order and the item
+
+const asking: Partial<Record<Wish, string>> = {
+  claim: "I'm sorry to hear that. Which order is it?",
+  where: "I'll gladly find your parcel. Which order is it?",
+  cancel: "I can do that as long as it hasn't left us. Which order is it?",
+  return: "I can help with that. Which order is it?",
+  warranty: "I'll look up how long the warranty runs. Which order is it?"
+}
+
+/** The order that a task is about, by number or by mail address. */
+const theOrder = (task: Task, calls: Exchange["calls"], isAgain: boolean): Result.Result<Book.Order, Move> =>
+  Result.gen(function*() {
+    if (task.order !== undefined) {
+      const found = yield* consult(calls, Tools.FindOrder, { order: task.order })
+      if (Result.isSuccess(found)) return found.success
+      return yield* say(
+        found.failure._tag === "NoAnswer" ? brokenDown(found.failure) : explain(found.failure)
+      )
+    }
+    if (task.choice !== undefined) {
+      return yield* say(`Which order do you mean, ${list(task.choice, "or")}?`)
+    }
+    if (task.email === undefined) {
+      return yield* say(
+        isAgain
+          ? "Without the order I can't look anything up. The number has four digits and stands in your confirmation mail, such as 1042; the mail address that you ordered with will do as well. Do you have one of them?"
+          : `${
+            asking[task.wish] ?? "I'll look it up. Which order is it?"
+          } Its number, or the mail address that you ordered with?`
+      )
+    }
+    const { email } = task
+    const found = yield* consult(calls, Tools.FindOrdersOf, { email })
+    if (Result.isFailure(found)) return yield* say(brokenDown(found.failure))
+    const orders = found.success
+    if (orders.length === 0) {
+      return yield* say(`I find no orders of ${email}. Is it another address, or do you have the number?`)
+    }
+    const meant = orders.length === 1
+      ? orders
+      : bestOf(orders.map((order) => ({ ...order, name: itemsOf(order.items) })), task.words)
+    if (meant.length === 1) return meant[0]!
+    return yield* say(
+      `I find ${orders.length} orders of ${email}:\n${
+        orders.map(({ items, order, placedOn }) => `  ${order}  ${itemsOf(items)}, of ${dayOf(placedOn)}`).join("\n")
+      }\nWhich one is it?`
+    )
+  })
+
+const kinds = new Set(products.map(({ kind }) => kind))
+
+/** The items of an order that a task is about. */
+const theItems = (task: Task, { items, order }: Book.Order): Result.Result<ReadonlyArray<Book.Item>, Move> => {
+  if (items.length > 1 && /\b(all|both|everything|each)\b/.test(task.words)) return Result.succeed(items)
+  const named = bestOf(items, task.words)
+  if (named.length === 1) return Result.succeed(named)
+  const foreign = [...kinds].find((kind) => new RegExp(`\\b${kind}s?\\b`).test(task.words))
+  if (named.length === 0 && foreign !== undefined) {
+    return say(`Order ${order} has no ${foreign} in it, but ${itemsOf(items)}. Could you check the number?`)
+  }
+  return items.length === 1
+    ? Result.succeed(items)
+    : say(`Order ${order} has ${items.length} items. Which one is it, ${list(items.map(the), "or")}?`)
+}
+
+// Why something can't be done
+
+const lost = (order: string): string =>
+  `Order ${order} seems to be lost on its way. Shall I send a replacement or a refund?`
+
+const notCancellable = (order: string, status: Book.Status): string =>
+  Book.Status.match(status, {
+    Processing: () => `Order ${order} can't be cancelled right now.`,
+    InTransit: ({ dueOn }) =>
+      `Order ${order} has left us already, so I can't cancel it any more. It is due on ${
+        dayOf(dueOn)
+      }: refuse it at the door, or send it back within ${Book.returnDays} days, and you get your money back.`,
+    Delivered: ({ on }) =>
+      `Order ${order} was delivered on ${
+        dayOf(on)
+      }, so it can't be cancelled any more. Shall I start a return instead?`,
+    Lost: () => lost(order),
+    Cancelled: ({ on }) => `Order ${order} is cancelled already, since ${dayOf(on)}. There is nothing left to do.`,
+    Returned: ({ on }) => `Order ${order} came back to us on ${dayOf(on)} and is refunded.`
+  })
+
+const notReturnable = (order: string, status: Book.Status): string =>
+  Book.Status.match(status, {
+    Processing: ({ shipsOn }) =>
+      `Order ${order} hasn't left us yet; it ships on ${dayOf(shipsOn)}. Shall I cancel it instead?`,
+    InTransit: ({ dueOn }) =>
+      `Order ${order} is still on its way and due on ${
+        dayOf(dueOn)
+      }. Once it is there you have ${Book.returnDays} days to send it back.`,
+    Delivered: () => `Order ${order} can't be returned right now.`,
+    Lost: () => lost(order),
+    Cancelled: ({ on }) => `Order ${order} was cancelled on ${dayOf(on)}, so there is nothing to send back.`,
+    Returned: ({ on }) => `Order ${order} came back to us on ${dayOf(on)} already and is refunded.`
+  })
+
+const nothingToClaim = (order: string, status: Book.Status): string =>
+  Book.Status.match(status, {
+    Processing: ({ shipsOn }) =>
+      `Order ${order} hasn't left us yet, it ships on ${dayOf(shipsOn)}. Could you check the number?`,
+    InTransit: ({ dueOn }) =>
+      `Order ${order} is still on its way and due on ${dayOf(dueOn)}. Could you check the number?`,
+    Delivered: () => `There is nothing to claim for order ${order}.`,
+    Lost: () => lost(order),
+    Cancelled: ({ on }) =>
+      `Order ${order} was cancelled on ${dayOf(on)} and never left us. Could you check the number?`,
+    Returned: ({ on }) => `Order ${order} came back to us on ${dayOf(on)} already and is refunded.`
+  })
+
+type Failure =
+  | Book.OrderNotFound
+  | Book.ItemNotInOrder
+  | Book.NotOnItsWay
+  | Book.NotCancellable
+  | Book.NotReturnable
+  | Book.ReturnWindowOver
+  | Book.AlreadyOpen
+  | Book.NothingToClaim
+  | Book.WarrantyOver
+  | Book.OutOfStock
+  | Book.WrongAmount
+
+/** What a tool's refusal means for the customer. */
+const explain: (failure: Failure | NoAnswer) => string = Match.type<Failure | NoAnswer>().pipe(Match.tagsExhaustive({
+  OrderNotFound: ({ order }) =>
+    `I can't find an order ${order}. The number has four digits and stands in your confirmation mail. Could you check it?`,
+  ItemNotInOrder: ({ order }) => `Order ${order} doesn't have that item. Could you check the number?`,
+  NotOnItsWay: ({ order }) => `There is no parcel on its way for order ${order}.`,
+  NotCancellable: ({ order, status }) => notCancellable(order, status),
+  NotReturnable: ({ order, status }) => notReturnable(order, status),
+  ReturnWindowOver: ({ deliveredOn, lastDay, order }) =>
+    `Order ${order} was delivered on ${dayOf(deliveredOn)}, and its ${Book.returnDays} days for returns ended on ${
+      dayOf(lastDay)
+    }, so I can't take it back. If something is wrong with it, tell me what: that may be covered by the warranty.`,
+  AlreadyOpen: ({ id, item, order }) =>
+    `The ${item} of order ${order} is being taken care of already, under ${id}. There is nothing more you need to do.`,
+  NothingToClaim: ({ order, status }) => nothingToClaim(order, status),
+  WarrantyOver: ({ item, until }) =>
+    `I'm sorry, the warranty of the ${item} ended${
+      until === undefined ? "" : ` on ${dayOf(until)}`
+    }, so I can neither replace nor refund it.`,
+  OutOfStock: ({ item, restock }) =>
+    `I'm sorry about the ${item}. I can't replace it at once: it is out of stock${
+      restock === undefined ? "" : ` until ${dayOf(restock)}`
+    }. Shall I send you a refund instead?`,
+  WrongAmount: ({ order }) => `The amount doesn't match what was paid for order ${order}, so I stopped there.`,
+  NoAnswer: (failure) => brokenDown(failure)
+}))
+
+const brokenDown = ({ isDenied, reason }: NoAnswer): string =>
+  isDenied
+    ? `I'm sorry, that was not approved: ${
+      reason.replace(/^This call was denied: /, "").replace(/\.$/, "")
+    }. Write to help@halden.example if you would like somebody to look at it again.`
+    : "I'm sorry, I couldn't get that done just now. Please try again in a moment."
+
+// Rules
+
+const claim: Rule = (task, calls, isAgain) =>
+  Result.gen(function*() {
+    const order = yield* theOrder(task, calls, isAgain)
+    const { status } = order
+    if (status._tag === "Lost" && task.remedy === undefined) return lost(order.order)
+    if (status._tag !== "Delivered" && status._tag !== "Lost") return nothingToClaim(order.order, status)
+    const items = status._tag === "Lost" ? order.items : yield* theItems(task, order)
+    const answers: Array<string> = []
+    for (const { name, price, quantity, sku } of items) {
+      const amount = price * quantity
+      const claim = { order: order.order, sku, remedy: task.remedy ?? "replacement", amount }
+      const remark = amount > Tools.approvalLimit
+        ? `I'm sorry about the ${name}. A claim of ${
+          euros(amount)
+        } needs a colleague's approval, which I'm asking for now.`
+        : undefined
+      const opened = yield* consult(calls, Tools.OpenClaim, claim, remark)
+      if (Result.isFailure(opened)) {
+        answers.push(explain(opened.failure))
+        continue
+      }
+      const { doneBy, id, remedy } = opened.success
+      answers.push(
+        remedy === "refund"
+          ? `I'm sorry about the ${name}. ${euros(amount)} go back to the account that you paid with, by ${
+            dayOf(doneBy)
+          }. Your claim is ${id}.`
+          : `I'm sorry about the ${name}. A new one leaves us today and reaches you by ${dayOf(doneBy)}, at no cost; ${
+            status._tag === "Lost"
+              ? "should the first parcel turn up, just refuse it"
+              : "you needn't send the old one back"
+          }. Your claim is ${id}.`
+      )
+    }
+    return answers.join("\n\n")
+  })
+
+const cancel: Rule = (task, calls, isAgain) =>
+  Result.gen(function*() {
+    const order = task.order ?? (yield* theOrder(task, calls, isAgain)).order
+    const cancelled = yield* consult(calls, Tools.CancelOrder, { order })
+    return Result.match(cancelled, {
+      onFailure: explain,
+      onSuccess: ({ refund }) =>
+        `Order ${order} is cancelled. ${euros(refund)} go back to the account that you paid with, within five days.`
+    })
+  })
+
+const giveBack: Rule = (task, calls, isAgain) =>
+  Result.gen(function*() {
+    const order = yield* theOrder(task, calls, isAgain)
+    if (order.status._tag === "Lost") return yield* claim(task, calls, isAgain)
+    if (order.status._tag !== "Delivered") return notReturnable(order.order, order.status)
+    const items = yield* theItems(task, order)
+    const answers: Array<string> = []
+    for (const { name, sku } of items) {
+      const started = yield* consult(calls, Tools.StartReturn, { order: order.order, sku })
+      answers.push(Result.match(started, {
+        onFailure: explain,
+        onSuccess: ({ id, refund, sendBy }) =>
+          `The return of the ${name} is open, under ${id}. I've mailed a label to ${order.email}: send it back by ${
+            dayOf(sendBy)
+          }, and ${euros(refund)} come back to you within five days of its arrival.`
+      }))
+    }
+    return answers.join("\n\n")
+  })
+
+const where: Rule = (task, calls, isAgain) =>
+  Result.gen(function*() {
+    const { items, order, status } = yield* theOrder(task, calls, isAgain)
+    switch (status._tag) {
+      case "Processing":
+        return `Order ${order} (${itemsOf(items)}) is being packed and ships on ${dayOf(status.shipsOn)}.`
+      case "InTransit":
+      case "Lost": {
+        const tracked = yield* consult(calls, Tools.TrackParcel, { order })
+        if (Result.isFailure(tracked)) return explain(tracked.failure)
+        const { at, carrier, dueOn, isLost, lastSeen, tracking } = tracked.success
+        return isLost
+          ? `I'm sorry: ${carrier} saw order ${order} (${tracking}) last at ${at}, on ${
+            dayOf(lastSeen ?? Book.today)
+          }, and has given it up as lost. Shall I send a replacement or a refund?`
+          : `Order ${order} (${
+            itemsOf(items)
+          }) is on its way with ${carrier}, tracking number ${tracking}. It was last seen at ${at} and is due on ${
+            dayOf(dueOn ?? Book.today)
+          }.`
+      }
+      case "Delivered":
+        return /\b(not|never|n't|didn't|haven't|hasn't|isn't)\b/.test(task.words)
+          ? `Order ${order} was delivered on ${
+            dayOf(status.on)
+          }, says the carrier. Please look with your neighbours and at the usual places; if it isn't there by tomorrow, write to help@halden.example and a colleague starts an inquiry.`
+          : `Order ${order} (${itemsOf(items)}) was delivered on ${dayOf(status.on)}.`
+      case "Cancelled":
+        return `Order ${order} was cancelled on ${dayOf(status.on)}, so nothing is on its way.`
+      case "Returned":
+        return `Order ${order} came back to us on ${dayOf(status.on)} and is refunded.`
+    }
+  })
+
+const statusOf = (status: Book.Status): string =>
+  Book.Status.match(status, {
+    Processing: ({ shipsOn }) => `is being packed and ships on ${dayOf(shipsOn)}`,
+    InTransit: ({ dueOn }) => `is on its way and due on ${dayOf(dueOn)}`,
+    Delivered: ({ on }) => `was delivered on ${dayOf(on)}`,
+    Lost: ({ lastSeen }) => `is lost on its way, last seen on ${dayOf(lastSeen)}`,
+    Cancelled: ({ on }) => `was cancelled on ${dayOf(on)}`,
+    Returned: ({ on }) => `came back to us on ${dayOf(on)} and is refunded`
+  })
+
+const status: Rule = (task, calls, isAgain) =>
+  Result.map(
+    theOrder(task, calls, isAgain),
+    ({ items, order, status }) => `Order ${order} (${itemsOf(items)}) ${statusOf(status)}. What can I do about it?`
+  )
+
+const address: Rule = (task, calls, isAgain) =>
+  Result.map(theOrder(task, calls, isAgain), ({ order, status }) =>
+    status._tag === "Processing"
+      ? `I can't change the address of an order, but order ${order} hasn't left us yet. Shall I cancel it instead?`
+      : `Order ${order} ${statusOf(status)}, so its address can't be changed any more.`)
+
+const warrantyOf = ({ name, warrantyUntil }: Book.Item): string =>
+  warrantyUntil === undefined
+    ? `the ${name} has none`
+    : warrantyUntil < Book.today
+    ? `that of the ${name} ended on ${dayOf(warrantyUntil)}`
+    : `the ${name} is covered until ${dayOf(warrantyUntil)}`
+
+const warranty: Rule = (task, calls, isAgain) =>
+  Result.gen(function*() {
+    if (task.order === undefined && task.email === undefined && task.choice === undefined) {
+      const query = task.words.trim()
+      const found = bestOf(products, query).length === 0 ? [] : yield* search(query, calls)
+      const terms = found.map(({ name, warranty }) =>
+        warranty === 0 ? `${name}: no warranty` : `${name}: ${warranty} months`
+      )
+      return terms.length > 0
+        ? `Our warranty, from the day of delivery:\n${terms.map((term) => `  ${term}`).join("\n")}`
+        : "Lamps, electronics and clocks have a warranty of 24 months from delivery, chairs and desks of 60, bulbs and rugs of 12. For a date, tell me the order's number."
+    }
+    const { items, order, status } = yield* theOrder(task, calls, isAgain)
+    if (status._tag !== "Delivered") {
+      return `The warranty of order ${order} begins with its delivery; so far, it ${statusOf(status)}.`
+    }
+    return `The warranty of order ${order}: ${list(items.map(warrantyOf), "and")}.`
+  })
+
+const search = (query: string, calls: Exchange["calls"]): Result.Result<ReadonlyArray<Product>, Move> =>
+  Result.flatMap(
+    consult(calls, Tools.SearchProducts, { query }),
+    (found) => Result.isSuccess(found) ? Result.succeed(found.success) : say(brokenDown(found.failure))
+  )
+
+const availability = ({ restock, stock }: Product): string =>
+  stock > 0 ? `${stock} in stock` : restock === undefined ? "sold out" : `out of stock until ${dayOf(restock)}`
+
+const common =
+  /\b(how|much|is|are|the|a|an|do|does|you|have|has|in|stock|price|prices|of|for|what|cost|costs|i|am|i'm|looking|to|buy|want|your|available|availability|any|sell|can|please|it|and|there|still|would|like|me|recommend|carry|which|one|ones|it's)\b/g
+
+const product: Rule = (task, calls) =>
+  Result.gen(function*() {
+    const query = task.words.replace(common, " ").replace(/[^a-z0-9' -]/g, " ").replace(/\s+/g, " ").trim()
+    const range = `We have ${list([...kinds].map((kind) => `${kind}s`), "and")}.`
+    if (query === "") return `${range} What are you looking for?`
+    const found = yield* search(query, calls)
+    const best = bestOf(found, query)
+    const only = best[0]
+    if (only === undefined) return `I find nothing like "${query}" in our catalogue. ${range}`
+    return best.length === 1
+      ? `The ${only.name} costs ${euros(only.price)}, ${availability(only)}${
+        only.warranty === 0 ? "" : `, with a warranty of ${only.warranty} months`
+      }.`
+      : `We have ${best.length} that fit:\n${
+        best.map((product) => `  ${product.name}, ${euros(product.price)}, ${availability(product)}`).join("\n")
+      }`
+  })
+
+const always = (text: string): Rule => () => Result.succeed(text)
+
+const can =
+  "I can find your parcel, cancel or return an order, take care of something that is broken, and tell you what we have."
+
+const sorry: Readonly<Record<string, string>> = {
+  de:
+    "Entschuldigung, ich spreche bisher nur Englisch. Bitte schreiben Sie mir auf Englisch, am besten mit Ihrer Bestellnummer.",
+  fr:
+    "Désolé, je ne parle pour l'instant que l'anglais. Écrivez-moi en anglais, si possible avec votre numéro de commande.",
+  es: "Lo siento, por ahora solo hablo inglés. Escríbame en inglés, si es posible con su número de pedido.",
+  it: "Mi dispiace, per ora parlo solo inglese. Mi scriva in inglese, se possibile con il numero del Suo ordine.",
+  nl: "Sorry, ik spreek voorlopig alleen Engels. Schrijf me in het Engels, liefst met uw bestelnummer.",
+  other: "I'm sorry, I only speak English so far. Please write to me in English, best with your order number."
+}
+
+/** How each wish is done. */
+export const rules: Readonly<Record<Wish, Rule>> = {
+  claim,
+  cancel,
+  return: giveBack,
+  address,
+  warranty,
+  where,
+  status,
+  product,
+  hours: always(
+    "We answer here day and night. Our shop at Hafenstraße 8 in Lübeck is open from Monday to Friday, 9:00 to 18:00, and on Saturday until 14:00."
+  ),
+  shipping: always(
+    "Shipping is €4.90, and free from €50.00 on. A parcel takes two to four working days in Germany and up to seven elsewhere in the EU."
+  ),
+  returns: always(
+    `You have ${Book.returnDays} days from delivery to send anything back, free of charge. The money is with you within five days of its arrival here.`
+  ),
+  payment: always(
+    "You can pay by card, PayPal or invoice; the invoice comes with the confirmation mail. There are no vouchers at the moment."
+  ),
+  human: always(
+    "Of course. Write to help@halden.example, or call +49 451 555 0142 from Monday to Friday, 9:00 to 18:00. If you tell me what it is about, I may be able to settle it right here."
+  ),
+  complaint: always("I'm sorry for the trouble. Tell me what went wrong and with which order, and I'll see to it."),
+  thanks: always("You're welcome! If anything else comes up, I'm here."),
+  bye: always("Thank you for writing, and have a good day!"),
+  greeting: always(`Hello! ${can} What is it about?`),
+  declined: always("All right, I'll leave it as it is. If anything else comes up, I'm here."),
+  foreign: ({ words }) => Result.succeed(sorry[languageOf(words) ?? "other"]!),
+  unclear: always(`I'm not sure what you mean. ${can} If it is about an order, its number helps, such as 1042.`)
+}

@@ -1,0 +1,138 @@
+/**
+ * A conversation with the desk: turn after turn, the state carried on, approvals asked for in between.
+ */
+import { Context, Effect, FileSystem, Option, Result, Schema, Stream } from "effect"
+import { Agent, type AgentEvent, AgentState } from "troupe"
+import { desk } from "./agent.ts"
+import type { Options } from "./options.ts"
+import * as Terminal from "./terminal.ts"
+
+/** Where a conversation is held: who sees what happens, who is spoken to, who answers. */
+export class Room extends Context.Service<Room, {
+  /** Sees everything that happens. */
+  readonly see: (event: AgentEvent.AgentEvent) => Effect.Effect<void>
+  /** Says a line to the people in front. */
+  readonly tell: (line: string) => Effect.Effect<void>
+  /** Says a line to whoever looks after the desk. */
+  readonly warn: (line: string) => Effect.Effect<void>
+  /** Asks for a line, none at the end of all input. */
+  readonly ask: (prompt: string) => Effect.Effect<Option.Option<string>>
+  /** Whether anybody is there to be asked when the customer's words came on the command line. */
+  readonly isAttended: boolean
+}>()("desk/Room") {}
+
+/** Error for a file that can't keep the conversation. */
+export class StateFile extends Schema.TaggedError<StateFile>()("StateFile", {
+  file: Schema.String,
+  deed: Schema.Literals(["read", "keep"]),
+  issue: Schema.String
+}) {
+  override get message(): string {
+    return `Can't ${this.deed} the conversation in "${this.file}": ${this.issue}`
+  }
+}
+
+/** Reads the conversation that a file keeps: a new one where there is no file yet. */
+const load = Effect.fnUntraced(function*(file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const fail = (issue: string) => new StateFile({ file, deed: "read", issue })
+  if (!(yield* Effect.mapError(fs.exists(file), (error) => fail(error.message)))) return AgentState.make(desk.name)
+  const json = yield* Effect.mapError(fs.readFileString(file), (error) => fail(error.message))
+  return yield* Effect.fromResult(Result.mapError(AgentState.fromJson(json), (error) => fail(error.message)))
+})
+
+const save = Effect.fnUntraced(function*(file: string | undefined, state: AgentState.AgentState) {
+  if (file === undefined || state.status._tag === "Failed") return
+  const fs = yield* FileSystem.FileSystem
+  yield* Effect.mapError(
+    fs.writeFileString(file, `${JSON.stringify(AgentState.toJson(state))}\n`),
+    (error) => new StateFile({ file, deed: "keep", issue: error.message })
+  )
+})
+
+/** Lets the agent answer, or go on where it stopped, in view of the room. Gives the last state, whatever happened. */
+const run = Effect.fnUntraced(
+  function*(state: AgentState.AgentState, input: string | undefined, file: string | undefined) {
+    const room = yield* Room
+    let last = state
+    const events = input === undefined ? Agent.stream(desk, state) : Agent.stream(desk, input, { state })
+    // An observer, unlike the reader of a stream, sees the end of an interrupted run too.
+    yield* Stream.runDrain(events).pipe(
+      Agent.observe((event) => {
+        if ("state" in event && event.calls.length === 0) last = event.state
+        return room.see(event)
+      }),
+      Effect.catchTag("AgentError", (error) => room.warn(error.message)),
+      Effect.onInterrupt(() => Effect.ignore(save(file, last)))
+    )
+    yield* save(file, last)
+    return last
+  }
+)
+
+type Decision = "approve" | "deny" | undefined
+
+const isYes = (line: string): boolean => /^\s*(y|yes)\s*$/i.test(line)
+const isNo = (line: string): boolean => /^\s*(n|no)?\s*$/i.test(line)
+
+/** Talks with the desk as the options say. Gives the last state. */
+export const hold = Effect.fn("Session.hold")(function*(options: Options) {
+  const room = yield* Room
+  const { state: file, words } = options
+  let state = file === undefined ? AgentState.make(desk.name) : yield* load(file)
+  /** A line that was no answer to what was asked: the customer's next words. */
+  let left = Option.none<string>()
+
+  const decide = Effect.fnUntraced(function*(approval: AgentState.PendingApproval) {
+    if (options.approval !== "ask") return options.approval
+    if (words !== undefined && !room.isAttended) return undefined
+    const answer = yield* room.ask(`Approve ${Terminal.called(approval.name, approval.params)}? [y/N] `)
+    if (Option.isNone(answer)) return undefined
+    if (isYes(answer.value)) return "approve"
+    if (!isNo(answer.value)) left = answer
+    return "deny"
+  })
+
+  /** Resolves what awaits approval, as long as somebody decides, and goes on. */
+  const resolve = Effect.gen(function*() {
+    let pending = AgentState.pendingApprovals(state)
+    while (pending.length > 0) {
+      const before = state
+      for (const approval of pending) {
+        const decision: Decision = yield* decide(approval)
+        if (decision === undefined) continue
+        state = yield* Effect.fromResult(
+          decision === "approve"
+            ? AgentState.approve(state, approval.callId)
+            : AgentState.deny(state, approval.callId, "a colleague decided against it")
+        )
+      }
+      if (state === before) break
+      state = yield* run(state, undefined, file)
+      pending = AgentState.pendingApprovals(state)
+    }
+  })
+
+  const hear = Effect.fnUntraced(function*(input: string) {
+    state = yield* run(state, input, file)
+    yield* resolve
+  })
+
+  yield* resolve
+  if (words !== undefined) yield* hear(words)
+  else if (options.approval === "ask" || file === undefined) {
+    while (true) {
+      const line = Option.isSome(left) ? left : yield* room.ask("> ")
+      left = Option.none()
+      if (Option.isNone(line) || /^\s*(exit|quit)\s*$/i.test(line.value)) break
+      if (line.value.trim() !== "") yield* hear(line.value)
+    }
+  }
+  for (const { callId, name } of AgentState.pendingApprovals(state)) {
+    const where = file === undefined ? "" : ` --state ${file}`
+    yield* room.tell(
+      `${name} (${callId}) awaits approval: run${where} with --yes to approve it, or with --no to deny it`
+    )
+  }
+  return state
+})

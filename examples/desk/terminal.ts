@@ -1,0 +1,138 @@
+/**
+ * What people see of a run: lines and text for each event, as pure functions.
+ */
+import { type AgentEvent, AgentState, AgentStatus, Usage } from "troupe"
+
+/** How text is coloured: not at all where nobody looks at a terminal. */
+export interface Style {
+  readonly dim: (text: string) => string
+  readonly good: (text: string) => string
+  readonly bad: (text: string) => string
+  readonly strong: (text: string) => string
+}
+
+const paint = (open: number, close: number) => (text: string): string => `\u001b[${open}m${text}\u001b[${close}m`
+
+export const coloured: Style = { dim: paint(2, 22), good: paint(32, 39), bad: paint(31, 39), strong: paint(1, 22) }
+
+const asIs = (text: string): string => text
+export const plain: Style = { dim: asIs, good: asIs, bad: asIs, strong: asIs }
+
+/** Shows what a terminal would obey: control characters by their pictures, and marks that turn text around not at all. */
+export const harmless = (text: string): string =>
+  text
+    .replace(/\p{Bidi_Control}/gu, "")
+    .replace(/[^\P{Cc}\n\t]/gu, (control) => {
+      const code = control.charCodeAt(0)
+      return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? "\u2421" : ""
+    })
+
+/** Shortens a text to one line of a length. */
+const short = (text: string, length: number): string => {
+  const line = harmless(text).replace(/\s+/g, " ")
+  const characters = Array.from(line)
+  return characters.length <= length ? line : `${characters.slice(0, length - 1).join("")}…`
+}
+
+const isRecord = (u: unknown): u is Readonly<Record<string, unknown>> =>
+  typeof u === "object" && u !== null && !Array.isArray(u)
+
+/** JSON as people like to read it: `order: "1042", items: 2 of …`. */
+const described = (u: unknown): string =>
+  isRecord(u)
+    ? Object.entries(u).map(([key, value]) =>
+      `${key}: ${isRecord(value) ? `{ ${described(value)} }` : JSON.stringify(value)}`
+    ).join(", ")
+    : JSON.stringify(u)
+
+const width = 100
+
+const duration = (millis: number): string =>
+  millis < 1 ? "under 1 ms" : millis < 1000 ? `${millis} ms` : `${(millis / 1000).toFixed(1)} s`
+
+/** A call, in a line. */
+export const called = (name: string, params: unknown): string => short(`${name}(${described(params)})`, width)
+
+const result = (u: unknown): string =>
+  isRecord(u) && typeof u["_tag"] === "string"
+    ? `${u["_tag"]} ${described(Object.fromEntries(Object.entries(u).filter(([key]) => key !== "_tag")))}`
+    : described(u)
+
+const outcomes = { Succeeded: "✓", Failed: "✗", Denied: "✗", Interrupted: "✗", HandedOff: "✓" } as const
+
+/** What is shown: what was shown so far says whether a line is still open. */
+export interface Shown {
+  readonly isOpen: boolean
+}
+
+export const nothing: Shown = { isOpen: false }
+
+/** How many tokens, as far as that is known. */
+const tokens = ({ input, output }: Usage.Usage): string => {
+  const say = (count: Usage.TokenCount): string =>
+    Usage.exact(count)?.toString() ?? (count.known === 0 ? "unknown" : `at least ${count.known}`)
+  return `tokens: ${say(input)} in, ${say(output)} out`
+}
+
+const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
+
+/** How a run ended, in a line. */
+export const ending = (state: AgentState.AgentState, isInterrupted: boolean, style: Style): string => {
+  const pending = AgentState.pendingApprovals(state).length
+  const status = isInterrupted
+    ? style.bad("interrupted")
+    : pending > 0
+    ? style.strong("awaiting approval")
+    : AgentStatus.AgentStatus.match(state.status, {
+      InProgress: () => "in progress",
+      WaitingForTools: () => "waiting for tools",
+      HandoffRequested: ({ request }) => `handing over to ${request.target}`,
+      Complete: () => style.good("complete"),
+      Failed: ({ error }) => style.bad(`failed: ${short(error.message, width)}`)
+    })
+  return `${style.dim("—")} ${status}${style.dim(`, ${plural(state.run.steps, "step")}, ${tokens(state.run.usage)}`)}`
+}
+
+/** What an event adds to what is shown. */
+export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): readonly [Shown, string] => {
+  const line = (text: string): readonly [Shown, string] => [nothing, `${shown.isOpen ? "\n" : ""}${text}\n`]
+  switch (event._tag) {
+    case "TextDelta": {
+      const text = harmless(event.delta)
+      return text === "" ? [shown, ""] : [{ isOpen: !text.endsWith("\n") }, text]
+    }
+    case "ToolCallStarted":
+      return line(style.dim(`  → ${called(event.name, event.params)}`))
+    case "ToolCallSettled": {
+      const { duration: millis, name, outcome } = event
+      const mark = outcome === "Succeeded" || outcome === "HandedOff"
+        ? style.good(outcomes[outcome])
+        : style.bad(outcomes[outcome])
+      const how = outcome === "Succeeded" ? "" : `${outcome.toLowerCase()}, `
+      return line(
+        `  ${mark} ${
+          style.dim(`${name} (${how}${duration(millis)}) ${short(result(event.result), width - name.length)}`)
+        }`
+      )
+    }
+    case "ApprovalRequested":
+      return line(style.strong(`  ? ${called(event.name, event.params)} awaits approval`))
+    case "ModelCallFailed":
+      return line(style.bad(`  ✗ model: ${short(event.message, width)}`))
+    case "RunCompleted":
+    case "RunFailed":
+    case "RunInterrupted":
+      return event.calls.length > 0 ? [shown, ""] : line(ending(event.state, event._tag === "RunInterrupted", style))
+    case "RunStarted":
+    case "StepStarted":
+    case "ModelCallStarted":
+    case "ReasoningDelta":
+    case "ToolParamsDelta":
+    case "ModelResponded":
+    case "ToolCallProgressed":
+    case "ToolCallSuspended":
+    case "FeedbackGiven":
+    case "StepCompleted":
+      return [shown, ""]
+  }
+}
