@@ -120,7 +120,7 @@ describe("A model call that fails", () => {
       assert.deepStrictEqual(
         attempts(events).map(([tag, attempt]) => tag === "ModelResponded" ? [tag] : [tag, attempt]),
         [0, 1].flatMap(
-          () => [["ModelCallStarted", 0], ["ModelCallFailed", 0], ["ModelCallStarted", 1], "ModelResponded"]
+          () => [["ModelCallStarted", 0], ["ModelCallFailed", 0], ["ModelCallStarted", 1], ["ModelResponded"]]
         )
       )
     }))
