@@ -89,7 +89,7 @@ export const openCalls = (self: Conversation): ReadonlyArray<Call> => {
 }
 
 /**
- * Checks whether a call still waits for its result.
+ * Checks whether any call of a conversation still waits for its result.
  *
  * @category guards
  * @since 0.1.0
