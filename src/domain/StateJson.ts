@@ -59,14 +59,12 @@ const decode = Schema.decodeUnknownResult(Document)
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
 const malformed = (issue: SchemaIssue.Issue): MalformedState => {
-  const deepest = formatIssue(issue).issues.reduce((one, other) =>
-    (other.path?.length ?? 0) > (one.path?.length ?? 0) ? other : one
-  )
-  const path = (deepest.path ?? []).map((key) => {
+  const [first] = formatIssue(issue).issues
+  const path = (first?.path ?? []).map((key) => {
     const name = typeof key === "object" ? key.key : key
     return typeof name === "number" ? name : String(name)
   })
-  return new MalformedState({ path, issue: deepest.message })
+  return new MalformedState({ path, issue: first?.message ?? "Expected a state" })
 }
 
 /**

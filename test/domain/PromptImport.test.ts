@@ -325,6 +325,11 @@ describe("Conversation.fromPrompt", () => {
       assert.deepStrictEqual(repairs, [{ _tag: "ResultMoved", message: 1, id: "p" }])
     })
 
+    it("brings a result home that stands behind other words", () => {
+      const { repairs } = read(assistant(call("p", "web", true), text("Hm."), result("p", 1, "web", true)))
+      assert.deepStrictEqual(repairs, [{ _tag: "ResultMoved", message: 0, id: "p" }])
+    })
+
     it("believes the one of call and result that says so", () => {
       const { conversation, repairs } = read(assistant(call("p", "web"), result("p", 1, "web", true)))
       assert.deepStrictEqual(repairs, [{ _tag: "ProviderExecutionAssumed", message: 0, id: "p" }])
@@ -402,6 +407,19 @@ describe("Conversation.fromPrompt", () => {
       assert.deepStrictEqual(read(assistant(request("q", "a")), tool(response("r", false, "no"))).repairs, [
         { _tag: "ApprovalRequestDropped", message: 0, approvalId: "q", id: "a" },
         { _tag: "ApprovalResponseDropped", message: 1, approvalId: "r", approved: false, reason: "no" }
+      ])
+    })
+
+    it("counts the request that was answered, then the first", () => {
+      const { conversation, repairs } = read(
+        assistant(call("a"), request("q", "a"), request("r", "a"), request("s", "a")),
+        tool(response("r", true), response("s", false, "no"))
+      )
+      assert.deepStrictEqual(statesOf(conversation), [["a", { _tag: "Approved" }]])
+      assert.deepStrictEqual(repairs, [
+        { _tag: "ApprovalRequestDropped", message: 0, approvalId: "q", id: "a" },
+        { _tag: "ApprovalRequestDropped", message: 0, approvalId: "s", id: "a" },
+        { _tag: "ApprovalResponseDropped", message: 1, approvalId: "s", approved: false, reason: "no" }
       ])
     })
 

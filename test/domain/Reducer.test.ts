@@ -140,6 +140,15 @@ describe("AgentState.reduce", () => {
       assert.strictEqual(Usage.exact(state.usage.cached), undefined)
     })
 
+    it("ends where a condition finished it before an answer, but not before what it waits for", () => {
+      const completed = events.RunCompleted.make({ ...here, state: AgentState.make("desk") })
+      assert.deepStrictEqual(after(started("Hi"), completed).status, AgentStatus.complete)
+      assert.deepStrictEqual(
+        after(started("Hi"), responded([call("a")]), completed).status,
+        AgentStatus.waitingForTools
+      )
+    })
+
     it("runs calls, and asks the model once all are settled", () => {
       const asked = after(started("Hi"), responded([...said("I look."), call("a"), call("b")]))
       assert.deepStrictEqual(AgentState.next(asked), { _tag: "RunCalls", callIds: ["a", "b"] })
