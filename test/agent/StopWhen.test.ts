@@ -102,7 +102,9 @@ describe("StopWhen", () => {
       assert.deepStrictEqual(yield* stepsOf(StopWhen.any(one, called), look, done), ["StepLimitReached", 2])
       assert.deepStrictEqual(yield* stepsOf(StopWhen.any(called, one), look, done), ["Complete", 2])
       const both = StopWhen.all(StopWhen.maxSteps(3), called)
+      const swapped = StopWhen.all(called, StopWhen.maxSteps(3))
       assert.deepStrictEqual(yield* stepsOf(both, done, look, look, look, done), ["StepLimitReached", 5])
+      assert.deepStrictEqual(yield* stepsOf(swapped, done, look, look, look, done), ["StepLimitReached", 5])
       assert.deepStrictEqual(yield* stepsOf(StopWhen.all(called, StopWhen.satisfies(() => true)), look, done), [
         "Complete",
         2
@@ -125,12 +127,14 @@ describe("StopWhen", () => {
         const first = yield* Agent.run(agent, "Hello").pipe(Effect.provide(model(done, "Done.")))
         const second = yield* Agent.continueConversation(agent, first, "Again").pipe(Effect.provide(model("Again.")))
         assert.strictEqual(AgentState.text(second), "Again.")
+        assert.strictEqual(StopWhen.evaluate(condition, AgentState.ask(first, "Again"), 0), undefined)
+        assert.strictEqual(StopWhen.evaluate(condition, AgentState.ask(second, "Again"), 0), undefined)
       }
     }).pipe(Effect.provide(handlers)))
 
   it.effect("counts anew in each run of a conversation", () =>
     Effect.gen(function*() {
-      const agent = agentWith(StopWhen.any(StopWhen.maxSteps(2), StopWhen.tokens(25)))
+      const agent = agentWith(StopWhen.any(StopWhen.maxSteps(2), StopWhen.tokens(15)))
       const seen = MockResponse.withUsage("Seen.", { input: 10, output: 2 })
       const state = yield* Agent.runMultiTurn(agent, ["One", "Two", "Three"]).pipe(
         Effect.provide(handlers),
