@@ -259,7 +259,7 @@ export const count = (self: Conversation): number => self.turns.length
  * Keeps the last `n` turns.
  *
  * A conversation doesn't begin with the answer to a question that was cut: assistant turns at its new beginning go too,
- * as long as another turn follows, so that fewer than `n` may remain.
+ * as long as a turn that isn't an assistant's follows, so that fewer than `n` may remain.
  *
  * @category combinators
  * @since 0.1.0

@@ -272,13 +272,18 @@ describe("Conversation.fromPrompt", () => {
     it("tells calls of one id in one message apart by name, then by order", () => {
       const { conversation, repairs } = read(
         assistant(call("a", "search"), call("a", "send"), call("a", "send")),
-        tool(result("a", 1, "search"), result("a", 2, "send"), result("a", 3, "send"))
+        tool(result("a", 2, "send"), result("a", 3, "send"), result("a", 1, "search"))
       )
       assert.deepStrictEqual(statesOf(conversation), [["a", succeeded(1)], ["a-2", succeeded(2)], [
         "a-3",
         succeeded(3)
       ]])
-      assert.deepStrictEqual(repairs.map((repair) => repair._tag), ["CallIdReplaced", "CallIdReplaced"])
+      assert.deepStrictEqual(repairs.map((repair) => [repair._tag, "id" in repair && repair.id]), [
+        ["CallIdReplaced", "a"],
+        ["CallIdReplaced", "a"],
+        ["ResultMoved", "a-2"],
+        ["ResultMoved", "a-3"]
+      ])
     })
 
     it("gives the answer to a repeated id to the turn before it, not to an older one that waits", () => {
