@@ -19,7 +19,7 @@ export interface Product extends Schema.Schema.Type<typeof Product> {}
 export const products: ReadonlyArray<Product> = [
   { sku: "LMP-AUR", name: "Aurora desk lamp", kind: "lamp", price: 89, stock: 14, warranty: 24 },
   { sku: "LMP-FJO", name: "Fjord floor lamp", kind: "lamp", price: 249, stock: 3, warranty: 24 },
-  { sku: "BLB-EMB", name: "Ember light bulbs, pack of 3", kind: "bulb", price: 12.5, stock: 120, warranty: 12 },
+  { sku: "BLB-EMB", name: "Ember bulb pack", kind: "bulb", price: 12.5, stock: 120, warranty: 12 },
   {
     sku: "CHR-LOO",
     name: "Loom office chair",
@@ -31,9 +31,9 @@ export const products: ReadonlyArray<Product> = [
   },
   { sku: "DSK-BIR", name: "Birk standing desk", kind: "desk", price: 649, stock: 5, warranty: 60 },
   { sku: "KTL-NOR", name: "Nord kettle", kind: "kettle", price: 59, stock: 22, warranty: 24 },
-  { sku: "MUG-MIS", name: "Mist mugs, set of 4", kind: "mug", price: 34, stock: 41, warranty: 0 },
+  { sku: "MUG-MIS", name: "Mist mug set", kind: "mug", price: 34, stock: 41, warranty: 0 },
   { sku: "SPK-ROO", name: "Rook speaker", kind: "speaker", price: 129, stock: 8, warranty: 24 },
-  { sku: "HDP-WRE", name: "Wren headphones", kind: "headphone", price: 199, stock: 0, warranty: 24 },
+  { sku: "HDP-WRE", name: "Wren headphone set", kind: "headphone", price: 199, stock: 0, warranty: 24 },
   { sku: "RUG-HAV", name: "Hav wool rug", kind: "rug", price: 320, stock: 2, warranty: 12 },
   { sku: "CLK-TIK", name: "Tik wall clock", kind: "clock", price: 45, stock: 17, warranty: 24 },
   { sku: "CSH-DUN", name: "Dune cushion", kind: "cushion", price: 24, stock: 60, warranty: 0 }

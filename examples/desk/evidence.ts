@@ -17,6 +17,30 @@ export interface Wanted {
   readonly params: Schema.Json
 }
 
+/** Makes one move of several: calls side by side while there are any, else all that is to be said. */
+export const merge = (moves: ReadonlyArray<Move>): Move => {
+  const calling = moves.filter((move) => move._tag === "Call")
+  if (calling.length === 0) {
+    return { _tag: "Say", text: unique(moves.flatMap((move) => move._tag === "Say" ? [move.text] : [])).join("\n\n") }
+  }
+  const remark = unique(calling.flatMap(({ remark }) => remark ?? [])).join(" ")
+  return {
+    _tag: "Call",
+    calls: calling.flatMap(({ calls }) => calls),
+    ...(remark === "" ? undefined : { remark })
+  }
+}
+
+const unique = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(texts)]
+
+/** What some rules come to together. */
+export const together = (results: ReadonlyArray<Result.Result<string, Move>>): Move =>
+  merge(
+    results.map((result) =>
+      Result.getOrElse(Result.map(result, (text): Move => ({ _tag: "Say", text })), (move) => move)
+    )
+  )
+
 /** A call gave nothing: it was denied, or its tool broke down. */
 export interface NoAnswer {
   readonly _tag: "NoAnswer"

@@ -5,11 +5,10 @@
  * tools; where a result isn't there yet, the model calls the tool, and goes through the rule again once it has answered. So
  * every answer follows from what the customer wrote and from what the tools returned.
  */
-import { Result } from "effect"
 import type { Prompt } from "effect/ai"
 import { Conversation } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
-import { type Exchange, exchanges, type Move, readAll } from "./evidence.ts"
+import { type Exchange, exchanges, type Move, readAll, together } from "./evidence.ts"
 import { rules } from "./rules.ts"
 
 /** What the model says or calls next in a conversation. Tasks that need calls make them side by side. */
@@ -17,26 +16,11 @@ export const respond = (conversation: Conversation.Conversation): Move => {
   const all = exchanges(conversation)
   const calls: Exchange["calls"] = all.at(-1)?.calls ?? []
   const { isAgain, isUpset, tasks } = readAll(all)
-  const moves = tasks.map((task): Move =>
-    Result.match(rules[task.wish](task, calls, isAgain), {
-      onFailure: (move) => move,
-      onSuccess: (text) => ({ _tag: "Say", text })
-    })
-  )
-  const wanted = moves.filter((move) => move._tag === "Call")
-  if (wanted.length > 0) {
-    const remark = unique(wanted.flatMap(({ remark }) => remark ?? [])).join(" ")
-    return {
-      _tag: "Call",
-      calls: wanted.flatMap(({ calls }) => calls),
-      ...(remark === "" ? undefined : { remark })
-    }
-  }
-  const text = unique(moves.flatMap((move) => move._tag === "Say" ? [move.text] : [])).join("\n\n")
-  return { _tag: "Say", text: isUpset && !text.startsWith("I'm sorry") ? `I'm sorry for the trouble. ${text}` : text }
+  const move = together(tasks.map((task) => rules[task.wish](task, calls, isAgain)))
+  return isUpset && move._tag === "Say" && !move.text.startsWith("I'm sorry")
+    ? { _tag: "Say", text: `I'm sorry for the trouble. ${move.text}` }
+    : move
 }
-
-const unique = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(texts)]
 
 const toResponse = (move: Move): MockResponse.MockResponse =>
   move._tag === "Say"

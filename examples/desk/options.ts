@@ -35,7 +35,8 @@ Usage: npm start -- [options] [words]
 Options:
   --yes          approves what awaits approval
   --no           denies it
-  --state FILE   goes on with the conversation in FILE, and keeps it there
+  --state FILE   goes on with the conversation in FILE, and keeps it there; without words,
+                 --yes and --no then only decide what awaits approval in it
   --json         prints every event as a line of JSON
   --help         prints this
 

@@ -275,7 +275,7 @@ export class Orders extends Context.Service<Orders, {
             return yield* new NothingToClaim({ order: number, status: order.status })
           }
           if (order.status._tag === "Delivered") {
-            const until = [item.warrantyUntil, addDays(order.status.on, returnDays)].sort().at(-1)!
+            const until = item.warrantyUntil ?? addDays(order.status.on, returnDays)
             if (today > until) return yield* new WarrantyOver({ order: number, item: item.name, until })
           }
           const paid = item.price * item.quantity

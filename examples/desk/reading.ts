@@ -70,7 +70,7 @@ const wishes: ReadonlyArray<readonly [wish: Wish, kind: "order" | "shop" | "talk
     /\breturn|\bsend\b.*\bback\b|\bexchange\b|\bswap\b|\brefund|\bmoney back\b|\breimburse|\bwrong (item|product|one|colou?r|size|order|lamp|thing)|\bnot what i (ordered|wanted)|\bdon'?t like\b|\btoo (big|small|large|heavy)\b|\bdoesn'?t fit\b/
   ],
   ["warranty", "order", /\bwarrant|\bguarantee/],
-  ["payment", "shop", /\bpay(ment)?s?\b|\bpaypal\b|\bcredit card|\binvoice|\bvoucher|\bdiscount|\bcoupon/],
+  ["payment", "shop", /\bpay(ment)?s?\b|\bpaypal\b|\bcredit card|\binvoice|\bcharged\b|\bvoucher|\bdiscount|\bcoupon/],
   [
     "product",
     "shop",
@@ -79,7 +79,7 @@ const wishes: ReadonlyArray<readonly [wish: Wish, kind: "order" | "shop" | "talk
   [
     "where",
     "order",
-    /\bwhere\b|\btrack|\bwhen\b|\barriv|\bdeliver|\blate\b|\bdelay|\b(haven'?t|have not|didn'?t|never|not) (yet )?(received?|got|get|come|came|here)|\bstatus\b|\bship|\blost\b|\bstolen\b|\bparcel\b|\bpackage\b|\bstill waiting\b|\beta\b/
+    /\bwhere\b|\btrack|\bwhen\b|\barriv|\bdeliver|\blate\b|\bdelay|\b(haven'?t|have not|hasn'?t|didn'?t|isn'?t|never|not) (yet )?(received?|got|get|come|came|here|there)|\bstatus\b|\bship|\blost\b|\bstolen\b|\bparcel\b|\bpackage\b|\bstill waiting\b|\beta\b/
   ],
   [
     "human",
@@ -97,8 +97,8 @@ const upset =
 const kindOf = (wish: Wish): "order" | "shop" | "talk" =>
   wishes.find(([name]) => name === wish)?.[1] ?? (wish === "status" ? "order" : "talk")
 
-const yes = /^\s*(yes|yeah|yep|sure|ok|okay|please( do)?|go ahead|do (it|that)|that would be (nice|great))\b/
-const no = /^\s*(no|nope|not now|no,? thanks?( you)?|never ?mind|don'?t)\b/
+const yes = /^\s*(y|yes|yeah|yep|sure|ok|okay|please( do)?|go ahead|do (it|that)|that would be (nice|great))\b/
+const no = /^\s*(n|no|nope|not now|no,? thanks?( you)?|never ?mind|don'?t)\b/
 
 /** What a yes to a question of the desk means. */
 const offers: ReadonlyArray<readonly [question: RegExp, wish: OrderWish, remedy?: Remedy]> = [
@@ -262,6 +262,7 @@ export const read = (said: string, before?: Before): Reading => {
     for (const order of orders) {
       const wish = found.get(order)
       const carried = wish === undefined ? asked[0] : undefined
+      if (wish === undefined && carried === undefined && clauses.some(isAbout("shop"))) continue
       const words = carried === undefined ? text : `${carried.words} ${text}`
       tasks.push({
         ...(carried?.remedy && { remedy: carried.remedy }),
@@ -292,11 +293,13 @@ export const read = (said: string, before?: Before): Reading => {
   if (talk === "thanks" || talk === "bye" || talk === "human") return only({ wish: talk, words: text })
   if (asked.length > 0) {
     return {
-      tasks: asked.map((task) => ({
+      tasks: asked.map(({ choice, order, ...task }) => ({
         ...task,
+        ...(email === undefined && choice !== undefined ? { choice } : undefined),
+        ...(email === undefined && order !== undefined ? { order } : undefined),
         ...details,
         words: `${task.words} ${text}`,
-        ...(email === undefined && task.email === undefined && task.order === undefined && task.choice === undefined
+        ...(email === undefined && task.email === undefined && order === undefined && choice === undefined
           ? referred(before?.orders ?? [])
           : undefined)
       })),
@@ -306,5 +309,5 @@ export const read = (said: string, before?: Before): Reading => {
   }
   if (isUpset) return only({ wish: "complaint", words: text }, true)
   const words = keywords(text)
-  return only({ wish: words.length > 0 && words.length <= 3 ? "product" : "unclear", words: text })
+  return only({ wish: words.length > 0 && words.length <= 2 ? "product" : "unclear", words: text })
 }

@@ -3,7 +3,7 @@
  */
 import { Match, Result } from "effect"
 import { bestOf, type Product, products } from "./catalogue.ts"
-import { consult, type Exchange, type Move, type NoAnswer } from "./evidence.ts"
+import { consult, type Exchange, type Move, type NoAnswer, together } from "./evidence.ts"
 import * as Book from "./orders.ts"
 import { languageOf, type Task, type Wish } from "./reading.ts"
 import * as Tools from "./tools.ts"
@@ -82,24 +82,29 @@ const theOrder = (task: Task, calls: Exchange["calls"], isAgain: boolean): Resul
 
 const kinds = new Set(products.map(({ kind }) => kind))
 
+/** Makes sure that an order has the kind of thing in it that the customer speaks of, if any. */
+const checkKind = (task: Task, { items, order }: Book.Order): Result.Result<void, Move> => {
+  const kind = [...kinds].find((kind) => new RegExp(`\\b${kind}s?\\b`).test(task.words))
+  return kind === undefined || bestOf(items, task.words).length > 0
+    ? Result.void
+    : say(`I see no ${kind} in order ${order}, only: ${itemsOf(items)}. Which order is it?`)
+}
+
 /** The items of an order that a task is about. */
 const theItems = (task: Task, { items, order }: Book.Order): Result.Result<ReadonlyArray<Book.Item>, Move> => {
-  if (items.length > 1 && /\b(all|both|everything|each)\b/.test(task.words)) return Result.succeed(items)
+  if (items.length === 1 || wholeOrder.test(task.words)) return Result.succeed(items)
   const named = bestOf(items, task.words)
-  if (named.length === 1) return Result.succeed(named)
-  const foreign = [...kinds].find((kind) => new RegExp(`\\b${kind}s?\\b`).test(task.words))
-  if (named.length === 0 && foreign !== undefined) {
-    return say(`Order ${order} has no ${foreign} in it, but ${itemsOf(items)}. Could you check the number?`)
-  }
-  return items.length === 1
-    ? Result.succeed(items)
+  return named.length === 1
+    ? Result.succeed(named)
     : say(`Order ${order} has ${items.length} items. Which one is it, ${list(items.map(the), "or")}?`)
 }
+
+const wholeOrder = /\b(both|everything|all of (it|them)|(all|whole)( the)? (items|order))\b/
 
 // Why something can't be done
 
 const lost = (order: string): string =>
-  `Order ${order} seems to be lost on its way. Shall I send a replacement or a refund?`
+  `Order ${order} seems to be lost on its way. Would you like a replacement or a refund?`
 
 const notCancellable = (order: string, status: Book.Status): string =>
   Book.Status.match(status, {
@@ -179,7 +184,7 @@ const explain: (failure: Failure | NoAnswer) => string = Match.type<Failure | No
   OutOfStock: ({ item, restock }) =>
     `I'm sorry about the ${item}. I can't replace it at once: it is out of stock${
       restock === undefined ? "" : ` until ${dayOf(restock)}`
-    }. Shall I send you a refund instead?`,
+    }. Would you like a refund instead?`,
   WrongAmount: ({ order }) => `The amount doesn't match what was paid for order ${order}, so I stopped there.`,
   NoAnswer: (failure) => brokenDown(failure)
 }))
@@ -197,37 +202,37 @@ const claim: Rule = (task, calls, isAgain) =>
   Result.gen(function*() {
     const order = yield* theOrder(task, calls, isAgain)
     const { status } = order
+    yield* checkKind(task, order)
     if (status._tag === "Lost" && task.remedy === undefined) return lost(order.order)
     if (status._tag !== "Delivered" && status._tag !== "Lost") return nothingToClaim(order.order, status)
     const items = status._tag === "Lost" ? order.items : yield* theItems(task, order)
-    const answers: Array<string> = []
-    for (const { name, price, quantity, sku } of items) {
+    return yield* Result.fail(together(items.map(({ name, price, quantity, sku }) => {
       const amount = price * quantity
-      const claim = { order: order.order, sku, remedy: task.remedy ?? "replacement", amount }
+      const params = { order: order.order, sku, remedy: task.remedy ?? "replacement", amount }
       const remark = amount > Tools.approvalLimit
         ? `I'm sorry about the ${name}. A claim of ${
           euros(amount)
         } needs a colleague's approval, which I'm asking for now.`
         : undefined
-      const opened = yield* consult(calls, Tools.OpenClaim, claim, remark)
-      if (Result.isFailure(opened)) {
-        answers.push(explain(opened.failure))
-        continue
-      }
-      const { doneBy, id, remedy } = opened.success
-      answers.push(
-        remedy === "refund"
-          ? `I'm sorry about the ${name}. ${euros(amount)} go back to the account that you paid with, by ${
-            dayOf(doneBy)
-          }. Your claim is ${id}.`
-          : `I'm sorry about the ${name}. A new one leaves us today and reaches you by ${dayOf(doneBy)}, at no cost; ${
-            status._tag === "Lost"
-              ? "should the first parcel turn up, just refuse it"
-              : "you needn't send the old one back"
-          }. Your claim is ${id}.`
+      return Result.map(
+        consult(calls, Tools.OpenClaim, params, remark),
+        Result.match({
+          onFailure: explain,
+          onSuccess: ({ doneBy, id, remedy }) =>
+            remedy === "refund"
+              ? `I'm sorry about the ${name}. ${euros(amount)} go back to the account that you paid with, by ${
+                dayOf(doneBy)
+              }. Your claim is ${id}.`
+              : `I'm sorry about the ${name}. A new one leaves us today and reaches you by ${
+                dayOf(doneBy)
+              }, at no cost; ${
+                status._tag === "Lost"
+                  ? "should the first parcel turn up, just refuse it"
+                  : "you needn't send the old one back"
+              }. Your claim is ${id}.`
+        })
       )
-    }
-    return answers.join("\n\n")
+    })))
   })
 
 const cancel: Rule = (task, calls, isAgain) =>
@@ -244,21 +249,22 @@ const cancel: Rule = (task, calls, isAgain) =>
 const giveBack: Rule = (task, calls, isAgain) =>
   Result.gen(function*() {
     const order = yield* theOrder(task, calls, isAgain)
+    yield* checkKind(task, order)
     if (order.status._tag === "Lost") return yield* claim(task, calls, isAgain)
     if (order.status._tag !== "Delivered") return notReturnable(order.order, order.status)
     const items = yield* theItems(task, order)
-    const answers: Array<string> = []
-    for (const { name, sku } of items) {
-      const started = yield* consult(calls, Tools.StartReturn, { order: order.order, sku })
-      answers.push(Result.match(started, {
-        onFailure: explain,
-        onSuccess: ({ id, refund, sendBy }) =>
-          `The return of the ${name} is open, under ${id}. I've mailed a label to ${order.email}: send it back by ${
-            dayOf(sendBy)
-          }, and ${euros(refund)} come back to you within five days of its arrival.`
-      }))
-    }
-    return answers.join("\n\n")
+    return yield* Result.fail(together(items.map(({ name, sku }) =>
+      Result.map(
+        consult(calls, Tools.StartReturn, { order: order.order, sku }),
+        Result.match({
+          onFailure: explain,
+          onSuccess: ({ id, refund, sendBy }) =>
+            `The return of the ${name} is open, under ${id}. I've mailed a label to ${order.email}: send it back by ${
+              dayOf(sendBy)
+            }, and ${euros(refund)} come back to you within five days of its arrival.`
+        })
+      )
+    )))
   })
 
 const where: Rule = (task, calls, isAgain) =>
@@ -275,7 +281,7 @@ const where: Rule = (task, calls, isAgain) =>
         return isLost
           ? `I'm sorry: ${carrier} saw order ${order} (${tracking}) last at ${at}, on ${
             dayOf(lastSeen ?? Book.today)
-          }, and has given it up as lost. Shall I send a replacement or a refund?`
+          }, and has given it up as lost. Would you like a replacement or a refund?`
           : `Order ${order} (${
             itemsOf(items)
           }) is on its way with ${carrier}, tracking number ${tracking}. It was last seen at ${at} and is due on ${
@@ -365,7 +371,7 @@ const product: Rule = (task, calls) =>
     const only = best[0]
     if (only === undefined) return `I find nothing like "${query}" in our catalogue. ${range}`
     return best.length === 1
-      ? `The ${only.name} costs ${euros(only.price)}, ${availability(only)}${
+      ? `${only.name}: ${euros(only.price)}, ${availability(only)}${
         only.warranty === 0 ? "" : `, with a warranty of ${only.warranty} months`
       }.`
       : `We have ${best.length} that fit:\n${
@@ -409,7 +415,7 @@ export const rules: Readonly<Record<Wish, Rule>> = {
     `You have ${Book.returnDays} days from delivery to send anything back, free of charge. The money is with you within five days of its arrival here.`
   ),
   payment: always(
-    "You can pay by card, PayPal or invoice; the invoice comes with the confirmation mail. There are no vouchers at the moment."
+    "You can pay by card, PayPal or invoice; the invoice comes with the confirmation mail. If you were charged wrongly, write to help@halden.example."
   ),
   human: always(
     "Of course. Write to help@halden.example, or call +49 451 555 0142 from Monday to Friday, 9:00 to 18:00. If you tell me what it is about, I may be able to settle it right here."

@@ -75,6 +75,8 @@ type Decision = "approve" | "deny" | undefined
 const isYes = (line: string): boolean => /^\s*(y|yes)\s*$/i.test(line)
 const isNo = (line: string): boolean => /^\s*(n|no)?\s*$/i.test(line)
 
+const greeting = `Halden's support desk. What is it about? (Ctrl-D or "exit" ends the conversation.)`
+
 /** Talks with the desk as the options say. Gives the last state. */
 export const hold = Effect.fn("Session.hold")(function*(options: Options) {
   const room = yield* Room
@@ -121,6 +123,7 @@ export const hold = Effect.fn("Session.hold")(function*(options: Options) {
   yield* resolve
   if (words !== undefined) yield* hear(words)
   else if (options.approval === "ask" || file === undefined) {
+    if (room.isAttended) yield* room.tell(greeting)
     while (true) {
       const line = Option.isSome(left) ? left : yield* room.ask("> ")
       left = Option.none()

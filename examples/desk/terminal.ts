@@ -37,12 +37,14 @@ const short = (text: string, length: number): string => {
 const isRecord = (u: unknown): u is Readonly<Record<string, unknown>> =>
   typeof u === "object" && u !== null && !Array.isArray(u)
 
-/** JSON as people like to read it: `order: "1042", items: 2 of …`. */
+/** JSON with less punctuation: `order: "1042", total: 89`. */
 const described = (u: unknown): string =>
-  isRecord(u)
-    ? Object.entries(u).map(([key, value]) =>
-      `${key}: ${isRecord(value) ? `{ ${described(value)} }` : JSON.stringify(value)}`
-    ).join(", ")
+  Array.isArray(u)
+    ? `[${u.map((item) => isRecord(item) ? `{ ${described(item)} }` : described(item)).join(", ")}]`
+    : isRecord(u)
+    ? Object.entries(u)
+      .map(([key, value]) => `${key}: ${isRecord(value) ? `{ ${described(value)} }` : described(value)}`)
+      .join(", ")
     : JSON.stringify(u)
 
 const width = 100
@@ -88,7 +90,7 @@ export const ending = (state: AgentState.AgentState, isInterrupted: boolean, sty
       WaitingForTools: () => "waiting for tools",
       HandoffRequested: ({ request }) => `handing over to ${request.target}`,
       Complete: () => style.good("complete"),
-      Failed: ({ error }) => style.bad(`failed: ${short(error.message, width)}`)
+      Failed: ({ error }) => style.bad(`failed: ${error.tag}`)
     })
   return `${style.dim("—")} ${status}${style.dim(`, ${plural(state.run.steps, "step")}, ${tokens(state.run.usage)}`)}`
 }
@@ -118,7 +120,9 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
     case "ApprovalRequested":
       return line(style.strong(`  ? ${called(event.name, event.params)} awaits approval`))
     case "ModelCallFailed":
-      return line(style.bad(`  ✗ model: ${short(event.message, width)}`))
+      return event.tag === "Interrupted"
+        ? [shown, ""]
+        : line(style.bad(`  ✗ model: ${short(event.message, width)}`))
     case "RunCompleted":
     case "RunFailed":
     case "RunInterrupted":
