@@ -43,7 +43,7 @@ import { dual } from "effect/Function"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type { AgentServices, AnyToolkit, FailureOf, Options, ToolOf, ToolServices } from "./AgentOptions.ts"
-import { type AsTool, ToolTypeId } from "./AgentTool.ts"
+import { type AnyAsTool, ToolTypeId } from "./AgentTool.ts"
 import { type Agent, type Any, definitionOf, fromDefinition } from "./AgentType.ts"
 import * as Definition from "./Definition.ts"
 import * as Output from "./Output.ts"
@@ -79,7 +79,7 @@ const handleOf = (toolkit: AnyToolkit | undefined): Definition.HandledTool["hand
 const entriesOf = (
   agent: string,
   toolkit: AnyToolkit | undefined,
-  agents: ReadonlyArray<AsTool<string, unknown>>,
+  agents: ReadonlyArray<AnyAsTool>,
   fatal: ReadonlyArray<string>,
   output: Output.OutputCodec | undefined
 ): ReadonlyMap<string, Definition.ToolEntry> => {
@@ -112,7 +112,7 @@ export const make = <
   const Name extends string,
   Kit extends AnyToolkit = Toolkit.Toolkit<{}>,
   const Fatal extends Tool.Name<ToolOf<Kit>> = never,
-  const Agents extends ReadonlyArray<AsTool<string, unknown>> = [],
+  const Agents extends ReadonlyArray<AnyAsTool> = [],
   Output = string,
   EncodedOutput = unknown,
   InstructionsE = never,

@@ -12,7 +12,7 @@ import type * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import type * as AgentState from "../domain/AgentState.ts"
-import type { AsTool } from "./AgentTool.ts"
+import type { AnyAsTool, AsTool } from "./AgentTool.ts"
 import type * as StopWhen from "./StopWhen.ts"
 
 /** A toolkit whose handlers come from the environment, or one that has them. */
@@ -33,6 +33,7 @@ export type ToolServices<T> = [HandlersOf<T> | Tool.HandlerServices<ToolOf<T>>] 
 
 export type FailureOf<T, Name extends string> = Tool.Failure<Extract<ToolOf<T>, { readonly name: Name }>>
 
+export type AgentName<T> = T extends AsTool<infer Name, unknown> ? Name : never
 export type AgentServices<T> = T extends AsTool<string, infer R> ? R : never
 
 /**
@@ -44,7 +45,7 @@ export type AgentServices<T> = T extends AsTool<string, infer R> ? R : never
 export interface Options<
   Kit extends AnyToolkit,
   Fatal extends string,
-  Agents extends ReadonlyArray<AsTool<string, unknown>>,
+  Agents extends ReadonlyArray<AnyAsTool>,
   Output,
   EncodedOutput,
   InstructionsE,
@@ -69,7 +70,7 @@ export interface Options<
   /** How many calls of a turn run at once; 10 by default. */
   readonly toolConcurrency?: number | "unbounded"
   /** Which tools the model must or may use; `"auto"` by default. One that forces a call holds for a run's first request. */
-  readonly toolChoice?: LanguageModel.ToolChoice<NoInfer<Tool.Name<ToolOf<Kit>> | Agents[number]["name"]>>
+  readonly toolChoice?: LanguageModel.ToolChoice<NoInfer<Tool.Name<ToolOf<Kit>> | AgentName<Agents[number]>>>
   /** Services that each request runs with, such as a provider's configuration of its model. */
   readonly settings?: Context.Context<never>
   /** When to ask the model again after a failure that `AiError` calls retryable; never by default. */

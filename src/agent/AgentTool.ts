@@ -22,6 +22,11 @@ export interface AsTool<out Name extends string, out R = never> {
   readonly name: Name
 }
 
+/** Any agent as a tool. It says neither name nor needs, so that inference takes them from the agent. */
+export interface AnyAsTool {
+  readonly [ToolTypeId]: { readonly entry: Definition.AgentTool }
+}
+
 /** Marks an agent as a tool. */
 export const ToolTypeId = "~troupe/agent/Agent/AsTool"
 
