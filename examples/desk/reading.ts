@@ -308,6 +308,9 @@ export const read = (said: string, before?: Before): Reading => {
     }
   }
   if (isUpset) return only({ wish: "complaint", words: text }, true)
-  const words = keywords(text)
-  return only({ wish: words.length > 0 && words.length <= 2 ? "product" : "unclear", words: text })
+  return only({ wish: isName(text) ? "product" : "unclear", words: text })
 }
+
+/** Whether a text may be the bare name of a thing. */
+const isName = (text: string): boolean =>
+  keywords(text).length > 0 && text.trim().split(/\s+/).length <= 3 && !yes.test(text) && !no.test(text)

@@ -1,0 +1,209 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Result } from "effect"
+import { Agent, type AgentEvent, AgentState, AgentStatus, Usage } from "troupe"
+import { desk } from "../../examples/desk/agent.ts"
+import * as Model from "../../examples/desk/model.ts"
+import * as Options from "../../examples/desk/options.ts"
+import { Orders } from "../../examples/desk/orders.ts"
+import { type Before, languageOf, ordersOf, read } from "../../examples/desk/reading.ts"
+import { harmless, nothing, plain, show } from "../../examples/desk/terminal.ts"
+import * as Tools from "../../examples/desk/tools.ts"
+
+const wished = (said: string, before?: Before) =>
+  read(said, before).tasks.map(({ order, wish }) => order === undefined ? wish : `${wish} ${order}`)
+
+describe("reading", () => {
+  it("reads a wish and its order", () => {
+    const cases: Readonly<Record<string, ReadonlyArray<string>>> = {
+      "My lamp arrived broken, order 1042": ["claim 1042"],
+      "I want to return order 1038, the kettle doesn’t work": ["claim 1038"],
+      "Where are 1042 and 1043?": ["where 1042", "where 1043"],
+      "1042 and 1043 are broken": ["claim 1042", "claim 1043"],
+      "Cancel 1044 and tell me where 1043 is": ["cancel 1044", "where 1043"],
+      "Where is #1043? And what are your opening hours?": ["where 1043", "hours"],
+      "1042": ["status 1042"],
+      "how much is shipping?": ["shipping"],
+      "Can I get an invoice for order 1043?": ["payment"],
+      "Hello! Thanks, bye": ["thanks"],
+      "Do you have lamps in stock?": ["product"],
+      "lamp": ["product"],
+      "I was here in 2026": ["unclear"],
+      "Meine Lampe ist kaputt, Bestellung 1042": ["foreign"],
+      "": ["unclear"]
+    }
+    for (const [said, tasks] of Object.entries(cases)) assert.deepStrictEqual(wished(said), tasks, said)
+  })
+
+  it("tells order numbers from years, prices and mail addresses", () => {
+    assert.deepStrictEqual(ordersOf("order no. 7, #12, 1042 (2026-03-12), €1234, 1500€, a.1043@example.com, 1042"), [
+      "7",
+      "12",
+      "1042"
+    ])
+  })
+
+  it("takes what a message lacks from the exchange before", () => {
+    const asked: Before = { reading: read("My lamp is broken"), answer: "Which order is it?", orders: [] }
+    assert.deepStrictEqual(wished("1042", asked), ["claim 1042"])
+    assert.deepStrictEqual(wished("no, thanks", asked), ["declined"])
+    assert.isTrue(read("I don't know", asked).isAgain)
+
+    const offered: Before = {
+      reading: read("cancel 1042"),
+      answer: "Shall I start a return instead?",
+      orders: ["1042"]
+    }
+    assert.deepStrictEqual(wished("yes please", offered), ["return 1042"])
+    assert.deepStrictEqual(wished("where is it?", offered), ["where 1042"])
+
+    const answered: Before = { reading: read("where is 1043"), answer: "It is due on 18 March.", orders: ["1043"] }
+    assert.deepStrictEqual(wished("cancel it", answered), ["cancel 1043"])
+    assert.deepStrictEqual(wished("yes", answered), ["unclear"])
+  })
+
+  it("knows languages by their words", () => {
+    assert.strictEqual(languageOf("où est mon colis"), "fr")
+    assert.strictEqual(languageOf("мой заказ"), "other")
+    assert.strictEqual(languageOf("where is my order? it is not here"), undefined)
+  })
+})
+
+const services = Layer.mergeAll(Model.layer, Tools.layer.pipe(Layer.provide(Orders.layer)))
+
+/** The answers of the desk in a conversation. */
+const answers = (...inputs: readonly [string, ...Array<string>]) =>
+  Agent.runMultiTurn(desk, inputs).pipe(
+    Effect.map((state) => state.conversation.turns),
+    Effect.map((turns) =>
+      turns.flatMap((turn) =>
+        turn._tag === "Assistant" && turn.parts.every((part) => part._tag === "Text")
+          ? [turn.parts.map((part) => part._tag === "Text" ? part.text : "").join("")]
+          : []
+      )
+    ),
+    Effect.provide(services)
+  )
+
+describe("rules", () => {
+  it.effect("know every status of an order", () =>
+    Effect.gen(function*() {
+      const cases: ReadonlyArray<readonly [string, RegExp]> = [
+        ["where is 1044", /ships on 17 March/],
+        ["where is 1042", /was delivered on 12 March/],
+        ["where is 1046", /was cancelled on 2 March/],
+        ["where is 1040", /came back to us on 9 March/],
+        ["cancel 1040", /came back to us/],
+        ["cancel 1046", /cancelled already/],
+        ["cancel 1045", /lost on its way/],
+        ["return 1044", /Shall I cancel it instead\?$/],
+        ["return 1043", /still on its way/],
+        ["return order 1038", /label to mara@example\.com/],
+        ["return the speaker of 1035", /30 days for returns ended on 11 February/],
+        ["the mugs of 1035 are broken", /warranty of the Mist mug set ended on 11 February/],
+        ["order 1044 is broken", /hasn't left us yet/],
+        ["order 1043 is broken", /still on its way/],
+        ["my kettle is broken, order 1042", /no kettle in order 1042/],
+        ["order 1047 is broken", /Which one is it, the Fjord floor lamp or the Ember bulb pack\?$/],
+        ["is 1027 under warranty", /ended on 6 May 2025/],
+        ["where is my parcel, nobody@example.com", /no orders of nobody@example\.com/],
+        ["where is my clock, jonas@example.com", /due on 18 March/],
+        ["where is my parcel, mara@example.com", /1038.*\n.*1042.*\n.*1048.*\nWhich one is it\?$/]
+      ]
+      for (const [said, answer] of cases) assert.match((yield* answers(said)).at(-1) ?? "", answer, said)
+    }))
+
+  it.effect("cancel and claim once", () =>
+    Effect.gen(function*() {
+      const said = yield* answers("cancel 1044", "cancel 1044 please", "1042 is broken", "I want to return 1042")
+      assert.match(said[0]!, /€199\.00 go back/)
+      assert.match(said[1]!, /cancelled already, since 16 March/)
+      assert.match(said[2]!, /C-1042-1/)
+      assert.match(said[3]!, /taken care of already, under C-1042-1/)
+    }))
+
+  it.effect("make the calls of several tasks side by side", () =>
+    Effect.gen(function*() {
+      const state = yield* Agent.run(desk, "Where are 1043 and 1045?").pipe(Effect.provide(services))
+      assert.deepStrictEqual(
+        state.conversation.turns.flatMap((turn) =>
+          turn._tag === "Assistant" ? [turn.parts.filter((part) => part._tag === "Call").length] : []
+        ),
+        [2, 2, 0]
+      )
+      assert.isAbove(Usage.exact(state.usage.input) ?? 0, 100)
+    }))
+})
+
+const at = { path: ["desk"] as const, calls: [], step: 0, sequence: 0, at: 0 }
+const call = { ...at, callId: "call_1", name: "find_order" }
+
+/** What a terminal holds after some events. */
+const shownAfter = (...events: ReadonlyArray<AgentEvent.AgentEvent>): string =>
+  events.reduce(
+    ({ shown, text }, event) => {
+      const [next, added] = show(shown, event, plain)
+      return { shown: next, text: text + added }
+    },
+    { shown: nothing, text: "" }
+  ).text
+
+describe("rendering", () => {
+  it("ends a line of text before the next thing", () => {
+    assert.strictEqual(
+      shownAfter(
+        { _tag: "TextDelta", ...at, delta: "One" },
+        { _tag: "TextDelta", ...at, delta: " moment." },
+        { _tag: "ToolCallStarted", ...call, params: { order: "1042" } },
+        {
+          _tag: "ToolCallSettled",
+          ...call,
+          outcome: "Failed",
+          result: { _tag: "OrderNotFound", order: "1042" },
+          duration: 1200
+        }
+      ),
+      "One moment.\n  → find_order(order: \"1042\")\n  ✗ find_order (failed, 1.2 s) OrderNotFound order: \"1042\"\n"
+    )
+  })
+
+  it("says what isn't known of tokens", () => {
+    const state = AgentState.make("desk")
+    const ended = (usage: Usage.Usage, status: AgentStatus.AgentStatus) =>
+      shownAfter({ _tag: "RunCompleted", ...at, state: { ...state, status, run: { ...state.run, steps: 1, usage } } })
+    const unknown = Usage.add(Usage.empty, {})
+    assert.strictEqual(ended(unknown, AgentStatus.complete), "— complete, 1 step, tokens: unknown in, unknown out\n")
+    assert.strictEqual(
+      ended(Usage.add(unknown, { input: 7 }), AgentStatus.failed({ tag: "Oops", message: "", agent: "desk", step: 0 })),
+      "— failed: Oops, 1 step, tokens: at least 7 in, unknown out\n"
+    )
+  })
+
+  it("lets no control character through but line breaks and tabs", () => {
+    const all = Array.from({ length: 0x300 }, (_, code) => String.fromCharCode(code)).join("")
+    assert.match(harmless(`${all}\u202e\u2066`), /^[^\p{Cc}\p{Bidi_Control}]*\t\n[^\p{Cc}\p{Bidi_Control}]*$/u)
+    assert.strictEqual(harmless("\u001b[2J 👩‍🚀 é"), "␛[2J 👩‍🚀 é")
+  })
+})
+
+describe("options", () => {
+  const words = (...args: ReadonlyArray<string>) =>
+    Result.map(Options.parse(args), (wish) => wish === "help" ? wish : wish.words)
+
+  it("takes for words whatever isn't a flag", () => {
+    assert.deepStrictEqual(words("a", "b", "--json", "c"), Result.succeed("a b c"))
+    assert.deepStrictEqual(words("- my lamp, order 1042"), Result.succeed("- my lamp, order 1042"))
+    assert.deepStrictEqual(words("--", "--lamp"), Result.succeed("--lamp"))
+    assert.deepStrictEqual(words("--state", "a b", "c"), Result.succeed("c"))
+    assert.deepStrictEqual(words("-h"), Result.succeed("help"))
+    assert.deepStrictEqual(words(), Result.succeed(undefined))
+  })
+
+  it("names what is wrong", () => {
+    const issue = (...args: ReadonlyArray<string>) => Result.getOrElse(words(...args), (wrong) => wrong.message)
+    assert.strictEqual(issue("-x"), "Unknown option '-x'. Try --help.")
+    assert.strictEqual(issue("--yes", "--no"), "--yes and --no exclude each other. Try --help.")
+    assert.strictEqual(issue("--yes=3"), "Option '--yes' does not take an argument. Try --help.")
+    assert.strictEqual(issue("--state"), "Option '--state <value>' argument missing. Try --help.")
+    assert.strictEqual(issue(" "), "There is nothing to answer. Try --help.")
+  })
+})

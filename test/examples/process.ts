@@ -1,0 +1,66 @@
+/** Examples as processes of their own. */
+import { type ChildProcess, spawn } from "node:child_process"
+
+export interface Outcome {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+const args = (path: string, rest: ReadonlyArray<string>): Array<string> => [
+  "--conditions=@troupe/source",
+  path,
+  ...rest
+]
+
+const environment = { ...process.env, FORCE_COLOR: undefined, NO_COLOR: undefined, NODE_OPTIONS: undefined }
+
+const outcome = (child: ChildProcess, onOutput: (stdout: string) => void = () => {}): Promise<Outcome> =>
+  new Promise((resolve, reject) => {
+    let stdout = ""
+    let stderr = ""
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => onOutput(stdout += text))
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => stderr += text)
+    child.on("error", reject)
+    child.on("close", (code) => resolve({ code, stdout, stderr }))
+  })
+
+/** Runs a program on some input, to its end. */
+export const run = (path: string, rest: ReadonlyArray<string> = [], input = ""): Promise<Outcome> => {
+  const child = spawn(process.execPath, args(path, rest), { env: environment })
+  child.stdin.end(input)
+  return outcome(child)
+}
+
+/** Runs a program and stops reading what it prints after the first piece. */
+export const runUnread = (path: string, rest: ReadonlyArray<string>, input: string): Promise<Outcome> => {
+  const child = spawn(process.execPath, args(path, rest), { env: environment })
+  child.stdin.on("error", () => {})
+  child.stdin.end(input)
+  return outcome(child, () => child.stdout.destroy())
+}
+
+const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
+
+/**
+ * Runs a program at a pseudo-terminal: whenever what was printed since then holds the next cue, its keys are typed.
+ */
+export const runAtTerminal = (
+  path: string,
+  rest: ReadonlyArray<string>,
+  script: ReadonlyArray<readonly [cue: string, keys: string]>,
+  env: Readonly<Record<string, string>> = {}
+): Promise<Outcome> => {
+  const command = [process.execPath, ...args(path, rest)].map(quoted).join(" ")
+  const child = spawn("script", ["-qefc", command, "/dev/null"], { env: { ...environment, ...env, TERM: "xterm" } })
+  let next = 0
+  let seen = 0
+  return outcome(child, (stdout) => {
+    for (let line = script[next]; line !== undefined; line = script[++next]) {
+      const at = stdout.indexOf(line[0], seen)
+      if (at < 0) return
+      seen = at + line[0].length
+      child.stdin.write(line[1])
+    }
+  })
+}
