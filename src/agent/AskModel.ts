@@ -127,7 +127,14 @@ const ask = (loop: Loop.Loop, options: Options, count: { attempts: number }) => 
 }
 
 /** Asks the model and tells its answer. Fails with `ModelCallFailed` after the last attempt. */
-export const askModel = Effect.fnUntraced(function*(loop: Loop.Loop) {
+export const askModel = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> => {
+  if (loop.parent === undefined) return request(loop)
+  // At once, and not when the effect runs: a limit that wasn't met may be by the next agent that looks.
+  Loop.countAsking(loop, 1)
+  return Effect.ensuring(request(loop), Effect.sync(() => Loop.countAsking(loop, -1)))
+}
+
+const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
   const made = makePrompt(loop)
   const prompt = Effect.isEffect(made) ? yield* made : made
   const count = { attempts: 0 }

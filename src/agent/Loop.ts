@@ -43,7 +43,7 @@ export interface Root {
   sequence: number
 }
 
-/** One agent's loop while it runs. */
+/** One agent's loop while it runs. `asking` counts the models of agents below it that are asked at this time. */
 export interface Loop {
   readonly root: Root
   readonly parent: Loop | undefined
@@ -55,6 +55,7 @@ export interface Loop {
   readonly sent: Sent
   state: AgentState
   step: number
+  asking: number
 }
 
 /** What has started and not yet ended, so that it can be ended whatever happens. */
@@ -96,11 +97,21 @@ export const make = (
   open: { run: false, step: false, attempt: undefined, calls: new Map() },
   sent: { messages: [], turns: 0 },
   state,
-  step: Math.max(0, state.run.iteration - 1)
+  step: Math.max(0, state.run.iteration - 1),
+  asking: 0
 })
 
 /** Gives the time in epoch milliseconds. */
 export const now = (self: Loop): number => self.root.clock.currentTimeMillisUnsafe()
+
+/** Counts a model that is asked, or was, for the loops around its own. */
+export const countAsking = (self: Loop, by: 1 | -1): void => {
+  for (let loop = self.parent; loop !== undefined; loop = loop.parent) loop.asking += by
+}
+
+/** Gives the state as if the models had answered that are asked at this time: agents that run at once share a limit. */
+export const foreseen = ({ asking, state }: Loop): AgentState =>
+  asking === 0 ? state : { ...state, run: { ...state.run, steps: state.run.steps + asking } }
 
 /** Takes an event into the state of this loop and of every loop around it, and delivers it. */
 const take = (self: Loop, event: AgentEvent): void => {

@@ -44,7 +44,7 @@ export type Extent = "Run" | "Step"
 const metLimit = (loop: Loop.Loop): "Own" | "Outer" | undefined => {
   const time = Loop.now(loop)
   for (let at: Loop.Loop | undefined = loop; at !== undefined; at = at.parent) {
-    const verdict = StopWhen.evaluate(at.definition.stopWhen, at.state, time)
+    const verdict = StopWhen.evaluate(at.definition.stopWhen, Loop.foreseen(at), time)
     if (verdict !== undefined && verdict !== "Finish") return at === loop ? "Own" : "Outer"
   }
   return undefined

@@ -516,6 +516,30 @@ describe("Agents that are called at once", () => {
       assert.strictEqual(ran.length, 25)
     }))
 
+  it.effect("share the steps of their caller: not one more is taken, and those left out go on later", () =>
+    Effect.gen(function*() {
+      const waits = MockModel.layer(MockModel.make((request) => {
+        const isFirst = !request.messages.some((message) => message.role === "assistant")
+        if (request.agent === "top") return isFirst ? all(...tasks.map((task) => ask("child", task, task))) : "Done."
+        return Effect.as(Effect.yieldNow, isFirst ? work(request.lastUserText, "w") : `${request.lastUserText}.`)
+      }))
+      const make = (steps: number) =>
+        Agent.make("top", { agents: [Agent.asTool(child)], toolConcurrency: 5, stopWhen: StopWhen.maxSteps(steps) })
+      const ran: Array<string> = []
+      yield* Effect.gen(function*() {
+        let state = yield* Agent.settle(make(1), "Go")
+        for (let steps = 2; state.status._tag === "Failed"; steps += 3) {
+          const before = AgentState.reopen(throughText(state))
+          const { events } = yield* watch(Agent.settle(make(steps), before))
+          state = stateOf(events, before)
+          assert.strictEqual(state.run.steps, Math.min(steps, 18))
+        }
+        assert.strictEqual(AgentState.text(state), "Done.")
+        assert.deepStrictEqual((yield* told).map(({ result }) => result), tasks.map((task) => `${task}.`))
+        assert.deepStrictEqual(ran.toSorted(), tasks)
+      }).pipe(Effect.provide([waits, handlers(ran)]))
+    }))
+
   it.effect("are as many as the caller's tools may be", () =>
     Effect.gen(function*() {
       const gauge = makeGauge()
@@ -561,13 +585,13 @@ describe("The user", () => {
         const changed = Agent.make("top", { toolkit: Kit, agents: [Agent.asTool(mid)] })
         const error = yield* Effect.flip(Agent.resume(changed, state))
         assert.deepStrictEqual(
-          error.reason._tag === "AgentMismatch" ? [error.reason.missing, error.reason.name, error.reason.agent] : [],
+          error.reason._tag === "AgentMismatch" ? [error.reason.missing, error.reason.wanted, error.reason.agent] : [],
           ["agent", "low", "other"]
         )
         const plain = Agent.make("top", { toolkit: Kit })
         const missing = yield* Effect.flip(Agent.resume(plain, state))
         assert.deepStrictEqual(
-          missing.reason._tag === "AgentMismatch" ? [missing.reason.missing, missing.reason.name] : [],
+          missing.reason._tag === "AgentMismatch" ? [missing.reason.missing, missing.reason.wanted] : [],
           ["tool", "mid"]
         )
       }).pipe(Effect.provide([
@@ -671,7 +695,7 @@ describe("Any tree of agents", () => {
         assert.strictEqual(expected.status._tag, "Complete")
 
         const ran: Array<string> = []
-        let state = AgentState.ask(AgentState.make("n"), "Go")
+        let state = AgentState.ask(AgentState.make("n"), "Go", 0)
         for (let sitting = 0; state.status._tag !== "Complete"; sitting++) {
           const { agent, script } = plant(tree, true, clash)
           const { events } = yield* watch(Agent.resume(agent, state)).pipe(
