@@ -4,9 +4,11 @@
 import { Match, Result } from "effect"
 import { bestOf, type Product, products } from "./catalogue.ts"
 import { consult, type Exchange, type Move, type NoAnswer, together } from "./evidence.ts"
+import { languageOf, sorryIn } from "./languages.ts"
 import * as Book from "./orders.ts"
-import { languageOf, type Task, type Wish } from "./reading.ts"
+import type { Task } from "./reading.ts"
 import * as Tools from "./tools.ts"
+import type { Wish } from "./wishes.ts"
 
 type Rule = (task: Task, calls: Exchange["calls"], isAgain: boolean) => Result.Result<string, Move>
 
@@ -384,17 +386,6 @@ const always = (text: string): Rule => () => Result.succeed(text)
 const can =
   "I can find your parcel, cancel or return an order, take care of something that is broken, and tell you what we have."
 
-const sorry: Readonly<Record<string, string>> = {
-  de:
-    "Entschuldigung, ich spreche bisher nur Englisch. Bitte schreiben Sie mir auf Englisch, am besten mit Ihrer Bestellnummer.",
-  fr:
-    "Désolé, je ne parle pour l'instant que l'anglais. Écrivez-moi en anglais, si possible avec votre numéro de commande.",
-  es: "Lo siento, por ahora solo hablo inglés. Escríbame en inglés, si es posible con su número de pedido.",
-  it: "Mi dispiace, per ora parlo solo inglese. Mi scriva in inglese, se possibile con il numero del Suo ordine.",
-  nl: "Sorry, ik spreek voorlopig alleen Engels. Schrijf me in het Engels, liefst met uw bestelnummer.",
-  other: "I'm sorry, I only speak English so far. Please write to me in English, best with your order number."
-}
-
 /** How each wish is done. */
 export const rules: Readonly<Record<Wish, Rule>> = {
   claim,
@@ -425,6 +416,6 @@ export const rules: Readonly<Record<Wish, Rule>> = {
   bye: always("Thank you for writing, and have a good day!"),
   greeting: always(`Hello! ${can} What is it about?`),
   declined: always("All right, I'll leave it as it is. If anything else comes up, I'm here."),
-  foreign: ({ words }) => Result.succeed(sorry[languageOf(words) ?? "other"]!),
+  foreign: ({ words }) => Result.succeed(sorryIn(languageOf(words))),
   unclear: always(`I'm not sure what you mean. ${can} If it is about an order, its number helps, such as 1042.`)
 }
