@@ -9,9 +9,11 @@
  * @since 0.1.0
  */
 import type * as Tool from "effect/ai/Tool"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Tracer from "effect/Tracer"
+import * as References from "effect/References"
+import * as Tracer from "effect/Tracer"
 import { lastAssistantText, lastUserText } from "../domain/Conversation.ts"
 import type { Call } from "../domain/StateSchema.ts"
 import { exact } from "../domain/Usage.ts"
@@ -32,16 +34,26 @@ const attribute = (span: Tracer.Span, name: string, value: unknown): void => {
   if (value !== undefined) span.attribute(name, value)
 }
 
+const noStack = (): undefined => undefined
+
+/** What `Effect.withParentSpan` does without a stack trace, in one change of the services where that takes two. */
+const within = <A, E, R>(self: Effect.Effect<A, E, R>, span: Tracer.Span): Effect.Effect<A, E, R> =>
+  Effect.updateContext(self, (services: Context.Context<R>) => {
+    const parent = Context.get(services, References.CurrentStackFrame)
+    return Context.add(services, Tracer.ParentSpan, span).pipe(
+      Context.add(References.CurrentStackFrame, { name: span.name, stack: noStack, parent })
+    )
+  })
+
 /** Puts a run into its span. */
 export const runSpan = <A, E, R>(self: Effect.Effect<A, E, R>, loop: Loop.Loop): Effect.Effect<A, E, R> =>
   Effect.useSpan(
     `invoke_agent ${loop.definition.name}`,
     { attributes: runAttributes(loop) },
     (span) =>
-      Effect.withParentSpan(
+      within(
         Effect.onExit(self, () => Effect.map(RecordContent, (isRecorded) => endRun(span, loop, isRecorded))),
-        span,
-        { captureStackTrace: false }
+        span
       )
   )
 
@@ -74,14 +86,19 @@ export const toolSpan = <E, R>(
     `execute_tool ${call.name}`,
     { attributes: toolAttributes(loop, call, tool) },
     (span) =>
-      Effect.withParentSpan(
-        Effect.flatMap(self, (answered) =>
-          Effect.map(RecordContent, (isRecorded) => {
-            endTool(span, call, answered, isRecorded)
-            return answered
-          })),
-        span,
-        { captureStackTrace: false }
+      within(
+        Effect.matchCauseEffect(self, {
+          onFailure: (cause) => {
+            if (Cause.hasDies(cause)) span.attribute("error.type", "Defect")
+            return Effect.failCause(cause)
+          },
+          onSuccess: (answered) =>
+            Effect.map(RecordContent, (isRecorded) => {
+              endTool(span, call, answered, isRecorded)
+              return answered
+            })
+        }),
+        span
       )
   )
 

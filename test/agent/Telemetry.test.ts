@@ -1,0 +1,192 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Option, Schema, Stream, Tracer } from "effect"
+import { Tool, Toolkit } from "effect/ai"
+import { Agent } from "troupe"
+import { MockModel, MockResponse } from "troupe/testing"
+
+/** Spans as they were made. */
+const recorded = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    const spans: Array<Tracer.NativeSpan> = []
+    const tracer = Tracer.make({
+      span: (options) => {
+        const span = new Tracer.NativeSpan(options)
+        spans.push(span)
+        return span
+      }
+    })
+    return self.pipe(
+      Effect.provideService(Tracer.Tracer, tracer),
+      Effect.exit,
+      Effect.map((exit) => ({ exit, spans }))
+    )
+  })
+
+const parentOf = (span: Tracer.Span | undefined): string | undefined => {
+  const parent = span === undefined ? undefined : Option.getOrUndefined(span.parent)
+  return parent?._tag === "Span" ? parent.name : undefined
+}
+
+const tree = (spans: ReadonlyArray<Tracer.Span>) => spans.map((span) => [span.name, parentOf(span)])
+
+const attributesOf = (spans: ReadonlyArray<Tracer.NativeSpan>, name: string) =>
+  Object.fromEntries(spans.find((span) => span.name === name)?.attributes ?? [])
+
+const hasEnded = (span: Tracer.Span) => span.status._tag === "Ended"
+
+const Tools = Toolkit.make(
+  Tool.make("look", {
+    description: "Looks around",
+    parameters: Schema.Struct({ at: Schema.String }),
+    success: Schema.String
+  }),
+  Tool.make("break", { failure: Schema.String }),
+  Tool.make("crash"),
+  Tool.make("stuck")
+)
+const handlers = Tools.toLayer({
+  look: ({ at }) => Effect.withSpan(Effect.succeed(`a secret in ${at}`), "inside"),
+  break: () => Effect.fail("no"),
+  crash: () => Effect.die("a bug"),
+  stuck: () => Effect.never
+})
+const helper = Agent.make("helper", { toolkit: Tools })
+const agent = Agent.make("desk", { description: "Helps", toolkit: Tools, agents: [Agent.asTool(helper)] })
+
+const look = MockResponse.toolCall("look", { at: "the password" }, { id: "look-1" })
+
+const model = MockModel.layer(MockModel.byAgent({
+  desk: MockModel.queue(
+    MockResponse.withUsage(MockResponse.all(look, MockResponse.toolCall("break", {})), { input: 10, output: 4 }),
+    MockResponse.withUsage(MockResponse.toolCall("helper", { task: "help" }), { input: 20, output: 1 }),
+    MockResponse.withUsage("A plain answer.", { input: 5, output: 2 })
+  ),
+  helper: MockModel.queue(MockResponse.withUsage(look, { input: 1, output: 1 }), "Helped.")
+}))
+
+describe("Spans", () => {
+  it.effect("nest as agents, models and tools call each other, by OpenTelemetry's names", () =>
+    Effect.gen(function*() {
+      const { spans } = yield* recorded(Agent.run(agent, "A question"))
+      assert.deepStrictEqual(tree(spans), [
+        ["invoke_agent desk", undefined],
+        ["LanguageModel.generateText", "invoke_agent desk"],
+        ["execute_tool look", "invoke_agent desk"],
+        ["inside", "execute_tool look"],
+        ["execute_tool break", "invoke_agent desk"],
+        ["LanguageModel.generateText", "invoke_agent desk"],
+        ["execute_tool helper", "invoke_agent desk"],
+        ["invoke_agent helper", "execute_tool helper"],
+        ["LanguageModel.generateText", "invoke_agent helper"],
+        ["execute_tool look", "invoke_agent helper"],
+        ["inside", "execute_tool look"],
+        ["LanguageModel.generateText", "invoke_agent helper"],
+        ["LanguageModel.generateText", "invoke_agent desk"]
+      ])
+      assert.isTrue(spans.every(hasEnded))
+      assert.deepStrictEqual(attributesOf(spans, "invoke_agent desk"), {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "desk",
+        "gen_ai.agent.description": "Helps",
+        "troupe.status": "Complete",
+        "troupe.steps": 5
+      })
+      assert.deepStrictEqual(attributesOf(spans, "execute_tool look"), {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.agent.name": "desk",
+        "gen_ai.tool.name": "look",
+        "gen_ai.tool.call.id": "look-1",
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.description": "Looks around"
+      })
+      assert.strictEqual(attributesOf(spans, "execute_tool break")["error.type"], "Failed")
+    }).pipe(Effect.provide(handlers), Effect.provide(model)))
+
+  it.effect("stand within the span of who runs the agent, streamed too", () =>
+    Effect.gen(function*() {
+      const { spans } = yield* recorded(Effect.withSpan(Stream.runDrain(Agent.stream(agent, "A question")), "request"))
+      assert.deepStrictEqual(tree(spans).slice(0, 5), [
+        ["request", undefined],
+        ["invoke_agent desk", "request"],
+        ["LanguageModel.streamText", "invoke_agent desk"],
+        ["execute_tool look", "invoke_agent desk"],
+        ["inside", "execute_tool look"]
+      ])
+      assert.isTrue(spans.every(hasEnded))
+    }).pipe(Effect.provide(handlers), Effect.provide(model)))
+
+  it.effect("count the tokens of a run only where all are known", () =>
+    Effect.gen(function*() {
+      const { spans } = yield* recorded(Agent.run(Agent.make("desk"), "A question")).pipe(
+        Effect.provide(MockModel.layer(MockModel.queue(MockResponse.withUsage("Hi", { input: 5, output: 0 }))))
+      )
+      const attributes = attributesOf(spans, "invoke_agent desk")
+      assert.deepStrictEqual(
+        [attributes["gen_ai.usage.input_tokens"], attributes["gen_ai.usage.output_tokens"]],
+        [5, 0]
+      )
+    }))
+
+  it.effect("hold nothing of what was said unless they are asked to", () =>
+    Effect.gen(function*() {
+      const said = /password|question|plain answer|"no"|help/
+      const contents = (spans: ReadonlyArray<Tracer.NativeSpan>) =>
+        spans.flatMap((span) => [...span.attributes].filter(([key]) => !/name|description/.test(key)))
+          .flatMap(([, value]) => typeof value === "string" ? [value] : [])
+          .filter((value) => said.test(value))
+      const plain = yield* recorded(Agent.run(agent, "A question")).pipe(Effect.provide(model))
+      assert.deepStrictEqual(contents(plain.spans), [])
+      const { spans } = yield* recorded(Agent.run(agent, "A question")).pipe(
+        Effect.provideService(Agent.RecordContent, true),
+        Effect.provide(model)
+      )
+      const desk = attributesOf(spans, "invoke_agent desk")
+      assert.include(desk["gen_ai.input.messages"], "A question")
+      assert.include(desk["gen_ai.output.messages"], "A plain answer.")
+      const tool = attributesOf(spans, "execute_tool look")
+      assert.deepStrictEqual(
+        [tool["gen_ai.tool.call.arguments"], tool["gen_ai.tool.call.result"]],
+        ["{\"at\":\"the password\"}", "\"a secret in the password\""]
+      )
+    }).pipe(Effect.provide(handlers)))
+
+  it.effect("end with what ended them: a limit, a defect, an interruption", () =>
+    Effect.gen(function*() {
+      const failed = yield* recorded(Agent.run(agent, ""))
+      assert.deepStrictEqual(attributesOf(failed.spans, "invoke_agent desk")["error.type"], "InputRejected")
+      assert.isTrue(failed.spans.every(hasEnded))
+      const crashed = yield* recorded(Agent.run(agent, "A question")).pipe(
+        Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("crash", {}))))
+      )
+      assert.isTrue(crashed.spans.every((span) => span.status._tag === "Ended"))
+      const ends = crashed.spans.map(({ name, status }) => [
+        name,
+        status._tag === "Ended" && Exit.isFailure(status.exit) && Exit.hasDies(status.exit)
+      ])
+      assert.deepStrictEqual(ends, [
+        ["invoke_agent desk", true],
+        ["LanguageModel.generateText", false],
+        ["execute_tool crash", true]
+      ])
+      assert.strictEqual(attributesOf(crashed.spans, "invoke_agent desk")["error.type"], "Defect")
+      assert.strictEqual(attributesOf(crashed.spans, "execute_tool crash")["error.type"], "Defect")
+      const fiber = yield* Effect.forkChild(recorded(Effect.uninterruptible(Effect.gen(function*() {
+        const inner = yield* Effect.forkChild(Effect.interruptible(Agent.run(agent, "A question")))
+        for (let n = 0; n < 20; n++) yield* Effect.yieldNow
+        yield* Fiber.interrupt(inner)
+      }))))
+      const { spans } = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(spans.map(({ name }) => name), [
+        "invoke_agent desk",
+        "LanguageModel.generateText",
+        "execute_tool stuck"
+      ])
+      assert.isTrue(spans.every(hasEnded))
+      assert.strictEqual(attributesOf(spans, "invoke_agent desk")["troupe.status"], "InProgress")
+      const stuck = spans[2]?.status
+      assert.isTrue(stuck?._tag === "Ended" && Exit.isFailure(stuck.exit) && Exit.hasInterrupts(stuck.exit))
+    }).pipe(
+      Effect.provide(handlers),
+      Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("stuck", {}))))
+    ))
+})
