@@ -209,11 +209,15 @@ const readWish = ({ clauses, details }: Message, before: Before | undefined): Re
   return [{ ...details, wish, ...(email === undefined ? referred(before?.orders ?? []) : { email }) }]
 }
 
-/** What is asked about the shop. */
-const readQuestions = ({ clauses }: Message): ReadonlyArray<Task> => {
+/** What is asked about the shop. "It" is the product that was spoken of. */
+const readQuestions = ({ clauses }: Message, before: Before | undefined): ReadonlyArray<Task> => {
+  const product = before?.reading.tasks.find(({ wish }) => wish === "product")
   const asked = clauses.flatMap((clause): ReadonlyArray<Task> => {
     const wish = isAbout("shop")(clause)
-    return wish === undefined ? [] : [{ wish, words: clause.words }]
+    if (wish === undefined) return []
+    const isMeant = wish === "product" && product !== undefined &&
+      /\b(it|its|they|them|that|this|one)\b/.test(clause.words)
+    return [{ wish, words: isMeant ? `${product.words} ${clause.words}` : clause.words }]
   })
   return asked.filter(({ wish }, at) => asked.findIndex((other) => other.wish === wish) === at)
 }
@@ -260,7 +264,7 @@ export const read = (said: string, before?: Before): Reading => {
 
   const open = openTasks(before)
   const demands = message.orders.length > 0 ? readOrders(message, open[0]) : readWish(message, before)
-  const tasks = [...demands, ...readQuestions(message)]
+  const tasks = [...demands, ...readQuestions(message, before)]
   if (tasks.length > 0) return reading(tasks)
 
   const talk = readTalk(message)

@@ -1,36 +1,20 @@
 /**
  * How the desk does what it is asked to, one rule for each wish.
  */
-import { Match, Result } from "effect"
+import { Result } from "effect"
 import { bestOf, type Product, products } from "./catalogue.ts"
-import { consult, type Exchange, type Move, type NoAnswer, together } from "./evidence.ts"
+import { consult, type Exchange, type Move, together } from "./evidence.ts"
 import { languageOf, sorryIn } from "./languages.ts"
 import * as Book from "./orders.ts"
+import { dayOf, euros, itemsOf, list, the } from "./phrases.ts"
 import type { Task } from "./reading.ts"
+import { brokenDown, explain, lost, nothingToClaim, notReturnable } from "./refusals.ts"
 import * as Tools from "./tools.ts"
 import type { Wish } from "./wishes.ts"
 
 type Rule = (task: Task, calls: Exchange["calls"], isAgain: boolean) => Result.Result<string, Move>
 
 const say = (text: string): Result.Result<never, Move> => Result.fail({ _tag: "Say", text })
-
-export const euros = (amount: number): string => `€${amount.toFixed(2)}`
-
-const months = "January February March April May June July August September October November December".split(" ")
-
-/** A day as people write it; the year only where it isn't the current one. */
-export const dayOf = (day: string): string => {
-  const [year, month, date] = day.split("-")
-  return `${Number(date)} ${months[Number(month) - 1]}${year === Book.today.slice(0, 4) ? "" : ` ${year}`}`
-}
-
-const list = (words: ReadonlyArray<string>, last: "and" | "or"): string =>
-  words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} ${last} ${words.at(-1)}`
-
-const the = ({ name }: { readonly name: string }): string => `the ${name}`
-
-const itemsOf = (items: ReadonlyArray<Book.Item>): string =>
-  list(items.map(({ name, quantity }) => quantity === 1 ? name : `${quantity} × ${name}`), "and")
 
 // Finding the order and the item
 
@@ -102,101 +86,6 @@ const theItems = (task: Task, { items, order }: Book.Order): Result.Result<Reado
 }
 
 const wholeOrder = /\b(both|everything|all of (it|them)|(all|whole)( the)? (items|order))\b/
-
-// Why something can't be done
-
-const lost = (order: string): string =>
-  `Order ${order} seems to be lost on its way. Would you like a replacement or a refund?`
-
-const notCancellable = (order: string, status: Book.Status): string =>
-  Book.Status.match(status, {
-    Processing: () => `Order ${order} can't be cancelled right now.`,
-    InTransit: ({ dueOn }) =>
-      `Order ${order} has left us already, so I can't cancel it any more. It is due on ${
-        dayOf(dueOn)
-      }: refuse it at the door, or send it back within ${Book.returnDays} days, and you get your money back.`,
-    Delivered: ({ on }) =>
-      `Order ${order} was delivered on ${
-        dayOf(on)
-      }, so it can't be cancelled any more. Shall I start a return instead?`,
-    Lost: () => lost(order),
-    Cancelled: ({ on }) => `Order ${order} is cancelled already, since ${dayOf(on)}. There is nothing left to do.`,
-    Returned: ({ on }) => `Order ${order} came back to us on ${dayOf(on)} and is refunded.`
-  })
-
-const notReturnable = (order: string, status: Book.Status): string =>
-  Book.Status.match(status, {
-    Processing: ({ shipsOn }) =>
-      `Order ${order} hasn't left us yet; it ships on ${dayOf(shipsOn)}. Shall I cancel it instead?`,
-    InTransit: ({ dueOn }) =>
-      `Order ${order} is still on its way and due on ${
-        dayOf(dueOn)
-      }. Once it is there you have ${Book.returnDays} days to send it back.`,
-    Delivered: () => `Order ${order} can't be returned right now.`,
-    Lost: () => lost(order),
-    Cancelled: ({ on }) => `Order ${order} was cancelled on ${dayOf(on)}, so there is nothing to send back.`,
-    Returned: ({ on }) => `Order ${order} came back to us on ${dayOf(on)} already and is refunded.`
-  })
-
-const nothingToClaim = (order: string, status: Book.Status): string =>
-  Book.Status.match(status, {
-    Processing: ({ shipsOn }) =>
-      `Order ${order} hasn't left us yet, it ships on ${dayOf(shipsOn)}. Could you check the number?`,
-    InTransit: ({ dueOn }) =>
-      `Order ${order} is still on its way and due on ${dayOf(dueOn)}. Could you check the number?`,
-    Delivered: () => `There is nothing to claim for order ${order}.`,
-    Lost: () => lost(order),
-    Cancelled: ({ on }) =>
-      `Order ${order} was cancelled on ${dayOf(on)} and never left us. Could you check the number?`,
-    Returned: ({ on }) => `Order ${order} came back to us on ${dayOf(on)} already and is refunded.`
-  })
-
-type Failure =
-  | Book.OrderNotFound
-  | Book.ItemNotInOrder
-  | Book.NotOnItsWay
-  | Book.NotCancellable
-  | Book.NotReturnable
-  | Book.ReturnWindowOver
-  | Book.AlreadyOpen
-  | Book.NothingToClaim
-  | Book.WarrantyOver
-  | Book.OutOfStock
-  | Book.WrongAmount
-
-/** What a tool's refusal means for the customer. */
-const explain: (failure: Failure | NoAnswer) => string = Match.type<Failure | NoAnswer>().pipe(Match.tagsExhaustive({
-  OrderNotFound: ({ order }) =>
-    `I can't find an order ${order}. The number has four digits and stands in your confirmation mail. Could you check it?`,
-  ItemNotInOrder: ({ order }) => `Order ${order} doesn't have that item. Could you check the number?`,
-  NotOnItsWay: ({ order }) => `There is no parcel on its way for order ${order}.`,
-  NotCancellable: ({ order, status }) => notCancellable(order, status),
-  NotReturnable: ({ order, status }) => notReturnable(order, status),
-  ReturnWindowOver: ({ deliveredOn, lastDay, order }) =>
-    `Order ${order} was delivered on ${dayOf(deliveredOn)}, and its ${Book.returnDays} days for returns ended on ${
-      dayOf(lastDay)
-    }, so I can't take it back. If something is wrong with it, tell me what: that may be covered by the warranty.`,
-  AlreadyOpen: ({ id, item, order }) =>
-    `The ${item} of order ${order} is being taken care of already, under ${id}. There is nothing more you need to do.`,
-  NothingToClaim: ({ order, status }) => nothingToClaim(order, status),
-  WarrantyOver: ({ item, until }) =>
-    `I'm sorry, the warranty of the ${item} ended${
-      until === undefined ? "" : ` on ${dayOf(until)}`
-    }, so I can neither replace nor refund it.`,
-  OutOfStock: ({ item, restock }) =>
-    `I'm sorry about the ${item}. I can't replace it at once: it is out of stock${
-      restock === undefined ? "" : ` until ${dayOf(restock)}`
-    }. Would you like a refund instead?`,
-  WrongAmount: ({ order }) => `The amount doesn't match what was paid for order ${order}, so I stopped there.`,
-  NoAnswer: (failure) => brokenDown(failure)
-}))
-
-const brokenDown = ({ isDenied, reason }: NoAnswer): string =>
-  isDenied
-    ? `I'm sorry, that was not approved: ${
-      reason.replace(/^This call was denied: /, "").replace(/\.$/, "")
-    }. Write to help@halden.example if you would like somebody to look at it again.`
-    : "I'm sorry, I couldn't get that done just now. Please try again in a moment."
 
 // Rules
 
@@ -361,7 +250,7 @@ const availability = ({ restock, stock }: Product): string =>
   stock > 0 ? `${stock} in stock` : restock === undefined ? "sold out" : `out of stock until ${dayOf(restock)}`
 
 const common =
-  /\b(how|much|is|are|the|a|an|do|does|you|have|has|in|stock|price|prices|of|for|what|cost|costs|i|am|i'm|looking|to|buy|want|your|available|availability|any|sell|can|please|it|and|there|still|would|like|me|recommend|carry|which|one|ones|it's)\b/g
+  /\b(how|much|is|are|the|a|an|do|does|you|have|has|in|stock|price|prices|of|for|what|cost|costs|i|am|i'm|looking|to|buy|want|your|available|availability|any|sell|can|please|it|and|there|still|would|like|me|recommend|carry|which|one|ones|it's|they|them|that|this|about|its)\b/g
 
 const product: Rule = (task, calls) =>
   Result.gen(function*() {

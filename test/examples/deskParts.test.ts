@@ -122,6 +122,15 @@ describe("rules", () => {
       assert.match(said[3]!, /taken care of already, under C-1042-1/)
     }))
 
+  it.effect("know what \"it\" is", () =>
+    Effect.gen(function*() {
+      const said = yield* answers("Do you have the Fjord lamp in stock?", "what does it cost?")
+      assert.deepStrictEqual(said, [
+        "Fjord floor lamp: €249.00, 3 in stock, with a warranty of 24 months.",
+        "Fjord floor lamp: €249.00, 3 in stock, with a warranty of 24 months."
+      ])
+    }))
+
   it.effect("make the calls of several tasks side by side", () =>
     Effect.gen(function*() {
       const state = yield* Agent.run(desk, "Where are 1043 and 1045?").pipe(Effect.provide(services))
