@@ -53,6 +53,7 @@ export type { Options } from "./AgentOptions.ts"
 export { type AsTool, asTool, Task } from "./AgentTool.ts"
 export { type Agent, type Any, isAgent, type RunError, type Services } from "./AgentType.ts"
 export { CurrentAgent, type RunningAgent } from "./CurrentAgent.ts"
+export { failedState } from "./FailedState.ts"
 export type { Input } from "./Input.ts"
 export { CurrentObservers, observe, type Observer } from "./Observer.ts"
 export * from "./Running.ts"
@@ -66,10 +67,10 @@ export { RecordContent } from "./Telemetry.ts"
  */
 export class DuplicateTool extends Schema.TaggedError<DuplicateTool>("troupe/agent/Agent/DuplicateTool")(
   "DuplicateTool",
-  { agent: Schema.String, name: Schema.String }
+  { agent: Schema.String, tool: Schema.String }
 ) {
   override get message(): string {
-    return `Agent "${this.agent}" has two tools of the name "${this.name}"`
+    return `Agent "${this.agent}" has two tools of the name "${this.tool}"`
   }
 }
 
@@ -85,7 +86,7 @@ const entriesOf = (
 ): ReadonlyMap<string, Definition.ToolEntry> => {
   const entries = new Map<string, Definition.ToolEntry>()
   const add = (entry: Definition.ToolEntry): void => {
-    if (entries.has(entry.tool.name)) throw new DuplicateTool({ agent, name: entry.tool.name })
+    if (entries.has(entry.tool.name)) throw new DuplicateTool({ agent, tool: entry.tool.name })
     entries.set(entry.tool.name, entry)
   }
   const handle = handleOf(toolkit)

@@ -27,7 +27,10 @@ export interface AnyWithHandler {
 export type ToolsOf<T> = T extends Toolkit.Any ? Toolkit.Tools<T> : Toolkit.WithHandlerTools<T>
 export type ToolOf<T> = Extract<ToolsOf<T>[keyof ToolsOf<T>], Tool.Any>
 
-export type HandlersOf<T> = T extends Toolkit.Toolkit<infer Tools> ? Tool.HandlersFor<Tools> : never
+/** Handlers that a toolkit's tools need, one by one, so that a hover names each. */
+export type HandlersOf<T> = T extends Toolkit.Toolkit<infer Tools>
+  ? { readonly [Name in keyof Tools]: Tool.HandlersFor<{ readonly [_ in Name]: Tools[Name] }> }[keyof Tools]
+  : never
 /** Handlers and services that a toolkit's tools need. Inferred, so that a hover names them and not this type. */
 export type ToolServices<T> = [HandlersOf<T> | Tool.HandlerServices<ToolOf<T>>] extends [infer R] ? R : never
 
@@ -54,31 +57,34 @@ export interface Options<
   RetryR
 > {
   /** What the agent is for, in words for other agents and their models. */
-  readonly description?: string
+  readonly description?: string | undefined
   /** The system message: a text, or a function of the state that gives one, possibly with an effect. */
   readonly instructions?:
     | string
     | ((state: AgentState.AgentState) => string | Effect.Effect<string, InstructionsE, InstructionsR>)
+    | undefined
   /** Tools of the agent, with handlers from the environment or its own. */
-  readonly toolkit?: Kit
+  readonly toolkit?: Kit | undefined
   /** Agents that this agent may call as tools, made by `Agent.asTool`. */
-  readonly agents?: Agents
+  readonly agents?: Agents | undefined
   /** Tools whose own typed error ends the run; the errors of all others are told to the model. */
-  readonly fatal?: ReadonlyArray<Fatal>
+  readonly fatal?: ReadonlyArray<Fatal> | undefined
   /** When a run stops; `StopWhen.maxSteps(20)` by default. */
-  readonly stopWhen?: StopWhen.StopWhen
+  readonly stopWhen?: StopWhen.StopWhen | undefined
   /** How many calls of a turn run at once; 10 by default. */
-  readonly toolConcurrency?: number | "unbounded"
+  readonly toolConcurrency?: number | "unbounded" | undefined
   /** Which tools the model must or may use; `"auto"` by default. One that forces a call holds for a run's first request. */
-  readonly toolChoice?: LanguageModel.ToolChoice<NoInfer<Tool.Name<ToolOf<Kit>> | AgentName<Agents[number]>>>
+  readonly toolChoice?:
+    | LanguageModel.ToolChoice<NoInfer<Tool.Name<ToolOf<Kit>> | AgentName<Agents[number]>>>
+    | undefined
   /** Services that each request runs with, such as a provider's configuration of its model. */
-  readonly settings?: Context.Context<never>
+  readonly settings?: Context.Context<never> | undefined
   /** When to ask the model again after a failure that `AiError` calls retryable; never by default. */
-  readonly retry?: Schedule.Schedule<unknown, AiError.AiError, RetryE, RetryR>
+  readonly retry?: Schedule.Schedule<unknown, AiError.AiError, RetryE, RetryR> | undefined
   /** What the agent's answer must be; text by default. Read it by `AgentState.output`. */
-  readonly output?: Schema.Codec<Output, EncodedOutput>
+  readonly output?: Schema.Codec<Output, EncodedOutput> | undefined
   /** How often an answer that doesn't fit `output` goes back to the model; once by default. */
-  readonly outputRetries?: number
+  readonly outputRetries?: number | undefined
   /** How many characters an input may have; 1,000,000 by default. */
-  readonly maxInputLength?: number
+  readonly maxInputLength?: number | undefined
 }

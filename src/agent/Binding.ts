@@ -15,22 +15,26 @@ import type { Definition } from "./Definition.ts"
 export const findMismatch = (definition: Definition, state: AgentState): AgentMismatch | undefined => {
   const agent = definition.name
   if (state.agent !== agent) {
-    return new AgentMismatch({ agent, missing: "agent", name: state.agent, available: [agent] })
+    return new AgentMismatch({ agent, missing: "agent", wanted: state.agent, available: [agent] })
   }
   const mode = state.modes[0]
-  if (mode !== undefined) return new AgentMismatch({ agent, missing: "mode", name: mode.name, available: [] })
+  if (mode !== undefined) return new AgentMismatch({ agent, missing: "mode", wanted: mode.name, available: [] })
   for (const call of openCalls(state.conversation)) {
     const entry = definition.tools.get(call.name)
     if (call.state._tag === "Pending" || (entry !== undefined && call.state._tag !== "Delegated")) continue
     if (entry?._tag !== "Agent" || call.state._tag !== "Delegated") {
       const available = [...definition.tools.keys()]
-      return new AgentMismatch({ agent, missing: "tool", name: call.name, available })
+      return new AgentMismatch({ agent, missing: "tool", wanted: call.name, available })
     }
     const nested = findMismatch(entry.definition, call.state.child)
     if (nested !== undefined) return nested
   }
   return undefined
 }
+
+/** Says that there is nothing to ask a model about. */
+export const emptyInput = (definition: Definition, length = 0): InputRejected =>
+  new InputRejected({ agent: definition.name, issue: "Empty", length, limit: definition.maxInputLength })
 
 /** Says why an input can't be given to a model: it has neither a file nor a word, or it is too long. */
 export const findInputIssue = (definition: Definition, input: User["parts"]): InputRejected | undefined => {
@@ -45,7 +49,7 @@ export const findInputIssue = (definition: Definition, input: User["parts"]): In
   }
   const limit = definition.maxInputLength
   return isEmpty
-    ? new InputRejected({ agent: definition.name, issue: "Empty", length, limit })
+    ? emptyInput(definition, length)
     : length > limit
     ? new InputRejected({ agent: definition.name, issue: "TooLong", length, limit })
     : undefined

@@ -25,5 +25,11 @@ const isState = (from: Input | AgentState.AgentState): from is AgentState.AgentS
   typeof from === "object" && "conversation" in from
 
 /** Gives what a run starts from: an input in a new conversation, or a state to go on with. */
-export const begin = (agent: Any, from: Input | AgentState.AgentState): Run.From =>
-  isState(from) ? { state: from, input: undefined } : { state: AgentState.make(agent.name), input: partsOf(from) }
+export const begin = (
+  agent: Any,
+  from: Input | AgentState.AgentState,
+  options?: Parameters<typeof AgentState.make>[1]
+): Run.From =>
+  isState(from)
+    ? { state: from, input: undefined }
+    : { state: AgentState.make(agent.name, { systemMessage: options?.systemMessage }), input: partsOf(from) }

@@ -15,6 +15,7 @@ import { callsOf } from "../domain/Conversation.ts"
 import { reduceAt } from "../domain/Reducer.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import type { Definition, Plan } from "./Definition.ts"
+import type { Found } from "./Handlers.ts"
 import * as TakenIds from "./TakenIds.ts"
 
 /** Fields that `tell` fills in. */
@@ -53,6 +54,7 @@ export interface Loop {
   readonly calls: ReadonlyArray<string>
   readonly open: Open
   readonly sent: Sent
+  readonly handlers: Map<string, Found>
   state: AgentState
   step: number
   asking: number
@@ -96,6 +98,7 @@ export const make = (
   calls: parent === undefined || callId === undefined ? [] : [...parent.calls, callId],
   open: { run: false, step: false, attempt: undefined, calls: new Map() },
   sent: { messages: [], turns: 0 },
+  handlers: new Map(),
   state,
   step: Math.max(0, state.run.iteration - 1),
   asking: 0

@@ -29,16 +29,29 @@ export const CurrentObservers = Context.Reference<ReadonlyArray<Observer>>("trou
 })
 
 /**
- * Lets `observer` see the events of every run inside an effect.
+ * Lets `observer` see the events of every run inside an effect. It may need services of its own.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const observe: {
-  (observer: Observer): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  <A, E, R>(self: Effect.Effect<A, E, R>, observer: Observer): Effect.Effect<A, E, R>
+  <R2 = never>(
+    observer: (event: AgentEvent) => Effect.Effect<void, never, R2>
+  ): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | R2>
+  <A, E, R, R2 = never>(
+    self: Effect.Effect<A, E, R>,
+    observer: (event: AgentEvent) => Effect.Effect<void, never, R2>
+  ): Effect.Effect<A, E, R | R2>
 } = dual(
   2,
-  <A, E, R>(self: Effect.Effect<A, E, R>, observer: Observer): Effect.Effect<A, E, R> =>
-    Effect.updateService(self, CurrentObservers, (observers) => [...observers, observer])
+  <A, E, R, R2>(
+    self: Effect.Effect<A, E, R>,
+    observer: (event: AgentEvent) => Effect.Effect<void, never, R2>
+  ): Effect.Effect<A, E, R | R2> =>
+    Effect.contextWith((context: Context.Context<R2>) =>
+      Effect.updateService(self, CurrentObservers, (observers): ReadonlyArray<Observer> => [
+        ...observers,
+        (event) => Effect.provideContext(observer(event), context)
+      ])
+    )
 )

@@ -9,6 +9,7 @@ import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
 import { AgentError, HandoffTargetNotFound } from "../domain/AgentError.ts"
 import * as AgentStatus from "../domain/AgentStatus.ts"
 import { next } from "../domain/Command.ts"
@@ -20,6 +21,7 @@ import * as Binding from "./Binding.ts"
 import * as Correction from "./Correction.ts"
 import type { AgentTool, Definition } from "./Definition.ts"
 import * as Delivery from "./Delivery.ts"
+import { annotate } from "./FailedState.ts"
 import * as Failure from "./Failure.ts"
 import { Halt } from "./Halt.ts"
 import * as Loop from "./Loop.ts"
@@ -80,6 +82,9 @@ const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<"Ended" | "Suspe
             break
           }
           if (command._tag === "Stop" || isFinished(loop)) return "Ended"
+          if (loop.state.conversation.turns.length === 0) {
+            return yield* Effect.fail(new Halt(Binding.emptyInput(loop.definition)))
+          }
           const limit = metLimit(loop)
           if (limit === "Own") return yield* Effect.fail(limitReason(loop))
           if (limit === "Outer") return "Suspended"
@@ -137,20 +142,24 @@ const asksModel = (state: AgentState): boolean => {
   )
 }
 
-/** Tells how a run ended, after ending what was still open in it. */
+/** Ends what is still open in a loop, and then its run, if it has one: a step by hand has none. */
 const end = (loop: Loop.Loop, exit: Exit.Exit<"Ended" | "Suspended", unknown>): Effect.Effect<void> => {
-  if (!loop.open.run) return loop.root.flush
-  if (Exit.isSuccess(exit)) {
-    Loop.tellEnd(loop, exit.value === "Ended" ? "RunCompleted" : "RunInterrupted")
-  } else if (Cause.hasInterruptsOnly(exit.cause)) {
+  const isInterrupted = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+  if (isInterrupted) {
     Loop.close(loop, { tag: "Interrupted", message: "The run was interrupted before this had a result." })
-    Loop.tellEnd(loop, "RunInterrupted")
-  } else {
-    if (Cause.hasDies(exit.cause)) {
-      Loop.close(loop, { tag: "Defect", message: "The run broke down before this had a result." })
-    }
-    Loop.endStep(loop)
-    Loop.tellEnd(loop, Failure.fromCause(loop, exit.cause))
+  } else if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) {
+    Loop.close(loop, { tag: "Defect", message: "The run broke down before this had a result." })
+  }
+  Loop.endStep(loop)
+  if (loop.open.run) {
+    Loop.tellEnd(
+      loop,
+      Exit.isSuccess(exit)
+        ? exit.value === "Ended" ? "RunCompleted" : "RunInterrupted"
+        : isInterrupted
+        ? "RunInterrupted"
+        : Failure.fromCause(loop, exit.cause)
+    )
   }
   return loop.root.flush
 }
@@ -205,8 +214,11 @@ const failUnstarted = (loop: Loop.Loop, input: User["parts"] | undefined, error:
     return loop.root.flush
   })
 
-const asAgentError = (loop: Loop.Loop, error: unknown): unknown =>
-  error instanceof Halt ? new AgentError({ state: loop.state, reason: error.reason }) : error
+/** Fails with an `AgentError`, or with an error as it was thrown and the state beside it. */
+const withState = (loop: Loop.Loop, error: unknown): Cause.Cause<unknown> =>
+  error instanceof Halt
+    ? Cause.fail(new AgentError({ state: loop.state, reason: error.reason }))
+    : annotate(Cause.fail(error), loop.state)
 
 /** Runs an agent. Gives its last state, and fails with an `AgentError` or an error of its tools' or models' own. */
 export const run = (
@@ -217,15 +229,19 @@ export const run = (
 ): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.flatMap(makeRoot(from.state, receiver), (root) => {
     let loop = Loop.make(root, undefined, undefined, definition, undefined, from.state)
-    return Effect.matchEffect(
+    return Effect.matchCauseEffect(
       OwnModel.provide(definition, (plan) => {
         loop = Loop.make(root, undefined, undefined, definition, plan, from.state)
         return play(loop, from.input)
       }),
       {
-        onFailure: (error) =>
-          Effect.flatMap(failUnstarted(loop, from.input, error), () =>
-            onFailure === "Keep" ? Effect.succeed(loop.state) : Effect.fail(asAgentError(loop, error))),
+        onFailure: (cause) => {
+          const error = Cause.findError(cause)
+          return Result.isFailure(error)
+            ? Effect.failCause(annotate(error.failure, loop.state))
+            : Effect.flatMap(failUnstarted(loop, from.input, error.success), () =>
+              onFailure === "Keep" ? Effect.succeed(loop.state) : Effect.failCause(withState(loop, error.success)))
+        },
         onSuccess: () =>
           Effect.succeed(loop.state)
       }
@@ -236,32 +252,37 @@ export const run = (
 export const step = (definition: Definition, state: AgentState): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.flatMap(makeRoot(state, undefined), (root) => {
     let loop = Loop.make(root, undefined, undefined, definition, undefined, state)
-    return Effect.mapBoth(
+    return Effect.matchCauseEffect(
       OwnModel.provide(definition, (plan) => {
         loop = Loop.make(root, undefined, undefined, definition, plan, state)
         const mismatch = Binding.findMismatch(definition, state)
-        return mismatch === undefined ? drive(loop, "Step") : Effect.fail(new Halt(mismatch))
+        const taken = mismatch === undefined ? drive(loop, "Step") : Effect.fail(new Halt(mismatch))
+        return Effect.onExit(taken, (exit) => end(loop, exit))
       }),
       {
-        onFailure: (error) => {
-          loop.state = { ...loop.state, status: AgentStatus.failed(Failure.fromCause(loop, Cause.fail(error))) }
-          return asAgentError(loop, error)
+        onFailure: (cause) => {
+          if (!Cause.hasInterruptsOnly(cause)) {
+            loop.state = { ...loop.state, status: AgentStatus.failed(Failure.fromCause(loop, cause)) }
+          }
+          const error = Cause.findError(cause)
+          return Effect.failCause(
+            Result.isFailure(error) ? annotate(error.failure, loop.state) : withState(loop, error.success)
+          )
         },
         onSuccess: () =>
-          loop.state.status._tag === "InProgress" && Correction.wrongAnswer(loop) === undefined && isFinished(loop)
-            ? { ...loop.state, status: AgentStatus.complete }
-            : loop.state
+          Effect.succeed(
+            loop.state.status._tag === "InProgress" && Correction.wrongAnswer(loop) === undefined && isFinished(loop)
+              ? { ...loop.state, status: AgentStatus.complete }
+              : loop.state
+          )
       }
     )
   })
 
 const makeRoot = (state: AgentState, receiver: Delivery.Receiver | undefined): Effect.Effect<Loop.Root> =>
-  Effect.map(
-    Effect.all([Clock.Clock, CurrentObservers]),
-    ([clock, observers]): Loop.Root => ({
-      clock,
-      takenIds: TakenIds.of(state.conversation),
-      ...Delivery.make(observers, receiver),
-      sequence: 0
-    })
-  )
+  Effect.withFiberSucceed((fiber) => ({
+    clock: fiber.getRef(Clock.Clock),
+    takenIds: TakenIds.of(state.conversation),
+    ...Delivery.make(fiber.getRef(CurrentObservers), receiver),
+    sequence: 0
+  }))

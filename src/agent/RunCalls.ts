@@ -7,7 +7,6 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
@@ -61,7 +60,7 @@ export const runCalls = Effect.fnUntraced(function*(
   }
   yield* settleInOrder(loop, slots)
   if (jobs.length === 0) return
-  const running: Running = { loop, slots, services: yield* Effect.context<never>(), runChild, fatal: undefined }
+  const running: Running = { loop, slots, runChild, fatal: undefined }
   for (const group of groups(jobs)) {
     yield* group.length === 1
       ? execute(running, group[0]!)
@@ -82,7 +81,6 @@ export const runCalls = Effect.fnUntraced(function*(
 interface Running {
   readonly loop: Loop.Loop
   readonly slots: ReadonlyArray<Slot>
-  readonly services: Context.Context<never>
   readonly runChild: RunChild
   fatal: Cause.Cause<unknown> | undefined
 }
@@ -211,7 +209,7 @@ const answerOf = (
 ): Effect.Effect<Answered | undefined, never, unknown> => {
   switch (entry._tag) {
     case "Handled":
-      return run(running.loop, call, entry, params, running.services)
+      return run(running.loop, call, entry, params)
     case "Agent":
       return Effect.map(running.runChild(running.loop, call, entry, params), (child) => answerOfChild(entry, child))
     case "Output":

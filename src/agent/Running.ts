@@ -41,7 +41,12 @@ export const run: {
 
 /** Options of a new conversation: a system message of its own, beside the agent's instructions. */
 export interface RunOptions {
-  readonly systemMessage?: string
+  readonly systemMessage?: string | undefined
+}
+
+/** Options of a run from an input: the state of the conversation that it continues, or options of a new one. */
+export interface FromOptions extends RunOptions {
+  readonly state?: AgentState.AgentState | undefined
 }
 
 /**
@@ -78,14 +83,14 @@ export const continueConversation: {
  * @since 0.1.0
  */
 export const runMultiTurn: {
-  (inputs: readonly [Input, ...Array<Input>]): <Name extends string, Output, E, R>(
+  (inputs: ReadonlyArray<Input>): <Name extends string, Output, E, R>(
     self: Agent<Name, Output, E, R>
   ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
   <Name extends string, Output, E, R>(
     self: Agent<Name, Output, E, R>,
-    inputs: readonly [Input, ...Array<Input>]
+    inputs: ReadonlyArray<Input>
   ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
-} = dual(2, (self: Any, inputs: readonly [Input, ...Array<Input>]) =>
+} = dual(2, (self: Any, inputs: ReadonlyArray<Input>) =>
   Effect.reduce(
     inputs,
     () => AgentState.make(self.name),
@@ -126,17 +131,21 @@ export const resume: {
  * @since 0.1.0
  */
 export const settle: {
-  (from: Input | AgentState.AgentState): <Name extends string, Output, E, R>(
+  (from: Input | AgentState.AgentState, options?: FromOptions): <Name extends string, Output, E, R>(
     self: Agent<Name, Output, E, R>
   ) => Effect.Effect<AgentState.AgentState, never, R>
   <Name extends string, Output, E, R>(
     self: Agent<Name, Output, E, R>,
-    from: Input | AgentState.AgentState
+    from: Input | AgentState.AgentState,
+    options?: FromOptions
   ): Effect.Effect<AgentState.AgentState, never, R>
 } = dual(
-  2,
-  (self: Any, from: Input | AgentState.AgentState) =>
-    Run.run(definitionOf(self), begin(self, from), undefined, "Keep") as Effect.Effect<AgentState.AgentState, never>
+  (args) => isAgent(args[0]),
+  (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) =>
+    Run.run(definitionOf(self), startOf(self, from, options), undefined, "Keep") as Effect.Effect<
+      AgentState.AgentState,
+      never
+    >
 )
 
 /**
@@ -173,27 +182,22 @@ export const step: {
  * @since 0.1.0
  */
 export const stream: {
-  (from: Input | AgentState.AgentState, options?: StreamOptions): <Name extends string, Output, E, R>(
+  (from: Input | AgentState.AgentState, options?: FromOptions): <Name extends string, Output, E, R>(
     self: Agent<Name, Output, E, R>
   ) => Stream.Stream<AgentEvent, AgentError | E, R>
   <Name extends string, Output, E, R>(
     self: Agent<Name, Output, E, R>,
     from: Input | AgentState.AgentState,
-    options?: StreamOptions
+    options?: FromOptions
   ): Stream.Stream<AgentEvent, AgentError | E, R>
 } = dual(
   (args) => isAgent(args[0]),
-  (self: Any, from: Input | AgentState.AgentState, options?: StreamOptions) =>
+  (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) =>
     EventStream.make(definitionOf(self), startOf(self, from, options)) as Stream.Stream<AgentEvent, never>
 )
 
-/** Options of a streamed run: the state of the conversation that the input continues. */
-export interface StreamOptions {
-  readonly state?: AgentState.AgentState
-}
-
-const startOf = (self: Any, from: Input | AgentState.AgentState, options: StreamOptions | undefined): Run.From => {
-  const start = begin(self, from)
+const startOf = (self: Any, from: Input | AgentState.AgentState, options: FromOptions | undefined): Run.From => {
+  const start = begin(self, from, options)
   return options?.state === undefined ? start : { ...start, state: options.state }
 }
 
@@ -204,15 +208,15 @@ const startOf = (self: Any, from: Input | AgentState.AgentState, options: Stream
  * @since 0.1.0
  */
 export const states: {
-  (from: Input | AgentState.AgentState, options?: StreamOptions): <Name extends string, Output, E, R>(
+  (from: Input | AgentState.AgentState, options?: FromOptions): <Name extends string, Output, E, R>(
     self: Agent<Name, Output, E, R>
   ) => Stream.Stream<AgentState.AgentState, AgentError | E, R>
   <Name extends string, Output, E, R>(
     self: Agent<Name, Output, E, R>,
     from: Input | AgentState.AgentState,
-    options?: StreamOptions
+    options?: FromOptions
   ): Stream.Stream<AgentState.AgentState, AgentError | E, R>
-} = dual((args) => isAgent(args[0]), (self: Any, from: Input | AgentState.AgentState, options?: StreamOptions) => {
+} = dual((args) => isAgent(args[0]), (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) => {
   const start = startOf(self, from, options)
   return EventStream.make(definitionOf(self), start).pipe(
     Stream.mapAccum(() => start.state, (before, event) => {

@@ -163,18 +163,18 @@ const millisOf = (state: AgentState, now: number): number => state.run.elapsed +
 export const evaluate = (self: StopWhen, state: AgentState, now: number): Verdict => {
   switch (self._tag) {
     case "MaxSteps":
-      return state.run.steps >= self.steps
+      return !(state.run.steps < self.steps)
         ? new StepLimitReached({ agent: state.agent, limit: self.steps, steps: state.run.steps })
         : undefined
     case "Tokens": {
       const used = Usage.knownTotal(state.run.usage)
-      return used >= self.tokens
+      return !(used < self.tokens)
         ? new BudgetExceeded({ agent: state.agent, budget: "tokens", limit: self.tokens, used })
         : undefined
     }
     case "Duration": {
       const used = millisOf(state, now)
-      return used >= self.millis
+      return !(used < self.millis)
         ? new BudgetExceeded({ agent: state.agent, budget: "duration", limit: self.millis, used })
         : undefined
     }

@@ -9,7 +9,7 @@ import * as AiError from "effect/ai/AiError"
 import * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -18,6 +18,7 @@ import * as Stream from "effect/Stream"
 import type { Call } from "../domain/StateSchema.ts"
 import * as Codec from "./Codec.ts"
 import type { HandledTool } from "./Definition.ts"
+import * as Handlers from "./Handlers.ts"
 import * as Loop from "./Loop.ts"
 
 /** What came of a call: its result, and the cause that ends the run when its tool is fatal and failed. */
@@ -107,24 +108,19 @@ const withoutHandler = (tool: Tool.Any): Effect.Effect<Answered> =>
     : Effect.die(new Error(`No handler of tool "${tool.name}" was provided`))
 
 /** One attempt at a call whose handler comes from the environment. */
-const fromEnvironment = (
-  loop: Loop.Loop,
-  call: Call,
-  entry: HandledTool,
-  params: unknown,
-  services: Context.Context<never>
-): Attempt => {
-  const handler = services.mapUnsafe.get(entry.tool.id) as Tool.Handler<string> | undefined
-  if (handler === undefined) return withoutHandler(entry.tool)
-  const context: Toolkit.HandlerContext<Tool.Any> = {
-    toolCallId: call.id,
-    preliminary: (result) => tellProgress(loop, call, entry, result)
-  }
-  return Effect.suspend(() => handler.handler(params, context)).pipe(
-    Effect.updateContext((input: Context.Context<never>) => Context.merge(handler.context, input)),
-    Effect.flatMap((value) => encodeSuccess(entry, value))
-  )
-}
+const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params: unknown): Attempt =>
+  Effect.withFiber((fiber) => {
+    const found = Handlers.find(loop.handlers, entry.tool, fiber.context)
+    if (found === undefined) return withoutHandler(entry.tool)
+    const context: Toolkit.HandlerContext<Tool.Any> = {
+      toolCallId: call.id,
+      preliminary: (result) => tellProgress(loop, call, entry, result)
+    }
+    return Effect.suspend(() => found.handler(params, context)).pipe(
+      Effect.updateContext((services: Context.Context<never>) => Handlers.addServices(services, found)),
+      Effect.flatMap((value) => encodeSuccess(entry, value))
+    )
+  })
 
 /** One attempt at a call whose toolkit has its own handlers. */
 const fromToolkit = (
@@ -157,12 +153,11 @@ export const run = (
   loop: Loop.Loop,
   call: Call,
   entry: HandledTool,
-  params: unknown,
-  services: Context.Context<never>
+  params: unknown
 ): Effect.Effect<Answered, never, unknown> => {
   const { policy } = entry
   let attempt = entry.handle === undefined
-    ? fromEnvironment(loop, call, entry, params, services)
+    ? fromEnvironment(loop, call, entry, params)
     : fromToolkit(loop, call, entry, entry.handle)
   if (policy.timeout !== undefined) {
     attempt = Effect.timeoutOrElse(attempt, {

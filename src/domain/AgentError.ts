@@ -38,7 +38,7 @@ export class ModelCallFailed extends Schema.TaggedError<ModelCallFailed>("troupe
  */
 export class StepLimitReached extends Schema.TaggedError<StepLimitReached>("troupe/domain/AgentError/StepLimitReached")(
   "StepLimitReached",
-  { agent: Schema.String, limit: Schema.Int, steps: Schema.Int }
+  { agent: Schema.String, limit: Schema.Number, steps: Schema.Int }
 ) {
   override get message(): string {
     return `Agent "${this.agent}" reached its limit of ${this.limit} steps`
@@ -164,12 +164,12 @@ export class AgentMismatch extends Schema.TaggedError<AgentMismatch>("troupe/dom
   {
     agent: Schema.String,
     missing: Schema.Literals(["agent", "tool", "mode"]),
-    name: Schema.String,
+    wanted: Schema.String,
     available: Schema.Array(Schema.String)
   }
 ) {
   override get message(): string {
-    return `The state names the ${this.missing} "${this.name}", which agent "${this.agent}" doesn't have; available: ${
+    return `The state names the ${this.missing} "${this.wanted}", which agent "${this.agent}" doesn't have; available: ${
       quoted(this.available)
     }`
   }

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import { dual } from "effect/Function"
 import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { AgentState } from "./StateSchema.ts"
@@ -46,15 +45,15 @@ export interface GivesOutput<out Output> {
  * Gives the answer of a state as the value that the agent's `output` schema decodes it to, or its text where the agent
  * has no such schema.
  *
- * Fails with `NoOutput` when the run hasn't ended with an answer.
+ * Fails with `NoOutput` when the run hasn't ended with an answer. With the agent alone it is a function of the state, for
+ * `Effect.map` and pipes.
  *
  * @category getters
  * @since 0.1.0
  */
 export const output: {
-  (state: AgentState): <Output>(agent: GivesOutput<Output>) => Result.Result<Output, NoOutput>
+  <Output>(agent: GivesOutput<Output>): (state: AgentState) => Result.Result<Output, NoOutput>
   <Output>(agent: GivesOutput<Output>, state: AgentState): Result.Result<Output, NoOutput>
-} = dual(
-  2,
-  <Output>(agent: GivesOutput<Output>, state: AgentState): Result.Result<Output, NoOutput> => agent[ReadOutput](state)
-)
+} =
+  (<Output>(agent: GivesOutput<Output>, state?: AgentState) =>
+    state === undefined ? agent[ReadOutput] : agent[ReadOutput](state)) as typeof output

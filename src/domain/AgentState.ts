@@ -16,7 +16,7 @@ import type { AgentState } from "./StateSchema.ts"
 export * from "./AgentOutput.ts"
 export * from "./Approval.ts"
 export * from "./Command.ts"
-export { ask, make, reduce } from "./Reducer.ts"
+export { ask, make, reduce, withConversation } from "./Reducer.ts"
 export * from "./StateJson.ts"
 export { AgentState, ModeFrame, PromptSegment, Run } from "./StateSchema.ts"
 

@@ -33,7 +33,8 @@ export interface HandoffRequest extends Schema.Schema.Type<typeof HandoffRequest
 /**
  * Schema for what ended a run, as plain data.
  *
- * `tag` is the tag of the error's reason (`StepLimitReached`, …), of a fatal tool's own error, or `Defect`.
+ * `tag` is the tag of the error's reason (`StepLimitReached`, …) or of a tool's or model's own error, `Failure` where that
+ * has none, or `Defect`.
  *
  * @category schemas
  * @since 0.1.0

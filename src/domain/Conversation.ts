@@ -13,7 +13,7 @@
 import { dual } from "effect/Function"
 import { withUniqueIds } from "./CallIds.ts"
 import * as Part from "./Part.ts"
-import type { Assistant, AssistantPart, Call, CallState, Conversation, Settled, Turn } from "./StateSchema.ts"
+import type { Assistant, AssistantPart, Call, CallState, Conversation, Settled, Turn, User } from "./StateSchema.ts"
 
 export * from "./Part.ts"
 export * from "./Projection.ts"
@@ -43,6 +43,55 @@ export {
  * @since 0.1.0
  */
 export const empty: Conversation = Object.freeze({ turns: Object.freeze([]) })
+
+/**
+ * Makes what a user says: a text, or parts.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const user = (input: string | ReadonlyArray<Part.UserPart>): User => ({
+  _tag: "User",
+  parts: typeof input === "string" ? [Part.text(input)] : input
+})
+
+/**
+ * Makes an answer of an agent: a text, or parts. What it used is unknown unless it is told.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const assistant = (
+  agent: string,
+  answer: string | ReadonlyArray<AssistantPart>,
+  options?: {
+    readonly usage?: Assistant["usage"] | undefined
+    readonly finishReason?: Assistant["finishReason"] | undefined
+  }
+): Assistant => {
+  const parts = typeof answer === "string" ? [Part.text(answer)] : answer
+  return {
+    _tag: "Assistant",
+    agent,
+    parts,
+    usage: options?.usage ?? {},
+    finishReason: options?.finishReason ?? (parts.some(isCall) ? "tool-calls" : "stop")
+  }
+}
+
+/**
+ * Makes a call; it is pending unless its state is told.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const call = (id: string, name: string, params: Call["params"], state?: CallState): Call => ({
+  _tag: "Call",
+  id,
+  name,
+  params,
+  state: state ?? { _tag: "Pending" }
+})
 
 /**
  * Checks whether a call still waits for its result.

@@ -7,10 +7,11 @@
  *
  * @since 0.1.0
  */
+import { dual } from "effect/Function"
 import type { AgentEvent, ModelResponded } from "./AgentEvent.ts"
 import * as AgentStatus from "./AgentStatus.ts"
 import { withUniqueIds } from "./CallIds.ts"
-import { appendUnchecked, callIds, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
+import { appendUnchecked, callIds, empty, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
 import * as Part from "./Part.ts"
 import type { AgentState, Call, CallState, Conversation, User } from "./StateSchema.ts"
 import * as Usage from "./Usage.ts"
@@ -34,16 +35,19 @@ export const statusOf = (conversation: Conversation): AgentStatus.AgentStatus =>
 }
 
 /**
- * Makes the state of an agent before its first run.
+ * Makes the state of an agent before its first run, possibly with a conversation from elsewhere.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const make = (agent: string, options?: { readonly systemMessage?: string }): AgentState => ({
+export const make = (
+  agent: string,
+  options?: { readonly systemMessage?: string | undefined; readonly conversation?: Conversation | undefined }
+): AgentState => ({
   version: 1,
   agent,
-  conversation: { turns: [] },
-  status: AgentStatus.inProgress,
+  conversation: options?.conversation ?? empty,
+  status: statusOf(options?.conversation ?? empty),
   ...(options?.systemMessage === undefined ? undefined : { systemMessage: options.systemMessage }),
   steps: 0,
   usage: Usage.empty,
@@ -54,8 +58,20 @@ export const make = (agent: string, options?: { readonly systemMessage?: string 
   logs: []
 })
 
-const withConversation = (self: AgentState, conversation: Conversation): AgentState =>
-  conversation === self.conversation ? self : { ...self, conversation, status: statusOf(conversation) }
+/**
+ * Gives a state another conversation, and the status that it implies.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withConversation: {
+  (conversation: Conversation): (self: AgentState) => AgentState
+  (self: AgentState, conversation: Conversation): AgentState
+} = dual(
+  2,
+  (self: AgentState, conversation: Conversation): AgentState =>
+    conversation === self.conversation ? self : { ...self, conversation, status: statusOf(conversation) }
+)
 
 const withCall = (self: AgentState, callId: string, state: CallState): AgentState =>
   withConversation(self, updateCall(self.conversation, callId, state))
@@ -87,8 +103,14 @@ const start = (self: AgentState, input: User["parts"], at: number): AgentState =
  * @category combinators
  * @since 0.1.0
  */
-export const ask = (self: AgentState, input: string | User["parts"], at = 0): AgentState =>
-  start(self, typeof input === "string" ? [Part.text(input)] : input, at)
+export const ask: {
+  (input: string | User["parts"], at: number): (self: AgentState) => AgentState
+  (self: AgentState, input: string | User["parts"], at: number): AgentState
+} = dual(
+  3,
+  (self: AgentState, input: string | User["parts"], at: number): AgentState =>
+    start(self, typeof input === "string" ? [Part.text(input)] : input, at)
+)
 
 /** Counts an answer of the model: for the agent whose model it was, and for each agent above it. */
 const spend = (self: AgentState, event: ModelResponded, isOwn: boolean): AgentState => ({

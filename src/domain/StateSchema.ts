@@ -184,7 +184,47 @@ export type Turn = User | Assistant | Summary | Feedback
  * @category schemas
  * @since 0.1.0
  */
-export const Conversation = Schema.Struct({ turns: Schema.Array(Turn) })
+export const Conversation = Schema.Struct({ turns: Schema.Array(Turn) }).check(
+  Schema.makeFilter((conversation) => illegality(conversation), { expected: "a legal conversation" })
+)
+
+/** What is illegal in a conversation: a call id that stands twice, or a call left open before the last assistant turn. */
+const illegality = ({ turns }: Conversation): Schema.FilterIssue | undefined => {
+  const ids = new Set<string>()
+  const last = turns.findLastIndex((turn) => turn._tag === "Assistant")
+  for (const [index, turn] of turns.entries()) {
+    if (turn._tag !== "Assistant") continue
+    for (const [at, part] of turn.parts.entries()) {
+      if (part._tag !== "Call") continue
+      const path = ["turns", index, "parts", at]
+      if (ids.has(part.id)) return { path: [...path, "id"], issue: `Expected an id of its own, got "${part.id}" again` }
+      if (part.state._tag !== "Settled" && index !== last) {
+        return {
+          path: [...path, "state"],
+          issue: "Expected a settled call: only the last assistant turn may have open ones"
+        }
+      }
+      ids.add(part.id)
+    }
+  }
+  return undefined
+}
+
+const isOpenAtEnd = ({ turns }: Conversation): boolean => {
+  const last = turns.findLast((turn) => turn._tag === "Assistant")
+  return last?._tag === "Assistant" && last.parts.some((part) => part._tag === "Call" && part.state._tag !== "Settled")
+}
+
+/** What in a state's status its conversation rules out. */
+const contradiction = (state: AgentState): Schema.FilterIssue | undefined => {
+  const { _tag } = state.status
+  const isOpen = isOpenAtEnd(state.conversation)
+  return isOpen && (_tag === "InProgress" || _tag === "Complete")
+    ? { path: ["status"], issue: `Expected "WaitingForTools" while calls are open, got "${_tag}"` }
+    : !isOpen && _tag === "WaitingForTools"
+    ? { path: ["status"], issue: "Expected an open call while waiting for tools" }
+    : undefined
+}
 
 /**
  * A conversation: its turns, oldest first.
@@ -295,4 +335,4 @@ export const AgentState = Schema.Struct({
   modes: Schema.Array(ModeFrame),
   prompt: Schema.Array(PromptSegment),
   logs: Schema.Array(Schema.String)
-})
+}).check(Schema.makeFilter((state) => contradiction(state), { expected: "a status that fits the conversation" }))

@@ -171,6 +171,8 @@ describe("A call that awaits approval", () => {
       ]
       assert.deepStrictEqual(AgentState.pendingApprovals(state), expected as never)
       assert.deepStrictEqual(AgentState.pendingApprovals(throughText(state)), expected as never)
+      const denied = AgentState.deny(state, "to-branch", "not now")
+      assert.strictEqual(Result.isFailure(denied) ? denied.failure.found : "", "Delegated")
     }))
 
   it.effect("is approved one by one, with the run going on in between, and nothing is run before or twice", () =>

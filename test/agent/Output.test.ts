@@ -155,7 +155,7 @@ describe("An agent with an output schema", () => {
         const result = AgentState.output(reporter, state)
         return Result.isFailure(result) ? [result.failure._tag, result.failure.status] : []
       }
-      const begun = AgentState.ask(AgentState.make("reporter"), "How warm is it?")
+      const begun = AgentState.ask(AgentState.make("reporter"), "How warm is it?", 0)
       assert.deepStrictEqual(noOutput(begun), ["NoOutput", "InProgress"])
       const failed = yield* Agent.settle(reporter, "How warm is it?").pipe(Effect.provide(model("1", "2")))
       assert.deepStrictEqual(noOutput(failed), ["NoOutput", "Failed"])
@@ -181,7 +181,7 @@ describe("An agent with an output schema", () => {
   it("can't have a tool of that name", () => {
     const toolkit = Toolkit.make(Tool.make("final_answer"))
     assert.throws(() => Agent.make("reporter", { output: Weather, toolkit }), /two tools of the name "final_answer"/)
-    assert.isFalse(AgentError.isAgentError(new Agent.DuplicateTool({ agent: "a", name: "b" })))
+    assert.isFalse(AgentError.isAgentError(new Agent.DuplicateTool({ agent: "a", tool: "b" })))
   })
 })
 

@@ -107,7 +107,7 @@ describe("A run", () => {
   it.effect.prop("is what its steps are, taken by hand", [Script], ([script]) =>
     Effect.gen(function*() {
       const exit = yield* runOf(script)
-      const stepped = yield* stepOf(script, AgentState.ask(AgentState.make("main"), input)).pipe(
+      const stepped = yield* stepOf(script, AgentState.ask(AgentState.make("main"), input, 0)).pipe(
         Effect.provide(environment(script))
       )
       assert.deepStrictEqual(stepped, lastOf(exit))

@@ -127,8 +127,8 @@ describe("StopWhen", () => {
         const first = yield* Agent.run(agent, "Hello").pipe(Effect.provide(model(done, "Done.")))
         const second = yield* Agent.continueConversation(agent, first, "Again").pipe(Effect.provide(model("Again.")))
         assert.strictEqual(AgentState.text(second), "Again.")
-        assert.strictEqual(StopWhen.evaluate(condition, AgentState.ask(first, "Again"), 0), undefined)
-        assert.strictEqual(StopWhen.evaluate(condition, AgentState.ask(second, "Again"), 0), undefined)
+        assert.strictEqual(StopWhen.evaluate(condition, AgentState.ask(first, "Again", 0), 0), undefined)
+        assert.strictEqual(StopWhen.evaluate(condition, AgentState.ask(second, "Again", 0), 0), undefined)
       }
     }).pipe(Effect.provide(handlers)))
 

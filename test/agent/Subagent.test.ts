@@ -715,4 +715,25 @@ describe("Any tree of agents", () => {
       }),
     { arbitrary: { runs: 60 } }
   )
+
+  it.effect.prop(
+    "comes to the same run, streamed, and taken step by step",
+    [Tree, Schema.Boolean],
+    ([tree, needsApproval]) =>
+      Effect.gen(function*() {
+        const { agent, script } = plant(tree, needsApproval, false)
+        const begun = AgentState.ask(AgentState.make("n"), "Go")
+        const environment = Effect.provide(Layer.fresh(Layer.merge(scripted(script), handlers())))
+        const run = yield* environment(Agent.run(agent, "Go"))
+        const events = yield* environment(Stream.runCollect(Agent.stream(agent, "Go")))
+        assert.deepStrictEqual(stateOf(events, AgentState.make("n")), run)
+        let state = begun
+        for (let command = AgentState.next(state); command._tag !== "Await" && command._tag !== "Stop";) {
+          state = throughText(yield* environment(Agent.step(agent, state)))
+          command = AgentState.next(state)
+        }
+        assert.deepStrictEqual(state, run)
+      }),
+    { arbitrary: { runs: 40 } }
+  )
 })

@@ -62,7 +62,7 @@ describe("AgentError", () => {
       "The run reached its limit of 2 handoffs: triage → billing → triage"
     ],
     [
-      new AgentError.AgentMismatch({ agent, missing: "tool", name: "refund", available: ["search"] }),
+      new AgentError.AgentMismatch({ agent, missing: "tool", wanted: "refund", available: ["search"] }),
       `The state names the tool "refund", which agent "triage" doesn't have; available: "search"`
     ],
     [

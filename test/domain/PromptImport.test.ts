@@ -72,14 +72,14 @@ describe("Conversation.fromPrompt", () => {
 
   it.prop("loses nothing that was said", [prompt], ([{ prompt, said }]) => {
     const { conversation, repairs, systemMessage } = Conversation.fromPrompt(prompt)
-    const state = { ...AgentState.make("importer"), conversation }
+    const state = AgentState.make("importer", { conversation })
     const kept = `${JSON.stringify(AgentState.toJson(state))} ${encode(repairs)} ${systemMessage}`
     for (let n = 0; n < said; n++) assert.include(kept, `said-${n}.`)
   }, { arbitrary: { runs: 300 } })
 
   it.prop("says nothing twice", [prompt], ([{ prompt, said }]) => {
     const { conversation, repairs } = Conversation.fromPrompt(prompt)
-    const state = { ...AgentState.make("importer"), conversation }
+    const state = AgentState.make("importer", { conversation })
     const moved = repairs.filter((repair) => repair._tag !== "SystemMessageMoved")
     const kept = `${JSON.stringify(AgentState.toJson(state))} ${encode(moved)}`
     for (let n = 0; n < said; n++) assert.isAtMost(kept.split(`said-${n}.`).length, 2)

@@ -1,0 +1,53 @@
+/**
+ * The state in the cause of a run's failure.
+ *
+ * An `AgentError` holds its state itself. A tool's own error, an error of instructions and a defect are passed on as they
+ * are, so the state rides beside them, in the cause.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Option from "effect/Option"
+import { isAgentError } from "../domain/AgentError.ts"
+import type { AgentState } from "../domain/StateSchema.ts"
+
+class FailedState extends Context.Service<FailedState, AgentState>()("troupe/agent/FailedState") {}
+
+/** Puts the state that a run failed in beside the cause. */
+export const annotate = <E>(cause: Cause.Cause<E>, state: AgentState): Cause.Cause<E> =>
+  Cause.annotate(cause, Context.make(FailedState, state) as Context.Context<never>)
+
+/**
+ * Gives the state that a run failed in, whatever it failed with: an `AgentError`, an error of a tool's own, or a defect.
+ *
+ * **Example** (What was done before a handler broke)
+ *
+ * ```ts
+ * import { Effect, Exit, Option } from "effect"
+ * import { Tool, Toolkit } from "effect/ai"
+ * import { Agent, AgentState } from "troupe"
+ * import { MockModel, MockResponse } from "troupe/testing"
+ *
+ * const Tools = Toolkit.make(Tool.make("explode"))
+ * const clerk = Agent.make("clerk", { toolkit: Tools })
+ *
+ * const exit = await Agent.run(clerk, "Do it").pipe(
+ *   Effect.provide(Tools.toLayer({ explode: () => Effect.die("boom") })),
+ *   Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("explode", {})))),
+ *   Effect.runPromiseExit
+ * )
+ *
+ * Exit.isFailure(exit) ? Option.map(Agent.failedState(exit.cause), (state) => state.initialQuery) : undefined
+ * // => Option.some("Do it")
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const failedState = (cause: Cause.Cause<unknown>): Option.Option<AgentState> => {
+  const error = Cause.findErrorOption(cause)
+  return Option.isSome(error) && isAgentError(error.value)
+    ? Option.some(error.value.state)
+    : Context.getOption(Cause.annotations(cause) as Context.Context<FailedState>, FailedState)
+}
