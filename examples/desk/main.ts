@@ -4,7 +4,8 @@
  *     npm start -- "My lamp arrived broken, order 1042"
  *     npm start
  */
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Option, Pull, Schema, Scope, Stdio, Stream } from "effect"
 import { AgentEvent } from "troupe"
 import * as Model from "./model.ts"

@@ -53,6 +53,8 @@ export const runAtTerminal = (
 ): Promise<Outcome> => {
   const command = [process.execPath, ...args(path, rest)].map(quoted).join(" ")
   const child = spawn("script", ["-qefc", command, "/dev/null"], { env: { ...environment, ...env, TERM: "xterm" } })
+  const limit = setTimeout(() => child.kill(), 15_000)
+  child.on("close", () => clearTimeout(limit))
   let next = 0
   let seen = 0
   return outcome(child, (stdout) => {
