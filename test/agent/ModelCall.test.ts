@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Effect, ExecutionPlan, Exit, Fiber, Layer, Option, Schedule, Schema, Stream } from "effect"
+import { Context, Effect, ExecutionPlan, Exit, Fiber, Layer, Option, Schedule, Schema, Stream } from "effect"
 import { AiError, type LanguageModel, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { Agent, AgentError, type AgentEvent, AgentState, AgentStatus, Conversation } from "troupe"
