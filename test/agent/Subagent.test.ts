@@ -722,7 +722,7 @@ describe("Any tree of agents", () => {
     ([tree, needsApproval]) =>
       Effect.gen(function*() {
         const { agent, script } = plant(tree, needsApproval, false)
-        const begun = AgentState.ask(AgentState.make("n"), "Go")
+        const begun = AgentState.ask(AgentState.make("n"), "Go", 0)
         const environment = Effect.provide(Layer.fresh(Layer.merge(scripted(script), handlers())))
         const run = yield* environment(Agent.run(agent, "Go"))
         const events = yield* environment(Stream.runCollect(Agent.stream(agent, "Go")))
