@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Layer, Result, Schema, Stream } from "effect"
 import { AiError, LanguageModel, Tool, Toolkit } from "effect/ai"
+import { TestClock } from "effect/testing"
 import { Agent, type AgentEvent, AgentState, StopWhen, Usage } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { places, problems } from "../domain/legal.ts"
@@ -427,6 +428,31 @@ describe("A limit of an agent that called", () => {
 
   it.effect("counts the tokens of the tree", () => meets(StopWhen.tokens, "BudgetExceeded", 11, 11, familyTotal * 11))
 
+  it.effect("counts the time of the tree, but not the time in which it was stopped", () =>
+    Effect.gen(function*() {
+      const ran: Array<string> = []
+      const slow = (_: unknown, { toolCallId = "" }) =>
+        Effect.delay(Effect.sync(() => `${ran.push(toolCallId)}`), "1 minute")
+      const layer = Layer.mergeAll(scripted(familyScript), Kit.toLayer({ work: slow, sign: slow }))
+      const play = (minutes: number, state: AgentState.AgentState | undefined) =>
+        Effect.gen(function*() {
+          const agent = family({ top: StopWhen.duration(`${minutes} minutes`) })
+          const from = state === undefined ? "Go" : AgentState.reopen(throughText(state))
+          const fiber = yield* Effect.forkChild(Agent.settle(agent, from).pipe(Effect.provide(layer)))
+          for (let minute = 0; minute < 12; minute++) yield* TestClock.adjust("1 minute")
+          return yield* Fiber.join(fiber)
+        })
+      const first = yield* play(4, undefined)
+      assert.strictEqual(first.status._tag === "Failed" ? first.status.error.tag : "", "BudgetExceeded")
+      assert.deepStrictEqual(ran.toSorted(), ["l1", "l2", "l3", "m1", "m2", "t1", "t2"])
+      assert.strictEqual(first.run.elapsed, 240_000)
+      yield* TestClock.adjust("1 day")
+      const second = yield* play(6, first)
+      assert.deepStrictEqual([ran.slice(7), second.run.elapsed], [["l4", "m3"], 360_000])
+      const last = yield* play(60, second)
+      assert.deepStrictEqual([AgentState.text(last), ran.slice(9), last.run.elapsed], ["top: 10", ["t3"], 420_000])
+    }))
+
   it.effect("fails the agent whose limit it was, and not those above", () =>
     Effect.gen(function*() {
       yield* Effect.gen(function*() {
@@ -467,6 +493,8 @@ describe("A limit of an agent that called", () => {
         assert.deepStrictEqual([waits.status._tag, waiting(waits), ran], ["WaitingForTools", ["s"], ["c1", "c2"]])
         const last = yield* Agent.resume(make(20), throughText(approve(waits, "s")))
         assert.strictEqual(AgentState.text(last), "top: s!, child: c2!")
+        const same = yield* Agent.settle(make(2), AgentState.reopen(approve(failed, "s")))
+        assert.deepStrictEqual([same.status._tag, waiting(same), ran], ["Failed", [], ["c1", "c2", "s", "s"]])
         const early = yield* Agent.resume(make(20), AgentState.reopen(approve(failed, "s")))
         assert.strictEqual(AgentState.text(early), "top: s!, child: c2!")
       }).pipe(Effect.provide([
@@ -702,6 +730,9 @@ describe("Any tree of agents", () => {
             Effect.provide([scripted(script), handlers(ran)])
           )
           state = stateOf(events, state)
+          for (const { state: { conversation: { turns } } } of places(state)) {
+            assert.deepStrictEqual(turns.map(({ _tag }) => _tag), ["User", ...turns.slice(1).map(() => "Assistant")])
+          }
           const ids = waiting(state)
           assert.strictEqual(ids.length > 0, state.status._tag !== "Complete")
           const picked = ids[(picks[sitting % picks.length] ?? 0) % Math.max(1, ids.length)]
