@@ -2,7 +2,7 @@
  * A conversation with the desk: turn after turn, the state carried on, approvals asked for in between.
  */
 import { Context, Effect, FileSystem, Option, Result, Schema, Stream } from "effect"
-import { Agent, type AgentEvent, AgentState } from "troupe"
+import { Agent, AgentEvent, AgentState } from "troupe"
 import { desk } from "./agent.ts"
 import type { Options } from "./options.ts"
 import * as Terminal from "./terminal.ts"
@@ -59,7 +59,7 @@ const run = Effect.fnUntraced(
     // An observer, unlike the reader of a stream, sees the end of an interrupted run too.
     yield* Stream.runDrain(events).pipe(
       Agent.observe((event) => {
-        if ("state" in event && event.calls.length === 0) last = event.state
+        if (AgentEvent.isRunEnd(event)) last = event.state
         return room.see(event)
       }),
       Effect.catchTag("AgentError", (error) => room.warn(error.message)),

@@ -100,7 +100,7 @@ export const runMultiTurn: {
 /**
  * Goes on with a state where it stopped: after approvals, an interruption, or a restart.
  *
- * A state that has ended is given back as it is; `AgentState.reopen` makes one that goes on. Fails with `AgentMismatch`
+ * A state that has ended stays ended, `Failed` too; `AgentState.reopen` makes one that goes on. Fails with `AgentMismatch`
  * when the state names an agent, a tool or a mode that this one doesn't have.
  *
  * @category running
@@ -176,7 +176,8 @@ export const step: {
  *
  * Takes an input, a state to go on with, or both (`{ state }`) to continue a conversation. The model is asked to stream.
  * The last event, `RunCompleted`, `RunFailed` or `RunInterrupted`, holds the last state, whatever happened; the stream
- * then ends as the run did.
+ * then ends as the run did. `AgentEvent.isRunEnd` finds it. A reader that is interrupted, or leaves, sees no more events:
+ * `Agent.observe` shows them all, those that end the run too.
  *
  * @category running
  * @since 0.1.0

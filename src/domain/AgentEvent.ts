@@ -158,3 +158,14 @@ export const starts: {
   ModelCallStarted: ["ModelResponded", "ModelCallFailed"],
   ToolCallStarted: ["ToolCallSettled", "ToolCallSuspended"]
 }
+
+/**
+ * Checks whether an event ends the whole run, not that of an agent that was called. Its `state` is the last one.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isRunEnd = (event: AgentEvent): event is RunCompleted | RunInterrupted | RunFailed =>
+  event.calls.length === 0 && isEnd(event)
+
+const isEnd = AgentEvent.isAnyOf(["RunCompleted", "RunInterrupted", "RunFailed"])
