@@ -19,16 +19,16 @@ import type * as StopWhen from "./StopWhen.ts"
 export type AnyToolkit = Toolkit.Any | AnyWithHandler
 
 /** Any `Toolkit.WithHandler`, whose own type parameter is invariant. */
-export interface AnyWithHandler {
+interface AnyWithHandler {
   readonly tools: Record<string, Tool.Any>
   readonly handle: (name: never, params: never, toolCallId?: string) => Effect.Effect<unknown, unknown, unknown>
 }
 
-export type ToolsOf<T> = T extends Toolkit.Any ? Toolkit.Tools<T> : Toolkit.WithHandlerTools<T>
+type ToolsOf<T> = T extends Toolkit.Any ? Toolkit.Tools<T> : Toolkit.WithHandlerTools<T>
 export type ToolOf<T> = Extract<ToolsOf<T>[keyof ToolsOf<T>], Tool.Any>
 
 /** Handlers that a toolkit's tools need, one by one, so that a hover names each. */
-export type HandlersOf<T> = T extends Toolkit.Toolkit<infer Tools>
+type HandlersOf<T> = T extends Toolkit.Toolkit<infer Tools>
   ? { readonly [Name in keyof Tools]: Tool.HandlersFor<{ readonly [_ in Name]: Tools[Name] }> }[keyof Tools]
   : never
 /** Handlers and services that a toolkit's tools need. Inferred, so that a hover names them and not this type. */
@@ -36,7 +36,7 @@ export type ToolServices<T> = [HandlersOf<T> | Tool.HandlerServices<ToolOf<T>>] 
 
 export type FailureOf<T, Name extends string> = Tool.Failure<Extract<ToolOf<T>, { readonly name: Name }>>
 
-export type AgentName<T> = T extends AsTool<infer Name, unknown> ? Name : never
+type AgentName<T> = T extends AsTool<infer Name, unknown> ? Name : never
 export type AgentServices<T> = T extends AsTool<string, infer R> ? R : never
 
 /**

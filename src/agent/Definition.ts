@@ -47,7 +47,7 @@ export interface AgentTool {
 export type ToolEntry = HandledTool | AgentTool | OutputTool
 
 /** The model that an agent brings itself, instead of taking it from the environment. */
-export type OwnModel =
+type OwnModel =
   | { readonly _tag: "Layer"; readonly layer: Layer.Layer<LanguageModel.LanguageModel, unknown, unknown> }
   | { readonly _tag: "Plan"; readonly plan: Plan }
 
@@ -57,7 +57,7 @@ export type Plan = ExecutionPlan.ExecutionPlan<
 >
 
 /** What an agent's system message is made of. */
-export type Instructions =
+type Instructions =
   | string
   | ((state: AgentState) => string | Effect.Effect<string, unknown, unknown>)
 

@@ -61,7 +61,7 @@ export interface Loop {
 }
 
 /** What has started and not yet ended, so that it can be ended whatever happens. */
-export interface Open {
+interface Open {
   run: boolean
   step: boolean
   attempt: number | undefined
@@ -76,7 +76,7 @@ export interface OpenCall {
 }
 
 /** The messages of the settled turns, made once in a run. `turns` says of how many. */
-export interface Sent {
+interface Sent {
   readonly messages: Array<Prompt.Message>
   turns: number
 }

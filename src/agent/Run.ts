@@ -40,7 +40,7 @@ export interface From {
 }
 
 /** How far a loop goes: to the end of its run, or of one step. */
-export type Extent = "Run" | "Step"
+type Extent = "Run" | "Step"
 
 /** The limit that a loop has met: its own, or one of a loop around it, which then stops this one. */
 const metLimit = (loop: Loop.Loop): "Own" | "Outer" | undefined => {
