@@ -30,6 +30,7 @@ export interface HandledTool {
   readonly encodeSuccess: Codec
   readonly encodeFailure: Codec
   readonly handle: Toolkit.WithHandler<Record<string, Tool.Any>>["handle"] | undefined
+  readonly encodeParams: Codec
 }
 
 /** A tool that another agent answers. */
@@ -104,7 +105,8 @@ export const handledTool = (
   decode: decoder(tool),
   encodeSuccess: resultEncoder(tool.successSchema),
   encodeFailure: Schema.encodeUnknownEffect(Schema.toCodecJson(tool.failureSchema)) as Codec,
-  handle
+  handle,
+  encodeParams: Schema.encodeUnknownEffect(tool.parametersSchema) as Codec
 })
 
 /** Gives the encoder of a tool's results. Where the schema takes anything, a result is what JSON makes of it. */

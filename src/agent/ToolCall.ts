@@ -122,25 +122,23 @@ const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params
     )
   })
 
-/** One attempt at a call whose toolkit has its own handlers. */
+/** One attempt at a call whose toolkit has its own handlers, and decodes parameters itself: not from JSON. */
 const fromToolkit = (
   loop: Loop.Loop,
   call: Call,
   entry: HandledTool,
+  params: unknown,
   handle: NonNullable<HandledTool["handle"]>
 ): Attempt =>
-  Effect.suspend(() => handle(entry.tool.name, call.params as never, call.id)).pipe(
+  Effect.suspend(() => entry.encodeParams(params)).pipe(
+    Effect.flatMap((encoded) => handle(entry.tool.name, encoded as never, call.id)),
     Stream.unwrap,
     Stream.tap((output) => output.preliminary ? tellProgress(loop, call, entry, output.result) : Effect.void),
     Stream.runLast,
     Effect.flatMap(Option.match({
       onNone: () => Effect.die(new Error(`The handler of tool "${entry.tool.name}" gave no result`)),
       onSome: (output) =>
-        output.isFailure
-          ? output.failureOrigin === "handler"
-            ? Effect.fail<unknown>(output.result)
-            : Effect.succeed(failed(toJson(output.encodedResult)))
-          : encodeSuccess(entry, output.result)
+        output.isFailure ? Effect.fail<unknown>(output.result) : encodeSuccess(entry, output.result)
     })),
     Effect.catchIf(isRefused, (error) => refused(entry, error.message))
   )
@@ -158,7 +156,7 @@ export const run = (
   const { policy } = entry
   let attempt = entry.handle === undefined
     ? fromEnvironment(loop, call, entry, params)
-    : fromToolkit(loop, call, entry, entry.handle)
+    : fromToolkit(loop, call, entry, params, entry.handle)
   if (policy.timeout !== undefined) {
     attempt = Effect.timeoutOrElse(attempt, {
       duration: policy.timeout,
