@@ -29,6 +29,6 @@ export const provide = <A>(
   const { model } = definition
   if (model === undefined) return use(undefined)
   return model._tag === "Layer"
-    ? Effect.provide(use(undefined), model.layer)
+    ? Effect.provide(Effect.suspend(() => use(undefined)), model.layer)
     : Effect.scoped(Effect.flatMap(preparePlan(model.plan), use))
 }

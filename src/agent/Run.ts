@@ -196,21 +196,33 @@ const runChild: RunChild = (parent: Loop.Loop, call: Call, entry: AgentTool, par
     const isResumed = call.state._tag === "Delegated"
     const state = call.state._tag === "Delegated" ? call.state.child : Reducer.make(definition.name)
     let loop = Loop.make(parent.root, parent, call.id, definition, undefined, state)
+    let isStarted = false
     return Effect.catch(
       OwnModel.provide(definition, (plan) => {
+        isStarted = true
         loop = Loop.make(parent.root, parent, call.id, definition, plan, state)
         return play(loop, isResumed ? undefined : entry.toInput(params))
       }),
-      (error) => failUnstarted(loop, isResumed ? undefined : entry.toInput(params), error)
+      (error) =>
+        isStarted ? Effect.void : failUnstarted(loop, isResumed ? undefined : entry.toInput(params), Cause.fail(error))
     ).pipe(Effect.map(() => loop.state))
   })
 
-/** Tells of a run whose own model couldn't be built, so that its loop never began. Other failures were told. */
-const failUnstarted = (loop: Loop.Loop, input: User["parts"] | undefined, error: unknown): Effect.Effect<void> =>
+/**
+ * Tells of a run whose own model couldn't be built, so that its loop never began.
+ *
+ * A state that has ended and is only resumed stays as it is.
+ */
+const failUnstarted = (
+  loop: Loop.Loop,
+  input: User["parts"] | undefined,
+  cause: Cause.Cause<unknown>
+): Effect.Effect<void> =>
   Effect.suspend(() => {
-    if (AgentStatus.isTerminal(loop.state.status)) return Effect.void
+    if (input === undefined && AgentStatus.isTerminal(loop.state.status)) return Effect.void
+    if (input !== undefined) loop.step = 0
     Loop.tell(loop, { _tag: "RunStarted", ...(input === undefined ? undefined : { input }) })
-    Loop.tellEnd(loop, Failure.fromCause(loop, Cause.fail(error)))
+    Loop.tellEnd(loop, Failure.fromCause(loop, cause))
     return loop.root.flush
   })
 
@@ -229,21 +241,27 @@ export const run = (
 ): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.flatMap(makeRoot(from.state, receiver), (root) => {
     let loop = Loop.make(root, undefined, undefined, definition, undefined, from.state)
+    let isStarted = false
     return Effect.matchCauseEffect(
       OwnModel.provide(definition, (plan) => {
+        isStarted = true
         loop = Loop.make(root, undefined, undefined, definition, plan, from.state)
         return play(loop, from.input)
       }),
       {
         onFailure: (cause) => {
+          const told = isStarted || Cause.hasInterruptsOnly(cause)
+            ? Effect.void
+            : failUnstarted(loop, from.input, cause)
           const error = Cause.findError(cause)
-          return Result.isFailure(error)
-            ? Effect.failCause(annotate(error.failure, loop.state))
-            : Effect.flatMap(failUnstarted(loop, from.input, error.success), () =>
-              onFailure === "Keep" ? Effect.succeed(loop.state) : Effect.failCause(withState(loop, error.success)))
+          return Effect.flatMap(told, () =>
+            Result.isFailure(error)
+              ? Effect.failCause(annotate(error.failure, loop.state))
+              : onFailure === "Keep"
+              ? Effect.succeed(loop.state)
+              : Effect.failCause(withState(loop, error.success)))
         },
-        onSuccess: () =>
-          Effect.succeed(loop.state)
+        onSuccess: () => Effect.succeed(loop.state)
       }
     )
   })

@@ -241,6 +241,21 @@ describe("An agent's own model", () => {
       )
     }))
 
+  it.effect("that can't be built leaves a conversation with the words that it was to answer, and failed", () =>
+    Effect.gen(function*() {
+      const first = yield* Agent.run(Agent.make("asker"), "One").pipe(Effect.provide(model("1")))
+      const causes = [Effect.fail("no key"), Effect.die("no key")]
+      for (const cause of causes) {
+        const agent = Agent.withModel(Agent.make("asker"), Layer.effectContext(cause))
+        const { events, exit, state } = yield* streamed(Agent.stream(agent, "Two", { state: first }))
+        assert.deepStrictEqual(events.map(({ _tag }) => _tag), ["RunStarted", "RunFailed"])
+        assert.deepStrictEqual(state.conversation.turns.map(Conversation.textOf), ["One", "1", "Two"])
+        assert.isTrue(state.status._tag === "Failed" && state.status.error.message === "no key")
+        assert.strictEqual(exit._tag, "Failure")
+        assert.deepStrictEqual(AgentState.reopen(state).status, AgentStatus.inProgress)
+      }
+    }))
+
   it.effect("falls back by plan in the middle of a run: what was done stays done, each model is built once", () =>
     Effect.gen(function*() {
       counted.runs = 0
