@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Schema, Stream } from "effect"
-import { Agent, AgentError, AgentEvent, AgentState, Conversation, Usage } from "troupe"
+import { Cause, Effect, Exit, Option, Schema, Stream } from "effect"
+import { Agent, AgentEvent, AgentState, Conversation, Usage } from "troupe"
 import { deepFreeze, problems } from "../domain/legal.ts"
 import { imbalances } from "./balanced.ts"
 import { agentOf, environment, Script, type Script as AnyScript, type Turn } from "./scripts.ts"
@@ -25,12 +25,9 @@ const observeRun = (script: AnyScript, from: string | AgentState.AgentState = in
 
 const unnumbered = (event: AgentEvent.AgentEvent) => ({ ...event, sequence: 0 })
 
-/** The state that a run leaves, by its result or in its error. */
-const lastOf = (exit: Exit.Exit<AgentState.AgentState, unknown>): AgentState.AgentState | undefined => {
-  if (Exit.isSuccess(exit)) return exit.value
-  const error = Cause.squash(exit.cause)
-  return AgentError.isAgentError(error) ? error.state : undefined
-}
+/** The state that a run leaves, whatever it ended with. */
+const lastOf = (exit: Exit.Exit<AgentState.AgentState, unknown>): AgentState.AgentState | undefined =>
+  Exit.isSuccess(exit) ? exit.value : Option.getOrUndefined(Agent.failedState(exit.cause))
 
 const runOf = (script: AnyScript) =>
   Effect.exit(Agent.run(agentOf(script), input)).pipe(Effect.provide(environment(script)))
@@ -84,9 +81,9 @@ describe("A run", () => {
     Effect.gen(function*() {
       const { events, exit: streamed, last, states: folded } = yield* observeRun(script)
       const exit = yield* runOf(script)
-      const settled = yield* Agent.settle(agentOf(script), input).pipe(Effect.provide(environment(script)))
-      assert.deepStrictEqual(settled, last)
-      if (lastOf(exit) !== undefined) assert.deepStrictEqual(lastOf(exit), last)
+      const settled = yield* Effect.exit(Agent.settle(agentOf(script), input)).pipe(Effect.provide(environment(script)))
+      assert.deepStrictEqual(lastOf(settled), last)
+      assert.deepStrictEqual(lastOf(exit), last)
       assert.deepStrictEqual(
         Exit.isSuccess(exit) ? undefined : Cause.squash(exit.cause),
         Exit.isSuccess(streamed) ? undefined : Cause.squash(streamed.cause)
@@ -118,7 +115,7 @@ describe("A run", () => {
     [Script],
     ([script]) =>
       Effect.gen(function*() {
-        if (!script.agent.isFatal) yield* cutEverywhere(script, input)
+        if (script.agent.break === "fail") yield* cutEverywhere(script, input)
       }),
     law
   )
@@ -141,7 +138,7 @@ describe("A run", () => {
           stop: "",
           hasHelper: true,
           hasOutput: false,
-          isFatal: false,
+          break: "fail",
           concurrency: 1,
           isPrompted: false
         }

@@ -186,6 +186,7 @@ describe("StopWhen", () => {
     [Script],
     ([script]) =>
       Effect.gen(function*() {
+        if (script.agent.break === "crash") return
         const wide = { ...script, agent: { ...script.agent, steps: 30 } }
         const settle = (agent: ReturnType<typeof agentOf>, from: string | AgentState.AgentState) =>
           Agent.settle(agent, from).pipe(Effect.provide(environment(script)))

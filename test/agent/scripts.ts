@@ -22,14 +22,15 @@ const Guarded = Tool.make("guarded", { success: Schema.String, needsApproval: tr
 
 export const Tools = Toolkit.make(Add, Slow, Break, Alone, Guarded)
 
-export const toolsLayer = Tools.toLayer({
-  add: ({ a, b }) => Effect.succeed(a + b),
-  slow: ({ turns }) =>
-    Effect.as(Effect.repeat(Effect.yieldNow, { times: Math.abs(turns % 3) }), new Date(Math.abs(turns % 3))),
-  break: () => Effect.fail(new Broken({ why: "it was old" })),
-  alone: () => Effect.succeed(null),
-  guarded: () => Effect.succeed("opened")
-})
+const toolsLayer = (crashes: boolean) =>
+  Tools.toLayer({
+    add: ({ a, b }) => Effect.succeed(a + b),
+    slow: ({ turns }) =>
+      Effect.as(Effect.repeat(Effect.yieldNow, { times: Math.abs(turns % 3) }), new Date(Math.abs(turns % 3))),
+    break: () => crashes ? Effect.die("it can't be") : Effect.fail(new Broken({ why: "it was old" })),
+    alone: () => Effect.succeed(null),
+    guarded: () => Effect.succeed("opened")
+  })
 
 const params: Record<string, unknown> = {
   add: { a: 1, b: 2 },
@@ -78,7 +79,7 @@ export const Script = Schema.Struct({
     stop: Schema.Literals(["", "add", "slow", "text"]),
     hasHelper: Schema.Boolean,
     hasOutput: Schema.Boolean,
-    isFatal: Schema.Boolean,
+    break: Schema.Literals(["fail", "fail", "fatal", "crash"]),
     concurrency: Schema.Literals([1, 2, "unbounded"]),
     isPrompted: Schema.Boolean
   })
@@ -126,7 +127,8 @@ export const modelLayer = (script: Script) =>
   }))
 
 /** All that a run of a script's agent needs, made anew. */
-export const environment = (script: Script) => Layer.fresh(Layer.mergeAll(modelLayer(script), toolsLayer))
+export const environment = (script: Script) =>
+  Layer.fresh(Layer.mergeAll(modelLayer(script), toolsLayer(script.agent.break === "crash")))
 
 const stops = {
   "": [],
@@ -142,7 +144,7 @@ export const agentOf = ({ agent }: Script) => {
     ...(agent.isPrompted ? { instructions: (state: AgentState.AgentState) => `Step ${state.steps}.` } : undefined),
     toolkit: Tools,
     agents: agent.hasHelper ? [Agent.asTool(helper)] : [],
-    fatal: agent.isFatal ? ["break"] : [],
+    fatal: agent.break === "fatal" ? ["break"] : [],
     stopWhen: StopWhen.any(StopWhen.maxSteps(agent.steps), ...stops[agent.stop]),
     toolConcurrency: agent.concurrency,
     ...(agent.hasOutput ? { output: Schema.Struct({ answer: Schema.String }) } : undefined)
