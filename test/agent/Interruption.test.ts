@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Scheduler, Schema, Stream } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import { Deferred, Effect, ExecutionPlan, Exit, Fiber, Layer, Scheduler, Schema, Stream } from "effect"
+import { AiError, Tool, Toolkit } from "effect/ai"
 import { Agent, type AgentEvent, AgentState, Conversation, ToolPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { problems } from "../domain/legal.ts"
@@ -33,8 +33,11 @@ class Interrupter extends Scheduler.MixedScheduler {
 class Ledger {
   readonly open = new Map<string, number>()
   opened = 0
+  add(name: string, by: number): void {
+    this.open.set(name, (this.open.get(name) ?? 0) + by)
+  }
   use<A, E, R>(name: string, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    const add = (by: number) => Effect.sync(() => this.open.set(name, (this.open.get(name) ?? 0) + by))
+    const add = (by: number) => Effect.sync(() => this.add(name, by))
     return Effect.acquireUseRelease(
       Effect.andThen(Effect.sync(() => this.opened++), add(1)),
       () => Effect.andThen(Effect.yieldNow, self),
@@ -99,11 +102,17 @@ const makeDesk = (ledger: Ledger) => {
       MockModel.otherwise(answer("All is well."))
     )
   }))
-  return { agent, environment: Layer.fresh(Layer.merge(handlers, model)) }
+  return { agent, model, environment: Layer.fresh(Layer.merge(handlers, model)) }
 }
 
+const overloaded = AiError.make({
+  module: "Test",
+  method: "ask",
+  reason: new AiError.InternalProviderError({ description: "overloaded" })
+})
+
 const ledger = new Ledger()
-const { agent, environment } = makeDesk(ledger)
+const { agent, environment, model } = makeDesk(ledger)
 
 type Observe = (events: Array<AgentEvent.AgentEvent>) => Agent.Observer
 
@@ -114,7 +123,29 @@ const slowly: Observe = (events) => (event) =>
 
 type Program = Effect.Effect<unknown, unknown, Agent.Services<typeof agent>>
 
+/** The same agent with two models of its own, of which the first always fails. */
+const planned = Agent.withModel(
+  agent,
+  ExecutionPlan.make(
+    {
+      provide: Layer.fresh(Layer.effectContext(
+        Effect.acquireRelease(
+          Effect.sync(() => ledger.add("first model", 1)),
+          () => Effect.sync(() => ledger.add("first model", -1))
+        )
+          .pipe(
+            Effect.andThen(
+              Layer.build(MockModel.layer(MockModel.make(() => ledger.use("failure", Effect.fail(overloaded)))))
+            )
+          )
+      ))
+    },
+    { provide: Layer.fresh(model) }
+  )
+)
+
 const runIt: Program = Agent.run(agent, "Hello")
+const runPlanned: Program = Agent.run(planned, "Hello")
 const streamIt: Program = Stream.runDrain(Agent.stream(agent, "Hello"))
 
 /** Runs until an operation, interrupts there, and gives all that can be seen from outside. */
@@ -189,6 +220,13 @@ describe("Interruption", () => {
   it.effect("at any operation loses no event of an observer that takes time", () =>
     Effect.gen(function*() {
       const { ends, ops } = yield* everywhere(runIt, slowly)
+      assert.isAbove(ops, 500)
+      assert.isAtLeast(ends, 8)
+    }))
+
+  it.effect("at any operation of a run whose models are its own releases them too", () =>
+    Effect.gen(function*() {
+      const { ends, ops } = yield* everywhere(runPlanned, atOnce)
       assert.isAbove(ops, 500)
       assert.isAtLeast(ends, 8)
     }))
