@@ -60,7 +60,7 @@ const cutEverywhere = Effect.fnUntraced(function*(script: AnyScript, from: strin
   return last
 })
 
-const law = { arbitrary: { runs: 150 } } as const
+const law = { arbitrary: { runs: 250 } } as const
 
 describe("A run", () => {
   it.effect.prop(
@@ -150,16 +150,23 @@ describe("A run", () => {
       assert.strictEqual(last.status._tag, "Complete")
     }))
 
-  it.effect.prop("is legal in each of its states", [Script], ([script]) =>
-    Effect.gen(function*() {
-      const { states } = yield* observeRun(script)
-      for (const state of states) {
-        assert.deepStrictEqual(problems(state.conversation), [])
-        if (state.status._tag !== "Failed") {
-          assert.strictEqual(state.status._tag === "WaitingForTools", Conversation.hasOpenCalls(state.conversation))
+  it.effect.prop(
+    "is legal in each of its states, and ends with no call that could still run",
+    [Script],
+    ([script]) =>
+      Effect.gen(function*() {
+        const { last, states } = yield* observeRun(script)
+        for (const state of states) {
+          assert.deepStrictEqual(problems(state.conversation), [])
+          if (state.status._tag !== "Failed") {
+            assert.strictEqual(state.status._tag === "WaitingForTools", Conversation.hasOpenCalls(state.conversation))
+          }
         }
-      }
-    }), law)
+        const open = Conversation.openCalls(last.conversation).map(({ state }) => state._tag)
+        assert.deepStrictEqual(open.filter((tag) => tag !== "AwaitingApproval" && tag !== "Delegated"), [])
+      }),
+    law
+  )
 
   it.effect.prop(
     "ends whatever it starts, and numbers its events without a gap",

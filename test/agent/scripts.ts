@@ -41,7 +41,18 @@ const params: Record<string, unknown> = {
 
 const Call = Schema.Struct({
   _tag: Schema.Literal("Call"),
-  tool: Schema.Literals(["add", "slow", "break", "alone", "guarded", "helper", "final_answer", "nothing"]),
+  tool: Schema.Literals([
+    "add",
+    "slow",
+    "slow",
+    "break",
+    "break",
+    "alone",
+    "guarded",
+    "helper",
+    "final_answer",
+    "nothing"
+  ]),
   id: Schema.Literals(["own", "own", "a", "b", ""]),
   params: Schema.Literals(["good", "good", "wrong", "none"])
 })
