@@ -20,7 +20,7 @@ const Break = Tool.make("break", { failure: Broken })
 const Alone = ToolPolicy.set(Tool.make("alone", { success: Schema.NullOr(Schema.String) }), { exclusive: true })
 const Guarded = Tool.make("guarded", { success: Schema.String, needsApproval: true })
 
-export const Tools = Toolkit.make(Add, Slow, Break, Alone, Guarded)
+const Tools = Toolkit.make(Add, Slow, Break, Alone, Guarded)
 
 const toolsLayer = (crashes: boolean) =>
   Tools.toLayer({
@@ -106,7 +106,7 @@ const errors: ReadonlyArray<AiError.AiErrorReason> = [
 const usages = { none: {}, some: { input: 10 }, all: { input: 10, output: 5, reasoning: 2, cached: 4 } }
 
 /** The response of a turn. Calls without an id of their own are named after their place. */
-export const response = (turn: Turn, place: string): MockResponse.MockResponse => {
+const response = (turn: Turn, place: string): MockResponse.MockResponse => {
   const said = turn.parts.map((part, index) => {
     switch (part._tag) {
       case "Text":
@@ -130,7 +130,7 @@ const answered = (state: AgentState.AgentState | undefined): number =>
   state?.conversation.turns.filter((turn) => turn._tag === "Assistant").length ?? 0
 
 /** The model of a script: the same answer to the same state, in any process. */
-export const modelLayer = (script: Script) =>
+const modelLayer = (script: Script) =>
   MockModel.layer(MockModel.make((request) => {
     const index = answered(request.state)
     const turn = (request.agent === "helper" ? script.helper : script.turns)[index]
