@@ -15,7 +15,6 @@ import * as Stream from "effect/Stream"
 import { ModelCallFailed } from "../domain/AgentError.ts"
 import { withUniqueIds } from "../domain/CallIds.ts"
 import * as Answer from "./Answer.ts"
-import { CurrentAgent } from "./CurrentAgent.ts"
 import type { Request } from "./Definition.ts"
 import { Halt } from "./Halt.ts"
 import * as Loop from "./Loop.ts"
@@ -117,13 +116,7 @@ const ask = (loop: Loop.Loop, options: Options, count: { attempts: number }) => 
   if (loop.plan !== undefined) {
     call = Effect.withExecutionPlan(call as Effect.Effect<Answer.Answer, AiError.AiError, unknown>, loop.plan)
   }
-  if (settings !== undefined) call = Effect.provideContext(call, settings)
-  return Effect.provideService(call, CurrentAgent, {
-    agent: loop.definition.name,
-    path: loop.path,
-    calls: loop.calls,
-    state: loop.state
-  })
+  return settings === undefined ? call : Effect.provideContext(call, settings)
 }
 
 /** Asks the model and tells its answer. Fails with `ModelCallFailed` after the last attempt. */

@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import type { AgentState } from "../domain/StateSchema.ts"
 
 /**
- * The agent that is running: its name, the names and calls that lead to it, and its state when it called.
+ * The agent that is running: its name, the names and calls that lead to it, and its state at the time of looking.
  *
  * @category models
  * @since 0.1.0

@@ -14,6 +14,7 @@ import type { Failure } from "../domain/AgentStatus.ts"
 import { callsOf } from "../domain/Conversation.ts"
 import { reduceAt } from "../domain/Reducer.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
+import type { RunningAgent } from "./CurrentAgent.ts"
 import type { Definition, Plan } from "./Definition.ts"
 import type { Found } from "./Handlers.ts"
 import * as TakenIds from "./TakenIds.ts"
@@ -41,6 +42,7 @@ export interface Root {
   readonly flush: Effect.Effect<void>
   readonly isObserved: boolean
   readonly isStreaming: boolean
+  readonly recordsContent: boolean
   sequence: number
 }
 
@@ -49,12 +51,12 @@ export interface Loop {
   readonly root: Root
   readonly parent: Loop | undefined
   readonly definition: Definition
-  readonly plan: Plan | undefined
   readonly path: readonly [string, ...Array<string>]
   readonly calls: ReadonlyArray<string>
   readonly open: Open
   readonly sent: Sent
   readonly handlers: Map<string, Found>
+  plan: Plan | undefined
   state: AgentState
   step: number
   asking: number
@@ -87,13 +89,12 @@ export const make = (
   parent: Loop | undefined,
   callId: string | undefined,
   definition: Definition,
-  plan: Plan | undefined,
   state: AgentState
 ): Loop => ({
   root,
   parent,
   definition,
-  plan,
+  plan: undefined,
   path: parent === undefined ? [definition.name] : [...parent.path, definition.name],
   calls: parent === undefined || callId === undefined ? [] : [...parent.calls, callId],
   open: { run: false, step: false, attempt: undefined, calls: new Map() },
@@ -102,6 +103,16 @@ export const make = (
   state,
   step: Math.max(0, state.run.iteration - 1),
   asking: 0
+})
+
+/** Shows a loop to those whom it calls: its state is the one at the time of looking. */
+export const toRunning = (self: Loop): RunningAgent => ({
+  agent: self.definition.name,
+  path: self.path,
+  calls: self.calls,
+  get state() {
+    return self.state
+  }
 })
 
 /** Gives the time in epoch milliseconds. */

@@ -6,7 +6,8 @@
 import * as Effect from "effect/Effect"
 import * as ExecutionPlan from "effect/ExecutionPlan"
 import * as Layer from "effect/Layer"
-import type { Definition, Plan } from "./Definition.ts"
+import type { Plan } from "./Definition.ts"
+import type { Loop } from "./Loop.ts"
 
 /** Builds each model of a plan at most once in the run that uses it. */
 const preparePlan = Effect.fnUntraced(function*(plan: Plan) {
@@ -21,14 +22,16 @@ const preparePlan = Effect.fnUntraced(function*(plan: Plan) {
   return ExecutionPlan.make(...steps as [ExecutionPlan.make.Step]) as Plan
 })
 
-/** Gives an agent the model that it brings itself, for as long as an effect runs. */
+/** Gives a loop the model that its agent brings, for as long as an effect runs. */
 export const provide = <A>(
-  definition: Definition,
-  use: (plan: Plan | undefined) => Effect.Effect<A, unknown, unknown>
+  loop: Loop,
+  use: () => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => {
-  const { model } = definition
-  if (model === undefined) return use(undefined)
-  return model._tag === "Layer"
-    ? Effect.provide(Effect.suspend(() => use(undefined)), model.layer)
-    : Effect.scoped(Effect.flatMap(preparePlan(model.plan), use))
+  const { model } = loop.definition
+  if (model === undefined) return use()
+  if (model._tag === "Layer") return Effect.provide(Effect.suspend(use), model.layer)
+  return Effect.scoped(Effect.flatMap(preparePlan(model.plan), (plan) => {
+    loop.plan = plan
+    return use()
+  }))
 }

@@ -19,6 +19,7 @@ import type { AgentState, Call, User } from "../domain/StateSchema.ts"
 import { askModel } from "./AskModel.ts"
 import * as Binding from "./Binding.ts"
 import * as Correction from "./Correction.ts"
+import { CurrentAgent } from "./CurrentAgent.ts"
 import type { AgentTool, Definition } from "./Definition.ts"
 import * as Delivery from "./Delivery.ts"
 import { annotate } from "./FailedState.ts"
@@ -164,30 +165,37 @@ const end = (loop: Loop.Loop, exit: Exit.Exit<"Ended" | "Suspended", unknown>): 
   return loop.root.flush
 }
 
+/** Lets those whom a loop calls see its agent: models, handlers, instructions. */
+const inView = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.provideService(self, CurrentAgent, Loop.toRunning(loop))
+
 /** Runs a loop from its start or from where it stopped, and tells it all. Errors are as they were thrown. */
 const play = (
   loop: Loop.Loop,
   input: User["parts"] | undefined
 ): Effect.Effect<"Ended" | "Suspended", unknown, unknown> =>
-  Telemetry.runSpan(
-    Effect.onExit(
-      Effect.suspend(() => {
-        const reason = Binding.findMismatch(loop.definition, loop.state) ??
-          (input === undefined ? undefined : Binding.findInputIssue(loop.definition, input))
-        loop.open.run = true
-        if (input !== undefined) loop.step = 0
-        Loop.tell(loop, {
-          _tag: "RunStarted",
-          ...(input === undefined || reason !== undefined ? undefined : { input })
-        })
-        if (reason !== undefined) return Effect.fail(new Halt(reason))
-        const driven = drive(loop, "Run")
-        return loop.root.isObserved ? Effect.andThen(loop.root.flush, driven) : driven
-      }),
-      (exit) => end(loop, exit)
-    ),
-    loop
-  )
+  Telemetry.runSpan(loop, (span) =>
+    Effect.onExit(inView(loop, begin(loop, input)), (exit) => {
+      const ended = end(loop, exit)
+      Telemetry.endRun(span, loop)
+      return ended
+    }))
+
+/** Tells that a run starts, or goes on, and drives it, unless its state or its input can't be taken. */
+const begin = (loop: Loop.Loop, input: User["parts"] | undefined) =>
+  Effect.suspend(() => {
+    const reason = Binding.findMismatch(loop.definition, loop.state) ??
+      (input === undefined ? undefined : Binding.findInputIssue(loop.definition, input))
+    loop.open.run = true
+    if (input !== undefined) loop.step = 0
+    Loop.tell(loop, {
+      _tag: "RunStarted",
+      ...(input === undefined || reason !== undefined ? undefined : { input })
+    })
+    if (reason !== undefined) return Effect.fail(new Halt(reason))
+    const driven = drive(loop, "Run")
+    return loop.root.isObserved ? Effect.andThen(loop.root.flush, driven) : driven
+  })
 
 /** Runs an agent that answers a call. Its typed failures are in the state that it leaves. */
 const runChild: RunChild = (parent: Loop.Loop, call: Call, entry: AgentTool, params: unknown) =>
@@ -195,12 +203,11 @@ const runChild: RunChild = (parent: Loop.Loop, call: Call, entry: AgentTool, par
     const { definition } = entry
     const isResumed = call.state._tag === "Delegated"
     const state = call.state._tag === "Delegated" ? call.state.child : Reducer.make(definition.name)
-    let loop = Loop.make(parent.root, parent, call.id, definition, undefined, state)
+    const loop = Loop.make(parent.root, parent, call.id, definition, state)
     let isStarted = false
     return Effect.catch(
-      OwnModel.provide(definition, (plan) => {
+      OwnModel.provide(loop, () => {
         isStarted = true
-        loop = Loop.make(parent.root, parent, call.id, definition, plan, state)
         return play(loop, isResumed ? undefined : entry.toInput(params))
       }),
       (error) =>
@@ -240,12 +247,11 @@ export const run = (
   onFailure: "Fail" | "Keep"
 ): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.flatMap(makeRoot(from.state, receiver), (root) => {
-    let loop = Loop.make(root, undefined, undefined, definition, undefined, from.state)
+    const loop = Loop.make(root, undefined, undefined, definition, from.state)
     let isStarted = false
     return Effect.matchCauseEffect(
-      OwnModel.provide(definition, (plan) => {
+      OwnModel.provide(loop, () => {
         isStarted = true
-        loop = Loop.make(root, undefined, undefined, definition, plan, from.state)
         return play(loop, from.input)
       }),
       {
@@ -269,13 +275,12 @@ export const run = (
 /** Takes one step: one answer of the model and the calls in it, or the calls that are open. */
 export const step = (definition: Definition, state: AgentState): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.flatMap(makeRoot(state, undefined), (root) => {
-    let loop = Loop.make(root, undefined, undefined, definition, undefined, state)
+    const loop = Loop.make(root, undefined, undefined, definition, state)
     return Effect.matchCauseEffect(
-      OwnModel.provide(definition, (plan) => {
-        loop = Loop.make(root, undefined, undefined, definition, plan, state)
+      OwnModel.provide(loop, () => {
         const mismatch = Binding.findMismatch(definition, state)
         const taken = mismatch === undefined ? drive(loop, "Step") : Effect.fail(new Halt(mismatch))
-        return Effect.onExit(taken, (exit) => end(loop, exit))
+        return inView(loop, Effect.onExit(taken, (exit) => end(loop, exit)))
       }),
       {
         onFailure: (cause) => {
@@ -302,5 +307,6 @@ const makeRoot = (state: AgentState, receiver: Delivery.Receiver | undefined): E
     clock: fiber.getRef(Clock.Clock),
     takenIds: TakenIds.of(state.conversation),
     ...Delivery.make(fiber.getRef(CurrentObservers), receiver),
+    recordsContent: fiber.getRef(Telemetry.RecordContent),
     sequence: 0
   }))

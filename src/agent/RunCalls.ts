@@ -14,7 +14,6 @@ import { callsOf, lastAssistant } from "../domain/Conversation.ts"
 import { toMessages } from "../domain/Projection.ts"
 import type { AgentState, Call } from "../domain/StateSchema.ts"
 import * as Codec from "./Codec.ts"
-import { CurrentAgent } from "./CurrentAgent.ts"
 import type { AgentTool, ToolEntry } from "./Definition.ts"
 import * as Loop from "./Loop.ts"
 import * as Telemetry from "./Telemetry.ts"
@@ -70,13 +69,7 @@ export const runCalls = Effect.fnUntraced(function*(
       })
   }
   if (running.fatal !== undefined) return yield* Effect.failCause(running.fatal)
-}, (effect, loop) =>
-  Effect.provideService(effect, CurrentAgent, {
-    agent: loop.definition.name,
-    path: loop.path,
-    calls: loop.calls,
-    state: loop.state
-  }))
+})
 
 interface Running {
   readonly loop: Loop.Loop
@@ -192,14 +185,24 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
       }
       return settleInOrder(loop, slots)
     }
-    const answer = Effect.flatMap(
-      Telemetry.toolSpan(Effect.andThen(loop.root.flush, answerOf(running, job)), loop, call, entry.tool),
-      done
-    )
-    return Effect.onError(answer, (cause) =>
-      Cause.hasDies(cause)
-        ? done(failed(`The tool "${call.name}" crashed.`))
-        : Effect.void)
+    return Telemetry.toolSpan(loop, call, entry.tool, (span) =>
+      Effect.matchCauseEffect(
+        loop.root.isObserved ? Effect.andThen(loop.root.flush, answerOf(running, job)) : answerOf(running, job),
+        {
+          onSuccess: (answered) => {
+            Telemetry.endTool(span, loop, call, answered)
+            return done(answered)
+          },
+          onFailure: (cause) => {
+            if (!Cause.hasDies(cause)) return Effect.failCause(cause)
+            Telemetry.crashTool(span)
+            return Effect.flatMap(
+              Effect.uninterruptible(done(failed(`The tool "${call.name}" crashed.`))),
+              () => Effect.failCause(cause)
+            )
+          }
+        }
+      ))
   })
 }
 

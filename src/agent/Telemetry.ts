@@ -9,7 +9,6 @@
  * @since 0.1.0
  */
 import type * as Tool from "effect/ai/Tool"
-import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
@@ -45,16 +44,15 @@ const within = <A, E, R>(self: Effect.Effect<A, E, R>, span: Tracer.Span): Effec
     )
   })
 
-/** Puts a run into its span. */
-export const runSpan = <A, E, R>(self: Effect.Effect<A, E, R>, loop: Loop.Loop): Effect.Effect<A, E, R> =>
+/** Puts a run into its span; `use` ends what the span says by `endRun`. */
+export const runSpan = <A, E, R>(
+  loop: Loop.Loop,
+  use: (span: Tracer.Span) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
   Effect.useSpan(
     `invoke_agent ${loop.definition.name}`,
     { attributes: runAttributes(loop) },
-    (span) =>
-      within(
-        Effect.onExit(self, () => Effect.map(RecordContent, (isRecorded) => endRun(span, loop, isRecorded))),
-        span
-      )
+    (span) => within(use(span), span)
   )
 
 const runAttributes = ({ definition }: Loop.Loop): Record<string, unknown> => ({
@@ -63,43 +61,30 @@ const runAttributes = ({ definition }: Loop.Loop): Record<string, unknown> => ({
   ...(definition.description === undefined ? undefined : { "gen_ai.agent.description": definition.description })
 })
 
-const endRun = (span: Tracer.Span, { state }: Loop.Loop, isRecorded: boolean): void => {
+/** Says in a run's span how it ended. */
+export const endRun = (span: Tracer.Span, { root, state }: Loop.Loop): void => {
   attribute(span, "gen_ai.usage.input_tokens", exact(state.run.usage.input))
   attribute(span, "gen_ai.usage.output_tokens", exact(state.run.usage.output))
   attribute(span, "troupe.status", state.status._tag)
   attribute(span, "troupe.steps", state.run.steps)
   if (state.status._tag === "Failed") attribute(span, "error.type", state.status.error.tag)
-  if (isRecorded) {
+  if (root.recordsContent) {
     attribute(span, "gen_ai.input.messages", lastUserText(state.conversation))
     attribute(span, "gen_ai.output.messages", lastAssistantText(state.conversation))
   }
 }
 
-/** Puts a call into its span. */
-export const toolSpan = <E, R>(
-  self: Effect.Effect<Answered | undefined, E, R>,
+/** Puts a call into its span; `use` ends what the span says by `endTool` or `crashTool`. */
+export const toolSpan = <A, E, R>(
   loop: Loop.Loop,
   call: Call,
-  tool: Tool.Any
-): Effect.Effect<Answered | undefined, E, R> =>
+  tool: Tool.Any,
+  use: (span: Tracer.Span) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
   Effect.useSpan(
     `execute_tool ${call.name}`,
     { attributes: toolAttributes(loop, call, tool) },
-    (span) =>
-      within(
-        Effect.matchCauseEffect(self, {
-          onFailure: (cause) => {
-            if (Cause.hasDies(cause)) span.attribute("error.type", "Defect")
-            return Effect.failCause(cause)
-          },
-          onSuccess: (answered) =>
-            Effect.map(RecordContent, (isRecorded) => {
-              endTool(span, call, answered, isRecorded)
-              return answered
-            })
-        }),
-        span
-      )
+    (span) => within(use(span), span)
   )
 
 const toolAttributes = (loop: Loop.Loop, call: Call, tool: Tool.Any): Record<string, unknown> => ({
@@ -111,12 +96,16 @@ const toolAttributes = (loop: Loop.Loop, call: Call, tool: Tool.Any): Record<str
   ...(tool.description === undefined ? undefined : { "gen_ai.tool.description": tool.description })
 })
 
-const endTool = (span: Tracer.Span, call: Call, answered: Answered | undefined, isRecorded: boolean): void => {
+/** Says in a call's span what came of it. */
+export const endTool = (span: Tracer.Span, { root }: Loop.Loop, call: Call, answered: Answered | undefined): void => {
   if (answered !== undefined && answered.settlement.outcome !== "Succeeded") {
     attribute(span, "error.type", answered.settlement.outcome)
   }
-  if (isRecorded) {
+  if (root.recordsContent) {
     attribute(span, "gen_ai.tool.call.arguments", JSON.stringify(call.params))
     if (answered !== undefined) attribute(span, "gen_ai.tool.call.result", JSON.stringify(answered.settlement.result))
   }
 }
+
+/** Says in a call's span that its handler broke down. */
+export const crashTool = (span: Tracer.Span): void => span.attribute("error.type", "Defect")

@@ -137,8 +137,7 @@ const fromToolkit = (
     Stream.runLast,
     Effect.flatMap(Option.match({
       onNone: () => Effect.die(new Error(`The handler of tool "${entry.tool.name}" gave no result`)),
-      onSome: (output) =>
-        output.isFailure ? Effect.fail<unknown>(output.result) : encodeSuccess(entry, output.result)
+      onSome: (output) => output.isFailure ? Effect.fail<unknown>(output.result) : encodeSuccess(entry, output.result)
     })),
     Effect.catchIf(isRefused, (error) => refused(entry, error.message))
   )
