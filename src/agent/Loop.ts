@@ -77,9 +77,10 @@ export interface OpenCall {
   settlement: Settlement | undefined
 }
 
-/** The messages of the settled turns, made once in a run. `turns` says of how many. */
+/** The system message, and the messages of the settled turns, made once in a run. `turns` says of how many. */
 interface Sent {
   readonly messages: Array<Prompt.Message>
+  system: string
   turns: number
 }
 
@@ -98,7 +99,7 @@ export const make = (
   path: parent === undefined ? [definition.name] : [...parent.path, definition.name],
   calls: parent === undefined || callId === undefined ? [] : [...parent.calls, callId],
   open: { run: false, step: false, attempt: undefined, calls: new Map() },
-  sent: { messages: [], turns: 0 },
+  sent: { messages: [], system: "", turns: 0 },
   handlers: new Map(),
   state,
   step: Math.max(0, state.run.iteration - 1),
@@ -106,14 +107,21 @@ export const make = (
 })
 
 /** Shows a loop to those whom it calls: its state is the one at the time of looking. */
-export const toRunning = (self: Loop): RunningAgent => ({
-  agent: self.definition.name,
-  path: self.path,
-  calls: self.calls,
-  get state() {
-    return self.state
+export class Running implements RunningAgent {
+  readonly agent: string
+  readonly path: RunningAgent["path"]
+  readonly calls: ReadonlyArray<string>
+  readonly #loop: Loop
+  constructor(loop: Loop) {
+    this.agent = loop.definition.name
+    this.path = loop.path
+    this.calls = loop.calls
+    this.#loop = loop
   }
-})
+  get state(): AgentState {
+    return this.#loop.state
+  }
+}
 
 /** Gives the time in epoch milliseconds. */
 export const now = (self: Loop): number => self.root.clock.currentTimeMillisUnsafe()

@@ -31,18 +31,23 @@ const instructionsOf = (
 ): string | undefined | Effect.Effect<string, unknown, unknown> =>
   typeof definition.instructions === "function" ? definition.instructions(state) : definition.instructions
 
-const extendSent = ({ sent, state }: Loop): ReadonlyArray<Prompt.Message> => {
+/** Adds the messages of the turns that are new, behind the place of the system message. */
+const extendSent = ({ sent, state }: Loop): void => {
   const { turns } = state.conversation
   for (; sent.turns < turns.length; sent.turns++) sent.messages.push(...toMessages(turns[sent.turns]!))
-  return sent.messages
 }
 
+const systemMessage = (content: string): Prompt.Message => Prompt.makeMessage("system", { content })
+
 const assemble = (loop: Loop, instructions: string | undefined): Prompt.Prompt => {
-  const system = compose(loop.state, instructions)
-  const messages = extendSent(loop)
-  return Prompt.fromMessages(
-    system === "" ? messages.slice() : [Prompt.makeMessage("system", { content: system }), ...messages]
-  )
+  const { sent, state } = loop
+  const system = compose(state, instructions)
+  if (sent.messages.length === 0 || system !== sent.system) {
+    sent.messages[0] = systemMessage(system)
+    sent.system = system
+  }
+  extendSent(loop)
+  return Prompt.fromMessages(sent.messages.slice(system === "" ? 1 : 0))
 }
 
 /** Makes the prompt of a loop whose calls are all settled. */

@@ -167,7 +167,7 @@ const end = (loop: Loop.Loop, exit: Exit.Exit<"Ended" | "Suspended", unknown>): 
 
 /** Lets those whom a loop calls see its agent: models, handlers, instructions. */
 const inView = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.provideService(self, CurrentAgent, Loop.toRunning(loop))
+  Effect.provideService(self, CurrentAgent, new Loop.Running(loop))
 
 /** Runs a loop from its start or from where it stopped, and tells it all. Errors are as they were thrown. */
 const play = (
