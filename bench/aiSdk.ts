@@ -67,8 +67,8 @@ const model = (methods: {
   readonly doStream?: () => Promise<unknown>
 }) => ({ specificationVersion: "v4", provider: "script", modelId: "script", supportedUrls: {}, ...methods })
 
-/** A stream of an answer in deltas: pulled one by one, or all there from the start. */
-const deltaStream = (count: number, atOnce: boolean): ReadableStream<unknown> => {
+/** A stream of an answer in deltas, pulled one by one or by sixteen. */
+const deltaStream = (count: number, size: number): ReadableStream<unknown> => {
   const parts: ReadonlyArray<unknown> = [
     { type: "stream-start", warnings: [] },
     { type: "text-start", id: "1" },
@@ -79,7 +79,7 @@ const deltaStream = (count: number, atOnce: boolean): ReadableStream<unknown> =>
   let next = 0
   return new ReadableStream({
     pull: (controller) => {
-      const end = atOnce ? parts.length : next + 1
+      const end = Math.min(parts.length, next + size)
       while (next < end) controller.enqueue(parts[next++])
       if (next === parts.length) controller.close()
     }
@@ -98,7 +98,6 @@ export const load = async (): Promise<Subject | undefined> => {
     throw error
   }
   const calls: Calls = { model: 0, tool: 0 }
-  const common = { instructions: system, prompt: question, telemetry: { isEnabled: false } } as const
   const tools = {
     next: ai.tool({
       description: "Gives the number after another one.",
@@ -109,6 +108,13 @@ export const load = async (): Promise<Subject | undefined> => {
       }
     })
   }
+  const common = {
+    instructions: system,
+    prompt: question,
+    telemetry: { isEnabled: false },
+    tools,
+    stopWhen: ai.isStepCount(10_000)
+  } as const
   const speaking = model({
     doGenerate: async () => {
       calls.model++
@@ -139,12 +145,12 @@ export const load = async (): Promise<Subject | undefined> => {
   return {
     calls,
     oneTurn: () => textOf({ model: speaking }),
-    toolLoop: (steps) => textOf({ model: looping(steps), tools, stopWhen: ai.isStepCount(10_000) }),
+    toolLoop: (steps) => textOf({ model: looping(steps) }),
     deltas: async (count, chunks) => {
       const heard: Heard = { deltas: 0, characters: 0 }
       const doStream = async () => {
         calls.model++
-        return { stream: deltaStream(count, chunks === "all") }
+        return { stream: deltaStream(count, chunks === "each" ? 1 : 16) }
       }
       for await (const text of ai.streamText({ ...common, model: model({ doStream }) }).textStream) {
         heard.deltas++

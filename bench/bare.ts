@@ -21,7 +21,6 @@ const options = {
   disableToolCallResolution: true,
   toolCallValidation: "deferred"
 } as const
-const silent = { ...options, prompt: Prompt.fromMessages(start), toolChoice: { oneOf: [] } } as const
 
 const answered = (id: string, name: string, params: unknown, result: unknown): ReadonlyArray<Prompt.Message> => [
   Prompt.makeMessage("assistant", {
@@ -49,10 +48,9 @@ const loop = (calls: Calls) => {
 }
 
 export const bare = model.subject((calls) => ({
-  say: Effect.map(LanguageModel.generateText(silent), (response) => response.text),
-  count: loop(calls),
+  run: loop(calls),
   hear: (heard) =>
-    Stream.runForEachArray(LanguageModel.streamText(silent), (parts) => {
+    Stream.runForEachArray(LanguageModel.streamText({ ...options, prompt: Prompt.fromMessages(start) }), (parts) => {
       for (const part of parts) {
         if (part.type !== "text-delta") continue
         heard.deltas++

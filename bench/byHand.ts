@@ -2,9 +2,9 @@
  * The loop of Effect's own documentation: `effect/ai` runs the calls, and the history is concatenated.
  */
 import { Effect, Stream } from "effect"
-import { LanguageModel, Prompt } from "effect/ai"
+import { LanguageModel, Prompt, type Response } from "effect/ai"
 import * as model from "./effectModel.ts"
-import { question, system } from "./script.ts"
+import { type Heard, question, system } from "./script.ts"
 
 const start = Prompt.make([
   { role: "system", content: system },
@@ -24,17 +24,26 @@ const loop = (see: (history: Prompt.Prompt) => void) =>
     }
   })
 
-export const byHand = model.subject(() => ({
-  say: Effect.map(LanguageModel.generateText({ prompt: start }), (response) => response.text),
-  count: loop(() => {}),
-  hear: (heard) =>
-    Stream.runForEach(LanguageModel.streamText({ prompt: start }), (part) =>
-      Effect.sync(() => {
-        if (part.type !== "text-delta") return
-        heard.deltas++
-        heard.characters += part.delta.length
-      }))
-}))
+/** The same loop over streams. */
+const streamedLoop = (heard: Heard) =>
+  Effect.gen(function*() {
+    const toolkit = yield* model.Counting
+    let history = start
+    while (true) {
+      const parts: Array<Response.StreamPart<typeof model.Counting.tools, "opaque">> = []
+      yield* Stream.runForEach(LanguageModel.streamText({ prompt: history, toolkit }), (part) =>
+        Effect.sync(() => {
+          parts.push(part)
+          if (part.type !== "text-delta") return
+          heard.deltas++
+          heard.characters += part.delta.length
+        }))
+      history = Prompt.concat(history, Prompt.fromResponseParts(parts))
+      if (!parts.some((part) => part.type === "tool-call")) return
+    }
+  })
+
+export const byHand = model.subject(() => ({ run: loop(() => {}), hear: streamedLoop }))
 
 /** Runs the loop, and keeps each history or the last one. */
 export const keep = (which: "each" | "last") =>

@@ -89,7 +89,12 @@ export const deltas = (calls: Calls, count: number, chunks: Chunks): Model => {
     { type: "text-end", id: "1" },
     finish("stop")
   ]
-  const stream = Stream.fromIterable(parts, { chunkSize: chunks === "each" ? 1 : parts.length })
+  const arriving = async function*() {
+    yield* parts
+  }
+  const stream = chunks === "each"
+    ? Stream.suspend(() => Stream.orDie(Stream.fromAsyncIterable(arriving(), (error) => error)))
+    : Stream.fromIterable(parts, { chunkSize: 16 })
   return make({
     streamText: () =>
       Stream.suspend(() => {
@@ -126,32 +131,31 @@ export const services = (model: Model, calls: Calls): Context.Context<Services> 
 
 /** What a subject on Effect is made of: its programs. */
 export interface Programs {
-  readonly say: Effect.Effect<string, unknown, Services>
-  readonly count: Effect.Effect<string, unknown, Services>
+  readonly run: Effect.Effect<string, unknown, Services>
   readonly hear: (heard: Heard) => Effect.Effect<void, unknown, Services>
 }
 
 /** Makes a subject of programs, which get what they need from services that are built once. */
 export const subject = (programs: (calls: Calls) => Programs): Subject => {
   const calls: Calls = { model: 0, tool: 0 }
-  const { count, hear, say } = programs(calls)
+  const { hear, run } = programs(calls)
   const runWith = (model: Model) => Effect.runPromiseWith(services(model, calls))
   const speaking = runWith(oneTurn(calls))
   const waiting = runWith(slow(calls))
   const looping = remember((steps: number) => runWith(toolLoop(calls, steps)))
   const streaming = {
     each: remember((count: number) => runWith(deltas(calls, count, "each"))),
-    all: remember((count: number) => runWith(deltas(calls, count, "all")))
+    sixteen: remember((count: number) => runWith(deltas(calls, count, "sixteen")))
   }
   return {
     calls,
-    oneTurn: () => speaking(say),
-    toolLoop: (steps) => looping(steps)(count),
+    oneTurn: () => speaking(run),
+    toolLoop: (steps) => looping(steps)(run),
     deltas: async (count, chunks) => {
       const heard: Heard = { deltas: 0, characters: 0 }
       await streaming[chunks](count)(hear(heard))
       return heard
     },
-    concurrent: (runs) => waiting(Effect.forEach(Array.from({ length: runs }), () => say, { concurrency: "unbounded" }))
+    concurrent: (runs) => waiting(Effect.forEach(Array.from({ length: runs }), () => run, { concurrency: "unbounded" }))
   }
 }

@@ -27,8 +27,8 @@ export interface Heard {
   characters: number
 }
 
-/** How a stream of deltas arrives: a chunk for each, or one chunk for all. */
-export type Chunks = "each" | "all"
+/** How a stream of deltas arrives: a chunk for each, or one for sixteen, as several fit into what a network gives. */
+export type Chunks = "each" | "sixteen"
 
 /** One way to write an agent. */
 export interface Subject {

@@ -6,7 +6,6 @@ import { Agent, AgentState, StopWhen } from "../src/index.ts"
 import * as model from "./effectModel.ts"
 import { question, system } from "./script.ts"
 
-const speaker = Agent.make("speaker", { instructions: system })
 const counter = Agent.make("counter", {
   instructions: system,
   toolkit: model.Counting,
@@ -14,10 +13,9 @@ const counter = Agent.make("counter", {
 })
 
 export const troupe = model.subject(() => ({
-  say: Effect.map(Agent.run(speaker, question), AgentState.text),
-  count: Effect.map(Agent.run(counter, question), AgentState.text),
+  run: Effect.map(Agent.run(counter, question), AgentState.text),
   hear: (heard) =>
-    Stream.runForEach(Agent.stream(speaker, question), (event) =>
+    Stream.runForEach(Agent.stream(counter, question), (event) =>
       Effect.sync(() => {
         if (event._tag !== "TextDelta") return
         heard.deltas++

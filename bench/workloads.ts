@@ -43,7 +43,7 @@ const toolLoop = (steps: number, aim: number): Workload => ({
 })
 
 const deltas = (count: number, chunks: Chunks): Workload => ({
-  name: `a delta of ${count.toLocaleString("en")}, ${chunks === "each" ? "a chunk each" : "one chunk"}`,
+  name: `a delta of ${count.toLocaleString("en")}, ${chunks === "each" ? "a chunk each" : "sixteen a chunk"}`,
   aim: 0.33,
   units: count,
   run: async (subject) => {
@@ -70,7 +70,7 @@ export const workloads: ReadonlyArray<Workload> = [
   toolLoop(100, 0.2),
   toolLoop(1000, 0.4),
   deltas(2000, "each"),
-  deltas(2000, "all"),
+  deltas(2000, "sixteen"),
   concurrent(1000)
 ]
 
@@ -79,6 +79,6 @@ export const tiny: ReadonlyArray<Workload> = [
   oneTurn,
   toolLoop(3, 1),
   deltas(3, "each"),
-  deltas(3, "all"),
+  deltas(3, "sixteen"),
   concurrent(3)
 ]

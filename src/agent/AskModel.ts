@@ -22,12 +22,12 @@ import { makePrompt } from "./Request.ts"
 
 type Part = Response.AllParts<Record<string, never>>
 
-const tellPart = (loop: Loop.Loop, answer: Answer.Arriving, part: Part): void => {
+const tellPart = (loop: Loop.Loop, answer: Answer.Arriving, part: Part, at: number): void => {
   switch (part.type) {
     case "text-delta":
-      return Loop.tell(loop, { _tag: "TextDelta", delta: part.delta })
+      return Loop.tellDelta(loop, "TextDelta", part.delta, at)
     case "reasoning-delta":
-      return Loop.tell(loop, { _tag: "ReasoningDelta", delta: part.delta })
+      return Loop.tellDelta(loop, "ReasoningDelta", part.delta, at)
     case "tool-params-delta":
       return Loop.tell(loop, {
         _tag: "ToolParamsDelta",
@@ -40,7 +40,6 @@ const tellPart = (loop: Loop.Loop, answer: Answer.Arriving, part: Part): void =>
   }
 }
 
-/** An error that comes within a stream is the provider's own: the request itself was accepted. */
 const brokenOff = (error: unknown): AiError.AiError =>
   AiError.make({
     module: "LanguageModel",
@@ -58,9 +57,10 @@ const streamed = (loop: Loop.Loop, options: Options): Effect.Effect<Answer.Answe
     return Stream.runForEachArray(
       LanguageModel.streamText(options) as Stream.Stream<Part, AiError.AiError, unknown>,
       (parts) => {
+        const at = Loop.now(loop)
         for (const part of parts) {
           if (part.type === "error") return Effect.fail(brokenOff(part.error))
-          tellPart(loop, answer, part)
+          tellPart(loop, answer, part, at)
           Answer.take(answer, part)
         }
         return loop.root.flush

@@ -9,8 +9,9 @@ import type { AgentEvent } from "../domain/AgentEvent.ts"
 import type { Root } from "./Loop.ts"
 import type { Observer } from "./Observer.ts"
 
-/** Who sees the events of a run as they happen, beside the observers. `send` waits for room. */
+/** Who sees the events of a run as they happen, beside the observers. `take` says whether there was room, `send` waits. */
 export interface Receiver {
+  readonly take: (event: AgentEvent) => boolean
   readonly send: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
 }
 
@@ -28,14 +29,25 @@ export const make = (
     return { deliver: () => {}, flush: Effect.void, isObserved: false, isStreaming: false }
   }
   const waiting: Array<AgentEvent> = []
-  return {
-    deliver: (event) => {
-      waiting.push(event)
-    },
-    flush: observers.length === 0 ? sendAll(waiting, receiver!) : showAll(waiting, observers, receiver),
-    isObserved: true,
-    isStreaming: receiver !== undefined
+  const wait = (event: AgentEvent): void => {
+    waiting.push(event)
   }
+  return observers.length > 0 || receiver === undefined
+    ? {
+      deliver: wait,
+      flush: showAll(waiting, observers, receiver),
+      isObserved: true,
+      isStreaming: receiver !== undefined
+    }
+    : {
+      // Most events need no turn of the runtime: only those behind a full buffer wait for one.
+      deliver: (event) => {
+        if (waiting.length > 0 || !receiver.take(event)) wait(event)
+      },
+      flush: sendAll(waiting, receiver),
+      isObserved: true,
+      isStreaming: true
+    }
 }
 
 const sendAll = (waiting: Array<AgentEvent>, receiver: Receiver): Effect.Effect<void> => {

@@ -24,6 +24,7 @@ export const make = (definition: Definition, from: Run.From): Stream.Stream<Agen
     Effect.gen(function*() {
       const queue = yield* Queue.make<AgentEvent, unknown | Cause.Done>({ capacity })
       const receiver: Receiver = {
+        take: (event) => Queue.offerUnsafe(queue, event),
         send: (events) => events.length === 1 ? Queue.offer(queue, events[0]!) : Queue.offerAll(queue, events)
       }
       yield* Run.run(definition, from, receiver, "Fail").pipe(

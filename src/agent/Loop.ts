@@ -155,6 +155,18 @@ const envelope = (self: Loop): Pick<AgentEvent, Filled> => ({
 export const tell = (self: Loop, happening: Happening): void =>
   take(self, { ...happening, ...envelope(self) } as AgentEvent)
 
+/** Tells that a piece arrived. Pieces change no state, so this does no more than make the event. */
+export const tellDelta = (self: Loop, _tag: "TextDelta" | "ReasoningDelta", delta: string, at: number): void =>
+  self.root.deliver({
+    _tag,
+    path: self.path,
+    calls: self.calls,
+    step: self.step,
+    sequence: self.root.sequence++,
+    at,
+    delta
+  })
+
 /** Tells how the run ended. The event holds the state that it leaves behind. */
 export const tellEnd = (self: Loop, end: "RunCompleted" | "RunInterrupted" | Failure): void => {
   self.open.run = false
