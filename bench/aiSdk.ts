@@ -67,8 +67,8 @@ const model = (methods: {
   readonly doStream?: () => Promise<unknown>
 }) => ({ specificationVersion: "v4", provider: "script", modelId: "script", supportedUrls: {}, ...methods })
 
-/** A stream of an answer in deltas, pulled one by one or by sixteen. */
-const deltaStream = (count: number, size: number): ReadableStream<unknown> => {
+/** A stream of an answer in deltas, pulled one by one. */
+const deltaStream = (count: number): ReadableStream<unknown> => {
   const parts: ReadonlyArray<unknown> = [
     { type: "stream-start", warnings: [] },
     { type: "text-start", id: "1" },
@@ -79,8 +79,7 @@ const deltaStream = (count: number, size: number): ReadableStream<unknown> => {
   let next = 0
   return new ReadableStream({
     pull: (controller) => {
-      const end = Math.min(parts.length, next + size)
-      while (next < end) controller.enqueue(parts[next++])
+      controller.enqueue(parts[next++])
       if (next === parts.length) controller.close()
     }
   })
@@ -146,11 +145,11 @@ export const load = async (): Promise<Subject | undefined> => {
     calls,
     oneTurn: () => textOf({ model: speaking }),
     toolLoop: (steps) => textOf({ model: looping(steps) }),
-    deltas: async (count, chunks) => {
+    deltas: async (count) => {
       const heard: Heard = { deltas: 0, characters: 0 }
       const doStream = async () => {
         calls.model++
-        return { stream: deltaStream(count, chunks === "each" ? 1 : 16) }
+        return { stream: deltaStream(count) }
       }
       for await (const text of ai.streamText({ ...common, model: model({ doStream }) }).textStream) {
         heard.deltas++

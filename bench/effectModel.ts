@@ -3,17 +3,7 @@
  */
 import { type Context, Effect, Layer, Schema, Stream } from "effect"
 import { LanguageModel, type Prompt, type Response, Tool, Toolkit } from "effect/ai"
-import {
-  answer,
-  type Calls,
-  type Chunks,
-  delta,
-  type Heard,
-  latency,
-  nextMove,
-  remember,
-  type Subject
-} from "./script.ts"
+import { answer, type Calls, delta, type Heard, latency, nextMove, remember, type Subject } from "./script.ts"
 
 type Model = typeof LanguageModel.LanguageModel.Service
 
@@ -81,8 +71,8 @@ export const toolLoop = (calls: Calls, steps: number): Model => {
   })
 }
 
-/** Streams an answer of a number of deltas. */
-export const deltas = (calls: Calls, count: number, chunks: Chunks): Model => {
+/** Streams an answer of a number of deltas, which arrive one by one, as those of a provider do. */
+export const deltas = (calls: Calls, count: number): Model => {
   const parts: ReadonlyArray<Response.StreamPartEncoded> = [
     { type: "text-start", id: "1" },
     ...Array.from({ length: count }, () => ({ type: "text-delta", id: "1", delta }) as const),
@@ -92,14 +82,11 @@ export const deltas = (calls: Calls, count: number, chunks: Chunks): Model => {
   const arriving = async function*() {
     yield* parts
   }
-  const stream = chunks === "each"
-    ? Stream.suspend(() => Stream.orDie(Stream.fromAsyncIterable(arriving(), (error) => error)))
-    : Stream.fromIterable(parts, { chunkSize: 16 })
   return make({
     streamText: () =>
       Stream.suspend(() => {
         calls.model++
-        return stream
+        return Stream.orDie(Stream.fromAsyncIterable(arriving(), (error) => error))
       })
   })
 }
@@ -143,17 +130,14 @@ export const subject = (programs: (calls: Calls) => Programs): Subject => {
   const speaking = runWith(oneTurn(calls))
   const waiting = runWith(slow(calls))
   const looping = remember((steps: number) => runWith(toolLoop(calls, steps)))
-  const streaming = {
-    each: remember((count: number) => runWith(deltas(calls, count, "each"))),
-    sixteen: remember((count: number) => runWith(deltas(calls, count, "sixteen")))
-  }
+  const streaming = remember((count: number) => runWith(deltas(calls, count)))
   return {
     calls,
     oneTurn: () => speaking(run),
     toolLoop: (steps) => looping(steps)(run),
-    deltas: async (count, chunks) => {
+    deltas: async (count) => {
       const heard: Heard = { deltas: 0, characters: 0 }
-      await streaming[chunks](count)(hear(heard))
+      await streaming(count)(hear(heard))
       return heard
     },
     concurrent: (runs) => waiting(Effect.forEach(Array.from({ length: runs }), () => run, { concurrency: "unbounded" }))

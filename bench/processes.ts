@@ -20,10 +20,7 @@ export const memory = (subject: "troupe" | "by-hand", which: "each" | "last"): {
 /** Builds Troupe as it is published, so that no types are stripped while it is imported. */
 const build = (): string => {
   const out = join(root, ".bench", "dist")
-  const tsc = join(root, "node_modules", "typescript", "bin", "tsc")
-  execFileSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json"), "--noCheck", "--outDir", out], {
-    stdio: "inherit"
-  })
+  execFileSync(process.execPath, [join(root, "scripts", "build.ts"), out], { stdio: "inherit" })
   return pathToFileURL(join(out, "index.js")).href
 }
 

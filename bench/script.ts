@@ -27,15 +27,12 @@ export interface Heard {
   characters: number
 }
 
-/** How a stream of deltas arrives: a chunk for each, or one for sixteen, as several fit into what a network gives. */
-export type Chunks = "each" | "sixteen"
-
 /** One way to write an agent. */
 export interface Subject {
   readonly calls: Calls
   readonly oneTurn: () => Promise<string>
   readonly toolLoop: (steps: number) => Promise<string>
-  readonly deltas: (count: number, chunks: Chunks) => Promise<Heard>
+  readonly deltas: (count: number) => Promise<Heard>
   readonly concurrent: (runs: number) => Promise<ReadonlyArray<string>>
 }
 

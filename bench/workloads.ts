@@ -1,7 +1,7 @@
 /**
  * What is timed. Each run is checked, so that no subject can be fast by leaving something out.
  */
-import { answer, type Chunks, counted, delta, type Subject } from "./script.ts"
+import { answer, counted, delta, type Subject } from "./script.ts"
 
 export interface Workload {
   readonly name: string
@@ -42,12 +42,12 @@ const toolLoop = (steps: number, aim: number): Workload => ({
   }
 })
 
-const deltas = (count: number, chunks: Chunks): Workload => ({
-  name: `a delta of ${count.toLocaleString("en")}, ${chunks === "each" ? "a chunk each" : "sixteen a chunk"}`,
+const deltas = (count: number): Workload => ({
+  name: `a delta of ${count.toLocaleString("en")}`,
   aim: 0.33,
   units: count,
   run: async (subject) => {
-    const heard = await counting(subject, () => subject.deltas(count, chunks), 1, 0)
+    const heard = await counting(subject, () => subject.deltas(count), 1, 0)
     equal(heard.deltas, count, "deltas")
     equal(heard.characters, count * delta.length, "characters")
   }
@@ -69,8 +69,7 @@ export const workloads: ReadonlyArray<Workload> = [
   toolLoop(10, 0.2),
   toolLoop(100, 0.2),
   toolLoop(1000, 0.4),
-  deltas(2000, "each"),
-  deltas(2000, "sixteen"),
+  deltas(2000),
   concurrent(1000)
 ]
 
@@ -78,7 +77,6 @@ export const workloads: ReadonlyArray<Workload> = [
 export const tiny: ReadonlyArray<Workload> = [
   oneTurn,
   toolLoop(3, 1),
-  deltas(3, "each"),
-  deltas(3, "sixteen"),
+  deltas(3),
   concurrent(3)
 ]

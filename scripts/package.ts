@@ -55,7 +55,12 @@ const pack = (): string => {
   if (packed === undefined) throw new Error("npm pack packed nothing")
   const files = packed.files.map((file) => file.path)
   const built = globSync("**/*.ts", { cwd: join(root, "src") }).map((file) => file.replace(/\.ts$/, ""))
-  const expected = [...required, ...built.flatMap((file) => [`src/${file}.ts`, `dist/${file}.js`, `dist/${file}.d.ts`])]
+  const expected = [
+    ...required,
+    "dist/index.js",
+    "dist/testing/index.js",
+    ...built.flatMap((file) => [`src/${file}.ts`, `dist/${file}.d.ts`])
+  ]
   check(`tarball: ${files.length} files, ${Math.round(packed.size / 1000)} kB`, [
     ...files.filter((file) => !allowed.test(file)).map((file) => `${file} doesn't belong in the package`),
     ...expected.filter((file) => !files.includes(file)).map((file) => `${file} is missing from the package`)

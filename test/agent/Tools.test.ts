@@ -377,9 +377,14 @@ describe("A handler", () => {
         assert.strictEqual(yield* toldOf("b"), "Ada bought at the corner and the corner in 2024")
       }
     }).pipe(
-      Effect.provide([MockModel.layer(MockModel.make((request) =>
-        request.iteration > 0 ? "Done." : toolCall("buy", { at: "2024-02-29T00:00:00Z" }, { id: "b" })
-      )), layer]),
+      Effect.provide([
+        MockModel.layer(
+          MockModel.make((request) =>
+            request.iteration > 0 ? "Done." : toolCall("buy", { at: "2024-02-29T00:00:00Z" }, { id: "b" })
+          )
+        ),
+        layer
+      ]),
       Effect.provideService(Customer, "Ada")
     ))
 
