@@ -13,7 +13,6 @@ import * as Result from "effect/Result"
 import { AgentError, HandoffTargetNotFound } from "../domain/AgentError.ts"
 import * as AgentStatus from "../domain/AgentStatus.ts"
 import { next } from "../domain/Command.ts"
-import { callsOf, lastAssistant } from "../domain/Conversation.ts"
 import * as Reducer from "../domain/Reducer.ts"
 import type { AgentState, Call, User } from "../domain/StateSchema.ts"
 import { askModel } from "./AskModel.ts"
@@ -25,12 +24,11 @@ import * as Delivery from "./Delivery.ts"
 import { annotate } from "./FailedState.ts"
 import * as Failure from "./Failure.ts"
 import { Halt } from "./Halt.ts"
+import * as Limit from "./Limit.ts"
 import * as Loop from "./Loop.ts"
 import { CurrentObservers } from "./Observer.ts"
-import * as Output from "./Output.ts"
 import * as OwnModel from "./OwnModel.ts"
 import { runCalls, type RunChild } from "./RunCalls.ts"
-import * as StopWhen from "./StopWhen.ts"
 import * as TakenIds from "./TakenIds.ts"
 import * as Telemetry from "./Telemetry.ts"
 
@@ -42,27 +40,6 @@ export interface From {
 
 /** How far a loop goes: to the end of its run, or of one step. */
 type Extent = "Run" | "Step"
-
-/** The limit that a loop has met: its own, or one of a loop around it, which then stops this one. */
-const metLimit = (loop: Loop.Loop): "Own" | "Outer" | undefined => {
-  const time = Loop.now(loop)
-  for (let at: Loop.Loop | undefined = loop; at !== undefined; at = at.parent) {
-    const verdict = StopWhen.evaluate(at.definition.stopWhen, Loop.foreseen(at), time)
-    if (verdict !== undefined && verdict !== "Finish") return at === loop ? "Own" : "Outer"
-  }
-  return undefined
-}
-
-const limitReason = (loop: Loop.Loop): Halt | undefined => {
-  const verdict = StopWhen.evaluate(loop.definition.stopWhen, loop.state, Loop.now(loop))
-  return verdict === undefined || verdict === "Finish" ? undefined : new Halt(verdict)
-}
-
-const isFinished = (loop: Loop.Loop): boolean =>
-  loop.state.run.iteration > 0 && (
-    (loop.definition.output !== undefined && Output.isAccepted(loop.state)) ||
-    StopWhen.evaluate(loop.definition.stopWhen, loop.state, Loop.now(loop)) === "Finish"
-  )
 
 /**
  * Goes on until nothing is needed any more, or to the end of one step.
@@ -82,12 +59,12 @@ const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<"Ended" | "Suspe
             if (halt !== undefined) return yield* Effect.fail(halt)
             break
           }
-          if (command._tag === "Stop" || isFinished(loop)) return "Ended"
+          if (command._tag === "Stop" || Limit.isFinished(loop)) return "Ended"
           if (loop.state.conversation.turns.length === 0) {
             return yield* Effect.fail(new Halt(Binding.emptyInput(loop.definition)))
           }
-          const limit = metLimit(loop)
-          if (limit === "Own") return yield* Effect.fail(limitReason(loop))
+          const limit = Limit.met(loop)
+          if (limit === "Own") return yield* Effect.fail(Limit.toHalt(loop))
           if (limit === "Outer") return "Suspended"
           loop.step = loop.state.run.iteration
           Loop.startStep(loop)
@@ -100,8 +77,8 @@ const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<"Ended" | "Suspe
           break
         }
         case "RunCalls": {
-          if (isStuck(loop, command.callIds)) {
-            const halt = limitReason(loop)
+          if (Limit.isStuck(loop)) {
+            const halt = Limit.toHalt(loop)
             if (halt !== undefined) return yield* Effect.fail(halt)
             return "Suspended"
           }
@@ -123,25 +100,6 @@ const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<"Ended" | "Suspe
       }
     }
   })
-
-/** Checks whether all that could run are agents that would ask their models, while a limit forbids it. */
-const isStuck = (loop: Loop.Loop, runnable: ReadonlyArray<string>): boolean => {
-  const turn = lastAssistant(loop.state.conversation)
-  const areAgents = (turn === undefined ? [] : callsOf(turn)).every((call) =>
-    !runnable.includes(call.id) || (call.state._tag === "Delegated" && asksModel(call.state.child))
-  )
-  return areAgents && metLimit(loop) !== undefined
-}
-
-const asksModel = (state: AgentState): boolean => {
-  const command = next(state)
-  if (command._tag === "AskModel") return true
-  if (command._tag !== "RunCalls") return false
-  const turn = lastAssistant(state.conversation)
-  return (turn === undefined ? [] : callsOf(turn)).every((call) =>
-    !command.callIds.includes(call.id) || (call.state._tag === "Delegated" && asksModel(call.state.child))
-  )
-}
 
 /** Ends what is still open in a loop, and then its run, if it has one: a step by hand has none. */
 const end = (loop: Loop.Loop, exit: Exit.Exit<"Ended" | "Suspended", unknown>): Effect.Effect<void> => {
@@ -294,7 +252,8 @@ export const step = (definition: Definition, state: AgentState): Effect.Effect<A
         },
         onSuccess: () =>
           Effect.succeed(
-            loop.state.status._tag === "InProgress" && Correction.wrongAnswer(loop) === undefined && isFinished(loop)
+            loop.state.status._tag === "InProgress" && Correction.wrongAnswer(loop) === undefined &&
+              Limit.isFinished(loop)
               ? { ...loop.state, status: AgentStatus.complete }
               : loop.state
           )
