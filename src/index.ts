@@ -65,7 +65,7 @@ export * as ToolPolicy from "./agent/ToolPolicy.ts"
  *
  * @since 0.1.0
  */
-export * as Trace from "./agent/Trace.ts"
+export * as Trace from "./agent/trace/Trace.ts"
 
 /**
  * Tokens spent, where a number that no provider reported stays unknown.

@@ -9,12 +9,12 @@ import { dual } from "effect/Function"
 import type { PlatformError } from "effect/PlatformError"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import type { AgentEvent } from "../domain/AgentEvent.ts"
-import * as Observer from "./Observer.ts"
-import { fragment, type MarkdownOptions } from "./TraceMarkdown.ts"
+import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import * as Observer from "../Observer.ts"
+import { fragment, type MarkdownOptions } from "./Markdown.ts"
 
-export * from "./TraceMarkdown.ts"
-export * from "./TraceMermaid.ts"
+export * from "./Markdown.ts"
+export * from "./Mermaid.ts"
 
 /**
  * How a log is written to a file: `append` keeps what the file holds already, which is cut off otherwise.

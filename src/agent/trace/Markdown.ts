@@ -12,12 +12,12 @@
  */
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Schema from "effect/Schema"
-import type { AgentEvent, ModelResponded, RunStarted } from "../domain/AgentEvent.ts"
-import { pendingApprovals } from "../domain/Approval.ts"
-import { openCalls } from "../domain/Conversation.ts"
-import type * as Part from "../domain/Part.ts"
-import type { AgentState, AssistantPart, Call, Outcome } from "../domain/StateSchema.ts"
-import type { RequestUsage, TokenCount } from "../domain/Usage.ts"
+import type { AgentEvent, ModelResponded, RunStarted } from "../../domain/AgentEvent.ts"
+import { pendingApprovals } from "../../domain/Approval.ts"
+import { openCalls } from "../../domain/Conversation.ts"
+import type * as Part from "../../domain/Part.ts"
+import type { AgentState, AssistantPart, Call, Outcome } from "../../domain/StateSchema.ts"
+import type { RequestUsage, TokenCount } from "../../domain/Usage.ts"
 import * as Excerpt from "./Excerpt.ts"
 
 /**

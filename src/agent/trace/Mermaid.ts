@@ -9,10 +9,10 @@
  *
  * @since 0.1.0
  */
-import type { AgentEvent, RunCompleted, RunStarted } from "../domain/AgentEvent.ts"
-import { pendingApprovals } from "../domain/Approval.ts"
-import { lastAssistantText } from "../domain/Conversation.ts"
-import type { AssistantPart, Outcome } from "../domain/StateSchema.ts"
+import type { AgentEvent, RunCompleted, RunStarted } from "../../domain/AgentEvent.ts"
+import { pendingApprovals } from "../../domain/Approval.ts"
+import { lastAssistantText } from "../../domain/Conversation.ts"
+import type { AssistantPart, Outcome } from "../../domain/StateSchema.ts"
 import * as Excerpt from "./Excerpt.ts"
 
 /**
