@@ -7,8 +7,10 @@
 import {
   answer,
   type Calls,
+  type Chunks,
   delta,
   type Heard,
+  type Kind,
   latency,
   nextMove,
   question,
@@ -67,8 +69,8 @@ const model = (methods: {
   readonly doStream?: () => Promise<unknown>
 }) => ({ specificationVersion: "v4", provider: "script", modelId: "script", supportedUrls: {}, ...methods })
 
-/** A stream of an answer in deltas, pulled one by one. */
-const deltaStream = (count: number): ReadableStream<unknown> => {
+/** A stream of an answer in deltas, pulled one by one or all there from the start. */
+const deltaStream = (count: number, chunks: Chunks): ReadableStream<unknown> => {
   const parts: ReadonlyArray<unknown> = [
     { type: "stream-start", warnings: [] },
     { type: "text-start", id: "1" },
@@ -79,7 +81,8 @@ const deltaStream = (count: number): ReadableStream<unknown> => {
   let next = 0
   return new ReadableStream({
     pull: (controller) => {
-      controller.enqueue(parts[next++])
+      const end = chunks === "all" ? parts.length : next + 1
+      while (next < end) controller.enqueue(parts[next++])
       if (next === parts.length) controller.close()
     }
   })
@@ -110,10 +113,12 @@ export const load = async (): Promise<Subject | undefined> => {
   const common = {
     instructions: system,
     prompt: question,
-    telemetry: { isEnabled: false },
-    tools,
-    stopWhen: ai.isStepCount(10_000)
+    telemetry: { isEnabled: false }
   } as const
+  const kinds: Readonly<Record<Kind, Partial<Options>>> = {
+    tool: { tools, stopWhen: ai.isStepCount(10_000) },
+    "no tools": {}
+  }
   const speaking = model({
     doGenerate: async () => {
       calls.model++
@@ -143,20 +148,22 @@ export const load = async (): Promise<Subject | undefined> => {
     (await ai.generateText({ ...common, ...options })).text
   return {
     calls,
-    oneTurn: () => textOf({ model: speaking }),
-    toolLoop: (steps) => textOf({ model: looping(steps) }),
-    deltas: async (count) => {
+    oneTurn: (kind) => textOf({ ...kinds[kind], model: speaking }),
+    toolLoop: (steps) => textOf({ ...kinds.tool, model: looping(steps) }),
+    deltas: async (count, kind, chunks) => {
       const heard: Heard = { deltas: 0, characters: 0 }
       const doStream = async () => {
         calls.model++
-        return { stream: deltaStream(count) }
+        return { stream: deltaStream(count, chunks) }
       }
-      for await (const text of ai.streamText({ ...common, model: model({ doStream }) }).textStream) {
+      const { textStream } = ai.streamText({ ...common, ...kinds[kind], model: model({ doStream }) })
+      for await (const text of textStream) {
         heard.deltas++
         heard.characters += text.length
       }
       return heard
     },
-    concurrent: (runs) => Promise.all(Array.from({ length: runs }, () => textOf({ model: waiting })))
+    concurrent: (runs, kind) =>
+      Promise.all(Array.from({ length: runs }, () => textOf({ ...kinds[kind], model: waiting })))
   }
 }

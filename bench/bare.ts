@@ -22,6 +22,10 @@ const options = {
   toolCallValidation: "deferred"
 } as const
 
+const asking = { ...options, prompt: Prompt.fromMessages(start) } as const
+/** Without tools: `effect/ai` keeps its decoder only for a toolkit with some, so none of them is sent. */
+const silent = { ...asking, toolChoice: { oneOf: [] } } as const
+
 const answered = (id: string, name: string, params: unknown, result: unknown): ReadonlyArray<Prompt.Message> => [
   Prompt.makeMessage("assistant", {
     content: [Prompt.makePart("tool-call", { id, name, params, providerExecuted: false })]
@@ -47,15 +51,20 @@ const loop = (calls: Calls) => {
   })
 }
 
+const hear = (request: typeof asking | typeof silent): model.Programs["hear"] => (heard) =>
+  Stream.runForEachArray(LanguageModel.streamText(request), (parts) => {
+    for (const part of parts) {
+      if (part.type !== "text-delta") continue
+      heard.deltas++
+      heard.characters += part.delta.length
+    }
+    return Effect.void
+  })
+
 export const bare = model.subject((calls) => ({
-  run: loop(calls),
-  hear: (heard) =>
-    Stream.runForEachArray(LanguageModel.streamText({ ...options, prompt: Prompt.fromMessages(start) }), (parts) => {
-      for (const part of parts) {
-        if (part.type !== "text-delta") continue
-        heard.deltas++
-        heard.characters += part.delta.length
-      }
-      return Effect.void
-    })
+  tool: { run: loop(calls), hear: hear(asking) },
+  "no tools": {
+    run: Effect.map(LanguageModel.generateText(silent), (response) => response.text),
+    hear: hear(silent)
+  }
 }))

@@ -43,7 +43,19 @@ const streamedLoop = (heard: Heard) =>
     }
   })
 
-export const byHand = model.subject(() => ({ run: loop(() => {}), hear: streamedLoop }))
+/** Without tools there is nothing to loop for. */
+const plain: model.Programs = {
+  run: Effect.map(LanguageModel.generateText({ prompt: start }), (response) => response.text),
+  hear: (heard) =>
+    Stream.runForEach(LanguageModel.streamText({ prompt: start }), (part) =>
+      Effect.sync(() => {
+        if (part.type !== "text-delta") return
+        heard.deltas++
+        heard.characters += part.delta.length
+      }))
+}
+
+export const byHand = model.subject(() => ({ tool: { run: loop(() => {}), hear: streamedLoop }, "no tools": plain }))
 
 /** Runs the loop, and keeps each history or the last one. */
 export const keep = (which: "each" | "last") =>

@@ -3,7 +3,18 @@
  */
 import { type Context, Effect, Layer, Schema, Stream } from "effect"
 import { LanguageModel, type Prompt, type Response, Tool, Toolkit } from "effect/ai"
-import { answer, type Calls, delta, type Heard, latency, nextMove, remember, type Subject } from "./script.ts"
+import {
+  answer,
+  type Calls,
+  type Chunks,
+  delta,
+  type Heard,
+  type Kind,
+  latency,
+  nextMove,
+  remember,
+  type Subject
+} from "./script.ts"
 
 type Model = typeof LanguageModel.LanguageModel.Service
 
@@ -71,8 +82,8 @@ export const toolLoop = (calls: Calls, steps: number): Model => {
   })
 }
 
-/** Streams an answer of a number of deltas, which arrive one by one, as those of a provider do. */
-export const deltas = (calls: Calls, count: number): Model => {
+/** Streams an answer of a number of deltas, which arrive one by one, as those of a provider do, or in one chunk. */
+export const deltas = (calls: Calls, count: number, chunks: Chunks): Model => {
   const parts: ReadonlyArray<Response.StreamPartEncoded> = [
     { type: "text-start", id: "1" },
     ...Array.from({ length: count }, () => ({ type: "text-delta", id: "1", delta }) as const),
@@ -86,7 +97,9 @@ export const deltas = (calls: Calls, count: number): Model => {
     streamText: () =>
       Stream.suspend(() => {
         calls.model++
-        return Stream.orDie(Stream.fromAsyncIterable(arriving(), (error) => error))
+        return chunks === "all"
+          ? Stream.fromIterable(parts, { chunkSize: parts.length })
+          : Stream.orDie(Stream.fromAsyncIterable(arriving(), (error) => error))
       })
   })
 }
@@ -116,30 +129,34 @@ export const services = (model: Model, calls: Calls): Context.Context<Services> 
     )
   )
 
-/** What a subject on Effect is made of: its programs. */
+/** The programs of one agent on Effect. */
 export interface Programs {
   readonly run: Effect.Effect<string, unknown, Services>
   readonly hear: (heard: Heard) => Effect.Effect<void, unknown, Services>
 }
 
 /** Makes a subject of programs, which get what they need from services that are built once. */
-export const subject = (programs: (calls: Calls) => Programs): Subject => {
+export const subject = (programs: (calls: Calls) => Readonly<Record<Kind, Programs>>): Subject => {
   const calls: Calls = { model: 0, tool: 0 }
-  const { hear, run } = programs(calls)
+  const of = programs(calls)
   const runWith = (model: Model) => Effect.runPromiseWith(services(model, calls))
   const speaking = runWith(oneTurn(calls))
   const waiting = runWith(slow(calls))
   const looping = remember((steps: number) => runWith(toolLoop(calls, steps)))
-  const streaming = remember((count: number) => runWith(deltas(calls, count)))
+  const streaming = {
+    each: remember((count: number) => runWith(deltas(calls, count, "each"))),
+    all: remember((count: number) => runWith(deltas(calls, count, "all")))
+  }
   return {
     calls,
-    oneTurn: () => speaking(run),
-    toolLoop: (steps) => looping(steps)(run),
-    deltas: async (count) => {
+    oneTurn: (kind) => speaking(of[kind].run),
+    toolLoop: (steps) => looping(steps)(of.tool.run),
+    deltas: async (count, kind, chunks) => {
       const heard: Heard = { deltas: 0, characters: 0 }
-      await streaming(count)(hear(heard))
+      await streaming[chunks](count)(of[kind].hear(heard))
       return heard
     },
-    concurrent: (runs) => waiting(Effect.forEach(Array.from({ length: runs }), () => run, { concurrency: "unbounded" }))
+    concurrent: (runs, kind) =>
+      waiting(Effect.forEach(Array.from({ length: runs }), () => of[kind].run, { concurrency: "unbounded" }))
   }
 }

@@ -27,13 +27,19 @@ export interface Heard {
   characters: number
 }
 
+/** Whether an agent has the tool. */
+export type Kind = "tool" | "no tools"
+
+/** How deltas come from the model: one by one as they arrive, or all in one chunk. */
+export type Chunks = "each" | "all"
+
 /** One way to write an agent. */
 export interface Subject {
   readonly calls: Calls
-  readonly oneTurn: () => Promise<string>
+  readonly oneTurn: (kind: Kind) => Promise<string>
   readonly toolLoop: (steps: number) => Promise<string>
-  readonly deltas: (count: number) => Promise<Heard>
-  readonly concurrent: (runs: number) => Promise<ReadonlyArray<string>>
+  readonly deltas: (count: number, kind: Kind, chunks: Chunks) => Promise<Heard>
+  readonly concurrent: (runs: number, kind: Kind) => Promise<ReadonlyArray<string>>
 }
 
 /** How long the model of the concurrent runs takes, in milliseconds. */

@@ -1,7 +1,7 @@
 /**
  * What is timed. Each run is checked, so that no subject can be fast by leaving something out.
  */
-import { answer, counted, delta, type Subject } from "./script.ts"
+import { answer, type Chunks, counted, delta, type Kind, type Subject } from "./script.ts"
 
 export interface Workload {
   readonly name: string
@@ -25,12 +25,14 @@ const counting = async <A>(subject: Subject, run: () => Promise<A>, model: numbe
   return result
 }
 
-const oneTurn: Workload = {
-  name: "one turn",
+const named = (name: string, kind: Kind): string => kind === "tool" ? name : `${name}, no tools`
+
+const oneTurn = (kind: Kind): Workload => ({
+  name: named("one turn", kind),
   aim: 0.4,
   units: 1,
-  run: async (subject) => equal(await counting(subject, subject.oneTurn, 1, 0), answer, "answer")
-}
+  run: async (subject) => equal(await counting(subject, () => subject.oneTurn(kind), 1, 0), answer, "answer")
+})
 
 const toolLoop = (steps: number, aim: number): Workload => ({
   name: `a step of ${steps.toLocaleString("en")}`,
@@ -42,41 +44,49 @@ const toolLoop = (steps: number, aim: number): Workload => ({
   }
 })
 
-const deltas = (count: number): Workload => ({
-  name: `a delta of ${count.toLocaleString("en")}`,
+const deltas = (count: number, kind: Kind, chunks: Chunks): Workload => ({
+  name: named(`a delta of ${count.toLocaleString("en")}`, kind) + (chunks === "all" ? ", one chunk" : ""),
   aim: 0.33,
   units: count,
   run: async (subject) => {
-    const heard = await counting(subject, () => subject.deltas(count), 1, 0)
+    const heard = await counting(subject, () => subject.deltas(count, kind, chunks), 1, 0)
     equal(heard.deltas, count, "deltas")
     equal(heard.characters, count * delta.length, "characters")
   }
 })
 
-const concurrent = (runs: number): Workload => ({
-  name: `a run of ${runs.toLocaleString("en")} at once`,
+const concurrent = (runs: number, kind: Kind): Workload => ({
+  name: named(`a run of ${runs.toLocaleString("en")} at once`, kind),
   aim: 1,
   units: runs,
   run: async (subject) => {
-    const said = await counting(subject, () => subject.concurrent(runs), runs, 0)
+    const said = await counting(subject, () => subject.concurrent(runs, kind), runs, 0)
     equal(said.length, runs, "answers")
     for (const text of said) equal(text, answer, "answer")
   }
 })
 
 export const workloads: ReadonlyArray<Workload> = [
-  oneTurn,
+  oneTurn("tool"),
+  oneTurn("no tools"),
   toolLoop(10, 0.2),
   toolLoop(100, 0.2),
   toolLoop(1000, 0.4),
-  deltas(2000),
-  concurrent(1000)
+  deltas(2000, "tool", "each"),
+  deltas(2000, "no tools", "each"),
+  deltas(2000, "no tools", "all"),
+  concurrent(1000, "tool"),
+  concurrent(1000, "no tools")
 ]
 
 /** The same at a size that takes no time, to see that it works. */
 export const tiny: ReadonlyArray<Workload> = [
-  oneTurn,
+  oneTurn("tool"),
+  oneTurn("no tools"),
   toolLoop(3, 1),
-  deltas(3),
-  concurrent(3)
+  deltas(3, "tool", "each"),
+  deltas(3, "no tools", "each"),
+  deltas(3, "no tools", "all"),
+  concurrent(3, "tool"),
+  concurrent(3, "no tools")
 ]
