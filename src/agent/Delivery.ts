@@ -29,30 +29,35 @@ export const make = (
     return { deliver: () => {}, flush: Effect.void, isObserved: false, isStreaming: false }
   }
   const waiting: Array<AgentEvent> = []
-  const wait = (event: AgentEvent): void => {
-    waiting.push(event)
+  if (observers.length === 0 && receiver !== undefined) {
+    return { ...sendAll(waiting, receiver), isObserved: true, isStreaming: true }
   }
-  return observers.length > 0 || receiver === undefined
-    ? {
-      deliver: wait,
-      flush: showAll(waiting, observers, receiver),
-      isObserved: true,
-      isStreaming: receiver !== undefined
-    }
-    : {
-      // Most events need no turn of the runtime: only those behind a full buffer wait for one.
-      deliver: (event) => {
-        if (waiting.length > 0 || !receiver.take(event)) wait(event)
-      },
-      flush: sendAll(waiting, receiver),
-      isObserved: true,
-      isStreaming: true
-    }
+  return {
+    deliver: (event) => {
+      waiting.push(event)
+    },
+    flush: showAll(waiting, observers, receiver),
+    isObserved: true,
+    isStreaming: receiver !== undefined
+  }
 }
 
-const sendAll = (waiting: Array<AgentEvent>, receiver: Receiver): Effect.Effect<void> => {
-  const send = Effect.uninterruptible(Effect.suspend(() => receiver.send(waiting.splice(0))))
-  return Effect.suspend(() => waiting.length === 0 ? Effect.void : send)
+/** Most events need no turn of the runtime: only those behind others that wait for room do. */
+const sendAll = (waiting: Array<AgentEvent>, receiver: Receiver): Pick<Root, "deliver" | "flush"> => {
+  let sending = 0
+  const sent = Effect.sync(() => {
+    sending--
+  })
+  const send = Effect.uninterruptible(Effect.suspend(() => {
+    sending++
+    return Effect.ensuring(receiver.send(waiting.splice(0)), sent)
+  }))
+  return {
+    deliver: (event) => {
+      if (sending > 0 || waiting.length > 0 || !receiver.take(event)) waiting.push(event)
+    },
+    flush: Effect.suspend(() => waiting.length === 0 ? Effect.void : send)
+  }
 }
 
 const showAll = (
