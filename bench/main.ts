@@ -41,7 +41,7 @@ const measure = async ({ aim, name, run, units }: Workload): Promise<void> => {
     number(ratio(ours!, hand!), 2),
     ai === undefined ? "" : number(ratio(ours!, ai), 2),
     number(ratio(ours!, floor!), 2),
-    `≤ ${aim}`
+    aim === undefined ? "" : `≤ ${aim}`
   )
 }
 
