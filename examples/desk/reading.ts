@@ -7,7 +7,7 @@
  */
 import { keywords } from "./catalogue.ts"
 import { languageOf } from "./languages.ts"
-import { type Kind, kindOf, type OrderWish, rank, upset, type Wish, wishOf } from "./wishes.ts"
+import { type Kind, kindOf, type OrderWish, rank, upset, type Wish, wished, wishOf } from "./wishes.ts"
 
 export type Remedy = "replacement" | "refund"
 
@@ -132,7 +132,7 @@ interface Message {
 const messageOf = (said: string): Message => {
   const text = said.toLowerCase().replaceAll("’", "'")
   const email = emailOf(text)
-  const remedy = remedyOf(text)
+  const remedy = remedyOf(wished(text))
   return {
     text,
     clauses: clausesOf(text),

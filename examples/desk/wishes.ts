@@ -28,7 +28,7 @@ const wishes: ReadonlyArray<readonly [wish: Wish, kind: Kind, pattern: RegExp]> 
   [
     "claim",
     "order",
-    /\bbroken?\b|\bbroke\b|\bdamaged?\b|\bdefect|\bcrack|\bsmashed|\bshattered|\bfaulty|\bdead\b|\bscratch|\btorn\b|\bleak|\bin pieces\b|\bbent\b|\bdented|\b(doesn'?t|does not|don'?t|won'?t|will not|stopped|no longer|never|isn'?t|not) (even )?(work|turn|switch|charg|heat|light|start|power)|\bmissing (a |some )?(part|piece|screw)|\breplacement\b|\bclaim\b/
+    /\bbroken?\b|\bbroke\b|\bdamaged?\b|\bdefect|\bcrack|\bsmashed|\bshattered|\bfaulty|\bdead\b|\bscratch|\btorn\b|\bleak|\bin pieces\b|\bbent\b|\bdented|\bwobbl|\b(doesn'?t|does not|don'?t|won'?t|will not|stopped|no longer|never|isn'?t|not) (even )?(work|turn|switch|charg|heat|light|start|power)|\bmissing (a |some )?(part|piece|screw)|\breplacement\b|\bclaim\b/
   ],
   ["address", "order", /\b(change|wrong|new|different|another|update)\b.*\baddress\b/],
   [
@@ -60,7 +60,11 @@ const wishes: ReadonlyArray<readonly [wish: Wish, kind: Kind, pattern: RegExp]> 
   ],
   ["thanks", "talk", /\bthank|\bthanks\b|\bthx\b|\bcheers\b|\bgreat\b|\bperfect\b|\bappreciate/],
   ["bye", "talk", /\bbye\b|\bgoodbye\b|\bsee you\b|\bthat'?s all\b|\bnothing else\b|\bhave a (nice|good)/],
-  ["greeting", "talk", /^\s*(hi|hello|hey|good (morning|afternoon|evening|day)|greetings)\b/]
+  [
+    "greeting",
+    "talk",
+    /^\s*(hi|hello|hey|good (morning|afternoon|evening|day)|greetings)\b|\bwhat can (you|i)\b|\b(can|could) you help\b|^\s*help( me)?( please)?\s*$/
+  ]
 ]
 
 /** How it sounds when somebody is angry. */
@@ -71,8 +75,27 @@ export const upset =
 export const kindOf = (wish: Wish): Kind =>
   wishes.find(([name]) => name === wish)?.[1] ?? (wish === "status" ? "order" : "talk")
 
+const deed = "(?:cancel|return|refund|replace|exchange|claim)\\w*"
+const filler = "(?:(?:want|wish|need|like|ask|asked|asking|for|to|a|an|the|my|any|please|mean|going|it) )*"
+
+/** What is said not to be wished: "I don't want to cancel it", "a refund instead of a replacement". */
+const refused = new RegExp(
+  `(?<!\\bwhy )\\b(?:don'?t|do not|not|never|no need to|rather than|instead of) ${filler}${deed}(?:(?: it)? n?or ${filler}${deed})*`,
+  "g"
+)
+
+/** What somebody asks whether it was done: "Is order 1044 cancelled?" */
+const asked =
+  /(?:^\s*|\b(?:if|whether|why|so) )(?:is|isn't|was|wasn't|were|has|hasn't|did|didn't|have (?:you|i|we))\b.*\bcancel(?:l?ed)?\b/g
+
+/** Words without the deeds that nobody wishes. */
+export const wished = (words: string): string => words.replace(refused, " ").replace(asked, " ")
+
 /** The wish that words express, if any. */
-export const wishOf = (clause: string): Wish | undefined => wishes.find(([, , pattern]) => pattern.test(clause))?.[0]
+export const wishOf = (clause: string): Wish | undefined => {
+  const words = wished(clause)
+  return wishes.find(([, , pattern]) => pattern.test(words))?.[0]
+}
 
 /** The place of a wish in the table: lower ones go first. */
 export const rank = (wish: Wish): number => wishes.findIndex(([name]) => name === wish)
