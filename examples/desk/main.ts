@@ -45,7 +45,8 @@ const room = ({ json }: Options.Options) =>
       const stdio = yield* Stdio.Stdio
       const isSeen = yield* stdio.stdoutIsTerminal
       const isAttended = (yield* stdio.stdinIsTerminal) && isSeen && !json
-      const style = isSeen && !process.env["NO_COLOR"] ? Terminal.coloured : Terminal.plain
+      const isPlain = process.env["NO_COLOR"] || process.env["TERM"] === "dumb"
+      const style = isSeen && !isPlain ? Terminal.coloured : Terminal.plain
       const scope = yield* Effect.scope
       const nextLine = yield* Effect.cached(Scope.provide(lines(stdio), scope))
       let shown = Terminal.nothing
@@ -85,8 +86,11 @@ const main = Effect.gen(function*() {
   if (state.status._tag === "Failed") process.exitCode = 1
 })
 
-// Whoever reads the output may leave before its end.
-process.stdout.on("error", () => process.exit())
+// Whoever reads the output may leave before its end. Output that can't be written is a failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit()
+  process.stderr.write(`desk: ${error.message}\n`, () => process.exit(1))
+})
 
 main.pipe(
   Effect.scoped,
