@@ -172,7 +172,7 @@ export const withModel: {
     plan: ExecutionPlan.ExecutionPlan<{ provides: Provides; input: In; error: PE; requirements: PR }>
   ): <Name extends string, Output, E, R>(
     self: Agent<Name, Output, E, R>
-  ) => Agent<Name, Output, E | PE, Exclude<R, Provides> | PR>
+  ) => Agent<Name, Output, E | PE, Exclude<R, Extract<Provides, LanguageModel.LanguageModel>> | PR>
   <Name extends string, Output, E, R, LE, LR>(
     self: Agent<Name, Output, E, R>,
     model: Layer.Layer<LanguageModel.LanguageModel, LE, LR>
@@ -180,7 +180,7 @@ export const withModel: {
   <Name extends string, Output, E, R, PE, PR, Provides, In>(
     self: Agent<Name, Output, E, R>,
     plan: ExecutionPlan.ExecutionPlan<{ provides: Provides; input: In; error: PE; requirements: PR }>
-  ): Agent<Name, Output, E | PE, Exclude<R, Provides> | PR>
+  ): Agent<Name, Output, E | PE, Exclude<R, Extract<Provides, LanguageModel.LanguageModel>> | PR>
 } = dual(2, (self: Any, model: unknown): Any =>
   fromDefinition(self.name, {
     ...definitionOf(self),

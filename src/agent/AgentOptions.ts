@@ -32,10 +32,15 @@ type HandlersOf<T> = T extends Toolkit.Toolkit<infer Tools>
   ? { readonly [Name in keyof Tools]: Tool.HandlersFor<{ readonly [_ in Name]: Tools[Name] }> }[keyof Tools]
   : never
 /** Handlers and services that a toolkit's tools need. Inferred, so that a hover names them and not this type. */
-export type ToolServices<T> = [HandlersOf<T> | Tool.HandlerServices<ToolOf<T>>] extends [infer R] ? R : never
+export type ToolServices<T> = [HandlersOf<T> | Tool.HandlerServices<ToolOf<T>>] extends [
+  infer R
+] ? 0 extends 1 & R ? unknown : R :
+  never
 
 export type FailureOf<T, Name extends string> = Tool.Failure<Extract<ToolOf<T>, { readonly name: Name }>>
 
+/** The tool of an agent with an output schema; one without has no encoded output. */
+type AnswerName<EncodedOutput> = unknown extends EncodedOutput ? never : "final_answer"
 type AgentName<T> = T extends AsTool<infer Name, unknown> ? Name : never
 export type AgentServices<T> = T extends AsTool<string, infer R> ? R : never
 
@@ -75,7 +80,7 @@ export interface Options<
   readonly toolConcurrency?: number | "unbounded" | undefined
   /** Which tools the model must or may use; `"auto"` by default. One that forces a call holds for a run's first request. */
   readonly toolChoice?:
-    | LanguageModel.ToolChoice<NoInfer<Tool.Name<ToolOf<Kit>> | AgentName<Agents[number]>>>
+    | LanguageModel.ToolChoice<NoInfer<Tool.Name<ToolOf<Kit>> | AgentName<Agents[number]> | AnswerName<EncodedOutput>>>
     | undefined
   /** Services that each request runs with, such as a provider's configuration of its model. */
   readonly settings?: Context.Context<never> | undefined

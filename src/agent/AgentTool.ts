@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Tool from "effect/ai/Tool"
+import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Agent } from "./AgentType.ts"
 import { definitionOf } from "./AgentType.ts"
@@ -54,8 +55,8 @@ export const asTool = <
   E,
   R,
   const ToolName extends string = Name,
-  Params = unknown,
-  Encoded = unknown
+  Params = typeof Task.Type,
+  Encoded = typeof Task.Encoded
 >(
   agent: Agent<Name, Output, E, R>,
   options?: {
@@ -63,7 +64,9 @@ export const asTool = <
     readonly description?: string
     readonly parameters?: Schema.Codec<Params, Encoded>
     readonly toInput?: (params: Params) => Input
-    readonly needsApproval?: boolean
+    readonly needsApproval?:
+      | boolean
+      | ((params: Params, context: Tool.NeedsApprovalContext) => boolean | Effect.Effect<boolean>)
   }
 ): AsTool<ToolName, R> => {
   const definition = definitionOf(agent)
@@ -73,7 +76,9 @@ export const asTool = <
     parameters,
     success: Schema.Unknown,
     ...(description === undefined ? undefined : { description }),
-    ...(options?.needsApproval === undefined ? undefined : { needsApproval: options.needsApproval })
+    ...(options?.needsApproval === undefined
+      ? undefined
+      : { needsApproval: options.needsApproval as Tool.NeedsApproval<Schema.Constraint> })
   }) as Tool.Any
   const toJson = Schema.encodeUnknownSync(Schema.toCodecJson(parameters))
   const toInput = options?.toInput as ((params: unknown) => Input) | undefined

@@ -5,6 +5,7 @@
  */
 import type * as Response from "effect/ai/Response"
 import type * as Schema from "effect/Schema"
+import * as JsonValue from "../domain/JsonValue.ts"
 import type * as Part from "../domain/Part.ts"
 import type { AssistantPart, Call, Settled } from "../domain/StateSchema.ts"
 import type { RequestUsage } from "../domain/Usage.ts"
@@ -78,14 +79,11 @@ const usageOf = ({ inputTokens, outputTokens }: Response.Usage): RequestUsage =>
   ...(inputTokens.cacheRead === undefined ? undefined : { cached: inputTokens.cacheRead })
 })
 
-/** What JSON makes of a value that a model or a provider wrote. */
-const asJson = (u: unknown): Schema.Json => (u === undefined ? null : u) as Schema.Json
-
 const callOf = (part: Response.ToolCallPart<string, unknown>): Call => ({
   _tag: "Call",
   id: part.id,
   name: part.name,
-  params: asJson(part.params),
+  params: JsonValue.fromUnknown(part.params),
   state: { _tag: "Pending" },
   ...(part.providerExecuted ? { providerExecuted: true } : undefined),
   ...withMetadata(part.metadata)
@@ -94,7 +92,7 @@ const callOf = (part: Response.ToolCallPart<string, unknown>): Call => ({
 const settledOf = (part: Response.ToolResultPart<string, unknown, unknown>): Settled => ({
   _tag: "Settled",
   outcome: part.isFailure ? "Failed" : "Succeeded",
-  result: asJson(part.encodedResult),
+  result: JsonValue.fromUnknown(part.encodedResult),
   ...(part.modelOutput === undefined ? undefined : { modelOutput: part.modelOutput }),
   ...withMetadata(part.metadata)
 })

@@ -131,19 +131,22 @@ const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
   const made = makePrompt(loop)
   const prompt = Effect.isEffect(made) ? yield* made : made
   const count = { attempts: 0 }
-  const answer = yield* Effect.catch(ask(loop, optionsOf(loop, prompt), count), (error) =>
-    AiError.isAiError(error)
-      ? Effect.fail(
-        new Halt(
-          new ModelCallFailed({
-            agent: loop.definition.name,
-            step: loop.step,
-            attempts: count.attempts,
-            error
-          })
+  const answer = yield* Effect.catch(
+    ask(loop, optionsOf(loop, prompt), count),
+    (error) =>
+      AiError.isAiError(error) && count.attempts > 0
+        ? Effect.fail(
+          new Halt(
+            new ModelCallFailed({
+              agent: loop.definition.name,
+              step: loop.step,
+              attempts: count.attempts,
+              error
+            })
+          )
         )
-      )
-      : Effect.fail(error))
+        : Effect.fail(error)
+  )
   loop.open.attempt = undefined
   Loop.tell(loop, {
     _tag: "ModelResponded",

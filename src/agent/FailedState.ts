@@ -21,6 +21,8 @@ export const annotate = <E>(cause: Cause.Cause<E>, state: AgentState): Cause.Cau
 /**
  * Gives the state that a run failed in, whatever it failed with: an `AgentError`, an error of a tool's own, or a defect.
  *
+ * An interruption carries none: `Agent.observe` shows the `RunInterrupted` that holds the state.
+ *
  * **Example** (What was done before a handler broke)
  *
  * ```ts

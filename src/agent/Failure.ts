@@ -6,11 +6,9 @@
 import * as Cause from "effect/Cause"
 import * as Result from "effect/Result"
 import type { Failure } from "../domain/AgentStatus.ts"
+import { messageOf, tagOf } from "./Described.ts"
 import { Halt } from "./Halt.ts"
 import type { Loop } from "./Loop.ts"
-
-const isTagged = (u: unknown): u is { readonly _tag: string } =>
-  typeof u === "object" && u !== null && "_tag" in u && typeof u._tag === "string"
 
 /** Says what ended a run, as plain data: the reason of an `AgentError`, an error of a tool's own, or a defect. */
 export const fromCause = (loop: Loop, cause: Cause.Cause<unknown>): Failure => {
@@ -18,7 +16,5 @@ export const fromCause = (loop: Loop, cause: Cause.Cause<unknown>): Failure => {
   const error = Cause.findError(cause)
   if (Result.isFailure(error)) return { tag: "Defect", message: messageOf(Cause.squash(cause)), ...at }
   const value = error.success instanceof Halt ? error.success.reason : error.success
-  return { tag: isTagged(value) ? value._tag : "Failure", message: messageOf(value), ...at }
+  return { tag: tagOf(value) ?? "Failure", message: messageOf(value), ...at }
 }
-
-const messageOf = (u: unknown): string => u instanceof Error ? u.message : typeof u === "string" ? u : String(u)

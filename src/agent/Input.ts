@@ -18,7 +18,8 @@ import type * as Run from "./Run.ts"
 export type Input = string | ReadonlyArray<UserPart>
 
 /** Gives an input as parts. */
-export const partsOf = (input: Input): User["parts"] => typeof input === "string" ? [text(input)] : input
+export const partsOf = (input: Input): User["parts"] =>
+  typeof input === "string" ? [text(input)] : input.map((part) => ({ ...part }))
 
 /** Checks whether a run starts from a state, and not from an input. */
 const isState = (from: Input | AgentState.AgentState): from is AgentState.AgentState =>

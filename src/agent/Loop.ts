@@ -95,7 +95,7 @@ export const make = (
   root,
   parent,
   definition,
-  plan: undefined,
+  plan: definition.model === undefined ? parent?.plan : undefined,
   path: parent === undefined ? [definition.name] : [...parent.path, definition.name],
   calls: parent === undefined || callId === undefined ? [] : [...parent.calls, callId],
   open: { run: false, step: false, attempt: undefined, calls: new Map() },
@@ -124,7 +124,7 @@ export class Running implements RunningAgent {
 }
 
 /** Gives the time in epoch milliseconds. */
-export const now = (self: Loop): number => self.root.clock.currentTimeMillisUnsafe()
+export const now = (self: Loop): number => Math.floor(self.root.clock.currentTimeMillisUnsafe())
 
 /** Counts a model that is asked, or was, for the loops around its own. */
 export const countAsking = (self: Loop, by: 1 | -1): void => {

@@ -3,9 +3,12 @@
  *
  * @since 0.1.0
  */
+import type * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as ExecutionPlan from "effect/ExecutionPlan"
 import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import type { Plan } from "./Definition.ts"
 import type { Loop } from "./Loop.ts"
 
@@ -32,6 +35,31 @@ export const provide = <A>(
   if (model._tag === "Layer") return Effect.provide(Effect.suspend(use), model.layer)
   return Effect.scoped(Effect.flatMap(preparePlan(model.plan), (plan) => {
     loop.plan = plan
-    return use()
+    return Effect.provideService(Effect.suspend(use), LanguageModel.LanguageModel, fromPlan(plan))
   }))
+}
+
+/** A model whose types are spent: what goes in and comes out is between its callers and the models of a plan. */
+interface Untyped {
+  readonly generateText: (options: unknown) => Effect.Effect<unknown, AiError.AiError, LanguageModel.LanguageModel>
+  readonly generateObject: Untyped["generateText"]
+  readonly streamText: (options: unknown) => Stream.Stream<unknown, AiError.AiError, LanguageModel.LanguageModel>
+}
+
+const planned: Effect.Effect<Untyped, never, LanguageModel.LanguageModel> = Effect.map(
+  LanguageModel.LanguageModel,
+  (model) => model as never
+)
+
+/** A model that falls back as a plan says, for all that isn't the agent's own request: its tools, agents, instructions. */
+const fromPlan = (plan: Plan): LanguageModel.LanguageModel => {
+  const model: Untyped = {
+    generateText: (options) =>
+      Effect.withExecutionPlan(Effect.flatMap(planned, (model) => model.generateText(options)), plan) as never,
+    generateObject: (options) =>
+      Effect.withExecutionPlan(Effect.flatMap(planned, (model) => model.generateObject(options)), plan) as never,
+    streamText: (options) =>
+      Stream.withExecutionPlan(Stream.unwrap(Effect.map(planned, (model) => model.streamText(options))), plan) as never
+  }
+  return { [LanguageModel.TypeId]: LanguageModel.TypeId, ...model } as never
 }

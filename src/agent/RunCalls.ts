@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import { callsOf, lastAssistant } from "../domain/Conversation.ts"
+import * as JsonValue from "../domain/JsonValue.ts"
 import { toMessages } from "../domain/Projection.ts"
 import type { AgentState, Call } from "../domain/StateSchema.ts"
 import * as Codec from "./Codec.ts"
@@ -121,7 +122,7 @@ const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Prepared | Effect.Eff
     const available = names.length === 0 ? "There are no tools." : `Available tools: ${names.join(", ")}.`
     return refuse(loop, call, slot, failed(`There is no tool "${call.name}". ${available}`))
   }
-  const decoded = Codec.run(entry.decode, call.params)
+  const decoded = Codec.run(entry.decode, JsonValue.fromUnknown(call.params))
   return Exit.isExit(decoded)
     ? ready(loop, call, slot, entry, decoded)
     : Effect.flatMap(decoded, (exit) => {

@@ -15,9 +15,11 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as JsonValue from "../domain/JsonValue.ts"
 import type { Call } from "../domain/StateSchema.ts"
 import * as Codec from "./Codec.ts"
 import type { HandledTool } from "./Definition.ts"
+import { messageOf } from "./Described.ts"
 import * as Handlers from "./Handlers.ts"
 import * as Loop from "./Loop.ts"
 
@@ -33,9 +35,6 @@ class TimedOut extends Cause.TimeoutError {}
 /** Says that a call failed, in words that the model reads. */
 export const failed = (result: Schema.Json): Answered => ({ settlement: { outcome: "Failed", result } })
 
-/** What a void tool gives, and what JSON has no word for, is nothing. */
-const toJson = (u: unknown): Schema.Json => (u === undefined ? null : u) as Schema.Json
-
 const succeeded = (
   entry: HandledTool,
   value: unknown,
@@ -46,7 +45,7 @@ const succeeded = (
   return {
     settlement: {
       outcome: "Succeeded",
-      result: toJson(encoded.value),
+      result: JsonValue.fromUnknown(encoded.value),
       ...(modelOutput === undefined ? undefined : { modelOutput })
     }
   }
@@ -76,21 +75,26 @@ const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<Answered,
     return Effect.succeed(failed(`The tool "${name}" failed: ${error.message}`))
   }
   const answer = (encoded: Codec.CodecExit): Answered => ({
-    ...failed(Exit.isSuccess(encoded) ? toJson(encoded.value) : `The tool "${name}" failed: ${messageOf(error)}`),
+    ...failed(
+      Exit.isSuccess(encoded) ? JsonValue.fromUnknown(encoded.value) : `The tool "${name}" failed: ${messageOf(error)}`
+    ),
     ...(entry.isFatal ? { fatal: Cause.fail(error) } : undefined)
   })
   const encoded = Codec.run(entry.encodeFailure, error)
   return Exit.isExit(encoded) ? Effect.succeed(answer(encoded)) : Effect.map(encoded, answer)
 }
 
-const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
-
 /** Tells a preliminary result. One that doesn't encode is left out, and so is one that comes after the last. */
 const tellProgress = (loop: Loop.Loop, call: Call, entry: HandledTool, result: unknown): Effect.Effect<void> => {
   const tell = (encoded: Codec.CodecExit) => {
     const open = loop.open.calls.get(call.id)
     if (Exit.isFailure(encoded) || open === undefined || open.settlement !== undefined) return Effect.void
-    Loop.tell(loop, { _tag: "ToolCallProgressed", callId: call.id, name: call.name, result: toJson(encoded.value) })
+    Loop.tell(loop, {
+      _tag: "ToolCallProgressed",
+      callId: call.id,
+      name: call.name,
+      result: JsonValue.fromUnknown(encoded.value)
+    })
     return loop.root.flush
   }
   return Effect.suspend(() => {

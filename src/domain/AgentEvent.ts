@@ -107,7 +107,7 @@ export interface ToolCallSettled extends Case<"ToolCallSettled"> {}
 export interface FeedbackGiven extends Case<"FeedbackGiven"> {}
 /** A step ended, well or not. */
 export interface StepCompleted extends Case<"StepCompleted"> {}
-/** The run ended, or stopped for approvals; `state` says which. */
+/** The run ended, or stopped for approvals, or had ended before it was resumed, maybe `Failed`; `state` says which. */
 export interface RunCompleted extends Case<"RunCompleted"> {}
 /** The run was interrupted; `state` can be resumed. */
 export interface RunInterrupted extends Case<"RunInterrupted"> {}

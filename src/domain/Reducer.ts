@@ -109,7 +109,7 @@ export const ask: {
 } = dual(
   3,
   (self: AgentState, input: string | User["parts"], at: number): AgentState =>
-    start(self, typeof input === "string" ? [Part.text(input)] : input, at)
+    start(self, typeof input === "string" ? [Part.text(input)] : input, Math.floor(at))
 )
 
 /** Counts an answer of the model: for the agent whose model it was, and for each agent above it. */

@@ -1,0 +1,20 @@
+/**
+ * Errors of others in words, whatever they are made of.
+ *
+ * @since 0.1.0
+ */
+import * as Formatter from "effect/Formatter"
+import * as Predicate from "effect/Predicate"
+
+/** Gives the tag of an error, where it has one. */
+export const tagOf = (error: unknown): string | undefined =>
+  Predicate.hasProperty(error, "_tag") && Predicate.isString(error._tag) && error._tag !== "" ? error._tag : undefined
+
+/** Says what an error is: its message, or else its tag, or else what it is made of. */
+export const messageOf = (error: unknown): string => {
+  if (Predicate.isString(error)) return error
+  if (Predicate.hasProperty(error, "message") && Predicate.isString(error.message) && error.message !== "") {
+    return error.message
+  }
+  return tagOf(error) ?? Formatter.format(error)
+}

@@ -1,0 +1,48 @@
+/**
+ * Values of our own: a copy that nobody else holds, as JSON.
+ *
+ * @since 0.1.0
+ */
+import type * as Schema from "effect/Schema"
+import * as ForeignValue from "./ForeignValue.ts"
+
+const notJson = new TypeError("Not JSON")
+
+const copy = (value: unknown): Schema.Json => {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return value
+    case "number":
+      if (!Number.isFinite(value)) throw notJson
+      return value + 0 // JSON has no -0
+    case "object": {
+      if (value === null) return null
+      if (Array.isArray(value)) return value.map(copy)
+      const prototype: unknown = Object.getPrototypeOf(value)
+      if (prototype !== Object.prototype && prototype !== null) throw notJson
+      const copied: Record<string, Schema.Json> = {}
+      for (const [key, item] of Object.entries(value)) {
+        if (key === "__proto__") throw notJson
+        copied[key] = copy(item)
+      }
+      return copied
+    }
+    default:
+      throw notJson
+  }
+}
+
+/**
+ * Copies a value as JSON. What isn't JSON becomes the text or the data that says most about it.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const fromUnknown = (value: unknown): Schema.Json => {
+  try {
+    return copy(value)
+  } catch {
+    return ForeignValue.toJson(value).json
+  }
+}
