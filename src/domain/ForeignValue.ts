@@ -101,7 +101,7 @@ export const toJson = (value: unknown): Converted => {
       case "boolean":
         return value
       case "number":
-        return Number.isFinite(value) ? value : changed(path, "number", String(value))
+        return Number.isFinite(value) ? value + 0 : changed(path, "number", String(value))
       case "undefined":
         return changed(path, "undefined", null)
       case "bigint":

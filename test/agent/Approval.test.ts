@@ -449,3 +449,21 @@ describe("The words of a denial", () => {
       }).pipe(Effect.provide(Bank.environment(bank, [])))
     }))
 })
+
+describe("An agent as a tool", () => {
+  it.effect("asks for approval by what it is given", () =>
+    Effect.gen(function*() {
+      const clerk = Agent.asTool(Agent.make("clerk"), { needsApproval: ({ task }) => task.includes("refund") })
+      const head = Agent.make("head", { agents: [clerk] })
+      const state = yield* Agent.run(head, "Go").pipe(Effect.provide(MockModel.layer(MockModel.byAgent({
+        head: MockModel.queue(MockResponse.all(
+          MockResponse.toolCall("clerk", { task: "greet" }),
+          MockResponse.toolCall("clerk", { task: "refund" })
+        )),
+        clerk: MockModel.queue("Done.")
+      }))))
+      assert.deepStrictEqual(AgentState.pendingApprovals(state).map(({ name, params }) => [name, params]), [
+        ["clerk", { task: "refund" }]
+      ])
+    }))
+})

@@ -39,3 +39,25 @@ test("an agent may have a toolkit of any tools with their handlers, and needs no
   })
   expectTypeOf(program).toEqualTypeOf<Effect.Effect<void, never, Tool.Handler<"pay"> | Tool.Handler<"look">>>()
 })
+
+test("a toolkit of tools that nobody knows needs what nobody knows, and not just anything", () => {
+  const kit = Toolkit.make() as Toolkit.Toolkit<Record<string, Tool.Any>>
+  const agent = Agent.make("any", { toolkit: kit })
+  expectTypeOf<Agent.Services<typeof agent>>().toBeUnknown()
+  expectTypeOf<Agent.Services<typeof agent>>().not.toBeAny()
+})
+
+test("an agent as a tool takes a task where nothing else is said, and may ask for approval by what it is given", () => {
+  const plain = Agent.make("plain")
+  Agent.asTool(plain, { toInput: ({ task }) => task.toUpperCase(), needsApproval: ({ task }) => task.length > 3 })
+  Agent.asTool(plain, {
+    parameters: Schema.Struct({ cents: Schema.Int }),
+    needsApproval: ({ cents }) => Effect.succeed(cents > 100)
+  })
+})
+
+test("an agent with an output schema may be made to answer at once", () => {
+  Agent.make("answers", { output: Schema.Struct({ ok: Schema.Boolean }), toolChoice: { tool: "final_answer" } })
+  // @ts-expect-error: an agent that answers in text has no such tool
+  Agent.make("talks", { toolChoice: { tool: "final_answer" } })
+})
