@@ -45,18 +45,12 @@ export const make = (
 /** Most events need no turn of the runtime: only those behind others that wait for room do, one batch after the other. */
 const sendAll = (waiting: Array<AgentEvent>, receiver: Receiver): Pick<Root, "deliver" | "flush"> => {
   const lock = Semaphore.makeUnsafe(1)
-  let isSending = false
-  const sent = Effect.sync(() => {
-    isSending = false
-  })
-  const send = Effect.uninterruptible(lock.withPermit(Effect.suspend(() => {
-    if (waiting.length === 0) return Effect.void
-    isSending = true
-    return Effect.ensuring(receiver.send(waiting.splice(0)), sent)
-  })))
+  const send = Effect.uninterruptible(
+    lock.withPermit(Effect.suspend(() => waiting.length === 0 ? Effect.void : receiver.send(waiting.splice(0))))
+  )
   return {
     deliver: (event) => {
-      if (isSending || waiting.length > 0 || !receiver.take(event)) waiting.push(event)
+      if (waiting.length > 0 || !receiver.take(event)) waiting.push(event)
     },
     flush: Effect.suspend(() => waiting.length === 0 ? Effect.void : send)
   }
