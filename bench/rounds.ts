@@ -3,6 +3,7 @@
  */
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
+import { Bench } from "tinybench"
 
 setFlagsFromString("--expose-gc")
 const collectGarbage = runInNewContext("gc") as () => void
@@ -20,9 +21,13 @@ const processorTime = (): number => {
 }
 
 const time = async (run: () => Promise<void>, count: number): Promise<number> => {
-  const start = processorTime()
-  for (let i = 0; i < count; i++) await run()
-  return (processorTime() - start) / count
+  const bench = new Bench({ iterations: count, time: 0, warmup: false, now: processorTime }).add("batch", run, {
+    async: true
+  })
+  await bench.run()
+  const result = bench.tasks[0]?.result
+  if (result?.state !== "completed") throw new Error("A subject didn't run", { cause: result })
+  return result.latency.mean
 }
 
 /** Runs for a while, and gives how often one batch is to run. */
