@@ -15,7 +15,7 @@ import * as Output from "./Output.ts"
  *
  * A run that a condition finished before its model gave an answer has none to correct.
  */
-export const wrongAnswer = ({ definition, state }: Loop.Loop): string | undefined => {
+export const wrongAnswer = ({ definition, state }: Pick<Loop.Loop, "definition" | "state">): string | undefined => {
   if (definition.output === undefined) return undefined
   if (state.status._tag === "InProgress") return Output.rejection(definition.output, state)
   if (state.status._tag !== "Complete" || statusOf(state.conversation)._tag !== "Complete") return undefined

@@ -6,6 +6,8 @@
 import { next } from "../domain/Command.ts"
 import { callsOf, lastAssistant } from "../domain/Conversation.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
+import { wrongAnswer } from "./Correction.ts"
+import type { Definition } from "./Definition.ts"
 import { Halt } from "./Halt.ts"
 import * as Loop from "./Loop.ts"
 import * as Output from "./Output.ts"
@@ -35,14 +37,24 @@ export const isFinished = (loop: Loop.Loop): boolean =>
   )
 
 /** Checks whether all that a loop could do is let agents ask their models, while a limit forbids it. */
-export const isStuck = (loop: Loop.Loop): boolean => asksModel(loop.state) && met(loop) !== undefined
+export const isStuck = (loop: Loop.Loop): boolean =>
+  met(loop) !== undefined && onlyAgentsAsk(loop.definition, loop.state, Loop.now(loop))
 
-const asksModel = (state: AgentState): boolean => {
+const onlyAgentsAsk = (definition: Definition, state: AgentState, time: number): boolean => {
   const command = next(state)
-  if (command._tag === "AskModel") return true
-  if (command._tag !== "RunCalls") return false
   const turn = lastAssistant(state.conversation)
-  return (turn === undefined ? [] : callsOf(turn)).every((call) =>
-    !command.callIds.includes(call.id) || (call.state._tag === "Delegated" && asksModel(call.state.child))
-  )
+  return command._tag === "RunCalls" && (turn === undefined ? [] : callsOf(turn)).every((call) => {
+    if (!command.callIds.includes(call.id)) return true
+    const entry = definition.tools.get(call.name)
+    return call.state._tag === "Delegated" && entry?._tag === "Agent" && asks(entry.definition, call.state.child, time)
+  })
+}
+
+/** Checks whether an agent asks its model next: one whose own limit or wish is met, or whose answer is wrong, doesn't. */
+const asks = (definition: Definition, state: AgentState, time: number): boolean => {
+  const verdict = StopWhen.evaluate(definition.stopWhen, state, time)
+  if (next(state)._tag !== "AskModel") {
+    return (verdict === undefined || verdict === "Finish") && onlyAgentsAsk(definition, state, time)
+  }
+  return verdict === undefined && !Output.isAccepted(state) && wrongAnswer({ definition, state }) === undefined
 }
