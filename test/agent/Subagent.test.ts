@@ -479,6 +479,30 @@ describe("A limit of an agent that called", () => {
       assert.deepStrictEqual(ofTag(events, "RunFailed").map(({ path }) => path.join(">")), ["top>mid>low", "top"])
     }))
 
+  it.effect("met by an agent and by its caller at once is each one's own, wherever the run was cut", () =>
+    Effect.gen(function*() {
+      const child = Agent.make("child", { toolkit: Kit, stopWhen: StopWhen.maxSteps(2) })
+      const top = Agent.make("top", { agents: [Agent.asTool(child)], stopWhen: StopWhen.maxSteps(3) })
+      const script = { top: [ask("child", "c")], child: [work("w1"), work("w2"), work("w3")] }
+      yield* Effect.gen(function*() {
+        const { events } = yield* watch(Agent.settle(top, "Go"))
+        const last = stateOf(events, AgentState.make("top"))
+        const { state } = callOf(last, "c")
+        assert.deepStrictEqual(state._tag === "Settled" && [state.outcome, state.result], [
+          "Failed",
+          "Agent \"child\" failed: Agent \"child\" reached its limit of 2 steps"
+        ])
+        assert.isTrue(last.status._tag === "Failed" && last.status.error.tag === "StepLimitReached")
+        assert.strictEqual(last.run.steps, 3)
+        let before = AgentState.make("top")
+        for (const event of events.slice(0, -1)) {
+          const cut = AgentState.reduce(before, event)
+          if (cut !== before) assert.deepStrictEqual(yield* Agent.settle(top, throughText(cut)), last)
+          before = cut
+        }
+      }).pipe(Effect.provide([scripted(script), handlers()]))
+    }))
+
   it.effect("met while somebody has to approve keeps the approval, and the rest goes on later", () =>
     Effect.gen(function*() {
       const child = Agent.make("child", { toolkit: Kit })
