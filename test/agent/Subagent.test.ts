@@ -487,8 +487,8 @@ describe("A limit of an agent that called", () => {
       yield* Effect.gen(function*() {
         const { events } = yield* watch(Agent.settle(top, "Go"))
         const last = stateOf(events, AgentState.make("top"))
-        const { state } = callOf(last, "c")
-        assert.deepStrictEqual(state._tag === "Settled" && [state.outcome, state.result], [
+        const state = callOf(last, "c")?.state
+        assert.deepStrictEqual(state?._tag === "Settled" && [state.outcome, state.result], [
           "Failed",
           "Agent \"child\" failed: Agent \"child\" reached its limit of 2 steps"
         ])
