@@ -8,7 +8,10 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as AgentState from "../domain/AgentState.ts"
 import type * as Definition from "./Definition.ts"
+import * as Runnable from "../handoff/Runnable.ts"
+import * as EventStream from "./EventStream.ts"
 import * as Output from "./Output.ts"
+import * as Run from "./Run.ts"
 
 const TypeId = "~troupe/agent/Agent"
 
@@ -20,17 +23,9 @@ const TypeId = "~troupe/agent/Agent"
  * @since 0.1.0
  */
 export interface Agent<out Name extends string, out Output = string, out E = never, out R = never>
-  extends AgentState.GivesOutput<Output>, Pipeable
+  extends Runnable.Runnable<Name, Output, E, R>, Pipeable
 {
-  readonly [TypeId]: Variance<E, R>
-  readonly name: Name
-  readonly description: string | undefined
-}
-
-interface Variance<out E, out R> {
-  readonly definition: Definition.Definition
-  readonly _E?: () => E
-  readonly _R?: () => R
+  readonly [TypeId]: { readonly definition: Definition.Definition }
 }
 
 /** Any agent. */
@@ -51,6 +46,22 @@ const Proto = {
   }
 }
 
+const startOf = (self: Any, { input, state }: Runnable.From): Run.From => ({
+  state: state ?? AgentState.make(self.name),
+  input
+})
+
+const interpreter: Runnable.Interpreter = {
+  run: (self, from) => {
+    const agent = self as Any
+    return Run.run(definitionOf(agent), startOf(agent, from), undefined, "Fail")
+  },
+  stream: (self, from) => {
+    const agent = self as Any
+    return EventStream.make(definitionOf(agent), startOf(agent, from))
+  }
+}
+
 /** Makes an agent of its definition. */
 export const fromDefinition = <Name extends string, Output, E, R>(
   name: Name,
@@ -58,6 +69,7 @@ export const fromDefinition = <Name extends string, Output, E, R>(
 ): Agent<Name, Output, E, R> =>
   Object.assign(Object.create(Proto), {
     [TypeId]: { definition },
+    [Runnable.TypeId]: { interpreter },
     [AgentState.ReadOutput]: (state: AgentState.AgentState) => readOutput(definition, state),
     name,
     description: definition.description

@@ -1,0 +1,68 @@
+/**
+ * What can hold a conversation: an agent, or a group of them, as those see it who don't run it themselves.
+ *
+ * This floor stands below the one that runs agents, so what runs a thing comes along in the thing: each one brings its
+ * interpreter, and what is made of others takes theirs.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import type * as Stream from "effect/Stream"
+import type { AgentError } from "../domain/AgentError.ts"
+import type { AgentEvent } from "../domain/AgentEvent.ts"
+import type { GivesOutput } from "../domain/AgentOutput.ts"
+import type { AgentState, User } from "../domain/StateSchema.ts"
+
+/** Marks what can hold a conversation. */
+export const TypeId = "~troupe/handoff/Runnable"
+
+/**
+ * What can hold a conversation: `Output` is what its answers decode to, `E` what a run of it may fail with beside
+ * `AgentError`, and `R` what a run of it needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Runnable<out Name extends string, out Output = string, out E = never, out R = never>
+  extends GivesOutput<Output>
+{
+  readonly [TypeId]: Runs<E, R>
+  readonly name: Name
+  readonly description: string | undefined
+}
+
+/** What runs a thing, and in its type what a run may fail with and needs. */
+export interface Runs<out E, out R> {
+  readonly interpreter: Interpreter
+  readonly _E?: () => E
+  readonly _R?: () => R
+}
+
+/** Anything that can hold a conversation. */
+export type Any = Runnable<string, unknown, unknown, unknown>
+
+/** What a run starts from: a state, and what the user says, if this isn't a run that goes on. */
+export interface From {
+  readonly state: AgentState | undefined
+  readonly input: User["parts"] | undefined
+}
+
+/** Runs things, and streams what happens. Without a state a conversation begins. */
+export interface Interpreter {
+  readonly run: (self: Any, from: From) => Effect.Effect<AgentState, unknown, unknown>
+  readonly stream: (self: Any, from: From) => Stream.Stream<AgentEvent, unknown, unknown>
+}
+
+/** Runs what can hold a conversation, and gives its last state. */
+export const run = <Name extends string, Output, E, R>(
+  self: Runnable<Name, Output, E, R>,
+  from: From
+): Effect.Effect<AgentState, AgentError | E, R> =>
+  self[TypeId].interpreter.run(self, from) as Effect.Effect<AgentState, AgentError | E, R>
+
+/** Runs what can hold a conversation, and streams what happens. The last event holds the last state. */
+export const stream = <Name extends string, Output, E, R>(
+  self: Runnable<Name, Output, E, R>,
+  from: From
+): Stream.Stream<AgentEvent, AgentError | E, R> =>
+  self[TypeId].interpreter.stream(self, from) as Stream.Stream<AgentEvent, AgentError | E, R>
