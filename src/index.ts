@@ -26,6 +26,13 @@ export * as AgentError from "./domain/AgentError.ts"
 export * as AgentEvent from "./domain/AgentEvent.ts"
 
 /**
+ * Who of a group begins a run.
+ *
+ * @since 0.1.0
+ */
+export * as AgentPicker from "./handoff/AgentPicker.ts"
+
+/**
  * The whole of an agent's run as an immutable value, what it needs next, and how events change it.
  *
  * @since 0.1.0
@@ -45,6 +52,27 @@ export * as AgentStatus from "./domain/AgentStatus.ts"
  * @since 0.1.0
  */
 export * as Conversation from "./domain/Conversation.ts"
+
+/**
+ * Agents that talk to each other, each with a conversation of its own.
+ *
+ * @since 0.1.0
+ */
+export * as Dialogue from "./handoff/Dialogue.ts"
+
+/**
+ * The offer to a model that another agent take the conversation over.
+ *
+ * @since 0.1.0
+ */
+export * as Handoff from "./handoff/Handoff.ts"
+
+/**
+ * How the agents of a group collaborate, as an immutable value.
+ *
+ * @since 0.1.0
+ */
+export * as HandoffPolicy from "./handoff/HandoffPolicy.ts"
 
 /**
  * When a run stops before its model has nothing more to do.
@@ -73,3 +101,10 @@ export * as Trace from "./agent/trace/Trace.ts"
  * @since 0.1.0
  */
 export * as Usage from "./domain/Usage.ts"
+
+/**
+ * Several agents that hold one conversation: who starts, and how they collaborate.
+ *
+ * @since 0.1.0
+ */
+export * as Group from "./handoff/Group.ts"

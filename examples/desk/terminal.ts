@@ -127,8 +127,13 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
     case "RunFailed":
     case "RunInterrupted":
       return event.calls.length > 0 ? [shown, ""] : line(ending(event.state, event._tag === "RunInterrupted", style))
+    case "HandoffCompleted":
+      return line(style.strong(`  ⇒ ${event.request.target} takes over`))
     case "RunStarted":
     case "StepStarted":
+    case "HandoffRequested":
+    case "TransformFailed":
+    case "HandoffSuspended":
     case "ModelCallStarted":
     case "ReasoningDelta":
     case "ToolParamsDelta":

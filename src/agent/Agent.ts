@@ -42,11 +42,14 @@ import * as ExecutionPlan from "effect/ExecutionPlan"
 import { dual } from "effect/Function"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import type * as Handoff from "../handoff/Handoff.ts"
 import type { AgentServices, AnyToolkit, FailureOf, Options, ToolOf, ToolServices } from "./AgentOptions.ts"
 import { type AnyAsTool, ToolTypeId } from "./AgentTool.ts"
-import { type Agent, type Any, definitionOf, fromDefinition } from "./AgentType.ts"
+import { type Agent, type Any, fromDefinition } from "./AgentType.ts"
 import * as Definition from "./Definition.ts"
+import * as Offered from "./Offered.ts"
 import * as Output from "./Output.ts"
+import * as Roster from "./Roster.ts"
 import * as StopWhen from "./StopWhen.ts"
 
 export type { Options } from "./AgentOptions.ts"
@@ -54,25 +57,11 @@ export { type AsTool, asTool, Task } from "./AgentTool.ts"
 export { type Agent, type Any, isAgent, type RunError, type Services } from "./AgentType.ts"
 export { CurrentAgent, type RunningAgent } from "./CurrentAgent.ts"
 export { failedState } from "./FailedState.ts"
-export type { Input } from "./Input.ts"
+export type { FromOptions, Input } from "./Input.ts"
 export { CurrentObservers, observe, type Observer } from "./Observer.ts"
+export { DuplicateAgent, DuplicateHandoff, DuplicateTool } from "./Roster.ts"
 export * from "./Running.ts"
 export { RecordContent } from "./Telemetry.ts"
-
-/**
- * Error for a definition that can't be: two tools of an agent share a name.
- *
- * @category errors
- * @since 0.1.0
- */
-export class DuplicateTool extends Schema.TaggedError<DuplicateTool>("troupe/agent/Agent/DuplicateTool")(
-  "DuplicateTool",
-  { agent: Schema.String, tool: Schema.String }
-) {
-  override get message(): string {
-    return `Agent "${this.agent}" has two tools of the name "${this.tool}"`
-  }
-}
 
 const handleOf = (toolkit: AnyToolkit | undefined): Definition.HandledTool["handle"] =>
   toolkit !== undefined && "handle" in toolkit ? toolkit.handle as Definition.HandledTool["handle"] : undefined
@@ -82,11 +71,12 @@ const entriesOf = (
   toolkit: AnyToolkit | undefined,
   agents: ReadonlyArray<AnyAsTool>,
   fatal: ReadonlyArray<string>,
-  output: Output.OutputCodec | undefined
+  output: Output.OutputCodec | undefined,
+  handoffs: ReadonlyArray<Handoff.Any>
 ): ReadonlyMap<string, Definition.ToolEntry> => {
   const entries = new Map<string, Definition.ToolEntry>()
   const add = (entry: Definition.ToolEntry): void => {
-    if (entries.has(entry.tool.name)) throw new DuplicateTool({ agent, tool: entry.tool.name })
+    if (entries.has(entry.tool.name)) throw new Roster.DuplicateTool({ agent, tool: entry.tool.name })
     entries.set(entry.tool.name, entry)
   }
   const handle = handleOf(toolkit)
@@ -95,16 +85,15 @@ const entriesOf = (
   }
   for (const asTool of agents) add(asTool[ToolTypeId].entry)
   if (output !== undefined) add(Output.entry(output))
+  for (const handoff of handoffs) Roster.addHandoff(entries, agent, handoff)
   return entries
 }
-
-const isForced = (choice: LanguageModel.ToolChoice<string> | undefined): boolean =>
-  choice === "required" || (typeof choice === "object" && ("tool" in choice || choice.mode === "required"))
 
 /**
  * Makes an agent.
  *
- * Throws `DuplicateTool` when two of its tools share a name.
+ * Throws `DuplicateTool` when two of its tools share a name, `DuplicateHandoff` when the tools of two handoffs do, and
+ * `DuplicateAgent` when two different agents of one name can be reached by handoffs.
  *
  * @category constructors
  * @since 0.1.0
@@ -114,6 +103,7 @@ export const make = <
   Kit extends AnyToolkit = Toolkit.Toolkit<{}>,
   const Fatal extends Tool.Name<ToolOf<Kit>> = never,
   const Agents extends ReadonlyArray<AnyAsTool> = [],
+  const Handoffs extends ReadonlyArray<Handoff.AnyOffer> = [],
   Output = string,
   EncodedOutput = unknown,
   InstructionsE = never,
@@ -122,26 +112,37 @@ export const make = <
   RetryR = never
 >(
   name: Name,
-  options?: Options<Kit, Fatal, Agents, Output, EncodedOutput, InstructionsE, InstructionsR, RetryE, RetryR>
+  options?: Options<Kit, Fatal, Agents, Handoffs, Output, EncodedOutput, InstructionsE, InstructionsR, RetryE, RetryR>
 ): Agent<
   Name,
-  Output,
-  FailureOf<Kit, Fatal> | InstructionsE | RetryE,
-  LanguageModel.LanguageModel | ToolServices<Kit> | AgentServices<Agents[number]> | InstructionsR | RetryR
+  Output | Handoff.Output<Handoffs[number]>,
+  FailureOf<Kit, Fatal> | InstructionsE | RetryE | Handoff.Error<Handoffs[number]>,
+  | LanguageModel.LanguageModel
+  | ToolServices<Kit>
+  | AgentServices<Agents[number]>
+  | InstructionsR
+  | RetryR
+  | Handoff.Services<Handoffs[number]>
 > => {
   const output = options?.output === undefined
     ? undefined
     : Output.makeCodec(Schema.toCodecJson(options.output as Schema.Codec<unknown, unknown>))
-  const tools = entriesOf(name, options?.toolkit, options?.agents ?? [], options?.fatal ?? [], output)
+  const tools = entriesOf(
+    name,
+    options?.toolkit,
+    options?.agents ?? [],
+    options?.fatal ?? [],
+    output,
+    (options?.handoffs ?? []) as ReadonlyArray<Handoff.Any>
+  )
   const toolChoice = options?.toolChoice as LanguageModel.ToolChoice<string> | undefined
-  const request = Definition.makeRequest(tools.values(), toolChoice)
   return fromDefinition(name, {
     name,
     description: options?.description,
     instructions: options?.instructions,
     tools,
-    request,
-    laterRequest: isForced(toolChoice) ? Definition.makeRequest(tools.values(), "auto") : request,
+    toolChoice,
+    request: Offered.requests(tools, toolChoice),
     stopWhen: options?.stopWhen ?? StopWhen.defaultCondition,
     toolConcurrency: options?.toolConcurrency ?? 10,
     settings: options?.settings,
@@ -149,7 +150,8 @@ export const make = <
     model: undefined,
     output,
     outputRetries: options?.outputRetries ?? 1,
-    maxInputLength: options?.maxInputLength ?? 1_000_000
+    maxInputLength: options?.maxInputLength ?? 1_000_000,
+    maxHandoffs: options?.maxHandoffs ?? 10
   })
 }
 
@@ -183,7 +185,7 @@ export const withModel: {
   ): Agent<Name, Output, E | PE, Exclude<R, Extract<Provides, LanguageModel.LanguageModel>> | PR>
 } = dual(2, (self: Any, model: unknown): Any =>
   fromDefinition(self.name, {
-    ...definitionOf(self),
+    ...Definition.definitionOf(self),
     model: ExecutionPlan.isExecutionPlan(model)
       ? { _tag: "Plan", plan: model }
       : { _tag: "Layer", layer: model as Layer.Layer<LanguageModel.LanguageModel, unknown, unknown> }

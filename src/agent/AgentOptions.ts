@@ -12,6 +12,7 @@ import type * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import type * as AgentState from "../domain/AgentState.ts"
+import type * as Handoff from "../handoff/Handoff.ts"
 import type { AnyAsTool, AsTool } from "./AgentTool.ts"
 import type * as StopWhen from "./StopWhen.ts"
 
@@ -41,6 +42,7 @@ export type FailureOf<T, Name extends string> = Tool.Failure<Extract<ToolOf<T>, 
 
 /** The tool of an agent with an output schema; one without has no encoded output. */
 type AnswerName<EncodedOutput> = unknown extends EncodedOutput ? never : "final_answer"
+type HandoffName<T> = T extends Handoff.AnyOffer ? `handoff_to_${T["target"]}` : never
 type AgentName<T> = T extends AsTool<infer Name, unknown> ? Name : never
 export type AgentServices<T> = T extends AsTool<string, infer R> ? R : never
 
@@ -54,6 +56,7 @@ export interface Options<
   Kit extends AnyToolkit,
   Fatal extends string,
   Agents extends ReadonlyArray<AnyAsTool>,
+  Handoffs extends ReadonlyArray<Handoff.AnyOffer>,
   Output,
   EncodedOutput,
   InstructionsE,
@@ -72,6 +75,10 @@ export interface Options<
   readonly toolkit?: Kit | undefined
   /** Agents that this agent may call as tools, made by `Agent.asTool`. */
   readonly agents?: Agents | undefined
+  /** Agents that may take the conversation over, made by `Handoff.to`. */
+  readonly handoffs?: Handoffs | undefined
+  /** How often a run that begins with this agent may change hands; 10 times by default. */
+  readonly maxHandoffs?: number | undefined
   /** Tools whose own typed error ends the run; the errors of all others are told to the model. */
   readonly fatal?: ReadonlyArray<Fatal> | undefined
   /** When a run stops; `StopWhen.maxSteps(20)` by default. */
@@ -80,7 +87,11 @@ export interface Options<
   readonly toolConcurrency?: number | "unbounded" | undefined
   /** Which tools the model must or may use; `"auto"` by default. One that forces a call holds for a run's first request. */
   readonly toolChoice?:
-    | LanguageModel.ToolChoice<NoInfer<Tool.Name<ToolOf<Kit>> | AgentName<Agents[number]> | AnswerName<EncodedOutput>>>
+    | LanguageModel.ToolChoice<
+      NoInfer<
+        Tool.Name<ToolOf<Kit>> | AgentName<Agents[number]> | AnswerName<EncodedOutput> | HandoffName<Handoffs[number]>
+      >
+    >
     | undefined
   /** Services that each request runs with, such as a provider's configuration of its model. */
   readonly settings?: Context.Context<never> | undefined

@@ -1,16 +1,16 @@
 /**
- * An agent as a tool of other agents.
+ * An agent, or a group of them, as a tool of other agents.
  *
  * @since 0.1.0
  */
 import * as Tool from "effect/ai/Tool"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { Agent } from "./AgentType.ts"
-import { definitionOf } from "./AgentType.ts"
+import type * as Runnable from "../handoff/Runnable.ts"
 import * as Definition from "./Definition.ts"
 import { type Input, partsOf } from "./Input.ts"
 import * as Output from "./Output.ts"
+import { rosterOf } from "./Roster.ts"
 
 /**
  * An agent as a tool of other agents. `R` is what a run of it needs.
@@ -40,11 +40,12 @@ export const ToolTypeId = "~troupe/agent/Agent/AsTool"
 export const Task = Schema.Struct({ task: Schema.String })
 
 /**
- * Makes a tool of an agent, for the `agents` of another one.
+ * Makes a tool of an agent or a group, for the `agents` of another agent.
  *
  * The model gives it a `task` in words, or the `parameters` of a schema, which reach the agent as JSON text or as what
  * `toInput` makes of them. The agent's state lives in the call it answers: its approvals surface in the caller's state,
- * what it uses counts for the caller, its failure is a failed call. Its last text answers the call, or its output.
+ * what it uses counts for the caller, its failure is a failed call. Its last text answers the call, or its output. Where it
+ * hands over, the one that ends in control answers.
  *
  * @category combinators
  * @since 0.1.0
@@ -58,7 +59,7 @@ export const asTool = <
   Params = typeof Task.Type,
   Encoded = typeof Task.Encoded
 >(
-  agent: Agent<Name, Output, E, R>,
+  agent: Runnable.Runnable<Name, Output, E, R>,
   options?: {
     readonly name?: ToolName
     readonly description?: string
@@ -69,10 +70,9 @@ export const asTool = <
       | ((params: Params, context: Tool.NeedsApprovalContext) => boolean | Effect.Effect<boolean>)
   }
 ): AsTool<ToolName, R> => {
-  const definition = definitionOf(agent)
   const parameters = (options?.parameters ?? Task) as Schema.Codec<unknown, unknown>
-  const description = options?.description ?? definition.description
-  const tool = Tool.make(options?.name ?? definition.name, {
+  const description = options?.description ?? agent.description
+  const tool = Tool.make(options?.name ?? agent.name, {
     parameters,
     success: Schema.Unknown,
     ...(description === undefined ? undefined : { description }),
@@ -87,7 +87,7 @@ export const asTool = <
     tool,
     policy: {},
     decode: Definition.decoder(tool),
-    definition,
+    roster: () => rosterOf(agent),
     toInput: (params) =>
       partsOf(
         toInput !== undefined
@@ -96,7 +96,7 @@ export const asTool = <
           ? (params as typeof Task.Type).task
           : JSON.stringify(toJson(params))
       ),
-    toResult: (child) => Output.toResult(definition.output, child)
+    toResult: (child) => Output.toResult(rosterOf(agent).agents.get(child.agent)?.output, child)
   }
   return { [ToolTypeId]: { entry }, name: tool.name }
 }

@@ -7,13 +7,12 @@ import { type Pipeable, pipeArguments } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as AgentState from "../domain/AgentState.ts"
-import type * as Definition from "./Definition.ts"
 import * as Runnable from "../handoff/Runnable.ts"
+import * as Definition from "./Definition.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Output from "./Output.ts"
+import * as Roster from "./Roster.ts"
 import * as Run from "./Run.ts"
-
-const TypeId = "~troupe/agent/Agent"
 
 /**
  * An agent: `Output` is what its answers decode to, `E` what a run of it may fail with beside `AgentError`, and `R`
@@ -23,10 +22,8 @@ const TypeId = "~troupe/agent/Agent"
  * @since 0.1.0
  */
 export interface Agent<out Name extends string, out Output = string, out E = never, out R = never>
-  extends Runnable.Runnable<Name, Output, E, R>, Pipeable
-{
-  readonly [TypeId]: { readonly definition: Definition.Definition }
-}
+  extends Runnable.Member<Name, Output, E, R>, Definition.Defined, Pipeable
+{}
 
 /** Any agent. */
 export type Any = Agent<string, unknown, unknown, unknown>
@@ -46,19 +43,25 @@ const Proto = {
   }
 }
 
-const startOf = (self: Any, { input, state }: Runnable.From): Run.From => ({
-  state: state ?? AgentState.make(self.name),
-  input
+const startOf = (roster: Definition.Roster, { input, state }: Runnable.From): Run.From => ({
+  state: state ?? AgentState.make(roster.first.name),
+  input,
+  isPicked: state === undefined
 })
 
 const interpreter: Runnable.Interpreter = {
+  check: Roster.check,
+  read: (self, state) => {
+    const { agents, first } = Roster.rosterOf(self)
+    return readOutput(agents.get(state.agent) ?? first, state)
+  },
   run: (self, from) => {
-    const agent = self as Any
-    return Run.run(definitionOf(agent), startOf(agent, from), undefined, "Fail")
+    const roster = Roster.rosterOf(self)
+    return Run.run(roster, startOf(roster, from), undefined, "Fail")
   },
   stream: (self, from) => {
-    const agent = self as Any
-    return EventStream.make(definitionOf(agent), startOf(agent, from))
+    const roster = Roster.rosterOf(self)
+    return EventStream.make(roster, startOf(roster, from))
   }
 }
 
@@ -66,17 +69,21 @@ const interpreter: Runnable.Interpreter = {
 export const fromDefinition = <Name extends string, Output, E, R>(
   name: Name,
   definition: Definition.Definition
-): Agent<Name, Output, E, R> =>
-  Object.assign(Object.create(Proto), {
-    [TypeId]: { definition },
-    [Runnable.TypeId]: { interpreter },
-    [AgentState.ReadOutput]: (state: AgentState.AgentState) => readOutput(definition, state),
+): Agent<Name, Output, E, R> => {
+  const agent: Any = Object.assign(Object.create(Proto), {
+    [Definition.TypeId]: { definition },
+    [Runnable.TypeId]: { interpreter, kind: "Agent" },
+    [AgentState.ReadOutput]: (state: AgentState.AgentState) => interpreter.read(agent, state),
     name,
     description: definition.description
   })
-
-/** Gives the definition of an agent. */
-export const definitionOf = (agent: Any): Definition.Definition => agent[TypeId].definition
+  for (const entry of definition.tools.values()) {
+    if (entry._tag !== "Handoff") continue
+    Roster.check(agent)
+    break
+  }
+  return agent as Agent<Name, Output, E, R>
+}
 
 /**
  * Checks whether something is an agent.
@@ -84,7 +91,7 @@ export const definitionOf = (agent: Any): Definition.Definition => agent[TypeId]
  * @category guards
  * @since 0.1.0
  */
-export const isAgent = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
+export const isAgent = (u: unknown): u is Any => Predicate.hasProperty(u, Definition.TypeId)
 
 const readOutput = (
   definition: Definition.Definition,

@@ -79,9 +79,8 @@ interface Options extends Request {
   readonly prompt: Prompt.Prompt
 }
 
-/** A choice that forces a call holds for a run's first request: one that held for all would never let it end. */
 const optionsOf = (loop: Loop.Loop, prompt: Prompt.Prompt): Options => ({
-  ...(loop.state.run.iteration === 0 ? loop.definition.request : loop.definition.laterRequest),
+  ...loop.definition.request(loop.state),
   prompt
 })
 

@@ -6,17 +6,23 @@
 import { AgentMismatch, InputRejected } from "../domain/AgentError.ts"
 import { openCalls } from "../domain/Conversation.ts"
 import type { AgentState, User } from "../domain/StateSchema.ts"
-import type { Definition } from "./Definition.ts"
+import type { Definition, Roster } from "./Definition.ts"
 
 /**
- * Gives what a state names and a definition doesn't have: its agent, the tool of a call that was approved, awaits
- * approval or was delegated, or a mode. A call that was only asked for may name a tool that never was.
+ * Gives what a state names and a roster doesn't have: its agent, the tool of a call that was approved, awaits approval or
+ * was delegated, or a mode. A call that was only asked for may name a tool that never was.
  */
-export const findMismatch = (definition: Definition, state: AgentState): AgentMismatch | undefined => {
-  const agent = definition.name
-  if (state.agent !== agent) {
-    return new AgentMismatch({ agent, missing: "agent", wanted: state.agent, available: [agent] })
+export const findMismatch = (roster: Roster, state: AgentState): AgentMismatch | undefined => {
+  const definition = roster.agents.get(state.agent)
+  if (definition === undefined) {
+    return new AgentMismatch({
+      agent: roster.first.name,
+      missing: "agent",
+      wanted: state.agent,
+      available: [...roster.agents.keys()]
+    })
   }
+  const agent = definition.name
   const mode = state.modes[0]
   if (mode !== undefined) return new AgentMismatch({ agent, missing: "mode", wanted: mode.name, available: [] })
   for (const call of openCalls(state.conversation)) {
@@ -26,7 +32,7 @@ export const findMismatch = (definition: Definition, state: AgentState): AgentMi
       const available = [...definition.tools.keys()]
       return new AgentMismatch({ agent, missing: "tool", wanted: call.name, available })
     }
-    const nested = findMismatch(entry.definition, call.state.child)
+    const nested = findMismatch(entry.roster(), call.state.child)
     if (nested !== undefined) return nested
   }
   return undefined

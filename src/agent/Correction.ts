@@ -17,7 +17,9 @@ import * as Output from "./Output.ts"
  */
 export const wrongAnswer = ({ definition, state }: Pick<Loop.Loop, "definition" | "state">): string | undefined => {
   if (definition.output === undefined) return undefined
-  if (state.status._tag === "InProgress") return Output.rejection(definition.output, state)
+  if (state.status._tag === "InProgress") {
+    return state.run.iteration === 0 ? undefined : Output.rejection(definition.output, state)
+  }
   if (state.status._tag !== "Complete" || statusOf(state.conversation)._tag !== "Complete") return undefined
   const read = Output.read(definition.output, state)
   return Result.isFailure(read) ? read.failure.message : undefined

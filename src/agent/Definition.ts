@@ -15,6 +15,9 @@ import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import type { AgentState, User } from "../domain/StateSchema.ts"
+import type * as AgentPicker from "../handoff/AgentPicker.ts"
+import * as Handoff from "../handoff/Handoff.ts"
+import type * as HandoffPolicy from "../handoff/HandoffPolicy.ts"
 import type { Codec } from "./Codec.ts"
 import type { OutputCodec, OutputTool } from "./Output.ts"
 import type { StopWhen } from "./StopWhen.ts"
@@ -39,16 +42,27 @@ export interface AgentTool {
   readonly tool: Tool.Any
   readonly policy: ToolPolicy.ToolPolicy
   readonly decode: Codec
-  readonly definition: Definition
+  readonly roster: () => Roster
   readonly toInput: (params: unknown) => User["parts"]
   readonly toResult: (child: AgentState) => Schema.Json
 }
 
+/** A tool whose call lets another agent take over. */
+export interface HandoffTool {
+  readonly _tag: "Handoff"
+  readonly tool: Tool.Any
+  readonly handoff: Handoff.Any
+  readonly when: ((state: AgentState) => boolean) | undefined
+}
+
+/** A tool whose calls are run. */
+export type RunTool = HandledTool | AgentTool | OutputTool
+
 /** How a call of some name is answered. */
-export type ToolEntry = HandledTool | AgentTool | OutputTool
+export type ToolEntry = RunTool | HandoffTool
 
 /** The model that an agent brings itself, instead of taking it from the environment. */
-type OwnModel =
+export type OwnModel =
   | { readonly _tag: "Layer"; readonly layer: Layer.Layer<LanguageModel.LanguageModel, unknown, unknown> }
   | { readonly _tag: "Plan"; readonly plan: Plan }
 
@@ -68,8 +82,9 @@ export interface Definition {
   readonly description: string | undefined
   readonly instructions: Instructions | undefined
   readonly tools: ReadonlyMap<string, ToolEntry>
-  readonly request: Request
-  readonly laterRequest: Request
+  readonly toolChoice: LanguageModel.ToolChoice<string> | undefined
+  readonly request: (state: AgentState) => Request
+  readonly maxHandoffs: number
   readonly stopWhen: StopWhen
   readonly toolConcurrency: number | "unbounded"
   readonly settings: Context.Context<never> | undefined
@@ -80,12 +95,33 @@ export interface Definition {
   readonly maxInputLength: number
 }
 
+/** Marks an agent. */
+export const TypeId = "~troupe/agent/Agent"
+
+/** What has a definition: an agent. */
+export interface Defined {
+  readonly [TypeId]: { readonly definition: Definition }
+}
+
+/** Gives the definition of an agent. */
+export const definitionOf = (agent: Defined): Definition => agent[TypeId].definition
+
 /** What every request of an agent says beside its prompt. */
 export interface Request {
   readonly toolkit: Toolkit.WithHandler<Record<string, Tool.Any>>
   readonly toolChoice: LanguageModel.ToolChoice<string>
   readonly disableToolCallResolution: true
   readonly toolCallValidation: "deferred"
+}
+
+/** Who can be in control of a run, who begins, and how they collaborate. */
+export interface Roster {
+  readonly first: Definition
+  readonly agents: ReadonlyMap<string, Definition>
+  readonly maxHandoffs: number
+  readonly picker: AgentPicker.Any | undefined
+  readonly decide: (state: AgentState) => HandoffPolicy.Decision | undefined
+  readonly transforms: ReadonlyArray<HandoffPolicy.Transform>
 }
 
 /**
@@ -137,31 +173,8 @@ export const decoder = (tool: Tool.Any): Codec =>
     ? Effect.succeed
     : Schema.decodeUnknownEffect(Schema.toCodecJson(tool.parametersSchema)) as Codec
 
-/** Stands in a toolkit that would otherwise be empty; it is never sent. */
-const placeholder = Tool.make("troupe_no_tool")
-
-/**
- * Makes what every request says.
- *
- * Calls come back as the model wrote them, unknown names and wrong parameters included, and are answered by the loop.
- * `effect/ai` keeps its response decoder only for a toolkit with tools, so an agent without any sends none of one.
- */
-export const makeRequest = (
-  entries: Iterable<ToolEntry>,
-  toolChoice: LanguageModel.ToolChoice<string> | undefined
-): Request => {
-  const tools: Record<string, Tool.Any> = {}
-  for (const { tool } of entries) {
-    Object.defineProperty(tools, tool.name, { value: tool, enumerable: true, configurable: true, writable: true })
-  }
-  const isEmpty = Object.keys(tools).length === 0
-  return {
-    toolkit: {
-      tools: isEmpty ? { [placeholder.name]: placeholder } : tools,
-      handle: () => Effect.die(new Error("An agent answers its calls itself"))
-    },
-    toolChoice: isEmpty ? { oneOf: [] } : toolChoice ?? "auto",
-    disableToolCallResolution: true,
-    toolCallValidation: "deferred"
-  }
+/** Prepares a tool whose call lets another agent take over. */
+export const handoffTool = (handoff: Handoff.Any): HandoffTool => {
+  const { tool, when } = Handoff.internalsOf(handoff)
+  return { _tag: "Handoff", tool, handoff, when }
 }

@@ -9,18 +9,18 @@
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
-import type { Definition } from "./Definition.ts"
+import type { Roster } from "./Definition.ts"
 import * as Mailbox from "./Mailbox.ts"
 import * as Run from "./Run.ts"
 
 const capacity = 256
 
-/** Runs an agent and streams what happens. */
-export const make = (definition: Definition, from: Run.From): Stream.Stream<AgentEvent, unknown, unknown> =>
+/** Runs what a roster describes and streams what happens. */
+export const make = (roster: Roster, from: Run.From): Stream.Stream<AgentEvent, unknown, unknown> =>
   Stream.unwrap(
     Effect.gen(function*() {
       const mailbox = Mailbox.make(capacity)
-      yield* Run.run(definition, from, mailbox, "Fail").pipe(Effect.onExit(mailbox.end), Effect.forkScoped)
+      yield* Run.run(roster, from, mailbox, "Fail").pipe(Effect.onExit(mailbox.end), Effect.forkScoped)
       // Registered last, so it runs first: a run that is interrupted doesn't wait for a reader that has left.
       yield* Effect.addFinalizer(() => mailbox.leave)
       return Stream.fromPull(Effect.succeed(mailbox.pull))

@@ -6,7 +6,7 @@
 import * as AgentState from "../domain/AgentState.ts"
 import { text, type UserPart } from "../domain/Part.ts"
 import type { User } from "../domain/StateSchema.ts"
-import type { Any } from "./AgentType.ts"
+import type { Roster } from "./Definition.ts"
 import type * as Run from "./Run.ts"
 
 /**
@@ -25,12 +25,27 @@ export const partsOf = (input: Input): User["parts"] =>
 const isState = (from: Input | AgentState.AgentState): from is AgentState.AgentState =>
   typeof from === "object" && "conversation" in from
 
-/** Gives what a run starts from: an input in a new conversation, or a state to go on with. */
+/**
+ * Where a run starts: the state of the conversation that it continues, or a system message of a new one.
+ *
+ * With `control: "first"` the one that begins conversations begins, instead of the agent that was in control.
+ */
+export interface FromOptions {
+  readonly systemMessage?: string | undefined
+  readonly state?: AgentState.AgentState | undefined
+  readonly control?: "current" | "first" | undefined
+}
+
+/** Gives what a run starts from: an input, in a new conversation or in that of a state, or a state to go on with. */
 export const begin = (
-  agent: Any,
+  { first }: Roster,
   from: Input | AgentState.AgentState,
-  options?: Parameters<typeof AgentState.make>[1]
+  options?: FromOptions
 ): Run.From =>
   isState(from)
-    ? { state: from, input: undefined }
-    : { state: AgentState.make(agent.name, { systemMessage: options?.systemMessage }), input: partsOf(from) }
+    ? { state: from, input: undefined, isPicked: false }
+    : {
+      state: options?.state ?? AgentState.make(first.name, { systemMessage: options?.systemMessage }),
+      input: partsOf(from),
+      isPicked: options?.state === undefined || options.control === "first"
+    }

@@ -46,7 +46,10 @@ const onlyAgentsAsk = (definition: Definition, state: AgentState, time: number):
   return command._tag === "RunCalls" && (turn === undefined ? [] : callsOf(turn)).every((call) => {
     if (!command.callIds.includes(call.id)) return true
     const entry = definition.tools.get(call.name)
-    return call.state._tag === "Delegated" && entry?._tag === "Agent" && asks(entry.definition, call.state.child, time)
+    if (call.state._tag !== "Delegated" || entry?._tag !== "Agent") return false
+    const { child } = call.state
+    const inControl = entry.roster().agents.get(child.agent)
+    return inControl !== undefined && asks(inControl, child, time)
   })
 }
 

@@ -8,14 +8,17 @@
  */
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import type { AgentEvent, RunCompleted, RunFailed, RunInterrupted } from "../domain/AgentEvent.ts"
-import type { Failure } from "../domain/AgentStatus.ts"
+import type { Failure, HandoffRequest } from "../domain/AgentStatus.ts"
 import { callsOf } from "../domain/Conversation.ts"
 import { reduceAt } from "../domain/Reducer.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
+import { untold } from "../domain/Takeover.ts"
 import type { RunningAgent } from "./CurrentAgent.ts"
-import type { Definition, Plan } from "./Definition.ts"
+import type { Definition, OwnModel, Plan, Roster } from "./Definition.ts"
 import type { Found } from "./Handlers.ts"
 import * as TakenIds from "./TakenIds.ts"
 
@@ -46,20 +49,38 @@ export interface Root {
   sequence: number
 }
 
-/** One agent's loop while it runs. `asking` counts the models of agents below it that are asked at this time. */
+/**
+ * The loop of a run: one agent is in control at a time, of those in the roster.
+ *
+ * `asking` counts the models of agents below it that are asked at this time.
+ */
 export interface Loop {
   readonly root: Root
   readonly parent: Loop | undefined
-  readonly definition: Definition
-  readonly path: readonly [string, ...Array<string>]
+  readonly roster: Roster
+  definition: Definition
+  path: readonly [string, ...Array<string>]
   readonly calls: ReadonlyArray<string>
   readonly open: Open
   readonly sent: Sent
   readonly handlers: Map<string, Found>
   plan: Plan | undefined
+  models: Models | undefined
   state: AgentState
   step: number
   asking: number
+}
+
+/** The models that were built in a run, kept until its end, by what they were built from. */
+export interface Models {
+  readonly scope: Scope.Closeable
+  readonly built: Map<OwnModel, Built>
+}
+
+/** A model that was built: as a service, and as the plan behind it where there is one. */
+export interface Built {
+  readonly context: Context.Context<never>
+  readonly plan: Plan | undefined
 }
 
 /** What has started and not yet ended, so that it can be ended whatever happens. */
@@ -67,6 +88,7 @@ interface Open {
   run: boolean
   step: boolean
   attempt: number | undefined
+  handoff: HandoffRequest | undefined
   readonly calls: Map<string, OpenCall>
 }
 
@@ -77,46 +99,102 @@ export interface OpenCall {
   settlement: Settlement | undefined
 }
 
-/** The system message, and the messages of the settled turns, made once in a run. `turns` says of how many. */
+/**
+ * The system message, and the messages of the settled turns, made once in a run. `turns` says of how many, and `note` what
+ * the agent in control was handed and can't read in its conversation.
+ */
 interface Sent {
   readonly messages: Array<Prompt.Message>
   system: string
   turns: number
+  note: string | undefined
 }
 
-/** Makes the loop of an agent in a state. */
+const pathOf = (parent: Loop | undefined, { name }: Definition): Loop["path"] =>
+  parent === undefined ? [name] : [...parent.path, name]
+
+const planOf = (parent: Loop | undefined, { model }: Definition): Plan | undefined =>
+  model === undefined ? parent?.plan : undefined
+
+/** Makes the loop of a roster in a state. The agent that the state names is in control, if the roster has it. */
 export const make = (
   root: Root,
   parent: Loop | undefined,
   callId: string | undefined,
-  definition: Definition,
+  roster: Roster,
   state: AgentState
-): Loop => ({
-  root,
-  parent,
-  definition,
-  plan: definition.model === undefined ? parent?.plan : undefined,
-  path: parent === undefined ? [definition.name] : [...parent.path, definition.name],
-  calls: parent === undefined || callId === undefined ? [] : [...parent.calls, callId],
-  open: { run: false, step: false, attempt: undefined, calls: new Map() },
-  sent: { messages: [], system: "", turns: 0 },
-  handlers: new Map(),
-  state,
-  step: Math.max(0, state.run.iteration - 1),
-  asking: 0
-})
+): Loop => {
+  const definition = roster.agents.get(state.agent) ?? roster.first
+  return {
+    root,
+    parent,
+    roster,
+    definition,
+    plan: planOf(parent, definition),
+    path: pathOf(parent, definition),
+    calls: parent === undefined || callId === undefined ? [] : [...parent.calls, callId],
+    open: { run: false, step: false, attempt: undefined, handoff: undefined, calls: new Map() },
+    sent: { messages: [], system: "", turns: 0, note: untold(state) },
+    handlers: new Map(),
+    models: undefined,
+    state,
+    step: Math.max(0, state.run.iteration - 1),
+    asking: 0
+  }
+}
+
+/** Puts another agent in control: the next event is its own. */
+export const putInControl = (self: Loop, definition: Definition): void => {
+  self.definition = definition
+  self.path = pathOf(self.parent, definition)
+  self.plan = planOf(self.parent, definition)
+  self.handlers.clear()
+}
+
+/** Tells that another agent took over, and puts it in control. */
+export const handOver = (
+  self: Loop,
+  target: Definition,
+  crossing: Omit<Extract<Happening, { readonly _tag: "HandoffCompleted" }>, "_tag">
+): void => {
+  self.open.handoff = undefined
+  tell(self, { _tag: "HandoffCompleted", ...crossing })
+  putInControl(self, target)
+  self.step = 0
+  self.sent.note = untold(self.state)
+  if (crossing.conversation !== undefined) {
+    self.sent.messages.length = 0
+    self.sent.turns = 0
+  }
+}
+
+/** Tells that the run ends before a handoff that was asked for. */
+export const suspendHandoff = (self: Loop): void => {
+  const request = self.open.handoff
+  if (request === undefined) return
+  self.open.handoff = undefined
+  tell(self, { _tag: "HandoffSuspended", request })
+}
+
+/** Tells that another agent is to take over. */
+export const requestHandoff = (self: Loop, request: HandoffRequest): void => {
+  self.open.handoff = request
+  tell(self, { _tag: "HandoffRequested", request })
+}
 
 /** Shows a loop to those whom it calls: its state is the one at the time of looking. */
 export class Running implements RunningAgent {
-  readonly agent: string
-  readonly path: RunningAgent["path"]
   readonly calls: ReadonlyArray<string>
   readonly #loop: Loop
   constructor(loop: Loop) {
-    this.agent = loop.definition.name
-    this.path = loop.path
     this.calls = loop.calls
     this.#loop = loop
+  }
+  get agent(): string {
+    return this.#loop.definition.name
+  }
+  get path(): RunningAgent["path"] {
+    return this.#loop.path
   }
   get state(): AgentState {
     return this.#loop.state
@@ -207,7 +285,7 @@ export interface Closing {
  * Ends whatever has started and not ended: the model call, then the calls in their order, then the step.
  *
  * Calls that finished but weren't told yet keep their results. The others are `Interrupted`, those that never started
- * too; those that await approval go on waiting.
+ * too; those that await approval go on waiting, and so does one that asked for a handoff.
  */
 export const close = (self: Loop, closing: Closing): void => {
   if (self.open.attempt !== undefined) {
@@ -218,6 +296,7 @@ export const close = (self: Loop, closing: Closing): void => {
   const turn = self.state.conversation.turns.findLast((turn) => turn._tag === "Assistant")
   for (const call of turn?._tag === "Assistant" ? callsOf(turn) : []) {
     if (call.state._tag === "Settled" || call.state._tag === "AwaitingApproval") continue
+    if (call.id === self.open.handoff?.callId) continue
     const open = self.open.calls.get(call.id)
     if (open === undefined && call.state._tag === "Delegated") continue
     settle(

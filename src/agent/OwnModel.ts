@@ -1,20 +1,22 @@
 /**
- * The model that an agent brings itself, built once in each run.
+ * The model that an agent brings itself, built once in each run and kept until its end.
  *
  * @since 0.1.0
  */
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as ExecutionPlan from "effect/ExecutionPlan"
+import type * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { Plan } from "./Definition.ts"
-import type { Loop } from "./Loop.ts"
+import type { OwnModel, Plan } from "./Definition.ts"
+import type { Built, Loop, Models } from "./Loop.ts"
 
 /** Builds each model of a plan at most once in the run that uses it. */
-const preparePlan = Effect.fnUntraced(function*(plan: Plan) {
-  const scope = yield* Effect.scope
+const preparePlan = Effect.fnUntraced(function*(plan: Plan, scope: Scope.Scope) {
   const steps: Array<ExecutionPlan.make.Step> = []
   for (const step of plan.steps) {
     const provide = Layer.isLayer(step.provide)
@@ -25,19 +27,37 @@ const preparePlan = Effect.fnUntraced(function*(plan: Plan) {
   return ExecutionPlan.make(...steps as [ExecutionPlan.make.Step]) as Plan
 })
 
-/** Gives a loop the model that its agent brings, for as long as an effect runs. */
+const build = (model: OwnModel, { built, scope }: Models): Effect.Effect<Built, unknown, unknown> => {
+  const making: Effect.Effect<Built, unknown, unknown> = model._tag === "Layer"
+    ? Effect.map(
+      Layer.buildWithScope(model.layer, scope),
+      (context) => ({ context: context as Context.Context<never>, plan: undefined })
+    )
+    : Effect.map(preparePlan(model.plan, scope), (plan) => ({
+      context: Context.make(LanguageModel.LanguageModel, fromPlan(plan)) as Context.Context<never>,
+      plan
+    }))
+  return Effect.tap(making, (made) => Effect.sync(() => built.set(model, made)))
+}
+
+/** Gives a loop the model that the agent in control brings, for as long as an effect runs. */
 export const provide = <A>(
   loop: Loop,
   use: () => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => {
   const { model } = loop.definition
   if (model === undefined) return use()
-  if (model._tag === "Layer") return Effect.provide(Effect.suspend(use), model.layer)
-  return Effect.scoped(Effect.flatMap(preparePlan(model.plan), (plan) => {
+  const models = loop.models ??= { scope: Scope.makeUnsafe(), built: new Map() }
+  const built = models.built.get(model)
+  return Effect.flatMap(built === undefined ? build(model, models) : Effect.succeed(built), ({ context, plan }) => {
     loop.plan = plan
-    return Effect.provideService(Effect.suspend(use), LanguageModel.LanguageModel, fromPlan(plan))
-  }))
+    return Effect.provideContext(Effect.suspend(use), context)
+  })
 }
+
+/** Lets go of the models that were built. */
+export const release = ({ models }: Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
+  models === undefined ? Effect.void : Scope.close(models.scope, exit)
 
 /** A model whose types are spent: what goes in and comes out is between its callers and the models of a plan. */
 interface Untyped {

@@ -13,13 +13,14 @@ import type { Loop } from "./Loop.ts"
 const segments = (state: AgentState, place: PromptSegment["place"]): ReadonlyArray<string> =>
   state.prompt.filter((segment) => segment.place === place).map((segment) => segment.text)
 
-/** Composes the system text: prepends, the agent's instructions, the state's system message, sections, appends. */
-const compose = (state: AgentState, instructions: string | undefined): string =>
-  state.prompt.length === 0 && state.systemMessage === undefined
+/** Composes the system text: prepends, instructions, what was handed over, the state's system message, sections, appends. */
+const compose = (state: AgentState, instructions: string | undefined, note: string | undefined): string =>
+  state.prompt.length === 0 && state.systemMessage === undefined && note === undefined
     ? instructions ?? ""
     : [
       ...segments(state, "prepend"),
       instructions,
+      note,
       state.systemMessage,
       ...segments(state, "section"),
       ...segments(state, "append")
@@ -41,7 +42,7 @@ const systemMessage = (content: string): Prompt.Message => Prompt.makeMessage("s
 
 const assemble = (loop: Loop, instructions: string | undefined): Prompt.Prompt => {
   const { sent, state } = loop
-  const system = compose(state, instructions)
+  const system = compose(state, instructions, sent.note)
   if (sent.messages.length === 0 || system !== sent.system) {
     sent.messages[0] = systemMessage(system)
     sent.system = system

@@ -10,8 +10,9 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
-import { AgentError, HandoffTargetNotFound } from "../domain/AgentError.ts"
+import { AgentError } from "../domain/AgentError.ts"
 import * as AgentStatus from "../domain/AgentStatus.ts"
+import type { HandoffRequest } from "../domain/AgentStatus.ts"
 import { next } from "../domain/Command.ts"
 import * as Reducer from "../domain/Reducer.ts"
 import type { AgentState, Call, User } from "../domain/StateSchema.ts"
@@ -19,34 +20,45 @@ import { askModel } from "./AskModel.ts"
 import * as Binding from "./Binding.ts"
 import * as Correction from "./Correction.ts"
 import { CurrentAgent } from "./CurrentAgent.ts"
-import type { AgentTool, Definition } from "./Definition.ts"
+import type { AgentTool, Roster } from "./Definition.ts"
 import * as Delivery from "./Delivery.ts"
 import { annotate } from "./FailedState.ts"
 import * as Failure from "./Failure.ts"
 import { Halt } from "./Halt.ts"
+import { handOver } from "./HandOver.ts"
 import * as Limit from "./Limit.ts"
 import * as Loop from "./Loop.ts"
 import { CurrentObservers } from "./Observer.ts"
 import * as OwnModel from "./OwnModel.ts"
+import { pick } from "./Picking.ts"
 import { runCalls, type RunChild } from "./RunCalls.ts"
 import * as TakenIds from "./TakenIds.ts"
 import * as Telemetry from "./Telemetry.ts"
 
-/** What a run starts from: a state, and what the user says, if this isn't a run that goes on. */
+/**
+ * What a run starts from: a state, and what the user says, if this isn't a run that goes on.
+ *
+ * With `isPicked` it is chosen anew who begins; otherwise the agent goes on that was in control.
+ */
 export interface From {
   readonly state: AgentState
   readonly input: User["parts"] | undefined
+  readonly isPicked: boolean
 }
 
 /** How far a loop goes: to the end of its run, or of one step. */
 type Extent = "Run" | "Step"
 
+/** How a loop that didn't fail has ended. */
+type Ending = "Ended" | "Suspended"
+
 /**
  * Goes on until nothing is needed any more, or to the end of one step.
  *
- * Gives `"Suspended"` when a limit of a loop around this one was met: that loop fails, this one can go on later.
+ * Gives `"Suspended"` when a limit of a loop around this one was met: that loop fails, this one can go on later; and
+ * `"HandedOver"` when another agent has taken over, which may have a model of its own.
  */
-const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<"Ended" | "Suspended", unknown, unknown> = Effect
+const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<Ending | "HandedOver", unknown, unknown> = Effect
   .fnUntraced(function*(loop: Loop.Loop, extent: Extent) {
     while (true) {
       const command = next(loop.state)
@@ -59,7 +71,12 @@ const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<"Ended" | "Suspe
             if (halt !== undefined) return yield* Effect.fail(halt)
             break
           }
-          if (command._tag === "Stop" || Limit.isFinished(loop)) return "Ended"
+          if (command._tag === "Stop" || Limit.isFinished(loop)) {
+            const decision = decide(loop)
+            if (decision === undefined) return "Ended"
+            Loop.requestHandoff(loop, decision)
+            break
+          }
           if (loop.state.conversation.turns.length === 0) {
             return yield* Effect.fail(new Halt(Binding.emptyInput(loop.definition)))
           }
@@ -91,9 +108,8 @@ const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<"Ended" | "Suspe
           break
         }
         case "HandOver": {
-          const { target } = command.request
-          const agent = loop.definition.name
-          return yield* Effect.fail(new Halt(new HandoffTargetNotFound({ agent, target, available: [] })))
+          yield* handOver(loop, command.request)
+          return extent === "Step" ? "Ended" : "HandedOver"
         }
         case "Await":
           return "Ended"
@@ -101,8 +117,25 @@ const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<"Ended" | "Suspe
     }
   })
 
+/** Gives the handoff that the policy wants of an agent that has its answer. */
+const decide = ({ roster, state }: Loop.Loop): HandoffRequest | undefined => {
+  const decision = state.status._tag === "Failed" ? undefined : roster.decide(state)
+  return decision === undefined || decision.target === state.agent ? undefined : decision
+}
+
+/** Checks whether a loop has nothing left to do, so that it needs no model. */
+const isOver = (loop: Loop.Loop): boolean =>
+  next(loop.state)._tag === "Stop" && Correction.wrongAnswer(loop) === undefined && decide(loop) === undefined
+
+/** Drives a loop with the model of the agent in control, and goes on with the next one's when another takes over. */
+const driveAll = (loop: Loop.Loop, extent: Extent): Effect.Effect<Ending, unknown, unknown> =>
+  Effect.flatMap(
+    isOver(loop) ? drive(loop, extent) : OwnModel.provide(loop, () => drive(loop, extent)),
+    (ending) => ending === "HandedOver" ? Telemetry.handoffSpan(loop, driveAll(loop, extent)) : Effect.succeed(ending)
+  )
+
 /** Ends what is still open in a loop, and then its run, if it has one: a step by hand has none. */
-const end = (loop: Loop.Loop, exit: Exit.Exit<"Ended" | "Suspended", unknown>): Effect.Effect<void> => {
+const end = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): Effect.Effect<void> => {
   const isInterrupted = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
   if (isInterrupted) {
     Loop.close(loop, { tag: "Interrupted", message: "The run was interrupted before this had a result." })
@@ -110,6 +143,7 @@ const end = (loop: Loop.Loop, exit: Exit.Exit<"Ended" | "Suspended", unknown>): 
     Loop.close(loop, { tag: "Defect", message: "The run broke down before this had a result." })
   }
   Loop.endStep(loop)
+  Loop.suspendHandoff(loop)
   if (loop.open.run) {
     Loop.tellEnd(
       loop,
@@ -120,7 +154,7 @@ const end = (loop: Loop.Loop, exit: Exit.Exit<"Ended" | "Suspended", unknown>): 
         : Failure.fromCause(loop, exit.cause)
     )
   }
-  return loop.root.flush
+  return loop.models === undefined ? loop.root.flush : Effect.andThen(loop.root.flush, OwnModel.release(loop, exit))
 }
 
 /** Lets those whom a loop calls see its agent: models, handlers, instructions. */
@@ -130,19 +164,24 @@ const inView = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.
 /** Runs a loop from its start or from where it stopped, and tells it all. Errors are as they were thrown. */
 const play = (
   loop: Loop.Loop,
-  input: User["parts"] | undefined
-): Effect.Effect<"Ended" | "Suspended", unknown, unknown> =>
-  Telemetry.runSpan(loop, (span) =>
-    Effect.onExit(inView(loop, begin(loop, input)), (exit) => {
-      const ended = end(loop, exit)
-      Telemetry.endRun(span, loop)
-      return ended
-    }))
+  input: User["parts"] | undefined,
+  isPicked: boolean
+): Effect.Effect<Ending, unknown, unknown> => {
+  const run = (picked: Exit.Exit<void, unknown>) =>
+    Telemetry.runSpan(loop, (span) =>
+      Effect.onExit(inView(loop, begin(loop, input, picked)), (exit) => {
+        const ended = end(loop, exit)
+        Telemetry.endRun(span, loop)
+        return ended
+      }))
+  const picking = isPicked && input !== undefined ? pick(loop, input) : undefined
+  return picking === undefined ? run(Exit.void) : Effect.flatMap(Effect.exit(picking), run)
+}
 
 /** Tells that a run starts, or goes on, and drives it, unless its state or its input can't be taken. */
-const begin = (loop: Loop.Loop, input: User["parts"] | undefined) =>
-  Effect.suspend(() => {
-    const reason = Binding.findMismatch(loop.definition, loop.state) ??
+const begin = (loop: Loop.Loop, input: User["parts"] | undefined, picked: Exit.Exit<void, unknown>) =>
+  Effect.suspend((): Effect.Effect<Ending, unknown, unknown> => {
+    const reason = Binding.findMismatch(loop.roster, loop.state) ??
       (input === undefined ? undefined : Binding.findInputIssue(loop.definition, input))
     loop.open.run = true
     if (input !== undefined) loop.step = 0
@@ -151,44 +190,22 @@ const begin = (loop: Loop.Loop, input: User["parts"] | undefined) =>
       ...(input === undefined || reason !== undefined ? undefined : { input })
     })
     if (reason !== undefined) return Effect.fail(new Halt(reason))
-    const driven = drive(loop, "Run")
+    if (Exit.isFailure(picked)) return Effect.failCause(picked.cause)
+    const driven = driveAll(loop, "Run")
     return loop.root.isObserved ? Effect.andThen(loop.root.flush, driven) : driven
   })
 
 /** Runs an agent that answers a call. Its typed failures are in the state that it leaves. */
 const runChild: RunChild = (parent: Loop.Loop, call: Call, entry: AgentTool, params: unknown) =>
   Effect.suspend(() => {
-    const { definition } = entry
+    const roster = entry.roster()
     const isResumed = call.state._tag === "Delegated"
-    const state = call.state._tag === "Delegated" ? call.state.child : Reducer.make(definition.name)
-    const loop = Loop.make(parent.root, parent, call.id, definition, state)
-    let isStarted = false
-    return Effect.catch(
-      OwnModel.provide(loop, () => {
-        isStarted = true
-        return play(loop, isResumed ? undefined : entry.toInput(params))
-      }),
-      (error) =>
-        isStarted ? Effect.void : failUnstarted(loop, isResumed ? undefined : entry.toInput(params), Cause.fail(error))
-    ).pipe(Effect.map(() => loop.state))
-  })
-
-/**
- * Tells of a run whose own model couldn't be built, so that its loop never began.
- *
- * A state that has ended and is only resumed stays as it is.
- */
-const failUnstarted = (
-  loop: Loop.Loop,
-  input: User["parts"] | undefined,
-  cause: Cause.Cause<unknown>
-): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    if (input === undefined && AgentStatus.isTerminal(loop.state.status)) return Effect.void
-    if (input !== undefined) loop.step = 0
-    Loop.tell(loop, { _tag: "RunStarted", ...(input === undefined ? undefined : { input }) })
-    Loop.tellEnd(loop, Failure.fromCause(loop, cause))
-    return loop.root.flush
+    const state = call.state._tag === "Delegated" ? call.state.child : Reducer.make(roster.first.name)
+    const loop = Loop.make(parent.root, parent, call.id, roster, state)
+    return play(loop, isResumed ? undefined : entry.toInput(params), !isResumed).pipe(
+      Effect.catch(() => Effect.void),
+      Effect.map(() => loop.state)
+    )
   })
 
 /** Fails with an `AgentError`, or with an error as it was thrown and the state beside it. */
@@ -197,68 +214,54 @@ const withState = (loop: Loop.Loop, error: unknown): Cause.Cause<unknown> =>
     ? Cause.fail(new AgentError({ state: loop.state, reason: error.reason }))
     : annotate(Cause.fail(error), loop.state)
 
-/** Runs an agent. Gives its last state, and fails with an `AgentError` or an error of its tools' or models' own. */
+/** Runs what a roster describes. Gives the last state, and fails with an `AgentError` or an error of somebody's own. */
 export const run = (
-  definition: Definition,
+  roster: Roster,
   from: From,
   receiver: Delivery.Receiver | undefined,
   onFailure: "Fail" | "Keep"
 ): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.flatMap(makeRoot(from.state, receiver), (root) => {
-    const loop = Loop.make(root, undefined, undefined, definition, from.state)
-    let isStarted = false
-    return Effect.matchCauseEffect(
-      OwnModel.provide(loop, () => {
-        isStarted = true
-        return play(loop, from.input)
-      }),
-      {
-        onFailure: (cause) => {
-          const told = isStarted || Cause.hasInterruptsOnly(cause)
-            ? Effect.void
-            : failUnstarted(loop, from.input, cause)
-          const error = Cause.findError(cause)
-          return Effect.flatMap(told, () =>
-            Result.isFailure(error)
-              ? Effect.failCause(annotate(error.failure, loop.state))
-              : onFailure === "Keep"
-              ? Effect.succeed(loop.state)
-              : Effect.failCause(withState(loop, error.success)))
-        },
-        onSuccess: () => Effect.succeed(loop.state)
-      }
-    )
+    const loop = Loop.make(root, undefined, undefined, roster, from.state)
+    return Effect.matchCauseEffect(play(loop, from.input, from.isPicked), {
+      onFailure: (cause) => {
+        const error = Cause.findError(cause)
+        return Result.isFailure(error)
+          ? Effect.failCause(annotate(error.failure, loop.state))
+          : onFailure === "Keep"
+          ? Effect.succeed(loop.state)
+          : Effect.failCause(withState(loop, error.success))
+      },
+      onSuccess: () => Effect.succeed(loop.state)
+    })
   })
 
-/** Takes one step: one answer of the model and the calls in it, or the calls that are open. */
-export const step = (definition: Definition, state: AgentState): Effect.Effect<AgentState, unknown, unknown> =>
+/** Takes one step: one answer of the model and the calls in it, the calls that are open, or a handoff. */
+export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.flatMap(makeRoot(state, undefined), (root) => {
-    const loop = Loop.make(root, undefined, undefined, definition, state)
-    return Effect.matchCauseEffect(
-      OwnModel.provide(loop, () => {
-        const mismatch = Binding.findMismatch(definition, state)
-        const taken = mismatch === undefined ? drive(loop, "Step") : Effect.fail(new Halt(mismatch))
-        return inView(loop, Effect.onExit(taken, (exit) => end(loop, exit)))
-      }),
-      {
-        onFailure: (cause) => {
-          if (!Cause.hasInterruptsOnly(cause)) {
-            loop.state = { ...loop.state, status: AgentStatus.failed(Failure.fromCause(loop, cause)) }
-          }
-          const error = Cause.findError(cause)
-          return Effect.failCause(
-            Result.isFailure(error) ? annotate(error.failure, loop.state) : withState(loop, error.success)
-          )
-        },
-        onSuccess: () =>
-          Effect.succeed(
-            loop.state.status._tag === "InProgress" && Correction.wrongAnswer(loop) === undefined &&
-              Limit.isFinished(loop)
-              ? { ...loop.state, status: AgentStatus.complete }
-              : loop.state
-          )
-      }
-    )
+    const loop = Loop.make(root, undefined, undefined, roster, state)
+    const taken = Effect.suspend(() => {
+      const mismatch = Binding.findMismatch(roster, state)
+      return mismatch === undefined ? driveAll(loop, "Step") : Effect.fail(new Halt(mismatch))
+    })
+    return Effect.matchCauseEffect(inView(loop, Effect.onExit(taken, (exit) => end(loop, exit))), {
+      onFailure: (cause) => {
+        if (!Cause.hasInterruptsOnly(cause)) {
+          loop.state = { ...loop.state, status: AgentStatus.failed(Failure.fromCause(loop, cause)) }
+        }
+        const error = Cause.findError(cause)
+        return Effect.failCause(
+          Result.isFailure(error) ? annotate(error.failure, loop.state) : withState(loop, error.success)
+        )
+      },
+      onSuccess: () =>
+        Effect.succeed(
+          loop.state.status._tag === "InProgress" && Correction.wrongAnswer(loop) === undefined &&
+            Limit.isFinished(loop) && decide(loop) === undefined
+            ? { ...loop.state, status: AgentStatus.complete }
+            : loop.state
+        )
+    })
   })
 
 const makeRoot = (state: AgentState, receiver: Delivery.Receiver | undefined): Effect.Effect<Loop.Root> =>

@@ -1,7 +1,8 @@
 /**
  * Running the open calls of a turn: several at once, settled in the model's order.
  *
- * A call that can't run (no such tool, wrong parameters) is settled at once; one that needs approval is left waiting.
+ * A call that can't run (no such tool, wrong parameters) is settled at once; one that needs approval is left waiting, and
+ * so is the first that asks for a handoff: the agent hands over once the others are settled.
  * A call that finishes before one in front of it is told after it, so that the events of a turn have one order.
  *
  * @since 0.1.0
@@ -14,9 +15,11 @@ import { callsOf, lastAssistant } from "../domain/Conversation.ts"
 import * as JsonValue from "../domain/JsonValue.ts"
 import { toMessages } from "../domain/Projection.ts"
 import type { AgentState, Call } from "../domain/StateSchema.ts"
+import * as Handoff from "../handoff/Handoff.ts"
 import * as Codec from "./Codec.ts"
-import type { AgentTool, ToolEntry } from "./Definition.ts"
+import type { AgentTool, HandoffTool, RunTool } from "./Definition.ts"
 import * as Loop from "./Loop.ts"
+import { isOffered } from "./Offered.ts"
 import * as Telemetry from "./Telemetry.ts"
 import { type Answered, failed, run } from "./ToolCall.ts"
 
@@ -30,7 +33,7 @@ export type RunChild = (loop: Loop.Loop, call: Call, entry: AgentTool, params: u
 /** A call that is ready to run. */
 interface Job {
   readonly call: Call
-  readonly entry: ToolEntry
+  readonly entry: RunTool
   readonly params: unknown
   readonly slot: Slot
 }
@@ -122,6 +125,7 @@ const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Prepared | Effect.Eff
     const available = names.length === 0 ? "There are no tools." : `Available tools: ${names.join(", ")}.`
     return refuse(loop, call, slot, failed(`There is no tool "${call.name}". ${available}`))
   }
+  if (entry._tag === "Handoff") return askForHandoff(loop, call, slot, entry)
   const decoded = Codec.run(entry.decode, JsonValue.fromUnknown(call.params))
   return Exit.isExit(decoded)
     ? ready(loop, call, slot, entry, decoded)
@@ -131,11 +135,28 @@ const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Prepared | Effect.Eff
     })
 }
 
+/** Asks for a handoff, unless it isn't offered, its parameters are wrong, or another call of the turn asked first. */
+const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTool): undefined => {
+  const { status } = loop.state
+  if (status._tag === "HandoffRequested") {
+    const { target } = status.request
+    return refuse(loop, call, slot, failed(`Only one agent can take over, and the first was asked: "${target}".`))
+  }
+  if (!isOffered(entry, loop.state)) return refuse(loop, call, slot, failed(`"${call.name}" isn't offered now.`))
+  const request = Handoff.requestOf(entry.handoff, call)
+  if (Result.isFailure(request)) {
+    return refuse(loop, call, slot, failed(`The parameters of "${call.name}" are wrong: ${request.failure.message}`))
+  }
+  slot.isDone = true
+  Loop.requestHandoff(loop, request.success)
+  return undefined
+}
+
 const ready = (
   loop: Loop.Loop,
   call: Call,
   slot: Slot,
-  entry: ToolEntry,
+  entry: RunTool,
   decoded: Codec.CodecExit
 ): Prepared | Effect.Effect<Prepared, never, unknown> => {
   if (Exit.isFailure(decoded)) {

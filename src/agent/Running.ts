@@ -9,68 +9,68 @@ import * as Stream from "effect/Stream"
 import type { AgentError } from "../domain/AgentError.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
-import { type Agent, type Any, definitionOf, isAgent } from "./AgentType.ts"
+import { type Any, isRunnable, type Runnable } from "../handoff/Runnable.ts"
 import * as EventStream from "./EventStream.ts"
-import { begin, type Input, partsOf } from "./Input.ts"
+import { begin, type FromOptions, type Input } from "./Input.ts"
+import { rosterOf } from "./Roster.ts"
 import * as Run from "./Run.ts"
 
 /**
- * Runs an agent on what a user says, in a new conversation, until it has an answer or waits for approvals.
+ * Runs an agent, or a group, on what a user says, in a new conversation, until it has an answer or waits for approvals.
  *
- * Fails with `AgentError`, which holds the state, or with the own error of a tool that the agent names in `fatal`.
+ * The state says who ended in control: `agent`, and `trail` who was before. Fails with `AgentError`, which holds the state,
+ * or with the own error of a tool that the agent names in `fatal`.
  *
  * @category running
  * @since 0.1.0
  */
 export const run: {
   (input: Input, options?: RunOptions): <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>
+    self: Runnable<Name, Output, E, R>
   ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
   <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>,
+    self: Runnable<Name, Output, E, R>,
     input: Input,
     options?: RunOptions
   ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
-} = dual((args) => isAgent(args[0]), (self: Any, input: Input, options?: RunOptions) =>
+} = dual((args) => isRunnable(args[0]), (self: Any, input: Input, options?: RunOptions) =>
   Run.run(
-    definitionOf(self),
-    { state: AgentState.make(self.name, options), input: partsOf(input) },
+    rosterOf(self),
+    begin(rosterOf(self), input, options),
     undefined,
     "Fail"
   ) as Effect.Effect<AgentState.AgentState, never>)
 
 /** Options of a new conversation: a system message of its own, beside the agent's instructions. */
-export interface RunOptions {
-  readonly systemMessage?: string | undefined
-}
+export type RunOptions = Pick<FromOptions, "systemMessage">
 
-/** Options of a run from an input: the state of the conversation that it continues, or options of a new one. */
-export interface FromOptions extends RunOptions {
-  readonly state?: AgentState.AgentState | undefined
-}
+/** Options of a conversation that goes on: with the agent that was in control, or with the first again. */
+export type ContinueOptions = Pick<FromOptions, "control">
 
 /**
  * Runs an agent on what the user says next in a conversation.
  *
- * The state may be in any status. While approvals are pending the words wait behind them: the calls that may run are run,
+ * The agent goes on that was in control, or with `{ control: "first" }` the one that begins conversations. The state may be
+ * in any status. While approvals are pending the words wait behind them: the calls that may run are run,
  * and the model reads the words once all are settled.
  *
  * @category running
  * @since 0.1.0
  */
 export const continueConversation: {
-  (state: AgentState.AgentState, input: Input): <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>
+  (state: AgentState.AgentState, input: Input, options?: ContinueOptions): <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>
   ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
   <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>,
+    self: Runnable<Name, Output, E, R>,
     state: AgentState.AgentState,
-    input: Input
+    input: Input,
+    options?: ContinueOptions
   ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
 } = dual(
-  3,
-  (self: Any, state: AgentState.AgentState, input: Input) =>
-    Run.run(definitionOf(self), { state, input: partsOf(input) }, undefined, "Fail") as Effect.Effect<
+  (args) => isRunnable(args[0]),
+  (self: Any, state: AgentState.AgentState, input: Input, options?: ContinueOptions) =>
+    Run.run(rosterOf(self), begin(rosterOf(self), input, { ...options, state }), undefined, "Fail") as Effect.Effect<
       AgentState.AgentState,
       never
     >
@@ -84,18 +84,23 @@ export const continueConversation: {
  */
 export const runMultiTurn: {
   (inputs: ReadonlyArray<Input>): <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>
+    self: Runnable<Name, Output, E, R>
   ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
   <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>,
+    self: Runnable<Name, Output, E, R>,
     inputs: ReadonlyArray<Input>
   ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
-} = dual(2, (self: Any, inputs: ReadonlyArray<Input>) =>
-  Effect.reduce(
+} = dual(
+  2,
+  (self: Any, inputs: ReadonlyArray<Input>) =>
+    Effect.reduce(
     inputs,
-    () => AgentState.make(self.name),
-    (state, input) => Run.run(definitionOf(self), { state, input: partsOf(input) }, undefined, "Fail")
-  ) as Effect.Effect<AgentState.AgentState, never>)
+    (): AgentState.AgentState | undefined => undefined,
+    (state, input) => Run.run(rosterOf(self), begin(rosterOf(self), input, { state }), undefined, "Fail")
+  ).pipe(Effect.map((state) => state ?? AgentState.make(rosterOf(self).first.name))) as Effect.Effect<
+    AgentState.AgentState,
+    never
+  >)
 
 /**
  * Goes on with a state where it stopped: after approvals, an interruption, or a restart.
@@ -108,16 +113,16 @@ export const runMultiTurn: {
  */
 export const resume: {
   (state: AgentState.AgentState): <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>
+    self: Runnable<Name, Output, E, R>
   ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
   <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>,
+    self: Runnable<Name, Output, E, R>,
     state: AgentState.AgentState
   ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
 } = dual(
   2,
   (self: Any, state: AgentState.AgentState) =>
-    Run.run(definitionOf(self), { state, input: undefined }, undefined, "Fail") as Effect.Effect<
+    Run.run(rosterOf(self), begin(rosterOf(self), state), undefined, "Fail") as Effect.Effect<
       AgentState.AgentState,
       never
     >
@@ -132,17 +137,17 @@ export const resume: {
  */
 export const settle: {
   (from: Input | AgentState.AgentState, options?: FromOptions): <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>
+    self: Runnable<Name, Output, E, R>
   ) => Effect.Effect<AgentState.AgentState, never, R>
   <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>,
+    self: Runnable<Name, Output, E, R>,
     from: Input | AgentState.AgentState,
     options?: FromOptions
   ): Effect.Effect<AgentState.AgentState, never, R>
 } = dual(
-  (args) => isAgent(args[0]),
+  (args) => isRunnable(args[0]),
   (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) =>
-    Run.run(definitionOf(self), startOf(self, from, options), undefined, "Keep") as Effect.Effect<
+    Run.run(rosterOf(self), begin(rosterOf(self), from, options), undefined, "Keep") as Effect.Effect<
       AgentState.AgentState,
       never
     >
@@ -159,16 +164,16 @@ export const settle: {
  */
 export const step: {
   (state: AgentState.AgentState): <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>
+    self: Runnable<Name, Output, E, R>
   ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
   <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>,
+    self: Runnable<Name, Output, E, R>,
     state: AgentState.AgentState
   ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
 } = dual(
   2,
   (self: Any, state: AgentState.AgentState) =>
-    Run.step(definitionOf(self), state) as Effect.Effect<AgentState.AgentState, never>
+    Run.step(rosterOf(self), state) as Effect.Effect<AgentState.AgentState, never>
 )
 
 /**
@@ -184,23 +189,18 @@ export const step: {
  */
 export const stream: {
   (from: Input | AgentState.AgentState, options?: FromOptions): <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>
+    self: Runnable<Name, Output, E, R>
   ) => Stream.Stream<AgentEvent, AgentError | E, R>
   <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>,
+    self: Runnable<Name, Output, E, R>,
     from: Input | AgentState.AgentState,
     options?: FromOptions
   ): Stream.Stream<AgentEvent, AgentError | E, R>
 } = dual(
-  (args) => isAgent(args[0]),
+  (args) => isRunnable(args[0]),
   (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) =>
-    EventStream.make(definitionOf(self), startOf(self, from, options)) as Stream.Stream<AgentEvent, never>
+    EventStream.make(rosterOf(self), begin(rosterOf(self), from, options)) as Stream.Stream<AgentEvent, never>
 )
-
-const startOf = (self: Any, from: Input | AgentState.AgentState, options: FromOptions | undefined): Run.From => {
-  const start = begin(self, from, options)
-  return options?.state === undefined ? start : { ...start, state: options.state }
-}
 
 /**
  * Runs an agent and streams every state, from the one with the input to the last one. A failure comes after its state.
@@ -210,16 +210,16 @@ const startOf = (self: Any, from: Input | AgentState.AgentState, options: FromOp
  */
 export const states: {
   (from: Input | AgentState.AgentState, options?: FromOptions): <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>
+    self: Runnable<Name, Output, E, R>
   ) => Stream.Stream<AgentState.AgentState, AgentError | E, R>
   <Name extends string, Output, E, R>(
-    self: Agent<Name, Output, E, R>,
+    self: Runnable<Name, Output, E, R>,
     from: Input | AgentState.AgentState,
     options?: FromOptions
   ): Stream.Stream<AgentState.AgentState, AgentError | E, R>
-} = dual((args) => isAgent(args[0]), (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) => {
-  const start = startOf(self, from, options)
-  return EventStream.make(definitionOf(self), start).pipe(
+} = dual((args) => isRunnable(args[0]), (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) => {
+  const start = begin(rosterOf(self), from, options)
+  return EventStream.make(rosterOf(self), start).pipe(
     Stream.mapAccum(() => start.state, (before, event) => {
       const after = AgentState.reduce(before, event)
       return [after, after === before ? [] : [after]]

@@ -6,6 +6,8 @@
  *
  * Conditions are looked at before each request to the model; those that finish a run only once the model has answered.
  *
+ * An agent's limits count from when it got control of the run: from its input, or from the handoff to it.
+ *
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
@@ -152,7 +154,8 @@ export type Verdict = undefined | "Finish" | StepLimitReached | BudgetExceeded
 
 const isFinish = (holds: boolean): Verdict => holds ? "Finish" : undefined
 
-const millisOf = (state: AgentState, now: number): number => state.run.elapsed + Math.max(0, now - state.run.startedAt)
+const millisOf = ({ run }: AgentState, now: number): number =>
+  run.elapsed + Math.max(0, now - run.startedAt) - (run.before?.elapsed ?? 0)
 
 /**
  * Says what a condition makes of a state at a time (epoch milliseconds).
@@ -162,12 +165,12 @@ const millisOf = (state: AgentState, now: number): number => state.run.elapsed +
  */
 export const evaluate = (self: StopWhen, state: AgentState, now: number): Verdict => {
   switch (self._tag) {
-    case "MaxSteps":
-      return !(state.run.steps < self.steps)
-        ? new StepLimitReached({ agent: state.agent, limit: self.steps, steps: state.run.steps })
-        : undefined
+    case "MaxSteps": {
+      const steps = state.run.steps - (state.run.before?.steps ?? 0)
+      return !(steps < self.steps) ? new StepLimitReached({ agent: state.agent, limit: self.steps, steps }) : undefined
+    }
     case "Tokens": {
-      const used = Usage.knownTotal(state.run.usage)
+      const used = Usage.knownTotal(state.run.usage) - (state.run.before?.tokens ?? 0)
       return !(used < self.tokens)
         ? new BudgetExceeded({ agent: state.agent, budget: "tokens", limit: self.tokens, used })
         : undefined

@@ -55,6 +55,19 @@ export const runSpan = <A, E, R>(
     (span) => within(use(span), span)
   )
 
+/** Puts the time in which an agent that took over is in control into a span of its own, below the run's. */
+export const handoffSpan = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.useSpan(
+    `invoke_agent ${loop.definition.name}`,
+    { attributes: { ...runAttributes(loop), ...handoffAttributes(loop) } },
+    (span) => within(self, span)
+  )
+
+const handoffAttributes = ({ root, state: { handoff } }: Loop.Loop): Record<string, unknown> => ({
+  ...(handoff === undefined ? undefined : { "troupe.handoff.from": handoff.from }),
+  ...(root.recordsContent && handoff?.reason !== undefined ? { "troupe.handoff.reason": handoff.reason } : undefined)
+})
+
 const runAttributes = ({ definition }: Loop.Loop): Record<string, unknown> => ({
   "gen_ai.operation.name": "invoke_agent",
   "gen_ai.agent.name": definition.name,

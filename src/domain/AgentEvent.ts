@@ -10,9 +10,9 @@
  */
 import * as Response from "effect/ai/Response"
 import * as Schema from "effect/Schema"
-import { Failure } from "./AgentStatus.ts"
+import { Failure, HandoffRequest } from "./AgentStatus.ts"
 import * as Part from "./Part.ts"
-import { AgentState, AssistantPart, CallState, Outcome } from "./StateSchema.ts"
+import { AgentState, AssistantPart, CallState, Conversation, Outcome } from "./StateSchema.ts"
 import { RequestUsage } from "./Usage.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -66,6 +66,15 @@ export const AgentEvent = Schema.TaggedUnion({
     duration: Count
   },
   FeedbackGiven: { ...envelope, text: Schema.String },
+  HandoffRequested: { ...envelope, request: HandoffRequest },
+  TransformFailed: { ...envelope, request: HandoffRequest, tag: Schema.String, message: Schema.String },
+  HandoffCompleted: {
+    ...envelope,
+    request: HandoffRequest,
+    conversation: Schema.optionalKey(Conversation),
+    systemMessage: Schema.optionalKey(Schema.String)
+  },
+  HandoffSuspended: { ...envelope, request: HandoffRequest },
   StepCompleted: envelope,
   RunCompleted: { ...envelope, state: AgentState },
   RunInterrupted: { ...envelope, state: AgentState },
@@ -105,6 +114,14 @@ export interface ToolCallSuspended extends Case<"ToolCallSuspended"> {}
 export interface ToolCallSettled extends Case<"ToolCallSettled"> {}
 /** Troupe told the model something, for example why an answer wasn't accepted. */
 export interface FeedbackGiven extends Case<"FeedbackGiven"> {}
+/** Another agent is to take over, once the other calls of the turn are settled. */
+export interface HandoffRequested extends Case<"HandoffRequested"> {}
+/** What a policy would make of the conversation on its way failed: it crosses without that. */
+export interface TransformFailed extends Case<"TransformFailed"> {}
+/** Another agent took over; `conversation` is there where not all of it crossed. Its own events name it in their path. */
+export interface HandoffCompleted extends Case<"HandoffCompleted"> {}
+/** The run ended before the other agent took over; the state still asks for it. */
+export interface HandoffSuspended extends Case<"HandoffSuspended"> {}
 /** A step ended, well or not. */
 export interface StepCompleted extends Case<"StepCompleted"> {}
 /** The run ended, or stopped for approvals, or had ended before it was resumed, maybe `Failed`; `state` says which. */
@@ -135,6 +152,10 @@ export type AgentEvent =
   | ToolCallSuspended
   | ToolCallSettled
   | FeedbackGiven
+  | HandoffRequested
+  | TransformFailed
+  | HandoffCompleted
+  | HandoffSuspended
   | StepCompleted
   | RunCompleted
   | RunInterrupted
@@ -149,14 +170,15 @@ export type AgentEvent =
  * @since 0.1.0
  */
 export const starts: {
-  readonly [Tag in "RunStarted" | "StepStarted" | "ModelCallStarted" | "ToolCallStarted"]: ReadonlyArray<
-    AgentEvent["_tag"]
-  >
+  readonly [
+    Tag in "RunStarted" | "StepStarted" | "ModelCallStarted" | "ToolCallStarted" | "HandoffRequested"
+  ]: ReadonlyArray<AgentEvent["_tag"]>
 } = {
   RunStarted: ["RunCompleted", "RunInterrupted", "RunFailed"],
   StepStarted: ["StepCompleted"],
   ModelCallStarted: ["ModelResponded", "ModelCallFailed"],
-  ToolCallStarted: ["ToolCallSettled", "ToolCallSuspended"]
+  ToolCallStarted: ["ToolCallSettled", "ToolCallSuspended"],
+  HandoffRequested: ["HandoffCompleted", "HandoffSuspended"]
 }
 
 /**

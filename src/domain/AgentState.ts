@@ -18,7 +18,7 @@ export * from "./Approval.ts"
 export * from "./Command.ts"
 export { ask, make, reduce, withConversation } from "./Reducer.ts"
 export * from "./StateJson.ts"
-export { AgentState, ModeFrame, PromptSegment, Run } from "./StateSchema.ts"
+export { AgentState, ModeFrame, PromptSegment, Received, Run } from "./StateSchema.ts"
 
 /**
  * Gives the last text of an assistant, or `""` where none spoke.

@@ -3,7 +3,8 @@
  *
  * A status names agents and tool calls and never holds live things, so each one survives JSON.
  *
- * 1. `WaitingForTools` holds exactly while a call of the last assistant turn is open.
+ * 1. While a call of the last assistant turn is open the status is `WaitingForTools`, or `HandoffRequested`, which waits
+ *    for the other calls of its turn.
  * 2. `Complete` and `Failed` end a run; a new message, or `AgentState.reopen`, begins the next.
  * 3. A move that `moves` doesn't list isn't made; staying isn't a move.
  *
@@ -15,19 +16,23 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 
 /**
- * Schema for the wish of a model that another agent take over.
+ * Schema for the wish that another agent take over.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const HandoffRequest = Schema.Struct({
   target: Schema.NonEmptyString,
-  callId: Schema.NonEmptyString,
+  callId: Schema.optionalKey(Schema.NonEmptyString),
   reason: Schema.optionalKey(Schema.String),
   context: Schema.optionalKey(Schema.Json)
 })
 
-/** The wish of a model that another agent take over: the target by name, why, with what, and the call that asked. */
+/**
+ * The wish that another agent take over: the target by name, why, with what, and the model's call that asked.
+ *
+ * Without a call it is the wish of the group's policy.
+ */
 export interface HandoffRequest extends Schema.Schema.Type<typeof HandoffRequest> {}
 
 /**
@@ -69,7 +74,7 @@ type Case<Tag extends keyof typeof AgentStatus.cases> = Schema.Schema.Type<(type
 export interface InProgress extends Case<"InProgress"> {}
 /** A call of the last assistant turn is still open. */
 export interface WaitingForTools extends Case<"WaitingForTools"> {}
-/** The model asked for another agent to take over. */
+/** Another agent takes over next, once the other calls of the turn are settled. */
 export interface HandoffRequested extends Case<"HandoffRequested"> {}
 /** The run ended with an answer. */
 export interface Complete extends Case<"Complete"> {}
@@ -107,7 +112,8 @@ export class IllegalMove extends Schema.TaggedError<IllegalMove>("troupe/domain/
 /**
  * Moves that an agent may make, as data.
  *
- * `Complete` and `Failed` have moves because a conversation outlives a run: the next message, or `reopen`, goes on.
+ * `Complete` and `Failed` have moves because a conversation outlives a run: the next message, or `reopen`, goes on. An
+ * agent that has its answer may hand over by its group's policy.
  *
  * @category constants
  * @since 0.1.0
@@ -116,7 +122,7 @@ export const moves: { readonly [From in Tag]: ReadonlyArray<Tag> } = {
   InProgress: ["WaitingForTools", "HandoffRequested", "Complete", "Failed"],
   WaitingForTools: ["InProgress", "HandoffRequested", "Failed"],
   HandoffRequested: ["InProgress", "Failed"],
-  Complete: ["InProgress"],
+  Complete: ["InProgress", "HandoffRequested"],
   Failed: ["InProgress", "WaitingForTools", "HandoffRequested", "Complete"]
 }
 
@@ -153,7 +159,7 @@ export const complete: Complete = Object.freeze({ _tag: "Complete" })
 export const failed = (error: Failure): Failed => ({ _tag: "Failed", error })
 
 /**
- * The status of an agent whose model asked for another agent to take over.
+ * The status of an agent that another one takes over from next.
  *
  * @category constructors
  * @since 0.1.0

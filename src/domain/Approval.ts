@@ -13,7 +13,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { isTerminal } from "./AgentStatus.ts"
 import { callsOf, lastAssistant, openCalls, updateCall } from "./Conversation.ts"
-import { statusOf } from "./Reducer.ts"
+import { withConversation } from "./Reducer.ts"
 import type { AgentState, Call, CallState } from "./StateSchema.ts"
 
 /**
@@ -134,7 +134,7 @@ const resolve = (
 /** A run that has ended isn't reopened by an answer. */
 const withCall = (self: AgentState, callId: string, state: CallState): AgentState => {
   const conversation = updateCall(self.conversation, callId, state)
-  return { ...self, conversation, status: isTerminal(self.status) ? self.status : statusOf(conversation) }
+  return isTerminal(self.status) ? { ...self, conversation } : withConversation(self, conversation)
 }
 
 const resolveOr = (

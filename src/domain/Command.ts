@@ -6,7 +6,7 @@
  * @since 0.1.0
  */
 import type { HandoffRequest } from "./AgentStatus.ts"
-import { isOpen, lastAssistant } from "./Conversation.ts"
+import { openCalls } from "./Conversation.ts"
 import type { AgentState, Call } from "./StateSchema.ts"
 
 /** Ask the model for its next answer. */
@@ -18,7 +18,7 @@ export interface RunCalls {
   readonly _tag: "RunCalls"
   readonly callIds: ReadonlyArray<string>
 }
-/** Let another agent take over. */
+/** Let another agent take over: no other call of the turn is open. */
 export interface HandOver {
   readonly _tag: "HandOver"
   readonly request: HandoffRequest
@@ -69,14 +69,19 @@ export const next = (self: AgentState): Command => {
     case "InProgress":
       return askModel
     case "WaitingForTools": {
-      const callIds: Array<string> = []
-      for (const part of lastAssistant(self.conversation)?.parts ?? []) {
-        if (part._tag === "Call" && isOpen(part) && isRunnable(part)) callIds.push(part.id)
-      }
+      const callIds = openCalls(self.conversation).filter(isRunnable).map((call) => call.id)
       return callIds.length === 0 ? awaitApproval : { _tag: "RunCalls", callIds }
     }
-    case "HandoffRequested":
-      return { _tag: "HandOver", request: self.status.request }
+    case "HandoffRequested": {
+      const { request } = self.status
+      const others = openCalls(self.conversation).filter((call) => call.id !== request.callId)
+      const callIds = others.filter(isRunnable).map((call) => call.id)
+      return others.length === 0
+        ? { _tag: "HandOver", request }
+        : callIds.length === 0
+        ? awaitApproval
+        : { _tag: "RunCalls", callIds }
+    }
     case "Complete":
     case "Failed":
       return stop

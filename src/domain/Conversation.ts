@@ -181,6 +181,17 @@ const settleOpen = (turn: Assistant): Assistant =>
     ? { ...turn, parts: turn.parts.map((part) => isCall(part) && isOpen(part) ? { ...part, state: abandoned } : part) }
     : turn
 
+/** Settles the calls of the last assistant turn that are still open as `Interrupted`. */
+export const settleOpenCalls = (self: Conversation): Conversation => {
+  const last = lastAssistantIndex(self.turns)
+  const turn = self.turns[last] as Assistant | undefined
+  const settled = turn === undefined ? undefined : settleOpen(turn)
+  if (settled === undefined || settled === turn) return self
+  const turns = self.turns.slice()
+  turns[last] = settled
+  return { turns }
+}
+
 /**
  * Gives the ids of all calls.
  *

@@ -14,6 +14,7 @@ import { withUniqueIds } from "./CallIds.ts"
 import { appendUnchecked, callIds, empty, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
 import * as Part from "./Part.ts"
 import type { AgentState, Call, CallState, Conversation, User } from "./StateSchema.ts"
+import { stillRequested, takeOver } from "./Takeover.ts"
 import * as Usage from "./Usage.ts"
 
 /**
@@ -61,6 +62,8 @@ export const make = (
 /**
  * Gives a state another conversation, and the status that it implies.
  *
+ * A handoff that was asked for and whose call is still open goes on being asked for.
+ *
  * @category combinators
  * @since 0.1.0
  */
@@ -70,7 +73,9 @@ export const withConversation: {
 } = dual(
   2,
   (self: AgentState, conversation: Conversation): AgentState =>
-    conversation === self.conversation ? self : { ...self, conversation, status: statusOf(conversation) }
+    conversation === self.conversation
+      ? self
+      : { ...self, conversation, status: stillRequested(self, conversation) ? self.status : statusOf(conversation) }
 )
 
 const withCall = (self: AgentState, callId: string, state: CallState): AgentState =>
@@ -85,6 +90,13 @@ const respond = (self: AgentState, { finishReason, parts, usage }: ModelResponde
 const callOf = (self: AgentState, callId: string): Call | undefined => {
   const part = lastAssistant(self.conversation)?.parts.find((part) => part._tag === "Call" && part.id === callId)
   return part?._tag === "Call" ? part : undefined
+}
+
+/** Puts an agent in control of a new run. While calls are open, or a handoff is, the one that has them keeps it. */
+const control = (self: AgentState, agent: string): AgentState => {
+  if (agent === self.agent || self.status._tag === "HandoffRequested" || hasOpenCalls(self.conversation)) return self
+  const { handoff: _, ...rest } = self
+  return { ...rest, agent, trail: self.conversation.turns.length === 0 ? [agent] : [...self.trail, agent] }
 }
 
 const start = (self: AgentState, input: User["parts"], at: number): AgentState => {
@@ -131,12 +143,22 @@ const rest = (self: AgentState, at: number, status: AgentStatus.AgentStatus): Ag
   run: { ...self.run, startedAt: at, elapsed: self.run.elapsed + Math.max(0, at - self.run.startedAt) }
 })
 
+/** Checks whether a state may ask for a handoff: it hasn't failed, and the call that asks is open, where there is one. */
+const isRequestable = (self: AgentState, { callId }: AgentStatus.HandoffRequest): boolean => {
+  const state = callId === undefined ? undefined : callOf(self, callId)?.state
+  return self.status._tag !== "Failed" && (callId === undefined || (state !== undefined && state._tag !== "Settled"))
+}
+
+const isRequested = ({ status }: AgentState, request: AgentStatus.HandoffRequest): boolean =>
+  status._tag === "HandoffRequested" && status.request.target === request.target &&
+  status.request.callId === request.callId
+
 const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
   switch (event._tag) {
     case "RunStarted":
       return event.input === undefined
         ? { ...self, run: { ...self.run, startedAt: event.at } }
-        : start(self, event.input, event.at)
+        : start(control(self, event.path[event.path.length - 1]!), event.input, event.at)
     case "ModelResponded":
       return respond(spend(self, event, true), event)
     case "ApprovalRequested":
@@ -154,6 +176,12 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       const corrected = appendUnchecked(self.conversation, { _tag: "Feedback", text: event.text })
       return withConversation({ ...self, run: { ...self.run, corrections: self.run.corrections + 1 } }, corrected)
     }
+    case "HandoffRequested":
+      return isRequestable(self, event.request)
+        ? { ...self, status: AgentStatus.handoffRequested(event.request) }
+        : self
+    case "HandoffCompleted":
+      return isRequested(self, event.request) ? takeOver(self, event, event.at) : self
     case "RunCompleted":
       return rest(self, event.at, self.status._tag === "InProgress" ? AgentStatus.complete : self.status)
     case "RunInterrupted":
@@ -169,6 +197,8 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     case "ToolCallStarted":
     case "ToolCallProgressed":
     case "ToolCallSuspended":
+    case "TransformFailed":
+    case "HandoffSuspended":
     case "StepCompleted":
       return self
   }

@@ -269,10 +269,12 @@ export interface PromptSegment extends Schema.Schema.Type<typeof PromptSegment> 
 /**
  * Schema for what the run in progress, or else the last one, has used.
  *
- * A run begins with an input and ends when the agent does; stopping and resuming is still one run. `startedAt` (epoch
- * milliseconds) is when it last began or was resumed, `elapsed` (milliseconds) the time it ran before that,
- * `iteration` how often this agent's own model answered, `steps` the same with the agents that it called, and
- * `corrections` how often an answer that didn't fit the output schema went back to the model.
+ * A run begins with an input and ends when the agent does; stopping and resuming is still one run, and so is handing over.
+ * `startedAt` (epoch milliseconds) is when it last began or was resumed, `elapsed` (milliseconds) the time it ran before
+ * that, and `steps` how often a model answered, those of called agents included. `iteration` is how often the own model of
+ * the agent in control did since it got control, and `corrections` how often an answer of it that didn't fit the output
+ * schema went back. `handoffs` is how often the run changed hands, and `before` what was used until it last did: an agent's
+ * limits count from there.
  *
  * @category schemas
  * @since 0.1.0
@@ -283,16 +285,34 @@ export const Run = Schema.Struct({
   iteration: Count,
   steps: Count,
   corrections: Count,
-  usage: Usage.Usage
+  usage: Usage.Usage,
+  handoffs: Schema.optionalKey(Count),
+  before: Schema.optionalKey(Schema.Struct({ steps: Count, tokens: Count, elapsed: Count }))
 })
 
 /** What the run in progress, or else the last one, has used. */
 export interface Run extends Schema.Schema.Type<typeof Run> {}
 
 /**
+ * Schema for how the agent in control got it: from whom, why, and with what.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Received = Schema.Struct({
+  from: Schema.NonEmptyString,
+  callId: Schema.optionalKey(Schema.NonEmptyString),
+  reason: Schema.optionalKey(Schema.String),
+  context: Schema.optionalKey(Schema.Json)
+})
+
+/** How the agent in control got it: from whom, by which call, why, and with what. */
+export interface Received extends Schema.Schema.Type<typeof Received> {}
+
+/**
  * The whole of an agent's run as an immutable value.
  *
- * `steps` and `usage` count all model answers since the conversation began, those of called agents included. `trail`
+ * `agent` is the one in control, `handoff` how it got there, if by one. `steps` and `usage` count all model answers since the conversation began, those of called agents included. `trail`
  * names the agents that were in control, in order. `systemMessage` goes before the conversation beside the agent's
  * instructions; neither is a turn.
  *
@@ -310,6 +330,7 @@ export interface AgentState {
   readonly usage: Usage.Usage
   readonly run: Run
   readonly trail: ReadonlyArray<string>
+  readonly handoff?: Received
   readonly modes: ReadonlyArray<ModeFrame>
   readonly prompt: ReadonlyArray<PromptSegment>
   readonly logs: ReadonlyArray<string>
@@ -332,6 +353,7 @@ export const AgentState = Schema.Struct({
   usage: Usage.Usage,
   run: Run,
   trail: Schema.Array(Schema.NonEmptyString),
+  handoff: Schema.optionalKey(Received),
   modes: Schema.Array(ModeFrame),
   prompt: Schema.Array(PromptSegment),
   logs: Schema.Array(Schema.String)

@@ -7,10 +7,12 @@
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import type * as Result from "effect/Result"
 import type * as Stream from "effect/Stream"
 import type { AgentError } from "../domain/AgentError.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
-import type { GivesOutput } from "../domain/AgentOutput.ts"
+import type { GivesOutput, NoOutput } from "../domain/AgentOutput.ts"
 import type { AgentState, User } from "../domain/StateSchema.ts"
 
 /** Marks what can hold a conversation. */
@@ -31,9 +33,17 @@ export interface Runnable<out Name extends string, out Output = string, out E = 
   readonly description: string | undefined
 }
 
+/** An agent: what can take a conversation over, or be a member of a group. */
+export interface Member<out Name extends string, out Output = string, out E = never, out R = never>
+  extends Runnable<Name, Output, E, R>
+{
+  readonly [TypeId]: Runs<E, R> & { readonly kind: "Agent" }
+}
+
 /** What runs a thing, and in its type what a run may fail with and needs. */
 export interface Runs<out E, out R> {
   readonly interpreter: Interpreter
+  readonly kind: "Agent" | "Group"
   readonly _E?: () => E
   readonly _R?: () => R
 }
@@ -47,11 +57,20 @@ export interface From {
   readonly input: User["parts"] | undefined
 }
 
-/** Runs things, and streams what happens. Without a state a conversation begins. */
+/**
+ * Runs things, and streams what happens. Without a state a conversation begins.
+ *
+ * `read` reads the answer of a state, and `check` throws where a thing can't be run.
+ */
 export interface Interpreter {
+  readonly check: (self: Any) => void
+  readonly read: (self: Any, state: AgentState) => Result.Result<unknown, NoOutput>
   readonly run: (self: Any, from: From) => Effect.Effect<AgentState, unknown, unknown>
   readonly stream: (self: Any, from: From) => Stream.Stream<AgentEvent, unknown, unknown>
 }
+
+/** Checks whether something can hold a conversation. */
+export const isRunnable = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
 
 /** Runs what can hold a conversation, and gives its last state. */
 export const run = <Name extends string, Output, E, R>(

@@ -213,16 +213,6 @@ describe("A state that doesn't fit", () => {
       }
     }))
 
-  it.effect("asks for a handoff, which the agent can't do", () =>
-    Effect.gen(function*() {
-      const asked = AgentState.ask(AgentState.make("clerk"), "Hello", 0)
-      const state = { ...asked, status: AgentStatus.handoffRequested({ target: "billing", callId: "1" }) }
-      assert.deepStrictEqual(
-        yield* mismatchOf(state),
-        new AgentError.HandoffTargetNotFound({ agent: "clerk", target: "billing", available: [] })
-      )
-    }))
-
   it.effect("may have a pending call of a tool that never was: the model is told", () =>
     Effect.gen(function*() {
       const asked = AgentState.ask(AgentState.make("clerk"), "Hello", 0)

@@ -31,6 +31,9 @@ export const imbalances = (events: ReadonlyArray<Event>): ReadonlyArray<string> 
     if (event._tag !== "RunStarted" && !open.has(`RunStarted ${agent}`)) found.push(`${at}, is outside of a run`)
     if (event._tag === "RunStarted") agents.set(agent, event.path.join("/"))
     else if (agents.get(agent) !== event.path.join("/")) found.push(`${at}, has another path than its run`)
+    if (event._tag === "HandoffCompleted") {
+      agents.set(agent, [...event.path.slice(0, -1), event.request.target].join("/"))
+    }
     if (start !== undefined) {
       if (open.has(key)) found.push(`${at}, starts what is open`)
       open.set(key, agent)

@@ -13,6 +13,7 @@
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Schema from "effect/Schema"
 import type { AgentEvent, ModelResponded, RunStarted } from "../../domain/AgentEvent.ts"
+import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { pendingApprovals } from "../../domain/Approval.ts"
 import { openCalls } from "../../domain/Conversation.ts"
 import type * as Part from "../../domain/Part.ts"
@@ -155,7 +156,10 @@ const writer = (maxLength: number) => {
     paragraph(`${event.input === undefined ? "Went on" : "Started"} at ${time(event.at)}`) +
     (event.input ?? []).map((part) => part._tag === "Text" ? text(part.text) : file(part)).join("")
 
-  return { answer, json, modelOutput, settled, start, text }
+  const reason = ({ context, reason }: HandoffRequest): string =>
+    (reason === undefined ? "" : text(reason)) + (context === undefined ? "" : json(context))
+
+  return { answer, json, modelOutput, reason, settled, start, text }
 }
 
 const stopped = (state: AgentState): string => {
@@ -167,7 +171,7 @@ const stopped = (state: AgentState): string => {
     case "InProgress":
       return "Stopped"
     case "HandoffRequested":
-      return `Handed over to ${code(state.status.request.target)}`
+      return `Stopped before ${code(state.status.request.target)} took over`
     case "WaitingForTools":
       return pendingApprovals(state).length > 0 ? "Awaiting approvals" : "Stopped with open calls"
   }
@@ -233,6 +237,24 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
         write.modelOutput(event.modelOutput)
     case "FeedbackGiven":
       return paragraph(`${who(event)} was given feedback:`) + write.text(event.text)
+    case "HandoffRequested":
+      return paragraph(`${who(event)} hands over to ${code(event.request.target)} at ${at}`) +
+        write.reason(event.request)
+    case "TransformFailed":
+      return paragraph(
+        `The policy couldn't change what crosses to ${code(event.request.target)} at ${at}: ${code(event.tag)}`
+      ) + write.text(event.message)
+    case "HandoffCompleted":
+      return heading(event, 2, `Handed over to ${code(event.request.target)} by ${who(event)}`) +
+        paragraph(
+          `${code(event.request.target)} took over at ${at}${
+            event.conversation === undefined
+              ? ""
+              : ` with ${event.conversation.turns.length} turn${event.conversation.turns.length === 1 ? "" : "s"}`
+          }`
+        )
+    case "HandoffSuspended":
+      return paragraph(`${code(event.request.target)} didn't take over before the run ended at ${at}`)
     case "StepCompleted":
       return paragraph(`Step ${event.step + 1} of ${who(event)} ended at ${at}`)
     case "RunCompleted":

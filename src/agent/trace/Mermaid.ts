@@ -187,6 +187,16 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
     case "FeedbackGiven":
       on.note(agent, event.text)
       break
+    case "HandoffCompleted": {
+      const target = on.agent([...event.path.slice(0, -1), event.request.target])
+      on.arrow(agent, "->>", target, `takes over${event.request.reason === undefined ? "" : `: ${event.request.reason}`}`)
+      on.deactivate(agent)
+      on.activate(target)
+      break
+    }
+    case "TransformFailed":
+      on.note(agent, `${event.tag}: ${event.message}`)
+      break
     case "RunCompleted":
       on.arrow(agent, "-->>", caller, ended(event))
       on.deactivate(agent)
@@ -204,6 +214,8 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
     case "ReasoningDelta":
     case "ToolParamsDelta":
     case "ToolCallProgressed":
+    case "HandoffRequested":
+    case "HandoffSuspended":
     case "StepCompleted":
       break
   }

@@ -1,0 +1,82 @@
+/**
+ * Handing over: who takes the conversation over, and what of it crosses.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { HandoffLimitReached, HandoffTargetNotFound } from "../domain/AgentError.ts"
+import type { HandoffRequest } from "../domain/AgentStatus.ts"
+import { callsOf, lastAssistant, make } from "../domain/Conversation.ts"
+import type { Conversation } from "../domain/StateSchema.ts"
+import { acknowledge } from "../domain/Takeover.ts"
+import * as Handoff from "../handoff/Handoff.ts"
+import type * as HandoffPolicy from "../handoff/HandoffPolicy.ts"
+import * as History from "../handoff/History.ts"
+import type { Definition } from "./Definition.ts"
+import { messageOf, tagOf } from "./Described.ts"
+import { Halt } from "./Halt.ts"
+import * as Loop from "./Loop.ts"
+
+/** Finds who takes over, where it is there and the run may change hands once more. */
+const findTarget = ({ definition, roster, state }: Loop.Loop, { target }: HandoffRequest): Definition | Halt => {
+  const found = roster.agents.get(target)
+  if (found === undefined) {
+    const available = [...roster.agents.keys()].filter((name) => name !== definition.name)
+    return new Halt(new HandoffTargetNotFound({ agent: definition.name, target, available }))
+  }
+  return (state.run.handoffs ?? 0) < roster.maxHandoffs
+    ? found
+    : new Halt(new HandoffLimitReached({ limit: roster.maxHandoffs, trail: state.trail }))
+}
+
+/** The handoff whose tool was called. There is none for a decision of the policy. */
+const findHandoff = ({ definition, state }: Loop.Loop, { callId }: HandoffRequest): Handoff.Any | undefined => {
+  const turn = callId === undefined ? undefined : lastAssistant(state.conversation)
+  const call = turn === undefined ? undefined : callsOf(turn).find((call) => call.id === callId)
+  const entry = call === undefined ? undefined : definition.tools.get(call.name)
+  return entry?._tag === "Handoff" ? entry.handoff : undefined
+}
+
+/** Applies a policy's transform. One that fails and needn't is told, and changes nothing. */
+const transform = (
+  loop: Loop.Loop,
+  { apply, onFailure }: HandoffPolicy.Transform,
+  conversation: Conversation,
+  request: HandoffRequest
+): Effect.Effect<Conversation, unknown, unknown> => {
+  const applied = apply(conversation, { from: loop.definition.name, to: request.target, request })
+  return onFailure === "Fail" ? applied : Effect.catch(applied, (error) =>
+    Effect.sync(() => {
+      Loop.tell(loop, { _tag: "TransformFailed", request, tag: tagOf(error) ?? "Failure", message: messageOf(error) })
+      return conversation
+    }))
+}
+
+/** Gives what of the conversation crosses: what the handoff says of it, and what the policy makes of that. */
+const cross = Effect.fnUntraced(function*(
+  loop: Loop.Loop,
+  handoff: Handoff.Any | undefined,
+  request: HandoffRequest
+) {
+  const whole = acknowledge(loop.state.conversation, request)
+  const history = handoff === undefined ? History.full : Handoff.internalsOf(handoff).history
+  let crossing = History.select(history, whole) ?? (history._tag === "Custom" ? yield* history.change(whole) : whole)
+  for (const each of loop.roster.transforms) crossing = yield* transform(loop, each, crossing, request)
+  return crossing === whole ? undefined : make(crossing.turns)
+})
+
+/** Lets another agent take over, or fails where it isn't there or the run has changed hands too often. */
+export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, request: HandoffRequest) {
+  if (loop.open.handoff === undefined) Loop.requestHandoff(loop, request)
+  const target = findTarget(loop, request)
+  if (target instanceof Halt) return yield* Effect.fail(target)
+  const handoff = findHandoff(loop, request)
+  const conversation = yield* cross(loop, handoff, request)
+  const { systemMessage } = loop.state
+  Loop.handOver(loop, target, {
+    request,
+    ...(conversation === undefined ? undefined : { conversation }),
+    ...(handoff?.transferSystemMessage === true && systemMessage !== undefined ? { systemMessage } : undefined)
+  })
+  yield* loop.root.flush
+})

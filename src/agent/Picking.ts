@@ -1,0 +1,37 @@
+/**
+ * Who begins a run.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { appendUser, hasOpenCalls, lastUserText } from "../domain/Conversation.ts"
+import type { User } from "../domain/StateSchema.ts"
+import * as AgentPicker from "../handoff/AgentPicker.ts"
+import * as Loop from "./Loop.ts"
+
+/**
+ * Puts the agent in control that is to begin, possibly with an effect.
+ *
+ * While calls are open, or a handoff is, the agent that has them goes on.
+ */
+export const pick = (loop: Loop.Loop, input: User["parts"]): Effect.Effect<void, unknown, unknown> | undefined => {
+  const { roster, state } = loop
+  if (state.status._tag === "HandoffRequested" || hasOpenCalls(state.conversation)) return undefined
+  if (roster.picker === undefined) {
+    if (loop.definition !== roster.first) Loop.putInControl(loop, roster.first)
+    return undefined
+  }
+  const conversation = appendUser(state.conversation, input)
+  const isNew = state.conversation.turns.length === 0
+  const picked = AgentPicker.pick(roster.picker, {
+    conversation,
+    text: lastUserText(conversation) ?? "",
+    lastStatus: isNew ? undefined : state.status,
+    lastAgent: isNew ? undefined : state.agent,
+    agents: [...roster.agents.values()].map(({ description, name }) => ({ name, description }))
+  })
+  return Effect.map(picked, (name) => {
+    const definition = roster.agents.get(name)
+    if (definition !== undefined) Loop.putInControl(loop, definition)
+  })
+}

@@ -1,0 +1,194 @@
+/**
+ * Who can be in control of a run: an agent and everybody that it can hand over to, directly or not, or a group.
+ *
+ * A roster depends on definitions alone. It is made once and serves any number of conversations at once.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import * as Group from "../handoff/Group.ts"
+import * as Handoff from "../handoff/Handoff.ts"
+import * as HandoffPolicy from "../handoff/HandoffPolicy.ts"
+import type * as Runnable from "../handoff/Runnable.ts"
+import {
+  type Defined,
+  type Definition,
+  definitionOf,
+  handoffTool,
+  type OwnModel,
+  type Roster,
+  TypeId
+} from "./Definition.ts"
+import { withTools } from "./Offered.ts"
+
+/**
+ * Error for definitions that can't be: two different agents that a run can reach share a name.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class DuplicateAgent extends Schema.TaggedError<DuplicateAgent>("troupe/agent/Agent/DuplicateAgent")(
+  "DuplicateAgent",
+  { agent: Schema.String, from: Schema.String }
+) {
+  override get message(): string {
+    return `Two different agents of the name "${this.agent}" can be reached from "${this.from}"`
+  }
+}
+
+/**
+ * Error for a definition that can't be: two handoffs of an agent share the name of their tool.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class DuplicateHandoff extends Schema.TaggedError<DuplicateHandoff>("troupe/agent/Agent/DuplicateHandoff")(
+  "DuplicateHandoff",
+  { agent: Schema.String, tool: Schema.String, targets: Schema.Tuple([Schema.String, Schema.String]) }
+) {
+  override get message(): string {
+    const [first, second] = this.targets
+    return `Agent "${this.agent}" has two handoffs by the tool "${this.tool}": to "${first}" and to "${second}"`
+  }
+}
+
+/**
+ * Error for a definition that can't be: two tools of an agent share a name.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class DuplicateTool extends Schema.TaggedError<DuplicateTool>("troupe/agent/Agent/DuplicateTool")(
+  "DuplicateTool",
+  { agent: Schema.String, tool: Schema.String }
+) {
+  override get message(): string {
+    return `Agent "${this.agent}" has two tools of the name "${this.tool}"`
+  }
+}
+
+const isDefined = (self: Runnable.Any | undefined): self is Runnable.Any & Defined =>
+  self !== undefined && TypeId in self
+
+/** An agent that can be reached, and the model that it takes where it has none of its own. */
+interface Reached {
+  readonly definition: Definition
+  readonly model: OwnModel | undefined
+}
+
+/**
+ * Gives everybody that can be reached by handoffs, those given included, each in the form that `adapt` gives it.
+ *
+ * An agent without a model of its own takes that of the one whose handoff leads to it first. Targets that are looked up
+ * later are left out where `isWhole` is false: at the time an agent is made they may not be there.
+ */
+const reach = (
+  from: string,
+  starts: ReadonlyArray<Definition>,
+  adapt: (definition: Definition) => Definition,
+  isWhole: boolean
+): ReadonlyMap<string, Definition> => {
+  const seen = new Map<string, Definition>()
+  const agents = new Map<string, Definition>()
+  const waiting: Array<Reached> = starts.map((definition) => ({ definition, model: undefined }))
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+    const { name } = next.definition
+    const known = seen.get(name)
+    if (known === next.definition) continue
+    if (known !== undefined) throw new DuplicateAgent({ agent: name, from })
+    seen.set(name, next.definition)
+    const adapted = adapt(next.definition)
+    const model = adapted.model ?? next.model
+    agents.set(name, model === adapted.model ? adapted : { ...adapted, model })
+    for (const entry of adapted.tools.values()) {
+      if (entry._tag !== "Handoff") continue
+      const { agent, isLazy } = Handoff.internalsOf(entry.handoff)
+      const target = isLazy && !isWhole ? undefined : agent?.()
+      if (isDefined(target)) waiting.push({ definition: definitionOf(target), model })
+    }
+  }
+  return agents
+}
+
+const same = (definition: Definition): Definition => definition
+
+const nothing = (): undefined => undefined
+
+/** Makes the roster of an agent alone: it begins, and no policy stands above the handoffs. */
+const ofAgent = (definition: Definition, isWhole: boolean): Roster => {
+  const agents = reach(definition.name, [definition], same, isWhole)
+  return {
+    first: definition,
+    agents,
+    maxHandoffs: definition.maxHandoffs,
+    picker: undefined,
+    decide: nothing,
+    transforms: []
+  }
+}
+
+/** Adds a handoff to the tools of an agent. One that it has already, to the same target, stays as it is. */
+export const addHandoff = (
+  tools: Map<string, Definition["tools"] extends ReadonlyMap<string, infer Entry> ? Entry : never>,
+  agent: string,
+  handoff: Handoff.Any
+): void => {
+  const tool = handoff.toolName
+  const known = tools.get(tool)
+  if (known === undefined) tools.set(tool, handoffTool(handoff))
+  else if (known._tag !== "Handoff") throw new DuplicateTool({ agent, tool })
+  else throw new DuplicateHandoff({ agent, tool, targets: [known.handoff.target, handoff.target] })
+}
+
+/** Adds what the group's policy offers an agent beside its own handoffs. */
+const adaptTo = (group: Group.Any): (definition: Definition) => Definition => {
+  const { policy } = Group.internalsOf(group)
+  const offers = policy === undefined ? [] : HandoffPolicy.internalsOf(policy).offers
+  return (definition) => {
+    const { name } = definition
+    if (!Object.hasOwn(group.agents, name)) return definition
+    const tools = new Map(definition.tools)
+    for (const { from, handoff } of offers) {
+      const known = tools.get(handoff.toolName)
+      const isOwn = known?._tag === "Handoff" && known.handoff.target === handoff.target
+      if (handoff.target === name || isOwn || !(from?.includes(name) ?? true)) continue
+      addHandoff(tools, name, handoff)
+    }
+    return tools.size === definition.tools.size ? definition : withTools(definition, tools)
+  }
+}
+
+/** Makes the roster of a group: its members and everybody that they can hand over to. */
+const ofGroup = (group: Group.Any, isWhole: boolean): Roster => {
+  const { maxHandoffs, picker, policy, start } = Group.internalsOf(group)
+  const members = Object.values<Runnable.Any>(group.agents).filter(isDefined).map(definitionOf)
+  const agents = reach(group.name, members, adaptTo(group), isWhole)
+  const internals = policy === undefined ? undefined : HandoffPolicy.internalsOf(policy)
+  return {
+    first: agents.get(start)!,
+    agents,
+    maxHandoffs,
+    picker,
+    decide: internals?.decide ?? nothing,
+    transforms: internals?.transforms ?? []
+  }
+}
+
+const make = (self: Runnable.Any, isWhole: boolean): Roster =>
+  Group.isGroup(self) ? ofGroup(self, isWhole) : ofAgent(definitionOf(self as Runnable.Any & Defined), isWhole)
+
+const made = new WeakMap<Runnable.Any, Roster>()
+
+/** Gives the roster of an agent or a group, made when it is first asked for. */
+export const rosterOf = (self: Runnable.Any): Roster => {
+  const known = made.get(self)
+  if (known !== undefined) return known
+  const roster = make(self, true)
+  made.set(self, roster)
+  return roster
+}
+
+/** Throws where a roster can't be, as far as that is known before agents that are looked up later are there. */
+export const check = (self: Runnable.Any): void => {
+  make(self, false)
+}

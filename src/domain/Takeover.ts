@@ -1,0 +1,120 @@
+/**
+ * How control goes from one agent to another: what the state is then, and what the models read of it.
+ *
+ * 1. The call that asked is settled as `HandedOff`, with an acknowledgement that names the new agent.
+ * 2. Query, usage, trail and logs carry on; limits count from here, and modes are the new agent's own.
+ * 3. A conversation that leaves nothing to answer gets a turn that says who handed over.
+ *
+ * @since 0.1.0
+ */
+import type * as Schema from "effect/Schema"
+import * as AgentStatus from "./AgentStatus.ts"
+import { appendUnchecked, callsOf, isOpen, lastAssistant, settleOpenCalls, updateCall } from "./Conversation.ts"
+import type { AgentState, Conversation, Received } from "./StateSchema.ts"
+import * as Usage from "./Usage.ts"
+
+/** What crosses when another agent takes over. Without a conversation the whole of it does. */
+export interface Crossing {
+  readonly request: AgentStatus.HandoffRequest
+  readonly conversation?: Conversation
+  readonly systemMessage?: string
+}
+
+/** What a model reads as the result of its call that asked for the handoff. */
+export const acknowledgement = ({ context, reason, target }: AgentStatus.HandoffRequest): Schema.Json => ({
+  handoff: target,
+  ack: true,
+  ...(reason === undefined ? undefined : { reason }),
+  ...(context === undefined ? undefined : { context })
+})
+
+/** Settles the call that asked. Calls that are open beside it, if any, are `Interrupted`. */
+export const acknowledge = (self: Conversation, request: AgentStatus.HandoffRequest): Conversation =>
+  settleOpenCalls(
+    request.callId === undefined
+      ? self
+      : updateCall(self, request.callId, {
+        _tag: "Settled",
+        outcome: "HandedOff",
+        result: acknowledgement(request)
+      })
+  )
+
+/** Says who handed over, why and with what, for a model that can't read it from a call. */
+export const noteOf = ({ context, from, reason }: Received): string =>
+  [
+    `Agent "${from}" handed this conversation over to you.`,
+    ...(reason === undefined || reason === "" ? [] : [`Reason: ${reason}`]),
+    ...(context === undefined ? [] : [`Context: ${JSON.stringify(context)}`])
+  ].join("\n")
+
+/** Gives what the agent in control was handed and can't read in its conversation, if there is anything. */
+export const untold = ({ conversation, handoff }: AgentState): string | undefined => {
+  if (handoff === undefined || (handoff.reason === undefined && handoff.context === undefined)) return undefined
+  const note = noteOf(handoff)
+  const isTold = conversation.turns.some((turn) =>
+    turn._tag === "Feedback"
+      ? turn.text === note
+      : turn._tag === "Assistant" && handoff.callId !== undefined &&
+        turn.parts.some((part) => part._tag === "Call" && part.id === handoff.callId)
+  )
+  return isTold ? undefined : note
+}
+
+/** Checks whether the model that asks next finds something to answer. */
+const isAnswerable = ({ turns }: Conversation): boolean => {
+  const last = turns[turns.length - 1]
+  return last !== undefined &&
+    (last._tag !== "Assistant" || callsOf(last).some((call) => call.providerExecuted !== true))
+}
+
+/** Gives the state of the agent that takes over, at a time in epoch milliseconds. */
+export const takeOver = (
+  self: AgentState,
+  { conversation, request, systemMessage }: Crossing,
+  at: number
+): AgentState => {
+  const { systemMessage: _, ...source } = self
+  const handoff: Received = {
+    from: self.agent,
+    ...(request.callId === undefined ? undefined : { callId: request.callId }),
+    ...(request.reason === undefined ? undefined : { reason: request.reason }),
+    ...(request.context === undefined ? undefined : { context: request.context })
+  }
+  const crossed = conversation === undefined ? acknowledge(self.conversation, request) : settleOpenCalls(conversation)
+  const reason = request.reason === undefined || request.reason === "" ? "" : `: ${request.reason}`
+  return {
+    ...source,
+    agent: request.target,
+    conversation: isAnswerable(crossed)
+      ? crossed
+      : appendUnchecked(crossed, { _tag: "Feedback", text: noteOf(handoff) }),
+    status: AgentStatus.inProgress,
+    ...(systemMessage === undefined ? undefined : { systemMessage }),
+    run: {
+      ...self.run,
+      iteration: 0,
+      corrections: 0,
+      handoffs: (self.run.handoffs ?? 0) + 1,
+      before: {
+        steps: self.run.steps,
+        tokens: Usage.knownTotal(self.run.usage),
+        elapsed: self.run.elapsed + Math.max(0, at - self.run.startedAt)
+      }
+    },
+    trail: [...self.trail, request.target],
+    handoff,
+    modes: [],
+    prompt: [],
+    logs: [...self.logs, `Agent "${self.agent}" handed over to "${request.target}"${reason}`]
+  }
+}
+
+/** Checks whether a state still asks for a handoff once its conversation is another: its call is open, or there is none. */
+export const stillRequested = ({ status }: AgentState, conversation: Conversation): boolean => {
+  if (status._tag !== "HandoffRequested") return false
+  const { callId } = status.request
+  const turn = lastAssistant(conversation)
+  return callId === undefined ||
+    (turn !== undefined && callsOf(turn).some((call) => call.id === callId && isOpen(call)))
+}

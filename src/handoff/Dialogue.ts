@@ -1,0 +1,162 @@
+/**
+ * A dialogue: agents that talk to each other, each with a conversation of its own.
+ *
+ * 1. An agent sees what the others said as a user's words under their names, and what it said itself as its own answers.
+ * 2. Nothing that was said is told twice or left out: an agent is told all that it missed when its turn begins.
+ * 3. A turn ends when the agent's own run does, tools included. What it answered is what it said.
+ * 4. The state is a value: what was said, where the dialogue stands, and each agent's state, in and out of JSON.
+ *
+ * Participants speak in their order, and a dialogue ends after 10 turns, unless it is told otherwise.
+ *
+ * **Example** (Two agents, three turns)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Dialogue } from "troupe"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const optimist = Agent.make("optimist", { instructions: "See the good side." })
+ * const pessimist = Agent.make("pessimist", { instructions: "See the bad side." })
+ * const debate = Dialogue.make(optimist, pessimist, { maxTurns: 3 })
+ *
+ * const program = Dialogue.run(debate, "It rains.").pipe(
+ *   Effect.provide(MockModel.layer(MockModel.byAgent({
+ *     optimist: MockModel.queue("The garden drinks.", "So will the frogs."),
+ *     pessimist: MockModel.queue("The cellar, too.")
+ *   })))
+ * )
+ *
+ * const state = await Effect.runPromise(program)
+ *
+ * state.transcript.map(Dialogue.textOf)
+ * // => ["It rains.", "The garden drinks.", "The cellar, too.", "So will the frogs."]
+ * state.status // => { _tag: "Ended", reason: { _tag: "MaxTurnsReached", turns: 3 } }
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import { type Choice, type Predicate, roundRobin } from "./dialogue/Choice.ts"
+import { type Dialogue, fromDefinition } from "./dialogue/DialogueType.ts"
+import { StopTool } from "./dialogue/StopTool.ts"
+import type { Transcript } from "./dialogue/Transcript.ts"
+import * as Runnable from "./Runnable.ts"
+
+export {
+  byModel,
+  byName,
+  byPredicate,
+  type Candidate,
+  type Case,
+  type Choice,
+  type Predicate,
+  roundRobin
+} from "./dialogue/Choice.ts"
+export * from "./dialogue/DialogueApproval.ts"
+export * from "./dialogue/DialogueError.ts"
+export * from "./dialogue/DialogueEvent.ts"
+export * from "./dialogue/DialogueJson.ts"
+export { agentState, DialogueState, next, Participant, reopen, say, withAgentState } from "./dialogue/DialogueState.ts"
+export type { AwaitApproval, ChooseSpeaker, Decide, DialogueCommand, Stop, TakeTurn } from "./dialogue/DialogueState.ts"
+export * from "./dialogue/DialogueStatus.ts"
+export { type Any, type Dialogue, isDialogue } from "./dialogue/DialogueType.ts"
+export * from "./dialogue/Running.ts"
+export { layerStopTool, StopTool } from "./dialogue/StopTool.ts"
+export {
+  type AgentEntry,
+  Entry,
+  goOn,
+  type Input,
+  lastSpeaker,
+  lastText,
+  textOf,
+  type Transcript,
+  type UserEntry
+} from "./dialogue/Transcript.ts"
+
+/**
+ * Error for a dialogue that can't be: two of its participants share a name.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class DuplicateParticipant
+  extends Schema.TaggedError<DuplicateParticipant>("troupe/handoff/Dialogue/DuplicateParticipant")(
+    "DuplicateParticipant",
+    { name: Schema.String }
+  )
+{
+  override get message(): string {
+    return `A dialogue has two participants of the name "${this.name}"`
+  }
+}
+
+/**
+ * How a dialogue goes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<Name extends string, ChoiceE = never, ChoiceR = never, UntilE = never, UntilR = never> {
+  /** Who speaks next, as a function of the transcript. Without one it goes round. */
+  readonly speaker?: Choice<Name, ChoiceE, ChoiceR> | undefined
+  /** How many turns the agents take at most from the user's last words on: 10, if nothing is said. */
+  readonly maxTurns?: number | undefined
+  /** Ends the dialogue when it holds of the transcript after a turn. */
+  readonly until?:
+    | ((transcript: Transcript<Name>) => ReturnType<Predicate<UntilE, UntilR>>)
+    | undefined
+  /** Name of the tool that ends the dialogue after the turn in which an agent calls it with success: `end_dialogue`. */
+  readonly stopTool?: string | undefined
+}
+
+/** At least two agents, or groups of them. */
+export type Participants = readonly [Runnable.Any, Runnable.Any, ...ReadonlyArray<Runnable.Any>]
+
+/** The names of participants. */
+export type NameOf<P extends Participants> = P[number]["name"]
+
+/** What participants may fail with beside `AgentError`. */
+export type FailureOf<A> = A extends Runnable.Runnable<infer _Name, infer _Output, infer E, infer _R> ? E : never
+
+/** What participants need. */
+export type ServicesOf<A> = A extends Runnable.Runnable<infer _Name, infer _Output, infer _E, infer R> ? R : never
+
+const isRunnable = (u: object): u is Runnable.Any => Runnable.TypeId in u
+
+/**
+ * Makes a dialogue of two agents or more, which speak in this order unless the options behind them say otherwise.
+ *
+ * Throws `DuplicateParticipant` when two of them share a name.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make: {
+  // The form with options stands first: a function in them gets its type from the first form that it meets.
+  <const P extends Participants, ChoiceE = never, ChoiceR = never, UntilE = never, UntilR = never>(
+    ...args: [...participants: P, options: Options<NameOf<P>, ChoiceE, ChoiceR, UntilE, UntilR>]
+  ): Dialogue<
+    NameOf<P>,
+    FailureOf<P[number]> | ChoiceE | UntilE,
+    ServicesOf<P[number]> | ChoiceR | UntilR
+  >
+  <const P extends Participants>(
+    ...participants: P
+  ): Dialogue<NameOf<P>, FailureOf<P[number]>, ServicesOf<P[number]>>
+} = (...args: ReadonlyArray<Runnable.Any | Options<string, unknown, unknown, unknown, unknown>>) => {
+  const participants = args.filter(isRunnable)
+  const options = args.find((arg): arg is Options<string, unknown, unknown, unknown, unknown> => !isRunnable(arg))
+  const names = new Set<string>()
+  for (const { name } of participants) {
+    if (names.has(name)) throw new DuplicateParticipant({ name })
+    names.add(name)
+  }
+  return fromDefinition<never, never, never>({
+    participants,
+    speaker: options?.speaker ?? roundRobin,
+    until: options?.until,
+    maxTurns: options?.maxTurns ?? 10,
+    stopTool: options?.stopTool ?? StopTool.name
+  })
+}

@@ -1,0 +1,194 @@
+/**
+ * Several agents that hold one conversation: who starts, and how they collaborate.
+ *
+ * The agents' own handoffs hold beside the group's policy. A group is a value without state: it serves any number of
+ * conversations at once, and everything that runs an agent runs a group. In a conversation that goes on, the agent that
+ * was in control goes on, unless it is asked to begin with the first again.
+ *
+ * **Example** (A desk)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentPicker, AgentState, Group, HandoffPolicy } from "troupe"
+ * import { MockModel, MockResponse } from "troupe/testing"
+ *
+ * const desk = Group.make({ triage: Agent.make("triage"), billing: Agent.make("billing") }, {
+ *   start: AgentPicker.match([[/invoice/i, "billing"]], "triage"),
+ *   policy: HandoffPolicy.explicit("billing", { reason: "Questions about money" })
+ * })
+ *
+ * const program = Effect.gen(function*() {
+ *   const picked = yield* Agent.run(desk, "My invoice is wrong")
+ *   const handed = yield* Agent.run(desk, "I paid twice")
+ *   return [picked.trail, handed.trail, AgentState.text(handed)]
+ * }).pipe(Effect.provide(MockModel.layer(MockModel.byAgent({
+ *   triage: MockModel.queue(MockResponse.toolCall("handoff_to_billing", {})),
+ *   billing: MockModel.queue("I'll correct it.", "You'll have it back.")
+ * }))))
+ *
+ * await Effect.runPromise(program) // => [["billing"], ["triage", "billing"], "You'll have it back."]
+ * ```
+ *
+ * @since 0.1.0
+ */
+import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import { ReadOutput } from "../domain/AgentOutput.ts"
+import type { AgentState } from "../domain/StateSchema.ts"
+import * as AgentPicker from "./AgentPicker.ts"
+import * as HandoffPolicy from "./HandoffPolicy.ts"
+import * as Runnable from "./Runnable.ts"
+
+const TypeId = "~troupe/handoff/Group"
+
+/** Agents by their names. */
+export type Members = Readonly<Record<string, Runnable.Any>>
+
+/**
+ * A group: `Agents` are its members by name, `Output` what their answers decode to, `E` what a run may fail with beside
+ * `AgentError`, and `R` what a run needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Group<out Agents extends Members, out Output = string, out E = never, out R = never>
+  extends Runnable.Runnable<string, Output, E, R>, Pipeable
+{
+  readonly [TypeId]: Internals
+  readonly agents: Agents
+}
+
+interface Internals {
+  readonly start: string
+  readonly picker: AgentPicker.Any | undefined
+  readonly policy: HandoffPolicy.Any | undefined
+  readonly maxHandoffs: number
+}
+
+/** Any group. */
+export type Any = Group<Members, unknown, unknown, unknown>
+
+/** The names of a group's members. */
+export type Names<G> = G extends { readonly agents: infer Agents } ? keyof Agents & string : never
+
+type OutputOf<A> = A extends Runnable.Runnable<string, infer Output, unknown, unknown> ? Output : never
+type ErrorOf<A> = A extends Runnable.Runnable<string, unknown, infer E, unknown> ? E : never
+type ServicesOf<A> = A extends Runnable.Runnable<string, unknown, unknown, infer R> ? R : never
+
+/**
+ * Error for a group that can't be: a start, a picker or a policy names an agent that the group doesn't have.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class UnknownMember extends Schema.TaggedError<UnknownMember>("troupe/handoff/Group/UnknownMember")(
+  "UnknownMember",
+  { group: Schema.String, member: Schema.String, available: Schema.Array(Schema.String) }
+) {
+  override get message(): string {
+    const available = this.available.length === 0 ? "none" : this.available.map((name) => `"${name}"`).join(", ")
+    return `Group "${this.group}" has no agent "${this.member}"; it has: ${available}`
+  }
+}
+
+/**
+ * Error for a group that can't be: an agent stands under another name than its own.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class MisnamedMember extends Schema.TaggedError<MisnamedMember>("troupe/handoff/Group/MisnamedMember")(
+  "MisnamedMember",
+  { group: Schema.String, key: Schema.String, name: Schema.String }
+) {
+  override get message(): string {
+    return `Group "${this.group}" has the agent "${this.name}" under the key "${this.key}"; the key must be its name`
+  }
+}
+
+const Proto = {
+  pipe() {
+    return pipeArguments(this, arguments)
+  },
+  toJSON(this: Any) {
+    return { _id: "Group", name: this.name, agents: Object.keys(this.agents) }
+  }
+}
+
+/** Throws where a group names somebody that it doesn't have. */
+const checkNames = (group: string, agents: Members, named: ReadonlyArray<string>): void => {
+  for (const [key, { name }] of Object.entries(agents)) {
+    if (key !== name) throw new MisnamedMember({ group, key, name })
+  }
+  for (const member of named) {
+    if (!Object.hasOwn(agents, member)) {
+      throw new UnknownMember({ group, member, available: Object.keys(agents) })
+    }
+  }
+}
+
+/**
+ * Makes a group of agents, each under its own name.
+ *
+ * `start` names the agent that begins, or picks one; `policy` says how they collaborate beside their own handoffs; a run
+ * changes hands at most `maxHandoffs` (10) times. Throws `UnknownMember` and `MisnamedMember`, and what is thrown where the
+ * members' handoffs can't be: `DuplicateAgent`, `DuplicateHandoff`, `DuplicateTool`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <
+  const Agents extends Members,
+  PickE = never,
+  PickR = never,
+  PolicyE = never,
+  PolicyR = never
+>(
+  agents: Agents & { readonly [Name in keyof Agents]: Runnable.Member<Name & string, unknown, unknown, unknown> },
+  options: {
+    readonly start: (keyof Agents & string) | AgentPicker.AgentPicker<keyof Agents & string, PickE, PickR>
+    readonly policy?: HandoffPolicy.HandoffPolicy<keyof Agents & string, PolicyE, PolicyR> | undefined
+    readonly maxHandoffs?: number | undefined
+    readonly name?: string | undefined
+    readonly description?: string | undefined
+  }
+): Group<
+  Agents,
+  OutputOf<Agents[keyof Agents]>,
+  ErrorOf<Agents[keyof Agents]> | PickE | PolicyE,
+  ServicesOf<Agents[keyof Agents]> | PickR | PolicyR
+> => {
+  const name = options.name ?? "group"
+  const members: Members = agents
+  const { policy, start } = options
+  const picker = typeof start === "string" ? undefined : start
+  const first = typeof start === "string" ? start : Object.keys(members)[0] ?? ""
+  checkNames(name, members, [
+    first,
+    ...(picker === undefined ? [] : AgentPicker.namesOf(picker)),
+    ...(policy === undefined ? [] : HandoffPolicy.internalsOf(policy).names)
+  ])
+  const { interpreter } = members[first]![Runnable.TypeId]
+  const group: Any = Object.assign(Object.create(Proto), {
+    [TypeId]: { start: first, picker, policy, maxHandoffs: options.maxHandoffs ?? 10 },
+    [Runnable.TypeId]: { interpreter, kind: "Group" },
+    [ReadOutput]: (state: AgentState) => interpreter.read(group, state),
+    name,
+    description: options.description,
+    agents
+  })
+  interpreter.check(group)
+  return group as never
+}
+
+/**
+ * Checks whether something is a group.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isGroup = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
+
+/** Gives what a group keeps for those that run it. */
+export const internalsOf = (self: Any): Internals => self[TypeId]

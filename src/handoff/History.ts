@@ -1,0 +1,114 @@
+/**
+ * What of a conversation crosses a handoff.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Conversation from "../domain/Conversation.ts"
+
+/** The whole conversation crosses. */
+export interface Full {
+  readonly _tag: "Full"
+}
+/** The last user turn crosses. */
+export interface LastUser {
+  readonly _tag: "LastUser"
+}
+/** The last `count` turns cross. */
+export interface LastTurns {
+  readonly _tag: "LastTurns"
+  readonly count: number
+}
+/** Nothing crosses but the reason and the context. */
+export interface None {
+  readonly _tag: "None"
+}
+/** What an effect makes of the conversation crosses. */
+export interface Custom<out E = never, out R = never> {
+  readonly _tag: "Custom"
+  readonly change: (conversation: Conversation.Conversation) => Effect.Effect<Conversation.Conversation, E, R>
+}
+
+/**
+ * What of a conversation crosses a handoff.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type History<E = never, R = never> = Full | LastUser | LastTurns | None | Custom<E, R>
+
+/**
+ * The whole conversation crosses, the call that asked for the handoff included.
+ *
+ * @category history
+ * @since 0.1.0
+ */
+export const full: Full = Object.freeze({ _tag: "Full" })
+
+/**
+ * The last user turn crosses, and nothing else.
+ *
+ * @category history
+ * @since 0.1.0
+ */
+export const lastUser: LastUser = Object.freeze({ _tag: "LastUser" })
+
+/**
+ * The last `count` turns cross, as `Conversation.truncate` keeps them.
+ *
+ * @category history
+ * @since 0.1.0
+ */
+export const lastTurns = (count: number): LastTurns => ({ _tag: "LastTurns", count })
+
+/**
+ * Nothing crosses but the reason and the context.
+ *
+ * @category history
+ * @since 0.1.0
+ */
+export const none: None = Object.freeze({ _tag: "None" })
+
+/**
+ * A summary of the turns before the last user turn crosses, and that turn.
+ *
+ * `summarize` is given the whole conversation and makes the text of the summary.
+ *
+ * @category history
+ * @since 0.1.0
+ */
+export const summary = <E, R>(
+  summarize: (conversation: Conversation.Conversation) => Effect.Effect<string, E, R>
+): Custom<E, R> => ({
+  _tag: "Custom",
+  change: (conversation) =>
+    Effect.map(summarize(conversation), (text) => {
+      const last = lastUserTurn(conversation)
+      const of = conversation.turns.length - last.length
+      return { turns: of === 0 ? last : [{ _tag: "Summary", text, of }, ...last] }
+    })
+})
+
+const lastUserTurn = ({ turns }: Conversation.Conversation): ReadonlyArray<Conversation.User> => {
+  const turn = turns.findLast((turn) => turn._tag === "User")
+  return turn === undefined ? [] : [turn]
+}
+
+/** Gives what crosses where that is a function of the conversation alone; `undefined` where it takes an effect. */
+export const select = (
+  self: History<unknown, unknown>,
+  conversation: Conversation.Conversation
+): Conversation.Conversation | undefined => {
+  switch (self._tag) {
+    case "Full":
+      return conversation
+    case "LastUser":
+      return { turns: lastUserTurn(conversation) }
+    case "LastTurns":
+      return Conversation.truncate(conversation, self.count)
+    case "None":
+      return Conversation.empty
+    case "Custom":
+      return undefined
+  }
+}

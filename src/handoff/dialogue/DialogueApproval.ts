@@ -1,0 +1,76 @@
+/**
+ * Calls in a dialogue that wait for somebody's yes or no: those of the agent whose turn it is.
+ *
+ * @since 0.1.0
+ */
+import { dual } from "effect/Function"
+import * as Result from "effect/Result"
+import * as Approval from "../../domain/Approval.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import { type DialogueState, participantOf, withParticipant } from "./DialogueState.ts"
+
+/** Gives the agent whose turn is under way, with its state. */
+const speakerOf = (self: DialogueState): { readonly name: string; readonly state: AgentState } | undefined => {
+  if (self.status._tag !== "Speaking") return undefined
+  const participant = participantOf(self, self.status.speaker)
+  return participant?.state === undefined ? undefined : { name: participant.name, state: participant.state }
+}
+
+/**
+ * Gives the calls that wait for approval, in the agent whose turn it is and in those that it called.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const pendingApprovals = (self: DialogueState): ReadonlyArray<Approval.PendingApproval> => {
+  const speaker = speakerOf(self)
+  return speaker === undefined ? [] : Approval.pendingApprovals(speaker.state)
+}
+
+const resolve = (
+  self: DialogueState,
+  callId: string,
+  answer: (state: AgentState) => Result.Result<AgentState, Approval.NotAwaitingApproval>
+): Result.Result<DialogueState, Approval.NotAwaitingApproval> => {
+  const speaker = speakerOf(self)
+  return speaker === undefined
+    ? Result.fail(new Approval.NotAwaitingApproval({ callId, found: "Unknown", awaiting: [] }))
+    : Result.map(answer(speaker.state), (state) => withParticipant(self, speaker.name, { state }))
+}
+
+/**
+ * Lets a call run when its agent's turn goes on. Approving it twice is approving it once.
+ *
+ * Fails with `NotAwaitingApproval` where the agent whose turn it is has no such call that waits.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const approve: {
+  (callId: string): (self: DialogueState) => Result.Result<DialogueState, Approval.NotAwaitingApproval>
+  (self: DialogueState, callId: string): Result.Result<DialogueState, Approval.NotAwaitingApproval>
+} = dual(
+  2,
+  (self: DialogueState, callId: string): Result.Result<DialogueState, Approval.NotAwaitingApproval> =>
+    resolve(self, callId, Approval.approve(callId))
+)
+
+/**
+ * Keeps a call from running when its agent's turn goes on; its model reads the reason.
+ *
+ * Fails with `NotAwaitingApproval` where the agent whose turn it is has no such call that waits.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const deny: {
+  (callId: string, reason: string): (self: DialogueState) => Result.Result<DialogueState, Approval.NotAwaitingApproval>
+  (self: DialogueState, callId: string, reason: string): Result.Result<DialogueState, Approval.NotAwaitingApproval>
+} = dual(
+  3,
+  (
+    self: DialogueState,
+    callId: string,
+    reason: string
+  ): Result.Result<DialogueState, Approval.NotAwaitingApproval> => resolve(self, callId, Approval.deny(callId, reason))
+)

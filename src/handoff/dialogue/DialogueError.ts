@@ -1,0 +1,151 @@
+/**
+ * The one error of a dialogue: what went wrong, and the dialogue's state, in which everything said before is kept.
+ *
+ * The `reason` is a closed union, so `Effect.catchReason("DialogueError", "AgentFailed", …)` picks one. The `state` can be
+ * stored, shown and resumed: the same agent is asked again.
+ *
+ * @since 0.1.0
+ */
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import type { DialogueState } from "./DialogueState.ts"
+
+const quoted = (names: ReadonlyArray<string>): string =>
+  names.length === 0 ? "none" : names.map((name) => `"${name}"`).join(", ")
+
+/** Gives what an error says about itself. */
+export const messageOf = (error: unknown): string => Predicate.isError(error) ? error.message : String(error)
+
+/**
+ * The agent whose turn it was failed: `error` is an `AgentError`, or what the agent's own tools or models failed with.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class AgentFailed<out E = unknown>
+  extends Schema.TaggedError<AgentFailed>("troupe/handoff/dialogue/DialogueError/AgentFailed")("AgentFailed", {
+    speaker: Schema.String,
+    turn: Schema.Int,
+    error: Schema.Unknown
+  })
+{
+  declare readonly error: E
+  override get message(): string {
+    return `Agent "${this.speaker}" failed in turn ${this.turn}: ${messageOf(this.error)}`
+  }
+}
+
+/**
+ * Whoever chooses the next speaker failed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ChoiceFailed<out E = unknown>
+  extends Schema.TaggedError<ChoiceFailed>("troupe/handoff/dialogue/DialogueError/ChoiceFailed")("ChoiceFailed", {
+    error: Schema.Unknown
+  })
+{
+  declare readonly error: E
+  override get message(): string {
+    return `Nobody was chosen to speak: ${messageOf(this.error)}`
+  }
+}
+
+/**
+ * The predicate `until` failed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class UntilFailed<out E = unknown>
+  extends Schema.TaggedError<UntilFailed>("troupe/handoff/dialogue/DialogueError/UntilFailed")("UntilFailed", {
+    error: Schema.Unknown
+  })
+{
+  declare readonly error: E
+  override get message(): string {
+    return `Whether the dialogue ends couldn't be told: ${messageOf(this.error)}`
+  }
+}
+
+/**
+ * The name that was chosen is no participant's.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class UnknownSpeaker
+  extends Schema.TaggedError<UnknownSpeaker>("troupe/handoff/dialogue/DialogueError/UnknownSpeaker")("UnknownSpeaker", {
+    speaker: Schema.String,
+    available: Schema.Array(Schema.String)
+  })
+{
+  override get message(): string {
+    return `"${this.speaker}" was chosen to speak and takes no part; available: ${quoted(this.available)}`
+  }
+}
+
+/**
+ * A state is of a dialogue with other participants.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ParticipantMismatch
+  extends Schema.TaggedError<ParticipantMismatch>("troupe/handoff/dialogue/DialogueError/ParticipantMismatch")(
+    "ParticipantMismatch",
+    { found: Schema.Array(Schema.String), available: Schema.Array(Schema.String) }
+  )
+{
+  override get message(): string {
+    return `The state is of a dialogue between ${quoted(this.found)}, this one is between ${quoted(this.available)}`
+  }
+}
+
+/**
+ * What went wrong in a dialogue.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Reason<E = unknown> =
+  | AgentFailed<E>
+  | ChoiceFailed<E>
+  | UntilFailed<E>
+  | UnknownSpeaker
+  | ParticipantMismatch
+
+/** A state in an error isn't checked part by part: it came from the dialogue that failed. */
+const State = Schema.declare(
+  (u): u is DialogueState => Predicate.hasProperty(u, "transcript") && Predicate.hasProperty(u, "status"),
+  { identifier: "DialogueState" }
+)
+
+const AnyReason = Schema.Union([AgentFailed, ChoiceFailed, UntilFailed, UnknownSpeaker, ParticipantMismatch])
+
+/**
+ * The error of a dialogue: the `reason`, and the `state` it happened in.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class DialogueError<out E = unknown>
+  extends Schema.TaggedError<DialogueError>("troupe/handoff/dialogue/DialogueError")("DialogueError", {
+    state: State,
+    reason: AnyReason
+  })
+{
+  declare readonly reason: Reason<E>
+  override get message(): string {
+    return this.reason.message
+  }
+}
+
+/**
+ * Checks whether something is the error of a dialogue.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isDialogueError = (u: unknown): u is DialogueError => Predicate.isTagged(u, "DialogueError")

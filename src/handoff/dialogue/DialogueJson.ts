@@ -1,0 +1,159 @@
+/**
+ * Dialogues as JSON documents, each of which says its version first.
+ *
+ * 1. `fromJson(toJson(state))` is the state, in every status.
+ * 2. `version` is read before anything else: an unknown one is an error that names it.
+ * 3. The states of the agents inside are documents of their own, read as `AgentState.fromJson` reads them.
+ *
+ * @since 0.1.0
+ */
+import { format } from "effect/Formatter"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as StateJson from "../../domain/StateJson.ts"
+import { DialogueState, Participant } from "./DialogueState.ts"
+
+/**
+ * The version that `toJson` writes.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const version = 1
+
+/**
+ * Error for a document of a dialogue whose version this release doesn't know.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class UnknownVersion
+  extends Schema.TaggedError<UnknownVersion>("troupe/handoff/dialogue/DialogueJson/UnknownVersion")("UnknownVersion", {
+    found: Schema.String,
+    known: Schema.Array(Schema.Int)
+  })
+{
+  override get message(): string {
+    return `A dialogue of version ${this.found} can't be read; known versions: ${this.known.join(", ")}`
+  }
+}
+
+/**
+ * Error for a document that isn't a dialogue: not JSON, cut short, or of a wrong type at `path`.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class MalformedDialogue
+  extends Schema.TaggedError<MalformedDialogue>("troupe/handoff/dialogue/DialogueJson/MalformedDialogue")(
+    "MalformedDialogue",
+    { path: Schema.Array(Schema.Union([Schema.String, Schema.Number])), issue: Schema.String }
+  )
+{
+  override get message(): string {
+    return `Not a dialogue at "${
+      this.path.length === 0 ? "/" : this.path.map((key) => `/${key}`).join("")
+    }": ${this.issue}`
+  }
+}
+
+/**
+ * Why a document can't be read as a dialogue. The version may be that of an agent's state in it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type DialogueJsonError = UnknownVersion | MalformedDialogue | StateJson.UnknownVersion
+
+const ParticipantDocument = Schema.Struct({ ...Participant.fields, state: Schema.optionalKey(Schema.Json) })
+const Document = Schema.toCodecJson(Schema.Struct({
+  ...DialogueState.fields,
+  participants: Schema.Array(ParticipantDocument)
+}))
+const encode = Schema.encodeSync(Document)
+const decode = Schema.decodeUnknownResult(Document)
+const check = Schema.decodeUnknownResult(Schema.toType(DialogueState))
+const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/**
+ * Gives a dialogue as a JSON document.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const toJson = (self: DialogueState): Schema.Json =>
+  encode({
+    ...self,
+    participants: self.participants.map(({ state, ...rest }) =>
+      state === undefined ? rest : { ...rest, state: StateJson.toJson(state) }
+    )
+  })
+
+const malformed = (issue: SchemaIssue.Issue): MalformedDialogue => {
+  const [first] = formatIssue(issue).issues
+  const path = (first?.path ?? []).map((key) => {
+    const name = typeof key === "object" ? key.key : key
+    return typeof name === "number" ? name : String(name)
+  })
+  return new MalformedDialogue({ path, issue: first?.message ?? "Expected a dialogue" })
+}
+
+const fromParticipant = (
+  { state, ...rest }: typeof ParticipantDocument.Type,
+  index: number
+): Result.Result<Participant, DialogueJsonError> =>
+  state === undefined ? Result.succeed(rest) : Result.mapBoth(StateJson.fromJson(state), {
+    onSuccess: (read) => ({ ...rest, state: read }),
+    onFailure: (error) =>
+      error._tag === "UnknownVersion" ? error : new MalformedDialogue({
+        path: ["participants", index, "state", ...error.path],
+        issue: error.issue
+      })
+  })
+
+const fromDocument = (document: unknown): Result.Result<DialogueState, DialogueJsonError> =>
+  Result.gen(function*() {
+    if (!Predicate.isObject(document)) {
+      return yield* Result.fail(new MalformedDialogue({ path: [], issue: "Expected an object" }))
+    }
+    if (!Predicate.hasProperty(document, "version")) {
+      return yield* Result.fail(new MalformedDialogue({ path: ["version"], issue: "Missing key" }))
+    }
+    if (document.version !== version) {
+      return yield* Result.fail(new UnknownVersion({ found: format(document.version), known: [version] }))
+    }
+    const read = yield* Result.mapError(decode(document), (error) => malformed(error.issue))
+    const participants = yield* Result.all(read.participants.map(fromParticipant))
+    return yield* Result.mapError(check({ ...read, participants }), (error) => malformed(error.issue))
+  })
+
+/** What the schema's own machinery can't take, a document made of nothing but depth or of getters, is an error too. */
+const fromAnything = (document: unknown): Result.Result<DialogueState, DialogueJsonError> =>
+  Result.flatMap(
+    Result.try({
+      try: () => fromDocument(document),
+      catch: () => new MalformedDialogue({ path: [], issue: "Expected plain data, not nested as deeply as this" })
+    }),
+    (result) => result
+  )
+
+const parse = (text: string): Result.Result<unknown, MalformedDialogue> =>
+  Result.try({
+    try: () => JSON.parse(text),
+    catch: (error) =>
+      new MalformedDialogue({ path: [], issue: Predicate.isError(error) ? error.message : String(error) })
+  })
+
+/**
+ * Reads a dialogue from a JSON document, or from the text of one. Keys that a dialogue doesn't have are left out.
+ *
+ * Fails with `UnknownVersion` when this release doesn't know the version of the document or of an agent's state in it,
+ * and with `MalformedDialogue`, which names the path, when the document is cut short or has a wrong type.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const fromJson = (document: unknown): Result.Result<DialogueState, DialogueJsonError> =>
+  typeof document === "string" ? Result.flatMap(parse(document), fromAnything) : fromAnything(document)

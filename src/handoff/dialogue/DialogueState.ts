@@ -1,0 +1,233 @@
+/**
+ * The whole of a dialogue as an immutable value: what was said, where it stands, and the state of each agent.
+ *
+ * 1. `next` says what a dialogue needs; `reduce` takes in what happened. Both are pure.
+ * 2. A dialogue's state is data: it names agents, never holds one, and survives JSON in every status.
+ * 3. `heard` says how many entries of the transcript an agent was told; it grows only as the agent is told.
+ *
+ * @since 0.1.0
+ */
+import { dual } from "effect/Function"
+import * as Schema from "effect/Schema"
+import * as Command from "../../domain/Command.ts"
+import * as StateSchema from "../../domain/StateSchema.ts"
+import * as Status from "./DialogueStatus.ts"
+import { Entry, type Input, type Transcript, userEntry } from "./Transcript.ts"
+
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/**
+ * Schema for an agent's part in a dialogue: its own state, once it was asked, and how much of the transcript it heard.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Participant = Schema.Struct({
+  name: Schema.NonEmptyString,
+  heard: Count,
+  state: Schema.optionalKey(StateSchema.AgentState)
+})
+
+/** An agent's part in a dialogue. */
+export interface Participant extends Schema.Schema.Type<typeof Participant> {}
+
+/**
+ * The whole of a dialogue as an immutable value.
+ *
+ * `turns` counts those taken since the user last spoke, or since it was reopened.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DialogueState {
+  readonly version: 1
+  readonly participants: ReadonlyArray<Participant>
+  readonly transcript: Transcript
+  readonly turns: number
+  readonly status: Status.DialogueStatus
+}
+
+/** What in a state contradicts itself. */
+const contradiction = ({ participants, status, transcript }: DialogueState): Schema.FilterIssue | undefined => {
+  const names = new Map(participants.map((participant) => [participant.name, participant]))
+  if (names.size < participants.length) return { path: ["participants"], issue: "Expected names that differ" }
+  const deaf = participants.findIndex(({ heard }) => heard > transcript.length)
+  if (deaf >= 0) return { path: ["participants", deaf, "heard"], issue: "Expected no more than was said" }
+  let turn = 0
+  for (const [index, entry] of transcript.entries()) {
+    if (entry._tag === "User") continue
+    const path = ["transcript", index]
+    if (!names.has(entry.speaker)) return { path: [...path, "speaker"], issue: "Expected a participant" }
+    if (entry.turn !== turn) return { path: [...path, "turn"], issue: `Expected turn ${turn}` }
+    turn++
+  }
+  if (status._tag === "Chosen" && !names.has(status.speaker)) {
+    return { path: ["status", "speaker"], issue: "Expected a participant" }
+  }
+  if (status._tag === "Speaking" && names.get(status.speaker)?.state === undefined) {
+    return { path: ["status", "speaker"], issue: "Expected a participant with a state" }
+  }
+  return status._tag === "Deciding" && turn === 0
+    ? { path: ["status"], issue: "Expected a complete turn before deciding" }
+    : undefined
+}
+
+/**
+ * Schema for the whole of a dialogue.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const DialogueState = Schema.Struct({
+  version: Schema.Literal(1),
+  participants: Schema.Array(Participant),
+  transcript: Schema.Array(Entry),
+  turns: Count,
+  status: Status.DialogueStatus
+}).check(Schema.makeFilter((state) => contradiction(state), { expected: "a dialogue that doesn't contradict itself" }))
+
+/** Makes the state of a dialogue in which the user has said the first words and nobody else has spoken. */
+export const make = (names: ReadonlyArray<string>, opening: Input): DialogueState => ({
+  version: 1,
+  participants: names.map((name) => ({ name, heard: 0 })),
+  transcript: [userEntry(opening)],
+  turns: 0,
+  status: Status.choosing
+})
+
+/** Gives an agent's part. */
+export const participantOf = (self: DialogueState, name: string): Participant | undefined =>
+  self.participants.find((participant) => participant.name === name)
+
+/** Gives an agent's part other values. */
+export const withParticipant = (
+  self: DialogueState,
+  name: string,
+  changes: Partial<Omit<Participant, "name">>
+): DialogueState => ({
+  ...self,
+  participants: self.participants.map((participant) =>
+    participant.name === name ? { ...participant, ...changes } : participant
+  )
+})
+
+/**
+ * Gives the state of an agent in a dialogue, or `undefined` where it wasn't asked yet.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const agentState: {
+  (name: string): (self: DialogueState) => StateSchema.AgentState | undefined
+  (self: DialogueState, name: string): StateSchema.AgentState | undefined
+} = dual(
+  2,
+  (self: DialogueState, name: string): StateSchema.AgentState | undefined => participantOf(self, name)?.state
+)
+
+/**
+ * Gives an agent in a dialogue another state, such as one in which a call is approved.
+ *
+ * A name that isn't a participant's changes nothing.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withAgentState: {
+  (name: string, state: StateSchema.AgentState): (self: DialogueState) => DialogueState
+  (self: DialogueState, name: string, state: StateSchema.AgentState): DialogueState
+} = dual(
+  3,
+  (self: DialogueState, name: string, state: StateSchema.AgentState): DialogueState =>
+    withParticipant(self, name, { state })
+)
+
+/**
+ * Lets a dialogue that ended go on, for as many turns as if it began now.
+ *
+ * What it ended by isn't looked at again until the next turn is complete. One that hasn't ended may take more turns.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const reopen = (self: DialogueState): DialogueState => ({
+  ...self,
+  turns: 0,
+  status: self.status._tag === "Ended" ? Status.choosing : self.status
+})
+
+/**
+ * Lets the user say something to everybody, and reopens the dialogue.
+ *
+ * An agent whose turn is under way completes it first and hears the words before its next one.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const say: {
+  (input: Input): (self: DialogueState) => DialogueState
+  (self: DialogueState, input: Input): DialogueState
+} = dual(2, (self: DialogueState, input: Input): DialogueState => {
+  const transcript = [...self.transcript, userEntry(input)]
+  return self.status._tag === "Deciding"
+    ? { ...self, transcript, turns: 0, status: Status.choosing }
+    : reopen({ ...self, transcript })
+})
+
+/** Choose who speaks next. */
+export interface ChooseSpeaker {
+  readonly _tag: "ChooseSpeaker"
+}
+/** Let an agent take its turn, or go on with it. */
+export interface TakeTurn {
+  readonly _tag: "TakeTurn"
+  readonly speaker: string
+}
+/** Do nothing until somebody approves or denies a call of the agent whose turn it is. */
+export interface AwaitApproval {
+  readonly _tag: "AwaitApproval"
+  readonly speaker: string
+}
+/** Look whether the dialogue ends with the turn that is complete, and choose who speaks next if not. */
+export interface Decide {
+  readonly _tag: "Decide"
+}
+/** Do nothing: the dialogue has ended. */
+export interface Stop {
+  readonly _tag: "Stop"
+  readonly reason: Status.EndReason
+}
+
+/**
+ * What a dialogue needs next.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type DialogueCommand = ChooseSpeaker | TakeTurn | AwaitApproval | Decide | Stop
+
+/**
+ * Gives what a dialogue needs next.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const next = (self: DialogueState): DialogueCommand => {
+  const { status } = self
+  switch (status._tag) {
+    case "Choosing":
+      return { _tag: "ChooseSpeaker" }
+    case "Chosen":
+      return { _tag: "TakeTurn", speaker: status.speaker }
+    case "Speaking": {
+      const state = participantOf(self, status.speaker)?.state
+      return state !== undefined && Command.next(state)._tag === "Await"
+        ? { _tag: "AwaitApproval", speaker: status.speaker }
+        : { _tag: "TakeTurn", speaker: status.speaker }
+    }
+    case "Deciding":
+      return { _tag: "Decide" }
+    case "Ended":
+      return { _tag: "Stop", reason: status.reason }
+  }
+}

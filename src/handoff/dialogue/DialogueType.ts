@@ -1,0 +1,69 @@
+/**
+ * What a dialogue is to those who run it: its participants, and in its type what a run may fail with and needs.
+ *
+ * @since 0.1.0
+ */
+import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import * as Predicate from "effect/Predicate"
+import type * as Runnable from "../Runnable.ts"
+import type { Candidate, Choice, Predicate as TranscriptPredicate } from "./Choice.ts"
+
+const TypeId = "~troupe/handoff/Dialogue"
+
+/**
+ * A dialogue: `Name` are the names of its participants, `E` what the agents, the choice and `until` may fail with, and
+ * `R` what all of them need.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Dialogue<out Name extends string, out E = never, out R = never> extends Pipeable {
+  readonly [TypeId]: Plays<E, R>
+  readonly participants: ReadonlyArray<Candidate<Name>>
+}
+
+/** What a dialogue does, and in its type what it may fail with and needs. */
+export interface Plays<out E, out R> {
+  readonly definition: Definition
+  readonly _E?: () => E
+  readonly _R?: () => R
+}
+
+/** Any dialogue. */
+export type Any = Dialogue<string, unknown, unknown>
+
+/** What a dialogue consists of. */
+export interface Definition {
+  readonly participants: ReadonlyArray<Runnable.Any>
+  readonly speaker: Choice<string, unknown, unknown>
+  readonly until: TranscriptPredicate<unknown, unknown> | undefined
+  readonly maxTurns: number
+  readonly stopTool: string
+}
+
+const Proto = {
+  pipe() {
+    return pipeArguments(this, arguments)
+  },
+  toJSON(this: Any) {
+    return { _id: "Dialogue", participants: this.participants.map(({ name }) => name) }
+  }
+}
+
+/** Makes a dialogue of its definition. */
+export const fromDefinition = <Name extends string, E, R>(definition: Definition): Dialogue<Name, E, R> =>
+  Object.assign(Object.create(Proto), {
+    [TypeId]: { definition },
+    participants: definition.participants.map(({ description, name }) => ({ name, description }))
+  })
+
+/** Gives the definition of a dialogue. */
+export const definitionOf = (self: Any): Definition => self[TypeId].definition
+
+/**
+ * Checks whether something is a dialogue.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isDialogue = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)

@@ -1,0 +1,50 @@
+/**
+ * The tool by which an agent ends a dialogue.
+ *
+ * @since 0.1.0
+ */
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { callsOf } from "../../domain/Conversation.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+
+/**
+ * A tool that ends the dialogue after the turn in which it is called, for an agent's toolkit. `layerStopTool` handles it.
+ *
+ * Any other tool can be the stop tool of a dialogue instead, by its name: one with parameters, or that asks for approval.
+ *
+ * @category tools
+ * @since 0.1.0
+ */
+export const StopTool = Tool.make("end_dialogue", {
+  description: "Ends the conversation when you are done speaking. Call it once nothing is left to be said.",
+  success: Schema.String
+})
+
+/**
+ * Handles `StopTool`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerStopTool: Layer.Layer<Tool.Handler<"end_dialogue">> = Toolkit.make(StopTool).toLayer({
+  end_dialogue: () => Effect.succeed("The conversation ends when you are done speaking.")
+})
+
+/** Checks whether an agent called a tool with success since it was last told something. */
+export const isCalled = (state: AgentState, tool: string): boolean => {
+  const { turns } = state.conversation
+  for (let index = turns.length - 1; index >= 0; index--) {
+    const turn = turns[index]!
+    if (turn._tag === "User") return false
+    if (turn._tag !== "Assistant") continue
+    const isSuccess = callsOf(turn).some(({ name, state }) =>
+      name === tool && state._tag === "Settled" && state.outcome === "Succeeded"
+    )
+    if (isSuccess) return true
+  }
+  return false
+}

@@ -1,0 +1,135 @@
+/**
+ * What was said in a dialogue, by whom, oldest first, and what of it one of those who speak there has yet to be told.
+ *
+ * 1. A listener is told everything that others said, once, in its order, and nothing that it said itself.
+ * 2. A user's words are told as they are. Each agent's are told in a text of their own, between tags of its name.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import * as Part from "../../domain/Part.ts"
+import type { User } from "../../domain/StateSchema.ts"
+
+/**
+ * Schema for what one side said: the user in parts, an agent in a turn, which counts from 0.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Entry = Schema.TaggedUnion({
+  User: { parts: Schema.Array(Part.UserPart) },
+  Agent: {
+    speaker: Schema.NonEmptyString,
+    turn: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
+    text: Schema.String
+  }
+})
+
+/** What the user said to everybody. */
+export interface UserEntry {
+  readonly _tag: "User"
+  readonly parts: ReadonlyArray<Part.UserPart>
+}
+/** What an agent said in a turn. */
+export interface AgentEntry<out Name extends string = string> {
+  readonly _tag: "Agent"
+  readonly speaker: Name
+  readonly turn: number
+  readonly text: string
+}
+
+/**
+ * What one side said.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Entry<Name extends string = string> = UserEntry | AgentEntry<Name>
+
+/**
+ * What was said in a dialogue, oldest first.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Transcript<Name extends string = string> = ReadonlyArray<Entry<Name>>
+
+/**
+ * What a user says: a text, or parts that may be files.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Input = string | User["parts"]
+
+/** Makes what the user said. */
+export const userEntry = (input: Input): UserEntry => ({
+  _tag: "User",
+  parts: typeof input === "string" ? [Part.text(input)] : input.map((part) => ({ ...part }))
+})
+
+/**
+ * Gives the text of an entry.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const textOf = (entry: Entry): string =>
+  entry._tag === "Agent"
+    ? entry.text
+    : entry.parts.reduce((text, part) => part._tag === "Text" ? text + part.text : text, "")
+
+/**
+ * Gives the text that was said last, the user's or an agent's, or `""` where nobody spoke.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const lastText = (transcript: Transcript): string => {
+  const last = transcript[transcript.length - 1]
+  return last === undefined ? "" : textOf(last)
+}
+
+/**
+ * Gives the name of the agent that spoke last, or `undefined` where none did.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const lastSpeaker = <Name extends string>(transcript: Transcript<Name>): Name | undefined => {
+  const last = transcript.findLast((entry) => entry._tag === "Agent")
+  return last?._tag === "Agent" ? last.speaker : undefined
+}
+
+/** Counts the turns that agents took. */
+export const turnsIn = (transcript: Transcript): number =>
+  transcript.reduce((turns, entry) => entry._tag === "Agent" ? turns + 1 : turns, 0)
+
+/**
+ * What an agent is told that speaks again though nobody else spoke since: a model isn't asked to follow its own words.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const goOn = "Nobody else spoke. Go on."
+
+const tagged = ({ speaker, text }: AgentEntry): string =>
+  `<message from=${JSON.stringify(speaker)}>\n${text}\n</message>`
+
+/** Gives what others said since a listener had heard so many entries, as it is told. */
+export const wordsFor = (transcript: Transcript, listener: string, heard: number): User["parts"] => {
+  const words: Array<Part.UserPart> = []
+  let isAnythingNew = false
+  for (const entry of transcript.slice(heard)) {
+    if (entry._tag === "User") words.push(...entry.parts)
+    else if (entry.speaker === listener) continue
+    // A provider may put the texts of a message together, so that each stands on lines of its own.
+    else words.push(Part.text(words.length === 0 ? tagged(entry) : `\n${tagged(entry)}`))
+    isAnythingNew = true
+  }
+  return isAnythingNew ? words : [Part.text(goOn)]
+}
+
+/** Gives the whole of a transcript as text, for somebody who wasn't there. */
+export const toText = (transcript: Transcript): string =>
+  transcript.map((entry) => entry._tag === "User" ? textOf(entry) : tagged(entry)).join("\n")

@@ -1,0 +1,133 @@
+/**
+ * One turn of a dialogue: an agent is told what it missed, and runs to its own end, tools included.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import { isAgentError } from "../../domain/AgentError.ts"
+import { ReadOutput } from "../../domain/AgentOutput.ts"
+import * as Conversation from "../../domain/Conversation.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Runnable from "../Runnable.ts"
+import type { DialogueEvent } from "./DialogueEvent.ts"
+import { type DialogueState, participantOf } from "./DialogueState.ts"
+import { turnsIn, wordsFor } from "./Transcript.ts"
+
+/** Whose turn it is, and the how manyeth. */
+export interface Place {
+  readonly speaker: string
+  readonly turn: number
+}
+
+/** Gives whose turn it is in a state. */
+export const placeOf = (state: DialogueState, speaker: string): Place => ({ speaker, turn: turnsIn(state.transcript) })
+
+/** Gives what an agent's run starts from: with what it missed where it wasn't told yet, else where it stopped. */
+const fromOf = (state: DialogueState, speaker: string): Runnable.From => {
+  const participant = participantOf(state, speaker)
+  return {
+    state: participant?.state,
+    input: state.status._tag === "Chosen"
+      ? wordsFor(state.transcript, speaker, participant?.heard ?? 0)
+      : undefined
+  }
+}
+
+/** Gives the last words of a run: what it answered, or what it said before where that is nothing. */
+const lastWords = ({ conversation: { turns } }: AgentState): string => {
+  for (let index = turns.length - 1; index >= 0; index--) {
+    const turn = turns[index]!
+    if (turn._tag === "User") return ""
+    const text = turn._tag === "Assistant" ? Conversation.textOf(turn) : ""
+    if (text.trim() !== "") return text
+  }
+  return ""
+}
+
+/** Gives what an agent said in a run that is complete: its answer, as JSON where it is a value and not text. */
+const spokenBy = (agent: Runnable.Any, state: AgentState): string => {
+  const output = agent[ReadOutput](state)
+  if (Result.isFailure(output) || output.success === undefined) return lastWords(state)
+  if (typeof output.success !== "string") return JSON.stringify(output.success)
+  return output.success.trim() === "" ? lastWords(state) : output.success
+}
+
+/** Tells how a run that didn't fail ended. */
+const ended = (agent: Runnable.Any, place: Place, state: AgentState): DialogueEvent =>
+  state.status._tag === "Complete"
+    ? { _tag: "TurnCompleted", ...place, text: spokenBy(agent, state), state }
+    : { _tag: "TurnSuspended", ...place, state }
+
+/**
+ * The state beside the cause of a run that failed with an error of a tool's own. The floor that runs agents puts it there
+ * under this key.
+ */
+class FailedState extends Context.Service<FailedState, AgentState>()("troupe/agent/FailedState") {}
+
+/** Gives the state that a run failed in, whatever it failed with. */
+const failedState = (cause: Cause.Cause<unknown>): AgentState | undefined => {
+  const error = Cause.findErrorOption(cause)
+  return Option.isSome(error) && isAgentError(error.value)
+    ? error.value.state
+    : Option.getOrUndefined(
+      Context.getOption(Cause.annotations(cause) as Context.Context<FailedState>, FailedState)
+    )
+}
+
+/** What a run that failed has left: the state of its agent, and whether it had taken in what it was told. */
+export interface Left {
+  readonly told: boolean
+  readonly state?: AgentState
+}
+
+/** A run that can't take what it is told leaves the conversation as it was. */
+const leftBy = (from: Runnable.From, cause: Cause.Cause<unknown>): Left => {
+  const state = failedState(cause)
+  if (state === undefined) return { told: false }
+  const before = from.state?.conversation ?? Conversation.empty
+  return { told: state.conversation !== before && state.conversation.turns.length > 0, state }
+}
+
+/** How an agent's turn is taken: `read` gives the state of the dialogue at the time. */
+export type Take = (
+  agent: Runnable.Any,
+  place: Place,
+  read: () => DialogueState,
+  onFailure: (left: Left) => void
+) => Stream.Stream<DialogueEvent, unknown, unknown>
+
+/** Takes a turn and tells no more than how it ended. */
+export const whole: Take = (agent, place, read, onFailure) =>
+  Stream.suspend(() => {
+    const from = fromOf(read(), place.speaker)
+    return Stream.fromEffect(
+      Runnable.run(agent, from).pipe(
+        Effect.onError((cause) => Effect.sync(() => onFailure(leftBy(from, cause)))),
+        Effect.map((state) => ended(agent, place, state))
+      )
+    )
+  })
+
+/** Takes a turn and tells everything that happens in the agent's run. */
+export const streamed: Take = (agent, place, read, onFailure) =>
+  Stream.suspend(() => {
+    const left = (): Left => {
+      const state = participantOf(read(), place.speaker)?.state
+      return { told: read().status._tag === "Speaking", ...(state === undefined ? undefined : { state }) }
+    }
+    return Runnable.stream(agent, fromOf(read(), place.speaker)).pipe(
+      Stream.map((event): DialogueEvent => ({ _tag: "TurnProgressed", ...place, event })),
+      Stream.onError(() => Effect.sync(() => onFailure(left()))),
+      Stream.concat(
+        Stream.suspend(() => {
+          const state = participantOf(read(), place.speaker)?.state
+          return state === undefined ? Stream.empty : Stream.succeed(ended(agent, place, state))
+        })
+      )
+    )
+  })

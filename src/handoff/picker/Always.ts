@@ -1,0 +1,16 @@
+/**
+ * The same agent, whatever is asked.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { type AgentPicker, fromNames } from "./Picker.ts"
+
+/**
+ * Picks the agent of a name.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const always = <const Name extends string>(name: Name): AgentPicker<Name> =>
+  fromNames([name], () => Effect.succeed(name))

@@ -1,0 +1,51 @@
+/**
+ * An agent picked by a decision model.
+ *
+ * @since 0.1.0
+ */
+import type * as AiError from "effect/ai/AiError"
+import * as Decision from "effect/ai/Decision"
+import * as Model from "effect/ai/DecisionModel"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { type AgentPicker, fromNames, type PickRequest } from "./Picker.ts"
+import { choicesOf, instructionsOf, type ModelOptions, Question, questionOf } from "./Question.ts"
+
+const definitionOf = <Name extends string>(
+  names: ReadonlyArray<Name>,
+  request: PickRequest,
+  instructions: string | undefined
+) =>
+  Decision.make({
+    input: Question,
+    decisions: {
+      agent: Decision.classify({
+        instructions: instructionsOf(instructions),
+        criteria: Object.fromEntries(
+          choicesOf(names, request).map(([name, description]) => [name, description ?? null])
+        ) as { readonly [N in Name]: string | null }
+      })
+    }
+  })
+
+/**
+ * Lets the decision model choose among agents by their descriptions.
+ *
+ * The model sees the last turns and how the last run ended. A refusal, or an answer that is none of the names or isn't
+ * valid, picks the fallback; a model that fails fails the run.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const decisionModel = <const Name extends string, const Fallback extends string>(
+  names: ReadonlyArray<Name>,
+  options: ModelOptions<Fallback>
+): AgentPicker<Name | Fallback, AiError.AiError, Model.DecisionModel> => {
+  const { fallback, instructions } = options
+  const choices: ReadonlyArray<Name | Fallback> = [...new Set([...names, fallback])]
+  return fromNames(choices, (request) =>
+    choices.length === 1 ? Effect.succeed(fallback) : Effect.map(
+      Model.decideSettled(definitionOf(choices, request, instructions), { input: questionOf(request) }),
+      ({ outcomes }) => Result.isSuccess(outcomes.agent) ? outcomes.agent.success.label : fallback
+    ))
+}

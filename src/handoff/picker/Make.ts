@@ -1,0 +1,27 @@
+/**
+ * An agent picked by a function of one's own.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { type AgentPicker, fromNames, type PickRequest } from "./Picker.ts"
+
+/**
+ * Picks the agent that a function gives, or an effect.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make: {
+  <const Name extends string>(pick: (request: PickRequest) => Name): AgentPicker<Name>
+  <const Name extends string, E, R>(
+    pick: (request: PickRequest) => Effect.Effect<Name, E, R>
+  ): AgentPicker<Name, E, R>
+} = <Name extends string>(
+  pick: (request: PickRequest) => Name | Effect.Effect<Name, unknown, unknown>
+): AgentPicker<Name, never, never> =>
+  fromNames([], (request) =>
+    Effect.suspend(() => {
+      const picked = pick(request)
+      return Effect.isEffect(picked) ? picked as Effect.Effect<Name> : Effect.succeed(picked)
+    }))

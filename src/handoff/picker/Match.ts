@@ -1,0 +1,34 @@
+/**
+ * An agent picked by what the messages say.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { type AgentPicker, fromNames, type PickRequest } from "./Picker.ts"
+
+/**
+ * What a case of `match` asks for: a pattern that the user's last words match, or a predicate.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Pattern = RegExp | ((request: PickRequest) => boolean)
+
+/** Searching leaves a pattern as it is, a global one too. */
+const holds = (pattern: Pattern, request: PickRequest): boolean =>
+  typeof pattern === "function" ? pattern(request) : request.text.search(pattern) !== -1
+
+/**
+ * Picks the agent of the first case that holds, or the fallback.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const match = <const Name extends string, const Fallback extends string>(
+  cases: ReadonlyArray<readonly [when: Pattern, agent: Name]>,
+  fallback: Fallback
+): AgentPicker<Name | Fallback> =>
+  fromNames(
+    [...cases.map(([, agent]) => agent), fallback],
+    (request) => Effect.sync(() => cases.find(([pattern]) => holds(pattern, request))?.[1] ?? fallback)
+  )

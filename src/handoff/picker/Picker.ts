@@ -1,0 +1,102 @@
+/**
+ * What a picker is: from what is asked to the name of an agent.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import * as Predicate from "effect/Predicate"
+import type { AgentStatus } from "../../domain/AgentStatus.ts"
+import type { Conversation } from "../../domain/StateSchema.ts"
+
+const TypeId = "~troupe/handoff/AgentPicker"
+
+/**
+ * Who begins a run: `Names` are the agents that it gives, `E` what picking may fail with, and `R` what it needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AgentPicker<out Names extends string, out E = never, out R = never> extends Pipeable {
+  readonly [TypeId]: Internals<Names, E, R>
+}
+
+interface Internals<out Names extends string, out E, out R> {
+  readonly names: ReadonlyArray<string>
+  readonly pick: (request: PickRequest) => Effect.Effect<Names, E, R>
+}
+
+/** Any picker. */
+export type Any = AgentPicker<string, unknown, unknown>
+
+/** The agents that a picker gives. */
+export type Names<Picker> = Picker extends AgentPicker<infer Names, unknown, unknown> ? Names : never
+/** What picking may fail with. */
+export type Error<Picker> = Picker extends AgentPicker<string, infer E, unknown> ? E : never
+/** What picking needs. */
+export type Services<Picker> = Picker extends AgentPicker<string, unknown, infer R> ? R : never
+
+/**
+ * What a picker sees: the conversation with the new words of the user last, their text, how the last run ended and who
+ * was in control then (`undefined` in a new conversation), and the agents that there are.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PickRequest {
+  readonly conversation: Conversation
+  readonly text: string
+  readonly lastStatus: AgentStatus | undefined
+  readonly lastAgent: string | undefined
+  readonly agents: ReadonlyArray<{ readonly name: string; readonly description: string | undefined }>
+}
+
+const Proto = {
+  pipe() {
+    return pipeArguments(this, arguments)
+  },
+  toJSON(this: Any) {
+    return { _id: "AgentPicker", names: this[TypeId].names }
+  }
+}
+
+/** Makes a picker that is known to give some names. */
+export const fromNames = <Names extends string, E, R>(
+  names: ReadonlyArray<string>,
+  pick: (request: PickRequest) => Effect.Effect<Names, E, R>
+): AgentPicker<Names, E, R> => {
+  const internals: Internals<Names, E, R> = { names: [...new Set(names)], pick }
+  return Object.assign(Object.create(Proto), { [TypeId]: internals })
+}
+
+/**
+ * Checks whether something is a picker.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isAgentPicker = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
+
+/**
+ * Gives the names that a picker is known to give; none where it is a function of the user's that may give any.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const namesOf = (self: Any): ReadonlyArray<string> => self[TypeId].names
+
+/**
+ * Picks the agent that begins.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const pick: {
+  (request: PickRequest): <Names extends string, E, R>(self: AgentPicker<Names, E, R>) => Effect.Effect<Names, E, R>
+  <Names extends string, E, R>(self: AgentPicker<Names, E, R>, request: PickRequest): Effect.Effect<Names, E, R>
+} = dual(
+  2,
+  <Names extends string, E, R>(self: AgentPicker<Names, E, R>, request: PickRequest): Effect.Effect<Names, E, R> =>
+    self[TypeId].pick(request)
+)

@@ -1,0 +1,223 @@
+/**
+ * The edges of a plan: what of a node's output goes to another node, and when.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type { Any, InputOf, NameOf, OutputOf, Takes } from "./Node.ts"
+
+const TypeId = "~troupe/handoff/Plan/Edge"
+
+/**
+ * Whether an edge is taken whenever its source has an output, or only under a condition.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Kind = "Always" | "Conditional"
+
+/**
+ * An edge of a plan: `Value` is what arrives by it, `E` what its functions may fail with, and `R` what they need.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Edge<
+  out From extends string,
+  out To extends string,
+  out Value,
+  out K extends Kind = "Always",
+  out E = never,
+  out R = never
+> {
+  readonly [TypeId]: Behaviour<Value, E, R>
+  readonly from: From
+  readonly to: To
+  readonly kind: K
+}
+
+/** What an edge does, and in its type what arrives by it, what that may fail with and needs. */
+interface Behaviour<out Value, out E, out R> {
+  readonly definition: Definition
+  readonly _Value?: () => Value
+  readonly _E?: () => E
+  readonly _R?: () => R
+}
+
+/** An edge as the run of a plan sees it. */
+export interface Definition {
+  readonly source: Any
+  readonly target: Any
+  readonly condition: ((output: unknown) => unknown) | undefined
+  readonly change: ((output: unknown) => unknown) | undefined
+}
+
+/**
+ * Any edge.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type AnyEdge = Edge<string, string, unknown, Kind, unknown, unknown>
+
+/**
+ * What an edge's functions may fail with.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type EdgeErrorOf<G> = G extends Edge<string, string, unknown, Kind, infer E, unknown> ? E : never
+
+/**
+ * What an edge's functions need.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type EdgeServicesOf<G> = G extends Edge<string, string, unknown, Kind, unknown, infer R> ? R : never
+
+/** What may arrive from a node: the input of the target, or what that input, a record, has below the node's name. */
+type Fitting<Input, Source extends string> =
+  | Input
+  | (Input extends object ? Source extends keyof Input ? Required<Input>[Source] : never : never)
+
+/** A target that takes a value from a source, alone or beside others. */
+type Accepts<Target, Source extends string, Value> = [Value] extends [Fitting<InputOf<Target>, Source>] ? Any
+  : Takes<Value>
+
+const make = (
+  source: Any,
+  target: Any,
+  condition: Definition["condition"],
+  change: Definition["change"]
+): Edge<string, string, never, Kind> => ({
+  [TypeId]: { definition: { source, target, condition, change } },
+  from: source.name,
+  to: target.name,
+  kind: condition === undefined ? "Always" : "Conditional"
+})
+
+/**
+ * Makes an edge: the output of `from`, or what `f` makes of it, goes to `to`.
+ *
+ * What arrives must be the target's input or, where the target has several edges, what its input has below the name of the
+ * source. `f` may be an effect.
+ *
+ * **Example** (A record of two sources)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Plan } from "troupe"
+ *
+ * const words = Plan.node("words", (text: string) => Effect.succeed(text.split(" ")))
+ * const size = Plan.node("size", (text: string) => Effect.succeed(text.length))
+ * const report = Plan.node("report", (of: { readonly words: number; readonly size: number }) =>
+ *   Effect.succeed(`${of.words} words, ${of.size} characters`))
+ *
+ * const plan = Plan.make({
+ *   nodes: [words, size, report],
+ *   edges: [Plan.edge(words, report, (words) => words.length), Plan.edge(size, report)]
+ * })
+ *
+ * await Effect.runPromise(Plan.run(plan, "to be or not")) // => { report: "4 words, 12 characters" }
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const edge: {
+  <From extends Any, To extends Any>(
+    from: From,
+    to: To & Accepts<NoInfer<To>, NameOf<From>, OutputOf<From>>
+  ): Edge<NameOf<From>, NameOf<To>, OutputOf<From>>
+  <From extends Any, To extends Any, Value extends Fitting<InputOf<To>, NameOf<From>>, E = never, R = never>(
+    from: From,
+    to: To,
+    f: (output: OutputOf<From>) => Value | Effect.Effect<Value, E, R>
+  ): Edge<NameOf<From>, NameOf<To>, Value, "Always", E, R>
+} = (from: Any, to: Any, f?: unknown) => make(from, to, undefined, f as Definition["change"]) as never
+
+/**
+ * Makes an edge that is taken only where `condition` holds for the output of `from`. A type guard narrows it.
+ *
+ * A node of which no edge is taken is skipped, and so are those behind it that nothing else leads to. Where another edge
+ * is taken, the input lacks the key, so its type has the key as optional. `condition` and `f` may be effects.
+ *
+ * **Example** (One of two desks)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Plan } from "troupe"
+ *
+ * const triage = Plan.node("triage", (text: string) => Effect.succeed({ text, isUrgent: text.endsWith("!") }))
+ * const now = Plan.node("now", (text: string) => Effect.succeed(`Calling about: ${text}`))
+ * const later = Plan.node("later", (text: string) => Effect.succeed(`Noted: ${text}`))
+ *
+ * const plan = Plan.make({
+ *   nodes: [triage, now, later],
+ *   edges: [
+ *     Plan.edgeWhen(triage, now, ({ isUrgent }) => isUrgent, ({ text }) => text),
+ *     Plan.edgeWhen(triage, later, ({ isUrgent }) => !isUrgent, ({ text }) => text)
+ *   ]
+ * })
+ *
+ * await Effect.runPromise(Plan.run(plan, "Fire!")) // => { now: "Calling about: Fire!" }
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const edgeWhen: {
+  <
+    From extends Any,
+    To extends Any,
+    Narrowed extends OutputOf<From>,
+    Value extends Fitting<InputOf<To>, NameOf<From>>,
+    E = never,
+    R = never
+  >(
+    from: From,
+    to: To,
+    condition: (output: OutputOf<From>) => output is Narrowed,
+    f: (output: Narrowed) => Value | Effect.Effect<Value, E, R>
+  ): Edge<NameOf<From>, NameOf<To>, Value, "Conditional", E, R>
+  <From extends Any, To extends Any, Narrowed extends OutputOf<From>>(
+    from: From,
+    to: To & Accepts<NoInfer<To>, NameOf<From>, NoInfer<Narrowed>>,
+    condition: (output: OutputOf<From>) => output is Narrowed
+  ): Edge<NameOf<From>, NameOf<To>, Narrowed, "Conditional">
+  <
+    From extends Any,
+    To extends Any,
+    Value extends Fitting<InputOf<To>, NameOf<From>>,
+    ConditionE = never,
+    ConditionR = never,
+    E = never,
+    R = never
+  >(
+    from: From,
+    to: To,
+    condition: (output: OutputOf<From>) => boolean | Effect.Effect<boolean, ConditionE, ConditionR>,
+    f: (output: OutputOf<From>) => Value | Effect.Effect<Value, E, R>
+  ): Edge<NameOf<From>, NameOf<To>, Value, "Conditional", ConditionE | E, ConditionR | R>
+  <From extends Any, To extends Any, E = never, R = never>(
+    from: From,
+    to: To & Accepts<NoInfer<To>, NameOf<From>, OutputOf<From>>,
+    condition: (output: OutputOf<From>) => boolean | Effect.Effect<boolean, E, R>
+  ): Edge<NameOf<From>, NameOf<To>, OutputOf<From>, "Conditional", E, R>
+} = (from: Any, to: Any, condition: unknown, f?: unknown) =>
+  make(from, to, condition as Definition["condition"], f as Definition["change"]) as never
+
+/** Gives what an edge does. */
+export const edgeDefinitionOf = (self: AnyEdge): Definition => self[TypeId].definition
+
+const lift = (value: unknown): Effect.Effect<unknown, unknown, unknown> =>
+  Effect.isEffect(value) ? value as Effect.Effect<unknown, unknown, unknown> : Effect.succeed(value)
+
+/** Whether an edge is taken by an output of its source. */
+export const isTaken = (self: Definition, output: unknown): Effect.Effect<unknown, unknown, unknown> =>
+  self.condition === undefined ? Effect.succeed(true) : Effect.suspend(() => lift(self.condition!(output)))
+
+/** What arrives by an edge that is taken. */
+export const valueOf = (self: Definition, output: unknown): Effect.Effect<unknown, unknown, unknown> =>
+  self.change === undefined ? Effect.succeed(output) : Effect.suspend(() => lift(self.change!(output)))

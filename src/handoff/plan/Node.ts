@@ -1,0 +1,293 @@
+/**
+ * The nodes of a plan: effects and agents that take an input and give an output, each with its policy.
+ *
+ * @since 0.1.0
+ */
+import type * as Cause from "effect/Cause"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import type * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import type { AgentError } from "../../domain/AgentError.ts"
+import { NoOutput, output } from "../../domain/AgentOutput.ts"
+import { text } from "../../domain/Part.ts"
+import type { AgentState, User } from "../../domain/StateSchema.ts"
+import * as Runnable from "../Runnable.ts"
+
+const TypeId = "~troupe/handoff/Plan/Node"
+
+/**
+ * A node of a plan: `Input` is what it takes, `Output` what it gives, `E` what it may fail with, and `R` what it needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Node<out Name extends string, in Input, out Output, out E = never, out R = never> extends Pipeable {
+  readonly [TypeId]: Behaviour<Input, Output, E, R>
+  readonly name: Name
+}
+
+/** What a node does, and in its type what it takes, gives, may fail with and needs. */
+interface Behaviour<in Input, out Output, out E, out R> {
+  readonly definition: Definition
+  readonly _Input?: (input: Input) => void
+  readonly _Output?: () => Output
+  readonly _E?: () => E
+  readonly _R?: () => R
+}
+
+/** A node as the run of a plan sees it. */
+export interface Definition {
+  readonly name: string
+  readonly kind: "Agent" | "Effect"
+  readonly run: (input: unknown) => Effect.Effect<unknown, unknown, unknown>
+  readonly retry: Schedule.Schedule<unknown, unknown, unknown, unknown> | undefined
+  readonly timeout: Duration.Input | undefined
+  readonly fallback: Definition | undefined
+}
+
+/**
+ * What can stand in a plan: a node, or an agent or a group, which takes text.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Any = Taking<never> | Runnable.Any
+
+/** A node that takes an input. */
+type Taking<Input> = Node<string, Input, unknown, unknown, unknown>
+
+/** What takes an input: agents take text. */
+export type Takes<Input> = Taking<Input> | ([Input] extends [string] ? Runnable.Any : never)
+
+/**
+ * The name of a node.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type NameOf<N> = N extends { readonly name: infer Name extends string } ? Name : never
+
+/**
+ * What a node takes.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type InputOf<N> = N extends Node<string, infer Input, unknown, unknown, unknown> ? Input
+  : N extends Runnable.Any ? string
+  : never
+
+/**
+ * What a node gives.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type OutputOf<N> = N extends Node<string, never, infer Output, unknown, unknown> ? Output
+  : N extends Runnable.Runnable<string, infer Output, unknown, unknown> ? Output
+  : never
+
+/**
+ * What a node may fail with.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type ErrorOf<N> = N extends Node<string, never, unknown, infer E, unknown> ? E
+  : N extends Runnable.Runnable<string, unknown, infer E, unknown> ? AgentError | NoAnswer | E
+  : never
+
+/**
+ * What a node needs.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type ServicesOf<N> = N extends Node<string, never, unknown, unknown, infer R> ? R
+  : N extends Runnable.Runnable<string, unknown, unknown, infer R> ? R
+  : never
+
+const isState = (u: unknown): u is AgentState =>
+  Predicate.hasProperty(u, "conversation") && Predicate.hasProperty(u, "status")
+
+/**
+ * Error for an agent that stopped without an answer, because calls of it await approval: its `state` goes on by
+ * `Agent.resume` once they are decided, and `Plan.complete` puts the answer into the results of the plan.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class NoAnswer extends Schema.TaggedError<NoAnswer>("troupe/handoff/Plan/NoAnswer")("NoAnswer", {
+  state: Schema.declare(isState, { identifier: "AgentState" }),
+  reason: NoOutput
+}) {
+  override get message(): string {
+    return this.reason.message
+  }
+}
+
+/**
+ * How a node is run: again by a schedule, each attempt for so long at most, and what else takes its input when it failed.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export interface Policy<in E, out RetryE, out RetryR, out Timeout, out Fallback> {
+  /** When to try again after a failure or a time-out; never by default. */
+  readonly retry?: Schedule.Schedule<unknown, E | Cause.TimeoutError, RetryE, RetryR> | undefined
+  /** How long one attempt may take; for ever by default. It then fails with `TimeoutError` of Effect. */
+  readonly timeout?: Timeout
+  /** A node that takes the same input when all attempts have failed. It has its own policy. */
+  readonly fallback?: Fallback
+}
+
+/** What a node and its policy may fail with: nothing, where it has a fallback that can't fail. */
+export type Failing<E, Timeout, Fallback> = [Fallback] extends [never] ? Attempt<E, Timeout>
+  : [ErrorOf<Fallback>] extends [never] ? never
+  : Attempt<E, Timeout> | ErrorOf<Fallback>
+
+type Attempt<E, Timeout> = E | ([Timeout] extends [never] ? never : Cause.TimeoutError)
+
+const Proto = {
+  pipe() {
+    return pipeArguments(this, arguments)
+  },
+  toJSON(this: Any) {
+    return { _id: "Node", name: this.name }
+  }
+}
+
+type AnyPolicy = Policy<never, unknown, unknown, Duration.Input | undefined, Any | undefined> | undefined
+
+const make = (
+  name: string,
+  kind: Definition["kind"],
+  run: Definition["run"],
+  policy: AnyPolicy
+): Node<string, never, never> => {
+  const definition: Definition = {
+    name,
+    kind,
+    run,
+    retry: policy?.retry as Definition["retry"],
+    timeout: policy?.timeout,
+    fallback: policy?.fallback === undefined ? undefined : definitionOf(policy.fallback)
+  }
+  return Object.assign(Object.create(Proto), { [TypeId]: { definition }, name })
+}
+
+/**
+ * Makes a node of an effect, or of a function from the node's input to one.
+ *
+ * Each attempt has the policy's `timeout`, `retry` says when there is another one, and `fallback` comes last. A defect and
+ * an interruption are neither retried nor fallen back from.
+ *
+ * **Example** (A price, from the cache when the shop is down)
+ *
+ * ```ts
+ * import { Effect, Schedule } from "effect"
+ * import { Plan } from "troupe"
+ *
+ * const cached = Plan.node("cached", (isbn: string) => Effect.succeed(isbn.length))
+ * const price = Plan.node("price", (_isbn: string) => Effect.fail("the shop is down"), {
+ *   retry: Schedule.recurs(2),
+ *   timeout: "5 seconds",
+ *   fallback: cached
+ * })
+ *
+ * const plan = Plan.make({ nodes: [price] })
+ * await Effect.runPromise(Plan.run(plan, "0140449132")) // => { price: 10 }
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const node = <
+  const Name extends string,
+  Output,
+  E,
+  R,
+  Input = unknown,
+  RetryE = never,
+  RetryR = never,
+  Timeout extends Duration.Input | undefined = never,
+  Fallback extends Takes<Input> = never
+>(
+  name: Name,
+  run: Effect.Effect<Output, E, R> | ((input: Input) => Effect.Effect<Output, E, R>),
+  policy?: Policy<NoInfer<E>, RetryE, RetryR, Timeout, Fallback>
+): Node<
+  Name,
+  Input,
+  Output | OutputOf<Fallback>,
+  Failing<E | RetryE, Timeout, Fallback>,
+  R | RetryR | ServicesOf<Fallback>
+> => make(name, "Effect", Effect.isEffect(run) ? () => run : run as Definition["run"], policy) as never
+
+/**
+ * Options of a node that runs an agent.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export interface AgentOptions<out Name, in Input, in E, out RetryE, out RetryR, out Timeout, out Fallback>
+  extends Policy<E, RetryE, RetryR, Timeout, Fallback>
+{
+  /** The name of the node; the agent's by default. */
+  readonly name?: Name
+  /** What the agent is told; the node's input by default, which is text then. */
+  readonly input?: ((input: Input) => string | User["parts"]) | undefined
+}
+
+/**
+ * Makes a node of an agent or a group, where it needs a name of its own, an input that isn't text, or a policy.
+ *
+ * An agent can stand in a plan as it is, too: it takes text and gives its answer, which is text or, with an `output`
+ * schema, the decoded value. Each run of the node begins a conversation.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const agent = <
+  AgentName extends string,
+  Output,
+  E,
+  R,
+  const Name extends string = AgentName,
+  Input = string,
+  RetryE = never,
+  RetryR = never,
+  Timeout extends Duration.Input | undefined = never,
+  Fallback extends Takes<Input> = never
+>(
+  agent: Runnable.Runnable<AgentName, Output, E, R>,
+  options?: AgentOptions<Name, Input, AgentError | NoAnswer | NoInfer<E>, RetryE, RetryR, Timeout, Fallback>
+): Node<
+  Name,
+  Input,
+  Output | OutputOf<Fallback>,
+  Failing<AgentError | NoAnswer | E | RetryE, Timeout, Fallback>,
+  R | RetryR | ServicesOf<Fallback>
+> => make(options?.name ?? agent.name, "Agent", asking(agent, options?.input as AsText), options as AnyPolicy) as never
+
+type AsText = ((input: unknown) => string | User["parts"]) | undefined
+
+const asking = (agent: Runnable.Any, toText: AsText): Definition["run"] =>
+  Effect.fnUntraced(function*(input) {
+    const said = toText === undefined ? input as string : toText(input)
+    const parts = typeof said === "string" ? [text(said)] : said
+    const state = yield* Runnable.run(agent, { state: undefined, input: parts })
+    return yield* Effect.fromResult(
+      Result.mapError(output(agent, state), (reason) => new NoAnswer({ state, reason }))
+    )
+  })
+
+const isNode = (u: Any): u is Node<string, never, unknown, unknown, unknown> => Predicate.hasProperty(u, TypeId)
+
+/** Gives what a node does. An agent is asked its input. */
+export const definitionOf = (self: Any): Definition =>
+  isNode(self) ? self[TypeId].definition : definitionOf(make(self.name, "Agent", asking(self, undefined), undefined))

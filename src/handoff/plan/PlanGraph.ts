@@ -1,0 +1,104 @@
+/**
+ * A plan as a graph, which is checked when it is made.
+ *
+ * 1. No two nodes share a name.
+ * 2. An edge stands between nodes of the plan.
+ * 3. No two edges lead from one node to the same other one.
+ * 4. There is no way from a node back to it.
+ *
+ * @since 0.1.0
+ */
+import * as Graph from "effect/Graph"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { type AnyEdge, type Definition as EdgeDefinition, edgeDefinitionOf } from "./Edge.ts"
+import { type Any, type Definition as NodeDefinition, definitionOf } from "./Node.ts"
+
+/** A plan as a graph. */
+export type PlanGraph = Graph.DirectedGraph<NodeDefinition, EdgeDefinition>
+
+/**
+ * Schema for why a plan can't be.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Issue = Schema.TaggedUnion({
+  DuplicateNode: { node: Schema.String },
+  UnknownNode: { from: Schema.String, to: Schema.String, node: Schema.String },
+  DuplicateEdge: { from: Schema.String, to: Schema.String },
+  Cycle: { path: Schema.Array(Schema.String) },
+  InvalidConcurrency: { concurrency: Schema.Number }
+})
+
+/**
+ * Why a plan can't be: two nodes of a name, an edge with a node that isn't the plan's, two edges from one source into a
+ * node, a cycle (its path ends where it begins), or a concurrency below 1.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Issue = typeof Issue.Type
+
+const messageOf: (issue: Issue) => string = Issue.match({
+  DuplicateNode: ({ node }) => `two nodes have the name "${node}"`,
+  UnknownNode: ({ from, node, to }) => `the edge from "${from}" to "${to}" has a node "${node}" that isn't in the plan`,
+  DuplicateEdge: ({ from, to }) => `two edges lead from "${from}" to "${to}"`,
+  Cycle: ({ path }) => `there is a cycle: ${path.join(" → ")}`,
+  InvalidConcurrency: ({ concurrency }) => `its concurrency is ${concurrency}, not a whole number from 1 on`
+})
+
+/**
+ * Error for a plan that can't be. `Plan.make` throws it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class InvalidPlan extends Schema.TaggedError<InvalidPlan>("troupe/handoff/Plan/InvalidPlan")("InvalidPlan", {
+  reason: Issue
+}) {
+  override get message(): string {
+    return `The plan can't be: ${messageOf(this.reason)}`
+  }
+}
+
+const fail = (reason: Issue): never => {
+  throw new InvalidPlan({ reason })
+}
+
+/** Makes the graph of nodes and edges, or throws `InvalidPlan`. */
+export const make = (nodes: ReadonlyArray<Any>, edges: ReadonlyArray<AnyEdge>): PlanGraph => {
+  const graph = Graph.directed<NodeDefinition, EdgeDefinition>((mutable) => {
+    const names = new Set<string>()
+    const indices = new Map<Any, Graph.NodeIndex>()
+    for (const node of nodes) {
+      if (names.has(node.name)) fail({ _tag: "DuplicateNode", node: node.name })
+      names.add(node.name)
+      indices.set(node, Graph.addNode(mutable, definitionOf(node)))
+    }
+    for (const edge of edges) {
+      const { from, to } = edge
+      const definition = edgeDefinitionOf(edge)
+      const [source, target] = [definition.source, definition.target].map((node) =>
+        indices.get(node) ?? fail({ _tag: "UnknownNode", from, to, node: node.name })
+      ) as [Graph.NodeIndex, Graph.NodeIndex]
+      if (Graph.hasEdge(mutable, source, target)) fail({ _tag: "DuplicateEdge", from, to })
+      Graph.addEdge(mutable, source, target, definition)
+    }
+  })
+  const cycle = Graph.findCycle(graph)
+  if (Option.isSome(cycle)) fail({ _tag: "Cycle", path: cycle.value.path.map((index) => nodeOf(graph, index).name) })
+  return graph
+}
+
+/** Gives a node that is known to be there. */
+export const nodeOf = (self: PlanGraph, index: Graph.NodeIndex): NodeDefinition =>
+  Option.getOrThrow(Graph.getNode(self, index))
+
+/** Gives the edges into a node, in the order of the plan. */
+export const edgesInto = (self: PlanGraph, index: Graph.NodeIndex): ReadonlyArray<Graph.Edge<EdgeDefinition>> =>
+  Graph.incomingEdges(self, index).map((edge) => Option.getOrThrow(Graph.getEdge(self, edge)))
+
+/** Gives the index of each node by its name, in the order of the plan. */
+export const indexOf = (self: PlanGraph): ReadonlyMap<string, Graph.NodeIndex> =>
+  new Map(Array.from(self, ([index, { name }]) => [name, index]))

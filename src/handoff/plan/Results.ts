@@ -1,0 +1,69 @@
+/**
+ * How far the run of a plan came, as data: its input, and how each node ended that did.
+ *
+ * Where inputs and outputs survive JSON, so do the results.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import type { Any, NameOf, OutputOf } from "./Node.ts"
+
+/**
+ * Schema for how a node ended: with an output, or skipped because no edge led to it.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Ended = Schema.TaggedUnion({
+  Completed: { output: Schema.Unknown },
+  Skipped: {}
+})
+
+/** The node has an output. */
+export interface Completed extends Schema.Schema.Type<typeof Ended.cases.Completed> {}
+/** No edge led to the node. */
+export interface Skipped extends Schema.Schema.Type<typeof Ended.cases.Skipped> {}
+
+/**
+ * How a node ended.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Ended = Completed | Skipped
+
+/**
+ * Schema for how far a plan came.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Results = Schema.Struct({
+  input: Schema.Unknown,
+  nodes: Schema.Record(Schema.String, Ended)
+})
+
+/**
+ * How far a plan came: its input, and by name how each node ended that did.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Results extends Schema.Schema.Type<typeof Results> {}
+
+/** Says that a node has an output. */
+export const completed = (output: unknown): Completed => ({ _tag: "Completed", output })
+
+/** Says that a node was skipped. */
+export const skipped: Skipped = { _tag: "Skipped" }
+
+/**
+ * Puts an output of a node into results: one that came about elsewhere, such as an agent's answer after approvals.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const complete = <N extends Any>(self: Results, node: N, output: OutputOf<N>): Results => {
+  const name: NameOf<N> = node.name as never
+  return { input: self.input, nodes: Object.fromEntries([...Object.entries(self.nodes), [name, completed(output)]]) }
+}

@@ -1,0 +1,32 @@
+/**
+ * Agents that may each pass on to the next.
+ *
+ * @since 0.1.0
+ */
+import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Offer from "./Offer.ts"
+import { type HandoffPolicy, make } from "./Policy.ts"
+
+/**
+ * Offers each agent of a list a handoff to the next one, and the last a handoff to the first.
+ *
+ * Once a run has changed hands `maxLength` times (5 by default), the chain offers nothing more in that run: the agent in
+ * control has to answer.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const chain = <const Name extends string>(
+  names: ReadonlyArray<Name>,
+  options?: { readonly maxLength?: number | undefined }
+): HandoffPolicy<Name> => {
+  const maxLength = options?.maxLength ?? 5
+  const when = ({ run }: AgentState): boolean => (run.handoffs ?? 0) < maxLength
+  return make({
+    names,
+    offers: names.flatMap((from, index) => {
+      const to = names[(index + 1) % names.length]!
+      return to === from ? [] : [Offer.make(to, { when }, [from])]
+    })
+  })
+}

@@ -1,0 +1,123 @@
+/**
+ * Long conversations that cross as a summary and their last turns.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import * as Schema from "effect/Schema"
+import type { Conversation, Turn } from "../../domain/StateSchema.ts"
+import { acknowledge } from "../../domain/Takeover.ts"
+import { type FailureOf, type OnFailure, onFailureOf } from "./MapConversation.ts"
+import {
+  type Any,
+  type Crossing,
+  type Error,
+  type HandoffPolicy,
+  internalsOf,
+  make,
+  type Names,
+  type Services
+} from "./Policy.ts"
+import { estimateTokens } from "./TokenEstimate.ts"
+
+/**
+ * What makes a conversation too long: more turns than this, or more tokens by an estimate (a quarter of its bytes).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Threshold =
+  | { readonly turns: number; readonly tokens?: number | undefined }
+  | { readonly turns?: number | undefined; readonly tokens: number }
+
+/**
+ * How a conversation is compacted: `over` which size, how many last turns it keeps, and what makes the text that stands
+ * for those before.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CompactingOptions<E, R, On extends OnFailure> {
+  readonly over: Threshold
+  readonly keep: number
+  /** Makes the summary of the turns that go. Their calls are settled. */
+  readonly summarize: (conversation: Conversation, crossing: Crossing) => Effect.Effect<string, E, R>
+  readonly onFailure?: On | undefined
+}
+
+/**
+ * Error for a summary without words: it would delete the turns that it stands for.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EmptySummary extends Schema.TaggedError<EmptySummary>("troupe/handoff/HandoffPolicy/EmptySummary")(
+  "EmptySummary",
+  { from: Schema.String, to: Schema.String }
+) {
+  override get message(): string {
+    return `The summary for the handoff from "${this.from}" to "${this.to}" is empty`
+  }
+}
+
+const isOver = ({ tokens, turns }: Threshold, conversation: Conversation): boolean =>
+  (turns !== undefined && conversation.turns.length > turns) ||
+  (tokens !== undefined && estimateTokens(conversation) > tokens)
+
+/** How many turns of the original a turn stands for. */
+const weight = (turn: Turn): number => turn._tag === "Summary" ? turn.of : 1
+
+const compact = <E, R>(
+  { keep, over, summarize }: CompactingOptions<E, R, OnFailure>,
+  conversation: Conversation,
+  crossing: Crossing
+): Effect.Effect<Conversation, E | EmptySummary, R> => {
+  const cut = conversation.turns.length - Math.max(0, Math.floor(keep))
+  // What is a summary already isn't made shorter by another.
+  const goes = conversation.turns.slice(0, Math.max(0, cut)).some((turn) => turn._tag !== "Summary")
+  if (!goes || !isOver(over, conversation)) return Effect.succeed(conversation)
+  const { turns } = acknowledge(conversation, crossing.request)
+  const before = turns.slice(0, cut)
+  return Effect.flatMap(summarize({ turns: before }, crossing), (text) =>
+    text.trim() === ""
+      ? Effect.fail(new EmptySummary({ from: crossing.from, to: crossing.to }))
+      : Effect.succeed<Conversation>({
+        turns: [
+          { _tag: "Summary", text, of: before.reduce((sum, turn) => sum + weight(turn), 0) },
+          ...turns.slice(cut)
+        ]
+      }))
+}
+
+/**
+ * Lets a long conversation cross as a summary and its last turns, whatever else a policy makes of it before.
+ *
+ * A conversation that isn't over the threshold, or has nothing to summarize, crosses as it is. So does one whose summary
+ * fails or is empty, unless `onFailure` is `"fail"`.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const compacting: {
+  <E, R, const On extends OnFailure = "keep">(
+    options: CompactingOptions<E, R, On>
+  ): <Policy extends Any>(
+    policy: Policy
+  ) => HandoffPolicy<Names<Policy>, Error<Policy> | FailureOf<On, E | EmptySummary>, Services<Policy> | R>
+  <Policy extends Any, E, R, const On extends OnFailure = "keep">(
+    policy: Policy,
+    options: CompactingOptions<E, R, On>
+  ): HandoffPolicy<Names<Policy>, Error<Policy> | FailureOf<On, E | EmptySummary>, Services<Policy> | R>
+} = dual(2, (policy: Any, options: CompactingOptions<unknown, unknown, OnFailure>): Any => {
+  const { decide, names, offers, transforms } = internalsOf(policy)
+  return make({
+    names,
+    offers,
+    decide,
+    transforms: [...transforms, {
+      apply: (conversation, crossing) => Effect.suspend(() => compact(options, conversation, crossing)),
+      onFailure: onFailureOf(options.onFailure)
+    }]
+  })
+})

@@ -1,0 +1,33 @@
+/**
+ * Policies that hold together.
+ *
+ * @since 0.1.0
+ */
+import { type Any, type Error, type HandoffPolicy, internalsOf, make, type Names, type Services } from "./Policy.ts"
+
+/**
+ * Makes policies one: all tools are offered, the first decision wins, and the transforms run one after the other.
+ *
+ * Two offers of one tool to the same target become one. Throws `ConflictingOffers` where a tool of one name would hand
+ * some agent's conversation over to two different targets.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const compose = <const Policies extends ReadonlyArray<Any>>(
+  ...policies: Policies
+): HandoffPolicy<Names<Policies[number]>, Error<Policies[number]>, Services<Policies[number]>> => {
+  const members = policies.map(internalsOf)
+  return make({
+    names: members.flatMap((member) => member.names),
+    offers: members.flatMap((member) => member.offers),
+    transforms: members.flatMap((member) => member.transforms),
+    decide: (state) => {
+      for (const member of members) {
+        const decision = member.decide(state)
+        if (decision !== undefined) return decision
+      }
+      return undefined
+    }
+  })
+}

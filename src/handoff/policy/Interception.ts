@@ -1,0 +1,145 @@
+/**
+ * A toolkit whose handoff tools a policy answers, for loops that others drive.
+ *
+ * @since 0.1.0
+ */
+import * as AiError from "effect/ai/AiError"
+import type * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import { acknowledgement } from "../../domain/Takeover.ts"
+import * as Handoff from "../Handoff.ts"
+import type { Any } from "./Policy.ts"
+import { offeredTo } from "./Reading.ts"
+
+/**
+ * Schema for how a handoff tool answers: who is to take over, why, and with what.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Acknowledgement = Schema.Struct({
+  handoff: Schema.String,
+  ack: Schema.Literal(true),
+  reason: Schema.optionalKey(Schema.String),
+  context: Schema.optionalKey(Schema.Json)
+})
+
+/** How a handoff tool answers: who is to take over, why, and with what. */
+export interface Acknowledgement extends Schema.Schema.Type<typeof Acknowledgement> {}
+
+/**
+ * Tools that hand over, in the type of a toolkit. One that was given a name of its own is there too, though its name isn't
+ * in the type.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HandoffTools {
+  readonly [toolName: `handoff_to_${string}`]: Tool.Tool<
+    `handoff_to_${string}`,
+    {
+      readonly parameters: Schema.Unknown
+      readonly success: typeof Acknowledgement
+      readonly failure: Schema.Never
+      readonly failureMode: "error"
+    }
+  >
+}
+
+/**
+ * Error for a toolkit that has a tool of the name of a handoff's.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class TakenToolName extends Schema.TaggedError<TakenToolName>("troupe/handoff/HandoffPolicy/TakenToolName")(
+  "TakenToolName",
+  { toolName: Schema.String, target: Schema.String }
+) {
+  override get message(): string {
+    return `The toolkit has a tool "${this.toolName}" already, which is the name of the handoff to "${this.target}"`
+  }
+}
+
+/** Fails as a toolkit does where parameters don't decode. */
+const refuse = (toolName: string, { message }: Schema.SchemaError): Effect.Effect<never, AiError.AiError> =>
+  Effect.failCause(
+    Cause.annotate(
+      Cause.fail(AiError.make({
+        module: "HandoffPolicy",
+        method: `${toolName}.handle`,
+        reason: new AiError.ToolParameterValidationError({ toolName, description: message })
+      })),
+      Context.make(Toolkit.FailureOrigin, "parameters")
+    )
+  )
+
+const answer = (handoff: Handoff.Any, params: unknown, callId: string) =>
+  Result.match(Handoff.requestOf(handoff, { id: callId, params: params as Schema.Json }), {
+    onFailure: (error) => refuse(handoff.toolName, error),
+    onSuccess: (request) => {
+      const result = acknowledgement(request)
+      return Effect.succeed(Stream.succeed({ result, encodedResult: result, isFailure: false, preliminary: false }))
+    }
+  })
+
+/**
+ * Adds the handoff tools that a policy offers an agent to a toolkit, and answers their calls with an `Acknowledgement`.
+ *
+ * All other calls go to the toolkit as they are, and what it gives comes back as it is. Who takes over then, and what of
+ * the conversation crosses, is the caller's to do.
+ *
+ * With a name in place of a state, handoffs that are offered at times only are offered. Throws `TakenToolName` where the
+ * toolkit has a tool of the same name.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const intercept: {
+  (
+    policy: Any,
+    agent: string | AgentState
+  ): <Tools extends Record<string, Tool.Any>>(
+    self: Toolkit.WithHandler<Tools>
+  ) => Toolkit.WithHandler<Tools & HandoffTools>
+  <Tools extends Record<string, Tool.Any>>(
+    self: Toolkit.WithHandler<Tools>,
+    policy: Any,
+    agent: string | AgentState
+  ): Toolkit.WithHandler<Tools & HandoffTools>
+} = dual(
+  3,
+  <Tools extends Record<string, Tool.Any>>(
+    self: Toolkit.WithHandler<Tools>,
+    policy: Any,
+    agent: string | AgentState
+  ): Toolkit.WithHandler<Tools & HandoffTools> => {
+    const handoffs = new Map(offeredTo(policy, agent).map((handoff) => [handoff.toolName, handoff]))
+    const tools: Record<string, Tool.Any> = { ...self.tools }
+    for (const [toolName, handoff] of handoffs) {
+      if (Object.hasOwn(self.tools, toolName)) throw new TakenToolName({ toolName, target: handoff.target })
+      const tool = Handoff.internalsOf(handoff).tool as HandoffTools["handoff_to_"]
+      tools[toolName] = tool.setSuccess(Acknowledgement)
+    }
+    const handle = (
+      name: string,
+      params: Tool.ParametersEncoded<Tools[string]>,
+      toolCallId?: string,
+      options?: Parameters<Toolkit.WithHandler<Tools>["handle"]>[3]
+    ) => {
+      const handoff = handoffs.get(name)
+      return handoff === undefined
+        ? self.handle(name, params, toolCallId, options)
+        : answer(handoff, params, toolCallId ?? name)
+    }
+    return { tools, handle } as never
+  }
+)

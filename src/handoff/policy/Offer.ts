@@ -1,0 +1,96 @@
+/**
+ * Which agents a policy offers a handoff to.
+ *
+ * 1. No agent is offered a handoff to itself.
+ * 2. No agent is offered two handoffs by tools of one name: to one target they are one, to different targets they are
+ *    refused when the policy is made.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Handoff from "../Handoff.ts"
+
+/**
+ * A handoff, and the agents it is offered to: those of `from`, or without it all but the target itself.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Offer {
+  readonly handoff: Handoff.Any
+  readonly from: ReadonlyArray<string> | undefined
+  /** Makes the handoff anew, for when two offers become one. */
+  readonly remake: (when: (state: AgentState) => boolean) => Handoff.Any
+}
+
+/**
+ * Error for offers that can't be told apart: a tool of one name would hand over to two different agents.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ConflictingOffers
+  extends Schema.TaggedError<ConflictingOffers>("troupe/handoff/HandoffPolicy/ConflictingOffers")(
+    "ConflictingOffers",
+    { toolName: Schema.String, targets: Schema.Tuple([Schema.String, Schema.String]) }
+  )
+{
+  override get message(): string {
+    const [first, second] = this.targets
+    return `Tool "${this.toolName}" can't hand over to both "${first}" and "${second}"`
+  }
+}
+
+/** Makes the offer of a handoff to an agent of a name. */
+export const make = <Params, Encoded, HistoryE, HistoryR>(
+  target: string,
+  options?: Handoff.Options<Params, Encoded, HistoryE, HistoryR>,
+  from?: ReadonlyArray<string>
+): Offer => ({
+  handoff: Handoff.to(target, options),
+  from: from === undefined ? undefined : [...new Set(from)].filter((name) => name !== target),
+  remake: (when) => Handoff.to(target, { ...options, when })
+})
+
+/** Checks whether an agent of a name is offered a handoff. */
+export const isTo = ({ from, handoff }: Offer, agent: string): boolean =>
+  agent !== handoff.target && (from === undefined || from.includes(agent))
+
+/** Checks whether some agent might be offered both. Without `from` it might be any but the target. */
+const overlap = (self: Offer, that: Offer): boolean =>
+  self.from === undefined
+    ? that.from === undefined || that.from.some((agent) => isTo(self, agent))
+    : self.from.some((agent) => isTo(that, agent))
+
+/** Checks whether an agent is offered a handoff by an offer as the state is. */
+export const isNow = (self: Offer, state: AgentState): boolean =>
+  isTo(self, state.agent) && (Handoff.internalsOf(self.handoff).when?.(state) ?? true)
+
+/** Makes two offers of one tool to one target one, that is made to whom either would be made, when it would be. */
+const unite = (self: Offer, that: Offer): Offer => {
+  const from = self.from === undefined || that.from === undefined
+    ? undefined
+    : [...new Set([...self.from, ...that.from])]
+  const isConditional = [self, that].some(({ handoff }) => Handoff.internalsOf(handoff).when !== undefined)
+  return {
+    handoff: isConditional ? self.remake((state) => isNow(self, state) || isNow(that, state)) : self.handoff,
+    from,
+    remake: self.remake
+  }
+}
+
+/** Makes offers of one tool to one target one, and throws `ConflictingOffers` where one tool would have two targets. */
+export const united = (offers: ReadonlyArray<Offer>): ReadonlyArray<Offer> => {
+  const result: Array<Offer> = []
+  for (const offer of offers) {
+    const { target, toolName } = offer.handoff
+    const namesakes = result.filter(({ handoff }) => handoff.toolName === toolName)
+    const rival = namesakes.find((other) => other.handoff.target !== target && overlap(other, offer))
+    if (rival !== undefined) throw new ConflictingOffers({ toolName, targets: [rival.handoff.target, target] })
+    const same = result.findIndex(({ handoff }) => handoff.toolName === toolName && handoff.target === target)
+    if (same === -1) result.push(offer)
+    else result[same] = unite(result[same]!, offer)
+  }
+  return result
+}

@@ -1,0 +1,120 @@
+/**
+ * What a handoff policy is: offers of handoffs, a decision after a turn, and transforms of the conversation on its way.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import * as Predicate from "effect/Predicate"
+import type * as Schema from "effect/Schema"
+import type { HandoffRequest } from "../../domain/AgentStatus.ts"
+import type { AgentState, Conversation } from "../../domain/StateSchema.ts"
+import { type Offer, united } from "./Offer.ts"
+
+const TypeId = "~troupe/handoff/HandoffPolicy"
+
+/**
+ * How agents collaborate: `Names` are the agents that it names, `E` what a run may fail with by it, and `R` what a run
+ * needs for it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HandoffPolicy<out Names extends string, out E = never, out R = never> extends Pipeable {
+  readonly [TypeId]: Internals<Names, E, R>
+}
+
+/** What a policy keeps for those that carry it out. */
+export interface Internals<out Names extends string = string, out E = unknown, out R = unknown> {
+  readonly offers: ReadonlyArray<Offer>
+  readonly decide: (state: AgentState) => Decision | undefined
+  readonly transforms: ReadonlyArray<Transform>
+  readonly names: ReadonlyArray<string>
+  readonly _Names?: () => Names
+  readonly _E?: () => E
+  readonly _R?: () => R
+}
+
+/** Any policy. */
+export type Any = HandoffPolicy<string, unknown, unknown>
+
+/** The agents that a policy names. */
+export type Names<Policy> = Policy extends HandoffPolicy<infer Names, unknown, unknown> ? Names : never
+/** What a run may fail with by a policy. */
+export type Error<Policy> = Policy extends HandoffPolicy<string, infer E, unknown> ? E : never
+/** What a run needs for a policy. */
+export type Services<Policy> = Policy extends HandoffPolicy<string, unknown, infer R> ? R : never
+
+/**
+ * A policy's wish that another agent take over, though no model asked: who, why, and with what.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Decision {
+  readonly target: string
+  readonly reason?: string
+  readonly context?: Schema.Json
+}
+
+/**
+ * A handoff on its way: from whom, to whom, and what was asked for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Crossing {
+  readonly from: string
+  readonly to: string
+  readonly request: HandoffRequest
+}
+
+/** What a policy makes of the conversation on its way, and whether its failure ends the run. */
+export interface Transform {
+  readonly apply: (conversation: Conversation, crossing: Crossing) => Effect.Effect<Conversation, unknown, unknown>
+  readonly onFailure: "Keep" | "Fail"
+}
+
+const Proto = {
+  pipe() {
+    return pipeArguments(this, arguments)
+  },
+  toJSON(this: Any) {
+    const { names, offers } = this[TypeId]
+    return { _id: "HandoffPolicy", names, tools: offers.map((offer) => offer.handoff.toolName) }
+  }
+}
+
+const never = (): undefined => undefined
+
+/** Makes a policy of what it does; what isn't given it doesn't do. */
+export const make = <Names extends string, E = never, R = never>(
+  { decide = never, names, offers = [], transforms = [] }: {
+    readonly names: ReadonlyArray<string>
+    readonly offers?: ReadonlyArray<Offer>
+    readonly decide?: Internals["decide"]
+    readonly transforms?: ReadonlyArray<Transform>
+  }
+): HandoffPolicy<Names, E, R> => {
+  const internals: Internals<Names, E, R> = {
+    names: [...new Set(names)],
+    offers: united(offers),
+    decide: (state) => {
+      const decision = decide(state)
+      return decision?.target === state.agent ? undefined : decision
+    },
+    transforms
+  }
+  return Object.assign(Object.create(Proto), { [TypeId]: internals })
+}
+
+/**
+ * Checks whether something is a handoff policy.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isHandoffPolicy = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
+
+/** Gives what a policy keeps for those that carry it out. */
+export const internalsOf = (self: Any): Internals => self[TypeId]

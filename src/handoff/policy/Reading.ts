@@ -1,0 +1,115 @@
+/**
+ * What a policy says, for those that drive a loop of their own.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import * as Option from "effect/Option"
+import type * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import type { HandoffRequest } from "../../domain/AgentStatus.ts"
+import * as Conversation from "../../domain/Conversation.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Handoff from "../Handoff.ts"
+import * as Offer from "./Offer.ts"
+import { type Any, type Crossing, type Decision, type HandoffPolicy, internalsOf } from "./Policy.ts"
+
+/**
+ * Gives the handoffs that an agent is offered. With its state, those alone that are offered as the state is.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const offeredTo: {
+  (agent: string | AgentState): (self: Any) => ReadonlyArray<Handoff.Any>
+  (self: Any, agent: string | AgentState): ReadonlyArray<Handoff.Any>
+} = dual(
+  2,
+  (self: Any, agent: string | AgentState): ReadonlyArray<Handoff.Any> =>
+    internalsOf(self).offers.flatMap((offer) =>
+      (typeof agent === "string" ? Offer.isTo(offer, agent) : Offer.isNow(offer, agent)) ? [offer.handoff] : []
+    )
+)
+
+/**
+ * Gives the request that an agent's call makes: none where the call isn't one of the policy's own tools, a failure where
+ * its parameters don't decode.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const requestOf: {
+  (
+    agent: string | AgentState,
+    call: Pick<Conversation.Call, "id" | "name" | "params">
+  ): (self: Any) => Option.Option<Result.Result<HandoffRequest, Schema.SchemaError>>
+  (
+    self: Any,
+    agent: string | AgentState,
+    call: Pick<Conversation.Call, "id" | "name" | "params">
+  ): Option.Option<Result.Result<HandoffRequest, Schema.SchemaError>>
+} = dual(
+  3,
+  (
+    self: Any,
+    agent: string | AgentState,
+    call: Pick<Conversation.Call, "id" | "name" | "params">
+  ): Option.Option<Result.Result<HandoffRequest, Schema.SchemaError>> =>
+    Option.map(
+      Option.fromUndefinedOr(offeredTo(self, agent).find(({ toolName }) => toolName === call.name)),
+      (handoff) => Handoff.requestOf(handoff, call)
+    )
+)
+
+/**
+ * Decides whether control goes on to another agent after an answer, as a function of the state that has it.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const decide: {
+  (state: AgentState): (self: Any) => Option.Option<Decision>
+  (self: Any, state: AgentState): Option.Option<Decision>
+} = dual(
+  2,
+  (self: Any, state: AgentState): Option.Option<Decision> => Option.fromUndefinedOr(internalsOf(self).decide(state))
+)
+
+/**
+ * Gives the conversation as it arrives. Transforms that fail are left out and logged, unless their failure is to end it.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const transform: {
+  (
+    conversation: Conversation.Conversation,
+    crossing: Crossing
+  ): <Names extends string, E, R>(
+    self: HandoffPolicy<Names, E, R>
+  ) => Effect.Effect<Conversation.Conversation, E, R>
+  <Names extends string, E, R>(
+    self: HandoffPolicy<Names, E, R>,
+    conversation: Conversation.Conversation,
+    crossing: Crossing
+  ): Effect.Effect<Conversation.Conversation, E, R>
+} = dual(
+  3,
+  <Names extends string, E, R>(
+    self: HandoffPolicy<Names, E, R>,
+    conversation: Conversation.Conversation,
+    crossing: Crossing
+  ): Effect.Effect<Conversation.Conversation, E, R> =>
+    Effect.map(
+      Effect.reduce(internalsOf(self).transforms, () => conversation, (before, { apply, onFailure }) => {
+        const applied = apply(before, crossing)
+        return onFailure === "Fail" ? applied : Effect.catch(applied, (error) =>
+          Effect.as(
+            Effect.logWarning(`The conversation crosses from "${crossing.from}" to "${crossing.to}" unchanged`, error),
+            before
+          ))
+      }) as Effect.Effect<Conversation.Conversation, E, R>,
+      (changed) => changed === conversation ? conversation : Conversation.make(changed.turns)
+    )
+)

@@ -1,0 +1,50 @@
+/**
+ * Agents that work one after the other.
+ *
+ * @since 0.1.0
+ */
+import type { AgentState } from "../../domain/StateSchema.ts"
+import { type HandoffPolicy, make } from "./Policy.ts"
+
+/** Gives who was in control in the run, in order; the agent in control is the last. */
+export const controlled = ({ agent, run, trail }: AgentState): ReadonlyArray<string> => {
+  const names = trail.slice(-1 - (run.handoffs ?? 0))
+  return names[names.length - 1] === agent ? names : [...names, agent]
+}
+
+/**
+ * Gives where in a sequence the agent in control stands, or `-1` where it isn't part of it.
+ *
+ * Names may stand in a sequence twice, so the run's trail is followed: each agent stands where its name comes next, or
+ * comes at all where it was handed back to.
+ */
+const positionOf = (names: ReadonlyArray<string>, state: AgentState): number => {
+  let position = -1
+  for (const agent of controlled(state)) {
+    const next = names.indexOf(agent, position + 1)
+    const at = next === -1 ? names.indexOf(agent) : next
+    if (at !== -1) position = at
+  }
+  return names[position] === state.agent ? position : -1
+}
+
+/**
+ * Hands over to the next agent of a list when one has answered. The last one's answer ends the run.
+ *
+ * Where a run stands in the list is read from its own trail: each run begins where its first agent stands, and an agent
+ * that isn't in the list ends it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const sequential = <const Name extends string>(names: ReadonlyArray<Name>): HandoffPolicy<Name> => {
+  const steps = names.filter((name, index) => name !== names[index - 1])
+  return make({
+    names,
+    decide: (state) => {
+      const position = positionOf(steps, state)
+      const target = position === -1 ? undefined : steps[position + 1]
+      return target === undefined ? undefined : { target, reason: `Step ${position + 1} of ${steps.length} is done` }
+    }
+  })
+}

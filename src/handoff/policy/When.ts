@@ -1,0 +1,29 @@
+/**
+ * A handoff that a condition decides.
+ *
+ * @since 0.1.0
+ */
+import type { AgentState } from "../../domain/StateSchema.ts"
+import { type HandoffPolicy, make } from "./Policy.ts"
+
+/**
+ * Hands over to an agent when another one has answered and a predicate holds.
+ *
+ * The predicate is asked with the state after each answer that no handoff was asked for in, and has to depend on that
+ * state alone.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const when = <const Target extends string>(
+  predicate: (state: AgentState) => boolean,
+  target: Target,
+  options?: { readonly reason?: string | undefined }
+): HandoffPolicy<Target> =>
+  make({
+    names: [target],
+    decide: (state) =>
+      state.agent === target || !predicate(state)
+        ? undefined
+        : { target, ...(options?.reason === undefined ? undefined : { reason: options.reason }) }
+  })
