@@ -67,8 +67,7 @@ export class DuplicateTool extends Schema.TaggedError<DuplicateTool>("troupe/age
   }
 }
 
-const isDefined = (self: Runnable.Any | undefined): self is Runnable.Any & Defined =>
-  self !== undefined && TypeId in self
+const isDefined = (self: object | undefined): self is Defined => self !== undefined && TypeId in self
 
 /** An agent that can be reached, and the model that it takes where it has none of its own. */
 interface Reached {
@@ -161,7 +160,7 @@ const adaptTo = (group: Group.Any): (definition: Definition) => Definition => {
 /** Makes the roster of a group: its members and everybody that they can hand over to. */
 const ofGroup = (group: Group.Any, isWhole: boolean): Roster => {
   const { maxHandoffs, picker, policy, start } = Group.internalsOf(group)
-  const members = Object.values<Runnable.Any>(group.agents).filter(isDefined).map(definitionOf)
+  const members = Object.values<object>(group.agents).filter(isDefined).map(definitionOf)
   const agents = reach(group.name, members, adaptTo(group), isWhole)
   const internals = policy === undefined ? undefined : HandoffPolicy.internalsOf(policy)
   return {

@@ -43,7 +43,7 @@ import * as Runnable from "./Runnable.ts"
 const TypeId = "~troupe/handoff/Group"
 
 /** Agents by their names. */
-export type Members = Readonly<Record<string, Runnable.Any>>
+export type Members = Readonly<Record<string, Runnable.AnyMember>>
 
 /**
  * A group: `Agents` are its members by name, `Output` what their answers decode to, `E` what a run may fail with beside
@@ -145,7 +145,7 @@ export const make = <
   PolicyE = never,
   PolicyR = never
 >(
-  agents: Agents & { readonly [Name in keyof Agents]: Runnable.Member<Name & string, unknown, unknown, unknown> },
+  agents: Agents & { readonly [Name in keyof Agents]: { readonly name: Name } },
   options: {
     readonly start: (keyof Agents & string) | AgentPicker.AgentPicker<keyof Agents & string, PickE, PickR>
     readonly policy?: HandoffPolicy.HandoffPolicy<keyof Agents & string, PolicyE, PolicyR> | undefined

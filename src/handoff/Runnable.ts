@@ -40,6 +40,12 @@ export interface Member<out Name extends string, out Output = string, out E = ne
   readonly [TypeId]: Runs<E, R> & { readonly kind: "Agent" }
 }
 
+/** Any agent, without what its type says of runs, so that inference takes that from the agent. */
+export interface AnyMember {
+  readonly [TypeId]: { readonly interpreter: Interpreter; readonly kind: "Agent" }
+  readonly name: string
+}
+
 /** What runs a thing, and in its type what a run may fail with and needs. */
 export interface Runs<out E, out R> {
   readonly interpreter: Interpreter
