@@ -4,9 +4,11 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import { HandoffTargetNotFound } from "../domain/AgentError.ts"
 import { appendUser, hasOpenCalls, lastUserText } from "../domain/Conversation.ts"
 import type { User } from "../domain/StateSchema.ts"
 import * as AgentPicker from "../handoff/AgentPicker.ts"
+import { Halt } from "./Halt.ts"
 import * as Loop from "./Loop.ts"
 
 /**
@@ -30,8 +32,13 @@ export const pick = (loop: Loop.Loop, input: User["parts"]): Effect.Effect<void,
     lastAgent: isNew ? undefined : state.agent,
     agents: [...roster.agents.values()].map(({ description, name }) => ({ name, description }))
   })
-  return Effect.map(picked, (name) => {
+  return Effect.flatMap(picked, (name) => {
     const definition = roster.agents.get(name)
-    if (definition !== undefined) Loop.putInControl(loop, definition)
+    if (definition === undefined) {
+      const available = [...roster.agents.keys()]
+      return Effect.fail(new Halt(new HandoffTargetNotFound({ agent: state.agent, target: name, available })))
+    }
+    Loop.putInControl(loop, definition)
+    return Effect.void
   })
 }

@@ -275,7 +275,7 @@ export const suspend = <
   HistoryR = never
 >(
   target: Target,
-  agent: () => Runnable.Member<Target, Output, E, R>,
+  agent: () => Runnable.Member<NoInfer<Target>, Output, E, R>,
   options?: Options<Params, Encoded, HistoryE, HistoryR>
 ): Handoff<Target, Params, Output, E | HistoryE, R | HistoryR> =>
   make(target, agent, true, undefined, options as Options<unknown, unknown, unknown, unknown>) as never

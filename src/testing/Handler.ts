@@ -162,15 +162,33 @@ export const conditional = <Cases extends ReadonlyArray<Case<unknown>>>(
 
 type HandlerServices<H> = H extends Handler<infer R> ? R : never
 
+/** Any handler. It doesn't say what it needs, so that inference takes that from the handler. */
+interface AnyHandler {
+  readonly [TypeId]: typeof TypeId
+  readonly make: Effect.Effect<unknown>
+}
+
+type Handlers = Readonly<Record<string, AnyHandler>>
+
+/** Names that a group doesn't have can't be written. */
+type Known<Agents, H> = { readonly [Name in Exclude<keyof H, keyof Agents>]: never }
+
 /**
  * Makes a handler of one for each agent, by name. Each keeps its own state.
+ *
+ * With a group in front, names that it doesn't have don't compile.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const byAgent = <Handlers extends Readonly<Record<string, Handler<unknown>>>>(
-  handlers: Handlers
-): Handler<HandlerServices<Handlers[keyof Handlers]>> => {
+export const byAgent: {
+  <const H extends Handlers>(handlers: H): Handler<HandlerServices<H[keyof H]>>
+  <Agents extends object, const H extends Handlers>(
+    group: { readonly agents: Agents },
+    handlers: H & Known<Agents, H>
+  ): Handler<HandlerServices<H[keyof H]>>
+} = (...args: readonly [Handlers] | readonly [object, Handlers]): Handler<never> => {
+  const handlers = (args.length === 1 ? args[0] : args[1]) as Readonly<Record<string, Handler<unknown>>>
   const names = Object.keys(handlers)
   const known = names.map((name) => `"${name}"`).join(", ")
   const make = Effect.map(
@@ -181,5 +199,5 @@ export const byAgent = <Handlers extends Readonly<Record<string, Handler<unknown
         answers.get(request.agent)?.(request) ?? decline(`there are handlers for ${known || "no agent"} only`)
     }
   )
-  return fromMake(make) as Handler<HandlerServices<Handlers[keyof Handlers]>>
+  return fromMake(make) as Handler<never>
 }
