@@ -53,11 +53,11 @@ export {
   roundRobin
 } from "./dialogue/Choice.ts"
 export * from "./dialogue/DialogueApproval.ts"
+export * from "./dialogue/DialogueCommand.ts"
 export * from "./dialogue/DialogueError.ts"
 export * from "./dialogue/DialogueEvent.ts"
 export * from "./dialogue/DialogueJson.ts"
-export { agentState, DialogueState, next, Participant, reopen, say, withAgentState } from "./dialogue/DialogueState.ts"
-export type { AwaitApproval, ChooseSpeaker, Decide, DialogueCommand, Stop, TakeTurn } from "./dialogue/DialogueState.ts"
+export { agentState, DialogueState, Participant, reopen, say, withAgentState } from "./dialogue/DialogueState.ts"
 export * from "./dialogue/DialogueStatus.ts"
 export { type Any, type Dialogue, isDialogue } from "./dialogue/DialogueType.ts"
 export * from "./dialogue/Running.ts"
@@ -110,7 +110,7 @@ export interface Options<Name extends string, ChoiceE = never, ChoiceR = never, 
   readonly stopTool?: string | undefined
 }
 
-/** At least two agents, or groups of them. */
+/** At least two agents, or groups of agents. */
 export type Participants = readonly [Runnable.Any, Runnable.Any, ...ReadonlyArray<Runnable.Any>]
 
 /** The names of participants. */
@@ -121,8 +121,6 @@ export type FailureOf<A> = A extends Runnable.Runnable<infer _Name, infer _Outpu
 
 /** What participants need. */
 export type ServicesOf<A> = A extends Runnable.Runnable<infer _Name, infer _Output, infer _E, infer R> ? R : never
-
-const isRunnable = (u: object): u is Runnable.Any => Runnable.TypeId in u
 
 /**
  * Makes a dialogue of two agents or more, which speak in this order unless the options behind them say otherwise.
@@ -145,8 +143,10 @@ export const make: {
     ...participants: P
   ): Dialogue<NameOf<P>, FailureOf<P[number]>, ServicesOf<P[number]>>
 } = (...args: ReadonlyArray<Runnable.Any | Options<string, unknown, unknown, unknown, unknown>>) => {
-  const participants = args.filter(isRunnable)
-  const options = args.find((arg): arg is Options<string, unknown, unknown, unknown, unknown> => !isRunnable(arg))
+  const participants = args.filter(Runnable.isRunnable)
+  const options = args.find((arg): arg is Options<string, unknown, unknown, unknown, unknown> =>
+    !Runnable.isRunnable(arg)
+  )
   const names = new Set<string>()
   for (const { name } of participants) {
     if (names.has(name)) throw new DuplicateParticipant({ name })

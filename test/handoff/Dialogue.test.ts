@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Result, Schema, Stream } from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
-import { Agent, AgentState, Conversation, Dialogue } from "troupe"
+import { Agent, AgentState, Conversation, Dialogue, Group, HandoffPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { deepFreeze } from "../domain/legal.ts"
 
@@ -363,6 +363,21 @@ describe("A dialogue", () => {
       assert.deepStrictEqual(speakers(yield* Dialogue.resume(longer, Dialogue.reopen(first))).length, 5)
     }).pipe(withModel(counting)))
 
+  it.effect("goes on with what the user says also where its end wasn't decided yet", () =>
+    Effect.gen(function*() {
+      const dialogue = Dialogue.make(ada, bob, { until: (transcript) => transcript.length >= 2, maxTurns: 3 })
+      const { events } = yield* watch(dialogue, "Go")
+      const cut = events.slice(0, -1).reduce(Dialogue.reduce, Dialogue.begin(dialogue, ""))
+      assert.deepStrictEqual(cut.status, { _tag: "Deciding" })
+      assert.deepStrictEqual(Dialogue.reopen(cut).status, { _tag: "Deciding" })
+      assert.deepStrictEqual(said(yield* Dialogue.resume(dialogue, cut)), ["ada 0"])
+      assert.deepStrictEqual(said(yield* Dialogue.resume(dialogue, Dialogue.say(cut, "More!"))), [
+        "ada 0",
+        "More!",
+        "bob 0"
+      ])
+    }).pipe(withModel(counting)))
+
   it.effect("isn't resumed between others", () =>
     Effect.gen(function*() {
       const state = Dialogue.begin(Dialogue.make(ada, bob), "Go")
@@ -701,6 +716,37 @@ describe("A choice", () => {
       const state = yield* Effect.provideService(Dialogue.run(dialogue, "Go"), Floor, "bob")
       assert.deepStrictEqual(speakers(state), ["bob", "bob"])
     }).pipe(withModel(counting)))
+})
+
+describe("A group that takes part", () => {
+  const desk = Group.make({ triage: Agent.make("triage"), billing: Agent.make("billing") }, {
+    name: "desk",
+    start: "triage",
+    policy: HandoffPolicy.explicit("billing", { reason: "Money" })
+  })
+  const dialogue = Dialogue.make(ada, desk, { maxTurns: 4 })
+  const script = MockModel.byAgent({
+    ada: MockModel.queue("I paid twice.", "When?"),
+    triage: MockModel.queue(toolCall("handoff_to_billing", {})),
+    billing: MockModel.queue("You get it back.", "Tomorrow.")
+  })
+
+  it.effect("speaks under its own name, whoever of it answers, and goes on with who did", () =>
+    Effect.gen(function*() {
+      const state = yield* Dialogue.run(dialogue, "Go")
+      assert.deepStrictEqual(speakers(state), ["ada", "desk", "ada", "desk"])
+      assert.deepStrictEqual(said(state), ["I paid twice.", "You get it back.", "When?", "Tomorrow."])
+      assert.deepStrictEqual(stateOf(state, "desk").trail, ["triage", "billing"])
+      assert.deepStrictEqual((yield* asked).at(-1)?.at(-1), "user: <message from=\"ada\">\nWhen?\n</message>")
+      assert.deepStrictEqual(throughText(state), state)
+    }).pipe(withModel(script)))
+
+  it.effect("is the same streamed", () =>
+    Effect.gen(function*() {
+      const { last } = yield* watch(dialogue, "Go")
+      const ran = yield* Effect.provide(Dialogue.run(dialogue, "Go"), Layer.fresh(MockModel.layer(script)))
+      assert.deepStrictEqual(last, ran)
+    }).pipe(withModel(script)))
 })
 
 describe("A document", () => {

@@ -80,6 +80,25 @@ const findMention = <Name extends string>(
  *
  * Of several mentions the last one counts, and nobody chooses themselves by one.
  *
+ * **Example** (Whoever is asked answers)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Dialogue } from "troupe"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const [ada, bob, cid] = [Agent.make("ada"), Agent.make("bob"), Agent.make("cid")]
+ * const talk = Dialogue.make(ada, bob, cid, { speaker: Dialogue.byName(), maxTurns: 3 })
+ *
+ * const program = Dialogue.run(talk, "Who has the key?").pipe(
+ *   Effect.provide(MockModel.layer(MockModel.queue("Ask @cid.", "I gave it to @bob.", "Here it is.")))
+ * )
+ *
+ * const { transcript } = await Effect.runPromise(program)
+ *
+ * transcript.flatMap((entry) => entry._tag === "Agent" ? [entry.speaker] : []) // => ["ada", "cid", "bob"]
+ * ```
+ *
  * @category choices
  * @since 0.1.0
  */
@@ -122,6 +141,31 @@ type CaseServices<C extends Case> = ServicesOf<ReturnType<C[0]>>
 /**
  * Chooses by the first predicate that holds of the transcript. Where none does it chooses `otherwise`, or goes round.
  *
+ * **Example** (A judge after every second turn)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Dialogue } from "troupe"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const [ada, bob, judge] = [Agent.make("ada"), Agent.make("bob"), Agent.make("judge")]
+ * const debate = Dialogue.make(ada, bob, judge, {
+ *   speaker: Dialogue.byPredicate([
+ *     [(transcript) => transcript.length % 3 === 0, "judge"],
+ *     [(transcript) => Dialogue.lastSpeaker(transcript) === "ada", "bob"]
+ *   ], "ada"),
+ *   maxTurns: 4
+ * })
+ *
+ * const program = Dialogue.run(debate, "Tea or coffee?").pipe(
+ *   Effect.provide(MockModel.layer(MockModel.queue("Tea.", "Coffee.", "Reasons!", "It is warm.")))
+ * )
+ *
+ * const { transcript } = await Effect.runPromise(program)
+ *
+ * transcript.flatMap((entry) => entry._tag === "Agent" ? [entry.speaker] : []) // => ["ada", "bob", "judge", "ada"]
+ * ```
+ *
  * @category choices
  * @since 0.1.0
  */
@@ -161,6 +205,29 @@ const question = (instructions: string, candidates: ReadonlyArray<Candidate>): s
  * Asks a `LanguageModel` who speaks next, by the participants' names and descriptions and the whole transcript.
  *
  * An answer that is no participant's name goes round instead. A model that gives no answer fails the dialogue.
+ *
+ * **Example** (A model that moderates)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Dialogue } from "troupe"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const doctor = Agent.make("doctor", { description: "Knows illnesses" })
+ * const lawyer = Agent.make("lawyer", { description: "Knows contracts" })
+ * const advice = Dialogue.make(doctor, lawyer, { speaker: Dialogue.byModel(), maxTurns: 1 })
+ *
+ * const program = Dialogue.run(advice, "May my landlord do this?").pipe(
+ *   Effect.provide(MockModel.layer(MockModel.conditional(
+ *     MockModel.when(({ system }) => system.includes("- lawyer: Knows contracts"), "lawyer"),
+ *     MockModel.otherwise(({ agent }) => `The ${agent} says no.`)
+ *   )))
+ * )
+ *
+ * const { transcript } = await Effect.runPromise(program)
+ *
+ * Dialogue.lastText(transcript) // => "The lawyer says no."
+ * ```
  *
  * @category choices
  * @since 0.1.0

@@ -127,6 +127,28 @@ const AnyReason = Schema.Union([AgentFailed, ChoiceFailed, UntilFailed, UnknownS
 /**
  * The error of a dialogue: the `reason`, and the `state` it happened in.
  *
+ * **Example** (What was said before it failed)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { AiError } from "effect/ai"
+ * import { Agent, Dialogue } from "troupe"
+ * import { MockModel, MockResponse } from "troupe/testing"
+ *
+ * const debate = Dialogue.make(Agent.make("ada"), Agent.make("bob"))
+ * const refused = new AiError.AuthenticationError({ kind: "InvalidKey" })
+ *
+ * const program = Dialogue.run(debate, "Tea or coffee?").pipe(
+ *   Effect.flip,
+ *   Effect.provide(MockModel.layer(MockModel.queue("Tea.", MockResponse.fail(refused))))
+ * )
+ *
+ * const { reason, state } = await Effect.runPromise(program)
+ *
+ * reason._tag === "AgentFailed" ? [reason.speaker, reason.turn] : [] // => ["bob", 1]
+ * state.transcript.map(Dialogue.textOf) // => ["Tea or coffee?", "Tea."]
+ * ```
+ *
  * @category errors
  * @since 0.1.0
  */

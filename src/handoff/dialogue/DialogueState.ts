@@ -1,15 +1,13 @@
 /**
  * The whole of a dialogue as an immutable value: what was said, where it stands, and the state of each agent.
  *
- * 1. `next` says what a dialogue needs; `reduce` takes in what happened. Both are pure.
- * 2. A dialogue's state is data: it names agents, never holds one, and survives JSON in every status.
- * 3. `heard` says how many entries of the transcript an agent was told; it grows only as the agent is told.
+ * 1. A dialogue's state is data: it names agents, never holds one, and survives JSON in every status.
+ * 2. `heard` says how many entries of the transcript an agent was told; it grows only as the agent is told.
  *
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
-import * as Command from "../../domain/Command.ts"
 import * as StateSchema from "../../domain/StateSchema.ts"
 import * as Status from "./DialogueStatus.ts"
 import { Entry, type Input, type Transcript, userEntry } from "./Transcript.ts"
@@ -173,61 +171,3 @@ export const say: {
     ? { ...self, transcript, turns: 0, status: Status.choosing }
     : reopen({ ...self, transcript })
 })
-
-/** Choose who speaks next. */
-export interface ChooseSpeaker {
-  readonly _tag: "ChooseSpeaker"
-}
-/** Let an agent take its turn, or go on with it. */
-export interface TakeTurn {
-  readonly _tag: "TakeTurn"
-  readonly speaker: string
-}
-/** Do nothing until somebody approves or denies a call of the agent whose turn it is. */
-export interface AwaitApproval {
-  readonly _tag: "AwaitApproval"
-  readonly speaker: string
-}
-/** Look whether the dialogue ends with the turn that is complete, and choose who speaks next if not. */
-export interface Decide {
-  readonly _tag: "Decide"
-}
-/** Do nothing: the dialogue has ended. */
-export interface Stop {
-  readonly _tag: "Stop"
-  readonly reason: Status.EndReason
-}
-
-/**
- * What a dialogue needs next.
- *
- * @category models
- * @since 0.1.0
- */
-export type DialogueCommand = ChooseSpeaker | TakeTurn | AwaitApproval | Decide | Stop
-
-/**
- * Gives what a dialogue needs next.
- *
- * @category getters
- * @since 0.1.0
- */
-export const next = (self: DialogueState): DialogueCommand => {
-  const { status } = self
-  switch (status._tag) {
-    case "Choosing":
-      return { _tag: "ChooseSpeaker" }
-    case "Chosen":
-      return { _tag: "TakeTurn", speaker: status.speaker }
-    case "Speaking": {
-      const state = participantOf(self, status.speaker)?.state
-      return state !== undefined && Command.next(state)._tag === "Await"
-        ? { _tag: "AwaitApproval", speaker: status.speaker }
-        : { _tag: "TakeTurn", speaker: status.speaker }
-    }
-    case "Deciding":
-      return { _tag: "Decide" }
-    case "Ended":
-      return { _tag: "Stop", reason: status.reason }
-  }
-}

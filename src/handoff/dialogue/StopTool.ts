@@ -16,6 +16,31 @@ import type { AgentState } from "../../domain/StateSchema.ts"
  *
  * Any other tool can be the stop tool of a dialogue instead, by its name: one with parameters, or that asks for approval.
  *
+ * **Example** (An agent that has heard enough)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Toolkit } from "effect/ai"
+ * import { Agent, Dialogue } from "troupe"
+ * import { MockModel, MockResponse } from "troupe/testing"
+ *
+ * const bore = Agent.make("bore")
+ * const guest = Agent.make("guest", { toolkit: Toolkit.make(Dialogue.StopTool) })
+ *
+ * const program = Dialogue.run(Dialogue.make(bore, guest), "Talk.").pipe(
+ *   Effect.provide(Dialogue.layerStopTool),
+ *   Effect.provide(MockModel.layer(MockModel.queue(
+ *     "In my youth…",
+ *     MockResponse.toolCall("end_dialogue", {}),
+ *     "Good night."
+ *   )))
+ * )
+ *
+ * const { status } = await Effect.runPromise(program)
+ *
+ * status // => { _tag: "Ended", reason: { _tag: "StopToolCalled", speaker: "guest", tool: "end_dialogue" } }
+ * ```
+ *
  * @category tools
  * @since 0.1.0
  */

@@ -126,7 +126,9 @@ export const streamed: Take = (agent, place, read, onFailure) =>
       Stream.concat(
         Stream.suspend(() => {
           const state = participantOf(read(), place.speaker)?.state
-          return state === undefined ? Stream.empty : Stream.succeed(ended(agent, place, state))
+          return state === undefined
+            ? Stream.die(new Error(`Agent "${place.speaker}" ended its run without a state`))
+            : Stream.succeed(ended(agent, place, state))
         })
       )
     )

@@ -1,0 +1,196 @@
+/**
+ * The one loop of a dialogue: what its state needs next is done, what happened is taken in, until nothing is needed.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import { next } from "./DialogueCommand.ts"
+import {
+  AgentFailed,
+  ChoiceFailed,
+  DialogueError,
+  messageOf,
+  ParticipantMismatch,
+  type Reason,
+  UnknownSpeaker,
+  UntilFailed
+} from "./DialogueError.ts"
+import { type DialogueEvent, isDialogueEnd, reduce } from "./DialogueEvent.ts"
+import { agentState, type DialogueState } from "./DialogueState.ts"
+import type { EndReason } from "./DialogueStatus.ts"
+import { type Any, type Definition, definitionOf } from "./DialogueType.ts"
+import { isCalled } from "./StopTool.ts"
+import { lastSpeaker } from "./Transcript.ts"
+import * as Turn from "./Turn.ts"
+
+/** A dialogue while it runs: its state so far, the turn that is open, and what a turn that failed has left. */
+export interface Performance {
+  readonly definition: Definition
+  readonly names: ReadonlyArray<string>
+  readonly take: Turn.Take
+  state: DialogueState
+  turn: Turn.Place | undefined
+  left: Turn.Left
+  hasEnded: boolean
+}
+
+type Events = Stream.Stream<DialogueEvent, Reason, unknown>
+
+/** Takes an event into the state. */
+const tell = (self: Performance, event: DialogueEvent): DialogueEvent => {
+  self.state = reduce(self.state, event)
+  if (event._tag === "TurnStarted") self.turn = { speaker: event.speaker, turn: event.turn }
+  else if (event._tag === "TurnCompleted" || event._tag === "TurnSuspended") self.turn = undefined
+  if (isDialogueEnd(event)) self.hasEnded = true
+  return event
+}
+
+const end = (self: Performance, reason: EndReason): DialogueEvent => ({
+  _tag: "DialogueEnded",
+  state: { ...self.state, status: { _tag: "Ended", reason } }
+})
+
+const takeTurn = (self: Performance, speaker: string): Events => {
+  const place = Turn.placeOf(self.state, speaker)
+  const agent = self.definition.participants.find(({ name }) => name === speaker)
+  if (agent === undefined) return Stream.fail(new UnknownSpeaker({ speaker, available: self.names }))
+  return Stream.succeed<DialogueEvent>({ _tag: "TurnStarted", ...place }).pipe(
+    Stream.concat(Stream.mapError(
+      self.take(agent, place, () => self.state, (left) => {
+        self.left = left
+      }),
+      (error): Reason => new AgentFailed({ ...place, error })
+    )),
+    // A turn that isn't complete stops the dialogue, whatever its agent waits for.
+    Stream.concat(Stream.suspend(() => self.state.status._tag === "Speaking" ? suspended(self) : Stream.empty))
+  )
+}
+
+const suspended = (self: Performance): Events => Stream.succeed({ _tag: "DialogueSuspended", state: self.state })
+
+const choose = (self: Performance): Effect.Effect<DialogueEvent, Reason, unknown> =>
+  Effect.suspend((): Effect.Effect<DialogueEvent, Reason, unknown> => {
+    const { definition, names, state } = self
+    if (!(state.turns < definition.maxTurns)) {
+      return Effect.succeed(end(self, { _tag: "MaxTurnsReached", turns: state.turns }))
+    }
+    const chosen = definition.speaker(state.transcript, definition.participants)
+    const speaker = Effect.isEffect(chosen)
+      ? Effect.mapError(chosen, (error): Reason => new ChoiceFailed({ error }))
+      : Effect.succeed(chosen)
+    return Effect.flatMap(speaker, (speaker): Effect.Effect<DialogueEvent, Reason> =>
+      names.includes(speaker)
+        ? Effect.succeed({ _tag: "SpeakerChosen", ...Turn.placeOf(state, speaker) })
+        : Effect.fail(new UnknownSpeaker({ speaker, available: names })))
+  })
+
+/** Gives why a dialogue ends with the turn that is complete, if it does. */
+const findEnd = ({ definition, state }: Performance): Effect.Effect<EndReason | undefined, Reason, unknown> =>
+  Effect.suspend(() => {
+    const speaker = lastSpeaker(state.transcript)
+    const agent = speaker === undefined ? undefined : agentState(state, speaker)
+    if (speaker !== undefined && agent !== undefined && isCalled(agent, definition.stopTool)) {
+      return Effect.succeed<EndReason>({ _tag: "StopToolCalled", speaker, tool: definition.stopTool })
+    }
+    const holds = definition.until?.(state.transcript) ?? false
+    return Effect.map(
+      Effect.isEffect(holds)
+        ? Effect.mapError(holds, (error): Reason => new UntilFailed({ error }))
+        : Effect.succeed(holds),
+      (holds): EndReason | undefined => holds ? { _tag: "UntilHeld" } : undefined
+    )
+  })
+
+/** Does what a dialogue needs next. */
+const perform = (self: Performance): Events => {
+  const command = next(self.state)
+  switch (command._tag) {
+    case "ChooseSpeaker":
+      return Stream.fromEffect(choose(self))
+    case "Decide":
+      return Stream.fromEffect(
+        Effect.flatMap(
+          findEnd(self),
+          (reason) => reason === undefined ? choose(self) : Effect.succeed(end(self, reason))
+        )
+      )
+    case "TakeTurn":
+      return takeTurn(self, command.speaker)
+    case "AwaitApproval":
+      return suspended(self)
+    case "Stop":
+      return Stream.succeed(end(self, command.reason))
+  }
+}
+
+const mismatch = ({ names, state }: Performance): ParticipantMismatch | undefined => {
+  const found = state.participants.map(({ name }) => name)
+  return found.length === names.length && names.every((name) => found.includes(name))
+    ? undefined
+    : new ParticipantMismatch({ found, available: names })
+}
+
+const problemOf = (error: unknown): { readonly tag: string; readonly message: string } => ({
+  tag: Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && error._tag !== ""
+    ? error._tag
+    : "Failure",
+  message: messageOf(error)
+})
+
+/** Ends what is open where a dialogue broke off, and then the dialogue. */
+const breakOff = (self: Performance, cause: Cause.Cause<Reason>): Stream.Stream<DialogueEvent, DialogueError> => {
+  const reason = Result.getOrUndefined(Cause.findError(cause))
+  const isInterrupted = Cause.hasInterruptsOnly(cause)
+  const error = reason === undefined ? { ...problemOf(Cause.squash(cause)), tag: "Defect" } : problemOf(reason)
+  const open = self.turn
+  const turnEnd: ReadonlyArray<DialogueEvent> = open === undefined
+    ? []
+    : isInterrupted
+    ? [{ _tag: "TurnInterrupted", ...open }]
+    : [{ _tag: "TurnFailed", ...open, error, ...self.left }]
+  const events = Stream.concat(
+    Stream.map(Stream.fromIterable(turnEnd), (event) => tell(self, event)),
+    Stream.suspend(() =>
+      Stream.succeed(
+        isInterrupted
+          ? tell(self, { _tag: "DialogueInterrupted", state: self.state })
+          : tell(self, { _tag: "DialogueFailed", error, state: self.state })
+      )
+    )
+  )
+  return Stream.concat(
+    events,
+    Stream.suspend(() =>
+      Stream.failCause(Cause.map(cause, (reason) => new DialogueError({ state: self.state, reason })))
+    )
+  )
+}
+
+/** Tells all that happens in a dialogue from its start, or from where it stopped, to its end. */
+export const play = (self: Performance): Stream.Stream<DialogueEvent, DialogueError, unknown> => {
+  const commands = Stream.unfold(undefined, () => Effect.sync(() => self.hasEnded ? undefined : [self, undefined]))
+  const started = Stream.succeed<DialogueEvent>({ _tag: "DialogueStarted", state: self.state })
+  const checked = Stream.suspend((): Events => {
+    const reason = mismatch(self)
+    return reason === undefined ? Stream.flatMap(commands, perform) : Stream.fail(reason)
+  })
+  return Stream.concat(started, checked).pipe(
+    Stream.map((event) => tell(self, event)),
+    Stream.catchCause((cause) => breakOff(self, cause))
+  )
+}
+
+/** Makes a dialogue that is about to run. */
+export const prepare = (dialogue: Any, state: DialogueState, take: Turn.Take): Performance => ({
+  definition: definitionOf(dialogue),
+  names: dialogue.participants.map(({ name }) => name),
+  take,
+  state,
+  turn: undefined,
+  left: { told: false },
+  hasEnded: false
+})
