@@ -79,10 +79,10 @@ interface Options extends Request {
   readonly prompt: Prompt.Prompt
 }
 
-const optionsOf = (loop: Loop.Loop, prompt: Prompt.Prompt): Options => ({
-  ...loop.definition.request(loop.state),
-  prompt
-})
+const optionsOf = (loop: Loop.Loop, prompt: Prompt.Prompt): Options => {
+  loop.asked = loop.state
+  return { ...loop.definition.request(loop.state), prompt }
+}
 
 /** One attempt: told when it starts and when it fails. Its answer is told by `askModel`. */
 const attempt = (loop: Loop.Loop, options: Options, count: { attempts: number }) =>

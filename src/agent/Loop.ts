@@ -52,7 +52,8 @@ export interface Root {
 /**
  * The loop of a run: one agent is in control at a time, of those in the roster.
  *
- * `asking` counts the models of agents below it that are asked at this time.
+ * `asking` counts the models of agents below it that are asked at this time, and `asked` is the state in which its own
+ * model was asked last.
  */
 export interface Loop {
   readonly root: Root
@@ -67,6 +68,7 @@ export interface Loop {
   plan: Plan | undefined
   models: Models | undefined
   state: AgentState
+  asked: AgentState | undefined
   step: number
   asking: number
 }
@@ -138,6 +140,7 @@ export const make = (
     handlers: new Map(),
     models: undefined,
     state,
+    asked: undefined,
     step: Math.max(0, state.run.iteration - 1),
     asking: 0
   }
@@ -165,7 +168,16 @@ export const handOver = (
   if (crossing.conversation !== undefined) {
     self.sent.messages.length = 0
     self.sent.turns = 0
+    takeIdsAnew(self)
   }
+}
+
+/** Forgets the ids of turns that didn't cross, as a process that goes on with the state wouldn't know them. */
+const takeIdsAnew = (self: Loop): void => {
+  let outermost = self
+  while (outermost.parent !== undefined) outermost = outermost.parent
+  self.root.takenIds.clear()
+  for (const id of TakenIds.of(outermost.state.conversation)) self.root.takenIds.add(id)
 }
 
 /** Tells that the run ends before a handoff that was asked for. */
@@ -293,10 +305,12 @@ export const close = (self: Loop, closing: Closing): void => {
     self.open.attempt = undefined
     tell(self, { _tag: "ModelCallFailed", attempt, tag: closing.tag, message: closing.message })
   }
-  const turn = self.state.conversation.turns.findLast((turn) => turn._tag === "Assistant")
+  const { conversation, status } = self.state
+  const asking = status._tag === "HandoffRequested" ? status.request.callId : undefined
+  const turn = conversation.turns.findLast((turn) => turn._tag === "Assistant")
   for (const call of turn?._tag === "Assistant" ? callsOf(turn) : []) {
     if (call.state._tag === "Settled" || call.state._tag === "AwaitingApproval") continue
-    if (call.id === self.open.handoff?.callId) continue
+    if (call.id === asking) continue
     const open = self.open.calls.get(call.id)
     if (open === undefined && call.state._tag === "Delegated") continue
     settle(

@@ -8,6 +8,7 @@
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
+import { inProgress } from "../domain/AgentStatus.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import type { Definition, HandoffTool, Request, ToolEntry } from "./Definition.ts"
 
@@ -50,7 +51,21 @@ const without = (
 ): LanguageModel.ToolChoice<string> | undefined => {
   if (typeof choice !== "object") return choice
   if ("tool" in choice) return hidden.includes(choice.tool) ? "auto" : choice
-  return { ...choice, oneOf: choice.oneOf.filter((name) => !hidden.includes(name)) }
+  const oneOf = choice.oneOf.filter((name) => !hidden.includes(name))
+  return oneOf.length === 0 && choice.mode === "required" ? "auto" : { ...choice, oneOf }
+}
+
+/** Gives the state in which the model was asked for its last answer, but for the tokens that this answer used. */
+export const unanswered = (self: AgentState): AgentState => {
+  const { turns } = self.conversation
+  const steps = Math.max(0, self.run.steps - 1)
+  return {
+    ...self,
+    conversation: { turns: turns.slice(0, turns.findLastIndex((turn) => turn._tag === "Assistant")) },
+    status: inProgress,
+    steps: Math.max(0, self.steps - 1),
+    run: { ...self.run, steps, iteration: Math.max(0, self.run.iteration - 1) }
+  }
 }
 
 /** Checks whether a handoff is offered in a state. */

@@ -128,11 +128,15 @@ const isOver = (loop: Loop.Loop): boolean =>
   next(loop.state)._tag === "Stop" && Correction.wrongAnswer(loop) === undefined && decide(loop) === undefined
 
 /** Drives a loop with the model of the agent in control, and goes on with the next one's when another takes over. */
-const driveAll = (loop: Loop.Loop, extent: Extent): Effect.Effect<Ending, unknown, unknown> =>
-  Effect.flatMap(
-    isOver(loop) ? drive(loop, extent) : OwnModel.provide(loop, () => drive(loop, extent)),
-    (ending) => ending === "HandedOver" ? Telemetry.handoffSpan(loop, driveAll(loop, extent)) : Effect.succeed(ending)
-  )
+const driveAll = (loop: Loop.Loop, extent: Extent): Effect.Effect<Ending, unknown, unknown> => {
+  const driveOne = (): Effect.Effect<Ending | "HandedOver", unknown, unknown> =>
+    isOver(loop) ? drive(loop, extent) : OwnModel.provide(loop, () => drive(loop, extent))
+  const goOn = (ending: Ending | "HandedOver"): Effect.Effect<Ending, unknown, unknown> =>
+    ending === "HandedOver"
+      ? Effect.flatMap(Telemetry.handoffSpan(loop, driveOne()), goOn)
+      : Effect.succeed(ending)
+  return Effect.flatMap(driveOne(), goOn)
+}
 
 /** Ends what is still open in a loop, and then its run, if it has one: a step by hand has none. */
 const end = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): Effect.Effect<void> => {

@@ -19,7 +19,7 @@ import * as Handoff from "../handoff/Handoff.ts"
 import * as Codec from "./Codec.ts"
 import type { AgentTool, HandoffTool, RunTool } from "./Definition.ts"
 import * as Loop from "./Loop.ts"
-import { isOffered } from "./Offered.ts"
+import { isOffered, unanswered } from "./Offered.ts"
 import * as Telemetry from "./Telemetry.ts"
 import { type Answered, failed, run } from "./ToolCall.ts"
 
@@ -137,15 +137,17 @@ const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Prepared | Effect.Eff
 
 /** Asks for a handoff, unless it isn't offered, its parameters are wrong, or another call of the turn asked first. */
 const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTool): undefined => {
+  if (!isOffered(entry, loop.asked ?? unanswered(loop.state))) {
+    return refuse(loop, call, slot, failed(`"${call.name}" isn't offered now.`))
+  }
+  const request = Handoff.requestOf(entry.handoff, call)
+  if (Result.isFailure(request)) {
+    return refuse(loop, call, slot, failed(`The parameters of "${call.name}" are wrong: ${request.failure.message}`))
+  }
   const { status } = loop.state
   if (status._tag === "HandoffRequested") {
     const { target } = status.request
     return refuse(loop, call, slot, failed(`Only one agent can take over, and the first was asked: "${target}".`))
-  }
-  if (!isOffered(entry, loop.state)) return refuse(loop, call, slot, failed(`"${call.name}" isn't offered now.`))
-  const request = Handoff.requestOf(entry.handoff, call)
-  if (Result.isFailure(request)) {
-    return refuse(loop, call, slot, failed(`The parameters of "${call.name}" are wrong: ${request.failure.message}`))
   }
   slot.isDone = true
   Loop.requestHandoff(loop, request.success)

@@ -94,13 +94,14 @@ export const runMultiTurn: {
   2,
   (self: Any, inputs: ReadonlyArray<Input>) =>
     Effect.reduce(
-    inputs,
-    (): AgentState.AgentState | undefined => undefined,
-    (state, input) => Run.run(rosterOf(self), begin(rosterOf(self), input, { state }), undefined, "Fail")
-  ).pipe(Effect.map((state) => state ?? AgentState.make(rosterOf(self).first.name))) as Effect.Effect<
-    AgentState.AgentState,
-    never
-  >)
+      inputs,
+      (): AgentState.AgentState | undefined => undefined,
+      (state, input) => Run.run(rosterOf(self), begin(rosterOf(self), input, { state }), undefined, "Fail")
+    ).pipe(Effect.map((state) => state ?? AgentState.make(rosterOf(self).first.name))) as Effect.Effect<
+      AgentState.AgentState,
+      never
+    >
+)
 
 /**
  * Goes on with a state where it stopped: after approvals, an interruption, or a restart.

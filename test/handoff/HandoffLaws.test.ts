@@ -1,0 +1,294 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Option, Schema, Stream } from "effect"
+import { Agent, AgentEvent, AgentState, Conversation, Usage } from "troupe"
+import { imbalances } from "../agent/balanced.ts"
+import { callsIn, deepFreeze, places, problems } from "../domain/legal.ts"
+import { environment, keepsAll, runnableOf, Scene } from "./rosters.ts"
+
+const input = "What is it?"
+
+const encodeEvent = Schema.encodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
+const decodeEvent = Schema.decodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
+
+/** Every event of a run, how it ended, and every state of it by the fold. */
+const observeRun = (scene: Scene, from: string | AgentState.AgentState = input) =>
+  Effect.gen(function*() {
+    const events: Array<AgentEvent.AgentEvent> = []
+    const exit = yield* Agent.stream(runnableOf(scene), from).pipe(
+      Stream.runForEach((event) => Effect.sync(() => events.push(deepFreeze(event)))),
+      Effect.exit
+    )
+    let state = typeof from === "string" ? AgentState.make("a") : from
+    const states = events.map((event) => state = deepFreeze(AgentState.reduce(state, event)))
+    return { events, exit, states, last: state }
+  }).pipe(Effect.provide(environment(scene)))
+
+const unnumbered = (event: AgentEvent.AgentEvent) => ({ ...event, sequence: 0 })
+
+/** The state that a run leaves, whatever it ended with. */
+const lastOf = (exit: Exit.Exit<AgentState.AgentState, unknown>): AgentState.AgentState | undefined =>
+  Exit.isSuccess(exit) ? exit.value : Option.getOrUndefined(Agent.failedState(exit.cause))
+
+const throughText = (state: AgentState.AgentState) =>
+  Effect.fromResult(AgentState.fromJson(JSON.stringify(AgentState.toJson(state))))
+
+const resumeOf = (scene: Scene, state: AgentState.AgentState) =>
+  Agent.settle(runnableOf(scene), state).pipe(Effect.provide(environment(scene)))
+
+/** Cuts a run at each of its states, and lets each go on in another process: all end alike. */
+const cutEverywhere = Effect.fnUntraced(function*(scene: Scene, from: string | AgentState.AgentState) {
+  const { last, states } = yield* observeRun(scene, from)
+  for (const [index, state] of states.entries()) {
+    if (state === states[index - 1]) continue
+    const read = deepFreeze(yield* throughText(state))
+    assert.deepStrictEqual(read, state)
+    assert.deepStrictEqual(yield* resumeOf(scene, read), last)
+  }
+  return last
+})
+
+/** What the agents in control said, word by word, as the events tell it. */
+const saidIn = (events: ReadonlyArray<AgentEvent.AgentEvent>): ReadonlyArray<string> =>
+  events.flatMap((event) =>
+    event._tag === "ModelResponded" && event.calls.length === 0
+      ? [Conversation.textOf({ _tag: "Assistant", agent: "", parts: event.parts, usage: {}, finishReason: "stop" })]
+      : []
+  )
+
+const wordsOf = ({ conversation }: AgentState.AgentState): ReadonlyArray<string> =>
+  conversation.turns.flatMap((turn) => turn._tag === "Assistant" ? [Conversation.textOf(turn)] : [])
+
+const law = { arbitrary: { runs: 250 } } as const
+
+describe("A run that changes hands", () => {
+  it.effect.prop(
+    "gives the fold of its events, which is what its last event holds",
+    [Scene],
+    ([scene]) =>
+      Effect.gen(function*() {
+        const { events, last } = yield* observeRun(scene)
+        const end = events[events.length - 1]
+        assert.isTrue(end?._tag === "RunCompleted" || end?._tag === "RunFailed")
+        assert.deepStrictEqual(end !== undefined && "state" in end ? end.state : undefined, last)
+        assert.strictEqual(last.status._tag === "Failed", end?._tag === "RunFailed")
+      }),
+    law
+  )
+
+  it.effect.prop("streamed, looked at and not, is the same", [Scene], ([scene]) =>
+    Effect.gen(function*() {
+      const { events, exit: streamed, last, states: folded } = yield* observeRun(scene)
+      const exit = yield* Effect.exit(Agent.run(runnableOf(scene), input)).pipe(Effect.provide(environment(scene)))
+      assert.deepStrictEqual(lastOf(exit), last)
+      assert.deepStrictEqual(
+        Exit.isSuccess(exit) ? undefined : Cause.squash(exit.cause),
+        Exit.isSuccess(streamed) ? undefined : Cause.squash(streamed.cause)
+      )
+      const states: Array<AgentState.AgentState> = []
+      yield* Agent.states(runnableOf(scene), input).pipe(
+        Stream.runForEach((state) => Effect.sync(() => states.push(state))),
+        Effect.exit,
+        Effect.provide(environment(scene))
+      )
+      assert.deepStrictEqual(states, folded.filter((state, index) => state !== folded[index - 1]))
+      const seen: Array<AgentEvent.AgentEvent> = []
+      yield* Effect.exit(Agent.run(runnableOf(scene), input)).pipe(
+        Agent.observe((event) => Effect.sync(() => seen.push(event))),
+        Effect.provide(environment(scene))
+      )
+      const whole = events.filter((event) => !event._tag.endsWith("Delta"))
+      assert.deepStrictEqual(seen.map(unnumbered), whole.map(unnumbered))
+    }), law)
+
+  it.effect.prop("is what its steps are, taken by hand", [Scene], ([scene]) =>
+    Effect.gen(function*() {
+      const { events, last } = yield* observeRun(scene)
+      const [first] = events
+      if (first?._tag !== "RunStarted" || first.input === undefined) return
+      const runnable = runnableOf(scene)
+      let state: AgentState.AgentState | undefined = AgentState.ask(AgentState.make(first.path[0]), input, 0)
+      while (state !== undefined) {
+        const exit: Exit.Exit<AgentState.AgentState, unknown> = yield* Effect.exit(Agent.step(runnable, state))
+        const next = lastOf(exit)
+        const isOver = next === undefined || next === state || Exit.isFailure(exit)
+        if (isOver) {
+          // A picker that fails ends the run before a step of it is taken.
+          if (events[1]?._tag !== "RunFailed") assert.deepStrictEqual(next, last)
+          break
+        }
+        state = next
+      }
+    }).pipe(Effect.provide(environment(scene))), law)
+
+  it.effect.prop(
+    "goes on from each of its states as if it had never stopped",
+    [Scene],
+    ([scene]) =>
+      Effect.gen(function*() {
+        // A run that failed because nobody could be picked isn't begun again by going on.
+        if (scene.start !== "broken" || scene.kind === "agent") yield* cutEverywhere(scene, input)
+      }),
+    law
+  )
+
+  it.effect.prop("goes on after approvals as if it had never stopped", [Scene], ([scene]) =>
+    Effect.gen(function*() {
+      let state = (yield* observeRun(scene)).last
+      for (let n = 0; n < 3; n++) {
+        const [first] = AgentState.pendingApprovals(state)
+        if (first === undefined) return
+        const { callId } = first
+        const answered = yield* Effect.fromResult(
+          n % 2 === 0 ? AgentState.approve(state, callId) : AgentState.deny(state, callId, "not now")
+        )
+        state = yield* cutEverywhere(scene, answered)
+      }
+    }), law)
+
+  it.effect.prop(
+    "is legal in each of its states, and ends with no call that could still run",
+    [Scene],
+    ([scene]) =>
+      Effect.gen(function*() {
+        const { last, states } = yield* observeRun(scene)
+        for (const state of states) {
+          assert.deepStrictEqual(problems(state.conversation), [])
+          const { _tag } = state.status
+          const isOpen = Conversation.hasOpenCalls(state.conversation)
+          if (isOpen) assert.include(["WaitingForTools", "HandoffRequested", "Failed"], _tag)
+          if (_tag === "WaitingForTools") assert.isTrue(isOpen)
+        }
+        const { status } = last
+        const asked = status._tag === "HandoffRequested" ? status.request.callId : undefined
+        const open = Conversation.openCalls(last.conversation).filter((call) =>
+          call.id !== asked && call.state._tag !== "AwaitingApproval" && call.state._tag !== "Delegated"
+        )
+        // A handoff that failed the run leaves the call that asked for it, so that `reopen` asks again.
+        if (status._tag !== "Failed") assert.deepStrictEqual(open, [])
+      }),
+    law
+  )
+
+  it.effect.prop(
+    "ends whatever it starts, and numbers its events without a gap",
+    [Scene],
+    ([scene]) =>
+      Effect.gen(function*() {
+        const { events } = yield* observeRun(scene)
+        assert.strictEqual(imbalances(events).join("\n"), "")
+      }),
+    law
+  )
+
+  it.effect.prop("tells events that survive JSON", [Scene], ([scene]) =>
+    Effect.gen(function*() {
+      const { events } = yield* observeRun(scene)
+      for (const event of events) assert.deepStrictEqual(yield* decodeEvent(yield* encodeEvent(event)), event)
+    }), law)
+
+  it.effect.prop("has a trail of what happened", [Scene], ([scene]) =>
+    Effect.gen(function*() {
+      const { events, last } = yield* observeRun(scene)
+      const taken = events.flatMap((event) =>
+        event._tag === "HandoffCompleted" && event.calls.length === 0 ? [event.request.target] : []
+      )
+      const first = events[0]?.path[0] ?? ""
+      assert.deepStrictEqual(last.trail, [first, ...taken])
+      assert.strictEqual(last.agent, last.trail[last.trail.length - 1])
+      assert.strictEqual(last.run.handoffs ?? 0, taken.length)
+      assert.isAtMost(taken.length, scene.maxHandoffs)
+      for (const turn of last.conversation.turns) {
+        if (turn._tag === "Assistant") assert.include(Conversation.textOf(turn), `<${turn.agent}`)
+      }
+    }), law)
+
+  it.effect.prop(
+    "doubles nothing that was said, and loses nothing unless a handoff says so",
+    [Scene],
+    ([scene]) =>
+      Effect.gen(function*() {
+        const { events, states } = yield* observeRun(scene)
+        const said = saidIn(events)
+        for (const state of states) {
+          const words = wordsOf(state)
+          assert.strictEqual(new Set(words).size, words.length)
+          for (const word of words) assert.include(said, word)
+          if (keepsAll(scene)) assert.deepStrictEqual(words, said.slice(0, words.length))
+          const ids = places(state).flatMap((place) => callsIn(place.state.conversation)).map(({ id }) => id)
+          assert.strictEqual(new Set(ids).size, ids.length)
+        }
+        const last = states[states.length - 1]
+        if (keepsAll(scene) && last !== undefined) {
+          assert.deepStrictEqual(wordsOf(last), said)
+          const users = last.conversation.turns.filter((turn) => turn._tag === "User")
+          assert.deepStrictEqual(users.map(Conversation.textOf), [input])
+        }
+      }),
+    law
+  )
+
+  it.effect.prop(
+    "asks nobody for more steps than its limit since it got control",
+    [Scene],
+    ([scene]) =>
+      Effect.gen(function*() {
+        const { events } = yield* observeRun(scene)
+        let steps = 0
+        for (const event of events) {
+          if (event._tag === "HandoffCompleted" && event.calls.length === 0) steps = 0
+          if (event._tag !== "ModelResponded") continue
+          steps++
+          const name = event.path[0]
+          if (name === "a" || name === "b" || name === "c") assert.isAtMost(steps, scene.members[name].steps)
+        }
+      }),
+    law
+  )
+
+  it.effect.prop("adds up the tokens and the steps of all its answers", [Scene], ([scene]) =>
+    Effect.gen(function*() {
+      const { events, last } = yield* observeRun(scene)
+      const answers = events.filter((event) => event._tag === "ModelResponded")
+      const usage = answers.reduce((sum, event) => Usage.add(sum, event.usage), Usage.empty)
+      assert.deepStrictEqual(last.usage, usage)
+      assert.deepStrictEqual(last.run.usage, usage)
+      assert.strictEqual(last.steps, answers.length)
+      assert.strictEqual(last.run.steps, answers.length)
+    }), law)
+
+  it.effect.prop(
+    "goes on with the agent in control, or with the first, when the user says more",
+    [Scene],
+    ([scene]) =>
+      Effect.gen(function*() {
+        const { last } = yield* observeRun(scene)
+        const runnable = runnableOf(scene)
+        const events: Array<AgentEvent.AgentEvent> = []
+        yield* Agent.settle(runnable, "And?", { state: last }).pipe(
+          Agent.observe((event) => Effect.sync(() => events.push(event))),
+          Effect.provide(environment(scene))
+        )
+        assert.strictEqual(events[0]?.path[0], last.agent)
+        const again: Array<AgentEvent.AgentEvent> = []
+        yield* Agent.settle(runnable, "And?", { state: last, control: "first" }).pipe(
+          Agent.observe((event) => Effect.sync(() => again.push(event))),
+          Effect.provide(environment(scene))
+        )
+        const isHeld = Conversation.hasOpenCalls(last.conversation) || last.status._tag === "HandoffRequested"
+        const first = scene.kind === "agent" || scene.start === "a"
+          ? "a"
+          : scene.start === "b"
+          ? "b"
+          : "c"
+        assert.strictEqual(again[0]?.path[0], isHeld ? last.agent : first)
+        for (const told of [events, again]) {
+          assert.deepStrictEqual(imbalances(told), [])
+          const after = told.reduce(AgentState.reduce, last)
+          const end = told[told.length - 1]
+          assert.deepStrictEqual(end !== undefined && "state" in end ? end.state : undefined, after)
+          assert.deepStrictEqual(problems(after.conversation), [])
+        }
+      }),
+    law
+  )
+})
