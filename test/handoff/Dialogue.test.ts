@@ -315,9 +315,20 @@ describe("A dialogue", () => {
       const state = yield* Dialogue.run(Dialogue.make(ada, done, { until: () => false }), "Go")
       assert.deepStrictEqual(reasonOf(state), { _tag: "StopToolCalled", speaker: "done", tool: "end_dialogue" })
       assert.deepStrictEqual(said(state), ["Hello", "Hello", "Well?", "Goodbye"])
+      const shorter = Dialogue.make(ada, done, { maxTurns: 2 })
+      const again = yield* Dialogue.resume(shorter, Dialogue.say(state, "Stay!"))
+      assert.deepStrictEqual(reasonOf(again), { _tag: "MaxTurnsReached", turns: 2 })
     }).pipe(
       Effect.provide(Dialogue.layerStopTool),
-      withModel(MockModel.queue("Hello", "Hello", "Well?", all("Bye", toolCall("end_dialogue", {})), "Goodbye"))
+      withModel(MockModel.queue(
+        "Hello",
+        "Hello",
+        "Well?",
+        all("Bye", toolCall("end_dialogue", {})),
+        "Goodbye",
+        "Oh.",
+        "So?"
+      ))
     ))
 
   it.effect("ends by any tool that it names, if the call succeeds", () =>

@@ -9,12 +9,10 @@
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { DialogueState } from "./DialogueState.ts"
+import { messageOf } from "./Problem.ts"
 
 const quoted = (names: ReadonlyArray<string>): string =>
   names.length === 0 ? "none" : names.map((name) => `"${name}"`).join(", ")
-
-/** Gives what an error says about itself. */
-export const messageOf = (error: unknown): string => Predicate.isError(error) ? error.message : String(error)
 
 /**
  * The agent whose turn it was failed: `error` is an `AgentError`, or what the agent's own tools or models failed with.

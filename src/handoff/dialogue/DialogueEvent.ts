@@ -14,14 +14,12 @@ import * as AgentState from "../../domain/AgentState.ts"
 import { AgentState as AgentStateSchema } from "../../domain/StateSchema.ts"
 import { DialogueState, participantOf, withParticipant } from "./DialogueState.ts"
 import { deciding } from "./DialogueStatus.ts"
+import { Problem } from "./Problem.ts"
 
 const turn = {
   speaker: Schema.NonEmptyString,
   turn: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 }
-
-/** What went wrong, as plain data: the tag of the error, `Failure` where it has none, or `Defect`. */
-const Problem = Schema.Struct({ tag: Schema.NonEmptyString, message: Schema.String })
 
 /**
  * Schema for what happened in a dialogue.
@@ -138,9 +136,7 @@ const goOnWith = (self: DialogueState, speaker: string): DialogueState => {
 
 const progress = (self: DialogueState, { event, speaker }: TurnProgressed): DialogueState => {
   const before = participantOf(self, speaker)?.state
-  const after = AgentEvent.isRunEnd(event)
-    ? event.state
-    : AgentState.reduce(before ?? AgentState.make(event.path[0]), event)
+  const after = AgentState.reduce(before ?? AgentState.make(event.path[0]), event)
   if (event._tag === "RunStarted" && event.calls.length === 0 && event.input !== undefined) {
     return tell(self, speaker, after)
   }

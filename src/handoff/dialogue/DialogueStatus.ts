@@ -87,8 +87,18 @@ export interface Ended {
  */
 export type DialogueStatus = Choosing | Chosen | Speaking | Deciding | Ended
 
-/** The status of a dialogue in which somebody is to be chosen. */
+/**
+ * The status of a dialogue in which somebody is to be chosen.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const choosing: Choosing = Object.freeze({ _tag: "Choosing" })
 
-/** The status of a dialogue in which a turn is complete. */
+/**
+ * The status of a dialogue in which a turn is complete.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const deciding: Deciding = Object.freeze({ _tag: "Deciding" })

@@ -5,7 +5,6 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { next } from "./DialogueCommand.ts"
@@ -13,7 +12,6 @@ import {
   AgentFailed,
   ChoiceFailed,
   DialogueError,
-  messageOf,
   ParticipantMismatch,
   type Reason,
   UnknownSpeaker,
@@ -23,6 +21,7 @@ import { type DialogueEvent, isDialogueEnd, reduce } from "./DialogueEvent.ts"
 import { agentState, type DialogueState } from "./DialogueState.ts"
 import type { EndReason } from "./DialogueStatus.ts"
 import { type Any, type Definition, definitionOf } from "./DialogueType.ts"
+import * as Problem from "./Problem.ts"
 import { isCalled } from "./StopTool.ts"
 import { lastSpeaker } from "./Transcript.ts"
 import * as Turn from "./Turn.ts"
@@ -58,19 +57,14 @@ const takeTurn = (self: Performance, speaker: string): Events => {
   const place = Turn.placeOf(self.state, speaker)
   const agent = self.definition.participants.find(({ name }) => name === speaker)
   if (agent === undefined) return Stream.fail(new UnknownSpeaker({ speaker, available: self.names }))
-  return Stream.succeed<DialogueEvent>({ _tag: "TurnStarted", ...place }).pipe(
-    Stream.concat(Stream.mapError(
-      self.take(agent, place, () => self.state, (left) => {
-        self.left = left
-      }),
-      (error): Reason => new AgentFailed({ ...place, error })
-    )),
-    // A turn that isn't complete stops the dialogue, whatever its agent waits for.
-    Stream.concat(Stream.suspend(() => self.state.status._tag === "Speaking" ? suspended(self) : Stream.empty))
+  const taken = self.take(agent, place, () => self.state, (left) => {
+    self.left = left
+  })
+  return Stream.concat(
+    Stream.succeed<DialogueEvent>({ _tag: "TurnStarted", ...place }),
+    Stream.mapError(taken, (error): Reason => new AgentFailed({ ...place, error }))
   )
 }
-
-const suspended = (self: Performance): Events => Stream.succeed({ _tag: "DialogueSuspended", state: self.state })
 
 const choose = (self: Performance): Effect.Effect<DialogueEvent, Reason, unknown> =>
   Effect.suspend((): Effect.Effect<DialogueEvent, Reason, unknown> => {
@@ -121,7 +115,7 @@ const perform = (self: Performance): Events => {
     case "TakeTurn":
       return takeTurn(self, command.speaker)
     case "AwaitApproval":
-      return suspended(self)
+      return Stream.succeed({ _tag: "DialogueSuspended", state: self.state })
     case "Stop":
       return Stream.succeed(end(self, command.reason))
   }
@@ -134,18 +128,11 @@ const mismatch = ({ names, state }: Performance): ParticipantMismatch | undefine
     : new ParticipantMismatch({ found, available: names })
 }
 
-const problemOf = (error: unknown): { readonly tag: string; readonly message: string } => ({
-  tag: Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && error._tag !== ""
-    ? error._tag
-    : "Failure",
-  message: messageOf(error)
-})
-
 /** Ends what is open where a dialogue broke off, and then the dialogue. */
 const breakOff = (self: Performance, cause: Cause.Cause<Reason>): Stream.Stream<DialogueEvent, DialogueError> => {
   const reason = Result.getOrUndefined(Cause.findError(cause))
   const isInterrupted = Cause.hasInterruptsOnly(cause)
-  const error = reason === undefined ? { ...problemOf(Cause.squash(cause)), tag: "Defect" } : problemOf(reason)
+  const error = reason === undefined ? Problem.fromDefect(Cause.squash(cause)) : Problem.fromFailure(reason)
   const open = self.turn
   const turnEnd: ReadonlyArray<DialogueEvent> = open === undefined
     ? []

@@ -1,0 +1,27 @@
+/**
+ * What went wrong, as plain data, for events that may be stored and shown.
+ *
+ * @since 0.1.0
+ */
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+
+/** Schema for what went wrong: the tag of the error, `Failure` where it has none, or `Defect`. */
+export const Problem = Schema.Struct({ tag: Schema.NonEmptyString, message: Schema.String })
+
+/** What went wrong, as plain data. */
+export interface Problem extends Schema.Schema.Type<typeof Problem> {}
+
+/** Gives what an error says about itself. */
+export const messageOf = (error: unknown): string => Predicate.isError(error) ? error.message : String(error)
+
+/** Says what went wrong where something failed. */
+export const fromFailure = (error: unknown): Problem => ({
+  tag: Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && error._tag !== ""
+    ? error._tag
+    : "Failure",
+  message: messageOf(error)
+})
+
+/** Says what went wrong where something broke down. */
+export const fromDefect = (defect: unknown): Problem => ({ tag: "Defect", message: messageOf(defect) })
