@@ -163,6 +163,12 @@ export const load = async (): Promise<Subject | undefined> => {
       }
       return heard
     },
+    handsOver: false,
+    handoffs: async (hops) => {
+      let said = ""
+      for (let hop = 0; hop < hops; hop++) said = await textOf({ ...kinds.tool, model: speaking })
+      return said
+    },
     concurrent: (runs, kind) =>
       Promise.all(Array.from({ length: runs }, () => textOf({ ...kinds[kind], model: waiting })))
   }

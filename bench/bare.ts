@@ -67,4 +67,4 @@ export const bare = model.subject((calls) => ({
     run: Effect.map(LanguageModel.generateText(silent), (response) => response.text),
     hear: hear(silent)
   }
-}))
+}), "turns")

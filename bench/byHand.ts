@@ -55,7 +55,10 @@ const plain: model.Programs = {
       }))
 }
 
-export const byHand = model.subject(() => ({ tool: { run: loop(() => {}), hear: streamedLoop }, "no tools": plain }))
+export const byHand = model.subject(
+  () => ({ tool: { run: loop(() => {}), hear: streamedLoop }, "no tools": plain }),
+  "turns"
+)
 
 /** Runs the loop, and keeps each history or the last one. */
 export const keep = (which: "each" | "last") =>

@@ -82,6 +82,22 @@ export const toolLoop = (calls: Calls, steps: number): Model => {
   })
 }
 
+/** Hands over from agent to agent, by the tool that each is offered, until one is offered none. */
+export const handingOver = (calls: Calls): Model =>
+  make({
+    generateText: ({ tools }) =>
+      Effect.sync(() => {
+        calls.model++
+        const tool = tools.find(({ name }) => name.startsWith("handoff_to_"))
+        return tool === undefined
+          ? say(answer)
+          : [
+            { type: "tool-call" as const, id: `call_${tool.name}`, name: tool.name, params: { reason: "next" } },
+            finish("tool-calls")
+          ]
+      })
+  })
+
 /** Streams an answer of a number of deltas, which arrive one by one, as those of a provider do, or in one chunk. */
 export const deltas = (calls: Calls, count: number, chunks: Chunks): Model => {
   const parts: ReadonlyArray<Response.StreamPartEncoded> = [
@@ -136,12 +152,21 @@ export interface Programs {
 }
 
 /** Makes a subject of programs, which get what they need from services that are built once. */
-export const subject = (programs: (calls: Calls) => Readonly<Record<Kind, Programs>>): Subject => {
+export const subject = (
+  programs: (calls: Calls) => Readonly<Record<Kind, Programs>>,
+  chain: ((hops: number) => Effect.Effect<string, unknown, Services>) | "turns"
+): Subject => {
   const calls: Calls = { model: 0, tool: 0 }
   const of = programs(calls)
   const runWith = (model: Model) => Effect.runPromiseWith(services(model, calls))
   const speaking = runWith(oneTurn(calls))
   const waiting = runWith(slow(calls))
+  const passing = runWith(handingOver(calls))
+  const chained = remember((hops: number) =>
+    chain === "turns"
+      ? Effect.map(Effect.forEach(Array.from({ length: hops }), () => of.tool.run), (said) => said[hops - 1] ?? "")
+      : chain(hops)
+  )
   const looping = remember((steps: number) => runWith(toolLoop(calls, steps)))
   const streaming = {
     each: remember((count: number) => runWith(deltas(calls, count, "each"))),
@@ -156,6 +181,8 @@ export const subject = (programs: (calls: Calls) => Readonly<Record<Kind, Progra
       await streaming[chunks](count)(of[kind].hear(heard))
       return heard
     },
+    handsOver: chain !== "turns",
+    handoffs: (hops) => (chain === "turns" ? speaking : passing)(chained(hops)),
     concurrent: (runs, kind) =>
       waiting(Effect.forEach(Array.from({ length: runs }), () => of[kind].run, { concurrency: "unbounded" }))
   }

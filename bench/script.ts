@@ -15,6 +15,9 @@ export const nextMove = (steps: number, last: number): { readonly after: number;
 
 export const counted = (steps: number): string => `I counted to ${steps}.`
 
+/** The name of an agent in a chain. */
+export const agentName = (index: number): string => `agent${index}`
+
 /** How often a subject called its model and its tool. */
 export interface Calls {
   model: number
@@ -39,6 +42,10 @@ export interface Subject {
   readonly oneTurn: (kind: Kind) => Promise<string>
   readonly toolLoop: (steps: number) => Promise<string>
   readonly deltas: (count: number, kind: Kind, chunks: Chunks) => Promise<Heard>
+  /** Whether `handoffs` hands over, or only takes the turns. */
+  readonly handsOver: boolean
+  /** A chain of agents that hand over to each other, or as many single turns. */
+  readonly handoffs: (hops: number) => Promise<string>
   readonly concurrent: (runs: number, kind: Kind) => Promise<ReadonlyArray<string>>
 }
 

@@ -2,9 +2,9 @@
  * Troupe.
  */
 import { Effect, Stream } from "effect"
-import { Agent, AgentState, StopWhen } from "../src/index.ts"
+import { Agent, AgentState, Handoff, StopWhen } from "../src/index.ts"
 import * as model from "./effectModel.ts"
-import { question, system } from "./script.ts"
+import { agentName, question, system } from "./script.ts"
 
 const counter = Agent.make("counter", {
   instructions: system,
@@ -25,7 +25,21 @@ const programs = <E, R extends model.Services>(agent: Agent.Agent<string, string
       }))
 })
 
-export const troupe = model.subject(() => ({ tool: programs(counter), "no tools": programs(speaker) }))
+/** A chain of agents, each of which has the tool and can hand over to the next. */
+const chain = (hops: number): Effect.Effect<string, unknown, model.Services> => {
+  let next = Agent.make(agentName(hops), { instructions: system, toolkit: model.Counting })
+  for (let index = hops - 1; index >= 0; index--) {
+    next = Agent.make(agentName(index), {
+      instructions: system,
+      toolkit: model.Counting,
+      handoffs: [Handoff.to(next)],
+      maxHandoffs: hops
+    })
+  }
+  return Effect.map(Agent.run(next, question), AgentState.text)
+}
+
+export const troupe = model.subject(() => ({ tool: programs(counter), "no tools": programs(speaker) }), chain)
 
 /** Runs the loop, and keeps each state or the last one. */
 export const keep = (which: "each" | "last") =>

@@ -58,6 +58,17 @@ const deltas = (count: number, kind: Kind, chunks: Chunks): Workload => ({
   }
 })
 
+/** By hand ten handoffs are ten turns, and nothing is handed over: an agent asks once more than it hands over. */
+const handoffs = (hops: number, aim: number): Workload => ({
+  name: `a handoff of ${hops}`,
+  aim,
+  units: hops,
+  run: async (subject) => {
+    const requests = subject.handsOver ? hops + 1 : hops
+    equal(await counting(subject, () => subject.handoffs(hops), requests, 0), answer, "answer")
+  }
+})
+
 const concurrent = (runs: number, kind: Kind): Workload => ({
   name: named(`a run of ${runs.toLocaleString("en")} at once`, kind),
   aim: aimOf(1, kind),
@@ -75,6 +86,7 @@ export const workloads: ReadonlyArray<Workload> = [
   toolLoop(10, 0.2),
   toolLoop(100, 0.2),
   toolLoop(1000, 0.4),
+  handoffs(10, 0.5),
   deltas(2000, "tool", "each"),
   deltas(2000, "no tools", "each"),
   deltas(2000, "no tools", "all"),
@@ -87,6 +99,7 @@ export const tiny: ReadonlyArray<Workload> = [
   oneTurn("tool"),
   oneTurn("no tools"),
   toolLoop(3, 1),
+  handoffs(3, 1),
   deltas(3, "tool", "each"),
   deltas(3, "no tools", "each"),
   deltas(3, "no tools", "all"),
