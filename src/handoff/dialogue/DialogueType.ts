@@ -23,7 +23,7 @@ export interface Dialogue<out Name extends string, out E = never, out R = never>
 }
 
 /** What a dialogue does, and in its type what it may fail with and needs. */
-export interface Plays<out E, out R> {
+interface Plays<out E, out R> {
   readonly definition: Definition
   readonly _E?: () => E
   readonly _R?: () => R
