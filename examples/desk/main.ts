@@ -1,5 +1,6 @@
 /**
- * Halden's support desk: a real agent over what you write. Its model is embedded, so that it needs no key and no network.
+ * Halden's support desk: real agents over what you write, triage and three specialists. Their model is embedded, so that
+ * it needs no key and no network.
  *
  *     npm start -- "My lamp arrived broken, order 1042"
  *     npm start
@@ -8,12 +9,11 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Option, Pull, Schema, Scope, Stdio, Stream } from "effect"
 import { AgentEvent } from "troupe"
-import * as Model from "./model.ts"
+import { layer as tools } from "./agents/desk.ts"
+import * as Model from "./model/model.ts"
 import * as Options from "./options.ts"
-import { Orders } from "./orders.ts"
 import * as Session from "./session.ts"
 import * as Terminal from "./terminal.ts"
-import * as Tools from "./tools.ts"
 
 const toJson = Schema.encodeSync(Schema.fromJsonString(Schema.toCodecJson(AgentEvent.AgentEvent)))
 
@@ -81,7 +81,7 @@ const main = Effect.gen(function*() {
   const options = yield* Effect.fromResult(Options.parse(yield* stdio.args))
   if (options === "help") return yield* write(process.stdout, Options.help)
   const state = yield* Session.hold(options).pipe(
-    Effect.provide([room(options), Model.layer, Tools.layer.pipe(Layer.provide(Orders.layer))])
+    Effect.provide([room(options), Model.layer, tools])
   )
   if (state.status._tag === "Failed") process.exitCode = 1
 })

@@ -24,7 +24,8 @@ export class WrongUse extends Schema.TaggedError<WrongUse>()("WrongUse", { issue
   }
 }
 
-export const help = `Halden's support desk: an agent that looks orders up and sets things right.
+export const help = `Halden's support desk: triage hands over to refunds, orders or sales,
+and the one in control has its name in front.
 
 Usage: npm start -- [options] [words]
 

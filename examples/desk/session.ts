@@ -3,7 +3,7 @@
  */
 import { Context, Effect, FileSystem, Option, Result, Schema, Stream } from "effect"
 import { Agent, AgentEvent, AgentState } from "troupe"
-import { desk } from "./agent.ts"
+import { desk } from "./agents/desk.ts"
 import type { Options } from "./options.ts"
 import * as Terminal from "./terminal.ts"
 
@@ -32,11 +32,14 @@ export class StateFile extends Schema.TaggedError<StateFile>()("StateFile", {
   }
 }
 
+/** A conversation that begins, with triage in control. */
+const fresh = AgentState.make(desk.agents.triage.name)
+
 /** Reads the conversation that a file keeps: a new one where there is no file yet. */
 const load = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const fail = (issue: string) => new StateFile({ file, deed: "read", issue })
-  if (!(yield* Effect.mapError(fs.exists(file), (error) => fail(error.message)))) return AgentState.make(desk.name)
+  if (!(yield* Effect.mapError(fs.exists(file), (error) => fail(error.message)))) return fresh
   const json = yield* Effect.mapError(fs.readFileString(file), (error) => fail(error.message))
   return yield* Effect.fromResult(Result.mapError(AgentState.fromJson(json), (error) => fail(error.message)))
 })
@@ -81,7 +84,7 @@ const greeting = `Halden's support desk. What is it about? (Ctrl-D or "exit" end
 export const hold = Effect.fn("Session.hold")(function*(options: Options) {
   const room = yield* Room
   const { state: file, words } = options
-  let state = file === undefined ? AgentState.make(desk.name) : yield* load(file)
+  let state = file === undefined ? fresh : yield* load(file)
   /** A line that was no answer to what was asked: the customer's next words. */
   let left = Option.none<string>()
 
@@ -125,7 +128,7 @@ export const hold = Effect.fn("Session.hold")(function*(options: Options) {
   else if (options.approval === "ask" || file === undefined) {
     if (room.isAttended) yield* room.tell(greeting)
     while (true) {
-      const line = Option.isSome(left) ? left : yield* room.ask("> ")
+      const line = Option.isSome(left) ? left : yield* room.ask(`${state.agent}> `)
       left = Option.none()
       if (Option.isNone(line) || /^\s*(exit|quit)\s*$/i.test(line.value)) break
       if (line.value.trim() !== "") yield* hear(line.value)

@@ -62,9 +62,10 @@ const result = (u: unknown): string =>
 
 const outcomes = { Succeeded: "✓", Failed: "✗", Denied: "✗", Interrupted: "✗", HandedOff: "✓" } as const
 
-/** What is shown: what was shown so far says whether a line is still open. */
+/** What is shown: what was shown so far says whether a line is still open, and whose text it ends with. */
 export interface Shown {
   readonly isOpen: boolean
+  readonly speaker?: string | undefined
 }
 
 export const nothing: Shown = { isOpen: false }
@@ -77,6 +78,15 @@ const tokens = ({ input, output }: Usage.Usage): string => {
 }
 
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
+
+/** How control changed hands, in a line. */
+const handedOver = (from: string, { context, reason, target }: AgentEvent.HandoffCompleted["request"]): string => {
+  const why = reason === undefined ? "" : `: ${reason}`
+  return short(
+    `${target} takes over from ${from}${why}${context === undefined ? "" : ` (${described(context)})`}`,
+    width
+  )
+}
 
 /** How a run ended, in a line. */
 export const ending = (state: AgentState.AgentState, isInterrupted: boolean, style: Style): string => {
@@ -92,7 +102,9 @@ export const ending = (state: AgentState.AgentState, isInterrupted: boolean, sty
       Complete: () => style.good("complete"),
       Failed: ({ error }) => style.bad(`failed: ${error.tag}`)
     })
-  return `${style.dim("—")} ${status}${style.dim(`, ${plural(state.run.steps, "step")}, ${tokens(state.run.usage)}`)}`
+  return `${style.dim("—")} ${style.strong(state.agent)}: ${status}${
+    style.dim(`, ${plural(state.run.steps, "step")}, ${tokens(state.run.usage)}`)
+  }`
 }
 
 /** What an event adds to what is shown. */
@@ -101,8 +113,13 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
   switch (event._tag) {
     case "TextDelta": {
       const text = harmless(event.delta)
-      return text === "" ? [shown, ""] : [{ isOpen: !text.endsWith("\n") }, text]
+      if (text === "") return [shown, ""]
+      const speaker = event.path.at(-1)
+      const name = shown.speaker === speaker ? "" : `${shown.isOpen ? "\n" : ""}${style.strong(`${speaker}:`)} `
+      return [{ isOpen: !text.endsWith("\n"), speaker }, `${name}${text}`]
     }
+    case "ModelResponded":
+      return [nothing, shown.isOpen ? "\n" : ""]
     case "ToolCallStarted":
       return line(style.dim(`  → ${called(event.name, event.params)}`))
     case "ToolCallSettled": {
@@ -128,7 +145,7 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
     case "RunInterrupted":
       return event.calls.length > 0 ? [shown, ""] : line(ending(event.state, event._tag === "RunInterrupted", style))
     case "HandoffCompleted":
-      return line(style.strong(`  ⇒ ${event.request.target} takes over`))
+      return line(style.strong(`  ⇒ ${handedOver(event.path.at(-1)!, event.request)}`))
     case "RunStarted":
     case "StepStarted":
     case "HandoffRequested":
@@ -137,7 +154,6 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
     case "ModelCallStarted":
     case "ReasoningDelta":
     case "ToolParamsDelta":
-    case "ModelResponded":
     case "ToolCallProgressed":
     case "ToolCallSuspended":
     case "FeedbackGiven":

@@ -37,7 +37,7 @@ describe.concurrent("the desk", () => {
       "→ open_claim(order: \"1042\", sku: \"LMP-AUR\", remedy: \"replacement\", amount: 89)\n",
       "✓ open_claim (",
       "I'm sorry about the Aurora desk lamp. A new one leaves us today",
-      "— complete, 3 steps, tokens: "
+      "— refunds: complete, 4 steps, tokens: "
     )
     assert.isFalse(hasEscape(stdout))
     assert.strictEqual(stderr, "")
@@ -69,14 +69,14 @@ describe.concurrent("the desk", () => {
     const { code, stdout } = await converse(["My lamp is broken", "", "1042", "thanks", "exit", "hello"])
     assertInOrder(
       stdout,
-      "> My lamp is broken\n",
+      "triage> My lamp is broken\n",
       "Which order is it?",
-      "— complete, 1 step,",
-      "> 1042\n",
+      "— refunds: complete, 2 steps,",
+      "refunds> 1042\n",
       "→ open_claim(order: \"1042\"",
       "I'm sorry about the Aurora desk lamp",
       "You're welcome!",
-      "> exit\n"
+      "refunds> exit\n"
     )
     assert.notInclude(stdout, "hello")
     assert.strictEqual(code, 0)
@@ -88,8 +88,8 @@ describe.concurrent("the desk", () => {
       stdout,
       "needs a colleague's approval",
       "? open_claim(order: \"1047\", sku: \"LMP-FJO\", remedy: \"replacement\", amount: 249) awaits approval\n",
-      "— awaiting approval, 2 steps,",
-      "open_claim (call_2) awaits approval: run with --yes to approve it, or with --no to deny it\n"
+      "— refunds: awaiting approval, 3 steps,",
+      "open_claim (call_3) awaits approval: run with --yes to approve it, or with --no to deny it\n"
     )
     assert.notInclude(stdout, "→ open_claim")
     assert.strictEqual(code, 0)
@@ -100,12 +100,12 @@ describe.concurrent("the desk", () => {
     const [approved, denied] = await Promise.all([ask(words, "--yes"), ask("--no", words)])
     assertInOrder(
       approved.stdout,
-      "— awaiting approval",
+      "— refunds: awaiting approval",
       "✓ open_claim",
       "Your claim is C-1047-1",
-      "— complete, 3 steps"
+      "— refunds: complete, 4 steps"
     )
-    assertInOrder(denied.stdout, "— awaiting approval", "that was not approved", "— complete, 3 steps")
+    assertInOrder(denied.stdout, "— refunds: awaiting approval", "that was not approved", "— refunds: complete, 4 steps")
     assert.notInclude(denied.stdout, "→ open_claim")
   })
 
@@ -125,9 +125,9 @@ describe.concurrent("the desk", () => {
       await ask("--state", file, "The floor lamp of order 1047 is cracked")
       assert.strictEqual(JSON.parse(readFileSync(file, "utf8")).status._tag, "WaitingForTools")
       const resumed = await ask(`--state=${file}`, "--yes")
-      assertInOrder(resumed.stdout, "✓ open_claim", "— complete, 3 steps")
+      assertInOrder(resumed.stdout, "✓ open_claim", "— refunds: complete, 4 steps")
       assertInOrder((await ask("--state", file, "and where is 1043?")).stdout, "due on 18 March")
-      assert.strictEqual(JSON.parse(readFileSync(file, "utf8")).conversation.turns.length, 8)
+      assert.strictEqual(JSON.parse(readFileSync(file, "utf8")).conversation.turns.length, 10)
 
       writeFileSync(file, "{\"version\":1}")
       const broken = await ask("--state", file, "hi")
@@ -147,7 +147,7 @@ describe.concurrent("the desk", () => {
     const last = events.at(-1)
     assert.strictEqual(last?._tag, "RunCompleted")
     assert.deepStrictEqual(
-      events.reduce(AgentState.reduce, AgentState.make("desk")),
+      events.reduce(AgentState.reduce, AgentState.make("triage")),
       last?._tag === "RunCompleted" ? last.state : undefined
     )
     assert.deepStrictEqual(events.map(({ sequence }) => sequence), events.map((_, index) => index))
@@ -168,8 +168,8 @@ describe.concurrent("the desk", () => {
 
   it("fails in one line where there is too much to read", async () => {
     const { code, stderr, stdout } = await ask("broken ".repeat(2000))
-    assert.strictEqual(stderr, "desk: Agent \"desk\" was given an input of 14000 characters; its limit is 10000\n")
-    assertInOrder(stdout, "— failed: InputRejected, 0 steps")
+    assert.strictEqual(stderr, "desk: Agent \"triage\" was given an input of 14000 characters; its limit is 10000\n")
+    assertInOrder(stdout, "— triage: failed: InputRejected, 0 steps")
     assert.strictEqual(code, 1)
   })
 
@@ -180,7 +180,7 @@ describe.concurrent("the desk", () => {
 
   it("shows control characters instead of obeying them", async () => {
     const { stdout } = await converse(["do you sell \u001b[31mred\u0007 \u009b2J\u202ethings"])
-    assert.include(stdout, "> do you sell ␛[31mred␇ 2Jthings")
+    assert.include(stdout, "triage> do you sell ␛[31mred␇ 2Jthings")
     assert.isFalse(hasEscape(stdout))
   })
 })
@@ -206,7 +206,7 @@ atTerminal("the desk at a terminal (by `script` of util-linux; skipped where the
 
   it("stops in the middle of an answer at Ctrl-C", async () => {
     const { code, stdout } = await runAtTerminal(desk, [], [["> ", "hi\r"], ["find your", "\u0003"]], { NO_COLOR: "1" })
-    assertInOrder(stdout, "Hello! I can find your", "— interrupted, 0 steps, tokens: 0 in, 0 out")
+    assertInOrder(stdout, "Hello! I can find your", "— triage: interrupted, 0 steps, tokens: 0 in, 0 out")
     assert.notInclude(stdout, "tell you what we have")
     assert.notInclude(stdout, "    at ")
     assert.isFalse(hasEscape(stdout))

@@ -1,14 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { Agent, type AgentEvent, AgentState, AgentStatus, Usage } from "troupe"
-import { desk } from "../../examples/desk/agent.ts"
-import { languageOf } from "../../examples/desk/languages.ts"
-import * as Model from "../../examples/desk/model.ts"
+import { desk, layer as tools } from "../../examples/desk/agents/desk.ts"
+import { languageOf } from "../../examples/desk/model/languages.ts"
+import * as Model from "../../examples/desk/model/model.ts"
+import { type Before, ordersOf, read } from "../../examples/desk/model/reading.ts"
 import * as Options from "../../examples/desk/options.ts"
-import { Orders } from "../../examples/desk/orders.ts"
-import { type Before, ordersOf, read } from "../../examples/desk/reading.ts"
 import { harmless, nothing, plain, show } from "../../examples/desk/terminal.ts"
-import * as Tools from "../../examples/desk/tools.ts"
 
 const wished = (said: string, before?: Before) =>
   read(said, before).tasks.map(({ order, wish }) => order === undefined ? wish : `${wish} ${order}`)
@@ -63,7 +61,7 @@ describe("reading", () => {
 
     const answered: Before = { reading: read("where is 1043"), answer: "It is due on 18 March.", orders: ["1043"] }
     assert.deepStrictEqual(wished("cancel it", answered), ["cancel 1043"])
-    assert.deepStrictEqual(wished("yes", answered), ["unclear"])
+    assert.deepStrictEqual(wished("yes", answered), ["noted"])
   })
 
   it("knows languages by their words", () => {
@@ -73,7 +71,7 @@ describe("reading", () => {
   })
 })
 
-const services = Layer.mergeAll(Model.layer, Tools.layer.pipe(Layer.provide(Orders.layer)))
+const services = Layer.mergeAll(Model.layer, tools)
 
 /** The answers of the desk in a conversation. */
 const answers = (...inputs: readonly [string, ...Array<string>]) =>
@@ -142,13 +140,13 @@ describe("rules", () => {
         state.conversation.turns.flatMap((turn) =>
           turn._tag === "Assistant" ? [turn.parts.filter((part) => part._tag === "Call").length] : []
         ),
-        [2, 2, 0]
+        [1, 2, 2, 0]
       )
       assert.isAbove(Usage.exact(state.usage.input) ?? 0, 100)
     }))
 })
 
-const at = { path: ["desk"] as const, calls: [], step: 0, sequence: 0, at: 0 }
+const at = { path: ["triage"] as const, calls: [], step: 0, sequence: 0, at: 0 }
 const call = { ...at, callId: "call_1", name: "find_order" }
 
 /** What a terminal holds after some events. */
@@ -176,19 +174,19 @@ describe("rendering", () => {
           duration: 1200
         }
       ),
-      "One moment.\n  → find_order(order: \"1042\")\n  ✗ find_order (failed, 1.2 s) OrderNotFound order: \"1042\"\n"
+      "triage: One moment.\n  → find_order(order: \"1042\")\n  ✗ find_order (failed, 1.2 s) OrderNotFound order: \"1042\"\n"
     )
   })
 
   it("says what isn't known of tokens", () => {
-    const state = AgentState.make("desk")
+    const state = AgentState.make("triage")
     const ended = (usage: Usage.Usage, status: AgentStatus.AgentStatus) =>
       shownAfter({ _tag: "RunCompleted", ...at, state: { ...state, status, run: { ...state.run, steps: 1, usage } } })
     const unknown = Usage.add(Usage.empty, {})
-    assert.strictEqual(ended(unknown, AgentStatus.complete), "— complete, 1 step, tokens: unknown in, unknown out\n")
+    assert.strictEqual(ended(unknown, AgentStatus.complete), "— triage: complete, 1 step, tokens: unknown in, unknown out\n")
     assert.strictEqual(
       ended(Usage.add(unknown, { input: 7 }), AgentStatus.failed({ tag: "Oops", message: "", agent: "desk", step: 0 })),
-      "— failed: Oops, 1 step, tokens: at least 7 in, unknown out\n"
+      "— triage: failed: Oops, 1 step, tokens: at least 7 in, unknown out\n"
     )
   })
 

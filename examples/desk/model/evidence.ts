@@ -4,7 +4,8 @@
 import { Equal, Result, Schema } from "effect"
 import { type Tool } from "effect/ai"
 import { Conversation } from "troupe"
-import { type Before, read, type Reading } from "./reading.ts"
+import { type Before, productOf, read, type Reading } from "./reading.ts"
+import { kindOf } from "./wishes.ts"
 
 /** What a rule comes to before it has all it needs: calls to make, or something to say instead. */
 export type Move =
@@ -55,12 +56,21 @@ export interface Exchange {
   readonly said: string
   readonly calls: ReadonlyArray<Settled>
   readonly answer: string | undefined
+  /** Who has handed over in it, and said what. */
+  readonly passed: ReadonlyArray<Passed>
 }
+
+interface Passed {
+  readonly agent: string
+  readonly text: string
+}
+
+const nothing: Exchange = { said: "", calls: [], answer: undefined, passed: [] }
 
 /** Cuts a conversation into exchanges. The answer that ends one is the turn without calls. */
 export const exchanges = ({ turns }: Conversation.Conversation): ReadonlyArray<Exchange> => {
   const found: Array<Exchange> = []
-  let open: Exchange = { said: "", calls: [], answer: undefined }
+  let open = nothing
   for (const turn of turns) {
     const text = Conversation.textOf(turn)
     if (turn._tag !== "Assistant") {
@@ -68,10 +78,15 @@ export const exchanges = ({ turns }: Conversation.Conversation): ReadonlyArray<E
       continue
     }
     const calls = Conversation.callsOf(turn)
-    open = { ...open, calls: [...open.calls, ...calls] }
+    const isPassed = calls.some(({ state }) => state._tag === "Settled" && state.outcome === "HandedOff")
+    open = {
+      ...open,
+      calls: [...open.calls, ...calls],
+      passed: isPassed ? [...open.passed, { agent: turn.agent, text }] : open.passed
+    }
     if (calls.length === 0) {
       found.push({ ...open, answer: text })
-      open = { said: "", calls: [], answer: undefined }
+      open = nothing
     }
   }
   return open.said === "" ? found : [...found, open]
@@ -80,6 +95,11 @@ export const exchanges = ({ turns }: Conversation.Conversation): ReadonlyArray<E
 const OrderParam = Schema.Struct({ order: Schema.String })
 const FoundOrders = Schema.Array(OrderParam)
 
+const isOrderNotFound = Schema.is(Schema.Struct({ _tag: Schema.tag("OrderNotFound"), order: Schema.String }))
+
+const isUnknown = (order: string, state: Settled["state"]): boolean =>
+  state._tag === "Settled" && isOrderNotFound(state.result) && state.result.order === order
+
 /** The orders that an exchange was about: those that were named, or the only one that was found. */
 const ordersOf = (reading: Reading, calls: ReadonlyArray<Settled>): ReadonlyArray<string> => {
   const named = reading.tasks.flatMap(({ order }) => order ?? [])
@@ -87,7 +107,7 @@ const ordersOf = (reading: Reading, calls: ReadonlyArray<Settled>): ReadonlyArra
   const found = calls.flatMap(({ name, state }) =>
     name === "find_orders_of" && state._tag === "Settled" && Schema.is(FoundOrders)(state.result) ? state.result : []
   )
-  const orders = [...named, ...called]
+  const orders = [...named, ...called].filter((order) => !calls.some(({ state }) => isUnknown(order, state)))
   return [...new Set(orders.length > 0 ? orders : found.map(({ order }) => order))]
 }
 
@@ -97,7 +117,10 @@ export const readAll = (exchanges: ReadonlyArray<Exchange>): Reading => {
   let reading = read("")
   for (const { answer, calls, said } of exchanges) {
     reading = read(said, before)
-    before = { reading, answer: answer ?? "", orders: ordersOf(reading, calls) }
+    const isTalk = reading.tasks.every(({ wish }) => kindOf(wish) === "talk")
+    before = isTalk && before !== undefined
+      ? { ...before, reading, answer: answer ?? "" }
+      : { reading, answer: answer ?? "", orders: ordersOf(reading, calls), product: productOf(reading, before) }
   }
   return reading
 }

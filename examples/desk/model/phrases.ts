@@ -1,7 +1,7 @@
 /**
  * Amounts, days and lists, as the desk writes them.
  */
-import * as Book from "./orders.ts"
+import * as Book from "../shop/orders.ts"
 
 /** An amount as people write it. */
 export const euros = (amount: number): string => `€${amount.toFixed(2)}`

@@ -2,8 +2,9 @@
  * Why something can't be done, in words for the customer.
  */
 import { Match } from "effect"
+import * as Book from "../shop/orders.ts"
+import type { NotEnough } from "../shop/shelf.ts"
 import type { NoAnswer } from "./evidence.ts"
-import * as Book from "./orders.ts"
 import { dayOf } from "./phrases.ts"
 
 export const lost = (order: string): string =>
@@ -64,6 +65,7 @@ type Failure =
   | Book.WarrantyOver
   | Book.OutOfStock
   | Book.WrongAmount
+  | NotEnough
 
 /** What a tool's refusal means for the customer. */
 export const explain: (failure: Failure | NoAnswer) => string = Match.type<Failure | NoAnswer>().pipe(
@@ -90,13 +92,21 @@ export const explain: (failure: Failure | NoAnswer) => string = Match.type<Failu
         restock === undefined ? "" : ` until ${dayOf(restock)}`
       }. Would you like a refund instead?`,
     WrongAmount: ({ order }) => `The amount doesn't match what was paid for order ${order}, so I stopped there.`,
+    NotEnough: ({ item, left, restock }) =>
+      left > 0
+        ? `There ${left === 1 ? "is" : "are"} only ${left} of the ${item} left. How many would you like?`
+        : `I'm sorry, the ${item} is ${
+          restock === undefined ? "sold out" : `out of stock until ${dayOf(restock)}`
+        }, so I can't set one aside.`,
     NoAnswer: (failure) => brokenDown(failure)
   })
 )
+
+export const stuck = "I'm sorry, I couldn't get that done just now. Please try again in a moment."
 
 export const brokenDown = ({ isDenied, reason }: NoAnswer): string =>
   isDenied
     ? `I'm sorry, that was not approved: ${
       reason.replace(/^This call was denied: /, "").replace(/\.$/, "")
     }. Write to help@halden.example if you would like somebody to look at it again.`
-    : "I'm sorry, I couldn't get that done just now. Please try again in a moment."
+    : stuck

@@ -5,9 +5,9 @@
  * neighbours, and what the whole message lacks from the exchange before. So "Cancel 1044 and tell me where 1043 is" is two
  * tasks, and "1042" alone answers the question that the desk has asked.
  */
-import { keywords } from "./catalogue.ts"
+import { bestOf, products } from "../shop/catalogue.ts"
 import { languageOf } from "./languages.ts"
-import { type Kind, kindOf, type OrderWish, rank, upset, type Wish, wished, wishOf } from "./wishes.ts"
+import { type Kind, kindOf, rank, upset, type Wish, wished, wishOf } from "./wishes.ts"
 
 export type Remedy = "replacement" | "refund"
 
@@ -30,18 +30,19 @@ export interface Reading {
   readonly isAgain: boolean
 }
 
-/** An exchange that is over: how the customer was understood, what the desk answered, which orders it was about. */
+/** An exchange that is over: how the customer was understood, what the desk answered, which orders and which product it was about. */
 export interface Before {
   readonly reading: Reading
   readonly answer: string
   readonly orders: ReadonlyArray<string>
+  readonly product?: string | undefined
 }
 
 const yes = /^\s*(y|yes|yeah|yep|sure|ok|okay|please( do)?|go ahead|do (it|that)|that would be (nice|great))\b/
 const no = /^\s*(n|no|nope|not now|no,? thanks?( you)?|never ?mind|don'?t)\b/
 
 /** What a yes to a question of the desk means. */
-const offers: ReadonlyArray<readonly [question: RegExp, wish: OrderWish, remedy?: Remedy]> = [
+const offers: ReadonlyArray<readonly [question: RegExp, wish: Wish, remedy?: Remedy]> = [
   [/a return instead\?$/, "return"],
   [/cancel it instead\?$/, "cancel"],
   [/a refund instead\?$/, "claim", "refund"],
@@ -61,7 +62,7 @@ const unique = (values: ReadonlyArray<string>): ReadonlyArray<string> => [...new
 export const ordersOf = (text: string): ReadonlyArray<string> =>
   unique(
     [...text.matchAll(
-      /(?:#|\border(?: number| no\.?)?\s*(?:is\s+)?[:#]?\s*)(\d{1,12})\b|(?<![\d€$.,@\w-])(?!(?:19|20)\d\d\b)(\d{4,6})(?![\d€$]|[.,]\d|\w|-\d)/gi
+      /(?:#|\border(?: number| no\.?)?\s*(?:is\s+)?[:#]?\s*)(\d{1,12})\b|(?<![\d€$.,@\w-])(?!(?:19|20)\d\d\b)(\d{4,6})(?![\d€$]|[.,]\d|\w|-\d|\s*(?:€|(?:eur|euros?|dollars?|bucks)\b))/gi
     )]
       .map(([, named, bare]) => named ?? bare!)
   )
@@ -153,8 +154,16 @@ const referred = (orders: ReadonlyArray<string>): Pick<Task, "order" | "choice">
 /** The tasks for which the desk has asked something. */
 const openTasks = (before: Before | undefined): ReadonlyArray<Task> =>
   before?.answer.trimEnd().endsWith("?") === true
-    ? before.reading.tasks.filter(({ wish }) => kindOf(wish) === "order")
+    ? before.reading.tasks.filter(({ wish }) => isOfOrder(wish) || wish === "buy" || wish === "recommend")
     : []
+
+const isOfOrder = (wish: Wish): boolean => kindOf(wish) === "order"
+
+const names = (words: string): boolean => bestOf(products, words).length > 0
+
+/** The words by which a product was spoken of last. */
+export const productOf = ({ tasks }: Reading, before: Before | undefined): string | undefined =>
+  tasks.find(({ wish, words }) => kindOf(wish) === "shop" && names(words))?.words ?? before?.product
 
 /** A yes or a no to what the desk has offered or asked. */
 const readReply = ({ clauses, details, orders, text }: Message, before: Before | undefined): Task | undefined => {
@@ -205,19 +214,22 @@ const readWish = ({ clauses, details }: Message, before: Before | undefined): Re
     rank(one) - rank(other)
   )
   if (wish === undefined) return []
-  const email = details.email ?? openTasks(before).find(({ order }) => order === undefined)?.email
-  return [{ ...details, wish, ...(email === undefined ? referred(before?.orders ?? []) : { email }) }]
+  const email = details.email ??
+    openTasks(before).find(({ order, wish }) => order === undefined && isOfOrder(wish))?.email
+  const task: Task = { ...details, wish, ...(email === undefined ? referred(before?.orders ?? []) : { email }) }
+  const isOfOne = task.order !== undefined || task.choice !== undefined || task.email !== undefined
+  return [wish === "warranty" && !isOfOne ? { ...task, wish: "terms" } : task]
 }
 
 /** What is asked about the shop. "It" is the product that was spoken of. */
 const readQuestions = ({ clauses }: Message, before: Before | undefined): ReadonlyArray<Task> => {
-  const product = before?.reading.tasks.find(({ wish }) => wish === "product")
+  const product = before?.product
   const asked = clauses.flatMap((clause): ReadonlyArray<Task> => {
     const wish = isAbout("shop")(clause)
     if (wish === undefined) return []
-    const isMeant = wish === "product" && product !== undefined &&
-      /\b(it|its|they|them|that|this|one)\b/.test(clause.words)
-    return [{ wish, words: isMeant ? `${product.words} ${clause.words}` : clause.words }]
+    const isMeant = product !== undefined && !names(clause.words) &&
+      /\b(it|its|they|them|that|this|one|two|three|cheaper|another|\d)\b/.test(clause.words)
+    return [{ wish, words: isMeant ? `${product} ${clause.words}` : clause.words }]
   })
   return asked.filter(({ wish }, at) => asked.findIndex((other) => other.wish === wish) === at)
 }
@@ -236,6 +248,7 @@ const readTalk = ({ clauses, isUpset, text }: Message): Task | undefined => {
 /** The open tasks, with what else is known of them now. */
 const readOn = ({ details }: Message, open: ReadonlyArray<Task>, before: Before | undefined): ReadonlyArray<Task> =>
   open.map(({ choice, order, ...task }): Task => {
+    if (!isOfOrder(task.wish)) return { ...task, words: `${task.words} ${details.words}` }
     const known = order !== undefined ? { order } : choice !== undefined ? { choice } : referred(before?.orders ?? [])
     return {
       ...task,
@@ -245,9 +258,10 @@ const readOn = ({ details }: Message, open: ReadonlyArray<Task>, before: Before 
     }
   })
 
-/** Whether a text may be the bare name of a thing. */
-const isName = (text: string): boolean =>
-  keywords(text).length > 0 && text.trim().split(/\s+/).length <= 3 && !yes.test(text) && !no.test(text)
+/** Whether a text may be the bare name of a thing: of one that there is, unless products are spoken of. */
+const isName = (text: string, before: Before | undefined): boolean =>
+  (names(text) || (before?.reading.tasks.some(({ wish }) => wish === "product") === true && /[a-z]{3}/.test(text))) &&
+  text.trim().split(/\s+/).length <= 3 && !yes.test(text) && !no.test(text)
 
 /**
  * Reads a message in the light of the exchange before it.
@@ -263,7 +277,9 @@ export const read = (said: string, before?: Before): Reading => {
   if (reply !== undefined) return reading([reply])
 
   const open = openTasks(before)
-  const demands = message.orders.length > 0 ? readOrders(message, open[0]) : readWish(message, before)
+  const demands = message.orders.length > 0
+    ? readOrders(message, open.find(({ wish }) => isOfOrder(wish)))
+    : readWish(message, before)
   const tasks = [...demands, ...readQuestions(message, before)]
   if (tasks.length > 0) return reading(tasks)
 
@@ -271,5 +287,5 @@ export const read = (said: string, before?: Before): Reading => {
   const isLeaving = talk?.wish === "thanks" || talk?.wish === "bye" || talk?.wish === "human"
   if (open.length > 0 && !isLeaving) return reading(readOn(message, open, before), details.email === undefined)
   if (details.email !== undefined) return reading([{ ...details, wish: "status" }])
-  return reading([talk ?? { wish: isName(text) ? "product" : "unclear", words: text }])
+  return reading([talk ?? { wish: isName(text, before) ? "product" : "unclear", words: text }])
 }

@@ -39,14 +39,21 @@ export const products: ReadonlyArray<Product> = [
   { sku: "CSH-DUN", name: "Dune cushion", kind: "cushion", price: 24, stock: 60, warranty: 0 }
 ]
 
+export const kinds: ReadonlyArray<string> = [...new Set(products.map(({ kind }) => kind))]
+
 /** The words of a text that can name something, in the singular, so that "lamps" finds a lamp. */
 export const keywords = (text: string): ReadonlyArray<string> =>
   (text.toLowerCase().match(/[a-z]{3,}/g) ?? []).map((word) => word.replace(/(?<=[a-z]{3})(?<!s)s$/, ""))
 
-/** How many words of a text name this thing. */
+/** The words of a name that say what a thing is: the desk of "standing desk", not that of "desk lamp". */
+const heads = (name: string): ReadonlyArray<string> =>
+  keywords((name.match(/\w+(?=$|,| and | set\b| pack\b)/g) ?? []).join(" "))
+
+/** How many words of a text name this thing. One that says what it is counts a little more. */
 export const likeness = (name: string, text: string): number => {
   const names = keywords(name)
-  return new Set(keywords(text).filter((word) => names.includes(word))).size
+  const said = new Set(keywords(text).filter((word) => names.includes(word)))
+  return said.size + (heads(name).some((word) => said.has(word)) ? 0.5 : 0)
 }
 
 /** Those things that the words of a text name best: all that are as good as the best, none where no word fits. */
@@ -56,4 +63,15 @@ export const bestOf = <A extends { readonly name: string }>(
 ): ReadonlyArray<A> => {
   const best = Math.max(0, ...things.map((thing) => likeness(thing.name, text)))
   return best === 0 ? [] : things.filter((thing) => likeness(thing.name, text) === best)
+}
+
+/** Those products that words name, the best first: all of them where there are no words, none above a price. */
+export const find = (query: string, maxPrice = Infinity): ReadonlyArray<Product> => {
+  const affordable = products.filter(({ price }) => price <= maxPrice)
+  if (query.trim() === "") return affordable
+  return affordable
+    .map((product) => ({ product, score: likeness(product.name, query) }))
+    .filter(({ score }) => score > 0)
+    .sort((one, other) => other.score - one.score)
+    .map(({ product }) => product)
 }

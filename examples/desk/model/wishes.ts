@@ -2,19 +2,33 @@
  * What customers wish, and how it sounds.
  */
 
-/** Wishes about an order. */
-export type OrderWish = "claim" | "cancel" | "return" | "address" | "warranty" | "where" | "status"
-/** Questions about the shop. */
-export type ShopWish = "hours" | "shipping" | "returns" | "payment" | "product"
-/** All that is said besides. */
-export type Talk = "human" | "complaint" | "thanks" | "bye" | "greeting" | "declined" | "foreign" | "unclear"
-export type Wish = OrderWish | ShopWish | Talk
+import { kinds } from "../shop/catalogue.ts"
 
+/** What each agent looks after. */
+export type TriageWish = "hours" | "human" | "greeting" | "foreign" | "unclear"
+export type RefundsWish = "claim" | "return" | "charge" | "warranty" | "returns"
+export type OrdersWish = "cancel" | "address" | "where" | "status"
+export type SalesWish = "product" | "recommend" | "buy" | "terms" | "shipping" | "payment"
+/** What anybody answers. */
+export type SmallTalk = "complaint" | "thanks" | "bye" | "declined" | "noted"
+export type Wish = TriageWish | RefundsWish | OrdersWish | SalesWish | SmallTalk
+
+/** What a wish is about: an order, the shop, or nothing. */
 export type Kind = "order" | "shop" | "talk"
+
+/** What "where" and "when" are asked about, for it to be an order. */
+const whereabouts =
+  `it|that|this|they|them|these|those|my|mine|our|orders?|parcels?|packages?|items?|things?|stuff|come|i|${
+    kinds.map((kind) => `${kind}s?`).join("|")
+  }`
 
 /** How wishes sound. Of several in a clause, or about one order, the first in this table counts. */
 const wishes: ReadonlyArray<readonly [wish: Wish, kind: Kind, pattern: RegExp]> = [
-  ["returns", "shop", /\breturns? (policy|window|period|conditions)|\bhow (long|many days)\b.*\b(return|send)\b/],
+  [
+    "returns",
+    "shop",
+    /\breturns? (policy|window|period|conditions)|\bhow (long|many days)\b.*\b(return|send)\b|\bhow do(es)? (your )?returns work|\bhow (do|does|can) \w+ return (things|something|stuff|items)\b/
+  ],
   [
     "shipping",
     "shop",
@@ -30,6 +44,11 @@ const wishes: ReadonlyArray<readonly [wish: Wish, kind: Kind, pattern: RegExp]> 
     "order",
     /\bbroken?\b|\bbroke\b|\bdamaged?\b|\bdefect|\bcrack|\bsmashed|\bshattered|\bfaulty|\bdead\b|\bscratch|\btorn\b|\bleak|\bin pieces\b|\bbent\b|\bdented|\bwobbl|\b(doesn'?t|does not|don'?t|won'?t|will not|stopped|no longer|never|isn'?t|not) (even )?(work|turn|switch|charg|heat|light|start|power)|\bmissing (a |some )?(part|piece|screw)|\breplacement\b|\bclaim\b/
   ],
+  [
+    "charge",
+    "order",
+    /\b(over|double[- ]?)charged?\b|\b(charged|billed|paid|debited)\b.*\b(twice|double|too much|wrong)|\bwrong amount\b/
+  ],
   ["address", "order", /\b(change|wrong|new|different|another|update)\b.*\baddress\b/],
   [
     "cancel",
@@ -44,14 +63,29 @@ const wishes: ReadonlyArray<readonly [wish: Wish, kind: Kind, pattern: RegExp]> 
   ["warranty", "order", /\bwarrant|\bguarantee/],
   ["payment", "shop", /\bpay(ment)?s?\b|\bpaypal\b|\bcredit card|\binvoice|\bcharged\b|\bvoucher|\bdiscount|\bcoupon/],
   [
+    "recommend",
+    "shop",
+    /\brecommend|\bsuggest|\b(gift|present) for\b|\bcheap(er|est)?\b|\b(which|what)\b.*\b(best|better)\b|\b(under|below|less than|at most) ?(€ ?\d|\d+ ?(€|euros?\b))/
+  ],
+  [
     "product",
     "shop",
-    /\bprices?\b|\bcosts?\b|\bhow much\b|\bin stock\b|\bavailab|\bdo you (have|sell|carry|stock)\b|\blooking for\b|\bbuy\b|\brecommend|\bcatalogue?\b|\bwhat\b.*\bsell\b/
+    /\b(can|could|where|what|which)\b.*\bbuy\b|\bwhat\b.*\bhave\b|\bprices?\b|\bcosts?\b|\bhow much\b|\bin stock\b|\brestock|\bavailab|\bdo you (have|sell|carry|stock)\b|\blooking for\b|\bcatalogue?\b|\bwhat\b.*\bsell\b/
+  ],
+  [
+    "buy",
+    "shop",
+    /\bbuy\b|\bto purchase\b|\bi(?:'ll| will) (take|have)\b|\b(want|like) to order\b|\border (an?|one|two|three|some|another)\b|\b(\d{1,2}|two|three|four|five) (more|of (them|those))\b|\b(set|put)\b.*\baside\b|\breserve\b|\b(cart|basket)\b/
   ],
   [
     "where",
     "order",
-    /\bwhere\b|\btrack|\bwhen\b|\barriv|\bdeliver|\blate\b|\bdelay|\b(haven'?t|have not|hasn'?t|didn'?t|isn'?t|never|not) (yet )?(received?|got|get|come|came|here|there)|\bstatus\b|\bship|\blost\b|\bstolen\b|\bparcel\b|\bpackage\b|\bstill waiting\b|\beta\b/
+    new RegExp(
+      `\\b(where|when)\\b(\\W*$|.*(\\b(${whereabouts})\\b|\\d\\d))|${
+        /\btrack|\barriv|\bdeliver|\blate\b|\bdelay|\b(haven'?t|have not|hasn'?t|didn'?t|isn'?t|never|not) (yet )?(received?|got|get|come|came|here|there)|\bstatus\b|\bship|\blost\b|\bstolen\b|\bparcel\b|\bpackage\b|\bstill waiting\b|\beta\b/
+          .source
+      }`
+    )
   ],
   [
     "human",
@@ -63,8 +97,9 @@ const wishes: ReadonlyArray<readonly [wish: Wish, kind: Kind, pattern: RegExp]> 
   [
     "greeting",
     "talk",
-    /^\s*(hi|hello|hey|good (morning|afternoon|evening|day)|greetings)\b|\bwhat can (you|i)\b|\b(can|could) you help\b|^\s*help( me)?( please)?\s*$/
-  ]
+    /^\s*(hi|hello|hey|good (morning|afternoon|evening|day)|greetings|what'?s up|how are you)\b|\bwhat can (you|i)\b|\b(can|could) you help\b|^\s*help( me)?( please)?\s*$/
+  ],
+  ["noted", "talk", /^\s*(y|yes|n|no|ok|okay|alright|all right|fine|good|cool|nice|i see|understood|never ?mind)\s*$/]
 ]
 
 /** How it sounds when somebody is angry. */
@@ -73,9 +108,9 @@ export const upset =
 
 /** What a wish is about. */
 export const kindOf = (wish: Wish): Kind =>
-  wishes.find(([name]) => name === wish)?.[1] ?? (wish === "status" ? "order" : "talk")
+  wishes.find(([name]) => name === wish)?.[1] ?? (wish === "status" ? "order" : wish === "terms" ? "shop" : "talk")
 
-const deed = "(?:cancel|return|refund|replace|exchange|claim)\\w*"
+const deed = "(?:cancel|return|refund|replace|exchange|claim|buy)\\w*"
 const filler = "(?:(?:want|wish|need|like|ask|asked|asking|for|to|a|an|the|my|any|please|mean|going|it) )*"
 
 /** What is said not to be wished: "I don't want to cancel it", "a refund instead of a replacement". */
