@@ -72,7 +72,8 @@ export const none: None = Object.freeze({ _tag: "None" })
 /**
  * A summary of the turns before the last user turn crosses, and that turn.
  *
- * `summarize` is given the whole conversation and makes the text of the summary.
+ * `summarize` is given the whole conversation and makes the text of the summary. An empty text stands for nothing: the
+ * whole conversation crosses then.
  *
  * @category history
  * @since 0.1.0
@@ -83,11 +84,16 @@ export const summary = <E, R>(
   _tag: "Custom",
   change: (conversation) =>
     Effect.map(summarize(conversation), (text) => {
+      if (text.trim() === "") return conversation
       const last = lastUserTurn(conversation)
-      const of = conversation.turns.length - last.length
+      const of = weightOf(conversation.turns) - weightOf(last)
       return { turns: of === 0 ? last : [{ _tag: "Summary", text, of }, ...last] }
     })
 })
+
+/** How many turns these stand for: a summary stands for many. */
+const weightOf = (turns: ReadonlyArray<Conversation.Turn>): number =>
+  turns.reduce((sum, turn) => sum + (turn._tag === "Summary" ? turn.of : 1), 0)
 
 const lastUserTurn = ({ turns }: Conversation.Conversation): ReadonlyArray<Conversation.User> => {
   const turn = turns.findLast((turn) => turn._tag === "User")
