@@ -24,7 +24,7 @@ const holds = (pattern: Pattern, request: PickRequest): boolean =>
  * @category constructors
  * @since 0.1.0
  */
-export const match = <const Name extends string, const Fallback extends string>(
+export const match = <const Fallback extends string, const Name extends string = never>(
   cases: ReadonlyArray<readonly [when: Pattern, agent: Name]>,
   fallback: Fallback
 ): AgentPicker<Name | Fallback> =>

@@ -16,7 +16,7 @@ import { type HandoffPolicy, make } from "./Policy.ts"
  * @category constructors
  * @since 0.1.0
  */
-export const chain = <const Name extends string>(
+export const chain = <const Name extends string = never>(
   names: ReadonlyArray<Name>,
   options?: { readonly maxLength?: number | undefined }
 ): HandoffPolicy<Name> => {
@@ -24,9 +24,6 @@ export const chain = <const Name extends string>(
   const when = ({ run }: AgentState): boolean => (run.handoffs ?? 0) < maxLength
   return make({
     names,
-    offers: names.flatMap((from, index) => {
-      const to = names[(index + 1) % names.length]!
-      return to === from ? [] : [Offer.make(to, { when }, [from])]
-    })
+    offers: names.map((from, index) => Offer.make(names[(index + 1) % names.length]!, { when }, [from]))
   })
 }

@@ -49,7 +49,7 @@ export const explicit = <
  * @category constructors
  * @since 0.1.0
  */
-export const explicitAll = <const Target extends string, const From extends string = never>(
+export const explicitAll = <const Target extends string = never, const From extends string = never>(
   targets: { readonly [toolName: string]: Target },
   options?: { readonly from?: ReadonlyArray<From> | undefined }
 ): HandoffPolicy<Target | From> =>

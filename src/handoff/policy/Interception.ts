@@ -42,7 +42,7 @@ export interface Acknowledgement extends Schema.Schema.Type<typeof Acknowledgeme
  * @category models
  * @since 0.1.0
  */
-export interface HandoffTools {
+export type HandoffTools = {
   readonly [toolName: `handoff_to_${string}`]: Tool.Tool<
     `handoff_to_${string}`,
     {

@@ -14,14 +14,14 @@ import { type HandoffPolicy, make } from "./Policy.ts"
  * @category constructors
  * @since 0.1.0
  */
-export const manager = <const Lead extends string, const Member extends string>(
+export const manager = <const Lead extends string, const Member extends string = never>(
   lead: Lead,
   team: ReadonlyArray<Member>
 ): HandoffPolicy<Lead | Member> => {
-  const members: ReadonlyArray<string> = team.filter((member: string) => member !== lead)
+  const members: ReadonlyArray<string> = team
   return make({
-    names: [lead, ...members],
-    offers: members.map((member) => Offer.make(member, undefined, [lead])),
+    names: [lead, ...team],
+    offers: team.map((member) => Offer.make(member, undefined, [lead])),
     decide: ({ agent }) => members.includes(agent) ? { target: lead, reason: `"${agent}" has answered` } : undefined
   })
 }

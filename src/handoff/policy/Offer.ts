@@ -80,10 +80,11 @@ const unite = (self: Offer, that: Offer): Offer => {
   }
 }
 
-/** Makes offers of one tool to one target one, and throws `ConflictingOffers` where one tool would have two targets. */
+/** Leaves out offers to nobody, makes offers of one tool to one target one, and throws `ConflictingOffers` where one tool would have two targets. */
 export const united = (offers: ReadonlyArray<Offer>): ReadonlyArray<Offer> => {
   const result: Array<Offer> = []
   for (const offer of offers) {
+    if (offer.from?.length === 0) continue
     const { target, toolName } = offer.handoff
     const namesakes = result.filter(({ handoff }) => handoff.toolName === toolName)
     const rival = namesakes.find((other) => other.handoff.target !== target && overlap(other, offer))

@@ -7,7 +7,7 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import { type HandoffPolicy, make } from "./Policy.ts"
 
 /** Gives who was in control in the run, in order; the agent in control is the last. */
-export const controlled = ({ agent, run, trail }: AgentState): ReadonlyArray<string> => {
+const controlled = ({ agent, run, trail }: AgentState): ReadonlyArray<string> => {
   const names = trail.slice(-1 - (run.handoffs ?? 0))
   return names[names.length - 1] === agent ? names : [...names, agent]
 }
@@ -37,7 +37,7 @@ const positionOf = (names: ReadonlyArray<string>, state: AgentState): number => 
  * @category constructors
  * @since 0.1.0
  */
-export const sequential = <const Name extends string>(names: ReadonlyArray<Name>): HandoffPolicy<Name> => {
+export const sequential = <const Name extends string = never>(names: ReadonlyArray<Name>): HandoffPolicy<Name> => {
   const steps = names.filter((name, index) => name !== names[index - 1])
   return make({
     names,

@@ -23,7 +23,7 @@ export const when = <const Target extends string>(
   make({
     names: [target],
     decide: (state) =>
-      state.agent === target || !predicate(state)
+      !predicate(state)
         ? undefined
         : { target, ...(options?.reason === undefined ? undefined : { reason: options.reason }) }
   })

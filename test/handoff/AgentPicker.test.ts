@@ -1,0 +1,265 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Context, Data, Effect, Layer, Schema } from "effect"
+import { AiError, DecisionModel } from "effect/ai"
+import { AgentPicker, AgentStatus, Conversation, HandoffPolicy } from "troupe"
+import { MockModel, MockResponse } from "troupe/testing"
+
+class Lost extends Data.TaggedError("Lost")<{}> {}
+class Rota extends Context.Service<Rota, "day" | "night">()("test/Rota") {}
+
+const agents = [
+  { name: "billing", description: "Invoices and refunds" },
+  { name: "tech", description: undefined },
+  { name: "triage", description: "Everything else" },
+  { name: "stranger", description: "Nobody asked" }
+]
+
+const ask = (text: string, options?: Partial<AgentPicker.PickRequest>): AgentPicker.PickRequest => ({
+  conversation: Conversation.make([Conversation.user(text)]),
+  text,
+  lastStatus: undefined,
+  lastAgent: undefined,
+  agents,
+  ...options
+})
+
+const later = (text: string): AgentPicker.PickRequest =>
+  ask(text, {
+    conversation: Conversation.make([
+      Conversation.user("Hello"),
+      Conversation.assistant("triage", [Conversation.text("Hi!"), Conversation.call("call-1", "search", {})]),
+      Conversation.user(text)
+    ]),
+    lastStatus: AgentStatus.failed({ tag: "StepLimitReached", message: "", agent: "triage", step: 1 }),
+    lastAgent: "triage"
+  })
+
+describe("AgentPicker", () => {
+  it("is recognized, and shown without its functions", () => {
+    const picker = AgentPicker.match([[/bill/, "billing"]], "triage")
+    assert.isTrue(AgentPicker.isAgentPicker(picker))
+    assert.isFalse(AgentPicker.isAgentPicker(HandoffPolicy.explicit("billing")))
+    assert.strictEqual(JSON.stringify(picker), `{"_id":"AgentPicker","names":["billing","triage"]}`)
+  })
+
+  it.effect("picks the agent of a name, whatever is asked", () =>
+    Effect.gen(function*() {
+      const picker = AgentPicker.always("triage")
+      assert.strictEqual(yield* AgentPicker.pick(picker, ask("anything")), "triage")
+      assert.strictEqual(yield* picker.pipe(AgentPicker.pick(later("else"))), "triage")
+      assert.deepStrictEqual(AgentPicker.namesOf(picker), ["triage"])
+    }))
+
+  describe("make", () => {
+    it.effect("picks what a function gives, or an effect with its failures and services", () =>
+      Effect.gen(function*() {
+        const plain = AgentPicker.make(({ lastAgent }) => lastAgent === undefined ? "triage" : "tech")
+        assert.strictEqual(yield* AgentPicker.pick(plain, ask("Hello")), "triage")
+        assert.strictEqual(yield* AgentPicker.pick(plain, later("Hello")), "tech")
+        const onDuty = AgentPicker.make(({ text }) => text === "" ? Effect.fail(new Lost()) : Rota)
+        const pick = (text: string) => Effect.provideService(AgentPicker.pick(onDuty, ask(text)), Rota, "night")
+        assert.strictEqual(yield* pick("Hello"), "night")
+        assert.instanceOf(yield* Effect.flip(pick("")), Lost)
+      }))
+
+    it("isn't known to give any name", () => {
+      assert.deepStrictEqual(AgentPicker.namesOf(AgentPicker.make(() => "triage")), [])
+    })
+  })
+
+  describe("match", () => {
+    const picker = AgentPicker.match([
+      [/invoice/i, "billing"],
+      [(request) => request.lastStatus?._tag === "Failed", "tech"],
+      [/invoice|crash/, "stranger"]
+    ], "triage")
+
+    it.effect("picks the agent of the first case that holds, or the fallback", () =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* AgentPicker.pick(picker, ask("My INVOICE is wrong")), "billing")
+        assert.strictEqual(yield* AgentPicker.pick(picker, later("My invoice is wrong")), "billing")
+        assert.strictEqual(yield* AgentPicker.pick(picker, later("It happened again")), "tech")
+        assert.strictEqual(yield* AgentPicker.pick(picker, ask("a crash")), "stranger")
+        assert.strictEqual(yield* AgentPicker.pick(picker, ask("Hello")), "triage")
+      }))
+
+    it("is known to give the names of its cases and the fallback", () => {
+      assert.deepStrictEqual(AgentPicker.namesOf(picker), ["billing", "tech", "stranger", "triage"])
+    })
+
+    it.effect("finds the same with a global pattern however often it is asked", () =>
+      Effect.gen(function*() {
+        const pattern = /crash/g
+        const picker = AgentPicker.match([[pattern, "tech"]], "triage")
+        const picked = yield* Effect.all(Array.from({ length: 3 }, () => AgentPicker.pick(picker, ask("a crash"))))
+        assert.deepStrictEqual(picked, ["tech", "tech", "tech"])
+        assert.strictEqual(pattern.lastIndex, 0)
+      }))
+  })
+
+  describe("model", () => {
+    const picker = AgentPicker.model(["billing", "tech"], { fallback: "triage", instructions: "Be quick." })
+
+    const pick = (answer: MockResponse.Input, request = later("It crashes")) =>
+      Effect.gen(function*() {
+        const picked = yield* AgentPicker.pick(picker, request)
+        return { picked, calls: yield* MockModel.calls }
+      }).pipe(Effect.provide(MockModel.layer(MockModel.queue(answer))))
+
+    it.effect("picks what the model answers, the fallback too", () =>
+      Effect.gen(function*() {
+        assert.strictEqual((yield* pick(`{"agent":"tech"}`)).picked, "tech")
+        assert.strictEqual((yield* pick(`{"agent":"triage"}`)).picked, "triage")
+        assert.deepStrictEqual(AgentPicker.namesOf(picker), ["billing", "tech", "triage"])
+      }))
+
+    it.effect("shows the model its choices with their descriptions, the messages, and how the last run ended", () =>
+      Effect.gen(function*() {
+        const [call] = (yield* pick(`{"agent":"tech"}`)).calls
+        const { lastUserText, responseFormat, system } = call!.request
+        assert.strictEqual(
+          system,
+          [
+            "Choose the agent that is to answer the user's last words. Be quick.",
+            "",
+            "Agents:",
+            "- billing: Invoices and refunds",
+            "- tech",
+            "- triage: Everything else"
+          ].join("\n")
+        )
+        assert.deepStrictEqual(JSON.parse(lastUserText), {
+          conversation: [
+            { from: "user", text: "Hello" },
+            { from: "triage", text: "Hi!" },
+            { from: "user", text: "It crashes" }
+          ],
+          lastAgent: "triage",
+          lastStatus: "Failed"
+        })
+        assert.strictEqual(responseFormat.type, "json")
+      }))
+
+    it.effect("shows the last turns of a long conversation", () =>
+      Effect.gen(function*() {
+        const conversation = Conversation.make(Array.from({ length: 30 }, (_, index) => Conversation.user(`${index}`)))
+        const [call] = (yield* pick(`{"agent":"tech"}`, ask("29", { conversation }))).calls
+        const question = JSON.parse(call!.request.lastUserText) as { conversation: ReadonlyArray<{ text: string }> }
+        assert.deepStrictEqual(
+          question.conversation.map(({ text }) => text),
+          Array.from({ length: 10 }, (_, index) => `${index + 20}`)
+        )
+        assert.deepStrictEqual(Object.keys(question), ["conversation"])
+      }))
+
+    it.effect.prop("falls back on an answer that is none of its choices, or none at all", {
+      answer: Arbitrary.schema(Schema.String)
+    }, ({ answer }) =>
+      Effect.gen(function*() {
+        assert.strictEqual((yield* pick(answer)).picked, "triage")
+        assert.strictEqual((yield* pick(JSON.stringify({ agent: `${answer}!` }))).picked, "triage")
+      }), { arbitrary: { runs: 30 } })
+
+    it.effect("falls back on an agent of the group that it isn't to choose", () =>
+      Effect.gen(function*() {
+        assert.strictEqual((yield* pick(`{"agent":"stranger"}`)).picked, "triage")
+        assert.strictEqual((yield* pick("")).picked, "triage")
+      }))
+
+    it.effect("fails as the model does", () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(pick(MockResponse.fail(new AiError.RateLimitError({}))))
+        assert.strictEqual(error.reason._tag, "RateLimitError")
+      }))
+
+    it.effect("asks nothing where there is no choice", () =>
+      Effect.gen(function*() {
+        const alone = AgentPicker.model(["triage"], { fallback: "triage" })
+        const picked = yield* AgentPicker.pick(alone, ask("Hello"))
+        assert.deepStrictEqual([picked, (yield* MockModel.calls).length], ["triage", 0])
+      }).pipe(Effect.provide(MockModel.layer(MockModel.queue()))))
+  })
+
+  describe("decisionModel", () => {
+    const picker = AgentPicker.decisionModel(["billing", "tech"], { fallback: "triage" })
+
+    const classified = (label: string): DecisionModel.ProviderAnswer => ({
+      _tag: "Classify",
+      label,
+      probabilities: { billing: 0.25, tech: 0.5, triage: 0.25 }
+    })
+
+    const pick = (
+      answer: Effect.Effect<DecisionModel.ProviderAnswer, AiError.AiError>,
+      asked: Array<DecisionModel.ProviderOptions> = []
+    ) =>
+      AgentPicker.pick(picker, later("It crashes")).pipe(
+        Effect.provide(Layer.effect(
+          DecisionModel.DecisionModel,
+          DecisionModel.make({
+            decide: (options) => {
+              asked.push(options)
+              const usage = { inputTokens: undefined, outputTokens: undefined }
+              return Effect.map(answer, (agent) => ({ answers: { agent }, usage }))
+            }
+          })
+        ))
+      )
+
+    it.effect("picks what the model decides, the fallback too", () =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* pick(Effect.succeed(classified("tech"))), "tech")
+        assert.strictEqual(yield* pick(Effect.succeed(classified("triage"))), "triage")
+        assert.deepStrictEqual(AgentPicker.namesOf(picker), ["billing", "tech", "triage"])
+      }))
+
+    it.effect("shows the model its choices with their descriptions, the messages, and how the last run ended", () =>
+      Effect.gen(function*() {
+        const asked: Array<DecisionModel.ProviderOptions> = []
+        yield* pick(Effect.succeed(classified("tech")), asked)
+        assert.deepStrictEqual(asked, [{
+          state: {
+            conversation: [
+              { from: "user", text: "Hello" },
+              { from: "triage", text: "Hi!" },
+              { from: "user", text: "It crashes" }
+            ],
+            lastAgent: "triage",
+            lastStatus: "Failed"
+          },
+          decisions: {
+            agent: {
+              _tag: "Classify",
+              instructions: "Choose the agent that is to answer the user's last words.",
+              criteria: { billing: "Invoices and refunds", tech: null, triage: "Everything else" }
+            }
+          }
+        }])
+      }))
+
+    it.effect("falls back on a refusal, and on an answer that isn't valid", () =>
+      Effect.gen(function*() {
+        const answers: ReadonlyArray<DecisionModel.ProviderAnswer> = [
+          { _tag: "Refusal" },
+          { _tag: "Probability", probability: 1 },
+          classified("stranger"),
+          { _tag: "Classify", label: "tech" }
+        ]
+        for (const answer of answers) assert.strictEqual(yield* pick(Effect.succeed(answer)), "triage")
+      }))
+
+    it.effect("fails as the model does", () =>
+      Effect.gen(function*() {
+        const reason = new AiError.RateLimitError({})
+        const error = yield* Effect.flip(pick(Effect.fail(AiError.make({ module: "Test", method: "decide", reason }))))
+        assert.strictEqual(error.reason._tag, "RateLimitError")
+      }))
+
+    it.effect("asks nothing where there is no choice", () =>
+      Effect.gen(function*() {
+        const alone = AgentPicker.decisionModel([], { fallback: "triage" })
+        const die = Layer.effect(DecisionModel.DecisionModel, DecisionModel.make({ decide: () => Effect.die("asked") }))
+        assert.strictEqual(yield* Effect.provide(AgentPicker.pick(alone, ask("Hello")), die), "triage")
+      }))
+  })
+})

@@ -1,0 +1,179 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Data, Effect, Result, Schema } from "effect"
+import { Conversation, HandoffPolicy } from "troupe"
+import { below, conversation, oneOf } from "../domain/arbitraries.ts"
+import { callsIn, problems } from "../domain/legal.ts"
+
+class Lost extends Data.TaggedError("Lost")<{}> {}
+
+const crossing = { from: "a", to: "b", request: { target: "b" } }
+
+const summarize = ({ turns }: Conversation.Conversation) => Effect.succeed(`${turns.length} turns`)
+
+const long = Conversation.make([
+  Conversation.user("one"),
+  Conversation.assistant("a", "two"),
+  Conversation.user("three"),
+  Conversation.assistant("a", "four"),
+  Conversation.user("five")
+])
+
+const texts = ({ turns }: Conversation.Conversation) => turns.map(Conversation.textOf)
+
+const settled = (conversation: Conversation.Conversation) =>
+  callsIn(conversation).every((call) => call.state._tag === "Settled")
+
+const crossed = <E, R>(
+  options: HandoffPolicy.CompactingOptions<E, R, HandoffPolicy.OnFailure>,
+  conversation: Conversation.Conversation,
+  request: { readonly target: string; readonly callId?: string } = crossing.request
+) => {
+  const policy = HandoffPolicy.compacting(HandoffPolicy.explicit("b"), options)
+  const [transform] = HandoffPolicy.internalsOf(policy).transforms
+  return transform!.apply(conversation, { ...crossing, request }) as Effect.Effect<Conversation.Conversation, E>
+}
+
+describe("HandoffPolicy.compacting", () => {
+  it.effect("puts a summary before the last turns", () =>
+    Effect.gen(function*() {
+      const { turns } = yield* crossed({ over: { turns: 4 }, keep: 2, summarize }, long)
+      assert.deepStrictEqual(turns, [{ _tag: "Summary", text: "3 turns", of: 3 }, ...long.turns.slice(3)])
+    }))
+
+  it.effect("leaves a conversation alone that isn't over its threshold", () =>
+    Effect.gen(function*() {
+      const asked: Array<number> = []
+      const counting = ({ turns }: Conversation.Conversation) => Effect.sync(() => `${asked.push(turns.length)}`)
+      for (const over of [{ turns: 5 }, { tokens: 100 }, { turns: 5, tokens: 100 }]) {
+        assert.strictEqual(yield* crossed({ over, keep: 1, summarize: counting }, long), long)
+      }
+      assert.deepStrictEqual(asked, [])
+      yield* crossed({ over: { turns: 4, tokens: 100 }, keep: 1, summarize: counting }, long)
+      assert.deepStrictEqual(asked, [4])
+    }))
+
+  it.effect("estimates tokens by the bytes of all that is sent, calls and results too", () =>
+    Effect.gen(function*() {
+      const isOver = (tokens: number, ...turns: ReadonlyArray<Conversation.Turn>) => {
+        const conversation = Conversation.make([...turns, Conversation.user("")])
+        const effect = crossed({ over: { tokens }, keep: 1, summarize }, conversation)
+        return Effect.map(effect, (compacted) => compacted !== conversation)
+      }
+      assert.isFalse(yield* isOver(10, Conversation.user("x".repeat(40))))
+      assert.isTrue(yield* isOver(10, Conversation.user("x".repeat(41))))
+      assert.isTrue(yield* isOver(10, Conversation.user("人".repeat(14))))
+      assert.isTrue(
+        yield* isOver(100, Conversation.assistant("a", [Conversation.call("1", "go", { q: "x".repeat(400) })]))
+      )
+      assert.isTrue(
+        yield* isOver(
+          100,
+          Conversation.assistant("a", [
+            Conversation.call("1", "go", {}, { _tag: "Settled", outcome: "Succeeded", result: "x".repeat(400) })
+          ])
+        )
+      )
+      const file = { _tag: "File", mediaType: "image/png", data: "x".repeat(100_000) } as const
+      assert.isFalse(yield* isOver(1_000, Conversation.user([file])))
+      assert.isTrue(yield* isOver(1_999, Conversation.user([file, file])))
+    }))
+
+  it.effect("counts what an earlier summary stood for, and never summarizes summaries alone", () =>
+    Effect.gen(function*() {
+      const before: Conversation.Summary = { _tag: "Summary", text: "before", of: 7 }
+      const [first] = (yield* crossed(
+        { over: { turns: 1 }, keep: 1, summarize },
+        Conversation.make([before, ...long.turns])
+      )).turns
+      assert.deepStrictEqual(first, { _tag: "Summary", text: "5 turns", of: 11 })
+      const short = Conversation.make([before, Conversation.user("now")])
+      assert.strictEqual(yield* crossed({ over: { turns: 1 }, keep: 1, summarize }, short), short)
+    }))
+
+  it.effect("keeps the call that asked for the handoff, settled as handed over", () =>
+    Effect.gen(function*() {
+      const asking = Conversation.append(
+        long,
+        Conversation.assistant("a", [
+          Conversation.call("call-1", "handoff_to_b", {}),
+          Conversation.call("call-2", "go", {})
+        ])
+      )
+      const seen: Array<Conversation.Conversation> = []
+      const watching = (before: Conversation.Conversation) => Effect.sync(() => `${seen.push(before)} parts`)
+      const request = { target: "b", callId: "call-1" }
+      for (const keep of [0, 1, 3]) {
+        const options = { over: { turns: 1 }, keep, summarize: watching }
+        const compacted = yield* crossed(options, asking, request)
+        assert.lengthOf(compacted.turns, keep + 1)
+        assert.deepStrictEqual(
+          callsIn(compacted).map(({ state }) => state._tag === "Settled" ? state.outcome : state._tag),
+          keep === 0 ? [] : ["HandedOff", "Interrupted"]
+        )
+      }
+      assert.isTrue(seen.every((before) => Result.isSuccess(Conversation.toPrompt(before))))
+    }))
+
+  it.effect("doesn't let an empty summary delete what it stands for", () =>
+    Effect.gen(function*() {
+      for (const text of ["", " \n\t"]) {
+        const options = { over: { turns: 1 }, keep: 1, summarize: () => Effect.succeed(text) }
+        const error = yield* Effect.flip(crossed(options, long))
+        assert.instanceOf(error, HandoffPolicy.EmptySummary)
+        const policy = HandoffPolicy.compacting(HandoffPolicy.explicit("b"), options)
+        assert.strictEqual(yield* HandoffPolicy.transform(policy, long, crossing), long)
+      }
+    }))
+
+  it.effect("runs after the policy's own transforms, and keeps what they made when it fails", () =>
+    Effect.gen(function*() {
+      const redacted = HandoffPolicy.mapConversation(Conversation.appendUser("redacted"))
+      const options = { over: { turns: 5 }, keep: 2 }
+      const policy = HandoffPolicy.compacting(redacted, { ...options, summarize })
+      assert.deepStrictEqual(texts(yield* HandoffPolicy.transform(policy, long, crossing)), [
+        "4 turns",
+        "five",
+        "redacted"
+      ])
+      const failing = redacted.pipe(HandoffPolicy.compacting({ ...options, summarize: () => Effect.fail(new Lost()) }))
+      assert.deepStrictEqual(
+        texts(yield* HandoffPolicy.transform(failing, long, crossing)),
+        [...texts(long), "redacted"]
+      )
+      const strict = redacted.pipe(
+        HandoffPolicy.compacting({ ...options, summarize: () => Effect.fail(new Lost()), onFailure: "fail" })
+      )
+      const error = yield* Effect.flip(HandoffPolicy.transform(strict, long, crossing))
+      assert.strictEqual(error._tag, "Lost")
+    }))
+
+  it("offers and decides as the policy that it compacts for", () => {
+    const inner = HandoffPolicy.manager("lead", ["writer"])
+    const policy = HandoffPolicy.compacting(inner, { over: { turns: 1 }, keep: 1, summarize })
+    const [outside, inside] = [HandoffPolicy.internalsOf(policy), HandoffPolicy.internalsOf(inner)]
+    assert.deepStrictEqual(outside.names, inside.names)
+    assert.deepStrictEqual(outside.offers, inside.offers)
+    assert.lengthOf(HandoffPolicy.offeredTo(policy, "lead"), 1)
+  })
+
+  it.effect.prop("leaves any conversation legal, its last turns there, and no call open", {
+    conversation,
+    keep: below(6),
+    turns: below(6),
+    text: oneOf(Arbitrary.schema(Schema.String), Arbitrary.schema(Schema.NonEmptyString))
+  }, ({ conversation, keep, text, turns }) =>
+    Effect.gen(function*() {
+      const options = { over: { turns }, keep, summarize: () => Effect.succeed(text) }
+      const policy = HandoffPolicy.compacting(HandoffPolicy.explicit("b"), options)
+      const compacted = yield* HandoffPolicy.transform(policy, conversation, crossing)
+      assert.deepStrictEqual(problems(compacted), [])
+      if (compacted === conversation) return
+      const [summary, ...kept] = compacted.turns
+      assert.isTrue(summary?._tag === "Summary" && summary.text.trim() !== "" && summary.of >= 0)
+      assert.isTrue(settled(compacted))
+      const last = keep === 0 ? [] : conversation.turns.slice(-keep)
+      assert.deepStrictEqual(kept.map(Conversation.textOf), last.map(Conversation.textOf))
+      assert.deepStrictEqual(Conversation.callIds({ turns: kept }), Conversation.callIds({ turns: last }))
+      assert.isAbove(conversation.turns.length, turns)
+    }))
+})
