@@ -75,6 +75,13 @@ export * as Handoff from "./handoff/Handoff.ts"
 export * as HandoffPolicy from "./handoff/HandoffPolicy.ts"
 
 /**
+ * A plan: agents and effects as the nodes of a graph, where each starts as soon as its own inputs are there.
+ *
+ * @since 0.1.0
+ */
+export * as Plan from "./handoff/Plan.ts"
+
+/**
  * When a run stops before its model has nothing more to do.
  *
  * @since 0.1.0

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type { Any, InputOf, NameOf, OutputOf, Takes } from "./Node.ts"
+import type { Any, InputOf, NameOf, OutputOf, Own, Takes } from "./Node.ts"
 
 const TypeId = "~troupe/handoff/Plan/Edge"
 
@@ -134,7 +134,7 @@ export const edge: {
     from: From,
     to: To,
     f: (output: OutputOf<From>) => Value | Effect.Effect<Value, E, R>
-  ): Edge<NameOf<From>, NameOf<To>, Value, "Always", E, R>
+  ): Edge<NameOf<From>, NameOf<To>, Value, "Always", Own<E>, Own<R>>
 } = (from: Any, to: Any, f?: unknown) => make(from, to, undefined, f as Definition["change"]) as never
 
 /**
@@ -180,10 +180,14 @@ export const edgeWhen: {
     to: To,
     condition: (output: OutputOf<From>) => output is Narrowed,
     f: (output: Narrowed) => Value | Effect.Effect<Value, E, R>
-  ): Edge<NameOf<From>, NameOf<To>, Value, "Conditional", E, R>
-  <From extends Any, To extends Any, Narrowed extends OutputOf<From>>(
+  ): Edge<NameOf<From>, NameOf<To>, Value, "Conditional", Own<E>, Own<R>>
+  <
+    From extends Any,
+    To extends Any,
+    Narrowed extends OutputOf<From> & Fitting<InputOf<To>, NameOf<From>>
+  >(
     from: From,
-    to: To & Accepts<NoInfer<To>, NameOf<From>, NoInfer<Narrowed>>,
+    to: To,
     condition: (output: OutputOf<From>) => output is Narrowed
   ): Edge<NameOf<From>, NameOf<To>, Narrowed, "Conditional">
   <
@@ -199,12 +203,12 @@ export const edgeWhen: {
     to: To,
     condition: (output: OutputOf<From>) => boolean | Effect.Effect<boolean, ConditionE, ConditionR>,
     f: (output: OutputOf<From>) => Value | Effect.Effect<Value, E, R>
-  ): Edge<NameOf<From>, NameOf<To>, Value, "Conditional", ConditionE | E, ConditionR | R>
+  ): Edge<NameOf<From>, NameOf<To>, Value, "Conditional", Own<ConditionE> | Own<E>, Own<ConditionR> | Own<R>>
   <From extends Any, To extends Any, E = never, R = never>(
     from: From,
     to: To & Accepts<NoInfer<To>, NameOf<From>, OutputOf<From>>,
     condition: (output: OutputOf<From>) => boolean | Effect.Effect<boolean, E, R>
-  ): Edge<NameOf<From>, NameOf<To>, OutputOf<From>, "Conditional", E, R>
+  ): Edge<NameOf<From>, NameOf<To>, OutputOf<From>, "Conditional", Own<E>, Own<R>>
 } = (from: Any, to: Any, condition: unknown, f?: unknown) =>
   make(from, to, condition as Definition["condition"], f as Definition["change"]) as never
 

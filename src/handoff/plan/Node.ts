@@ -145,6 +145,12 @@ export interface Policy<in E, out RetryE, out RetryR, out Timeout, out Fallback>
   readonly fallback?: Fallback
 }
 
+/**
+ * A type that is read from a function's arguments alone: what stands in a list of any nodes isn't taken for any node. Where
+ * it is known it is the type itself, also as it is displayed, which `NoInfer` isn't.
+ */
+export type Own<T> = [T][T extends unknown ? 0 : never]
+
 /** What a node and its policy may fail with: nothing, where it has a fallback that can't fail. */
 export type Failing<E, Timeout, Fallback> = [Fallback] extends [never] ? Attempt<E, Timeout>
   : [ErrorOf<Fallback>] extends [never] ? never
@@ -222,10 +228,10 @@ export const node = <
   policy?: Policy<NoInfer<E>, RetryE, RetryR, Timeout, Fallback>
 ): Node<
   Name,
-  Input,
+  Own<Input>,
   Output | OutputOf<Fallback>,
-  Failing<E | RetryE, Timeout, Fallback>,
-  R | RetryR | ServicesOf<Fallback>
+  Failing<E | Own<RetryE>, Timeout, Fallback>,
+  R | Own<RetryR> | ServicesOf<Fallback>
 > => make(name, "Effect", Effect.isEffect(run) ? () => run : run as Definition["run"], policy) as never
 
 /**
@@ -268,10 +274,10 @@ export const agent = <
   options?: AgentOptions<Name, Input, AgentError | NoAnswer | NoInfer<E>, RetryE, RetryR, Timeout, Fallback>
 ): Node<
   Name,
-  Input,
+  Own<Input>,
   Output | OutputOf<Fallback>,
-  Failing<AgentError | NoAnswer | E | RetryE, Timeout, Fallback>,
-  R | RetryR | ServicesOf<Fallback>
+  Failing<AgentError | NoAnswer | E | Own<RetryE>, Timeout, Fallback>,
+  R | Own<RetryR> | ServicesOf<Fallback>
 > => make(options?.name ?? agent.name, "Agent", asking(agent, options?.input as AsText), options as AnyPolicy) as never
 
 type AsText = ((input: unknown) => string | User["parts"]) | undefined

@@ -15,6 +15,12 @@ import { type Ended, type Results, skipped } from "./Results.ts"
 /** How nodes ended, of those that did. */
 export type Progress = HashMap.HashMap<Graph.NodeIndex, Ended>
 
+/** What a plan was given, and how far it is. */
+export interface Position {
+  readonly input: unknown
+  readonly progress: Progress
+}
+
 /** How far a plan is, which nodes were skipped to get there, and which became ready. */
 export interface Step {
   readonly progress: Progress
@@ -51,14 +57,15 @@ const advance = (graph: PlanGraph, from: Progress, candidates: Iterable<Graph.No
 }
 
 /** Begins a plan with the nodes that ended before. */
-export const begin = (graph: PlanGraph, progress: Progress): Step => advance(graph, progress, Graph.indices(Graph.nodes(graph)))
+export const begin = (graph: PlanGraph, progress: Progress): Step =>
+  advance(graph, progress, Graph.indices(Graph.nodes(graph)))
 
 /** Takes in how a node ended. */
 export const settle = (graph: PlanGraph, progress: Progress, node: Graph.NodeIndex, ended: Ended): Step =>
   advance(graph, HashMap.set(progress, node, ended), Graph.successors(graph, node))
 
 /** Gives progress as data. */
-export const toResults = (graph: PlanGraph, progress: Progress, input: unknown): Results => ({
+export const toResults = (graph: PlanGraph, { input, progress }: Position): Results => ({
   input,
   nodes: Object.fromEntries(
     Array.from(graph).flatMap(([index, { name }]) =>

@@ -1,0 +1,37 @@
+/**
+ * Running a node by its policy: a time-out for each attempt, attempts by a schedule, and then a fallback.
+ *
+ * @since 0.1.0
+ */
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type { Definition } from "./Node.ts"
+
+/** What a node failed with, and after it what each of its fallbacks did. */
+export type Failures = Arr.NonEmptyReadonlyArray<{ readonly node: string; readonly reason: unknown }>
+
+/** Says what a node failed with before anything else was tried. */
+export const failuresOf = (node: Definition, reason: unknown): Failures => [{ node: node.name, reason }]
+
+/** Runs a node on an input. */
+export const run = (node: Definition, input: unknown): Effect.Effect<unknown, Failures, unknown> => {
+  const { fallback, retry, timeout } = node
+  const once = Effect.suspend(() => node.run(input))
+  const attempt = timeout === undefined ? once : Effect.timeout(once, timeout)
+  const attempts = (retry === undefined ? attempt : Effect.retry(attempt, retry)).pipe(
+    Effect.mapError((reason) => failuresOf(node, reason))
+  )
+  if (fallback === undefined) return attempts
+  return Effect.catchCauseIf(
+    attempts,
+    // A failure beside a defect is no failure alone, and what would hide the defect isn't tried.
+    (cause) => !Cause.hasDies(cause),
+    (cause) =>
+      Cause.findErrorOption(cause).pipe((failures) =>
+        failures._tag === "None"
+          ? Effect.failCause(cause)
+          : Effect.mapError(run(fallback, input), (later) => Arr.appendAll(failures.value, later))
+      )
+  )
+}

@@ -1,0 +1,36 @@
+/**
+ * The run of a plan as a stream of its events. A reader that leaves interrupts it.
+ *
+ * @since 0.1.0
+ */
+import type * as Cause from "effect/Cause"
+import * as Channel from "effect/Channel"
+import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { PlanEvent } from "./PlanEvent.ts"
+
+/** Runs something that tells events, and streams them. */
+export const make = <E, R>(
+  run: (emit: (event: PlanEvent) => void) => Effect.Effect<unknown, E, R>
+): Stream.Stream<PlanEvent, E, R> =>
+  // `Stream.callback` would give its own scope to the nodes, in place of the one that whoever runs the plan provides.
+  Stream.fromChannel(
+    Channel.fromTransform((_, scope) =>
+      Effect.gen(function*() {
+        const queue = yield* Queue.unbounded<PlanEvent, E | Cause.Done>()
+        yield* Scope.addFinalizer(scope, Queue.shutdown(queue))
+        yield* run((event) => {
+          Queue.offerUnsafe(queue, event)
+        }).pipe(
+          Effect.matchCauseEffect({
+            onFailure: (cause) => Queue.failCause(queue, cause),
+            onSuccess: () => Queue.end(queue)
+          }),
+          Effect.forkIn(scope, { startImmediately: true })
+        )
+        return Queue.takeAll(queue)
+      })
+    )
+  )
