@@ -270,6 +270,7 @@ describe("Who speaks next", () => {
       const dialogue = Dialogue.make(ada, bob, { speaker: () => "zed" as "ada" })
       const error = yield* Effect.flip(Dialogue.run(dialogue, "Go"))
       assert.strictEqual(error.reason._tag, "UnknownSpeaker")
+      assert.deepStrictEqual(error.state, Dialogue.begin(dialogue, "Go"))
       assert.strictEqual(error.message, "\"zed\" was chosen to speak and takes no part; available: \"ada\", \"bob\"")
     }).pipe(withModel(counting)))
 
@@ -400,6 +401,9 @@ describe("A dialogue", () => {
       assert.deepStrictEqual(tags, ["DialogueStarted", "DialogueFailed"])
       const three = yield* Effect.flip(Dialogue.resume(Dialogue.make(ada, bob, cid), state))
       assert.strictEqual(three.reason._tag, "ParticipantMismatch")
+      const wider = Dialogue.begin(Dialogue.make(ada, bob, cid), "Go")
+      const two = yield* Effect.flip(Dialogue.resume(Dialogue.make(ada, bob), wider))
+      assert.strictEqual(two.reason._tag, "ParticipantMismatch")
       yield* Dialogue.resume(Dialogue.make(bob, ada), state)
     }).pipe(withModel(counting)))
 })
