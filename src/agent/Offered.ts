@@ -1,7 +1,5 @@
 /**
- * What a request offers its model: the tools of an agent, made once for each set of them.
- *
- * `effect/ai` keeps its response decoder by the identity of the toolkit, so the same set is always the same value.
+ * What a request offers its model: the tools of an agent, made once.
  *
  * @since 0.1.0
  */
@@ -16,43 +14,30 @@ import type { Definition, HandoffTool, Request, ToolEntry } from "./Definition.t
 const placeholder = Tool.make("troupe_no_tool")
 
 /**
- * Makes what a request says.
- *
- * Calls come back as the model wrote them, unknown names and wrong parameters included, and are answered by the loop.
- * `effect/ai` keeps its response decoder only for a toolkit with tools, so an agent without any sends none of one.
+ * Makes a toolkit whose calls come back as the model wrote them, unknown names and wrong parameters included: the loop
+ * answers them.
  */
-const make = (
-  entries: Iterable<ToolEntry>,
-  toolChoice: LanguageModel.ToolChoice<string> | undefined
-): Request => {
-  const tools: Record<string, Tool.Any> = {}
-  for (const { tool } of entries) {
-    Object.defineProperty(tools, tool.name, { value: tool, enumerable: true, configurable: true, writable: true })
+const makeToolkit = (tools: ReadonlyArray<Tool.Any>): Request["toolkit"] => {
+  const byName: Record<string, Tool.Any> = {}
+  for (const tool of tools.length === 0 ? [placeholder] : tools) {
+    Object.defineProperty(byName, tool.name, { value: tool, enumerable: true, configurable: true, writable: true })
   }
-  const isEmpty = Object.keys(tools).length === 0
-  return {
-    toolkit: {
-      tools: isEmpty ? { [placeholder.name]: placeholder } : tools,
-      handle: () => Effect.die(new Error("An agent answers its calls itself"))
-    },
-    toolChoice: isEmpty ? { oneOf: [] } : toolChoice ?? "auto",
-    disableToolCallResolution: true,
-    toolCallValidation: "deferred"
-  }
+  return { tools: byName, handle: () => Effect.die(new Error("An agent answers its calls itself")) }
 }
 
-const isForced = (choice: LanguageModel.ToolChoice<string> | undefined): boolean =>
+const isForced = (choice: Choice | undefined): boolean =>
   choice === "required" || (typeof choice === "object" && ("tool" in choice || choice.mode === "required"))
 
-/** Leaves out of a choice what isn't offered. */
-const without = (
-  choice: LanguageModel.ToolChoice<string> | undefined,
-  hidden: ReadonlyArray<string>
-): LanguageModel.ToolChoice<string> | undefined => {
-  if (typeof choice !== "object") return choice
-  if ("tool" in choice) return hidden.includes(choice.tool) ? "auto" : choice
-  const oneOf = choice.oneOf.filter((name) => !hidden.includes(name))
-  return oneOf.length === 0 && choice.mode === "required" ? "auto" : { ...choice, oneOf }
+type Choice = LanguageModel.ToolChoice<string>
+
+/** Gives a choice among the tools that are offered, of a toolkit that has others. */
+const among = (choice: Choice | undefined, offered: ReadonlyArray<string>): Choice => {
+  if (choice === "none") return { oneOf: [] }
+  if (typeof choice !== "object") return { mode: choice ?? "auto", oneOf: offered }
+  const wanted = "tool" in choice ? [choice.tool] : choice.oneOf
+  const oneOf = wanted.filter((name) => offered.includes(name))
+  if ("tool" in choice) return oneOf.length === 0 ? { mode: "auto", oneOf: offered } : { mode: "required", oneOf }
+  return { mode: oneOf.length === 0 ? "auto" : choice.mode ?? "auto", oneOf }
 }
 
 /** Gives the state in which the model was asked for its last answer, but for the tokens that this answer used. */
@@ -74,32 +59,66 @@ export const isOffered = ({ when }: HandoffTool, state: AgentState): boolean => 
 /**
  * Gives what the next request of an agent in a state says.
  *
+ * `shared` are the tools of everybody whom the run may reach. `effect/ai` keeps the response decoder of one set of tools, by
+ * their names and schemas, so agents that take turns have them all in their toolkits, and each offers its own.
+ *
  * A choice that forces a call holds for the first request after an input or a handoff: one that held for all would never
  * let a run end.
  */
 export const requests = (
   tools: ReadonlyMap<string, ToolEntry>,
-  toolChoice: LanguageModel.ToolChoice<string> | undefined
+  toolChoice: Choice | undefined,
+  shared: ReadonlyMap<string, Tool.Any> = new Map()
 ): (state: AgentState) => Request => {
   const entries = [...tools.values()]
+  const names = [...tools.keys()]
+  const isWhole = names.length > 0 && shared.size <= names.length
+  const toolkit = makeToolkit(
+    shared.size === 0
+      ? entries.map(({ tool }) => tool)
+      : [...shared].map(([name, tool]) => tools.get(name)?.tool ?? tool)
+  )
+  const make = (choice: Choice): Request => ({
+    toolkit,
+    toolChoice: choice,
+    disableToolCallResolution: true,
+    toolCallValidation: "deferred"
+  })
+  const makeBoth = (offered: ReadonlyArray<string>): Both => {
+    const isAll = isWhole && offered.length === names.length
+    const first = make(isAll ? toolChoice ?? "auto" : among(toolChoice, offered))
+    return [first, isForced(toolChoice) ? make(isAll ? "auto" : among("auto", offered)) : first]
+  }
+  const all = makeBoth(names)
   const conditional = entries.filter((entry): entry is HandoffTool =>
     entry._tag === "Handoff" && entry.when !== undefined
   )
-  const makeBoth = (hidden: ReadonlyArray<string>): readonly [first: Request, later: Request] => {
-    const offered = hidden.length === 0 ? entries : entries.filter(({ tool }) => !hidden.includes(tool.name))
-    const first = make(offered, without(toolChoice, hidden))
-    return [first, isForced(toolChoice) ? make(offered, "auto") : first]
-  }
-  const all = makeBoth([])
   if (conditional.length === 0) return (state) => state.run.iteration === 0 ? all[0] : all[1]
-  const made = new Map<string, readonly [Request, Request]>()
   return (state) => {
     const hidden = conditional.filter((entry) => !isOffered(entry, state)).map(({ tool }) => tool.name)
-    const key = hidden.join("\n")
-    const both = made.get(key) ?? makeBoth(hidden)
-    made.set(key, both)
+    const both = hidden.length === 0 ? all : makeBoth(names.filter((name) => !hidden.includes(name)))
     return state.run.iteration === 0 ? both[0] : both[1]
   }
+}
+
+type Both = readonly [first: Request, later: Request]
+
+/** Checks whether two tools of one name are decoded alike. */
+const isAlike = (self: Tool.Any, that: Tool.Any): boolean =>
+  self.parametersSchema === that.parametersSchema && self.successSchema === that.successSchema &&
+  self.failureSchema === that.failureSchema
+
+/** Gives the tools of all agents by name; none where two of one name aren't decoded alike. */
+export const united = (agents: Iterable<Definition>): ReadonlyMap<string, Tool.Any> => {
+  const tools = new Map<string, Tool.Any>()
+  for (const agent of agents) {
+    for (const { tool } of agent.tools.values()) {
+      const known = tools.get(tool.name)
+      if (known === undefined) tools.set(tool.name, tool)
+      else if (!isAlike(known, tool)) return new Map()
+    }
+  }
+  return tools
 }
 
 /** Gives a definition other tools. */

@@ -19,7 +19,7 @@ import {
   type Roster,
   TypeId
 } from "./Definition.ts"
-import { withTools } from "./Offered.ts"
+import { requests, united, withTools } from "./Offered.ts"
 
 /**
  * Error for definitions that can't be: two different agents that a run can reach share a name.
@@ -106,7 +106,20 @@ const reach = (
       if (isDefined(target)) waiting.push({ definition: definitionOf(target), model })
     }
   }
-  return agents
+  return isWhole ? share(agents) : agents
+}
+
+/** Lets agents that take turns send toolkits that are decoded alike. */
+const share = (agents: ReadonlyMap<string, Definition>): ReadonlyMap<string, Definition> => {
+  if (agents.size === 1) return agents
+  const shared = united(agents.values())
+  if (shared.size === 0) return agents
+  return new Map(
+    Array.from(agents, ([name, definition]) => [
+      name,
+      { ...definition, request: requests(definition.tools, definition.toolChoice, shared) }
+    ])
+  )
 }
 
 const same = (definition: Definition): Definition => definition
@@ -117,7 +130,7 @@ const nothing = (): undefined => undefined
 const ofAgent = (definition: Definition, isWhole: boolean): Roster => {
   const agents = reach(definition.name, [definition], same, isWhole)
   return {
-    first: definition,
+    first: agents.get(definition.name)!,
     agents,
     maxHandoffs: definition.maxHandoffs,
     picker: undefined,

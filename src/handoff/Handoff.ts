@@ -173,6 +173,10 @@ const withoutNulls = (params: Schema.Json): Schema.Json =>
     ? Object.fromEntries(Object.entries(params).filter(([, value]) => value !== null)) as Schema.Json
     : params ?? {}
 
+/** Handoffs share these, so that their tools are decoded alike. */
+const ParametersJson = Schema.toCodecJson(Parameters) as Schema.Codec<unknown, unknown>
+const decodeParameters = Schema.decodeUnknownResult(ParametersJson)
+
 const sentence = (text: string | undefined): ReadonlyArray<string> =>
   text === undefined || text.trim() === "" ? [] : [/[.!?]$/.test(text.trim()) ? text.trim() : `${text.trim()}.`]
 
@@ -186,8 +190,10 @@ const make = (
   const preserveContext = options?.preserveContext ?? true
   const toolName = options?.toolName ?? toolNameOf(target)
   const isDefault = options?.parameters === undefined
-  const parameters = Schema.toCodecJson((options?.parameters ?? Parameters) as Schema.Codec<unknown, unknown>)
-  const decode = Schema.decodeUnknownResult(parameters)
+  const parameters = options?.parameters === undefined
+    ? ParametersJson
+    : Schema.toCodecJson(options.parameters as Schema.Codec<unknown, unknown>)
+  const decode = isDefault ? decodeParameters : Schema.decodeUnknownResult(parameters)
   const { history } = options ?? {}
   const internals: Internals = {
     tool: Tool.make(toolName, {
