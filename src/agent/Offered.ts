@@ -36,8 +36,8 @@ const among = (choice: Choice | undefined, offered: ReadonlyArray<string>): Choi
   if (typeof choice !== "object") return { mode: choice ?? "auto", oneOf: offered }
   const wanted = "tool" in choice ? [choice.tool] : choice.oneOf
   const oneOf = wanted.filter((name) => offered.includes(name))
-  if ("tool" in choice) return oneOf.length === 0 ? { mode: "auto", oneOf: offered } : { mode: "required", oneOf }
-  return { mode: oneOf.length === 0 ? "auto" : choice.mode ?? "auto", oneOf }
+  if (oneOf.length === 0 && wanted.length > 0) return { mode: "auto", oneOf: offered }
+  return { mode: "tool" in choice ? "required" : choice.mode ?? "auto", oneOf }
 }
 
 /** Gives the state in which the model was asked for its last answer, but for the tokens that this answer used. */

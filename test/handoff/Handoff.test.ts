@@ -76,8 +76,9 @@ describe("Handoff", () => {
           ["escalate", "Hands the conversation over to agent \"refunds\". Somebody who decides."],
           ["handoff_to_sales", "Hands the conversation over to agent \"sales\"."]
         ])
-        const schema = Tool.getJsonSchema(first!.tools[0]!)
-        const properties: Readonly<Record<string, unknown>> = schema.properties ?? {}
+        const schema: { properties?: Readonly<Record<string, unknown>>; required?: ReadonlyArray<string> } = Tool
+          .getJsonSchema(first!.tools[0]!)
+        const properties = schema.properties ?? {}
         assert.deepStrictEqual(Object.keys(properties), ["reason", "context"])
         assert.deepInclude(properties.reason, { type: "string" })
         assert.deepInclude(properties.context, { type: "object" })
@@ -249,7 +250,8 @@ describe("Handoff", () => {
         for (
           const toolChoice of [{ tool: "handoff_to_b" }, { mode: "required", oneOf: ["handoff_to_b"] }] as const
         ) yield* Agent.run(Agent.make("a", { toolkit: Kit, toolChoice, handoffs: [never] }), "Hi")
-        assert.deepStrictEqual((yield* requests).map(({ toolChoice }) => toolChoice), ["auto", "auto"])
+        const choice = { mode: "auto", oneOf: ["work", "sign"] }
+        assert.deepStrictEqual((yield* requests).map(({ toolChoice }) => toolChoice), [choice, choice])
       }).pipe(Effect.provide([models({ a: ["Hello.", "Hello."] }), handlers])))
   })
 })
