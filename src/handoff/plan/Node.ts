@@ -253,7 +253,8 @@ export interface AgentOptions<out Name, in Input, in E, out RetryE, out RetryR, 
  * Makes a node of an agent or a group, where it needs a name of its own, an input that isn't text, or a policy.
  *
  * An agent can stand in a plan as it is, too: it takes text and gives its answer, which is text or, with an `output`
- * schema, the decoded value. Each run of the node begins a conversation.
+ * schema, the decoded value. Each run of the node begins a conversation. A group has no name that types know, so it needs
+ * one here.
  *
  * @category constructors
  * @since 0.1.0
