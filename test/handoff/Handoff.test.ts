@@ -250,7 +250,7 @@ describe("Handoff", () => {
         for (
           const toolChoice of [{ tool: "handoff_to_b" }, { mode: "required", oneOf: ["handoff_to_b"] }] as const
         ) yield* Agent.run(Agent.make("a", { toolkit: Kit, toolChoice, handoffs: [never] }), "Hi")
-        const choice = { mode: "auto", oneOf: ["work", "sign"] }
+        const choice = { mode: "auto", oneOf: ["work", "sign"] } as const
         assert.deepStrictEqual((yield* requests).map(({ toolChoice }) => toolChoice), [choice, choice])
       }).pipe(Effect.provide([models({ a: ["Hello.", "Hello."] }), handlers])))
   })

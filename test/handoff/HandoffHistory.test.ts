@@ -315,10 +315,7 @@ describe("A history that takes an effect", () => {
       const error = Option.getOrThrow(Cause.findErrorOption(cause))
       assert.strictEqual(error._tag, "Mute")
       const state = throughText(Option.getOrThrow(Agent.failedState(cause)))
-      assert.deepStrictEqual(
-        state.status,
-        AgentStatus.failed({ tag: "Mute", message: error.message, agent: "a", step: 0 })
-      )
+      assert.strictEqual(state.status._tag === "Failed" && state.status.error.tag, "Mute")
       assert.deepStrictEqual(outcomes(state.conversation), [["work", "Succeeded"], ["handoff_to_b", "Pending"]])
       isMute = false
       const { state: last } = yield* checked(Agent.resume(a, AgentState.reopen(state)), AgentState.reopen(state))
