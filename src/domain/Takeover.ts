@@ -51,14 +51,14 @@ export const noteOf = ({ context, from, reason }: Received): string =>
 /** Gives what the agent in control was handed and can't read in its conversation, if there is anything. */
 export const untold = ({ conversation, handoff }: AgentState): string | undefined => {
   if (handoff === undefined || (handoff.reason === undefined && handoff.context === undefined)) return undefined
+  const { callId } = handoff
+  const isInCall = callId !== undefined &&
+    conversation.turns.findLast((turn) =>
+        turn._tag === "Assistant" && callsOf(turn).some(({ id }) => id === callId)
+      ) !== undefined
+  if (isInCall) return undefined
   const note = noteOf(handoff)
-  const isTold = conversation.turns.some((turn) =>
-    turn._tag === "Feedback"
-      ? turn.text === note
-      : turn._tag === "Assistant" && handoff.callId !== undefined &&
-        turn.parts.some((part) => part._tag === "Call" && part.id === handoff.callId)
-  )
-  return isTold ? undefined : note
+  return conversation.turns.some((turn) => turn._tag === "Feedback" && turn.text === note) ? undefined : note
 }
 
 /** Checks whether the model that asks next finds something to answer. */
