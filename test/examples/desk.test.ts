@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { AgentEvent, AgentState } from "troupe"
+import { assertInOrder } from "./deskText.ts"
 import { run, runAtTerminal, runUnread } from "./process.ts"
 
 const desk = "examples/desk/main.ts"
@@ -12,16 +13,6 @@ const desk = "examples/desk/main.ts"
 const ask = (...args: ReadonlyArray<string>) => run(desk, args)
 const converse = (lines: ReadonlyArray<string>, ...args: ReadonlyArray<string>) =>
   run(desk, args, lines.map((line) => `${line}\n`).join(""))
-
-/** Asserts that these stand in a text, in this order. */
-const assertInOrder = (text: string, ...pieces: ReadonlyArray<string>): void => {
-  let at = 0
-  for (const piece of pieces) {
-    const found = text.indexOf(piece, at)
-    assert.isAtLeast(found, 0, `"${piece}" isn't behind "${text.slice(0, at)}" in "${text}"`)
-    at = found + piece.length
-  }
-}
 
 const hasEscape = (text: string): boolean => text.includes("\u001b")
 
@@ -105,7 +96,12 @@ describe.concurrent("the desk", () => {
       "Your claim is C-1047-1",
       "— refunds: complete, 4 steps"
     )
-    assertInOrder(denied.stdout, "— refunds: awaiting approval", "that was not approved", "— refunds: complete, 4 steps")
+    assertInOrder(
+      denied.stdout,
+      "— refunds: awaiting approval",
+      "that was not approved",
+      "— refunds: complete, 4 steps"
+    )
     assert.notInclude(denied.stdout, "→ open_claim")
   })
 
@@ -139,7 +135,7 @@ describe.concurrent("the desk", () => {
     } finally {
       rmSync(folder, { recursive: true })
     }
-  })
+  }, 60_000)
 
   it("prints events as JSON, whose fold is the last state", async () => {
     const { stderr, stdout } = await ask("--json", "Where are 1043 and 9999?")

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { Agent, type AgentEvent, AgentState, AgentStatus, Usage } from "troupe"
+import { MockModel } from "troupe/testing"
 import { desk, layer as tools } from "../../examples/desk/agents/desk.ts"
 import { languageOf } from "../../examples/desk/model/languages.ts"
 import * as Model from "../../examples/desk/model/model.ts"
@@ -31,6 +32,16 @@ describe("reading", () => {
       "Do you have lamps in stock?": ["product"],
       "lamp": ["product"],
       "I was here in 2026": ["unclear"],
+      "where is the moon": ["unclear"],
+      "where is the lamp": ["where"],
+      "refund me 10000 euros": ["return"],
+      "How do I return things?": ["returns"],
+      "I was charged twice for order 1042": ["charge 1042"],
+      "which warranty has the kettle?": ["terms"],
+      "something cheaper?": ["recommend"],
+      "Can I buy a kettle?": ["product"],
+      "I want to buy a kettle": ["buy"],
+      "I don't want to buy anything": ["unclear"],
       "Meine Lampe ist kaputt, Bestellung 1042": ["foreign"],
       "": ["unclear"]
     }
@@ -133,6 +144,77 @@ describe("rules", () => {
       ])
     }))
 
+  it.effect("sell what there is, recommend what fits, and take \"it\" for what was spoken of", () =>
+    Effect.gen(function*() {
+      const said = yield* answers(
+        "I want to buy a lamp",
+        "the fjord one",
+        "two more",
+        "one more",
+        "something cheaper?",
+        "thanks",
+        "I'll take it",
+        "what are the prices of your chairs and rugs?",
+        "recommend something under 20 euros",
+        "do you have umbrellas?",
+        "a toaster"
+      )
+      assert.match(said[0]!, /^We have 2 that fit:\n.*\n.*\nWhich one would you like\?$/)
+      assert.match(said[1]!, /I've set the Fjord floor lamp aside .* B-1\. Pay €249\.00/)
+      assert.match(said[2]!, /I've set 2 × Fjord floor lamp aside .* B-2\. Pay €498\.00/)
+      assert.match(said[3]!, /Fjord floor lamp is sold out/)
+      assert.match(said[4]!, /^I'd take the Aurora desk lamp: €89\.00/)
+      assert.match(said[6]!, /aside .* B-3/)
+      assert.match(said[7]!, /Loom office chair.*\n.*Hav wool rug/)
+      assert.match(said[8]!, /^I'd take the Ember bulb pack/)
+      assert.match(said[9]!, /nothing like "umbrellas"/)
+      assert.match(said[10]!, /nothing like "toaster"/)
+    }))
+
+  it.effect("call no tool that isn't the agent's own", () =>
+    Effect.gen(function*() {
+      yield* Agent.runMultiTurn(desk, [
+        "1042 is broken",
+        "is 1035 under warranty?",
+        "which warranty has the kettle?",
+        "cancel 1044, and which lamps do you have?",
+        "return 1038 and tell me when you are open",
+        "I was charged twice, tom@example.com",
+        "where is 1045?",
+        "a refund please"
+      ])
+      for (const { request, response } of yield* MockModel.calls) {
+        const called = (response?.parts ?? []).flatMap((part) => part.type === "tool-call" ? [part.name] : [])
+        assert.includeMembers([...request.toolNames], called, request.agent)
+      }
+      const offeredTo = new Map((yield* MockModel.calls).map(({ request }) => [
+        request.agent,
+        [...request.toolNames].sort()
+      ]))
+      assert.deepStrictEqual(Object.fromEntries(offeredTo), {
+        triage: ["handoff_to_orders", "handoff_to_refunds", "handoff_to_sales"],
+        refunds: [
+          "find_order",
+          "find_orders_of",
+          "handoff_to_orders",
+          "handoff_to_sales",
+          "handoff_to_triage",
+          "open_claim",
+          "start_return"
+        ],
+        orders: [
+          "cancel_order",
+          "find_order",
+          "find_orders_of",
+          "handoff_to_refunds",
+          "handoff_to_sales",
+          "handoff_to_triage",
+          "track_parcel"
+        ],
+        sales: ["handoff_to_orders", "handoff_to_refunds", "handoff_to_triage", "search_products", "set_aside"]
+      })
+    }).pipe(Effect.provide(services)))
+
   it.effect("make the calls of several tasks side by side", () =>
     Effect.gen(function*() {
       const state = yield* Agent.run(desk, "Where are 1043 and 1045?").pipe(Effect.provide(services))
@@ -178,12 +260,32 @@ describe("rendering", () => {
     )
   })
 
+  it("names who speaks once, and who takes over", () => {
+    const orders = { ...at, path: ["orders"] as const }
+    const request = { target: "orders", reason: "where an order is", context: { order: "1043" } }
+    assert.strictEqual(
+      shownAfter(
+        { _tag: "TextDelta", ...at, delta: "One moment:" },
+        { _tag: "HandoffCompleted", ...at, request },
+        { _tag: "TextDelta", ...orders, delta: "It is\n" },
+        { _tag: "TextDelta", ...orders, delta: "on its way." },
+        { _tag: "ModelResponded", ...orders, parts: [], usage: {}, finishReason: "stop" },
+        { _tag: "TextDelta", ...orders, delta: "Really." }
+      ),
+      "triage: One moment:\n  ⇒ orders takes over from triage: where an order is (order: \"1043\")\n" +
+        "orders: It is\non its way.\norders: Really."
+    )
+  })
+
   it("says what isn't known of tokens", () => {
     const state = AgentState.make("triage")
     const ended = (usage: Usage.Usage, status: AgentStatus.AgentStatus) =>
       shownAfter({ _tag: "RunCompleted", ...at, state: { ...state, status, run: { ...state.run, steps: 1, usage } } })
     const unknown = Usage.add(Usage.empty, {})
-    assert.strictEqual(ended(unknown, AgentStatus.complete), "— triage: complete, 1 step, tokens: unknown in, unknown out\n")
+    assert.strictEqual(
+      ended(unknown, AgentStatus.complete),
+      "— triage: complete, 1 step, tokens: unknown in, unknown out\n"
+    )
     assert.strictEqual(
       ended(Usage.add(unknown, { input: 7 }), AgentStatus.failed({ tag: "Oops", message: "", agent: "desk", step: 0 })),
       "— triage: failed: Oops, 1 step, tokens: at least 7 in, unknown out\n"

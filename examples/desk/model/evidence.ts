@@ -120,7 +120,12 @@ export const readAll = (exchanges: ReadonlyArray<Exchange>): Reading => {
     const isTalk = reading.tasks.every(({ wish }) => kindOf(wish) === "talk")
     before = isTalk && before !== undefined
       ? { ...before, reading, answer: answer ?? "" }
-      : { reading, answer: answer ?? "", orders: ordersOf(reading, calls), product: productOf(reading, before) }
+      : {
+        reading,
+        answer: answer ?? "",
+        orders: ordersOf(reading, calls),
+        product: productOf(reading, answer ?? "", before)
+      }
   }
   return reading
 }

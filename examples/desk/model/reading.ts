@@ -161,9 +161,15 @@ const isOfOrder = (wish: Wish): boolean => kindOf(wish) === "order"
 
 const names = (words: string): boolean => bestOf(products, words).length > 0
 
-/** The words by which a product was spoken of last. */
-export const productOf = ({ tasks }: Reading, before: Before | undefined): string | undefined =>
-  tasks.find(({ wish, words }) => kindOf(wish) === "shop" && names(words))?.words ?? before?.product
+/** The words for the product that was spoken of last: the one that the desk has named, or what the customer called it. */
+export const productOf = ({ tasks }: Reading, answer: string, before: Before | undefined): string | undefined => {
+  const asked = tasks.filter(({ wish }) => kindOf(wish) === "shop")
+  const isList = answer.includes("\n")
+  const named = products
+    .filter(({ name }) => asked.length > 0 && !isList && answer.includes(name))
+    .sort((one, other) => answer.indexOf(one.name) - answer.indexOf(other.name))[0]
+  return named?.name.toLowerCase() ?? asked.find(({ words }) => names(words))?.words ?? before?.product
+}
 
 /** A yes or a no to what the desk has offered or asked. */
 const readReply = ({ clauses, details, orders, text }: Message, before: Before | undefined): Task | undefined => {
@@ -221,15 +227,18 @@ const readWish = ({ clauses, details }: Message, before: Before | undefined): Re
   return [wish === "warranty" && !isOfOne ? { ...task, wish: "terms" } : task]
 }
 
-/** What is asked about the shop. "It" is the product that was spoken of. */
+/** What is asked about the shop. "It" is the product that was spoken of, and bare names go with the question before them. */
 const readQuestions = ({ clauses }: Message, before: Before | undefined): ReadonlyArray<Task> => {
-  const product = before?.product
-  const asked = clauses.flatMap((clause): ReadonlyArray<Task> => {
+  const product = clauses.find(({ words }) => names(words))?.words ?? before?.product
+  const asked = clauses.flatMap((clause, at): ReadonlyArray<Task> => {
     const wish = isAbout("shop")(clause)
     if (wish === undefined) return []
+    const after = clauses.slice(at + 1)
+    const end = after.findIndex(({ orders, wish, words }) => wish !== undefined || orders.length > 0 || !names(words))
+    const more = after.slice(0, end < 0 ? after.length : end).map(({ words }) => words)
     const isMeant = product !== undefined && !names(clause.words) &&
       /\b(it|its|they|them|that|this|one|two|three|cheaper|another|\d)\b/.test(clause.words)
-    return [{ wish, words: isMeant ? `${product} ${clause.words}` : clause.words }]
+    return [{ wish, words: [...(isMeant ? [product] : []), clause.words, ...more].join(" ") }]
   })
   return asked.filter(({ wish }, at) => asked.findIndex((other) => other.wish === wish) === at)
 }
@@ -260,7 +269,9 @@ const readOn = ({ details }: Message, open: ReadonlyArray<Task>, before: Before 
 
 /** Whether a text may be the bare name of a thing: of one that there is, unless products are spoken of. */
 const isName = (text: string, before: Before | undefined): boolean =>
-  (names(text) || (before?.reading.tasks.some(({ wish }) => wish === "product") === true && /[a-z]{3}/.test(text))) &&
+  (names(text) ||
+    (before?.reading.tasks.some(({ wish }) => wish === "product") === true &&
+      /^(?!.*\b(you|who|why|how)\b).*[a-z]{3}/.test(text))) &&
   text.trim().split(/\s+/).length <= 3 && !yes.test(text) && !no.test(text)
 
 /**

@@ -16,11 +16,15 @@ export type Wish = TriageWish | RefundsWish | OrdersWish | SalesWish | SmallTalk
 /** What a wish is about: an order, the shop, or nothing. */
 export type Kind = "order" | "shop" | "talk"
 
-/** What "where" and "when" are asked about, for it to be an order. */
-const whereabouts =
-  `it|that|this|they|them|these|those|my|mine|our|orders?|parcels?|packages?|items?|things?|stuff|come|i|${
-    kinds.map((kind) => `${kind}s?`).join("|")
-  }`
+const goods = kinds.map((kind) => `${kind}s?`).join("|")
+
+/** Asks for something that we have. */
+const needed = new RegExp(`\\b(need|want) .*\\b(${goods})\\b`)
+
+/** Asks where or when something is that may have been ordered. */
+const missed = new RegExp(
+  `\\b(where|when)\\b(\\W*$|.*(\\b(i|it|that|this|they|them|these|those|my|mine|our|orders?|items?|things?|stuff|come|${goods})\\b|\\d\\d))`
+)
 
 /** How wishes sound. Of several in a clause, or about one order, the first in this table counts. */
 const wishes: ReadonlyArray<readonly [wish: Wish, kind: Kind, pattern: RegExp]> = [
@@ -75,18 +79,15 @@ const wishes: ReadonlyArray<readonly [wish: Wish, kind: Kind, pattern: RegExp]> 
   [
     "buy",
     "shop",
-    /\bbuy\b|\bto purchase\b|\bi(?:'ll| will) (take|have)\b|\b(want|like) to order\b|\border (an?|one|two|three|some|another)\b|\b(\d{1,2}|two|three|four|five) (more|of (them|those))\b|\b(set|put)\b.*\baside\b|\breserve\b|\b(cart|basket)\b/
+    /\bbuy\b|\bto purchase\b|\bi(?:'ll| will) (take|have)\b|\b(want|like) to order\b|\border (an?|one|two|three|some|another)\b|\b(\d{1,2}|one|two|three|four|five) (more|of (them|those))\b|\b(set|put)\b.*\baside\b|\breserve\b|\b(cart|basket)\b/
   ],
   [
     "where",
     "order",
-    new RegExp(
-      `\\b(where|when)\\b(\\W*$|.*(\\b(${whereabouts})\\b|\\d\\d))|${
-        /\btrack|\barriv|\bdeliver|\blate\b|\bdelay|\b(haven'?t|have not|hasn'?t|didn'?t|isn'?t|never|not) (yet )?(received?|got|get|come|came|here|there)|\bstatus\b|\bship|\blost\b|\bstolen\b|\bparcel\b|\bpackage\b|\bstill waiting\b|\beta\b/
-          .source
-      }`
-    )
+    /\btrack|\barriv|\bdeliver|\blate\b|\bdelay|\b(haven'?t|have not|hasn'?t|didn'?t|isn'?t|never|not) (yet )?(received?|got|get|come|came|here|there)|\bstatus\b|\bship|\blost\b|\bstolen\b|\bparcel\b|\bpackage\b|\bstill waiting\b|\beta\b/
   ],
+  ["where", "order", missed],
+  ["product", "shop", needed],
   [
     "human",
     "talk",
@@ -97,7 +98,7 @@ const wishes: ReadonlyArray<readonly [wish: Wish, kind: Kind, pattern: RegExp]> 
   [
     "greeting",
     "talk",
-    /^\s*(hi|hello|hey|good (morning|afternoon|evening|day)|greetings|what'?s up|how are you)\b|\bwhat can (you|i)\b|\b(can|could) you help\b|^\s*help( me)?( please)?\s*$/
+    /^\s*(hi|hello|hey|good (morning|afternoon|evening|day)|greetings|what'?s up|how are you)\b|\bwhat can (you|i)\b|\bwho are you\b|\bare you (an? )?(ro)?(bot|ai|machine)\b|\b(can|could) you help\b|^\s*help( me)?( please)?\s*$/
   ],
   ["noted", "talk", /^\s*(y|yes|n|no|ok|okay|alright|all right|fine|good|cool|nice|i see|understood|never ?mind)\s*$/]
 ]
