@@ -324,6 +324,15 @@ describe("A policy", () => {
       assert.deepStrictEqual(yield* run(make({ nodes: [second] }), undefined), { second: "here" })
     }))
 
+  it.effect("asks the node's function anew for each attempt", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const third = node("third", () => ++asked === 3 ? Effect.succeed("here") : Effect.fail("gone"), {
+        retry: Schedule.recurs(2)
+      })
+      assert.deepStrictEqual(yield* run(make({ nodes: [third] }), undefined), { third: "here" })
+    }))
+
   it.effect("gives each attempt its time, and tries again after a time-out", () =>
     Effect.gen(function*() {
       const begun = yield* now
@@ -401,6 +410,7 @@ describe("A failure", () => {
       const plan = make({ nodes: [slow, fails, queued, late], edges: [edge(fails, late)], concurrency: 2 })
       const exit = yield* timed(Effect.tapError(run(plan, undefined), () => say("the plan failed")))
       assert.strictEqual(failureOf(exit).node, "fails")
+      assert.isFalse(Exit.hasInterrupts(exit))
       assert.deepStrictEqual(log, ["slow is cleaned up", "the plan failed"])
     }))
 

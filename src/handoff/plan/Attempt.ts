@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import * as Arr from "effect/Array"
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { Definition } from "./Node.ts"
 
@@ -22,16 +21,7 @@ export const run = (node: Definition, input: unknown): Effect.Effect<unknown, Fa
   const attempts = (retry === undefined ? attempt : Effect.retry(attempt, retry)).pipe(
     Effect.mapError((reason) => failuresOf(node, reason))
   )
-  if (fallback === undefined) return attempts
-  return Effect.catchCauseIf(
-    attempts,
-    // A failure beside a defect is no failure alone, and what would hide the defect isn't tried.
-    (cause) => !Cause.hasDies(cause),
-    (cause) =>
-      Cause.findErrorOption(cause).pipe((failures) =>
-        failures._tag === "None"
-          ? Effect.failCause(cause)
-          : Effect.mapError(run(fallback, input), (later) => Arr.appendAll(failures.value, later))
-      )
-  )
+  return fallback === undefined
+    ? attempts
+    : Effect.catch(attempts, (first) => Effect.mapError(run(fallback, input), (later) => Arr.appendAll(first, later)))
 }

@@ -1,8 +1,8 @@
 /**
  * What of a plan can run, as a function of its graph and of what has ended.
  *
- * 1. A node is ready once each node with an edge into it has ended.
- * 2. A ready node that only skipped ones lead to is skipped.
+ * A node is ready once each node with an edge into it has ended, skipped ones too. Whether it is then run or skipped is for
+ * its edges to say.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,7 @@ import * as Graph from "effect/Graph"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import { nodeOf, type PlanGraph } from "./PlanGraph.ts"
-import { type Ended, type Results, skipped } from "./Results.ts"
+import type { Ended, Results } from "./Results.ts"
 
 /** How nodes ended, of those that did. */
 export type Progress = HashMap.HashMap<Graph.NodeIndex, Ended>
@@ -21,48 +21,19 @@ export interface Position {
   readonly progress: Progress
 }
 
-/** How far a plan is, which nodes were skipped to get there, and which became ready. */
-export interface Step {
-  readonly progress: Progress
-  readonly skipped: ReadonlyArray<Graph.NodeIndex>
-  readonly ready: ReadonlyArray<Graph.NodeIndex>
-}
-
 const isReady = (graph: PlanGraph, progress: Progress, node: Graph.NodeIndex): boolean =>
   !HashMap.has(progress, node) && Graph.predecessors(graph, node).every((source) => HashMap.has(progress, source))
 
-const isCutOff = (graph: PlanGraph, progress: Progress, node: Graph.NodeIndex): boolean => {
-  const sources = Graph.predecessors(graph, node)
-  return sources.length > 0 && sources.every((source) => HashMap.getUnsafe(progress, source)._tag === "Skipped")
-}
+/** The nodes that are ready, in the order of the plan. */
+export const ready = (graph: PlanGraph, progress: Progress): ReadonlyArray<Graph.NodeIndex> =>
+  Array.from(Graph.indices(Graph.nodes(graph))).filter((node) => isReady(graph, progress, node))
 
-/** Looks which nodes became ready, and skips those that only skipped ones lead to, and on from these. */
-const advance = (graph: PlanGraph, from: Progress, candidates: Iterable<Graph.NodeIndex>): Step => {
-  let progress = from
-  const ready = new Set<Graph.NodeIndex>()
-  const cutOff: Array<Graph.NodeIndex> = []
-  const open = new Set(candidates)
-  // A set is walked in the order of insertion, with what is added on the way.
-  for (const node of open) {
-    open.delete(node)
-    if (!isReady(graph, progress, node)) continue
-    if (!isCutOff(graph, progress, node)) ready.add(node)
-    else {
-      progress = HashMap.set(progress, node, skipped)
-      cutOff.push(node)
-      for (const follower of Graph.successors(graph, node)) open.add(follower)
-    }
-  }
-  return { progress, skipped: cutOff, ready: [...ready] }
-}
-
-/** Begins a plan with the nodes that ended before. */
-export const begin = (graph: PlanGraph, progress: Progress): Step =>
-  advance(graph, progress, Graph.indices(Graph.nodes(graph)))
-
-/** Takes in how a node ended. */
-export const settle = (graph: PlanGraph, progress: Progress, node: Graph.NodeIndex, ended: Ended): Step =>
-  advance(graph, HashMap.set(progress, node, ended), Graph.successors(graph, node))
+/** The nodes that became ready when a node ended, as `progress` has it. */
+export const readyAfter = (
+  graph: PlanGraph,
+  progress: Progress,
+  ended: Graph.NodeIndex
+): ReadonlyArray<Graph.NodeIndex> => Graph.successors(graph, ended).filter((node) => isReady(graph, progress, node))
 
 /** Gives progress as data. */
 export const toResults = (graph: PlanGraph, { input, progress }: Position): Results => ({

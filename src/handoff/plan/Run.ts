@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import type * as Graph from "effect/Graph"
+import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
@@ -67,7 +68,7 @@ export const run = Effect.fnUntraced(function*(
   emit: (event: PlanEvent) => void
 ): Effect.fn.Return<Readonly<Record<string, unknown>>, PlanError, unknown> {
   const wake = yield* Queue.sliding<void>(1)
-  const waiting: Array<Graph.NodeIndex> = []
+  const waiting = [...Progress.ready(graph, before)]
   const started = new Set<string>()
   const failed: Array<{ readonly node: string; readonly cause: Cause.Cause<Attempt.Failures> }> = []
   let progress = before
@@ -75,11 +76,6 @@ export const run = Effect.fnUntraced(function*(
   let ended = 0
 
   const results = (): Results => Progress.toResults(graph, { input, progress })
-  const proceed = (step: Progress.Step): void => {
-    progress = step.progress
-    for (const index of step.skipped) emit({ _tag: "NodeSkipped", node: nodeOf(graph, index).name })
-    waiting.push(...step.ready)
-  }
   const start = (node: string): void => {
     started.add(node)
     emit({ _tag: "NodeStarted", node })
@@ -89,8 +85,10 @@ export const run = Effect.fnUntraced(function*(
     const node = nodeOf(graph, index).name
     ended++
     if (Exit.isSuccess(exit) || started.has(node)) emit(endOf(node, exit))
-    if (Exit.isSuccess(exit)) proceed(Progress.settle(graph, progress, index, exit.value))
-    else failed.push({ node, cause: exit.cause })
+    if (Exit.isSuccess(exit)) {
+      progress = HashMap.set(progress, index, exit.value)
+      waiting.push(...Progress.readyAfter(graph, progress, index))
+    } else failed.push({ node, cause: exit.cause })
     Queue.offerUnsafe(wake, undefined)
   }
   const runNodes = Effect.fnUntraced(function*(scope: Scope.Scope) {
@@ -121,7 +119,6 @@ export const run = Effect.fnUntraced(function*(
   return yield* Effect.suspend(() => {
     isToEnd = true
     emit({ _tag: "PlanStarted", results: results() })
-    proceed(Progress.begin(graph, progress))
     return Effect.scopedWith(runNodes)
   }).pipe(
     Effect.flatMap(() =>
