@@ -41,7 +41,7 @@ export const acknowledge = (self: Conversation, request: AgentStatus.HandoffRequ
   )
 
 /** Says who handed over, why and with what, for a model that can't read it from a call. */
-export const noteOf = ({ context, from, reason }: Received): string =>
+const noteOf = ({ context, from, reason }: Received): string =>
   [
     `Agent "${from}" handed this conversation over to you.`,
     ...(reason === undefined || reason === "" ? [] : [`Reason: ${reason}`]),

@@ -47,7 +47,7 @@ export interface AnyMember {
 }
 
 /** What runs a thing, and in its type what a run may fail with and needs. */
-export interface Runs<out E, out R> {
+interface Runs<out E, out R> {
   readonly interpreter: Interpreter
   readonly kind: "Agent" | "Group"
   readonly _E?: () => E

@@ -66,7 +66,7 @@ export const Scene = Schema.Struct({
 
 export type Scene = typeof Scene.Type
 
-export class Lost extends Schema.TaggedError<Lost>("test/Lost")("Lost", {}) {}
+class Lost extends Schema.TaggedError<Lost>("test/Lost")("Lost", {}) {}
 
 const params: Record<string, unknown> = { add: { a: 1, b: 2 }, team: { task: "help" } }
 

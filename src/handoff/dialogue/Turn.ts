@@ -3,16 +3,15 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
-import { isAgentError } from "../../domain/AgentError.ts"
 import { ReadOutput } from "../../domain/AgentOutput.ts"
 import * as Conversation from "../../domain/Conversation.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
+import { failedState } from "../FailedState.ts"
 import * as Runnable from "../Runnable.ts"
 import type { DialogueEvent } from "./DialogueEvent.ts"
 import { type DialogueState, participantOf } from "./DialogueState.ts"
@@ -63,22 +62,6 @@ const ended = (agent: Runnable.Any, place: Place, state: AgentState): DialogueEv
     ? { _tag: "TurnCompleted", ...place, text: spokenBy(agent, state), state }
     : { _tag: "TurnSuspended", ...place, state }
 
-/**
- * The state beside the cause of a run that failed with an error of a tool's own. The floor that runs agents puts it there
- * under this key.
- */
-class FailedState extends Context.Service<FailedState, AgentState>()("troupe/agent/FailedState") {}
-
-/** Gives the state that a run failed in, whatever it failed with. */
-const failedState = (cause: Cause.Cause<unknown>): AgentState | undefined => {
-  const error = Cause.findErrorOption(cause)
-  return Option.isSome(error) && isAgentError(error.value)
-    ? error.value.state
-    : Option.getOrUndefined(
-      Context.getOption(Cause.annotations(cause) as Context.Context<FailedState>, FailedState)
-    )
-}
-
 /** What a run that failed has left: the state of its agent, and whether it had taken in what it was told. */
 export interface Left {
   readonly told: boolean
@@ -87,7 +70,7 @@ export interface Left {
 
 /** A run that can't take what it is told leaves the conversation as it was. */
 const leftBy = (from: Runnable.From, cause: Cause.Cause<unknown>): Left => {
-  const state = failedState(cause)
+  const state = Option.getOrUndefined(failedState(cause))
   if (state === undefined) return { told: false }
   const before = from.state?.conversation ?? Conversation.empty
   return { told: state.conversation !== before && state.conversation.turns.length > 0, state }

@@ -12,7 +12,7 @@ import * as Option from "effect/Option"
 import { isAgentError } from "../domain/AgentError.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 
-class FailedState extends Context.Service<FailedState, AgentState>()("troupe/agent/FailedState") {}
+class FailedState extends Context.Service<FailedState, AgentState>()("troupe/handoff/FailedState") {}
 
 /** Puts the state that a run failed in beside the cause. */
 export const annotate = <E>(cause: Cause.Cause<E>, state: AgentState): Cause.Cause<E> =>
