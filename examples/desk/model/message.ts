@@ -1,0 +1,105 @@
+/**
+ * A customer's message, read by itself: its clauses, what each wishes, and the orders that are named.
+ */
+import { type Kind, kindOf, rank, upset, type Wish, wished, wishOf } from "./wishes.ts"
+
+export type Remedy = "replacement" | "refund"
+
+const remedyOf = (text: string): Remedy | undefined =>
+  /\brefund|\bmoney back\b|\breimburse/.test(text)
+    ? "refund"
+    : /\breplace|\bnew one\b/.test(text)
+    ? "replacement"
+    : undefined
+
+const unique = (values: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(values)]
+
+/** The order numbers of a text: what follows "order" or "#", and bare numbers that look like one, unlike a year. */
+export const ordersOf = (text: string): ReadonlyArray<string> =>
+  unique(
+    [...text.matchAll(
+      /(?:#|\border(?: number| no\.?)?\s*(?:is\s+)?[:#]?\s*)(\d{1,12})\b|(?<![\d€$.,@\w-])(?!(?:19|20)\d\d\b)(\d{4,6})(?![\d€$]|[.,]\d|\w|-\d|\s*(?:€|(?:eur|euros?|dollars?|bucks)\b))/gi
+    )]
+      .map(([, named, bare]) => named ?? bare!)
+  )
+
+export const emailOf = (text: string): string | undefined =>
+  text.match(/[\w.+-]+@[\w-]+(?:\.[\w-]+)+/)?.[0].toLowerCase()
+
+/** A part of a message, with what can be told of it alone. */
+export interface Clause {
+  readonly words: string
+  readonly wish: Wish | undefined
+  readonly orders: ReadonlyArray<string>
+}
+
+const clausesOf = (text: string): ReadonlyArray<Clause> =>
+  text
+    .split(/[.;!?]+(?=\s|$)|,|\n|\s+(?:and|but|then|also|plus)\s+/)
+    .filter((words) => words.trim() !== "")
+    .map((words) => ({ words, wish: wishOf(words), orders: ordersOf(words) }))
+
+/** The nearest of some clauses that has something: before a place, or else behind it. */
+const nearest = <A>(
+  clauses: ReadonlyArray<Clause>,
+  at: number,
+  has: (clause: Clause) => A | undefined
+): A | undefined => {
+  for (let index = Math.min(at, clauses.length - 1); index >= 0; index--) {
+    const found = has(clauses[index]!)
+    if (found !== undefined) return found
+  }
+  for (let index = at + 1; index < clauses.length; index++) {
+    const found = has(clauses[index]!)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+export const isAbout = (kind: Kind) => (clause: Clause): Wish | undefined =>
+  clause.wish !== undefined && kindOf(clause.wish) === kind ? clause.wish : undefined
+
+/** What the orders of a message are named for: each with the wish that ranks first of those around it. */
+export const wishesOfOrders = (clauses: ReadonlyArray<Clause>): ReadonlyMap<string, Wish | undefined> => {
+  const found = new Map<string, Wish | undefined>()
+  const add = (order: string, wish: Wish | undefined): void => {
+    const known = found.get(order)
+    if (known === undefined || (wish !== undefined && rank(wish) < rank(known))) found.set(order, wish)
+  }
+  clauses.forEach((clause, at) => {
+    const wish = nearest(clauses, at, isAbout("order"))
+    for (const order of clause.orders) add(order, wish)
+    if (clause.orders.length === 0 && isAbout("order")(clause) !== undefined) {
+      const orders = nearest(clauses, at, ({ orders }) => orders.length > 0 ? orders : undefined) ?? []
+      for (const order of orders) add(order, wish)
+    }
+  })
+  return found
+}
+
+/** A message, with all that can be told of it alone. */
+export interface Message {
+  readonly text: string
+  readonly clauses: ReadonlyArray<Clause>
+  readonly orders: ReadonlyArray<string>
+  readonly isUpset: boolean
+  /** What any task of this message has. */
+  readonly details: { readonly words: string; readonly email?: string; readonly remedy?: Remedy }
+}
+
+export const messageOf = (said: string): Message => {
+  const text = said.toLowerCase().replaceAll("’", "'")
+  const email = emailOf(text)
+  const remedy = remedyOf(wished(text))
+  return {
+    text,
+    clauses: clausesOf(text),
+    orders: ordersOf(text),
+    isUpset: upset.test(text),
+    details: {
+      words: text,
+      ...(email === undefined ? undefined : { email }),
+      ...(remedy === undefined ? undefined : { remedy })
+    }
+  }
+}
