@@ -542,6 +542,16 @@ describe("Plan.resume", () => {
       assert.deepStrictEqual(ran, ["send"])
     }))
 
+  it("completes results beside what they have, and changes none", () => {
+    const { load } = trials()
+    const before = { input: 1, nodes: { send: { _tag: "Skipped" }, load: { _tag: "Skipped" } } } as const
+    assert.deepStrictEqual(Plan.complete(before, load, 2), {
+      input: 1,
+      nodes: { send: { _tag: "Skipped" }, load: { _tag: "Completed", output: 2 } }
+    })
+    assert.deepStrictEqual(before.nodes.load, { _tag: "Skipped" })
+  })
+
   it.effect("fails for results of a node that the plan doesn't have", () =>
     Effect.gen(function*() {
       const { plan, ran } = trials()

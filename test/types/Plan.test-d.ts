@@ -123,6 +123,8 @@ describe("Plan.edge", () => {
     Plan.edge(double, join)
     Plan.edge(print, join)
     Plan.edge(print, some)
+    // @ts-expect-error a key that may be missing doesn't hold undefined
+    Plan.edge(print, some, () => undefined)
     // @ts-expect-error the input has nothing of this name
     Plan.edge(load, join)
     // @ts-expect-error below this name there is something else
