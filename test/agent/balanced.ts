@@ -33,6 +33,8 @@ export const imbalances = (events: ReadonlyArray<Event>): ReadonlyArray<string> 
     else if (agents.get(agent) !== event.path.join("/")) found.push(`${at}, has another path than its run`)
     if (event._tag === "HandoffCompleted") {
       agents.set(agent, [...event.path.slice(0, -1), event.request.target].join("/"))
+      // The ids of calls that didn't cross are free again.
+      if (event.conversation !== undefined) settled.clear()
     }
     if (start !== undefined) {
       if (open.has(key)) found.push(`${at}, starts what is open`)

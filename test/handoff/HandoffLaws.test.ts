@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Option, Schema, Stream } from "effect"
 import { Agent, AgentEvent, AgentState, Conversation, Usage } from "troupe"
+import { MockModel } from "troupe/testing"
 import { imbalances } from "../agent/balanced.ts"
 import { callsIn, deepFreeze, places, problems } from "../domain/legal.ts"
 import { environment, keepsAll, runnableOf, Scene } from "./rosters.ts"
@@ -224,6 +225,26 @@ describe("A run that changes hands", () => {
           assert.deepStrictEqual(users.map(Conversation.textOf), [input])
         }
       }),
+    law
+  )
+
+  it.effect.prop(
+    "asks every model something that isn't answered, with its own instructions alone",
+    [Scene],
+    ([scene]) =>
+      Effect.gen(function*() {
+        yield* Effect.exit(Agent.run(runnableOf(scene), input))
+        for (const { request } of yield* MockModel.calls) {
+          const roles = request.messages.map(({ role }) => role)
+          assert.include(["user", "tool"], roles[roles.length - 1])
+          if (request.agent === "lead" || request.agent === "worker") continue
+          const systems = request.messages.filter(({ role }) => role === "system")
+          assert.strictEqual(systems.length, 1)
+          assert.strictEqual(`${systems[0]?.content}`.split("\n\n")[0], `I am ${request.agent}.`)
+          assert.strictEqual(new Set(request.toolNames).size, request.toolNames.length)
+          assert.notInclude(request.toolNames, `handoff_to_${request.agent}`)
+        }
+      }).pipe(Effect.provide(environment(scene))),
     law
   )
 
