@@ -7,7 +7,7 @@
  */
 import { bestOf, products } from "../shop/catalogue.ts"
 import { languageOf } from "./languages.ts"
-import { isAbout, type Message, messageOf, type Remedy, wishesOfOrders } from "./message.ts"
+import { type Clause, isAbout, type Message, messageOf, type Remedy, wishesOfOrders } from "./message.ts"
 import { kindOf, rank, type Wish } from "./wishes.ts"
 
 /** One thing to do: about which order, and in which words it was said. */
@@ -38,7 +38,7 @@ export interface Before {
 }
 
 const yes = /^\s*(y|yes|yeah|yep|sure|ok|okay|please( do)?|go ahead|do (it|that)|that would be (nice|great))\b/
-const no = /^\s*(n|no|nope|not now|no,? thanks?( you)?|never ?mind|don'?t)\b/
+const no = /^\s*(n|no|nope|not now|no,? thanks?( you)?|never ?mind|forget it|don'?t)\b/
 
 /** What a yes to a question of the desk means. */
 const offers: ReadonlyArray<readonly [question: RegExp, wish: Wish, remedy?: Remedy]> = [
@@ -128,15 +128,19 @@ const readWish = ({ clauses, details }: Message, before: Before | undefined): Re
   return [wish === "warranty" && !isOfOne ? { ...task, wish: "terms" } : task]
 }
 
+/** The words of the first clauses that have no wish, and name products only. */
+const bareNames = (clauses: ReadonlyArray<Clause>): ReadonlyArray<string> => {
+  const end = clauses.findIndex(({ orders, wish, words }) => wish !== undefined || orders.length > 0 || !names(words))
+  return clauses.slice(0, end < 0 ? clauses.length : end).map(({ words }) => words)
+}
+
 /** What is asked about the shop. "It" is the product that was spoken of, and bare names go with the question before them. */
 const readQuestions = ({ clauses }: Message, before: Before | undefined): ReadonlyArray<Task> => {
   const product = clauses.find(({ words }) => names(words))?.words ?? before?.product
   const asked = clauses.flatMap((clause, at): ReadonlyArray<Task> => {
     const wish = isAbout("shop")(clause)
     if (wish === undefined) return []
-    const after = clauses.slice(at + 1)
-    const end = after.findIndex(({ orders, wish, words }) => wish !== undefined || orders.length > 0 || !names(words))
-    const more = after.slice(0, end < 0 ? after.length : end).map(({ words }) => words)
+    const more = bareNames(clauses.slice(0, at).reverse()).concat(bareNames(clauses.slice(at + 1)))
     const isMeant = product !== undefined && !names(clause.words) &&
       /\b(it|its|they|them|that|this|one|two|three|cheaper|another|\d)\b/.test(clause.words)
     return [{ wish, words: [...(isMeant ? [product] : []), clause.words, ...more].join(" ") }]
@@ -172,7 +176,7 @@ const readOn = ({ details }: Message, open: ReadonlyArray<Task>, before: Before 
 const isName = (text: string, before: Before | undefined): boolean =>
   (names(text) ||
     (before?.reading.tasks.some(({ wish }) => wish === "product") === true &&
-      /^(?!.*\b(you|who|why|how)\b).*[a-z]{3}/.test(text))) &&
+      /^(?!.*\b(you|who|why|how|what)\b).*[a-z]{3}/.test(text))) &&
   text.trim().split(/\s+/).length <= 3 && !yes.test(text) && !no.test(text)
 
 /**

@@ -71,10 +71,12 @@ const giveBack: Rule = (task, calls, isAgain) =>
 
 const charge: Rule = (task, calls, isAgain) =>
   Result.map(theOrder(task, calls, isAgain), ({ order, status, total }) => {
-    const isPaidBack = status._tag === "Cancelled" || status._tag === "Returned"
-    return `Order ${order} comes to ${euros(total)}${
-      isPaidBack ? `, which went back to you after it ${statusOf(status)}` : ""
-    }. If your account says anything else, send its statement to help@halden.example, and a colleague sets it right.`
+    const known = status._tag === "Cancelled" || status._tag === "Returned"
+      ? `Order ${order} was ${status._tag.toLowerCase()} on ${dayOf(status.on)}, and ${
+        euros(total)
+      } go back to the account that you paid with, within five days of that.`
+      : `Order ${order} comes to ${euros(total)}, and nothing of it has gone back so far.`
+    return `${known} If your account says anything else, send its statement to help@halden.example, and a colleague sets it right.`
   })
 
 const warrantyOf = ({ name, warrantyUntil }: Book.Item): string =>

@@ -27,7 +27,7 @@ const agents: { readonly [Name in Agent]: { readonly rules: Rules; readonly hand
 const reasons: Readonly<Record<Exclude<Wish, SmallTalk>, string>> = {
   claim: "something is broken or was lost",
   return: "a return or a refund",
-  charge: "the customer was charged wrongly",
+  charge: "what was charged or paid back",
   warranty: "a question about a warranty",
   returns: "how returns work",
   cancel: "an order is to be cancelled",

@@ -19,7 +19,7 @@ export type Kind = "order" | "shop" | "talk"
 const goods = kinds.map((kind) => `${kind}s?`).join("|")
 
 /** Asks for something that we have. */
-const needed = new RegExp(`\\b(need|want) .*\\b(${goods})\\b`)
+const needed = new RegExp(`\\b(need|want|like|interested in|what about|tell me about)\\b.*\\b(${goods})\\b`)
 
 /** Asks where or when something is that may have been ordered. */
 const missed = new RegExp(
@@ -51,7 +51,7 @@ const wishes: ReadonlyArray<readonly [wish: Wish, kind: Kind, pattern: RegExp]> 
   [
     "charge",
     "order",
-    /\b(over|double[- ]?)charged?\b|\b(charged|billed|paid|debited)\b.*\b(twice|double|too much|wrong)|\bwrong amount\b/
+    /\b(over|double[- ]?)charged?\b|\b(charged|billed|paid|debited)\b.*\b(twice|double|too much|wrong)|\bwrong amount\b|\b(where|when)\b.*\b(my|the) (money|refund)\b/
   ],
   ["address", "order", /\b(change|wrong|new|different|another|update)\b.*\baddress\b/],
   [
@@ -100,7 +100,11 @@ const wishes: ReadonlyArray<readonly [wish: Wish, kind: Kind, pattern: RegExp]> 
     "talk",
     /^\s*(hi|hello|hey|good (morning|afternoon|evening|day)|greetings|what'?s up|how are you)\b|\bwhat can (you|i)\b|\bwho are you\b|\bare you (an? )?(ro)?(bot|ai|machine)\b|\b(can|could) you help\b|^\s*help( me)?( please)?\s*$/
   ],
-  ["noted", "talk", /^\s*(y|yes|n|no|ok|okay|alright|all right|fine|good|cool|nice|i see|understood|never ?mind)\s*$/]
+  [
+    "noted",
+    "talk",
+    /^\s*(y|yes|n|no|ok|okay|alright|all right|fine|good|cool|nice|i see|understood|never ?mind|forget it)\s*$/
+  ]
 ]
 
 /** How it sounds when somebody is angry. */
