@@ -7,7 +7,6 @@ import type * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
-import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { PlanEvent } from "./PlanEvent.ts"
 
@@ -20,7 +19,6 @@ export const make = <E, R>(
     Channel.fromTransform((_, scope) =>
       Effect.gen(function*() {
         const queue = yield* Queue.unbounded<PlanEvent, E | Cause.Done>()
-        yield* Scope.addFinalizer(scope, Queue.shutdown(queue))
         yield* run((event) => {
           Queue.offerUnsafe(queue, event)
         }).pipe(
