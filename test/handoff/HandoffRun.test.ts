@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Option, Schema, Stream, Tracer } from "effect"
-import { LanguageModel, Tool, Toolkit } from "effect/ai"
+import { Deferred, Effect, ExecutionPlan, Exit, Fiber, Layer, Option, Schema, Stream, Tracer } from "effect"
+import { AiError, LanguageModel, Tool, Toolkit } from "effect/ai"
 import mermaid from "mermaid"
 import {
   Agent,
@@ -11,6 +11,7 @@ import {
   Group,
   Handoff,
   HandoffPolicy,
+  StopWhen,
   Trace
 } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -98,6 +99,12 @@ describe("A run that changes hands", () => {
         "troupe.handoff.from": "a"
       })
       assert.notProperty(attributes, "troupe.handoff.reason")
+      yield* Agent.run(a, "Hi").pipe(
+        Effect.provideService(Tracer.Tracer, tracer),
+        Effect.provideService(Agent.RecordContent, true),
+        Effect.provide([models(script), handlers])
+      )
+      assert.strictEqual(spans[10]?.attributes.get("troupe.handoff.reason"), "why")
     }).pipe(Effect.provide([models(script), handlers])))
 
   it.effect("can be read as Markdown and seen as a diagram", () =>
@@ -242,6 +249,31 @@ describe("The model of a run that changes hands", () => {
       assert.deepStrictEqual(log, ["+mB", "b asks mB", "-mB"])
     }).pipe(Effect.provide(models({ a: [handTo("b"), "Done."] }))))
 
+  it.effect("is a plan's where the source's is one, and the next own one's after it", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const down = MockResponse.fail(new AiError.InternalProviderError({ description: "down" }))
+      const d = Agent.make("d")
+      const c = Agent.make("c", { handoffs: [Handoff.to(d)] }).pipe(Agent.withModel(own("mC", log, handTo("d"))))
+      const b = Agent.make("b", { handoffs: [Handoff.to(c)] })
+      const a = Agent.make("a", { handoffs: [Handoff.to(b)] }).pipe(
+        Agent.withModel(ExecutionPlan.make(
+          { provide: own("first", log, down, down) },
+          { provide: own("second", log, handTo("b"), handTo("c")) }
+        ))
+      )
+      const { state } = yield* checked(Agent.run(a, "Hi"), "a")
+      assert.strictEqual(state.trail.join(""), "abcd")
+      assert.deepStrictEqual(log.filter((line) => line.includes("asks")), [
+        "a asks first",
+        "a asks second",
+        "b asks first",
+        "b asks second",
+        "c asks mC",
+        "d asks mC"
+      ])
+    }))
+
   it.effect("fails the run where it can't be built, and the one that took over is in control", () =>
     Effect.gen(function*() {
       const keyless = Layer.effect(LanguageModel.LanguageModel)(Effect.fail("keyless" as const))
@@ -303,6 +335,30 @@ describe("An agent that was called", () => {
       handlers
     ])))
 
+  it.effect("may hand over beside another that does, whatever ids their models give", () =>
+    Effect.gen(function*() {
+      const b = Agent.make("b", { toolkit: Kit })
+      const a = Agent.make("a", { toolkit: Kit, handoffs: [Handoff.to(b, { history: Handoff.none })] })
+      const agent = Agent.make("top", { toolkit: Kit, agents: [Agent.asTool(a)] })
+      const { state } = yield* checked(Agent.run(agent, "Hi"), "top")
+      assert.deepStrictEqual(outcomes(state.conversation), [["a", "Succeeded"], ["a", "Succeeded"], [
+        "work",
+        "Succeeded"
+      ]])
+      assert.deepStrictEqual((yield* told).map(({ result }) => result), ["b is done.", "b is done.", "x!"])
+    }).pipe(Effect.provide([
+      MockModel.layer(MockModel.make(({ agent, iteration }) =>
+        iteration > 0
+          ? `${agent} is done.`
+          : agent === "top"
+          ? all(...["1", "2"].map((task) => toolCall("a", { task }, { id: "x" })), work("x"))
+          : agent === "a"
+          ? all(work("x"), handTo("b", {}, "x"))
+          : work("x")
+      )),
+      handlers
+    ])))
+
   it.effect("has a limit of handoffs of its own, which fails its call", () =>
     Effect.gen(function*() {
       const limited = Agent.make("limited", { maxHandoffs: 1, handoffs: [Handoff.to(b)] })
@@ -347,6 +403,16 @@ describe("An agent that was called", () => {
       models({ top: [toolCall("desk", { task: "go" }, { id: "call" }), "Thanks."], b: ["From b."], c: ["From c."] }),
       handlers
     ])))
+})
+
+describe("A condition that finishes a run", () => {
+  it.effect("doesn't keep an agent from handing over, nor the target from answering", () =>
+    Effect.gen(function*() {
+      const stopWhen = StopWhen.any(StopWhen.toolCalled("handoff_to_b"), StopWhen.satisfies(() => true))
+      const b = Agent.make("b", { stopWhen })
+      const { state } = yield* checked(Agent.run(Agent.make("a", { stopWhen, handoffs: [Handoff.to(b)] }), "Hi"), "a")
+      assert.deepStrictEqual([state.agent, AgentState.text(state)], ["b", "Done."])
+    }).pipe(Effect.provide(models({ a: [handTo("b")], b: ["Done."] }))))
 })
 
 describe("Usage and steps", () => {
