@@ -27,7 +27,8 @@ const later = (text: string): AgentPicker.PickRequest =>
   ask(text, {
     conversation: Conversation.make([
       Conversation.user("Hello"),
-      Conversation.assistant("triage", [Conversation.text("Hi!"), Conversation.call("call-1", "search", {})]),
+      Conversation.assistant("triage", [Conversation.call("call-1", "search", {})]),
+      Conversation.assistant("triage", [Conversation.text("Hi!"), Conversation.call("call-2", "search", {})]),
       Conversation.user(text)
     ]),
     lastStatus: AgentStatus.failed({ tag: "StepLimitReached", message: "", agent: "triage", step: 1 }),
@@ -85,6 +86,8 @@ describe("AgentPicker", () => {
 
     it("is known to give the names of its cases and the fallback", () => {
       assert.deepStrictEqual(AgentPicker.namesOf(picker), ["billing", "tech", "stranger", "triage"])
+      const often = AgentPicker.match([[/a/, "tech"], [/b/, "triage"], [/c/, "tech"]], "triage")
+      assert.deepStrictEqual(AgentPicker.namesOf(often), ["tech", "triage"])
     })
 
     it.effect("finds the same with a global pattern however often it is asked", () =>

@@ -3,6 +3,7 @@ import { Arbitrary, Data, Effect, Result, Schema } from "effect"
 import { Conversation, HandoffPolicy } from "troupe"
 import { below, conversation, oneOf } from "../domain/arbitraries.ts"
 import { callsIn, problems } from "../domain/legal.ts"
+import { answered } from "./states.ts"
 
 class Lost extends Data.TaggedError("Lost")<{}> {}
 
@@ -154,6 +155,7 @@ describe("HandoffPolicy.compacting", () => {
     assert.deepStrictEqual(outside.names, inside.names)
     assert.deepStrictEqual(outside.offers, inside.offers)
     assert.lengthOf(HandoffPolicy.offeredTo(policy, "lead"), 1)
+    assert.strictEqual(outside.decide(answered(["lead", "writer"]))?.target, "lead")
   })
 
   it.effect.prop("leaves any conversation legal, its last turns there, and no call open", {

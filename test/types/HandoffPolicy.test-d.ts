@@ -127,6 +127,8 @@ describe("failures and requirements", () => {
     expectTypeOf(HandoffPolicy.explicit("tech").pipe(HandoffPolicy.compacting(options))).toEqualTypeOf<
       Policy<"tech", never, Translator>
     >()
+    const alsoFailing = inner.pipe(HandoffPolicy.compacting({ ...options, onFailure: "fail" }))
+    expectTypeOf(alsoFailing).toEqualTypeOf<typeof failing>()
     // @ts-expect-error a threshold says over what
     HandoffPolicy.compacting(inner, { ...options, over: {} })
   })
@@ -176,6 +178,14 @@ describe("intercept", () => {
   const Tools = Toolkit.make(Search)
   const intercepted = Effect.map(Tools, HandoffPolicy.intercept(HandoffPolicy.explicit("billing"), "triage"))
 
+  it("gives the same either way round", () => {
+    const first = Effect.map(
+      Tools,
+      (toolkit) => HandoffPolicy.intercept(toolkit, HandoffPolicy.explicit("billing"), "triage")
+    )
+    expectTypeOf(first).toEqualTypeOf<typeof intercepted>()
+  })
+
   it("adds tools, and keeps those that there are", () => {
     const program = Effect.gen(function*() {
       const { handle, tools } = yield* intercepted
@@ -210,6 +220,9 @@ describe("AgentPicker", () => {
       return request.lastStatus?._tag === "Failed"
     }, "billing"]], "triage")).toEqualTypeOf<Picker<"billing" | "triage">>()
     expectTypeOf(AgentPicker.match([], "triage")).toEqualTypeOf<Picker<"triage">>()
+    expectTypeOf(AgentPicker.model([], { fallback: "triage" })).toEqualTypeOf<
+      Picker<"triage", AiError.AiError, LanguageModel.LanguageModel>
+    >()
   })
 
   it("gives what a function or an effect does", () => {

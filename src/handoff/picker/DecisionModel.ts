@@ -37,7 +37,7 @@ const definitionOf = <Name extends string>(
  * @category constructors
  * @since 0.1.0
  */
-export const decisionModel = <const Fallback extends string, const Name extends string = never>(
+export const decisionModel = <const Name extends string, const Fallback extends string>(
   names: ReadonlyArray<Name>,
   options: ModelOptions<Fallback>
 ): AgentPicker<Name | Fallback, AiError.AiError, Model.DecisionModel> => {

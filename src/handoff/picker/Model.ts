@@ -38,7 +38,7 @@ const isUnusable = ({ reason }: AiError.AiError): boolean =>
  * @category constructors
  * @since 0.1.0
  */
-export const model = <const Fallback extends string, const Name extends string = never>(
+export const model = <const Name extends string, const Fallback extends string>(
   names: ReadonlyArray<Name>,
   options: ModelOptions<Fallback>
 ): AgentPicker<Name | Fallback, AiError.AiError, LanguageModel.LanguageModel> => {

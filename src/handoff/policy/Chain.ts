@@ -16,7 +16,7 @@ import { type HandoffPolicy, make } from "./Policy.ts"
  * @category constructors
  * @since 0.1.0
  */
-export const chain = <const Name extends string = never>(
+export const chain = <const Name extends string>(
   names: ReadonlyArray<Name>,
   options?: { readonly maxLength?: number | undefined }
 ): HandoffPolicy<Name> => {

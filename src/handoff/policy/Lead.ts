@@ -14,7 +14,7 @@ import { type HandoffPolicy, make } from "./Policy.ts"
  * @category constructors
  * @since 0.1.0
  */
-export const manager = <const Lead extends string, const Member extends string = never>(
+export const manager = <const Lead extends string, const Member extends string>(
   lead: Lead,
   team: ReadonlyArray<Member>
 ): HandoffPolicy<Lead | Member> => {

@@ -37,7 +37,7 @@ const positionOf = (names: ReadonlyArray<string>, state: AgentState): number => 
  * @category constructors
  * @since 0.1.0
  */
-export const sequential = <const Name extends string = never>(names: ReadonlyArray<Name>): HandoffPolicy<Name> => {
+export const sequential = <const Name extends string>(names: ReadonlyArray<Name>): HandoffPolicy<Name> => {
   const steps = names.filter((name, index) => name !== names[index - 1])
   return make({
     names,
