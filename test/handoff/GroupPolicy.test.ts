@@ -307,13 +307,18 @@ describe("A policy that changes what crosses", () => {
       )
       const { state: last } = yield* checked(Agent.resume(group(Effect.void), state), state)
       assert.deepStrictEqual([last.trail, last.run.handoffs], [["a", "b"], 1])
-      const { state: words } = yield* checked(Agent.continueConversation(group(Effect.void), state, "Go on!"), state)
+      const { state: words } = yield* checked(
+        Agent.continueConversation(group(Effect.void), state, "Go on!", { control: "first" }),
+        state
+      )
       assert.deepStrictEqual(texts(words.conversation), [
         "User: Hi",
         "Assistant: a 1",
         "User: Go on!",
         "Assistant: b 3"
       ])
+      const foreign = { path: ["c"] as const, calls: [], step: 0, sequence: 0, at: 0 }
+      assert.strictEqual(AgentState.reduce(state, { _tag: "RunStarted", ...foreign, input: [] }).agent, "a")
       const { reason } = yield* failing(Agent.resume(a, state))
       assert.deepInclude(reason, { _tag: "HandoffTargetNotFound", target: "b", available: [] })
     }).pipe(Effect.provide(talkative)))

@@ -50,8 +50,8 @@ export const throughText = (state: AgentState.AgentState): AgentState.AgentState
   Result.getOrThrow(AgentState.fromJson(JSON.stringify(AgentState.toJson(state))))
 
 /**
- * Runs to the end, and checks what holds of every run: its events have their ends, its state is their fold, is legal, and
- * survives JSON. `before` is the state that it goes on with, or the name of the agent that begins.
+ * Runs to the end, and checks what holds of every run: its events have their ends, its last state is their fold, and each
+ * on the way is legal and survives JSON. `before` is the state that it goes on with, or the name of the agent that begins.
  */
 export const checked = Effect.fnUntraced(function*<E, R>(
   run: Effect.Effect<AgentState.AgentState, E, R>,
@@ -59,10 +59,14 @@ export const checked = Effect.fnUntraced(function*<E, R>(
 ) {
   const { events, exit } = yield* watch(run)
   assert.deepStrictEqual(imbalances(events), [])
-  const state = events.reduce(AgentState.reduce, typeof before === "string" ? AgentState.make(before) : before)
+  let state = typeof before === "string" ? AgentState.make(before) : before
+  for (const event of events) {
+    const after = AgentState.reduce(state, event)
+    if (after !== state) assert.deepStrictEqual(throughText(after), after)
+    assert.deepStrictEqual(problems(after.conversation), [])
+    state = after
+  }
   for (const each of [state, Exit.isSuccess(exit) ? exit.value : state]) assert.deepStrictEqual(each, state)
-  assert.deepStrictEqual(problems(state.conversation), [])
-  assert.deepStrictEqual(throughText(state), state)
   const end = events[events.length - 1]
   assert.deepStrictEqual(end !== undefined && "state" in end ? end.state : undefined, state)
   return { events, exit, state }
