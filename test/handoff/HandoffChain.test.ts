@@ -204,6 +204,19 @@ describe("What belongs to each agent", () => {
       assert.deepInclude(reason, { _tag: "StepLimitReached", agent: "b", limit: 1, steps: 1 })
     }))
 
+  it.effect("is its count of steps: one that may take none fails before its first", () =>
+    Effect.gen(function*() {
+      const b = Agent.make("b", { stopWhen: StopWhen.maxSteps(0) })
+      const a = Agent.make("a", { handoffs: [Handoff.to(b)] })
+      const { state } = yield* checked(Agent.settle(a, "Hi"), "a")
+      assert.deepInclude(state.status._tag === "Failed" && state.status.error, {
+        tag: "StepLimitReached",
+        agent: "b",
+        step: 0
+      })
+      assert.strictEqual(state.steps, 2)
+    }).pipe(Effect.provide(models({ a: [handTo("b", { reason: 1 }), handTo("b")] }))))
+
   it.effect("is its output schema", () =>
     Effect.gen(function*() {
       const b = Agent.make("b", { output: Schema.Struct({ n: Schema.Finite }) })

@@ -359,6 +359,18 @@ describe("An agent that was called", () => {
       handlers
     ])))
 
+  it.effect("answers with the output of the one that ended in control, as JSON", () =>
+    Effect.gen(function*() {
+      const typed = Agent.make("typed", { output: Schema.Struct({ at: Schema.Date }) })
+      const child = Agent.make("child", { output: Schema.Finite, handoffs: [Handoff.to(typed)] })
+      yield* checked(Agent.run(Agent.make("top", { agents: [Agent.asTool(child)] }), "Hi"), "top")
+      assert.deepStrictEqual((yield* told).map(({ result }) => result), [{ at: "2024-02-29T00:00:00.000Z" }])
+    }).pipe(Effect.provide(models({
+      top: [toolCall("child", { task: "go" }), "Thanks."],
+      child: [handTo("typed")],
+      typed: [toolCall("final_answer", { at: "2024-02-29T00:00:00Z" })]
+    }))))
+
   it.effect("has a limit of handoffs of its own, which fails its call", () =>
     Effect.gen(function*() {
       const limited = Agent.make("limited", { maxHandoffs: 1, handoffs: [Handoff.to(b)] })
