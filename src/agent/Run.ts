@@ -118,10 +118,8 @@ const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<Ending | "Handed
   })
 
 /** Gives the handoff that the policy wants of an agent that has its answer. */
-const decide = ({ roster, state }: Loop.Loop): HandoffRequest | undefined => {
-  const decision = state.status._tag === "Failed" ? undefined : roster.decide(state)
-  return decision === undefined || decision.target === state.agent ? undefined : decision
-}
+const decide = ({ roster, state }: Loop.Loop): HandoffRequest | undefined =>
+  state.status._tag === "Failed" ? undefined : roster.decide(state)
 
 /** Checks whether a loop has nothing left to do, so that it needs no model. */
 const isOver = (loop: Loop.Loop): boolean =>
@@ -240,6 +238,14 @@ export const run = (
     })
   })
 
+/** Asks for the handoff that the policy wants after this step, so that a state which is `Complete` needs no other. */
+const askByPolicy = (loop: Loop.Loop): void => {
+  const hasAnswer = loop.state.status._tag === "Complete" ||
+    (loop.state.status._tag === "InProgress" && Correction.wrongAnswer(loop) === undefined && Limit.isFinished(loop))
+  const decision = hasAnswer ? decide(loop) : undefined
+  if (decision !== undefined) Loop.requestHandoff(loop, decision)
+}
+
 /** Takes one step: one answer of the model and the calls in it, the calls that are open, or a handoff. */
 export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.flatMap(makeRoot(state, undefined), (root) => {
@@ -247,7 +253,7 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
     const taken = Effect.suspend(() => {
       const mismatch = Binding.findMismatch(roster, state)
       return mismatch === undefined ? driveAll(loop, "Step") : Effect.fail(new Halt(mismatch))
-    })
+    }).pipe(Effect.tap(() => Effect.sync(() => askByPolicy(loop))))
     return Effect.matchCauseEffect(inView(loop, Effect.onExit(taken, (exit) => end(loop, exit))), {
       onFailure: (cause) => {
         if (!Cause.hasInterruptsOnly(cause)) {
@@ -261,7 +267,7 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
       onSuccess: () =>
         Effect.succeed(
           loop.state.status._tag === "InProgress" && Correction.wrongAnswer(loop) === undefined &&
-            Limit.isFinished(loop) && decide(loop) === undefined
+            Limit.isFinished(loop)
             ? { ...loop.state, status: AgentStatus.complete }
             : loop.state
         )

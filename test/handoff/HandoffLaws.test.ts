@@ -111,6 +111,7 @@ describe("A run that changes hands", () => {
       while (state !== undefined) {
         const exit: Exit.Exit<AgentState.AgentState, unknown> = yield* Effect.exit(Agent.step(runnable, state))
         const next = lastOf(exit)
+        if (state.status._tag === "Complete") assert.strictEqual(next, state)
         const isOver = next === undefined || next === state || Exit.isFailure(exit)
         if (isOver) {
           // A picker that fails ends the run before a step of it is taken.

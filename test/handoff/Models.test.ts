@@ -25,7 +25,8 @@ describe("An agent that takes over", () => {
     Effect.gen(function*() {
       class Label extends Context.Service<Label, string>()("test/Label") {}
       const Tools = Toolkit.make(Tool.make("label", { success: Schema.String }))
-      const handlers = Tools.toLayer({ label: () => Label }).pipe(Layer.provide(Layer.succeed(Label, "outer")))
+      const handlers = Tools.toLayer({ label: () => Effect.map(Label, (label) => label) as Effect.Effect<string> })
+        .pipe(Layer.provide(Layer.succeed(Label, "outer")))
       const inner = Layer.merge(
         model(toolCall("label", {}), toolCall("handoff_to_b", {})),
         Layer.succeed(Label, "inner")
@@ -56,5 +57,15 @@ describe("An agent that takes over", () => {
           [state.status.error.agent, state.status.error.step, state.status.error.message],
         ["b", 0, "no key"]
       )
+    }))
+})
+
+describe("A state that has ended", () => {
+  it.effect("needs no model to be resumed", () =>
+    Effect.gen(function*() {
+      const a = Agent.make("a")
+      const done = yield* Agent.run(a, "Hi").pipe(Effect.provide(model("Done.")))
+      const keyless = Agent.withModel(a, Layer.effectContext(Effect.fail("no key" as const)))
+      assert.deepStrictEqual(yield* Agent.resume(keyless, done), done)
     }))
 })
