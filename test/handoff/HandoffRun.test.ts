@@ -368,7 +368,7 @@ describe("An agent that was called", () => {
     }).pipe(Effect.provide(models({
       top: [toolCall("child", { task: "go" }), "Thanks."],
       child: [handTo("typed")],
-      typed: [toolCall("final_answer", { at: "2024-02-29T00:00:00Z" })]
+      typed: [toolCall("final_answer", { at: "2024-02-29T00:00:00.000Z" })]
     }))))
 
   it.effect("has a limit of handoffs of its own, which fails its call", () =>
