@@ -108,7 +108,7 @@ describe("Group", () => {
         assert.deepStrictEqual(seen, [
           "a HandoffRequested",
           "b InProgress",
-          "b Complete",
+          "b HandoffRequested",
           "c InProgress",
           "c Complete",
           "c Complete"
