@@ -43,6 +43,7 @@ import { dual } from "effect/Function"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Handoff from "../handoff/Handoff.ts"
+import { toolNameOf } from "../handoff/Handoff.ts"
 import type { AgentServices, AnyToolkit, FailureOf, Options, ToolOf, ToolServices } from "./AgentOptions.ts"
 import { type AnyAsTool, ToolTypeId } from "./AgentTool.ts"
 import { type Agent, type Any, fromDefinition } from "./AgentType.ts"
@@ -87,6 +88,17 @@ const entriesOf = (
   if (output !== undefined) add(Output.entry(output))
   for (const handoff of handoffs) Roster.addHandoff(entries, agent, handoff)
   return entries
+}
+
+/** Gives a choice the names that the tools of handoffs really have, where their targets' names have other characters. */
+const cleaned = (
+  choice: LanguageModel.ToolChoice<string> | undefined,
+  tools: ReadonlyMap<string, Definition.ToolEntry>
+): LanguageModel.ToolChoice<string> | undefined => {
+  const clean = (name: string): string =>
+    tools.has(name) || !name.startsWith("handoff_to_") ? name : toolNameOf(name.slice("handoff_to_".length))
+  if (typeof choice !== "object") return choice
+  return "tool" in choice ? { tool: clean(choice.tool) } : { ...choice, oneOf: choice.oneOf.map(clean) }
 }
 
 /**
@@ -135,7 +147,7 @@ export const make = <
     output,
     (options?.handoffs ?? []) as ReadonlyArray<Handoff.Any>
   )
-  const toolChoice = options?.toolChoice as LanguageModel.ToolChoice<string> | undefined
+  const toolChoice = cleaned(options?.toolChoice as LanguageModel.ToolChoice<string> | undefined, tools)
   return fromDefinition(name, {
     name,
     description: options?.description,

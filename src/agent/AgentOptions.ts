@@ -42,7 +42,7 @@ export type FailureOf<T, Name extends string> = Tool.Failure<Extract<ToolOf<T>, 
 
 /** The tool of an agent with an output schema; one without has no encoded output. */
 type AnswerName<EncodedOutput> = unknown extends EncodedOutput ? never : "final_answer"
-type HandoffName<T> = T extends Handoff.AnyOffer ? `handoff_to_${T["target"]}` : never
+type HandoffName<T> = T extends { readonly toolName: infer Name extends string } ? Name : never
 type AgentName<T> = T extends AsTool<infer Name, unknown> ? Name : never
 export type AgentServices<T> = T extends AsTool<string, infer R> ? R : never
 

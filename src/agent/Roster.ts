@@ -186,6 +186,19 @@ const ofGroup = (group: Group.Any, isWhole: boolean): Roster => {
   }
 }
 
+/** Throws where a handoff by name leads to nobody, as far as everybody who can be reached is known. */
+const checkNames = (group: Group.Any, { agents }: Roster): void => {
+  const handoffs = Array.from(agents.values()).flatMap((agent) =>
+    Array.from(agent.tools.values()).flatMap((entry) => entry._tag === "Handoff" ? [entry.handoff] : [])
+  )
+  if (handoffs.some((handoff) => Handoff.internalsOf(handoff).isLazy)) return
+  for (const { target } of handoffs) {
+    if (!agents.has(target)) {
+      throw new Group.UnknownMember({ group: group.name, member: target, available: [...agents.keys()] })
+    }
+  }
+}
+
 const make = (self: Runnable.Any, isWhole: boolean): Roster =>
   Group.isGroup(self) ? ofGroup(self, isWhole) : ofAgent(definitionOf(self as Runnable.Any & Defined), isWhole)
 
@@ -202,5 +215,6 @@ export const rosterOf = (self: Runnable.Any): Roster => {
 
 /** Throws where a roster can't be, as far as that is known before agents that are looked up later are there. */
 export const check = (self: Runnable.Any): void => {
-  make(self, false)
+  const roster = make(self, false)
+  if (Group.isGroup(self)) checkNames(self, roster)
 }

@@ -10,10 +10,28 @@ import type { AgentError } from "../domain/AgentError.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
 import { type Any, isRunnable, type Runnable } from "../handoff/Runnable.ts"
+import type { Roster } from "./Definition.ts"
 import * as EventStream from "./EventStream.ts"
 import { begin, type FromOptions, type Input } from "./Input.ts"
 import { rosterOf } from "./Roster.ts"
 import * as Run from "./Run.ts"
+
+/** Runs what a thing describes. One that can't be is a defect of the run. */
+const runWith = (
+  self: Any,
+  from: (roster: Roster) => Run.From,
+  onFailure: "Fail" | "Keep" = "Fail"
+): Effect.Effect<AgentState.AgentState, never> =>
+  Effect.suspend(() => {
+    const roster = rosterOf(self)
+    return Run.run(roster, from(roster), undefined, onFailure) as Effect.Effect<AgentState.AgentState, never>
+  })
+
+const streamWith = (self: Any, from: (roster: Roster) => Run.From): Stream.Stream<AgentEvent, never> =>
+  Stream.suspend(() => {
+    const roster = rosterOf(self)
+    return EventStream.make(roster, from(roster)) as Stream.Stream<AgentEvent, never>
+  })
 
 /**
  * Runs an agent, or a group, on what a user says, in a new conversation, until it has an answer or waits for approvals.
@@ -33,13 +51,10 @@ export const run: {
     input: Input,
     options?: RunOptions
   ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
-} = dual((args) => isRunnable(args[0]), (self: Any, input: Input, options?: RunOptions) =>
-  Run.run(
-    rosterOf(self),
-    begin(rosterOf(self), input, options),
-    undefined,
-    "Fail"
-  ) as Effect.Effect<AgentState.AgentState, never>)
+} = dual(
+  (args) => isRunnable(args[0]),
+  (self: Any, input: Input, options?: RunOptions) => runWith(self, (roster) => begin(roster, input, options))
+)
 
 /** Options of a new conversation: a system message of its own, beside the agent's instructions. */
 export type RunOptions = Pick<FromOptions, "systemMessage">
@@ -70,10 +85,7 @@ export const continueConversation: {
 } = dual(
   (args) => isRunnable(args[0]),
   (self: Any, state: AgentState.AgentState, input: Input, options?: ContinueOptions) =>
-    Run.run(rosterOf(self), begin(rosterOf(self), input, { ...options, state }), undefined, "Fail") as Effect.Effect<
-      AgentState.AgentState,
-      never
-    >
+    runWith(self, (roster) => begin(roster, input, { ...options, state }))
 )
 
 /**
@@ -96,7 +108,7 @@ export const runMultiTurn: {
     Effect.reduce(
       inputs,
       (): AgentState.AgentState | undefined => undefined,
-      (state, input) => Run.run(rosterOf(self), begin(rosterOf(self), input, { state }), undefined, "Fail")
+      (state, input) => runWith(self, (roster) => begin(roster, input, { state }))
     ).pipe(Effect.map((state) => state ?? AgentState.make(rosterOf(self).first.name))) as Effect.Effect<
       AgentState.AgentState,
       never
@@ -122,11 +134,7 @@ export const resume: {
   ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
 } = dual(
   2,
-  (self: Any, state: AgentState.AgentState) =>
-    Run.run(rosterOf(self), begin(rosterOf(self), state), undefined, "Fail") as Effect.Effect<
-      AgentState.AgentState,
-      never
-    >
+  (self: Any, state: AgentState.AgentState) => runWith(self, (roster) => begin(roster, state))
 )
 
 /**
@@ -148,10 +156,7 @@ export const settle: {
 } = dual(
   (args) => isRunnable(args[0]),
   (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) =>
-    Run.run(rosterOf(self), begin(rosterOf(self), from, options), undefined, "Keep") as Effect.Effect<
-      AgentState.AgentState,
-      never
-    >
+    runWith(self, (roster) => begin(roster, from, options), "Keep")
 )
 
 /**
@@ -174,7 +179,7 @@ export const step: {
 } = dual(
   2,
   (self: Any, state: AgentState.AgentState) =>
-    Run.step(rosterOf(self), state) as Effect.Effect<AgentState.AgentState, never>
+    Effect.suspend(() => Run.step(rosterOf(self), state) as Effect.Effect<AgentState.AgentState, never>)
 )
 
 /**
@@ -200,7 +205,7 @@ export const stream: {
 } = dual(
   (args) => isRunnable(args[0]),
   (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) =>
-    EventStream.make(rosterOf(self), begin(rosterOf(self), from, options)) as Stream.Stream<AgentEvent, never>
+    streamWith(self, (roster) => begin(roster, from, options))
 )
 
 /**
@@ -218,12 +223,16 @@ export const states: {
     from: Input | AgentState.AgentState,
     options?: FromOptions
   ): Stream.Stream<AgentState.AgentState, AgentError | E, R>
-} = dual((args) => isRunnable(args[0]), (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) => {
-  const start = begin(rosterOf(self), from, options)
-  return EventStream.make(rosterOf(self), start).pipe(
-    Stream.mapAccum(() => start.state, (before, event) => {
-      const after = AgentState.reduce(before, event)
-      return [after, after === before ? [] : [after]]
+} = dual(
+  (args) => isRunnable(args[0]),
+  (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) =>
+    Stream.suspend(() => {
+      const start = begin(rosterOf(self), from, options)
+      return streamWith(self, () => start).pipe(
+        Stream.mapAccum(() => start.state, (before, event) => {
+          const after = AgentState.reduce(before, event)
+          return [after, after === before ? [] : [after]]
+        })
+      )
     })
-  ) as Stream.Stream<AgentState.AgentState, never>
-})
+)

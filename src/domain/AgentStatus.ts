@@ -24,12 +24,14 @@ import * as Struct from "effect/Struct"
 export const HandoffRequest = Schema.Struct({
   target: Schema.NonEmptyString,
   callId: Schema.optionalKey(Schema.NonEmptyString),
+  tool: Schema.optionalKey(Schema.NonEmptyString),
   reason: Schema.optionalKey(Schema.String),
   context: Schema.optionalKey(Schema.Json)
 })
 
 /**
- * The wish that another agent take over: the target by name, why, with what, and the model's call that asked.
+ * The wish that another agent take over: the target by name, why, with what, and the model's call that asked, with the
+ * name of its tool.
  *
  * Without a call it is the wish of the group's policy.
  */

@@ -302,11 +302,12 @@ export interface Run extends Schema.Schema.Type<typeof Run> {}
 export const Received = Schema.Struct({
   from: Schema.NonEmptyString,
   callId: Schema.optionalKey(Schema.NonEmptyString),
+  tool: Schema.optionalKey(Schema.NonEmptyString),
   reason: Schema.optionalKey(Schema.String),
   context: Schema.optionalKey(Schema.Json)
 })
 
-/** How the agent in control got it: from whom, by which call, why, and with what. */
+/** How the agent in control got it: from whom, by which call of which tool, why, and with what. */
 export interface Received extends Schema.Schema.Type<typeof Received> {}
 
 /**

@@ -78,6 +78,7 @@ export const takeOver = (
   const handoff: Received = {
     from: self.agent,
     ...(request.callId === undefined ? undefined : { callId: request.callId }),
+    ...(request.tool === undefined ? undefined : { tool: request.tool }),
     ...(request.reason === undefined ? undefined : { reason: request.reason }),
     ...(request.context === undefined ? undefined : { context: request.context })
   }

@@ -1,8 +1,9 @@
 /**
  * Who of a group begins a run.
  *
- * A picker is asked once for each input, before the first agent. It sees the conversation with the new words of the user,
- * and how the last run ended. How agents go on from there says a `HandoffPolicy`.
+ * A picker is asked when a conversation begins, and when one that goes on is to begin with the first again
+ * (`control: "first"`). It sees the conversation with the new words of the user, and how the last run ended. How agents go
+ * on from there says a `HandoffPolicy`.
  *
  * **Example** (By what the user says)
  *

@@ -77,7 +77,7 @@ type ErrorOf<A> = A extends Runnable.Runnable<string, unknown, infer E, unknown>
 type ServicesOf<A> = A extends Runnable.Runnable<string, unknown, unknown, infer R> ? R : never
 
 /**
- * Error for a group that can't be: a start, a picker or a policy names an agent that the group doesn't have.
+ * Error for a group that can't be: a start, a picker, a policy or a handoff names an agent that isn't there.
  *
  * @category errors
  * @since 0.1.0

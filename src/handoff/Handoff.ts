@@ -77,11 +77,12 @@ export interface Handoff<
   out Params = Parameters,
   out Output = never,
   out E = never,
-  out R = never
+  out R = never,
+  out ToolName extends string = `handoff_to_${Target}`
 > extends Pipeable {
   readonly [TypeId]: Internals & Variance<Params, Output, E, R>
   readonly target: Target
-  readonly toolName: string
+  readonly toolName: ToolName
   readonly preserveContext: boolean
   readonly transferSystemMessage: boolean
 }
@@ -104,7 +105,7 @@ interface Variance<out Params, out Output, out E, out R> {
 }
 
 /** Any handoff. */
-export type Any = Handoff<string, unknown, unknown, unknown, unknown>
+export type Any = Handoff<string, unknown, unknown, unknown, unknown, string>
 
 /** Any handoff, without what it says in its type, so that inference takes that from the handoff. */
 export interface AnyOffer {
@@ -113,11 +114,11 @@ export interface AnyOffer {
 }
 
 /** What the answers of a handoff's target decode to. */
-export type Output<H> = H extends Handoff<string, unknown, infer Output, unknown, unknown> ? Output : never
+export type Output<H> = H extends Handoff<string, unknown, infer Output, unknown, unknown, string> ? Output : never
 /** What a run may fail with by a handoff. */
-export type Error<H> = H extends Handoff<string, unknown, unknown, infer E, unknown> ? E : never
+export type Error<H> = H extends Handoff<string, unknown, unknown, infer E, unknown, string> ? E : never
 /** What a run needs for a handoff. */
-export type Services<H> = H extends Handoff<string, unknown, unknown, unknown, infer R> ? R : never
+export type Services<H> = H extends Handoff<string, unknown, unknown, unknown, infer R, string> ? R : never
 
 /**
  * How a handoff is offered, and what crosses; everything is optional.
@@ -125,13 +126,13 @@ export type Services<H> = H extends Handoff<string, unknown, unknown, unknown, i
  * @category models
  * @since 0.1.0
  */
-export interface Options<Params, Encoded, HistoryE, HistoryR> {
+export interface Options<Params, Encoded, HistoryE, HistoryR, ToolName extends string = string> {
   /** When to hand over, for the model. */
   readonly reason?: string | undefined
   /** What the target is for, for the model; the target's own description by default. */
   readonly description?: string | undefined
   /** Name of the tool that the model sees; `handoff_to_<name>` by default. */
-  readonly toolName?: string | undefined
+  readonly toolName?: ToolName | undefined
   /** What the model gives with the handoff; `Parameters` by default. The target reads it by `Handoff.received`. */
   readonly parameters?: Schema.Codec<Params, Encoded> | undefined
   /** Whether the whole conversation crosses, or the last user turn alone; the whole by default. */
@@ -242,15 +243,23 @@ export const to: {
     Params = Parameters,
     Encoded = unknown,
     HistoryE = never,
-    HistoryR = never
+    HistoryR = never,
+    const ToolName extends string = `handoff_to_${Target}`
   >(
     agent: Runnable.Member<Target, Output, E, R>,
-    options?: Options<Params, Encoded, HistoryE, HistoryR>
-  ): Handoff<Target, Params, Output, E | HistoryE, R | HistoryR>
-  <const Target extends string, Params = Parameters, Encoded = unknown, HistoryE = never, HistoryR = never>(
+    options?: Options<Params, Encoded, HistoryE, HistoryR, ToolName>
+  ): Handoff<Target, Params, Output, E | HistoryE, R | HistoryR, ToolName>
+  <
+    const Target extends string,
+    Params = Parameters,
+    Encoded = unknown,
+    HistoryE = never,
+    HistoryR = never,
+    const ToolName extends string = `handoff_to_${Target}`
+  >(
     agent: Target,
-    options?: Options<Params, Encoded, HistoryE, HistoryR>
-  ): Handoff<Target, Params, never, HistoryE, HistoryR>
+    options?: Options<Params, Encoded, HistoryE, HistoryR, ToolName>
+  ): Handoff<Target, Params, never, HistoryE, HistoryR, ToolName>
 } = (agent: string | Runnable.Any, options?: object): never => {
   const target = typeof agent === "string" ? undefined : agent
   return make(
@@ -278,12 +287,13 @@ export const suspend = <
   Params = Parameters,
   Encoded = unknown,
   HistoryE = never,
-  HistoryR = never
+  HistoryR = never,
+  const ToolName extends string = `handoff_to_${Target}`
 >(
   target: Target,
   agent: () => Runnable.Member<NoInfer<Target>, Output, E, R>,
-  options?: Options<Params, Encoded, HistoryE, HistoryR>
-): Handoff<Target, Params, Output, E | HistoryE, R | HistoryR> =>
+  options?: Options<Params, Encoded, HistoryE, HistoryR, ToolName>
+): Handoff<Target, Params, Output, E | HistoryE, R | HistoryR, ToolName> =>
   make(target, agent, true, undefined, options as Options<unknown, unknown, unknown, unknown>) as never
 
 /**
@@ -299,7 +309,7 @@ export const internalsOf = (self: AnyOffer): Internals => self[TypeId]
 
 /** Gives the request that a call makes, where its parameters decode. */
 export const requestOf = (
-  self: AnyOffer,
+  self: AnyOffer & Pick<Any, "toolName">,
   call: { readonly id: string; readonly params: Schema.Json }
 ): Result.Result<HandoffRequest, Schema.SchemaError> =>
   Result.map(self[TypeId].decode(call.params), (decoded) => {
@@ -309,6 +319,7 @@ export const requestOf = (
     return {
       target: self.target,
       callId: call.id,
+      tool: self.toolName,
       ...(reason === undefined ? undefined : { reason }),
       ...(context === undefined ? undefined : { context })
     }
@@ -341,7 +352,8 @@ export const buildHandoffState = (
 }
 
 /**
- * Gives what the agent in control was handed with this handoff, decoded; none where it got control in another way.
+ * Gives what the agent in control was handed with this handoff, decoded; none where it got control in another way, by
+ * another tool, or by a policy's decision.
  *
  * Instructions of a target read their parameters by it.
  *
@@ -349,10 +361,10 @@ export const buildHandoffState = (
  * @since 0.1.0
  */
 export const received: {
-  <Params>(self: Handoff<string, Params, unknown, unknown, unknown>, state: AgentState): Option.Option<Params>
+  <Params>(self: Handoff<string, Params, unknown, unknown, unknown, string>, state: AgentState): Option.Option<Params>
 } = (self: Any, state: AgentState): Option.Option<never> => {
   const { handoff } = state
-  if (handoff === undefined || state.agent !== self.target) return Option.none()
+  if (handoff === undefined || state.agent !== self.target || handoff.tool !== self.toolName) return Option.none()
   const { decode, isDefault } = self[TypeId]
   const params = isDefault
     ? {

@@ -54,7 +54,8 @@ export const full: Full = Object.freeze({ _tag: "Full" })
 export const lastUser: LastUser = Object.freeze({ _tag: "LastUser" })
 
 /**
- * The last `count` turns cross, as `Conversation.truncate` keeps them.
+ * The last `count` turns cross, as `Conversation.truncate` keeps them; where those are all an assistant's, the last user
+ * turn stands in front of them.
  *
  * @category history
  * @since 0.1.0
@@ -100,6 +101,17 @@ const lastUserTurn = ({ turns }: Conversation.Conversation): ReadonlyArray<Conve
   return turn === undefined ? [] : [turn]
 }
 
+/** Puts the last user turn in front of turns that are all an assistant's: providers take no prompt that begins with one. */
+const withQuestion = (
+  kept: Conversation.Conversation,
+  { turns }: Conversation.Conversation
+): Conversation.Conversation => {
+  const question = turns.findLast((turn) => turn._tag === "User")
+  return question === undefined || kept.turns.length === 0 || kept.turns.some((turn) => turn._tag !== "Assistant")
+    ? kept
+    : { turns: [question, ...kept.turns] }
+}
+
 /** Gives what crosses where that is a function of the conversation alone; `undefined` where it takes an effect. */
 export const select = (
   self: History<unknown, unknown>,
@@ -111,7 +123,7 @@ export const select = (
     case "LastUser":
       return { turns: lastUserTurn(conversation) }
     case "LastTurns":
-      return Conversation.truncate(conversation, self.count)
+      return withQuestion(Conversation.truncate(conversation, self.count), conversation)
     case "None":
       return Conversation.empty
     case "Custom":

@@ -247,7 +247,7 @@ describe("A policy that changes what crosses", () => {
       assert.deepStrictEqual(
         ofTag(events, "TransformFailed").map(({ message, request, tag }) => [tag, message, request]),
         [
-          ["Lost", "lost it", { target: "b", callId: "h" }]
+          ["Lost", "lost it", { target: "b", callId: "h", tool: "handoff_to_b" }]
         ]
       )
       assert.deepStrictEqual(handoffEvents(events), [

@@ -128,7 +128,11 @@ describe("Handoff", () => {
         for (let run = 0; run < 4; run++) {
           const { state } = yield* checked(Agent.run(a, "Hi"), "a")
           assert.strictEqual(state.agent, "b")
-          assert.deepStrictEqual(state.handoff, { from: "a", callId: state.handoff?.callId ?? "" })
+          assert.deepStrictEqual(state.handoff, {
+            from: "a",
+            callId: state.handoff?.callId ?? "",
+            tool: "handoff_to_b"
+          })
           assert.deepStrictEqual(Handoff.received(handoff, state), Option.some({}))
         }
       }).pipe(Effect.provide(models({
@@ -153,10 +157,12 @@ describe("Handoff", () => {
         assert.deepStrictEqual(state.handoff, {
           from: "a",
           callId: "h",
+          tool: "handoff_to_desk",
           context: { order: "41", since: "2024-02-29T00:00:00Z" }
         })
         assert.strictEqual((yield* read(1))[0], "system: Order 42, 2024")
         assert.deepStrictEqual(Handoff.received(handoff, { ...state, agent: "a" }), Option.none())
+        assert.deepStrictEqual(Handoff.received(Handoff.to(desk, { toolName: "unused" }), state), Option.none())
         const again = yield* Agent.run(desk, "Hi")
         assert.deepStrictEqual(Handoff.received(handoff, again), Option.none())
         assert.strictEqual((yield* read(2))[0], "system: Nobody said anything.")
@@ -271,7 +277,7 @@ describe("A state that asks for a handoff", () => {
       const asking = states.find(({ status }) => status._tag === "HandoffRequested")!
       assert.deepStrictEqual(asking.status, {
         _tag: "HandoffRequested",
-        request: { target: "b", callId: "h", reason: "why", context: { order: 1 } }
+        request: { target: "b", callId: "h", tool: "handoff_to_b", reason: "why", context: { order: 1 } }
       })
       assert.deepStrictEqual(throughText(asking), asking)
       assert.strictEqual(asking.agent, "a")

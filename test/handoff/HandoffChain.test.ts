@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Cause, Effect, Exit, Schema, Stream } from "effect"
 import type { LanguageModel } from "effect/ai"
 import { Agent, AgentState, Conversation, Group, Handoff, StopWhen } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -137,11 +137,29 @@ describe("Two agents of one name", () => {
     assert.strictEqual(Group.make({ b, c }, { start: "b" }).name, "group")
   })
 
-  it("are refused when they are first needed, where one is looked up later", () => {
-    const a = Agent.make("a", {
-      handoffs: [Handoff.suspend("b", () => Agent.make("b")), Handoff.to(Agent.make("b"), { toolName: "go" })]
-    })
-    assert.throws(() => Agent.run(a, "Hi"), Agent.DuplicateAgent)
+  it.effect("are refused when they are first needed, where one is looked up later", () =>
+    Effect.gen(function*() {
+      const a = Agent.make("a", {
+        handoffs: [Handoff.suspend("b", () => Agent.make("b")), Handoff.to(Agent.make("b"), { toolName: "go" })]
+      })
+      for (
+        const run of [
+          Agent.run(a, "Hi"),
+          Stream.runDrain(Agent.stream(a, "Hi")),
+          Stream.runDrain(Agent.states(a, "Hi"))
+        ]
+      ) {
+        const exit = yield* Effect.exit(run)
+        assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+        assert.instanceOf(Exit.isFailure(exit) && Cause.squash(exit.cause), Agent.DuplicateAgent)
+      }
+    }).pipe(Effect.provide(models({}))))
+
+  it("must be known to a group, by whose handoff they are named", () => {
+    const a = Agent.make("a", { handoffs: [Handoff.to("ghost")] })
+    assert.throws(() => Group.make({ a }, { start: "a" }), Group.UnknownMember, "has no agent \"ghost\"")
+    const later = Agent.make("a", { handoffs: [Handoff.to("ghost"), Handoff.suspend("b", () => Agent.make("b"))] })
+    assert.strictEqual(Group.make({ a: later }, { start: "a" }).name, "group")
   })
 })
 

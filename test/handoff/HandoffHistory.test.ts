@@ -182,6 +182,12 @@ describe("What crosses", () => {
       ])
     }))
 
+  it.effect("keeps the user's words before turns that are all an assistant's", () =>
+    Effect.gen(function*() {
+      const { read } = yield* cross({ history: Handoff.lastTurns(1) })
+      assert.deepStrictEqual(read.slice(1), ["user: Three?", "assistant: tool-call", "tool: tool-result"])
+    }))
+
   it.effect("is nothing but who handed over, why and with what", () =>
     Effect.gen(function*() {
       for (const history of [Handoff.none, Handoff.lastTurns(0)]) {
@@ -349,7 +355,10 @@ describe("A history that takes an effect", () => {
         ).pipe(Effect.provide([...environment]))
       )
       const { events, state } = yield* Fiber.join(fiber)
-      assert.deepStrictEqual(state.status, AgentStatus.handoffRequested({ target: "b", callId: "h" }))
+      assert.deepStrictEqual(
+        state.status,
+        AgentStatus.handoffRequested({ target: "b", callId: "h", tool: "handoff_to_b" })
+      )
       assert.deepStrictEqual(events.slice(-3).map(({ _tag }) => _tag), [
         "StepCompleted",
         "HandoffSuspended",

@@ -141,7 +141,7 @@ describe("HandoffPolicy", () => {
       const params = { reason: "an invoice", context: { number: 7 } }
       assert.deepStrictEqual(
         HandoffPolicy.requestOf(policy, "triage", call("handoff_to_billing", params)),
-        Option.some(Result.succeed({ target: "billing", callId: "call-1", ...params }))
+        Option.some(Result.succeed({ target: "billing", callId: "call-1", tool: "handoff_to_billing", ...params }))
       )
     })
 

@@ -51,7 +51,7 @@ describe("A run that changes hands", () => {
         "HandoffCompleted b",
         "RunCompleted c"
       ])
-      const request = { target: "b", callId: "h", reason: "why" }
+      const request = { target: "b", callId: "h", tool: "handoff_to_b", reason: "why" }
       assert.deepInclude(events.find(({ _tag }) => _tag === "HandoffRequested"), { request, step: 0, calls: [] })
       assert.deepInclude(events.find(({ _tag }) => _tag === "HandoffCompleted"), { request, step: 0, calls: [] })
       const steps = events.flatMap(({ _tag, path, step }) => _tag === "ModelCallStarted" ? [[path, step]] : [])
@@ -162,7 +162,10 @@ describe("A run that is interrupted before its handoff", () => {
   it.effect("settles what ran beside it, asks for the handoff still, and goes on", () =>
     Effect.gen(function*() {
       const { events, state } = yield* cut(Agent.run(agent, "Hi"), all(handTo("c", {}, "h"), toolCall("stuck", {})))
-      assert.deepStrictEqual(state.status, AgentStatus.handoffRequested({ target: "c", callId: "h" }))
+      assert.deepStrictEqual(
+        state.status,
+        AgentStatus.handoffRequested({ target: "c", callId: "h", tool: "handoff_to_c" })
+      )
       assert.deepStrictEqual(outcomes(state.conversation), [["handoff_to_c", "Pending"], ["stuck", "Interrupted"]])
       assert.deepStrictEqual(handoffEvents(events).slice(-2), ["HandoffSuspended a", "RunInterrupted a"])
       const { state: last } = yield* checked(Agent.resume(agent, throughText(state)), state)
@@ -178,7 +181,10 @@ describe("A run that is interrupted before its handoff", () => {
       const first = yield* Agent.run(agent, "Hi").pipe(Effect.provide([models({ a: [said] }), Refused]))
       const approved = throughText(yield* Effect.fromResult(AgentState.approve(first, "sign")))
       const { state } = yield* cut(Agent.resume(agent, approved), said)
-      assert.deepStrictEqual(state.status, AgentStatus.handoffRequested({ target: "c", callId: "h" }))
+      assert.deepStrictEqual(
+        state.status,
+        AgentStatus.handoffRequested({ target: "c", callId: "h", tool: "handoff_to_c" })
+      )
       assert.deepStrictEqual(outcomes(state.conversation), [["sign", "Interrupted"], ["handoff_to_c", "Pending"]])
       const { state: last } = yield* checked(Agent.resume(agent, throughText(state)), state).pipe(
         Effect.provide([models({ c: ["Done."] }), Refused])

@@ -58,8 +58,11 @@ describe("Handoff", () => {
 
   it("lets a choice of tools name it", () => {
     Agent.make("a", { handoffs: [Handoff.to(sales)], toolChoice: { tool: "handoff_to_sales" } })
+    Agent.make("a", { handoffs: [Handoff.to(sales, { toolName: "buy" })], toolChoice: { tool: "buy" } })
     // @ts-expect-error no such tool
     Agent.make("a", { handoffs: [Handoff.to(sales)], toolChoice: { tool: "handoff_to_refunds" } })
+    // @ts-expect-error no such tool
+    Agent.make("a", { handoffs: [Handoff.to(sales, { toolName: "buy" })], toolChoice: { tool: "handoff_to_sales" } })
   })
 
   it("takes agents only", () => {

@@ -24,7 +24,7 @@ const agent: number = triage
 const run: number = Agent.run(triage, "Hello")
 // displays: Type 'Effect<AgentState, AgentError | Refused, Database | Handler<"refund"> | LanguageModel>' is not assignable to type 'number'.
 const together: number = Agent.run(desk, "Hello")
-// displays: Type 'Handoff<"sales", Parameters, string, never, LanguageModel>' is not assignable to type 'number'.
+// displays: Type 'Handoff<"sales", Parameters, string, never, LanguageModel, "handoff_to_sales">' is not assignable to type 'number'.
 const offer: number = Handoff.to(sales)
 // displays: Type 'AgentPicker<"buying" | "sales", never, never>' is not assignable to type '"sales" | AgentPicker<"sales", never, never>'.
 const unknown = Group.make({ sales }, { start: AgentPicker.match([[/buy/, "buying"]], "sales") })
