@@ -4,22 +4,26 @@
  * @since 0.1.0
  */
 import type * as AiError from "effect/ai/AiError"
-import * as Decision from "effect/ai/Decision"
-import * as Model from "effect/ai/DecisionModel"
+import type * as Decision from "effect/ai/Decision"
+import type * as Model from "effect/ai/DecisionModel"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { type AgentPicker, fromNames, type PickRequest } from "./Picker.ts"
 import { choicesOf, instructionsOf, type ModelOptions, Question, questionOf } from "./Question.ts"
 
+/** Few use decision models, and the modules cost a process some milliseconds: they are loaded by the first pick. */
+const modules = Effect.promise(() => Promise.all([import("effect/ai/Decision"), import("effect/ai/DecisionModel")]))
+
 const definitionOf = <Name extends string>(
+  { classify, make }: typeof Decision,
   names: ReadonlyArray<Name>,
   request: PickRequest,
   instructions: string | undefined
 ) =>
-  Decision.make({
+  make({
     input: Question,
     decisions: {
-      agent: Decision.classify({
+      agent: classify({
         instructions: instructionsOf(instructions),
         criteria: Object.fromEntries(
           choicesOf(names, request).map(([name, description]) => [name, description ?? null])
@@ -44,8 +48,11 @@ export const decisionModel = <const Name extends string, const Fallback extends 
   const { fallback, instructions } = options
   const choices: ReadonlyArray<Name | Fallback> = [...new Set([...names, fallback])]
   return fromNames(choices, (request) =>
-    choices.length === 1 ? Effect.succeed(fallback) : Effect.map(
-      Model.decideSettled(definitionOf(choices, request, instructions), { input: questionOf(request) }),
-      ({ outcomes }) => Result.isSuccess(outcomes.agent) ? outcomes.agent.success.label : fallback
-    ))
+    choices.length === 1
+      ? Effect.succeed(fallback)
+      : Effect.flatMap(modules, ([decision, model]) =>
+        Effect.map(
+          model.decideSettled(definitionOf(decision, choices, request, instructions), { input: questionOf(request) }),
+          ({ outcomes }) => Result.isSuccess(outcomes.agent) ? outcomes.agent.success.label : fallback
+        )))
 }
