@@ -67,22 +67,26 @@ describe("AgentState.reduce", () => {
     assert.deepStrictEqual(read, reduced)
   })
 
-  it.prop("forgets no usage and no log, and no turn unless another agent takes over", [state, shots], ([state, shots]) => {
-    shots.reduce((self, shot) => {
-      const event = aim(self, shot)
-      const next = AgentState.reduce(self, event)
-      assert.isAtLeast(next.steps, self.steps)
-      assert.isAtLeast(next.usage.requests, self.usage.requests)
-      assert.deepStrictEqual(next.logs.slice(0, self.logs.length), self.logs)
-      if (event._tag !== "HandoffCompleted" || event.conversation === undefined) {
-        assert.isAtLeast(next.conversation.turns.length, self.conversation.turns.length)
-      }
-      const changes = event.calls.length === 0 && next.agent !== self.agent
-      if (changes) assert.include(["HandoffCompleted", "RunStarted"], event._tag)
-      assert.deepStrictEqual(next.trail, changes ? [...trailBefore(self, event), next.agent] : self.trail)
-      return next
-    }, state)
-  })
+  it.prop(
+    "forgets no usage and no log, and no turn unless another agent takes over",
+    [state, shots],
+    ([state, shots]) => {
+      shots.reduce((self, shot) => {
+        const event = aim(self, shot)
+        const next = AgentState.reduce(self, event)
+        assert.isAtLeast(next.steps, self.steps)
+        assert.isAtLeast(next.usage.requests, self.usage.requests)
+        assert.deepStrictEqual(next.logs.slice(0, self.logs.length), self.logs)
+        if (event._tag !== "HandoffCompleted" || event.conversation === undefined) {
+          assert.isAtLeast(next.conversation.turns.length, self.conversation.turns.length)
+        }
+        const changes = event.calls.length === 0 && next.agent !== self.agent
+        if (changes) assert.include(["HandoffCompleted", "RunStarted"], event._tag)
+        assert.deepStrictEqual(next.trail, changes ? [...trailBefore(self, event), next.agent] : self.trail)
+        return next
+      }, state)
+    }
+  )
 
   it.prop("changes nothing by what only tells of progress", [state, shots], ([state, shots]) => {
     const silent = new Set<AgentEvent.AgentEvent["_tag"]>([

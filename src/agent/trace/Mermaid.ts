@@ -189,7 +189,12 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
       break
     case "HandoffCompleted": {
       const target = on.agent([...event.path.slice(0, -1), event.request.target])
-      on.arrow(agent, "->>", target, `takes over${event.request.reason === undefined ? "" : `: ${event.request.reason}`}`)
+      on.arrow(
+        agent,
+        "->>",
+        target,
+        `takes over${event.request.reason === undefined ? "" : `: ${event.request.reason}`}`
+      )
       on.deactivate(agent)
       on.activate(target)
       break
