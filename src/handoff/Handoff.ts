@@ -355,7 +355,8 @@ export const buildHandoffState = (
  * Gives what the agent in control was handed with this handoff, decoded; none where it got control in another way, by
  * another tool, or by a policy's decision.
  *
- * Instructions of a target read their parameters by it.
+ * Instructions of a target read their parameters by it. The handoff can't be made of the target then, whose instructions
+ * name the handoff: make it of the target's name.
  *
  * @category getters
  * @since 0.1.0
