@@ -128,6 +128,7 @@ describe("the desk's handoffs", () => {
       target: "orders",
       callId: "call_1",
       reason: "where an order is",
+      tool: "handoff_to_orders",
       context: { order: "1043" }
     }
     assert.deepStrictEqual(
