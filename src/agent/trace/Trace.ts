@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type * as FileSystem from "effect/FileSystem"
+import * as FileSystem from "effect/FileSystem"
 import { dual } from "effect/Function"
 import type { PlatformError } from "effect/PlatformError"
 import * as Scope from "effect/Scope"
@@ -26,12 +26,8 @@ export interface FileOptions extends MarkdownOptions {
   readonly append?: boolean | undefined
 }
 
-/** Loaded by the first file: a process that writes none doesn't wait for it to be imported. */
-const fileSystem = Effect.promise(() => import("effect/FileSystem"))
-
 const open = Effect.fnUntraced(function*(path: string, append: boolean) {
-  const { FileSystem } = yield* fileSystem
-  const files = yield* FileSystem
+  const files = yield* FileSystem.FileSystem
   if (!append) yield* Effect.scoped(files.open(path, { flag: "w" }))
   return yield* files.open(path, { flag: "a" })
 })
