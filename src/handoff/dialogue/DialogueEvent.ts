@@ -21,28 +21,36 @@ const turn = {
   turn: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 }
 
+/** Tells a case from its fields. A union of these costs a process that imports them less than one that can match. */
+const cases = {
+  DialogueStarted: Schema.TaggedStruct("DialogueStarted", { state: DialogueState }),
+  SpeakerChosen: Schema.TaggedStruct("SpeakerChosen", turn),
+  TurnStarted: Schema.TaggedStruct("TurnStarted", turn),
+  TurnProgressed: Schema.TaggedStruct("TurnProgressed", { ...turn, event: AgentEvent.AgentEvent }),
+  TurnCompleted: Schema.TaggedStruct("TurnCompleted", { ...turn, text: Schema.String, state: AgentStateSchema }),
+  TurnSuspended: Schema.TaggedStruct("TurnSuspended", { ...turn, state: AgentStateSchema }),
+  TurnFailed: Schema.TaggedStruct("TurnFailed", {
+    ...turn,
+    error: Problem,
+    told: Schema.Boolean,
+    state: Schema.optionalKey(AgentStateSchema)
+  }),
+  TurnInterrupted: Schema.TaggedStruct("TurnInterrupted", turn),
+  DialogueEnded: Schema.TaggedStruct("DialogueEnded", { state: DialogueState }),
+  DialogueSuspended: Schema.TaggedStruct("DialogueSuspended", { state: DialogueState }),
+  DialogueFailed: Schema.TaggedStruct("DialogueFailed", { error: Problem, state: DialogueState }),
+  DialogueInterrupted: Schema.TaggedStruct("DialogueInterrupted", { state: DialogueState })
+}
+
 /**
  * Schema for what happened in a dialogue.
  *
  * @category schemas
  * @since 0.1.0
  */
-export const DialogueEvent = Schema.TaggedUnion({
-  DialogueStarted: { state: DialogueState },
-  SpeakerChosen: turn,
-  TurnStarted: turn,
-  TurnProgressed: { ...turn, event: AgentEvent.AgentEvent },
-  TurnCompleted: { ...turn, text: Schema.String, state: AgentStateSchema },
-  TurnSuspended: { ...turn, state: AgentStateSchema },
-  TurnFailed: { ...turn, error: Problem, told: Schema.Boolean, state: Schema.optionalKey(AgentStateSchema) },
-  TurnInterrupted: turn,
-  DialogueEnded: { state: DialogueState },
-  DialogueSuspended: { state: DialogueState },
-  DialogueFailed: { error: Problem, state: DialogueState },
-  DialogueInterrupted: { state: DialogueState }
-})
+export const DialogueEvent = Schema.Union(Object.values(cases))
 
-type Case<Tag extends keyof typeof DialogueEvent.cases> = Schema.Schema.Type<(typeof DialogueEvent.cases)[Tag]>
+type Case<Tag extends keyof typeof cases> = Schema.Schema.Type<(typeof cases)[Tag]>
 
 /** A dialogue began, or went on where it had stopped, from `state`. */
 export interface DialogueStarted extends Case<"DialogueStarted"> {}
@@ -108,14 +116,10 @@ export const dialogueStarts: {
  * @category guards
  * @since 0.1.0
  */
-export const isDialogueEnd: (
+export const isDialogueEnd = (
   self: DialogueEvent
-) => self is DialogueEnded | DialogueSuspended | DialogueFailed | DialogueInterrupted = DialogueEvent.isAnyOf([
-  "DialogueEnded",
-  "DialogueSuspended",
-  "DialogueFailed",
-  "DialogueInterrupted"
-])
+): self is DialogueEnded | DialogueSuspended | DialogueFailed | DialogueInterrupted =>
+  dialogueStarts.DialogueStarted.includes(self._tag)
 
 /** An agent has been told what it missed, and has this state now. */
 const tell = (self: DialogueState, speaker: string, state: AgentState.AgentState): DialogueState =>
