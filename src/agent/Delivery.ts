@@ -9,8 +9,12 @@ import type { AgentEvent } from "../domain/AgentEvent.ts"
 import type { Root } from "./Loop.ts"
 import type { Observer } from "./Observer.ts"
 
-/** Who sees the events of a run as they happen, beside the observers. `take` says whether there was room, `send` waits. */
+/**
+ * Who sees the events of a run as they happen, beside the observers. `take` says whether there was room, `send` waits; with
+ * `isStreaming` the model is asked to stream.
+ */
 export interface Receiver {
+  readonly isStreaming: boolean
   readonly take: (event: AgentEvent) => boolean
   readonly send: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
 }
@@ -30,7 +34,7 @@ export const make = (
   }
   const waiting: Array<AgentEvent> = []
   if (observers.length === 0 && receiver !== undefined) {
-    return { ...sendAll(waiting, receiver), isObserved: true, isStreaming: true }
+    return { ...sendAll(waiting, receiver), isObserved: true, isStreaming: receiver.isStreaming }
   }
   return {
     deliver: (event) => {
@@ -38,7 +42,7 @@ export const make = (
     },
     flush: showAll(waiting, observers, receiver),
     isObserved: true,
-    isStreaming: receiver !== undefined
+    isStreaming: receiver?.isStreaming === true
   }
 }
 

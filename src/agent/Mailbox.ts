@@ -58,6 +58,7 @@ export const make = (capacity: number): Mailbox => {
     return true
   }
   return {
+    isStreaming: true,
     take,
     send: (batch) =>
       Effect.callback<void>((resume) => {

@@ -34,6 +34,7 @@ import { pick } from "./Picking.ts"
 import { runCalls, type RunChild } from "./RunCalls.ts"
 import * as TakenIds from "./TakenIds.ts"
 import * as Telemetry from "./Telemetry.ts"
+import type { Answered } from "./ToolCall.ts"
 
 /**
  * What a run starts from: a state, and what the user says, if this isn't a run that goes on.
@@ -272,6 +273,23 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
             : loop.state
         )
     })
+  })
+
+/** Runs one open call by hand, and gives the state with its result. No run starts. Fails where a fatal tool does. */
+export const runCall = (
+  roster: Roster,
+  state: AgentState,
+  callId: string,
+  receiver: Delivery.Receiver,
+  onAnswer: (answered: Answered) => void
+): Effect.Effect<AgentState, unknown, unknown> =>
+  Effect.flatMap(makeRoot(state, receiver), (root) => {
+    const loop = Loop.make(root, undefined, undefined, roster, state)
+    const ran = Effect.suspend(() => {
+      Loop.startStep(loop)
+      return Effect.as(runCalls(loop, [callId], runChild, onAnswer), "Ended" as const)
+    })
+    return Effect.map(inView(loop, Effect.onExit(ran, (exit) => end(loop, exit))), () => loop.state)
   })
 
 const makeRoot = (state: AgentState, receiver: Delivery.Receiver | undefined): Effect.Effect<Loop.Root> =>

@@ -48,7 +48,8 @@ interface Slot {
 export const runCalls = Effect.fnUntraced(function*(
   loop: Loop.Loop,
   callIds: ReadonlyArray<string>,
-  runChild: RunChild
+  runChild: RunChild,
+  onAnswer?: (answered: Answered) => void
 ) {
   const turn = lastAssistant(loop.state.conversation)
   const slots: Array<Slot> = []
@@ -63,7 +64,7 @@ export const runCalls = Effect.fnUntraced(function*(
   }
   yield* settleInOrder(loop, slots)
   if (jobs.length === 0) return
-  const running: Running = { loop, slots, runChild, fatal: undefined }
+  const running: Running = { loop, slots, runChild, onAnswer, fatal: undefined }
   for (const group of groups(jobs)) {
     yield* group.length === 1
       ? execute(running, group[0]!)
@@ -79,6 +80,7 @@ interface Running {
   readonly loop: Loop.Loop
   readonly slots: ReadonlyArray<Slot>
   readonly runChild: RunChild
+  readonly onAnswer: ((answered: Answered) => void) | undefined
   fatal: Cause.Cause<unknown> | undefined
 }
 
@@ -205,6 +207,7 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
         const duration = Math.max(0, Loop.now(loop) - startedAt)
         slot.settlement = { callId: call.id, name: call.name, ...answered.settlement, duration }
         open.settlement = slot.settlement
+        running.onAnswer?.(answered)
         if (answered.fatal !== undefined) running.fatal ??= answered.fatal
       }
       return settleInOrder(loop, slots)

@@ -23,9 +23,13 @@ import { messageOf } from "./Described.ts"
 import * as Handlers from "./Handlers.ts"
 import * as Loop from "./Loop.ts"
 
-/** What came of a call: its result, and the cause that ends the run when its tool is fatal and failed. */
+/**
+ * What came of a call: its result, what the handler itself gave where that is what was settled, and the cause that ends the
+ * run when its tool is fatal and failed.
+ */
 export interface Answered {
   readonly settlement: Pick<Loop.Settlement, "outcome" | "result" | "modelOutput">
+  readonly own?: Exit.Exit<unknown, unknown>
   readonly fatal?: Cause.Cause<unknown>
 }
 
@@ -47,7 +51,8 @@ const succeeded = (
       outcome: "Succeeded",
       result: JsonValue.fromUnknown(encoded.value),
       ...(modelOutput === undefined ? undefined : { modelOutput })
-    }
+    },
+    own: Exit.succeed(value)
   }
 }
 
@@ -78,6 +83,7 @@ const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<Answered,
     ...failed(
       Exit.isSuccess(encoded) ? JsonValue.fromUnknown(encoded.value) : `The tool "${name}" failed: ${messageOf(error)}`
     ),
+    own: Exit.fail(error),
     ...(entry.isFatal ? { fatal: Cause.fail(error) } : undefined)
   })
   const encoded = Codec.run(entry.encodeFailure, error)
