@@ -82,6 +82,13 @@ export * as HandoffPolicy from "./handoff/HandoffPolicy.ts"
 export * as Plan from "./handoff/Plan.ts"
 
 /**
+ * A conversation that is held for you: the current state of an agent or a group, and the runs that change it.
+ *
+ * @since 0.1.0
+ */
+export * as Session from "./agent/Session.ts"
+
+/**
  * When a run stops before its model has nothing more to do.
  *
  * @since 0.1.0

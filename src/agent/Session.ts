@@ -1,0 +1,387 @@
+/**
+ * A conversation that is held for you: the current state of an agent or a group, and the runs that change it.
+ *
+ * The agent stays a value without state. A session is the small stateful front of it, and lives as long as its scope.
+ *
+ * 1. One operation is under way at a time. Others wait, and go on in the order they came; one that is interrupted while it
+ *    waits leaves the others as they are.
+ * 2. The state is always legal. It follows a run event by event; a run that fails leaves its `Failed` state, one that is
+ *    interrupted the state that `RunInterrupted` tells, and the next call goes on from there.
+ * 3. The services of a run are those that the session was made with, so its methods need none.
+ * 4. What a session runs can't call it back: it would wait for its own end, and fails with `ReentrantOperation`.
+ * 5. When its scope closes, what runs is interrupted, its last state is saved, and everything that waits or comes later
+ *    fails with `SessionClosed`.
+ *
+ * **Example** (Two calls, one conversation)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentState, Session } from "troupe"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const assistant = Agent.make("assistant")
+ *
+ * const program = Effect.gen(function*() {
+ *   const session = yield* Session.Session
+ *   yield* session.call("My name is Ada.")
+ *   return AgentState.text(yield* session.call("What is my name?"))
+ * }).pipe(
+ *   Effect.provide(Session.layer(assistant)),
+ *   Effect.provide(MockModel.layer(MockModel.queue("Hello, Ada.", "Ada.")))
+ * )
+ *
+ * await Effect.runPromise(program) // => "Ada."
+ * ```
+ *
+ * @since 0.1.0
+ */
+import type * as Tool from "effect/ai/Tool"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as PubSub from "effect/PubSub"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+import { type AgentError, isAgentError } from "../domain/AgentError.ts"
+import type { AgentEvent } from "../domain/AgentEvent.ts"
+import * as AgentState from "../domain/AgentState.ts"
+import type { Any, Runnable } from "../handoff/Runnable.ts"
+import type { Roster } from "./Definition.ts"
+import { begin, type FromOptions, type Input } from "./Input.ts"
+import * as Mailbox from "./Mailbox.ts"
+import { rosterOf } from "./Roster.ts"
+import * as Run from "./Run.ts"
+import * as Environment from "./session/Environment.ts"
+import { Follower, publish } from "./session/Follower.ts"
+import * as Invocation from "./session/Invocation.ts"
+import * as Line from "./session/Line.ts"
+import { isSessionError, OwnError, type SessionError } from "./session/SessionError.ts"
+import type { Opened, Store } from "./session/Store.ts"
+import type { Answered } from "./ToolCall.ts"
+
+export {
+  CallsOpen,
+  CallUnanswered,
+  isSessionError,
+  OwnError,
+  ParametersRejected,
+  Reason,
+  ReentrantOperation,
+  SessionClosed,
+  SessionError,
+  StoreConflict,
+  StoredStateUnreadable,
+  StoreUnavailable,
+  ToolNotFound
+} from "./session/SessionError.ts"
+export { remove, type Store, store } from "./session/Store.ts"
+
+/** Options of a call: the agent that was in control goes on, or the first one begins again. */
+export type CallOptions = Pick<FromOptions, "control">
+
+/**
+ * A session: `Output` is what the agent's answers decode to, `E` what a run may fail with beside `AgentError`.
+ *
+ * As a service it doesn't know its agent, so an error of the agent's own stands in an `OwnError` there.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Session<out Output = unknown, out E = OwnError> extends AgentState.GivesOutput<Output> {
+  /** The current state. It doesn't wait: while a run is under way it is the one after its last event. */
+  readonly state: Effect.Effect<AgentState.AgentState>
+
+  /**
+   * The current state, then each one that comes: every event of a run that changes the state gives one, so pieces of text
+   * don't. It ends when the session is closed, and a slow reader misses nothing.
+   */
+  readonly changes: Stream.Stream<AgentState.AgentState>
+
+  /**
+   * Says something, and gives the state with the answer, or with what awaits approval.
+   *
+   * It goes on from any state: after a failure, and while approvals are pending, as `Agent.continueConversation` does.
+   */
+  readonly call: (
+    input: Input,
+    options?: CallOptions
+  ) => Effect.Effect<AgentState.AgentState, AgentError | E | SessionError>
+
+  /**
+   * Says something, and streams every event. Without an input it goes on as `resume` does.
+   *
+   * The session's state has an event before the reader does. A reader that leaves interrupts the run. The run doesn't wait
+   * for its reader: whoever reads slowly, or calls the session while it reads, holds up nobody.
+   */
+  readonly stream: (
+    input?: Input | undefined,
+    options?: CallOptions
+  ) => Stream.Stream<AgentEvent, AgentError | E | SessionError>
+
+  /**
+   * Goes on where the state stopped: after approvals, an interruption, a failure, or a restart. Needs nothing where the run
+   * has its answer. A run that failed is reopened, so one that met a limit meets it again.
+   */
+  readonly resume: Effect.Effect<AgentState.AgentState, AgentError | E | SessionError>
+
+  /** Lets a call run that awaits approval. Nothing runs until `resume`, so that several can be answered first. */
+  readonly approve: (
+    callId: string
+  ) => Effect.Effect<AgentState.AgentState, AgentState.NotAwaitingApproval | SessionError>
+
+  /** Keeps a call from running that awaits approval; the model reads the reason. Nothing runs until `resume`. */
+  readonly deny: (
+    callId: string,
+    reason: string
+  ) => Effect.Effect<AgentState.AgentState, AgentState.NotAwaitingApproval | SessionError>
+
+  /**
+   * Runs a tool of the agent in control as if its model had called it, and gives what its handler gave.
+   *
+   * The call is recorded as an assistant turn that used nothing, with its result, and marked in its metadata. It runs under
+   * the tool's policy, takes no model, and starts no run. Invoking is approving. A failure is the caller's, also of a tool
+   * in `fatal`; a state with open calls takes none. The model speaks next: `resume` lets it go on from the result, `call`
+   * with more words.
+   */
+  readonly invoke: <T extends Tool.Any>(
+    tool: T,
+    params: Tool.Parameters<T>
+  ) => Effect.Effect<Tool.Success<T>, Tool.Failure<T> | SessionError>
+
+  /**
+   * Gives another session that begins with the state of this one, and shares nothing else. It waits for its turn, so that
+   * no call is under way in both, is stored nowhere, and is closed with the scope that it is made in.
+   */
+  readonly fork: Effect.Effect<Session<Output, E>, SessionError, Scope.Scope>
+}
+
+/** The session of an agent or a group, by what its type says. */
+export type Of<A> = A extends Runnable<infer _Name, infer Output, infer E, infer _R> ? Session<Output, E> : never
+
+/**
+ * The session that a program holds.
+ *
+ * One service serves any agent. A program that holds several, or wants the errors of its agent by their types, makes a
+ * service of its own: `class Desk extends Context.Service<Desk, Session.Of<typeof desk>>()("app/Desk")`, provided by
+ * `Layer.effect(Desk, Session.make(desk))`.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export const Session: Context.Service<Session, Session> = Context.Service("troupe/agent/Session")
+
+/** What a session begins with. What is stored comes before `state`. */
+export interface Options<E = never, R = never> {
+  readonly state?: AgentState.AgentState | undefined
+  readonly store?: Store<E, R> | undefined
+}
+
+/** What a session is made of. */
+interface Parts {
+  readonly self: Any
+  readonly roster: Roster
+  readonly environment: Environment.Environment
+  readonly line: Line.Line
+  readonly ref: SubscriptionRef.SubscriptionRef<AgentState.AgentState>
+  readonly store: Opened | undefined
+}
+
+/** Everything that a session can fail with, before its type says what of it. */
+type Untyped = Session<unknown, unknown>
+
+/** An operation that runs something: `from` says where it begins, `play` runs it. */
+const operation = <A, E>(
+  parts: Parts,
+  name: string,
+  play: (follower: Follower) => Effect.Effect<A, E, unknown>,
+  reader?: Mailbox.Mailbox
+): Line.Operation<A, E | SessionError, never> => {
+  const follower = new Follower(parts.ref, parts.store, reader)
+  const task = Effect.suspend(() => play(follower))
+  return {
+    name,
+    task: parts.environment(parts.store === undefined ? task : Effect.andThen(parts.store.check, task)),
+    failure: () => follower.failure,
+    ...(reader === undefined ? undefined : { onExit: reader.end })
+  }
+}
+
+const startOf = ({ ref, roster }: Parts, input: Input | undefined, options: CallOptions | undefined): Run.From =>
+  input === undefined
+    ? begin(roster, AgentState.reopen(ref.value))
+    : begin(roster, input, { ...options, state: ref.value })
+
+const running = (parts: Parts, input: Input | undefined, options?: CallOptions) => (follower: Follower) =>
+  Effect.suspend(() => {
+    const from = startOf(parts, input, options)
+    return Effect.flatMap(follower.begin(from.state), () => Run.run(parts.roster, from, follower, "Fail"))
+  }).pipe(Effect.map(() => parts.ref.value))
+
+const stream = (parts: Parts, input: Input | undefined, options?: CallOptions): Stream.Stream<AgentEvent, unknown> =>
+  Stream.unwrap(Effect.suspend(() => {
+    const mailbox = Mailbox.make(Number.POSITIVE_INFINITY)
+    const streaming = operation(parts, "stream", running(parts, input, options), mailbox)
+    return Effect.acquireRelease(
+      Line.start(parts.line, streaming),
+      (fiber) => Effect.andThen(mailbox.leave, Fiber.interrupt(fiber))
+    ).pipe(Effect.as(Stream.fromPull(Effect.succeed(
+      Effect.catchCause(mailbox.pull, (cause) => Line.ended(parts.line, streaming, Exit.failCause(cause)))
+    ))))
+  }))
+
+/** Changes the state by hand: saved first, so that what can't be saved doesn't happen. */
+const change = <E>(
+  parts: Parts,
+  name: string,
+  to: (state: AgentState.AgentState) => Result.Result<AgentState.AgentState, E>
+): Effect.Effect<AgentState.AgentState, E | SessionError> =>
+  Line.run(parts.line, {
+    name,
+    task: Effect.suspend((): Effect.Effect<AgentState.AgentState, E | SessionError> => {
+      const changed = to(parts.ref.value)
+      if (Result.isFailure(changed)) return Effect.fail(changed.failure)
+      const put = Effect.sync(() => {
+        publish(parts.ref, changed.success)
+        return changed.success
+      })
+      return parts.store === undefined
+        ? put
+        : Effect.uninterruptible(Effect.andThen(parts.store.save(changed.success), put))
+    })
+  })
+
+const invoke = (parts: Parts, tool: Tool.Any, params: unknown): Effect.Effect<unknown, unknown> =>
+  Line.run(
+    parts.line,
+    operation(parts, "invoke", (follower) =>
+      Effect.suspend(() => {
+        const { ref, roster } = parts
+        const refusal = Invocation.findRefusal(roster, ref.value, tool)
+        if (refusal !== undefined) return Effect.fail(refusal)
+        return Effect.flatMap(Invocation.encode(tool, params), (json) => {
+          const { callId, state } = Invocation.record(ref.value, tool, json)
+          let answered: Answered | undefined
+          const run = Run.runCall(roster, state, callId, follower, (own) => {
+            answered = own
+          })
+          return Effect.flatMap(
+            Effect.andThen(follower.begin(state), run),
+            (after) => Invocation.resultOf(after, tool, callId, answered?.own)
+          )
+        })
+      }))
+  )
+
+const open = (
+  self: Any,
+  environment: Environment.Environment,
+  state: AgentState.AgentState,
+  store: Opened | undefined
+): Effect.Effect<Untyped, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const ref = yield* SubscriptionRef.make(state)
+    // Tells those who look on that nothing follows: known by its identity, and never shown.
+    const end = { ...state }
+    yield* Effect.addFinalizer(() => PubSub.end(ref.pubsub, end))
+    const line = yield* Line.make(self.name)
+    const parts: Parts = { self, roster: rosterOf(self), environment, line, ref, store }
+    return fromParts(parts, end)
+  })
+
+const fromParts = (parts: Parts, end: AgentState.AgentState): Untyped => {
+  const { environment, line, ref, self } = parts
+  const run = (name: string, input: Input | undefined, options?: CallOptions) =>
+    Effect.suspend(() => Line.run(line, operation(parts, name, running(parts, input, options))))
+  return {
+    [AgentState.ReadOutput]: self[AgentState.ReadOutput],
+    state: SubscriptionRef.get(ref),
+    changes: Stream.takeWhile(SubscriptionRef.changes(ref), (state) => state !== end),
+    call: (input, options) => run("call", input, options),
+    stream: (input, options) => stream(parts, input, options),
+    resume: run("resume", undefined),
+    approve: (callId) => change(parts, "approve", AgentState.approve(callId)),
+    deny: (callId, reason) => change(parts, "deny", AgentState.deny(callId, reason)),
+    invoke: (tool, params) => Effect.suspend(() => invoke(parts, tool, params)) as Effect.Effect<never>,
+    fork: Effect.flatMap(
+      Line.run(line, { name: "fork", task: SubscriptionRef.get(ref) }),
+      (state) => open(self, environment, state, undefined)
+    )
+  }
+}
+
+/**
+ * Makes a session that is closed with its scope. Its runs take their services from here.
+ *
+ * It begins with what is stored, where a `store` is given and holds something, or else with `state`, or else anew. A state
+ * in the middle of a run goes on by `resume`.
+ *
+ * **Example** (The errors of an agent keep their types)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Tool, Toolkit } from "effect/ai"
+ * import { Agent, Session } from "troupe"
+ * import { MockModel, MockResponse } from "troupe/testing"
+ *
+ * class Refused extends Schema.TaggedError<Refused>()("Refused", { order: Schema.String }) {}
+ * const Refund = Tool.make("refund", { parameters: Schema.Struct({ order: Schema.String }), failure: Refused })
+ * const Refunds = Toolkit.make(Refund)
+ * const clerk = Agent.make("clerk", { toolkit: Refunds, fatal: ["refund"] })
+ *
+ * const program = Effect.gen(function*() {
+ *   const session = yield* Session.make(clerk)
+ *   return yield* session.call("Refund order 7").pipe(
+ *     Effect.as("refunded"),
+ *     Effect.catchTag("Refused", (error) => Effect.succeed(`order ${error.order} can't be refunded`))
+ *   )
+ * }).pipe(
+ *   Effect.scoped,
+ *   Effect.provide(Refunds.toLayer({ refund: ({ order }) => Effect.fail(new Refused({ order })) })),
+ *   Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("refund", { order: "7" }))))
+ * )
+ *
+ * await Effect.runPromise(program) // => "order 7 can't be refunded"
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <Name extends string, Output, E, R, StoreE = never, StoreR = never>(
+  agent: Runnable<Name, Output, E, R>,
+  options?: Options<StoreE, StoreR>
+): Effect.Effect<Session<Output, E>, StoreE, R | StoreR | Scope.Scope> =>
+  Effect.gen(function*() {
+    const environment = yield* Environment.capture
+    const store = options?.store === undefined ? undefined : yield* options.store.open
+    const state = store?.restored ?? options?.state ?? AgentState.make(rosterOf(agent).first.name)
+    return (yield* open(agent, environment, state, store)) as Session<Output, E>
+  })
+
+/**
+ * Provides the session of an agent or a group, closed with the layer.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = <Name extends string, Output, E, R, StoreE = never, StoreR = never>(
+  agent: Runnable<Name, Output, E, R>,
+  options?: Options<StoreE, StoreR>
+): Layer.Layer<Session, StoreE, Exclude<R | StoreR, Scope.Scope>> =>
+  Layer.effect(Session, Effect.map(make(agent, options), (session) => withOwnErrors(agent.name, session)))
+
+/** Puts the errors of an agent's own into one that every session may fail with. */
+const withOwnErrors = (agent: string, self: Untyped): Session => {
+  const wrap = (error: unknown): AgentError | SessionError | OwnError =>
+    isAgentError(error) || isSessionError(error) ? error : new OwnError({ agent, error })
+  return {
+    ...self,
+    call: (input, options) => Effect.mapError(self.call(input, options), wrap),
+    stream: (input, options) => Stream.mapError(self.stream(input, options), wrap),
+    resume: Effect.mapError(self.resume, wrap),
+    fork: Effect.map(self.fork, (forked) => withOwnErrors(agent, forked))
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * What the runs of a session run with: the services that the session was made with, in the view of whoever calls it.
+ *
+ * Models, handlers and services of one's own are those at the place where the session was made: a caller that has others,
+ * such as the handler of another agent's tool, doesn't change who answers. Clock, spans, loggers, observers and whatever
+ * else belongs to a fiber are the caller's.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Console from "effect/Console"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import * as References from "effect/References"
+import * as Scheduler from "effect/Scheduler"
+import * as Scope from "effect/Scope"
+import * as Tracer from "effect/Tracer"
+import { CurrentAgent } from "../CurrentAgent.ts"
+import { CurrentObservers } from "../Observer.ts"
+import { RecordContent } from "../Telemetry.ts"
+import { CurrentPlaces } from "./Line.ts"
+
+const ofCaller: ReadonlySet<string> = new Set([
+  Clock.Clock.key,
+  Console.Console.key,
+  Random.Random.key,
+  References.CurrentLogAnnotations.key,
+  References.CurrentLogLevel.key,
+  References.CurrentLogSpans.key,
+  References.CurrentLoggers.key,
+  References.CurrentStackFrame.key,
+  References.MinimumLogLevel.key,
+  References.TracerEnabled.key,
+  References.TracerSpanAnnotations.key,
+  References.TracerSpanLinks.key,
+  References.TracerTimingEnabled.key,
+  References.UnhandledLogLevel.key,
+  Scheduler.MaxOpsBeforeYield.key,
+  Scheduler.PreventSchedulerYield.key,
+  Scheduler.Scheduler.key,
+  Scope.Scope.key,
+  Tracer.CurrentTraceLevel.key,
+  Tracer.DisablePropagation.key,
+  Tracer.ParentSpan.key,
+  Tracer.Tracer.key,
+  CurrentAgent.key,
+  CurrentObservers.key,
+  CurrentPlaces.key,
+  RecordContent.key
+])
+
+/** Lets something run with the services of a session. */
+export type Environment = <A, E>(self: Effect.Effect<A, E, unknown>) => Effect.Effect<A, E>
+
+/** Keeps the services of this place for later. */
+export const capture: Effect.Effect<Environment> = Effect.contextWith((here: Context.Context<never>) => {
+  const kept = Context.makeUnsafe<unknown>(
+    new Map(Array.from(here.mapUnsafe).filter(([key]) => !ofCaller.has(key)))
+  )
+  return Effect.succeed((self) =>
+    Effect.updateContext(self, (caller: Context.Context<never>) => Context.merge(caller, kept))
+  )
+})

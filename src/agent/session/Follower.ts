@@ -1,0 +1,94 @@
+/**
+ * How a session follows a run: each event is taken into its state, and each step is saved before the run goes on.
+ *
+ * A run that can't be saved is stopped at once: what it would do next would be lost.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as PubSub from "effect/PubSub"
+import type * as SubscriptionRef from "effect/SubscriptionRef"
+import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import { isRunEnd } from "../../domain/AgentEvent.ts"
+import { reduceAt } from "../../domain/Reducer.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import type { Receiver } from "../Delivery.ts"
+import type { SessionError } from "./SessionError.ts"
+import type { Opened } from "./Store.ts"
+
+/** Puts a state in place and tells those who look on. Whoever does has the line to itself. */
+export const publish = (ref: SubscriptionRef.SubscriptionRef<AgentState>, state: AgentState): void => {
+  if (state === ref.value) return
+  ref.value = state
+  PubSub.publishUnsafe(ref.pubsub, state)
+}
+
+/** Checks whether a state is worth saving: a run began, a step is done, or the run has ended. */
+const isMilestone = (event: AgentEvent): boolean =>
+  event._tag === "StepCompleted" || isRunEnd(event) || (event._tag === "RunStarted" && event.calls.length === 0)
+
+/** Follows one operation. The events of a run begin at the state that `begin` was given. */
+export class Follower implements Receiver {
+  readonly isStreaming: boolean
+  failure: SessionError | undefined
+  readonly #ref: SubscriptionRef.SubscriptionRef<AgentState>
+  readonly #store: Opened | undefined
+  readonly #reader: Receiver | undefined
+  #fiber: Fiber.Fiber<unknown, unknown> | undefined
+  #from: AgentState | undefined
+  #seen = -1
+
+  constructor(
+    ref: SubscriptionRef.SubscriptionRef<AgentState>,
+    store: Opened | undefined,
+    reader: Receiver | undefined
+  ) {
+    this.isStreaming = reader !== undefined
+    this.#ref = ref
+    this.#store = store
+    this.#reader = reader
+  }
+
+  /** Makes ready for a run from a state, which is stopped with its fiber. */
+  readonly begin = (from: AgentState): Effect.Effect<AgentState> =>
+    Effect.withFiberSucceed((fiber) => {
+      this.#from = from
+      this.#fiber = fiber
+      return from
+    })
+
+  readonly take = (event: AgentEvent): boolean => {
+    if (this.#store !== undefined && isMilestone(event)) return false
+    this.#follow(event)
+    return this.#reader === undefined || this.#reader.take(event)
+  }
+
+  readonly send = (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> =>
+    Effect.forEach(events, this.#show, { discard: true })
+
+  readonly #show = (event: AgentEvent): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      this.#follow(event)
+      const seen = this.#reader === undefined ? Effect.void : this.#reader.send([event])
+      return isMilestone(event) ? Effect.andThen(this.#save, seen) : seen
+    })
+
+  #follow(event: AgentEvent): void {
+    if (event.sequence <= this.#seen) return
+    this.#seen = event.sequence
+    const before = this.#from ?? this.#ref.value
+    this.#from = undefined
+    publish(this.#ref, reduceAt(before, event, 0))
+  }
+
+  readonly #save: Effect.Effect<void> = Effect.suspend(() =>
+    this.#store === undefined || this.failure !== undefined
+      ? Effect.void
+      : Effect.catch(this.#store.save(this.#ref.value), (error) =>
+        Effect.sync(() => {
+          this.failure = error
+          this.#fiber?.interruptUnsafe()
+        }))
+  )
+}

@@ -1,0 +1,399 @@
+import { NodeFileSystem, NodePath } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Deferred, Effect, Exit, Fiber, FileSystem, Layer, Option, Scope, Stream } from "effect"
+import { AiError, Tool, Toolkit } from "effect/ai"
+import { KeyValueStore } from "effect/persistence"
+import { Agent, type AgentEvent, AgentState, Conversation, Session } from "troupe"
+import { MockModel, MockResponse } from "troupe/testing"
+
+const assistant = Agent.make("assistant")
+const echo = MockModel.layer(MockModel.make(({ lastUserText }) => `Re: ${lastUserText}`))
+
+const texts = (state: AgentState.AgentState) => state.conversation.turns.map(Conversation.textOf)
+
+const reasonOf = <A>(exit: Exit.Exit<A, unknown>): Session.Reason | undefined => {
+  const error = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
+  return Session.isSessionError(error) ? error.reason : undefined
+}
+
+const open = Session.make(assistant, { store: Session.store("ada") })
+
+/** What is stored under an id, and who wrote it. */
+const stored = (id: string) =>
+  Effect.gen(function*() {
+    const store = yield* KeyValueStore.KeyValueStore
+    const text = yield* store.get(id)
+    if (text === undefined) return undefined
+    const { revision, state } = JSON.parse(text)
+    return { revision, state: yield* Effect.fromResult(AgentState.fromJson(state)) }
+  })
+
+const settleDown = Effect.repeat(Effect.yieldNow, { times: 50 })
+
+const Dice = Toolkit.make(
+  Tool.make("roll"),
+  Tool.make("guarded", { needsApproval: true })
+)
+const player = Agent.make("player", { toolkit: Dice })
+const dice = Dice.toLayer({ roll: () => Effect.void, guarded: () => Effect.void })
+
+/** A model that rolls as often as it is told to, and then says so. */
+const rolls = (times: number) =>
+  MockModel.layer(MockModel.make(({ callCount }) => callCount > times ? "Done." : MockResponse.toolCall("roll", {})))
+
+/** A store in memory that counts, keeps what was written, and fails or waits where it is told to. */
+const makeWatched = () => {
+  const values = new Map<string, string>()
+  const written: Array<string> = []
+  const on: {
+    read: Effect.Effect<void, KeyValueStore.KeyValueStoreError>
+    write: Effect.Effect<void, KeyValueStore.KeyValueStoreError>
+  } = { read: Effect.void, write: Effect.void }
+  const store = KeyValueStore.makeStringOnly({
+    get: (key) => Effect.map(Effect.suspend(() => on.read), () => values.get(key)),
+    set: (key, value) =>
+      Effect.map(Effect.suspend(() => on.write), () => {
+        values.set(key, value)
+        written.push(value)
+      }),
+    remove: (key) => Effect.sync(() => void values.delete(key)),
+    clear: Effect.sync(() => values.clear()),
+    size: Effect.sync(() => values.size),
+    keys: Effect.sync(() => [...values.keys()])
+  })
+  return { values, written, on, store, layer: Layer.succeed(KeyValueStore.KeyValueStore, store) }
+}
+
+const full = new KeyValueStore.KeyValueStoreError({ message: "disk full", method: "set" })
+
+const backings = {
+  "in memory": Layer.fresh(KeyValueStore.layerMemory),
+  "in a folder": Layer.unwrap(Effect.gen(function*() {
+    const files = yield* FileSystem.FileSystem
+    return KeyValueStore.layerFileSystem(yield* files.makeTempDirectoryScoped())
+  })).pipe(Layer.provide([NodeFileSystem.layer, NodePath.layer]), Layer.fresh)
+} as const
+
+describe.each(Object.entries(backings))("A session that is stored %s", (_, backing) => {
+  it.effect("is restored by its id", () =>
+    Effect.gen(function*() {
+      const last = yield* Effect.scoped(Effect.flatMap(open, (session) => session.call("One")))
+      yield* Effect.scoped(Effect.gen(function*() {
+        const session = yield* open
+        assert.deepStrictEqual(yield* session.state, last)
+        assert.deepStrictEqual(texts(yield* session.call("Two")), ["One", "Re: One", "Two", "Re: Two"])
+      }))
+      const other = yield* Session.make(assistant, { store: Session.store("bob"), state: last })
+      assert.strictEqual(yield* other.state, last)
+      const again = yield* Session.make(assistant, { store: Session.store("ada"), state: last })
+      assert.strictEqual((yield* again.state).conversation.turns.length, 4)
+    }).pipe(Effect.scoped, Effect.provide(backing), Effect.provide(echo)))
+
+  it.effect("can't overwrite what another one wrote", () =>
+    Effect.gen(function*() {
+      const first = yield* open
+      const second = yield* open
+      const last = yield* first.call("One")
+      const before = yield* second.state
+      const reason = reasonOf(yield* Effect.exit(second.call("Two")))
+      assert.deepStrictEqual(
+        reason,
+        new Session.StoreConflict({ id: "ada", expected: 0, found: (yield* stored("ada"))?.revision })
+      )
+      assert.strictEqual(yield* second.state, before)
+      assert.deepStrictEqual((yield* stored("ada"))?.state, last)
+      assert.deepStrictEqual((yield* MockModel.calls).map(({ request }) => request.lastUserText), ["One"])
+      assert.strictEqual(reasonOf(yield* Effect.exit(Stream.runDrain(second.stream("Two"))))?._tag, "StoreConflict")
+      assert.deepStrictEqual(texts(yield* first.call("Three")), ["One", "Re: One", "Three", "Re: Three"])
+    }).pipe(Effect.scoped, Effect.provide(backing), Effect.provide(echo)))
+
+  it.effect("is removed", () =>
+    Effect.gen(function*() {
+      const session = yield* open
+      yield* session.call("One")
+      yield* Session.remove("ada")
+      assert.isUndefined(yield* stored("ada"))
+      const reason = reasonOf(yield* Effect.exit(session.call("Two")))
+      assert.isTrue(reason?._tag === "StoreConflict" && reason.found === undefined)
+      assert.match(reason?.message ?? "", /^Expected revision \d+ of "ada" in the store, found nothing$/)
+      assert.deepStrictEqual((yield* (yield* open).state).conversation.turns, [])
+    }).pipe(Effect.scoped, Effect.provide(backing), Effect.provide(echo)))
+
+  it.effect("says which document can't be read, and leaves it", () =>
+    Effect.gen(function*() {
+      const store = yield* KeyValueStore.KeyValueStore
+      const session = yield* open
+      for (
+        const text of [
+          "",
+          "{",
+          "null",
+          "{\"version\":1}",
+          "{\"version\":9,\"revision\":1,\"writer\":\"\",\"state\":{}}"
+        ]
+      ) {
+        yield* store.set("ada", text)
+        for (
+          const use of [open, session.call("One")] as ReadonlyArray<
+            Effect.Effect<unknown, unknown, Scope.Scope | KeyValueStore.KeyValueStore>
+          >
+        ) {
+          const reason = reasonOf(yield* Effect.exit(use))
+          assert.isTrue(reason?._tag === "StoredStateUnreadable" && reason.id === "ada", text)
+        }
+        assert.strictEqual(yield* store.get("ada"), text)
+      }
+      yield* store.set("ada", "{\"version\":1,\"revision\":1,\"writer\":\"\",\"state\":{\"version\":7}}")
+      assert.match(
+        reasonOf(yield* Effect.exit(open))?.message ?? "",
+        /"ada" can't be read: A state of version 7 can't be read/
+      )
+    }).pipe(Effect.scoped, Effect.provide(backing), Effect.provide(echo)))
+})
+
+describe("A stored session", () => {
+  it.effect("is saved when a run begins, after each step, and at its end, but not in between", () => {
+    const { layer, written } = makeWatched()
+    return Effect.gen(function*() {
+      const session = yield* Session.make(player, { store: Session.store("p") })
+      const events: Array<AgentEvent.AgentEvent> = []
+      const counts: Array<readonly [string, number]> = []
+      yield* session.call("Roll").pipe(Agent.observe((event) =>
+        Effect.sync(() => {
+          events.push(event)
+          counts.push([event._tag, written.length])
+        })
+      ))
+      const at = (tag: string) => counts.filter(([name]) => name === tag).map(([, count]) => count)
+      assert.deepStrictEqual(at("ModelCallStarted"), [1, 2, 3])
+      assert.strictEqual(written.length, 5)
+      assert.deepStrictEqual(written.map((text) => JSON.parse(text).revision), [1, 2, 3, 4, 5])
+      const milestones = new Set(["RunStarted", "StepCompleted", "RunCompleted"])
+      let state = AgentState.make("player")
+      const expected = events.flatMap((event) => {
+        state = AgentState.reduce(state, event)
+        return milestones.has(event._tag) ? [AgentState.toJson(state)] : []
+      })
+      assert.deepStrictEqual(written.map((text) => JSON.parse(text).state), JSON.parse(JSON.stringify(expected)))
+      yield* session.invoke(Dice.tools.roll, {})
+      assert.deepStrictEqual((yield* stored("p"))?.state, yield* session.state)
+      assert.strictEqual(written.length, 6)
+    }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(dice), Effect.provide(rolls(2)))
+  })
+
+  it.effect("goes on in another process from whatever was saved", () => {
+    const { layer, written } = makeWatched()
+    return Effect.gen(function*() {
+      const session = yield* Session.make(player, { store: Session.store("p") })
+      const last = yield* session.call("Roll")
+      for (const text of written) {
+        const other = makeWatched()
+        other.values.set("p", text)
+        const resumed = yield* Session.make(player, { store: Session.store("p") }).pipe(
+          Effect.flatMap((session) => session.resume),
+          Effect.scoped,
+          Effect.provide(other.layer)
+        )
+        assert.deepStrictEqual(texts(resumed), texts(last))
+        assert.deepStrictEqual((yield* Effect.provide(stored("p"), other.layer))?.state, resumed)
+      }
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(layer),
+      Effect.provide(dice),
+      Effect.provide(
+        MockModel.layer(
+          MockModel.make(({ state }) => (state?.steps ?? 0) < 2 ? MockResponse.toolCall("roll", {}) : "Done.")
+        )
+      )
+    )
+  })
+
+  it.effect("saves what an interruption, a failure and its closing leave", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const session = yield* Scope.provide(open, scope)
+      const fiber = yield* Effect.forkChild(session.call("wait"))
+      yield* settleDown
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual((yield* stored("ada"))?.state, yield* session.state)
+      assert.strictEqual((yield* session.state).status._tag, "InProgress")
+      yield* Effect.flip(session.call("fail"))
+      assert.deepStrictEqual((yield* stored("ada"))?.state, yield* session.state)
+      assert.strictEqual((yield* session.state).status._tag, "Failed")
+      const last = yield* Effect.forkChild(session.call("wait"))
+      yield* settleDown
+      yield* Scope.close(scope, Exit.void)
+      assert.strictEqual(reasonOf(yield* Fiber.await(last))?._tag, "SessionClosed")
+      const left = yield* session.state
+      assert.deepStrictEqual(texts(left), ["wait", "fail", "wait"])
+      assert.deepStrictEqual((yield* stored("ada"))?.state, left)
+      assert.strictEqual(left.status._tag, "InProgress")
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(KeyValueStore.layerMemory),
+      Effect.provide(MockModel.layer(MockModel.conditional(
+        MockModel.when(({ lastUserText }) => lastUserText === "wait", () => Effect.never),
+        MockModel.otherwise(MockResponse.fail(AiError.make({
+          module: "Test",
+          method: "ask",
+          reason: new AiError.InternalProviderError({ description: "overloaded" })
+        })))
+      )))
+    ))
+
+  it.effect("saves answers to approvals, and changes nothing that it can't save", () => {
+    const { layer, on, written } = makeWatched()
+    return Effect.gen(function*() {
+      const session = yield* Session.make(player, { store: Session.store("p") })
+      const waiting = yield* session.call("Open")
+      on.write = Effect.fail(full)
+      const reason = reasonOf(yield* Effect.exit(session.approve("a")))
+      assert.strictEqual(reason?.message, "The store can't write \"p\": disk full")
+      assert.strictEqual(yield* session.state, waiting)
+      on.write = Effect.void
+      const approved = yield* session.approve("a")
+      assert.deepStrictEqual((yield* stored("p"))?.state, approved)
+      const { length } = written
+      assert.strictEqual(yield* session.approve("a"), approved)
+      assert.strictEqual(written.length, length)
+      assert.strictEqual((yield* session.resume).status._tag, "Complete")
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(layer),
+      Effect.provide(dice),
+      Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("guarded", {}, { id: "a" }), "Done.")))
+    )
+  })
+
+  it.effect.each(["call", "stream"] as const)("stops a %s whose step can't be saved, before the next", (how) => {
+    const { layer, on } = makeWatched()
+    return Effect.gen(function*() {
+      const session = yield* Session.make(player, { store: Session.store("p") })
+      let writes = 0
+      on.write = Effect.suspend(() => ++writes === 2 ? Effect.fail(full) : Effect.void)
+      const reason = reasonOf(
+        yield* Effect.exit(how === "call" ? session.call("Roll") : Stream.runDrain(session.stream("Roll")))
+      )
+      assert.deepStrictEqual(
+        reason,
+        new Session.StoreUnavailable({ id: "p", operation: "write", issue: "disk full", error: full })
+      )
+      assert.strictEqual((yield* MockModel.calls).length, 1)
+      assert.strictEqual(writes, 2)
+      const state = yield* session.state
+      assert.strictEqual(state.steps, 1)
+      assert.strictEqual(state.status._tag, "InProgress")
+      const done = yield* session.resume
+      assert.strictEqual(AgentState.text(done), "Done.")
+      assert.deepStrictEqual((yield* stored("p"))?.state, done)
+    }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(dice), Effect.provide(rolls(3)))
+  })
+
+  it.effect("says that a store can't be read", () => {
+    const { layer, on } = makeWatched()
+    return Effect.gen(function*() {
+      const session = yield* open
+      on.read = Effect.fail(full)
+      for (
+        const use of [open, session.call("One")] as ReadonlyArray<
+          Effect.Effect<unknown, unknown, Scope.Scope | KeyValueStore.KeyValueStore>
+        >
+      ) {
+        assert.strictEqual(
+          reasonOf(yield* Effect.exit(use))?.message,
+          "The store can't read \"ada\": disk full"
+        )
+      }
+      assert.deepStrictEqual((yield* session.state).conversation.turns, [])
+    }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(echo))
+  })
+
+  it.effect("that races another in the same process loses or wins, and overwrites nothing", () => {
+    const { layer, on, written } = makeWatched()
+    on.read = Effect.yieldNow
+    on.write = Effect.yieldNow
+    return Effect.gen(function*() {
+      const sessions = yield* Effect.forEach([1, 2, 3, 4], () => open)
+      const exits = yield* Effect.forEach(sessions, (session, n) => Effect.exit(session.call(`${n}`)), {
+        concurrency: "unbounded"
+      })
+      const won = exits.flatMap((exit) => Exit.isSuccess(exit) ? [exit.value] : [])
+      assert.strictEqual(won.length, 1)
+      assert.deepStrictEqual((yield* stored("ada"))?.state, won[0])
+      assert.strictEqual(exits.filter((exit) => reasonOf(exit)?._tag === "StoreConflict").length, 3)
+      const revisions = written.map((text) => JSON.parse(text).revision)
+      assert.deepStrictEqual(revisions, revisions.map((_, index) => index + 1))
+    }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(echo))
+  })
+
+  it.effect("that was overwritten by another process at the same revision notices at its next save", () => {
+    const { layer, values } = makeWatched()
+    return Effect.gen(function*() {
+      const session = yield* open
+      yield* session.call("One")
+      const ours = JSON.parse(values.get("ada")!)
+      values.set("ada", JSON.stringify({ ...ours, writer: "another process" }))
+      const reason = reasonOf(yield* Effect.exit(session.call("Two")))
+      assert.deepStrictEqual(
+        reason,
+        new Session.StoreConflict({ id: "ada", expected: ours.revision, found: ours.revision })
+      )
+      assert.strictEqual(reason?.message, `Revision ${ours.revision} of "ada" was written by another session`)
+    }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(echo))
+  })
+
+  it.effect("notices that an older document of its own was put back", () => {
+    const { layer, values, written } = makeWatched()
+    return Effect.gen(function*() {
+      const session = yield* open
+      yield* session.call("One")
+      values.set("ada", written[0]!)
+      assert.deepStrictEqual(
+        reasonOf(yield* Effect.exit(session.call("Two"))),
+        new Session.StoreConflict({ id: "ada", expected: written.length, found: 1 })
+      )
+    }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(echo))
+  })
+
+  it.effect("that loses in the middle of a run stops there, and overwrites nothing", () => {
+    const { layer, values } = makeWatched()
+    return Effect.gen(function*() {
+      const session = yield* Session.make(player, { store: Session.store("p") })
+      const theirs = JSON.stringify({
+        version: 1,
+        revision: 9,
+        writer: "x",
+        state: AgentState.toJson(AgentState.make("player"))
+      })
+      const exit = yield* session.call("Roll").pipe(
+        Agent.observe((event) =>
+          Effect.sync(() => event._tag === "ToolCallStarted" ? values.set("p", theirs) : undefined)
+        ),
+        Effect.exit
+      )
+      assert.deepStrictEqual(reasonOf(exit), new Session.StoreConflict({ id: "p", expected: 1, found: 9 }))
+      assert.strictEqual(values.get("p"), theirs)
+      assert.strictEqual((yield* MockModel.calls).length, 1)
+      assert.strictEqual((yield* session.state).steps, 1)
+    }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(dice), Effect.provide(rolls(3)))
+  })
+
+  it.effect("isn't confused about its revision by an interruption in the middle of a save", () => {
+    const { layer, on } = makeWatched()
+    return Effect.gen(function*() {
+      const session = yield* open
+      const gate = Deferred.makeUnsafe<void>()
+      on.write = Deferred.await(gate)
+      const fiber = yield* Effect.forkChild(session.call("One"))
+      yield* settleDown
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber))
+      yield* settleDown
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(interrupting)
+      on.write = Effect.void
+      assert.deepStrictEqual((yield* stored("ada"))?.state, yield* session.state)
+      assert.deepStrictEqual(texts(yield* session.call("Two")), ["One", "Two", "Re: Two"])
+    }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(echo))
+  })
+})
