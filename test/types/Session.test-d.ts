@@ -13,7 +13,7 @@ class Refused extends Schema.TaggedError<Refused>()("Refused", {}) {}
 class Lost extends Schema.TaggedError<Lost>()("Lost", {}) {}
 
 const Refund = Tool.make("refund", {
-  parameters: Schema.Struct({ at: Schema.Date, order: Schema.String }),
+  parameters: Schema.Struct({ at: Schema.Date, order: Schema.FiniteFromString }),
   success: Schema.Finite,
   failure: Refused,
   dependencies: [Database]
@@ -85,12 +85,12 @@ describe("Session.Session", () => {
   })
 
   it("invokes by the types of the tool", () => {
-    expectTypeOf(session.invoke(Refund, { at: new Date(0), order: "7" })).toEqualTypeOf<
+    expectTypeOf(session.invoke(Refund, { at: new Date(0), order: 7 })).toEqualTypeOf<
       Effect.Effect<number, Refused | Session.SessionError>
     >()
     expectTypeOf(session.invoke(Look, {})).toEqualTypeOf<Effect.Effect<string, Session.SessionError>>()
-    // @ts-expect-error a date is a Date here, not what a model writes
-    session.invoke(Refund, { at: "1970", order: "7" })
+    // @ts-expect-error a number is a number here, not what a model writes
+    session.invoke(Refund, { at: new Date(0), order: "7" })
     // @ts-expect-error a parameter is missing
     session.invoke(Refund, { at: new Date(0) })
     // @ts-expect-error a name is no tool
