@@ -28,7 +28,7 @@ export const publish = (ref: SubscriptionRef.SubscriptionRef<AgentState>, state:
 const isMilestone = (event: AgentEvent): boolean =>
   event._tag === "StepCompleted" || isRunEnd(event) || (event._tag === "RunStarted" && event.calls.length === 0)
 
-/** Follows one operation. The events of a run begin at the state that `begin` was given. */
+/** Follows one operation, from the state that `begin` is given. Its reader, if it has one, has room for any number of events. */
 export class Follower implements Receiver {
   readonly isStreaming: boolean
   failure: SessionError | undefined
@@ -37,7 +37,6 @@ export class Follower implements Receiver {
   readonly #reader: Receiver | undefined
   #fiber: Fiber.Fiber<unknown, unknown> | undefined
   #from: AgentState | undefined
-  #seen = -1
 
   constructor(
     ref: SubscriptionRef.SubscriptionRef<AgentState>,
@@ -75,8 +74,6 @@ export class Follower implements Receiver {
     })
 
   #follow(event: AgentEvent): void {
-    if (event.sequence <= this.#seen) return
-    this.#seen = event.sequence
     const before = this.#from ?? this.#ref.value
     this.#from = undefined
     publish(this.#ref, reduceAt(before, event, 0))
