@@ -15,12 +15,12 @@ export interface LastUser {
   readonly _tag: "LastUser"
 }
 /** The last `count` turns cross. */
-export interface LastTurns {
+interface LastTurns {
   readonly _tag: "LastTurns"
   readonly count: number
 }
 /** Nothing crosses but the reason and the context. */
-export interface None {
+interface None {
   readonly _tag: "None"
 }
 /** What an effect makes of the conversation crosses. */
