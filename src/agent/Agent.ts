@@ -44,6 +44,7 @@ import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Handoff from "../handoff/Handoff.ts"
 import { toolNameOf } from "../handoff/Handoff.ts"
+import { InvalidName } from "../handoff/InvalidName.ts"
 import type { AgentServices, AnyToolkit, FailureOf, Options, ToolOf, ToolServices } from "./AgentOptions.ts"
 import { type AnyAsTool, ToolTypeId } from "./AgentTool.ts"
 import { type Agent, type Any, fromDefinition } from "./AgentType.ts"
@@ -54,6 +55,7 @@ import * as Roster from "./Roster.ts"
 import * as StopWhen from "./StopWhen.ts"
 
 export { failedState } from "../handoff/FailedState.ts"
+export { InvalidName } from "../handoff/InvalidName.ts"
 export type { Options } from "./AgentOptions.ts"
 export { type AsTool, asTool, Task } from "./AgentTool.ts"
 export { type Agent, type Any, isAgent, type RunError, type Services } from "./AgentType.ts"
@@ -104,8 +106,8 @@ const cleaned = (
 /**
  * Makes an agent.
  *
- * Throws `DuplicateTool` when two of its tools share a name, `DuplicateHandoff` when the tools of two handoffs do, and
- * `DuplicateAgent` when two different agents of one name can be reached by handoffs.
+ * Throws `InvalidName` when the name is empty, `DuplicateTool` when two of its tools share a name, `DuplicateHandoff` when
+ * the tools of two handoffs do, and `DuplicateAgent` when two different agents of one name can be reached by handoffs.
  *
  * @category constructors
  * @since 0.1.0
@@ -136,6 +138,7 @@ export const make = <
   | RetryR
   | Handoff.Services<Handoffs[number]>
 > => {
+  if (name === "") throw new InvalidName({ what: "agent", name })
   const output = options?.output === undefined
     ? undefined
     : Output.makeCodec(Schema.toCodecJson(options.output as Schema.Codec<unknown, unknown>))

@@ -7,6 +7,7 @@ import { AgentMismatch, InputRejected } from "../domain/AgentError.ts"
 import { openCalls } from "../domain/Conversation.ts"
 import type { AgentState, User } from "../domain/StateSchema.ts"
 import type { Definition, Roster } from "./Definition.ts"
+import type { Loop } from "./Loop.ts"
 
 /**
  * Gives what a state names and a roster doesn't have: its agent, the tool of a call that was approved, awaits approval or
@@ -41,6 +42,13 @@ export const findMismatch = (roster: Roster, state: AgentState): AgentMismatch |
 /** Says that there is nothing to ask a model about. */
 export const emptyInput = (definition: Definition, length = 0): InputRejected =>
   new InputRejected({ agent: definition.name, issue: "Empty", length, limit: definition.maxInputLength })
+
+/** Checks whether anybody in a roster could take a state and an input, so that it is worth asking who is to. */
+export const isTakeable = ({ roster, state }: Pick<Loop, "roster" | "state">, input: User["parts"]): boolean => {
+  const maxInputLength = Math.max(...Array.from(roster.agents.values(), (agent) => agent.maxInputLength))
+  return findMismatch(roster, state) === undefined &&
+    findInputIssue({ ...roster.first, maxInputLength }, input) === undefined
+}
 
 /** Says why an input can't be given to a model: it has neither a file nor a word, or it is too long. */
 export const findInputIssue = (definition: Definition, input: User["parts"]): InputRejected | undefined => {

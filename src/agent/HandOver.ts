@@ -73,10 +73,12 @@ export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, request: Ha
   const handoff = findHandoff(loop, request)
   const conversation = yield* cross(loop, handoff, request)
   const { systemMessage } = loop.state
+  // It belongs to the conversation: where no handoff says otherwise, because a policy decides, it stays with it.
+  const isTransferred = request.callId === undefined || handoff?.transferSystemMessage === true
   Loop.handOver(loop, target, {
     request,
     ...(conversation === undefined ? undefined : { conversation }),
-    ...(handoff?.transferSystemMessage === true && systemMessage !== undefined ? { systemMessage } : undefined)
+    ...(isTransferred && systemMessage !== undefined ? { systemMessage } : undefined)
   })
   yield* loop.root.flush
 })

@@ -14,6 +14,7 @@ import { AgentError } from "../domain/AgentError.ts"
 import * as AgentStatus from "../domain/AgentStatus.ts"
 import type { HandoffRequest } from "../domain/AgentStatus.ts"
 import { next } from "../domain/Command.ts"
+import { openCalls } from "../domain/Conversation.ts"
 import * as Reducer from "../domain/Reducer.ts"
 import type { AgentState, Call, User } from "../domain/StateSchema.ts"
 import { annotate } from "../handoff/FailedState.ts"
@@ -177,8 +178,22 @@ const play = (
         Telemetry.endRun(span, loop)
         return ended
       }))
-  const picking = isPicked && input !== undefined ? pick(loop, input) : undefined
+  const picking = isPicked && input !== undefined && Binding.isTakeable(loop, input) ? pick(loop, input) : undefined
   return picking === undefined ? run(Exit.void) : Effect.flatMap(Effect.exit(picking), run)
+}
+
+/** Settles the calls whose handoffs failed the last run: the model reads why, and the user's new words reach it. */
+const giveUpHandoffs = (loop: Loop.Loop, { message }: AgentStatus.Failure): void => {
+  for (const call of openCalls(loop.state.conversation)) {
+    if (loop.definition.tools.get(call.name)?._tag !== "Handoff") continue
+    Loop.settle(loop, {
+      callId: call.id,
+      name: call.name,
+      outcome: "Failed",
+      result: `The handoff failed: ${message}`,
+      duration: 0
+    })
+  }
 }
 
 /** Tells that a run starts, or goes on, and drives it, unless its state or its input can't be taken. */
@@ -186,6 +201,9 @@ const begin = (loop: Loop.Loop, input: User["parts"] | undefined, picked: Exit.E
   Effect.suspend((): Effect.Effect<Ending, unknown, unknown> => {
     const reason = Binding.findMismatch(loop.roster, loop.state) ??
       (input === undefined ? undefined : Binding.findInputIssue(loop.definition, input))
+    // What isn't taken in doesn't change who is in control.
+    if (reason !== undefined) Loop.putInControl(loop, loop.roster.agents.get(loop.state.agent) ?? loop.roster.first)
+    const failure = input !== undefined && loop.state.status._tag === "Failed" ? loop.state.status.error : undefined
     loop.open.run = true
     if (input !== undefined) loop.step = 0
     Loop.tell(loop, {
@@ -194,6 +212,7 @@ const begin = (loop: Loop.Loop, input: User["parts"] | undefined, picked: Exit.E
     })
     if (reason !== undefined) return Effect.fail(new Halt(reason))
     if (Exit.isFailure(picked)) return Effect.failCause(picked.cause)
+    if (failure !== undefined) giveUpHandoffs(loop, failure)
     const driven = driveAll(loop, "Run")
     return loop.root.isObserved ? Effect.andThen(loop.root.flush, driven) : driven
   })

@@ -102,10 +102,21 @@ const control = (self: AgentState, agent: string): AgentState => {
 const start = (self: AgentState, input: User["parts"], at: number): AgentState => {
   const turn: User = { _tag: "User", parts: input }
   const started = withConversation(self, appendUnchecked(self.conversation, turn))
+  // Words that wait behind open calls don't begin the way through the agents anew.
+  const isWaiting = self.status._tag === "WaitingForTools" || self.status._tag === "HandoffRequested"
+  const handoffs = isWaiting ? self.run.handoffs : undefined
   return {
     ...started,
     initialQuery: self.initialQuery ?? textOf(turn),
-    run: { startedAt: at, elapsed: 0, iteration: 0, steps: 0, corrections: 0, usage: Usage.empty }
+    run: {
+      startedAt: at,
+      elapsed: 0,
+      iteration: 0,
+      steps: 0,
+      corrections: 0,
+      usage: Usage.empty,
+      ...(handoffs === undefined ? undefined : { handoffs })
+    }
   }
 }
 

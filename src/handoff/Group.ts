@@ -160,7 +160,7 @@ export const make = <
   ServicesOf<Agents[keyof Agents]> | PickR | PolicyR
 > => {
   const name = options.name ?? "group"
-  const members: Members = agents
+  const members: Members = { ...agents }
   const { policy, start } = options
   const picker = typeof start === "string" ? undefined : start
   const first = typeof start === "string" ? start : Object.keys(members)[0] ?? ""
@@ -176,7 +176,7 @@ export const make = <
     [ReadOutput]: (state: AgentState) => interpreter.read(group, state),
     name,
     description: options.description,
-    agents
+    agents: members
   })
   interpreter.check(group)
   return group as never

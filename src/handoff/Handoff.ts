@@ -43,6 +43,7 @@ import type { HandoffRequest } from "../domain/AgentStatus.ts"
 import type { AgentState, Conversation } from "../domain/StateSchema.ts"
 import { acknowledge, takeOver } from "../domain/Takeover.ts"
 import * as History from "./History.ts"
+import { InvalidName } from "./InvalidName.ts"
 import type * as Runnable from "./Runnable.ts"
 
 export { full, type History, lastTurns, lastUser, none, summary } from "./History.ts"
@@ -190,6 +191,7 @@ const make = (
 ): Any => {
   const preserveContext = options?.preserveContext ?? true
   const toolName = options?.toolName ?? toolNameOf(target)
+  if (!/^[a-zA-Z0-9_-]{1,64}$/.test(toolName)) throw new InvalidName({ what: "tool", name: toolName })
   const isDefault = options?.parameters === undefined
   const parameters = options?.parameters === undefined
     ? ParametersJson
@@ -229,7 +231,7 @@ const make = (
  *
  * The target is an agent, or the name of one that the run reaches in another way: as a member of its `Group`, or by the
  * handoff of somebody else. By name agents can hand over to each other in circles. A name that isn't there fails the run
- * with `HandoffTargetNotFound`, which says the names that are.
+ * with `HandoffTargetNotFound`, which says the names that are. Throws `InvalidName` where providers would refuse `toolName`.
  *
  * @category constructors
  * @since 0.1.0

@@ -18,7 +18,7 @@ export const manager = <const Lead extends string, const Member extends string>(
   lead: Lead,
   team: ReadonlyArray<Member>
 ): HandoffPolicy<Lead | Member> => {
-  const members: ReadonlyArray<string> = team
+  const members: ReadonlyArray<string> = [...team]
   return make({
     names: [lead, ...team],
     offers: team.map((member) => Offer.make(member, undefined, [lead])),
