@@ -60,7 +60,7 @@ const cutEverywhere = Effect.fnUntraced(function*(script: AnyScript, from: strin
   return last
 })
 
-const law = { arbitrary: { runs: 250 } } as const
+const law = { arbitrary: { runs: 150 } } as const
 
 describe("A run", () => {
   it.effect.prop(
