@@ -13,7 +13,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as KeyValueStore from "effect/persistence/KeyValueStore"
+import type * as KeyValueStore from "effect/persistence/KeyValueStore"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -98,8 +98,14 @@ const lockOf = (
     ({ permit }) => permit
   )
 
+/** The module of stores brings those of databases along: it is loaded by the first store, not by every import. */
+const environment = Effect.flatMap(
+  Effect.promise(() => import("effect/persistence/KeyValueStore")),
+  ({ KeyValueStore }) => KeyValueStore
+)
+
 const open = Effect.fnUntraced(function*(id: string) {
-  const store = yield* KeyValueStore.KeyValueStore
+  const store = yield* environment
   const permit = yield* lockOf(store, id)
   const writer = `${(yield* Random.nextInt).toString(36)}${(yield* Random.nextInt).toString(36)}`
   const document = yield* read(store, id)
@@ -165,6 +171,6 @@ export const store = (id: string): Store<SessionError, KeyValueStore.KeyValueSto
  */
 export const remove = (id: string): Effect.Effect<void, SessionError, KeyValueStore.KeyValueStore> =>
   Effect.flatMap(
-    KeyValueStore.KeyValueStore,
+    environment,
     (store) => Effect.mapError(store.remove(id), unavailable(id, "remove"))
   )
