@@ -6,7 +6,7 @@
 import * as Cause from "effect/Cause"
 import * as Result from "effect/Result"
 import type { Failure } from "../domain/AgentStatus.ts"
-import { messageOf, tagOf } from "./Described.ts"
+import { messageOf, tagOf } from "../handoff/Described.ts"
 import { Halt } from "./Halt.ts"
 import type { Loop } from "./Loop.ts"
 

@@ -13,7 +13,7 @@ import * as Handoff from "../handoff/Handoff.ts"
 import type * as HandoffPolicy from "../handoff/HandoffPolicy.ts"
 import * as History from "../handoff/History.ts"
 import type { Definition } from "./Definition.ts"
-import { messageOf, tagOf } from "./Described.ts"
+import { messageOf, tagOf } from "../handoff/Described.ts"
 import { Halt } from "./Halt.ts"
 import * as Loop from "./Loop.ts"
 

@@ -19,7 +19,7 @@ import * as JsonValue from "../domain/JsonValue.ts"
 import type { Call } from "../domain/StateSchema.ts"
 import * as Codec from "./Codec.ts"
 import type { HandledTool } from "./Definition.ts"
-import { messageOf } from "./Described.ts"
+import { messageOf } from "../handoff/Described.ts"
 import * as Handlers from "./Handlers.ts"
 import * as Loop from "./Loop.ts"
 

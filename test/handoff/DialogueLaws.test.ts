@@ -125,7 +125,7 @@ const heardBy = (name: string, transcript: Dialogue.Transcript): ReadonlyArray<s
       ? [Dialogue.textOf(entry)]
       : entry.speaker === name
       ? []
-      : [`<message from="${entry.speaker}">\n${entry.text}\n</message>`]
+      : [`<message from="${entry.speaker}">\n${entry.text.replaceAll(/<(?=\/?message)/g, "&lt;")}\n</message>`]
   )
 
 /** Everything that an agent was told, one word of somebody after the other. */

@@ -8,8 +8,8 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { messageOf } from "../Described.ts"
 import type { DialogueState } from "./DialogueState.ts"
-import { messageOf } from "./Problem.ts"
 
 const quoted = (names: ReadonlyArray<string>): string =>
   names.length === 0 ? "none" : names.map((name) => `"${name}"`).join(", ")

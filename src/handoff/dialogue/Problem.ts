@@ -3,8 +3,8 @@
  *
  * @since 0.1.0
  */
-import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { messageOf, tagOf } from "../Described.ts"
 
 /** Schema for what went wrong: the tag of the error, `Failure` where it has none, or `Defect`. */
 export const Problem = Schema.Struct({ tag: Schema.NonEmptyString, message: Schema.String })
@@ -12,14 +12,9 @@ export const Problem = Schema.Struct({ tag: Schema.NonEmptyString, message: Sche
 /** What went wrong, as plain data. */
 export interface Problem extends Schema.Schema.Type<typeof Problem> {}
 
-/** Gives what an error says about itself. */
-export const messageOf = (error: unknown): string => Predicate.isError(error) ? error.message : String(error)
-
 /** Says what went wrong where something failed. */
 export const fromFailure = (error: unknown): Problem => ({
-  tag: Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && error._tag !== ""
-    ? error._tag
-    : "Failure",
+  tag: tagOf(error) ?? "Failure",
   message: messageOf(error)
 })
 

@@ -113,8 +113,11 @@ export const turnsIn = (transcript: Transcript): number =>
  */
 export const goOn = "Nobody else spoke. Go on."
 
+/** Takes what would end a message, or begin another one, for words: nobody speaks in another's name. */
+const harmless = (text: string): string => text.replaceAll(/<(?=\/?message\b)/gi, "&lt;")
+
 const tagged = ({ speaker, text }: AgentEntry): string =>
-  `<message from=${JSON.stringify(speaker)}>\n${text}\n</message>`
+  `<message from=${JSON.stringify(speaker)}>\n${harmless(text)}\n</message>`
 
 /** Gives what others said since a listener had heard so many entries, as it is told. */
 export const wordsFor = (transcript: Transcript, listener: string, heard: number): User["parts"] => {

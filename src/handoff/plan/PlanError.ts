@@ -3,21 +3,11 @@
  *
  * @since 0.1.0
  */
-import * as Formatter from "effect/Formatter"
-import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { messageOf } from "../Described.ts"
 import { Results } from "./Results.ts"
 
 const Attempt = Schema.Struct({ node: Schema.String, reason: Schema.Unknown })
-
-/** Says what an error is: its message, or else its tag, or else what it is made of. */
-const messageOf = (error: unknown): string => {
-  if (Predicate.isString(error)) return error
-  if (Predicate.hasProperty(error, "message") && Predicate.isString(error.message) && error.message !== "") {
-    return error.message
-  }
-  return Predicate.hasProperty(error, "_tag") ? String(error._tag) : Formatter.format(error)
-}
 
 /**
  * The error of a plan: the `node` that failed, the `reason`, and the `results` of all nodes that had ended.

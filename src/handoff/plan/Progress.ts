@@ -21,23 +21,19 @@ export interface Position {
   readonly progress: Progress
 }
 
-const isReady = (graph: PlanGraph, progress: Progress, node: Graph.NodeIndex): boolean =>
-  !HashMap.has(progress, node) && Graph.predecessors(graph, node).every((source) => HashMap.has(progress, source))
-
-/** The nodes that are ready, in the order of the plan. */
-export const ready = (graph: PlanGraph, progress: Progress): ReadonlyArray<Graph.NodeIndex> =>
-  Array.from(Graph.indices(Graph.nodes(graph))).filter((node) => isReady(graph, progress, node))
-
-/** The nodes that became ready when a node ended, as `progress` has it. */
-export const readyAfter = (
-  graph: PlanGraph,
-  progress: Progress,
-  ended: Graph.NodeIndex
-): ReadonlyArray<Graph.NodeIndex> => Graph.successors(graph, ended).filter((node) => isReady(graph, progress, node))
+/** How many nodes with an edge into a node haven't ended, for each node that itself hasn't. */
+export const awaited = (graph: PlanGraph, progress: Progress): ReadonlyMap<Graph.NodeIndex, number> =>
+  new Map(
+    Array.from(Graph.indices(Graph.nodes(graph))).flatMap((node) =>
+      HashMap.has(progress, node)
+        ? []
+        : [[node, Graph.predecessors(graph, node).filter((source) => !HashMap.has(progress, source)).length]]
+    )
+  )
 
 /** Gives progress as data. */
 export const toResults = (graph: PlanGraph, { input, progress }: Position): Results => ({
-  input,
+  ...(input === undefined ? undefined : { input }),
   nodes: Object.fromEntries(
     Array.from(graph).flatMap(([index, { name }]) =>
       Option.match(HashMap.get(progress, index), { onNone: () => [], onSome: (ended) => [[name, ended]] })

@@ -1,7 +1,7 @@
 /**
  * How far the run of a plan came, as data: its input, and how each node ended that did.
  *
- * Where inputs and outputs survive JSON, so do the results.
+ * Where inputs and outputs survive JSON, so do the results. One that is `undefined` has no key.
  *
  * @since 0.1.0
  */
@@ -15,7 +15,7 @@ import type { Any, NameOf, OutputOf } from "./Node.ts"
  * @since 0.1.0
  */
 export const Ended = Schema.TaggedUnion({
-  Completed: { output: Schema.Unknown },
+  Completed: { output: Schema.optionalKey(Schema.Unknown) },
   Skipped: {}
 })
 
@@ -39,7 +39,7 @@ export type Ended = Completed | Skipped
  * @since 0.1.0
  */
 export const Results = Schema.Struct({
-  input: Schema.Unknown,
+  input: Schema.optionalKey(Schema.Unknown),
   nodes: Schema.Record(Schema.String, Ended)
 })
 
@@ -52,7 +52,8 @@ export const Results = Schema.Struct({
 export interface Results extends Schema.Schema.Type<typeof Results> {}
 
 /** Says that a node has an output. */
-export const completed = (output: unknown): Completed => ({ _tag: "Completed", output })
+export const completed = (output: unknown): Completed =>
+  output === undefined ? { _tag: "Completed" } : { _tag: "Completed", output }
 
 /** Says that a node was skipped. */
 export const skipped: Skipped = { _tag: "Skipped" }
@@ -65,5 +66,5 @@ export const skipped: Skipped = { _tag: "Skipped" }
  */
 export const complete = <N extends Any>(self: Results, node: N, output: OutputOf<N>): Results => {
   const name: NameOf<N> = node.name as never
-  return { input: self.input, nodes: Object.fromEntries([...Object.entries(self.nodes), [name, completed(output)]]) }
+  return { ...self, nodes: Object.fromEntries([...Object.entries(self.nodes), [name, completed(output)]]) }
 }

@@ -11,7 +11,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
-import type * as Graph from "effect/Graph"
+import * as Graph from "effect/Graph"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
@@ -68,7 +68,8 @@ export const run = Effect.fnUntraced(function*(
   emit: (event: PlanEvent) => void
 ): Effect.fn.Return<Readonly<Record<string, unknown>>, PlanError, unknown> {
   const wake = yield* Queue.sliding<void>(1)
-  const waiting = [...Progress.ready(graph, before)]
+  const awaited = new Map(Progress.awaited(graph, before))
+  const waiting = Array.from(awaited).flatMap(([index, count]) => count === 0 ? [index] : [])
   const started = new Set<string>()
   const failed: Array<{ readonly node: string; readonly cause: Cause.Cause<Attempt.Failures> }> = []
   let progress = before
@@ -87,7 +88,11 @@ export const run = Effect.fnUntraced(function*(
     if (Exit.isSuccess(exit) || started.has(node)) emit(endOf(node, exit))
     if (Exit.isSuccess(exit)) {
       progress = HashMap.set(progress, index, exit.value)
-      waiting.push(...Progress.readyAfter(graph, progress, index))
+      for (const next of Graph.successors(graph, index)) {
+        const count = (awaited.get(next) ?? 0) - 1
+        awaited.set(next, count)
+        if (count === 0) waiting.push(next)
+      }
     } else failed.push({ node, cause: exit.cause })
     Queue.offerUnsafe(wake, undefined)
   }

@@ -30,7 +30,11 @@ type Into<G, To extends string> = G extends { readonly to: To } ? G : never
 
 type ValueOf<G> = G extends Edge<string, string, infer Value, Kind, unknown, unknown> ? Value : never
 
-type IsOne<T> = [T] extends [never] ? false : [T] extends [UnionToIntersection<T>] ? true : false
+/** A pattern of names stands for many: only a literal is one. `string` can't tell, and is taken for one. */
+type IsOne<T extends string> = [T] extends [never] ? false
+  : {} extends { readonly [_ in T]: 1 } ? (string extends T ? true : false)
+  : [T] extends [UnionToIntersection<T>] ? true
+  : false
 
 /** The sources of edges that always bring a value. */
 type Bringing<G, Known extends string> = G extends Edge<Known, string, unknown, "Always", unknown, unknown> ? G["from"]
