@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { type LanguageModel, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentPicker, AgentState, Conversation, Group, Handoff, HandoffPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -86,6 +86,30 @@ describe("A conversation that changes hands", () => {
     }).pipe(Effect.provide(models({
       general: ["How exciting!", handTo("specialist")],
       specialist: ["Two particles, one state."]
+    }))))
+
+  it.effect("holds each agent to its own checks of length and of answers, and nobody else to them", () =>
+    Effect.gen(function*() {
+      const Answer = Schema.Struct({ explanation: Schema.String })
+      const technical = Agent.make("technical", { maxInputLength: 10, output: Answer })
+      const general = Agent.make("general", { maxInputLength: 10_000, handoffs: [Handoff.to(technical)] })
+      const question = "Explain how neural networks work."
+      const { state } = yield* checked(Agent.run(general, question), "general")
+      assert.deepStrictEqual(state.trail, ["general", "technical"])
+      assert.deepStrictEqual(AgentState.output(general, state), Result.succeed({ explanation: "Layers." }))
+      assert.strictEqual(state.run.corrections, 1)
+      const rejected = yield* Agent.settle(general, question, { state })
+      assert.isTrue(rejected.status._tag === "Failed" && rejected.status.error.tag === "InputRejected")
+      const strict = Agent.make("strict", { output: Answer, handoffs: [Handoff.to(Agent.make("general"))] })
+      const { state: plain } = yield* checked(Agent.run(strict, question), "strict")
+      assert.deepStrictEqual([plain.agent, AgentState.output(strict, plain)], [
+        "general",
+        Result.succeed("In plain words.")
+      ])
+    }).pipe(Effect.provide(models({
+      general: [handTo("technical"), "In plain words."],
+      technical: ["Layers.", "{\"explanation\":\"Layers.\"}"],
+      strict: [handTo("general")]
     }))))
 
   it.effect("goes from researcher to writer to reviewer", () =>
