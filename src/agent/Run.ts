@@ -178,7 +178,9 @@ const play = (
         Telemetry.endRun(span, loop)
         return ended
       }))
-  const picking = isPicked && input !== undefined && Binding.isTakeable(loop, input) ? pick(loop, input) : undefined
+  const isAsked = isPicked && input !== undefined &&
+    (loop.roster.picker === undefined || Binding.isTakeable(loop, input))
+  const picking = isAsked ? pick(loop, input) : undefined
   return picking === undefined ? run(Exit.void) : Effect.flatMap(Effect.exit(picking), run)
 }
 
