@@ -40,6 +40,7 @@ import { type Choice, type Predicate, roundRobin } from "./dialogue/Choice.ts"
 import { type Dialogue, fromDefinition } from "./dialogue/DialogueType.ts"
 import { StopTool } from "./dialogue/StopTool.ts"
 import type { Transcript } from "./dialogue/Transcript.ts"
+import { limitOf } from "./InvalidLimit.ts"
 import * as Runnable from "./Runnable.ts"
 
 export {
@@ -73,6 +74,7 @@ export {
   type Transcript,
   type UserEntry
 } from "./dialogue/Transcript.ts"
+export { InvalidLimit } from "./InvalidLimit.ts"
 
 /**
  * Error for a dialogue that can't be: two of its participants share a name.
@@ -100,7 +102,7 @@ export class DuplicateParticipant
 export interface Options<Name extends string, ChoiceE = never, ChoiceR = never, UntilE = never, UntilR = never> {
   /** Who speaks next, as a function of the transcript. Without one it goes round. */
   readonly speaker?: Choice<Name, ChoiceE, ChoiceR> | undefined
-  /** How many turns the agents take at most from the user's last words on: 10, if nothing is said. */
+  /** How many turns the agents take at most from the user's last words on, at least 1: 10, if nothing is said. */
   readonly maxTurns?: number | undefined
   /** Ends the dialogue when it holds of the transcript after a turn. */
   readonly until?:
@@ -125,7 +127,8 @@ export type ServicesOf<A> = A extends Runnable.Runnable<infer _Name, infer _Outp
 /**
  * Makes a dialogue of two agents or more, which speak in this order unless the options behind them say otherwise.
  *
- * Throws `DuplicateParticipant` when two of them share a name.
+ * Throws `DuplicateParticipant` when two of them share a name, and `InvalidLimit` when `maxTurns` is neither a whole number
+ * from 1 on nor `Infinity`, with which nothing but `until` or the stop tool ends the dialogue.
  *
  * @category constructors
  * @since 0.1.0
@@ -156,7 +159,7 @@ export const make: {
     participants,
     speaker: options?.speaker ?? roundRobin,
     until: options?.until,
-    maxTurns: options?.maxTurns ?? 10,
+    maxTurns: limitOf("maxTurns", options?.maxTurns ?? 10),
     stopTool: options?.stopTool ?? StopTool.name
   })
 }

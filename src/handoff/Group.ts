@@ -38,7 +38,10 @@ import { ReadOutput } from "../domain/AgentOutput.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import * as AgentPicker from "./AgentPicker.ts"
 import * as HandoffPolicy from "./HandoffPolicy.ts"
+import { limitOf } from "./InvalidLimit.ts"
 import * as Runnable from "./Runnable.ts"
+
+export { InvalidLimit } from "./InvalidLimit.ts"
 
 const TypeId = "~troupe/handoff/Group"
 
@@ -132,8 +135,9 @@ const checkNames = (group: string, agents: Members, named: ReadonlyArray<string>
  * Makes a group of agents, each under its own name.
  *
  * `start` names the agent that begins, or picks one; `policy` says how they collaborate beside their own handoffs; a run
- * changes hands at most `maxHandoffs` (10) times. Throws `UnknownMember` and `MisnamedMember`, and what is thrown where the
- * members' handoffs can't be: `DuplicateAgent`, `DuplicateHandoff`, `DuplicateTool`.
+ * changes hands at most `maxHandoffs` (10) times, `Infinity` for no limit. Throws `UnknownMember`, `MisnamedMember`, and
+ * `InvalidLimit` when `maxHandoffs` is neither that nor a whole number from 1 on, and what is thrown where the members'
+ * handoffs can't be: `DuplicateAgent`, `DuplicateHandoff`, `DuplicateTool`.
  *
  * @category constructors
  * @since 0.1.0
@@ -171,7 +175,7 @@ export const make = <
   ])
   const { interpreter } = members[first]![Runnable.TypeId]
   const group: Any = Object.assign(Object.create(Proto), {
-    [TypeId]: { start: first, picker, policy, maxHandoffs: options.maxHandoffs ?? 10 },
+    [TypeId]: { start: first, picker, policy, maxHandoffs: limitOf("maxHandoffs", options.maxHandoffs ?? 10) },
     [Runnable.TypeId]: { interpreter, kind: "Group" },
     [ReadOutput]: (state: AgentState) => interpreter.read(group, state),
     name,

@@ -50,6 +50,7 @@ import * as HashMap from "effect/HashMap"
 import { type Pipeable, pipeArguments } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Stream from "effect/Stream"
+import { isLimit } from "./InvalidLimit.ts"
 import type { AnyEdge, Edge, EdgeErrorOf, EdgeServicesOf, Kind } from "./plan/Edge.ts"
 import * as EventStream from "./plan/EventStream.ts"
 import * as Mermaid from "./plan/Mermaid.ts"
@@ -143,7 +144,7 @@ const defaultConcurrency = 10
 
 const limitOf = (concurrency: number | "unbounded"): number => {
   const limit = concurrency === "unbounded" ? Infinity : concurrency
-  if (limit >= 1 && (Number.isInteger(limit) || limit === Infinity)) return limit
+  if (isLimit(limit)) return limit
   throw new PlanGraph.InvalidPlan({ reason: { _tag: "InvalidConcurrency", concurrency: limit } })
 }
 

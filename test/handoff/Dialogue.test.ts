@@ -290,11 +290,19 @@ describe("A dialogue", () => {
         })
       assert.strictEqual(yield* turns({}), 10)
       assert.strictEqual(yield* turns({ maxTurns: 3 }), 3)
-      assert.strictEqual(yield* turns({ maxTurns: 0 }), 0)
-      assert.strictEqual(yield* turns({ maxTurns: Number.NaN }), 0)
       const endless = Dialogue.make(ada, bob, { maxTurns: Infinity, until: (transcript) => transcript.length > 300 })
       assert.strictEqual(said(yield* Dialogue.run(endless, "Go")).length, 300)
     }).pipe(withModel(counting)))
+
+  it("takes no number of turns that can't be counted to", () => {
+    for (const maxTurns of [0, -1, 1.5, Number.NaN, -Infinity]) {
+      assert.throws(
+        () => Dialogue.make(ada, bob, { maxTurns }),
+        Dialogue.InvalidLimit,
+        `"maxTurns" is ${maxTurns}, not a whole number from 1 on or Infinity`
+      )
+    }
+  })
 
   it.effect("ends when a predicate holds of the transcript after a turn, with an Effect or not", () =>
     Effect.gen(function*() {

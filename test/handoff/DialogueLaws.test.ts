@@ -24,7 +24,7 @@ const Script = Schema.Struct({
   speaker: Schema.Literals(["round", "name", "predicate", "order", "model"]),
   order: Schema.Array(small(3)).check(Schema.isMinLength(1), Schema.isMaxLength(6)),
   answers: Schema.Array(Answer).check(Schema.isMinLength(1), Schema.isMaxLength(9)),
-  maxTurns: small(7),
+  maxTurns: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 7 })),
   until: small(20),
   isDenied: Schema.Boolean
 })

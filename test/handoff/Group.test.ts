@@ -65,6 +65,17 @@ describe("Group", () => {
     )
   })
 
+  it("refuses a number of handoffs that can't be counted to", () => {
+    for (const maxHandoffs of [0, -1, 1.5, Number.NaN, -Infinity]) {
+      assert.throws(
+        () => Group.make(members, { start: "a", maxHandoffs }),
+        Group.InvalidLimit,
+        `"maxHandoffs" is ${maxHandoffs}, not a whole number from 1 on or Infinity`
+      )
+    }
+    assert.isTrue(Group.isGroup(Group.make(members, { start: "a", maxHandoffs: Infinity })))
+  })
+
   it("refuses a policy whose tool an agent has for something else, and takes one that it has for the same", () => {
     const make = (member: typeof a, policy: HandoffPolicy.HandoffPolicy<"a" | "b">) => () =>
       Group.make({ a: member, b, c }, { start: "a", policy })

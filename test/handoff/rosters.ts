@@ -62,7 +62,7 @@ export const Scene = Schema.Struct({
   start: Schema.Literals(["a", "b", "picked", "broken"]),
   policy: Schema.Literals(["none", "explicit", "sequential", "when", "manager", "chain", "compose", "redact", "lost"]),
   maxHandoffs: small(0, 4)
-})
+}).check(Schema.makeFilter(({ kind, maxHandoffs }) => kind === "agent" || maxHandoffs > 0))
 
 export type Scene = typeof Scene.Type
 

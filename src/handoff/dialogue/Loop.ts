@@ -69,7 +69,7 @@ const takeTurn = (self: Performance, speaker: string): Events => {
 const choose = (self: Performance): Effect.Effect<DialogueEvent, Reason, unknown> =>
   Effect.suspend((): Effect.Effect<DialogueEvent, Reason, unknown> => {
     const { definition, names, state } = self
-    if (!(state.turns < definition.maxTurns)) {
+    if (state.turns >= definition.maxTurns) {
       return Effect.succeed(end(self, { _tag: "MaxTurnsReached", turns: state.turns }))
     }
     const chosen = definition.speaker(state.transcript, definition.participants)
