@@ -53,9 +53,7 @@ export const untold = ({ conversation, handoff }: AgentState): string | undefine
   if (handoff === undefined || (handoff.reason === undefined && handoff.context === undefined)) return undefined
   const { callId } = handoff
   const isInCall = callId !== undefined &&
-    conversation.turns.findLast((turn) =>
-        turn._tag === "Assistant" && callsOf(turn).some(({ id }) => id === callId)
-      ) !== undefined
+    conversation.turns.some((turn) => turn._tag === "Assistant" && callsOf(turn).some(({ id }) => id === callId))
   if (isInCall) return undefined
   const note = noteOf(handoff)
   return conversation.turns.some((turn) => turn._tag === "Feedback" && turn.text === note) ? undefined : note
@@ -75,18 +73,13 @@ export const takeOver = (
   at: number
 ): AgentState => {
   const { systemMessage: _, ...source } = self
-  const handoff: Received = {
-    from: self.agent,
-    ...(request.callId === undefined ? undefined : { callId: request.callId }),
-    ...(request.tool === undefined ? undefined : { tool: request.tool }),
-    ...(request.reason === undefined ? undefined : { reason: request.reason }),
-    ...(request.context === undefined ? undefined : { context: request.context })
-  }
+  const { target, ...asked } = request
+  const handoff: Received = { from: self.agent, ...asked }
   const crossed = conversation === undefined ? acknowledge(self.conversation, request) : settleOpenCalls(conversation)
-  const reason = request.reason === undefined || request.reason === "" ? "" : `: ${request.reason}`
+  const reason = asked.reason === undefined || asked.reason === "" ? "" : `: ${asked.reason}`
   return {
     ...source,
-    agent: request.target,
+    agent: target,
     conversation: isAnswerable(crossed)
       ? crossed
       : appendUnchecked(crossed, { _tag: "Feedback", text: noteOf(handoff) }),
@@ -103,11 +96,11 @@ export const takeOver = (
         elapsed: self.run.elapsed + Math.max(0, at - self.run.startedAt)
       }
     },
-    trail: [...self.trail, request.target],
+    trail: [...self.trail, target],
     handoff,
     modes: [],
     prompt: [],
-    logs: [...self.logs, `Agent "${self.agent}" handed over to "${request.target}"${reason}`]
+    logs: [...self.logs, `Agent "${self.agent}" handed over to "${target}"${reason}`]
   }
 }
 
