@@ -113,6 +113,35 @@ describe("What an agent sees", () => {
       assert.deepStrictEqual(throughText(state), state)
     }).pipe(withModel(counting)))
 
+  it.effect("are words that begin a line of their own, whoever said what stands before them", () =>
+    Effect.gen(function*() {
+      const dialogue = Dialogue.make(ada, bob, { maxTurns: 2 })
+      const first = yield* Dialogue.run(dialogue, [Conversation.text("Go"), Conversation.text(" on")])
+      const picture = Conversation.file("image/png", new Uint8Array([1]))
+      const second = Dialogue.say(Dialogue.say(first, "More!"), [
+        picture,
+        Conversation.text("And"),
+        Conversation.text(" it!")
+      ])
+      yield* Dialogue.resume(dialogue, second)
+      assert.deepStrictEqual((yield* asked).slice(1), [
+        ["bob", "user: Go| on|\n<message from=\"ada\">\nada 0\n</message>"],
+        [
+          "ada",
+          "user: Go| on",
+          "assistant: ada 0",
+          "user: <message from=\"bob\">\nbob 0\n</message>|\nMore!|file|\nAnd| it!"
+        ],
+        [
+          "bob",
+          "user: Go| on|\n<message from=\"ada\">\nada 0\n</message>",
+          "assistant: bob 0",
+          "user: More!|file|\nAnd| it!|\n<message from=\"ada\">\nada 1\n</message>"
+        ]
+      ])
+      assert.deepStrictEqual(second.transcript.slice(-2).map(Dialogue.textOf), ["More!", "And it!"])
+    }).pipe(withModel(counting)))
+
   it.effect("is that nobody else spoke, where it speaks again at once", () =>
     Effect.gen(function*() {
       const state = yield* Dialogue.run(Dialogue.make(ada, bob, { speaker: () => "ada", maxTurns: 2 }), "Hello")
@@ -375,7 +404,7 @@ describe("A dialogue", () => {
         "ada",
         "user: Go",
         "assistant: ada 0",
-        "user: <message from=\"bob\">\nbob 0\n</message>|More!|\n<message from=\"cid\">\ncid 0\n</message>"
+        "user: <message from=\"bob\">\nbob 0\n</message>|\nMore!|\n<message from=\"cid\">\ncid 0\n</message>"
       ])
       const third = yield* Dialogue.resume(dialogue, Dialogue.reopen(second))
       assert.deepStrictEqual(speakers(third), ["ada", "bob", "cid", "ada", "bob", "cid"])

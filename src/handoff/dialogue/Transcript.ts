@@ -2,7 +2,8 @@
  * What was said in a dialogue, by whom, oldest first, and what of it one of those who speak there has yet to be told.
  *
  * 1. A listener is told everything that others said, once, in its order, and nothing that it said itself.
- * 2. A user's words are told as they are. Each agent's are told in a text of their own, between tags of its name.
+ * 2. A user's words are told as they are. Each agent's are told in a text of their own, between tags of its name. What one
+ *    side said begins on a line of its own.
  *
  * @since 0.1.0
  */
@@ -119,18 +120,22 @@ const harmless = (text: string): string => text.replaceAll(/<(?=\/?message\b)/gi
 const tagged = ({ speaker, text }: AgentEntry): string =>
   `<message from=${JSON.stringify(speaker)}>\n${harmless(text)}\n</message>`
 
+/** Begins the first text on a new line: a provider may put the texts of a message together. */
+const onNewLine = (parts: User["parts"]): User["parts"] => {
+  const first = parts.findIndex((part) => part._tag === "Text")
+  return parts.map((part, index) =>
+    index === first && part._tag === "Text" ? { ...part, text: `\n${part.text}` } : part
+  )
+}
+
 /** Gives what others said since a listener had heard so many entries, as it is told. */
 export const wordsFor = (transcript: Transcript, listener: string, heard: number): User["parts"] => {
-  const words: Array<Part.UserPart> = []
-  let isAnythingNew = false
-  for (const entry of transcript.slice(heard)) {
-    if (entry._tag === "User") words.push(...entry.parts)
-    else if (entry.speaker === listener) continue
-    // A provider may put the texts of a message together, so that each stands on lines of its own.
-    else words.push(Part.text(words.length === 0 ? tagged(entry) : `\n${tagged(entry)}`))
-    isAnythingNew = true
-  }
-  return isAnythingNew ? words : [Part.text(goOn)]
+  const others = transcript.slice(heard).filter((entry) => entry._tag === "User" || entry.speaker !== listener)
+  const words = others.flatMap((entry, index) => {
+    const parts = entry._tag === "User" ? entry.parts : [Part.text(tagged(entry))]
+    return index === 0 ? parts : onNewLine(parts)
+  })
+  return others.length === 0 ? [Part.text(goOn)] : words
 }
 
 /** Gives the whole of a transcript as text, for somebody who wasn't there. */
