@@ -242,6 +242,24 @@ describe("Plan.make", () => {
     })
   })
 
+  it("wants a record where a pattern of names stands for several sources, and a value where any name stands for one", () => {
+    const step = (n: number) => Plan.node(`step${n}` as `step${number}`, (n: number) => Effect.succeed(n))
+    const [first, second] = [step(1), step(2)]
+    const all = Plan.node(
+      "all",
+      (of: { readonly [Name in `step${number}`]: number }) => Effect.succeed(Object.keys(of).length)
+    )
+    const plan = Plan.make({ nodes: [first, second, all], edges: [Plan.edge(first, all), Plan.edge(second, all)] })
+    expectTypeOf(plan).toEqualTypeOf<Plan.Plan<number, { readonly all: number }>>()
+    Plan.make({
+      // @ts-expect-error several edges bring a record
+      nodes: [first, second, double],
+      edges: [Plan.edge(first, double), Plan.edge(second, double)]
+    })
+    const some = Plan.node("some" as string, (n: number) => Effect.succeed(n))
+    Plan.make({ nodes: [some, double], edges: [Plan.edge(some, double)] })
+  })
+
   it("wants optional keys for edges that may not be taken", () => {
     const may = Plan.edgeWhen(print, some, (text) => text !== "")
     expectTypeOf(Plan.make({ nodes: [double, print, some], edges: [Plan.edge(double, some), may] })).toEqualTypeOf<
