@@ -79,11 +79,6 @@ interface Options extends Request {
   readonly prompt: Prompt.Prompt
 }
 
-const optionsOf = (loop: Loop.Loop, prompt: Prompt.Prompt): Options => {
-  loop.asked = loop.state
-  return { ...loop.definition.request(loop.state), prompt }
-}
-
 /** One attempt: told when it starts and when it fails. Its answer is told by `askModel`. */
 const attempt = (loop: Loop.Loop, options: Options, count: { attempts: number }) =>
   Effect.suspend(() => {
@@ -131,7 +126,7 @@ const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
   const prompt = Effect.isEffect(made) ? yield* made : made
   const count = { attempts: 0 }
   const answer = yield* Effect.catch(
-    ask(loop, optionsOf(loop, prompt), count),
+    ask(loop, { ...loop.definition.request(loop.state), prompt }, count),
     (error) =>
       AiError.isAiError(error) && count.attempts > 0
         ? Effect.fail(

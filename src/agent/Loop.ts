@@ -52,8 +52,7 @@ export interface Root {
 /**
  * The loop of a run: one agent is in control at a time, of those in the roster.
  *
- * `asking` counts the models of agents below it that are asked at this time, and `asked` is the state in which its own
- * model was asked last.
+ * `asking` counts the models of agents below it that are asked at this time.
  */
 export interface Loop {
   readonly root: Root
@@ -68,7 +67,6 @@ export interface Loop {
   plan: Plan | undefined
   models: Models | undefined
   state: AgentState
-  asked: AgentState | undefined
   step: number
   asking: number
 }
@@ -140,7 +138,6 @@ export const make = (
     handlers: new Map(),
     models: undefined,
     state,
-    asked: undefined,
     step: Math.max(0, state.run.iteration - 1),
     asking: 0
   }

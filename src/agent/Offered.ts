@@ -8,6 +8,7 @@ import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
 import { inProgress } from "../domain/AgentStatus.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
+import type * as Usage from "../domain/Usage.ts"
 import type { Definition, HandoffTool, Request, ToolEntry } from "./Definition.ts"
 
 /** Stands in a toolkit that would otherwise be empty; it is never sent. */
@@ -40,16 +41,47 @@ const among = (choice: Choice | undefined, offered: ReadonlyArray<string>): Choi
   return { mode: "tool" in choice ? "required" : choice.mode ?? "auto", oneOf }
 }
 
-/** Gives the state in which the model was asked for its last answer, but for the tokens that this answer used. */
-export const unanswered = (self: AgentState): AgentState => {
+/** Takes back what `Usage.add` added: tokens that were reported, and a request that didn't report its own. */
+const subtract = (self: Usage.Usage, request: Usage.RequestUsage): Usage.Usage => {
+  const less = (kind: keyof Usage.RequestUsage): Usage.TokenCount => {
+    const { known, unreported } = self[kind]
+    const reported = request[kind]
+    return reported === undefined
+      ? { known, unreported: Math.max(0, unreported - 1) }
+      : { known: Math.max(0, known - reported), unreported }
+  }
+  return {
+    requests: Math.max(0, self.requests - 1),
+    input: less("input"),
+    output: less("output"),
+    reasoning: less("reasoning"),
+    cached: less("cached")
+  }
+}
+
+/**
+ * Gives the state in which the model was asked for its last answer, if it has answered in this run.
+ *
+ * What agents used that the answer called and that have run since counts as if it had been used before.
+ */
+export const unanswered = (self: AgentState): AgentState | undefined => {
+  const { run } = self
   const { turns } = self.conversation
-  const steps = Math.max(0, self.run.steps - 1)
+  const at = turns.findLastIndex((turn) => turn._tag === "Assistant")
+  const turn = turns[at]
+  if (run.iteration === 0 || turn?._tag !== "Assistant") return undefined
   return {
     ...self,
-    conversation: { turns: turns.slice(0, turns.findLastIndex((turn) => turn._tag === "Assistant")) },
+    conversation: { turns: turns.slice(0, at) },
     status: inProgress,
     steps: Math.max(0, self.steps - 1),
-    run: { ...self.run, steps, iteration: Math.max(0, self.run.iteration - 1) }
+    usage: subtract(self.usage, turn.usage),
+    run: {
+      ...run,
+      steps: Math.max(0, run.steps - 1),
+      iteration: run.iteration - 1,
+      usage: subtract(run.usage, turn.usage)
+    }
   }
 }
 

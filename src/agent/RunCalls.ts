@@ -140,7 +140,7 @@ const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Prepared | Effect.Eff
 /** Asks for a handoff, unless it isn't offered, its parameters are wrong, or another call of the turn asked first. */
 const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTool): undefined => {
   // A user who spoke meanwhile began a new count of the run: what was offered before can't be told from the state then.
-  const asked = loop.asked ?? (loop.state.run.iteration === 0 ? undefined : unanswered(loop.state))
+  const asked = unanswered(loop.state)
   if (asked !== undefined && !isOffered(entry, asked)) {
     return refuse(loop, call, slot, failed(`"${call.name}" isn't offered now.`))
   }
