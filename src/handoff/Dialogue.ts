@@ -44,7 +44,6 @@ import { limitOf } from "./InvalidLimit.ts"
 import * as Runnable from "./Runnable.ts"
 
 export {
-  byModel,
   byName,
   byPredicate,
   type Candidate,
@@ -53,6 +52,7 @@ export {
   type Predicate,
   roundRobin
 } from "./dialogue/Choice.ts"
+export { byModel } from "./dialogue/ChoiceByModel.ts"
 export * from "./dialogue/DialogueApproval.ts"
 export * from "./dialogue/DialogueCommand.ts"
 export * from "./dialogue/DialogueError.ts"

@@ -7,6 +7,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
+import * as MaybeEffect from "../MaybeEffect.ts"
 import { next } from "./DialogueCommand.ts"
 import {
   AgentFailed,
@@ -72,14 +73,14 @@ const choose = (self: Performance): Effect.Effect<DialogueEvent, Reason, unknown
     if (state.turns >= definition.maxTurns) {
       return Effect.succeed(end(self, { _tag: "MaxTurnsReached", turns: state.turns }))
     }
-    const chosen = definition.speaker(state.transcript, definition.participants)
-    const speaker = Effect.isEffect(chosen)
-      ? Effect.mapError(chosen, (error): Reason => new ChoiceFailed({ error }))
-      : Effect.succeed(chosen)
-    return Effect.flatMap(speaker, (speaker): Effect.Effect<DialogueEvent, Reason> =>
-      names.includes(speaker)
-        ? Effect.succeed({ _tag: "SpeakerChosen", ...Turn.placeOf(state, speaker) })
-        : Effect.fail(new UnknownSpeaker({ speaker, available: names })))
+    return MaybeEffect.call(() => definition.speaker(state.transcript, definition.participants)).pipe(
+      Effect.mapError((error): Reason => new ChoiceFailed({ error })),
+      Effect.flatMap((speaker): Effect.Effect<DialogueEvent, Reason> =>
+        names.includes(speaker)
+          ? Effect.succeed({ _tag: "SpeakerChosen", ...Turn.placeOf(state, speaker) })
+          : Effect.fail(new UnknownSpeaker({ speaker, available: names }))
+      )
+    )
   })
 
 /** Gives why a dialogue ends with the turn that is complete, if it does. */
@@ -90,12 +91,9 @@ const findEnd = ({ definition, state }: Performance): Effect.Effect<EndReason | 
     if (speaker !== undefined && agent !== undefined && isCalled(agent, definition.stopTool)) {
       return Effect.succeed<EndReason>({ _tag: "StopToolCalled", speaker, tool: definition.stopTool })
     }
-    const holds = definition.until?.(state.transcript) ?? false
-    return Effect.map(
-      Effect.isEffect(holds)
-        ? Effect.mapError(holds, (error): Reason => new UntilFailed({ error }))
-        : Effect.succeed(holds),
-      (holds): EndReason | undefined => holds ? { _tag: "UntilHeld" } : undefined
+    return MaybeEffect.call(() => definition.until?.(state.transcript) ?? false).pipe(
+      Effect.mapError((error): Reason => new UntilFailed({ error })),
+      Effect.map((holds): EndReason | undefined => holds ? { _tag: "UntilHeld" } : undefined)
     )
   })
 

@@ -3,7 +3,8 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
+import * as MaybeEffect from "../MaybeEffect.ts"
 import { type AgentPicker, fromNames, type PickRequest } from "./Picker.ts"
 
 /**
@@ -20,8 +21,4 @@ export const make: {
 } = <Name extends string>(
   pick: (request: PickRequest) => Name | Effect.Effect<Name, unknown, unknown>
 ): AgentPicker<Name, never, never> =>
-  fromNames([], (request) =>
-    Effect.suspend(() => {
-      const picked = pick(request)
-      return Effect.isEffect(picked) ? picked as Effect.Effect<Name> : Effect.succeed(picked)
-    }))
+  fromNames([], (request) => MaybeEffect.call(() => pick(request)) as Effect.Effect<Name>)

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as MaybeEffect from "../MaybeEffect.ts"
 import type { Any, InputOf, NameOf, OutputOf, Own, Takes } from "./Node.ts"
 
 const TypeId = "~troupe/handoff/Plan/Edge"
@@ -215,13 +216,10 @@ export const edgeWhen: {
 /** Gives what an edge does. */
 export const edgeDefinitionOf = (self: AnyEdge): Definition => self[TypeId].definition
 
-const lift = (value: unknown): Effect.Effect<unknown, unknown, unknown> =>
-  Effect.isEffect(value) ? value as Effect.Effect<unknown, unknown, unknown> : Effect.succeed(value)
-
 /** Whether an edge is taken by an output of its source. */
 export const isTaken = (self: Definition, output: unknown): Effect.Effect<unknown, unknown, unknown> =>
-  self.condition === undefined ? Effect.succeed(true) : Effect.suspend(() => lift(self.condition!(output)))
+  self.condition === undefined ? Effect.succeed(true) : MaybeEffect.call(() => self.condition!(output))
 
 /** What arrives by an edge that is taken. */
 export const valueOf = (self: Definition, output: unknown): Effect.Effect<unknown, unknown, unknown> =>
-  self.change === undefined ? Effect.succeed(output) : Effect.suspend(() => lift(self.change!(output)))
+  self.change === undefined ? Effect.succeed(output) : MaybeEffect.call(() => self.change!(output))

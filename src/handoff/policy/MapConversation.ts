@@ -3,8 +3,9 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type { Conversation } from "../../domain/StateSchema.ts"
+import * as MaybeEffect from "../MaybeEffect.ts"
 import { type Crossing, type HandoffPolicy, make, type Transform } from "./Policy.ts"
 
 /**
@@ -39,11 +40,7 @@ export const mapConversation = <E = never, R = never, const On extends OnFailure
   make({
     names: [],
     transforms: [{
-      apply: (conversation, crossing) =>
-        Effect.suspend(() => {
-          const changed = f(conversation, crossing)
-          return Effect.isEffect(changed) ? changed : Effect.succeed(changed)
-        }),
+      apply: (conversation, crossing) => MaybeEffect.call(() => f(conversation, crossing)),
       onFailure: onFailureOf(options?.onFailure)
     }]
   })
