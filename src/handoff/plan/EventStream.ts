@@ -19,15 +19,10 @@ export const make = <E, R>(
     Channel.fromTransform((_, scope) =>
       Effect.gen(function*() {
         const queue = yield* Queue.unbounded<PlanEvent, E | Cause.Done>()
-        yield* run((event) => {
+        const running = run((event) => {
           Queue.offerUnsafe(queue, event)
-        }).pipe(
-          Effect.matchCauseEffect({
-            onFailure: (cause) => Queue.failCause(queue, cause),
-            onSuccess: () => Queue.end(queue)
-          }),
-          Effect.forkIn(scope, { startImmediately: true })
-        )
+        })
+        yield* Effect.forkIn(Queue.into(running, queue), scope, { startImmediately: true })
         return Queue.takeAll(queue)
       })
     )
