@@ -63,6 +63,8 @@ import type { Results } from "./plan/Results.ts"
 import * as Run from "./plan/Run.ts"
 import type { Fits, PlanInput, PlanOutput } from "./plan/Shape.ts"
 
+export { agent, type AgentOptions } from "./plan/AgentNode.ts"
+export { NoAnswer } from "./plan/Asking.ts"
 export {
   type AnyEdge,
   type Edge,
@@ -73,13 +75,10 @@ export {
   type Kind
 } from "./plan/Edge.ts"
 export {
-  agent,
-  type AgentOptions,
   type Any,
   type ErrorOf,
   type InputOf,
   type NameOf,
-  NoAnswer,
   type Node,
   node,
   type OutputOf,

@@ -8,14 +8,10 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { type Pipeable, pipeArguments } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import type * as Schedule from "effect/Schedule"
-import * as Schema from "effect/Schema"
 import type { AgentError } from "../../domain/AgentError.ts"
-import { NoOutput, output } from "../../domain/AgentOutput.ts"
-import { text } from "../../domain/Part.ts"
-import type { AgentState, User } from "../../domain/StateSchema.ts"
-import * as Runnable from "../Runnable.ts"
+import type * as Runnable from "../Runnable.ts"
+import { ask, type NoAnswer } from "./Asking.ts"
 
 const TypeId = "~troupe/handoff/Plan/Node"
 
@@ -111,25 +107,6 @@ export type ServicesOf<N> = N extends Node<string, never, unknown, unknown, infe
   : N extends Runnable.Runnable<string, unknown, unknown, infer R> ? R
   : never
 
-const isState = (u: unknown): u is AgentState =>
-  Predicate.hasProperty(u, "conversation") && Predicate.hasProperty(u, "status")
-
-/**
- * Error for an agent that stopped without an answer, because calls of it await approval: its `state` goes on by
- * `Agent.resume` once they are decided, and `Plan.complete` puts the answer into the results of the plan.
- *
- * @category errors
- * @since 0.1.0
- */
-export class NoAnswer extends Schema.TaggedError<NoAnswer>("troupe/handoff/Plan/NoAnswer")("NoAnswer", {
-  state: Schema.declare(isState, { identifier: "AgentState" }),
-  reason: NoOutput
-}) {
-  override get message(): string {
-    return this.reason.message
-  }
-}
-
 /**
  * How a node is run: again by a schedule, each attempt for so long at most, and what else takes its input when it failed.
  *
@@ -167,9 +144,11 @@ const Proto = {
   }
 }
 
-type AnyPolicy = Policy<never, unknown, unknown, Duration.Input | undefined, Any | undefined> | undefined
+/** Any policy, or none. */
+export type AnyPolicy = Policy<never, unknown, unknown, Duration.Input | undefined, Any | undefined> | undefined
 
-const make = (
+/** Makes a node of what it does. */
+export const make = (
   name: string,
   kind: Definition["kind"],
   run: Definition["run"],
@@ -234,67 +213,8 @@ export const node = <
   R | Own<RetryR> | ServicesOf<Fallback>
 > => make(name, "Effect", Effect.isEffect(run) ? () => run : run as Definition["run"], policy) as never
 
-/**
- * Options of a node that runs an agent.
- *
- * @category options
- * @since 0.1.0
- */
-export interface AgentOptions<out Name, in Input, in E, out RetryE, out RetryR, out Timeout, out Fallback>
-  extends Policy<E, RetryE, RetryR, Timeout, Fallback>
-{
-  /** The name of the node; the agent's by default. */
-  readonly name?: Name
-  /** What the agent is told; the node's input by default, which is text then. */
-  readonly input?: ((input: Input) => string | User["parts"]) | undefined
-}
-
-/**
- * Makes a node of an agent or a group, where it needs a name of its own, an input that isn't text, or a policy.
- *
- * An agent can stand in a plan as it is, too: it takes text and gives its answer, which is text or, with an `output`
- * schema, the decoded value. Each run of the node begins a conversation. A group has no name that types know, so it needs
- * one here.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const agent = <
-  AgentName extends string,
-  Output,
-  E,
-  R,
-  const Name extends string = AgentName,
-  Input = string,
-  RetryE = never,
-  RetryR = never,
-  Timeout extends Duration.Input | undefined = never,
-  Fallback extends Takes<Input> = never
->(
-  agent: Runnable.Runnable<AgentName, Output, E, R>,
-  options?: AgentOptions<Name, Input, AgentError | NoAnswer | NoInfer<E>, RetryE, RetryR, Timeout, Fallback>
-): Node<
-  Name,
-  Own<Input>,
-  Output | OutputOf<Fallback>,
-  Failing<AgentError | NoAnswer | E | Own<RetryE>, Timeout, Fallback>,
-  R | Own<RetryR> | ServicesOf<Fallback>
-> => make(options?.name ?? agent.name, "Agent", asking(agent, options?.input as AsText), options as AnyPolicy) as never
-
-type AsText = ((input: unknown) => string | User["parts"]) | undefined
-
-const asking = (agent: Runnable.Any, toText: AsText): Definition["run"] =>
-  Effect.fnUntraced(function*(input) {
-    const said = toText === undefined ? input as string : toText(input)
-    const parts = typeof said === "string" ? [text(said)] : said
-    const state = yield* Runnable.run(agent, { state: undefined, input: parts })
-    return yield* Effect.fromResult(
-      Result.mapError(output(agent, state), (reason) => new NoAnswer({ state, reason }))
-    )
-  })
-
 const isNode = (u: Any): u is Node<string, never, unknown, unknown, unknown> => Predicate.hasProperty(u, TypeId)
 
 /** Gives what a node does. An agent is asked its input. */
 export const definitionOf = (self: Any): Definition =>
-  isNode(self) ? self[TypeId].definition : definitionOf(make(self.name, "Agent", asking(self, undefined), undefined))
+  isNode(self) ? self[TypeId].definition : definitionOf(make(self.name, "Agent", ask(self), undefined))

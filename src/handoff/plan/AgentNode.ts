@@ -1,0 +1,74 @@
+/**
+ * Nodes of a plan that run an agent or a group.
+ *
+ * @since 0.1.0
+ */
+import type * as Duration from "effect/Duration"
+import type { AgentError } from "../../domain/AgentError.ts"
+import type { User } from "../../domain/StateSchema.ts"
+import type * as Runnable from "../Runnable.ts"
+import { ask, type NoAnswer } from "./Asking.ts"
+import {
+  type AnyPolicy,
+  type Failing,
+  make,
+  type Node,
+  type OutputOf,
+  type Own,
+  type Policy,
+  type ServicesOf,
+  type Takes
+} from "./Node.ts"
+
+/**
+ * Options of a node that runs an agent.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export interface AgentOptions<out Name, in Input, in E, out RetryE, out RetryR, out Timeout, out Fallback>
+  extends Policy<E, RetryE, RetryR, Timeout, Fallback>
+{
+  /** The name of the node; the agent's by default. */
+  readonly name?: Name
+  /** What the agent is told; the node's input by default, which is text then. */
+  readonly input?: ((input: Input) => string | User["parts"]) | undefined
+}
+
+/**
+ * Makes a node of an agent or a group, where it needs a name of its own, an input that isn't text, or a policy.
+ *
+ * An agent can stand in a plan as it is, too: it takes text and gives its answer, which is text or, with an `output`
+ * schema, the decoded value. Each run of the node begins a conversation. A group has no name that types know, so it needs
+ * one here.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const agent = <
+  AgentName extends string,
+  Output,
+  E,
+  R,
+  const Name extends string = AgentName,
+  Input = string,
+  RetryE = never,
+  RetryR = never,
+  Timeout extends Duration.Input | undefined = never,
+  Fallback extends Takes<Input> = never
+>(
+  agent: Runnable.Runnable<AgentName, Output, E, R>,
+  options?: AgentOptions<Name, Input, AgentError | NoAnswer | NoInfer<E>, RetryE, RetryR, Timeout, Fallback>
+): Node<
+  Name,
+  Own<Input>,
+  Output | OutputOf<Fallback>,
+  Failing<AgentError | NoAnswer | E | Own<RetryE>, Timeout, Fallback>,
+  R | Own<RetryR> | ServicesOf<Fallback>
+> =>
+  make(
+    options?.name ?? agent.name,
+    "Agent",
+    ask(agent, options?.input as Parameters<typeof ask>[1]),
+    options as AnyPolicy
+  ) as never

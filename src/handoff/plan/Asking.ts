@@ -1,0 +1,46 @@
+/**
+ * Asking an agent within a plan, and what comes of one that gives no answer.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { NoOutput, output } from "../../domain/AgentOutput.ts"
+import { text } from "../../domain/Part.ts"
+import type { AgentState, User } from "../../domain/StateSchema.ts"
+import * as Runnable from "../Runnable.ts"
+
+const isState = (u: unknown): u is AgentState =>
+  Predicate.hasProperty(u, "conversation") && Predicate.hasProperty(u, "status")
+
+/**
+ * Error for an agent that stopped without an answer, because calls of it await approval: its `state` goes on by
+ * `Agent.resume` once they are decided, and `Plan.complete` puts the answer into the results of the plan.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class NoAnswer extends Schema.TaggedError<NoAnswer>("troupe/handoff/Plan/NoAnswer")("NoAnswer", {
+  state: Schema.declare(isState, { identifier: "AgentState" }),
+  reason: NoOutput
+}) {
+  override get message(): string {
+    return this.reason.message
+  }
+}
+
+/** Asks an agent or a group what a node's input is, or what a function makes of it, and gives the answer. */
+export const ask = (
+  agent: Runnable.Any,
+  wordsOf: (input: unknown) => string | User["parts"] = (input) => input as string
+): (input: unknown) => Effect.Effect<unknown, unknown, unknown> =>
+  Effect.fnUntraced(function*(input) {
+    const said = wordsOf(input)
+    const parts = typeof said === "string" ? [text(said)] : said
+    const state = yield* Runnable.run(agent, { state: undefined, input: parts })
+    return yield* Effect.fromResult(
+      Result.mapError(output(agent, state), (reason) => new NoAnswer({ state, reason }))
+    )
+  })
