@@ -44,23 +44,12 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
-import { dual } from "effect/Function"
-import * as HashMap from "effect/HashMap"
-import { type Pipeable, pipeArguments } from "effect/Pipeable"
-import * as Predicate from "effect/Predicate"
-import type * as Stream from "effect/Stream"
 import { isLimit } from "./InvalidLimit.ts"
 import type { AnyEdge, Edge, EdgeErrorOf, EdgeServicesOf, Kind } from "./plan/Edge.ts"
-import * as EventStream from "./plan/EventStream.ts"
 import * as Mermaid from "./plan/Mermaid.ts"
 import type { Any, ErrorOf, NameOf, ServicesOf } from "./plan/Node.ts"
-import { type PlanError, PlanMismatch } from "./plan/PlanError.ts"
-import type { PlanEvent } from "./plan/PlanEvent.ts"
 import * as PlanGraph from "./plan/PlanGraph.ts"
-import type { Position, Progress } from "./plan/Progress.ts"
-import type { Results } from "./plan/Results.ts"
-import * as Run from "./plan/Run.ts"
+import { definitionOf, fromDefinition, type Plan } from "./plan/PlanType.ts"
 import type { Fits, PlanInput, PlanOutput } from "./plan/Shape.ts"
 
 export { agent, type AgentOptions } from "./plan/AgentNode.ts"
@@ -88,56 +77,9 @@ export {
 export { PlanError, PlanMismatch } from "./plan/PlanError.ts"
 export * from "./plan/PlanEvent.ts"
 export { InvalidPlan, Issue } from "./plan/PlanGraph.ts"
+export { isPlan, type Plan } from "./plan/PlanType.ts"
 export { complete, type Completed, Ended, Results, type Skipped } from "./plan/Results.ts"
-
-const TypeId = "~troupe/handoff/Plan"
-
-/**
- * A plan: `Input` is what its entries take, `Output` a record of what its last nodes give, `E` what nodes and edges may fail
- * with, which a run has as the `reason` of `PlanError`, and `R` what a run needs.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Plan<in Input, out Output, out E = never, out R = never> extends Pipeable {
-  readonly [TypeId]: Behaviour<Input, Output, E, R>
-}
-
-/** What a plan is, and in its type what it takes, gives, may fail with and needs. */
-interface Behaviour<in Input, out Output, out E, out R> {
-  readonly definition: Run.Definition
-  readonly _Input?: (input: Input) => void
-  readonly _Output?: () => Output
-  readonly _E?: () => E
-  readonly _R?: () => R
-}
-
-type AnyPlan = Plan<never, unknown, unknown, unknown>
-
-/**
- * What a run fails with, of what nodes and edges may fail with.
- *
- * @category utility types
- * @since 0.1.0
- */
-export type Failure<E> = [E] extends [never] ? never : PlanError<E>
-
-/**
- * Checks whether something is a plan.
- *
- * @category guards
- * @since 0.1.0
- */
-export const isPlan = (u: unknown): u is AnyPlan => Predicate.hasProperty(u, TypeId)
-
-const Proto = {
-  pipe() {
-    return pipeArguments(this, arguments)
-  },
-  toJSON(this: AnyPlan) {
-    return { _id: "Plan", nodes: [...PlanGraph.indexOf(this[TypeId].definition.graph).keys()] }
-  }
-}
+export * from "./plan/Running.ts"
 
 const defaultConcurrency = 10
 
@@ -151,7 +93,8 @@ const limitOf = (concurrency: number | "unbounded"): number => {
  * Makes a plan of nodes and edges.
  *
  * `concurrency` is how many nodes run at once, 10 by default. Throws `InvalidPlan` for two nodes of a name, an edge with a
- * node that isn't listed, two edges from one node to another, and a cycle.
+ * node that isn't listed, two edges from one node to another, a cycle, and a `concurrency` that is no whole number from 1 on
+ * (`Infinity` and `"unbounded"` set no limit).
  *
  * **Example** (A cycle)
  *
@@ -187,154 +130,11 @@ export const make = <const Nodes extends ReadonlyArray<Any>, const Edges extends
   PlanOutput<Nodes[number], Edges[number]>,
   ErrorOf<Nodes[number]> | EdgeErrorOf<Edges[number]>,
   ServicesOf<Nodes[number]> | EdgeServicesOf<Edges[number]>
-> => {
-  const definition: Run.Definition = {
+> =>
+  fromDefinition({
     graph: PlanGraph.make(options.nodes, options.edges ?? []),
     concurrency: limitOf(options.concurrency ?? defaultConcurrency)
-  }
-  return Object.assign(Object.create(Proto), { [TypeId]: { definition } })
-}
-
-const quietly = (): void => {}
-
-const fromInput = (input: unknown): Position => ({ input, progress: HashMap.empty() })
-
-/**
- * Runs a plan on an input, and gives the output of each node that no edge leaves and that wasn't skipped.
- *
- * The first failure of a node interrupts the others and fails with `PlanError`, which has the results of every node that
- * ended. A defect and an interruption stay what they are.
- *
- * @category running
- * @since 0.1.0
- */
-export const run: {
-  <Input>(
-    input: Input
-  ): <Output, E, R>(self: Plan<Input, Output, E, R>) => Effect.Effect<Output, Failure<E>, R>
-  <Input, Output, E, R>(
-    self: Plan<Input, Output, E, R>,
-    input: NoInfer<Input>
-  ): Effect.Effect<Output, Failure<E>, R>
-} = dual(
-  2,
-  (self: AnyPlan, input: unknown) =>
-    Run.run(self[TypeId].definition, fromInput(input), quietly) as Effect.Effect<never, never>
-)
-
-/** Gives what a run goes on from, unless results name a node that the plan doesn't have. */
-const fromResults = (self: AnyPlan, { input, nodes }: Results): Effect.Effect<Position, PlanMismatch> =>
-  Effect.suspend(() => {
-    const indices = PlanGraph.indexOf(self[TypeId].definition.graph)
-    const unknown = Object.keys(nodes).find((name) => !indices.has(name))
-    if (unknown !== undefined) {
-      return Effect.fail(new PlanMismatch({ node: unknown, available: [...indices.keys()] }))
-    }
-    const progress: Progress = HashMap.fromIterable(
-      Object.entries(nodes).map(([name, ended]) => [indices.get(name)!, ended])
-    )
-    return Effect.succeed({ input, progress })
   })
-
-/**
- * Goes on with a plan from results: those of a `PlanError`, of an event, or of JSON. What ended isn't run again.
- *
- * Conditions and functions of edges to nodes that haven't ended are evaluated again. Fails with `PlanMismatch` when the
- * results name a node that the plan doesn't have.
- *
- * **Example** (The network is back)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { Plan } from "troupe"
- *
- * let fetched = 0
- * let isBack = false
- * const fetch = Plan.node("fetch", (url: string) => Effect.sync(() => `${url} ${++fetched}`))
- * const send = Plan.node("send", (page: string) => isBack ? Effect.succeed(`sent ${page}`) : Effect.fail("offline"))
- * const plan = Plan.make({ nodes: [fetch, send], edges: [Plan.edge(fetch, send)] })
- *
- * const program = Plan.run(plan, "/home").pipe(
- *   Effect.catchTag("PlanError", (error) => {
- *     isBack = true
- *     return Plan.resume(plan, error.results)
- *   })
- * )
- *
- * await Effect.runPromise(program) // => { send: "sent /home 1" }
- * ```
- *
- * @category running
- * @since 0.1.0
- */
-export const resume: {
-  (results: Results): <Input, Output, E, R>(
-    self: Plan<Input, Output, E, R>
-  ) => Effect.Effect<Output, Failure<E> | PlanMismatch, R>
-  <Input, Output, E, R>(
-    self: Plan<Input, Output, E, R>,
-    results: Results
-  ): Effect.Effect<Output, Failure<E> | PlanMismatch, R>
-} = dual(
-  2,
-  (self: AnyPlan, results: Results) =>
-    Effect.flatMap(
-      fromResults(self, results),
-      (from) => Run.run(self[TypeId].definition, from, quietly) as Effect.Effect<never, never>
-    )
-)
-
-const streamFrom = (self: AnyPlan, from: Effect.Effect<Position, PlanMismatch>): Stream.Stream<PlanEvent, never> =>
-  EventStream.make((emit) => Effect.flatMap(from, (from) => Run.run(self[TypeId].definition, from, emit))) as never
-
-/**
- * Runs a plan on an input and streams what happens. The last event has the results; the stream then ends as the run did.
- *
- * A reader that leaves interrupts the run. What the agents of a plan do is seen by `Agent.observe`.
- *
- * **Example** (Progress)
- *
- * ```ts
- * import { Effect, Stream } from "effect"
- * import { Plan } from "troupe"
- *
- * const double = Plan.node("double", (n: number) => Effect.succeed(n * 2))
- * const print = Plan.node("print", (n: number) => Effect.succeed(`${n}`))
- * const plan = Plan.make({ nodes: [double, print], edges: [Plan.edgeWhen(double, print, (n) => n > 10)] })
- *
- * const tags = (n: number) => Effect.runPromise(Stream.runCollect(Stream.map(Plan.stream(plan, n), ({ _tag }) => _tag)))
- *
- * await tags(1) // => ["PlanStarted", "NodeStarted", "NodeCompleted", "NodeSkipped", "PlanCompleted"]
- * ```
- *
- * @category running
- * @since 0.1.0
- */
-export const stream: {
-  <Input>(
-    input: Input
-  ): <Output, E, R>(self: Plan<Input, Output, E, R>) => Stream.Stream<PlanEvent, Failure<E>, R>
-  <Input, Output, E, R>(
-    self: Plan<Input, Output, E, R>,
-    input: NoInfer<Input>
-  ): Stream.Stream<PlanEvent, Failure<E>, R>
-} = dual(2, (self: AnyPlan, input: unknown) => streamFrom(self, Effect.succeed(fromInput(input))))
-
-/**
- * Goes on with a plan from results, as `resume` does, and streams what happens.
- *
- * @category running
- * @since 0.1.0
- */
-export const resumeStream: {
-  (results: Results): <Input, Output, E, R>(
-    self: Plan<Input, Output, E, R>
-  ) => Stream.Stream<PlanEvent, Failure<E> | PlanMismatch, R>
-  <Input, Output, E, R>(
-    self: Plan<Input, Output, E, R>,
-    results: Results
-  ): Stream.Stream<PlanEvent, Failure<E> | PlanMismatch, R>
-} = dual(2, (self: AnyPlan, results: Results) => streamFrom(self, fromResults(self, results)))
 
 /**
  * Draws a plan as a flowchart of Mermaid: agents rounded, effects in boxes, conditional edges marked.
@@ -357,4 +157,4 @@ export const resumeStream: {
  * @since 0.1.0
  */
 export const toMermaid = <Input, Output, E, R>(self: Plan<Input, Output, E, R>): string =>
-  Mermaid.draw(self[TypeId].definition.graph)
+  Mermaid.draw(definitionOf(self).graph)

@@ -1,0 +1,58 @@
+/**
+ * What a plan is to those who run it: its graph, and in its type what it takes, gives, may fail with and needs.
+ *
+ * @since 0.1.0
+ */
+import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import * as Predicate from "effect/Predicate"
+import * as PlanGraph from "./PlanGraph.ts"
+import type { Definition } from "./Run.ts"
+
+const TypeId = "~troupe/handoff/Plan"
+
+/**
+ * A plan: `Input` is what its entries take, `Output` a record of what its last nodes give, `E` what nodes and edges may fail
+ * with, which a run has as the `reason` of `PlanError`, and `R` what a run needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Plan<in Input, out Output, out E = never, out R = never> extends Pipeable {
+  readonly [TypeId]: Behaviour<Input, Output, E, R>
+}
+
+/** What a plan is, and in its type what it takes, gives, may fail with and needs. */
+interface Behaviour<in Input, out Output, out E, out R> {
+  readonly definition: Definition
+  readonly _Input?: (input: Input) => void
+  readonly _Output?: () => Output
+  readonly _E?: () => E
+  readonly _R?: () => R
+}
+
+/** Any plan. */
+export type AnyPlan = Plan<never, unknown, unknown, unknown>
+
+/**
+ * Checks whether something is a plan.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isPlan = (u: unknown): u is AnyPlan => Predicate.hasProperty(u, TypeId)
+
+const Proto = {
+  pipe() {
+    return pipeArguments(this, arguments)
+  },
+  toJSON(this: AnyPlan) {
+    return { _id: "Plan", nodes: [...PlanGraph.indexOf(definitionOf(this).graph).keys()] }
+  }
+}
+
+/** Makes a plan of its definition. */
+export const fromDefinition = <Input, Output, E, R>(definition: Definition): Plan<Input, Output, E, R> =>
+  Object.assign(Object.create(Proto), { [TypeId]: { definition } })
+
+/** Gives the definition of a plan. */
+export const definitionOf = (self: AnyPlan): Definition => self[TypeId].definition

@@ -1,0 +1,166 @@
+/**
+ * Running plans: on an input or from results, to their end or as a stream.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import * as HashMap from "effect/HashMap"
+import type * as Stream from "effect/Stream"
+import * as EventStream from "./EventStream.ts"
+import { type PlanError, PlanMismatch } from "./PlanError.ts"
+import type { PlanEvent } from "./PlanEvent.ts"
+import * as PlanGraph from "./PlanGraph.ts"
+import { type AnyPlan, definitionOf, type Plan } from "./PlanType.ts"
+import type { Position, Progress } from "./Progress.ts"
+import type { Results } from "./Results.ts"
+import * as Run from "./Run.ts"
+
+/**
+ * What a run fails with, of what nodes and edges may fail with.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type Failure<E> = [E] extends [never] ? never : PlanError<E>
+
+const quietly = (): void => {}
+
+const fromInput = (input: unknown): Position => ({ input, progress: HashMap.empty() })
+
+/**
+ * Runs a plan on an input, and gives the output of each node that no edge leaves and that wasn't skipped.
+ *
+ * The first failure of a node interrupts the others and fails with `PlanError`, which has the results of every node that
+ * ended. A defect and an interruption stay what they are.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const run: {
+  <Input>(
+    input: Input
+  ): <Output, E, R>(self: Plan<Input, Output, E, R>) => Effect.Effect<Output, Failure<E>, R>
+  <Input, Output, E, R>(
+    self: Plan<Input, Output, E, R>,
+    input: NoInfer<Input>
+  ): Effect.Effect<Output, Failure<E>, R>
+} = dual(
+  2,
+  (self: AnyPlan, input: unknown) =>
+    Run.run(definitionOf(self), fromInput(input), quietly) as Effect.Effect<never, never>
+)
+
+/** Gives what a run goes on from, unless results name a node that the plan doesn't have. */
+const fromResults = (self: AnyPlan, { input, nodes }: Results): Effect.Effect<Position, PlanMismatch> =>
+  Effect.suspend(() => {
+    const indices = PlanGraph.indexOf(definitionOf(self).graph)
+    const unknown = Object.keys(nodes).find((name) => !indices.has(name))
+    if (unknown !== undefined) {
+      return Effect.fail(new PlanMismatch({ node: unknown, available: [...indices.keys()] }))
+    }
+    const progress: Progress = HashMap.fromIterable(
+      Object.entries(nodes).map(([name, ended]) => [indices.get(name)!, ended])
+    )
+    return Effect.succeed({ input, progress })
+  })
+
+/**
+ * Goes on with a plan from results: those of a `PlanError`, of an event, or of JSON. What ended isn't run again.
+ *
+ * Conditions and functions of edges to nodes that haven't ended are evaluated again. Fails with `PlanMismatch` when the
+ * results name a node that the plan doesn't have.
+ *
+ * **Example** (The network is back)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Plan } from "troupe"
+ *
+ * let fetched = 0
+ * let isBack = false
+ * const fetch = Plan.node("fetch", (url: string) => Effect.sync(() => `${url} ${++fetched}`))
+ * const send = Plan.node("send", (page: string) => isBack ? Effect.succeed(`sent ${page}`) : Effect.fail("offline"))
+ * const plan = Plan.make({ nodes: [fetch, send], edges: [Plan.edge(fetch, send)] })
+ *
+ * const program = Plan.run(plan, "/home").pipe(
+ *   Effect.catchTag("PlanError", (error) => {
+ *     isBack = true
+ *     return Plan.resume(plan, error.results)
+ *   })
+ * )
+ *
+ * await Effect.runPromise(program) // => { send: "sent /home 1" }
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const resume: {
+  (results: Results): <Input, Output, E, R>(
+    self: Plan<Input, Output, E, R>
+  ) => Effect.Effect<Output, Failure<E> | PlanMismatch, R>
+  <Input, Output, E, R>(
+    self: Plan<Input, Output, E, R>,
+    results: Results
+  ): Effect.Effect<Output, Failure<E> | PlanMismatch, R>
+} = dual(
+  2,
+  (self: AnyPlan, results: Results) =>
+    Effect.flatMap(
+      fromResults(self, results),
+      (from) => Run.run(definitionOf(self), from, quietly) as Effect.Effect<never, never>
+    )
+)
+
+const streamFrom = (self: AnyPlan, from: Effect.Effect<Position, PlanMismatch>): Stream.Stream<PlanEvent, never> =>
+  EventStream.make((emit) => Effect.flatMap(from, (from) => Run.run(definitionOf(self), from, emit))) as never
+
+/**
+ * Runs a plan on an input and streams what happens. The last event has the results; the stream then ends as the run did.
+ *
+ * A reader that leaves interrupts the run. What the agents of a plan do is seen by `Agent.observe`.
+ *
+ * **Example** (Progress)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Plan } from "troupe"
+ *
+ * const double = Plan.node("double", (n: number) => Effect.succeed(n * 2))
+ * const print = Plan.node("print", (n: number) => Effect.succeed(`${n}`))
+ * const plan = Plan.make({ nodes: [double, print], edges: [Plan.edgeWhen(double, print, (n) => n > 10)] })
+ *
+ * const tags = (n: number) => Effect.runPromise(Stream.runCollect(Stream.map(Plan.stream(plan, n), ({ _tag }) => _tag)))
+ *
+ * await tags(1) // => ["PlanStarted", "NodeStarted", "NodeCompleted", "NodeSkipped", "PlanCompleted"]
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const stream: {
+  <Input>(
+    input: Input
+  ): <Output, E, R>(self: Plan<Input, Output, E, R>) => Stream.Stream<PlanEvent, Failure<E>, R>
+  <Input, Output, E, R>(
+    self: Plan<Input, Output, E, R>,
+    input: NoInfer<Input>
+  ): Stream.Stream<PlanEvent, Failure<E>, R>
+} = dual(2, (self: AnyPlan, input: unknown) => streamFrom(self, Effect.succeed(fromInput(input))))
+
+/**
+ * Goes on with a plan from results, as `resume` does, and streams what happens.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const resumeStream: {
+  (results: Results): <Input, Output, E, R>(
+    self: Plan<Input, Output, E, R>
+  ) => Stream.Stream<PlanEvent, Failure<E> | PlanMismatch, R>
+  <Input, Output, E, R>(
+    self: Plan<Input, Output, E, R>,
+    results: Results
+  ): Stream.Stream<PlanEvent, Failure<E> | PlanMismatch, R>
+} = dual(2, (self: AnyPlan, results: Results) => streamFrom(self, fromResults(self, results)))
