@@ -43,7 +43,7 @@ import type { HandoffRequest } from "../domain/AgentStatus.ts"
 import type { AgentState, Conversation } from "../domain/StateSchema.ts"
 import { acknowledge, takeOver } from "../domain/Takeover.ts"
 import * as History from "./History.ts"
-import { InvalidName } from "./InvalidName.ts"
+import { InvalidName } from "../domain/InvalidName.ts"
 import type * as Runnable from "./Runnable.ts"
 
 export { full, type History, lastTurns, lastUser, none, summary } from "./History.ts"
@@ -182,12 +182,14 @@ const decodeParameters = Schema.decodeUnknownResult(ParametersJson)
 const sentence = (text: string | undefined): ReadonlyArray<string> =>
   text === undefined || text.trim() === "" ? [] : [/[.!?]$/.test(text.trim()) ? text.trim() : `${text.trim()}.`]
 
+type AnyOptions = Options<unknown, unknown, unknown, unknown> | undefined
+
 const make = (
   target: string,
   agent: (() => Runnable.Any) | undefined,
   isLazy: boolean,
   ownDescription: string | undefined,
-  options: Options<unknown, unknown, unknown, unknown> | undefined
+  options: AnyOptions
 ): Any => {
   const preserveContext = options?.preserveContext ?? true
   const toolName = options?.toolName ?? toolNameOf(target)
@@ -236,42 +238,23 @@ const make = (
  * @category constructors
  * @since 0.1.0
  */
-export const to: {
-  <
-    const Target extends string,
-    Output,
-    E,
-    R,
-    Params = Parameters,
-    Encoded = unknown,
-    HistoryE = never,
-    HistoryR = never,
-    const ToolName extends string = `handoff_to_${Target}`
-  >(
-    agent: Runnable.Member<Target, Output, E, R>,
-    options?: Options<Params, Encoded, HistoryE, HistoryR, ToolName>
-  ): Handoff<Target, Params, Output, E | HistoryE, R | HistoryR, ToolName>
-  <
-    const Target extends string,
-    Params = Parameters,
-    Encoded = unknown,
-    HistoryE = never,
-    HistoryR = never,
-    const ToolName extends string = `handoff_to_${Target}`
-  >(
-    agent: Target,
-    options?: Options<Params, Encoded, HistoryE, HistoryR, ToolName>
-  ): Handoff<Target, Params, never, HistoryE, HistoryR, ToolName>
-} = (agent: string | Runnable.Any, options?: object): never => {
-  const target = typeof agent === "string" ? undefined : agent
-  return make(
-    target?.name ?? agent as string,
-    target === undefined ? undefined : () => target,
-    false,
-    target?.description,
-    options
-  ) as never
-}
+export const to = <
+  const Target extends string,
+  Output = never,
+  E = never,
+  R = never,
+  Params = Parameters,
+  Encoded = unknown,
+  HistoryE = never,
+  HistoryR = never,
+  const ToolName extends string = `handoff_to_${Target}`
+>(
+  agent: Target | Runnable.Member<Target, Output, E, R>,
+  options?: Options<Params, Encoded, HistoryE, HistoryR, ToolName>
+): Handoff<Target, Params, Output, E | HistoryE, R | HistoryR, ToolName> =>
+  (typeof agent === "string"
+    ? make(agent, undefined, false, undefined, options as AnyOptions)
+    : make(agent.name, () => agent, false, agent.description, options as AnyOptions)) as never
 
 /**
  * Offers that an agent take over which is defined later: the target is looked up when a run first needs it.
@@ -296,7 +279,7 @@ export const suspend = <
   agent: () => Runnable.Member<NoInfer<Target>, Output, E, R>,
   options?: Options<Params, Encoded, HistoryE, HistoryR, ToolName>
 ): Handoff<Target, Params, Output, E | HistoryE, R | HistoryR, ToolName> =>
-  make(target, agent, true, undefined, options as Options<unknown, unknown, unknown, unknown>) as never
+  make(target, agent, true, undefined, options as AnyOptions) as never
 
 /**
  * Checks whether something is a handoff.
