@@ -1,7 +1,7 @@
 /**
- * The one loop: what a state needs next is done, what happened is taken in, until nothing is needed any more.
+ * Runs from their start to their end, and the steps and calls that are taken by hand.
  *
- * Running, streaming and resuming are this loop with others looking on; stepping is one turn of it.
+ * Whatever a run starts, it ends, and it tells both. The agents that answer calls run in the same way.
  *
  * @since 0.1.0
  */
@@ -12,22 +12,18 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import { AgentError } from "../domain/AgentError.ts"
 import * as AgentStatus from "../domain/AgentStatus.ts"
-import type { HandoffRequest } from "../domain/AgentStatus.ts"
-import { next } from "../domain/Command.ts"
 import { openCalls } from "../domain/Conversation.ts"
 import * as Reducer from "../domain/Reducer.ts"
 import type { AgentState, Call, User } from "../domain/StateSchema.ts"
 import { annotate } from "../handoff/FailedState.ts"
-import { askModel } from "./AskModel.ts"
 import * as Binding from "./Binding.ts"
 import * as Correction from "./Correction.ts"
 import { CurrentAgent } from "./CurrentAgent.ts"
 import type { AgentTool, Roster } from "./Definition.ts"
 import * as Delivery from "./Delivery.ts"
+import { conclude, driveAll, type Ending } from "./Drive.ts"
 import * as Failure from "./Failure.ts"
 import { Halt } from "./Halt.ts"
-import { handOver } from "./HandOver.ts"
-import * as Limit from "./Limit.ts"
 import * as Loop from "./Loop.ts"
 import { CurrentObservers } from "./Observer.ts"
 import * as OwnModel from "./OwnModel.ts"
@@ -46,96 +42,6 @@ export interface From {
   readonly state: AgentState
   readonly input: User["parts"] | undefined
   readonly isPicked: boolean
-}
-
-/** How far a loop goes: to the end of its run, or of one step. */
-type Extent = "Run" | "Step"
-
-/** How a loop that didn't fail has ended. */
-type Ending = "Ended" | "Suspended"
-
-/**
- * Goes on until nothing is needed any more, or to the end of one step.
- *
- * Gives `"Suspended"` when a limit of a loop around this one was met: that loop fails, this one can go on later; and
- * `"HandedOver"` when another agent has taken over, which may have a model of its own.
- */
-const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<Ending | "HandedOver", unknown, unknown> = Effect
-  .fnUntraced(function*(loop: Loop.Loop, extent: Extent) {
-    while (true) {
-      const command = next(loop.state)
-      switch (command._tag) {
-        case "Stop":
-        case "AskModel": {
-          const issue = Correction.wrongAnswer(loop)
-          if (issue !== undefined) {
-            const halt = Correction.correct(loop, issue)
-            if (halt !== undefined) return yield* Effect.fail(halt)
-            break
-          }
-          if (command._tag === "Stop" || Limit.isFinished(loop)) {
-            const decision = decide(loop)
-            if (decision === undefined) return "Ended"
-            Loop.requestHandoff(loop, decision)
-            break
-          }
-          if (loop.state.conversation.turns.length === 0) {
-            return yield* Effect.fail(new Halt(Binding.emptyInput(loop.definition)))
-          }
-          const limit = Limit.met(loop)
-          if (limit === "Own") return yield* Effect.fail(Limit.toHalt(loop))
-          if (limit === "Outer") return "Suspended"
-          loop.step = loop.state.run.iteration
-          Loop.startStep(loop)
-          yield* askModel(loop)
-          const calls = next(loop.state)
-          if (calls._tag === "RunCalls") yield* runCalls(loop, calls.callIds, runChild)
-          Loop.endStep(loop)
-          yield* loop.root.flush
-          if (extent === "Step") return "Ended"
-          break
-        }
-        case "RunCalls": {
-          if (Limit.isStuck(loop)) {
-            const halt = Limit.toHalt(loop)
-            if (halt !== undefined) return yield* Effect.fail(halt)
-            return "Suspended"
-          }
-          loop.step = Math.max(0, loop.state.run.iteration - 1)
-          Loop.startStep(loop)
-          yield* runCalls(loop, command.callIds, runChild)
-          Loop.endStep(loop)
-          yield* loop.root.flush
-          if (extent === "Step") return "Ended"
-          break
-        }
-        case "HandOver": {
-          yield* handOver(loop, command.request)
-          return extent === "Step" ? "Ended" : "HandedOver"
-        }
-        case "Await":
-          return "Ended"
-      }
-    }
-  })
-
-/** Gives the handoff that the policy wants of an agent that has its answer. */
-const decide = ({ roster, state }: Loop.Loop): HandoffRequest | undefined =>
-  state.status._tag === "Failed" ? undefined : roster.decide(state)
-
-/** Checks whether a loop has nothing left to do, so that it needs no model. */
-const isOver = (loop: Loop.Loop): boolean =>
-  next(loop.state)._tag === "Stop" && Correction.wrongAnswer(loop) === undefined && decide(loop) === undefined
-
-/** Drives a loop with the model of the agent in control, and goes on with the next one's when another takes over. */
-const driveAll = (loop: Loop.Loop, extent: Extent): Effect.Effect<Ending, unknown, unknown> => {
-  const driveOne = (): Effect.Effect<Ending | "HandedOver", unknown, unknown> =>
-    isOver(loop) ? drive(loop, extent) : OwnModel.provide(loop, () => drive(loop, extent))
-  const goOn = (ending: Ending | "HandedOver"): Effect.Effect<Ending, unknown, unknown> =>
-    ending === "HandedOver"
-      ? Effect.flatMap(Telemetry.handoffSpan(loop, driveOne()), goOn)
-      : Effect.succeed(ending)
-  return Effect.flatMap(driveOne(), goOn)
 }
 
 /** Ends what is still open in a loop, and then its run, if it has one: a step by hand has none. */
@@ -215,7 +121,7 @@ const begin = (loop: Loop.Loop, input: User["parts"] | undefined, picked: Exit.E
     if (reason !== undefined) return Effect.fail(new Halt(reason))
     if (Exit.isFailure(picked)) return Effect.failCause(picked.cause)
     if (failure !== undefined) giveUpHandoffs(loop, failure)
-    const driven = driveAll(loop, "Run")
+    const driven = driveAll(loop, "Run", runChild)
     return loop.root.isObserved ? Effect.andThen(loop.root.flush, driven) : driven
   })
 
@@ -260,12 +166,13 @@ export const run = (
     })
   })
 
-/** Asks for the handoff that the policy wants after this step, so that a state which is `Complete` needs no other. */
-const askByPolicy = (loop: Loop.Loop): void => {
-  const hasAnswer = loop.state.status._tag === "Complete" ||
-    (loop.state.status._tag === "InProgress" && Correction.wrongAnswer(loop) === undefined && Limit.isFinished(loop))
-  const decision = hasAnswer ? decide(loop) : undefined
-  if (decision !== undefined) Loop.requestHandoff(loop, decision)
+/** Concludes a step, so that a state which is `Complete` needs nothing: no handoff that the policy wants either. */
+const endByHand = (loop: Loop.Loop): void => {
+  const { _tag } = loop.state.status
+  if (_tag !== "Complete" && Correction.wrongAnswer(loop) !== undefined) return
+  if (conclude(loop) === "Ended" && _tag === "InProgress") {
+    loop.state = { ...loop.state, status: AgentStatus.complete }
+  }
 }
 
 /** Takes one step: one answer of the model and the calls in it, the calls that are open, or a handoff. */
@@ -274,8 +181,8 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
     const loop = Loop.make(root, undefined, undefined, roster, state)
     const taken = Effect.suspend(() => {
       const mismatch = Binding.findMismatch(roster, state)
-      return mismatch === undefined ? driveAll(loop, "Step") : Effect.fail(new Halt(mismatch))
-    }).pipe(Effect.tap(() => Effect.sync(() => askByPolicy(loop))))
+      return mismatch === undefined ? driveAll(loop, "Step", runChild) : Effect.fail(new Halt(mismatch))
+    }).pipe(Effect.tap(() => Effect.sync(() => endByHand(loop))))
     return Effect.matchCauseEffect(inView(loop, Effect.onExit(taken, (exit) => end(loop, exit))), {
       onFailure: (cause) => {
         if (!Cause.hasInterruptsOnly(cause)) {
@@ -286,13 +193,7 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
           Result.isFailure(error) ? annotate(error.failure, loop.state) : withState(loop, error.success)
         )
       },
-      onSuccess: () =>
-        Effect.succeed(
-          loop.state.status._tag === "InProgress" && Correction.wrongAnswer(loop) === undefined &&
-            Limit.isFinished(loop)
-            ? { ...loop.state, status: AgentStatus.complete }
-            : loop.state
-        )
+      onSuccess: () => Effect.succeed(loop.state)
     })
   })
 

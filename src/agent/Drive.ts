@@ -1,0 +1,123 @@
+/**
+ * The one loop: what a state needs next is done, what happened is taken in, until nothing is needed any more.
+ *
+ * Running, streaming and resuming are this loop with others looking on; stepping is one turn of it.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type { HandoffRequest } from "../domain/AgentStatus.ts"
+import { next } from "../domain/Command.ts"
+import { askModel } from "./AskModel.ts"
+import * as Binding from "./Binding.ts"
+import * as Correction from "./Correction.ts"
+import { Halt } from "./Halt.ts"
+import { handOver } from "./HandOver.ts"
+import * as Limit from "./Limit.ts"
+import * as Loop from "./Loop.ts"
+import * as OwnModel from "./OwnModel.ts"
+import { runCalls, type RunChild } from "./RunCalls.ts"
+import * as Telemetry from "./Telemetry.ts"
+
+/** How far a loop goes: to the end of its run, or of one step. */
+type Extent = "Run" | "Step"
+
+/** How a loop that didn't fail has ended. */
+export type Ending = "Ended" | "Suspended"
+
+/** Drives a loop, with what runs the agents that answer its calls. */
+type Drive<A> = (loop: Loop.Loop, extent: Extent, runChild: RunChild) => Effect.Effect<A, unknown, unknown>
+
+/**
+ * Goes on until nothing is needed any more, or to the end of one step.
+ *
+ * Gives `"Suspended"` when a limit of a loop around this one was met: that loop fails, this one can go on later; and
+ * `"HandedOver"` when another agent has taken over, which may have a model of its own.
+ */
+const drive: Drive<Ending | "HandedOver"> = Effect
+  .fnUntraced(function*(loop: Loop.Loop, extent: Extent, runChild: RunChild) {
+    while (true) {
+      const command = next(loop.state)
+      switch (command._tag) {
+        case "Stop":
+        case "AskModel": {
+          const issue = Correction.wrongAnswer(loop)
+          if (issue !== undefined) {
+            const halt = Correction.correct(loop, issue)
+            if (halt !== undefined) return yield* Effect.fail(halt)
+            break
+          }
+          const conclusion = conclude(loop)
+          if (conclusion === "Ended") return "Ended"
+          if (conclusion === "HandoffRequested") break
+          if (loop.state.conversation.turns.length === 0) {
+            return yield* Effect.fail(new Halt(Binding.emptyInput(loop.definition)))
+          }
+          const limit = Limit.met(loop)
+          if (limit === "Own") return yield* Effect.fail(Limit.toHalt(loop))
+          if (limit === "Outer") return "Suspended"
+          loop.step = loop.state.run.iteration
+          Loop.startStep(loop)
+          yield* askModel(loop)
+          const calls = next(loop.state)
+          if (calls._tag === "RunCalls") yield* runCalls(loop, calls.callIds, runChild)
+          Loop.endStep(loop)
+          yield* loop.root.flush
+          if (extent === "Step") return "Ended"
+          break
+        }
+        case "RunCalls": {
+          if (Limit.isStuck(loop)) {
+            const halt = Limit.toHalt(loop)
+            if (halt !== undefined) return yield* Effect.fail(halt)
+            return "Suspended"
+          }
+          loop.step = Math.max(0, loop.state.run.iteration - 1)
+          Loop.startStep(loop)
+          yield* runCalls(loop, command.callIds, runChild)
+          Loop.endStep(loop)
+          yield* loop.root.flush
+          if (extent === "Step") return "Ended"
+          break
+        }
+        case "HandOver": {
+          yield* handOver(loop, command.request)
+          return extent === "Step" ? "Ended" : "HandedOver"
+        }
+        case "Await":
+          return "Ended"
+      }
+    }
+  })
+
+/** Gives the handoff that the policy wants of an agent that has its answer. */
+const decide = ({ roster, state }: Loop.Loop): HandoffRequest | undefined =>
+  state.status._tag === "Failed" ? undefined : roster.decide(state)
+
+/**
+ * Concludes what has nothing left to ask the model, unless an answer is wrong: the policy's handoff is asked for, or the
+ * loop ends. Gives `undefined` where the model, a call or another agent is next.
+ */
+export const conclude = (loop: Loop.Loop): "Ended" | "HandoffRequested" | undefined => {
+  const { _tag } = next(loop.state)
+  if (_tag !== "Stop" && (_tag !== "AskModel" || !Limit.isFinished(loop))) return undefined
+  const decision = decide(loop)
+  if (decision === undefined) return "Ended"
+  Loop.requestHandoff(loop, decision)
+  return "HandoffRequested"
+}
+
+/** Checks whether a loop has nothing left to do, so that it needs no model. */
+const isOver = (loop: Loop.Loop): boolean =>
+  next(loop.state)._tag === "Stop" && Correction.wrongAnswer(loop) === undefined && decide(loop) === undefined
+
+/** Drives a loop with the model of the agent in control, and goes on with the next one's when another takes over. */
+export const driveAll: Drive<Ending> = (loop, extent, runChild) => {
+  const driveOne = (): Effect.Effect<Ending | "HandedOver", unknown, unknown> =>
+    isOver(loop) ? drive(loop, extent, runChild) : OwnModel.provide(loop, () => drive(loop, extent, runChild))
+  const goOn = (ending: Ending | "HandedOver"): Effect.Effect<Ending, unknown, unknown> =>
+    ending === "HandedOver"
+      ? Effect.flatMap(Telemetry.handoffSpan(loop, driveOne()), goOn)
+      : Effect.succeed(ending)
+  return Effect.flatMap(driveOne(), goOn)
+}
