@@ -34,92 +34,27 @@
  * @since 0.1.0
  */
 import * as Tool from "effect/ai/Tool"
-import * as Option from "effect/Option"
-import { type Pipeable, pipeArguments } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { HandoffRequest } from "../domain/AgentStatus.ts"
-import type { AgentState, Conversation } from "../domain/StateSchema.ts"
-import { acknowledge, takeOver } from "../domain/Takeover.ts"
+import type { AgentState } from "../domain/StateSchema.ts"
+import { type Any, fromInternals, type Handoff, type Internals, Parameters } from "./HandoffType.ts"
 import * as History from "./History.ts"
-import { InvalidName } from "../domain/InvalidName.ts"
+import { InvalidName } from "./InvalidName.ts"
 import type * as Runnable from "./Runnable.ts"
 
+export { buildHandoffState, received, requestOf } from "./HandoffState.ts"
+export {
+  type Any,
+  type AnyOffer,
+  type Error,
+  type Handoff,
+  internalsOf,
+  isHandoff,
+  type Output,
+  Parameters,
+  type Services
+} from "./HandoffType.ts"
 export { full, type History, lastTurns, lastUser, none, summary } from "./History.ts"
-
-const TypeId = "~troupe/handoff/Handoff"
-
-/**
- * Parameters of a handoff, when none are given: why, and anything that the target should know.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Parameters = Schema.Struct({
-  reason: Schema.optionalKey(Schema.String.annotate({ description: "Why you hand over" })),
-  context: Schema.optionalKey(
-    Schema.Record(Schema.String, Schema.Json).annotate({ description: "What the other agent should know" })
-  )
-})
-
-/** Parameters of a handoff, when none are given. */
-export interface Parameters extends Schema.Schema.Type<typeof Parameters> {}
-
-/**
- * A handoff: `Params` is what the model gives it, `Output` what the target's answers decode to, `E` what a run may fail
- * with by it, and `R` what a run needs for it.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Handoff<
-  out Target extends string,
-  out Params = Parameters,
-  out Output = never,
-  out E = never,
-  out R = never,
-  out ToolName extends string = `handoff_to_${Target}`
-> extends Pipeable {
-  readonly [TypeId]: Internals & Variance<Params, Output, E, R>
-  readonly target: Target
-  readonly toolName: ToolName
-  readonly preserveContext: boolean
-  readonly transferSystemMessage: boolean
-}
-
-interface Internals {
-  readonly tool: Tool.Any
-  readonly agent: (() => Runnable.Any) | undefined
-  readonly isLazy: boolean
-  readonly history: History.History<unknown, unknown>
-  readonly when: ((state: AgentState) => boolean) | undefined
-  readonly decode: (params: Schema.Json) => Result.Result<unknown, Schema.SchemaError>
-  readonly isDefault: boolean
-}
-
-interface Variance<out Params, out Output, out E, out R> {
-  readonly _Params?: () => Params
-  readonly _Output?: () => Output
-  readonly _E?: () => E
-  readonly _R?: () => R
-}
-
-/** Any handoff. */
-export type Any = Handoff<string, unknown, unknown, unknown, unknown, string>
-
-/** Any handoff, without what it says in its type, so that inference takes that from the handoff. */
-export interface AnyOffer {
-  readonly [TypeId]: Internals
-  readonly target: string
-}
-
-/** What the answers of a handoff's target decode to. */
-export type Output<H> = H extends Handoff<string, unknown, infer Output, unknown, unknown, string> ? Output : never
-/** What a run may fail with by a handoff. */
-export type Error<H> = H extends Handoff<string, unknown, unknown, infer E, unknown, string> ? E : never
-/** What a run needs for a handoff. */
-export type Services<H> = H extends Handoff<string, unknown, unknown, unknown, infer R, string> ? R : never
 
 /**
  * How a handoff is offered, and what crosses; everything is optional.
@@ -159,15 +94,6 @@ export interface Options<Params, Encoded, HistoryE, HistoryR, ToolName extends s
  */
 export const toolNameOf = (target: string): string =>
   `handoff_to_${target.replace(/[^a-zA-Z0-9_-]/g, "_")}`.slice(0, 64)
-
-const Proto = {
-  pipe() {
-    return pipeArguments(this, arguments)
-  },
-  toJSON(this: Any) {
-    return { _id: "Handoff", target: this.target, toolName: this.toolName }
-  }
-}
 
 /** Models write `null` for what they leave out. */
 const withoutNulls = (params: Schema.Json): Schema.Json =>
@@ -219,13 +145,8 @@ const make = (
     decode: (params) => decode(isDefault ? withoutNulls(params) : params),
     isDefault
   }
-  return Object.assign(Object.create(Proto), {
-    [TypeId]: internals,
-    target,
-    toolName,
-    preserveContext,
-    transferSystemMessage: options?.transferSystemMessage ?? false
-  })
+  const transferSystemMessage = options?.transferSystemMessage ?? false
+  return fromInternals({ target, toolName, preserveContext, transferSystemMessage }, internals)
 }
 
 /**
@@ -280,83 +201,3 @@ export const suspend = <
   options?: Options<Params, Encoded, HistoryE, HistoryR, ToolName>
 ): Handoff<Target, Params, Output, E | HistoryE, R | HistoryR, ToolName> =>
   make(target, agent, true, undefined, options as AnyOptions) as never
-
-/**
- * Checks whether something is a handoff.
- *
- * @category guards
- * @since 0.1.0
- */
-export const isHandoff = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
-
-/** Gives what a handoff keeps for those that carry it out. */
-export const internalsOf = (self: AnyOffer): Internals => self[TypeId]
-
-/** Gives the request that a call makes, where its parameters decode. */
-export const requestOf = (
-  self: AnyOffer & Pick<Any, "toolName">,
-  call: { readonly id: string; readonly params: Schema.Json }
-): Result.Result<HandoffRequest, Schema.SchemaError> =>
-  Result.map(self[TypeId].decode(call.params), (decoded) => {
-    const { context, reason }: { readonly context?: Schema.Json; readonly reason?: string } = self[TypeId].isDefault
-      ? decoded as Parameters
-      : { context: call.params }
-    return {
-      target: self.target,
-      callId: call.id,
-      tool: self.toolName,
-      ...(reason === undefined ? undefined : { reason }),
-      ...(context === undefined ? undefined : { context })
-    }
-  })
-
-/**
- * Gives the state of the agent that takes over, as a function of the state that hands over.
- *
- * The call that asked is settled as `HandedOff`. What crosses is what the handoff says; where that takes an effect
- * (`summary`, or a function of one's own) it is the whole conversation, unless `crossing` gives what the effect made.
- *
- * @category combinators
- * @since 0.1.0
- */
-export const buildHandoffState = (
-  source: AgentState,
-  handoff: AnyOffer & Pick<Any, "transferSystemMessage">,
-  request: HandoffRequest,
-  crossing?: Conversation
-): AgentState => {
-  const conversation = crossing ??
-    History.select(handoff[TypeId].history, acknowledge(source.conversation, request))
-  return takeOver(source, {
-    request,
-    ...(conversation === undefined ? undefined : { conversation }),
-    ...(handoff.transferSystemMessage && source.systemMessage !== undefined
-      ? { systemMessage: source.systemMessage }
-      : undefined)
-  }, source.run.startedAt)
-}
-
-/**
- * Gives what the agent in control was handed with this handoff, decoded; none where it got control in another way, by
- * another tool, or by a policy's decision.
- *
- * Instructions of a target read their parameters by it. The handoff can't be made of the target then, whose instructions
- * name the handoff: make it of the target's name.
- *
- * @category getters
- * @since 0.1.0
- */
-export const received: {
-  <Params>(self: Handoff<string, Params, unknown, unknown, unknown, string>, state: AgentState): Option.Option<Params>
-} = (self: Any, state: AgentState): Option.Option<never> => {
-  const { handoff } = state
-  if (handoff === undefined || state.agent !== self.target || handoff.tool !== self.toolName) return Option.none()
-  const { decode, isDefault } = self[TypeId]
-  const params = isDefault
-    ? {
-      ...(handoff.reason === undefined ? undefined : { reason: handoff.reason }),
-      ...(handoff.context === undefined ? undefined : { context: handoff.context })
-    }
-    : handoff.context ?? null
-  return Result.getSuccess(decode(params)) as Option.Option<never>
-}

@@ -1,0 +1,113 @@
+/**
+ * What a handoff is to those who carry it out, and in its type what a run may fail with and needs by it.
+ *
+ * @since 0.1.0
+ */
+import type * as Tool from "effect/ai/Tool"
+import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import * as Predicate from "effect/Predicate"
+import type * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { AgentState } from "../domain/StateSchema.ts"
+import type * as History from "./History.ts"
+import type * as Runnable from "./Runnable.ts"
+
+const TypeId = "~troupe/handoff/Handoff"
+
+/**
+ * Parameters of a handoff, when none are given: why, and anything that the target should know.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Parameters = Schema.Struct({
+  reason: Schema.optionalKey(Schema.String.annotate({ description: "Why you hand over" })),
+  context: Schema.optionalKey(
+    Schema.Record(Schema.String, Schema.Json).annotate({ description: "What the other agent should know" })
+  )
+})
+
+/** Parameters of a handoff, when none are given. */
+export interface Parameters extends Schema.Schema.Type<typeof Parameters> {}
+
+/**
+ * A handoff: `Params` is what the model gives it, `Output` what the target's answers decode to, `E` what a run may fail
+ * with by it, and `R` what a run needs for it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Handoff<
+  out Target extends string,
+  out Params = Parameters,
+  out Output = never,
+  out E = never,
+  out R = never,
+  out ToolName extends string = `handoff_to_${Target}`
+> extends Pipeable {
+  readonly [TypeId]: Internals & Variance<Params, Output, E, R>
+  readonly target: Target
+  readonly toolName: ToolName
+  readonly preserveContext: boolean
+  readonly transferSystemMessage: boolean
+}
+
+/** What a handoff keeps for those that carry it out. */
+export interface Internals {
+  readonly tool: Tool.Any
+  readonly agent: (() => Runnable.Any) | undefined
+  readonly isLazy: boolean
+  readonly history: History.History<unknown, unknown>
+  readonly when: ((state: AgentState) => boolean) | undefined
+  readonly decode: (params: Schema.Json) => Result.Result<unknown, Schema.SchemaError>
+  readonly isDefault: boolean
+}
+
+interface Variance<out Params, out Output, out E, out R> {
+  readonly _Params?: () => Params
+  readonly _Output?: () => Output
+  readonly _E?: () => E
+  readonly _R?: () => R
+}
+
+/** Any handoff. */
+export type Any = Handoff<string, unknown, unknown, unknown, unknown, string>
+
+/** Any handoff, without what it says in its type, so that inference takes that from the handoff. */
+export interface AnyOffer {
+  readonly [TypeId]: Internals
+  readonly target: string
+}
+
+/** What the answers of a handoff's target decode to. */
+export type Output<H> = H extends Handoff<string, unknown, infer Output, unknown, unknown, string> ? Output : never
+/** What a run may fail with by a handoff. */
+export type Error<H> = H extends Handoff<string, unknown, unknown, infer E, unknown, string> ? E : never
+/** What a run needs for a handoff. */
+export type Services<H> = H extends Handoff<string, unknown, unknown, unknown, infer R, string> ? R : never
+
+const Proto = {
+  pipe() {
+    return pipeArguments(this, arguments)
+  },
+  toJSON(this: Any) {
+    return { _id: "Handoff", target: this.target, toolName: this.toolName }
+  }
+}
+
+/** Makes a handoff of what it shows and what it keeps. */
+export const fromInternals = (
+  shown: Pick<Any, "target" | "toolName" | "preserveContext" | "transferSystemMessage">,
+  internals: Internals
+): Any => Object.assign(Object.create(Proto), { [TypeId]: internals }, shown)
+
+/**
+ * Checks whether something is a handoff.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isHandoff = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
+
+/** Gives what a handoff keeps for those that carry it out. */
+export const internalsOf = (self: AnyOffer): Internals => self[TypeId]
