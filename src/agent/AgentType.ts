@@ -10,6 +10,7 @@ import * as AgentState from "../domain/AgentState.ts"
 import * as Runnable from "../handoff/Runnable.ts"
 import * as Definition from "./Definition.ts"
 import * as EventStream from "./EventStream.ts"
+import { startOf } from "./Input.ts"
 import * as Output from "./Output.ts"
 import * as Roster from "./Roster.ts"
 import * as Run from "./Run.ts"
@@ -43,12 +44,6 @@ const Proto = {
   }
 }
 
-const startOf = (roster: Definition.Roster, { input, state }: Runnable.From): Run.From => ({
-  state: state ?? AgentState.make(roster.first.name),
-  input,
-  isPicked: state === undefined
-})
-
 const interpreter: Runnable.Interpreter = {
   check: Roster.check,
   read: (self, state) => {
@@ -77,11 +72,7 @@ export const fromDefinition = <Name extends string, Output, E, R>(
     name,
     description: definition.description
   })
-  for (const entry of definition.tools.values()) {
-    if (entry._tag !== "Handoff") continue
-    Roster.check(agent)
-    break
-  }
+  Roster.check(agent)
   return agent as Agent<Name, Output, E, R>
 }
 

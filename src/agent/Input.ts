@@ -6,6 +6,7 @@
 import * as AgentState from "../domain/AgentState.ts"
 import { text, type UserPart } from "../domain/Part.ts"
 import type { User } from "../domain/StateSchema.ts"
+import type * as Runnable from "../handoff/Runnable.ts"
 import type { Roster } from "./Definition.ts"
 import type * as Run from "./Run.ts"
 
@@ -36,16 +37,23 @@ export interface FromOptions {
   readonly control?: "current" | "first" | undefined
 }
 
+/** Gives what a run starts from: without a state a new conversation, and without an input the state as it is. */
+export const startOf = (
+  { first }: Roster,
+  { input, state }: Runnable.From,
+  options?: Pick<FromOptions, "control" | "systemMessage">
+): Run.From => ({
+  state: state ?? AgentState.make(first.name, { systemMessage: options?.systemMessage }),
+  input,
+  isPicked: state === undefined || options?.control === "first"
+})
+
 /** Gives what a run starts from: an input, in a new conversation or in that of a state, or a state to go on with. */
 export const begin = (
-  { first }: Roster,
+  roster: Roster,
   from: Input | AgentState.AgentState,
   options?: FromOptions
 ): Run.From =>
   isState(from)
-    ? { state: from, input: undefined, isPicked: false }
-    : {
-      state: options?.state ?? AgentState.make(first.name, { systemMessage: options?.systemMessage }),
-      input: partsOf(from),
-      isPicked: options?.state === undefined || options.control === "first"
-    }
+    ? startOf(roster, { state: from, input: undefined })
+    : startOf(roster, { state: options?.state, input: partsOf(from) }, options)
