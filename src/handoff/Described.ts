@@ -1,5 +1,5 @@
 /**
- * Errors of others in words, whatever they are made of.
+ * What errors are made of in words: names, and errors of others, whatever these are.
  *
  * @since 0.1.0
  */
@@ -18,3 +18,7 @@ export const messageOf = (error: unknown): string => {
   }
   return tagOf(error) ?? Formatter.format(error)
 }
+
+/** Lists names. */
+export const listOf = (names: ReadonlyArray<string>): string =>
+  names.length === 0 ? "none" : names.map((name) => `"${name}"`).join(", ")

@@ -37,6 +37,7 @@ import * as Schema from "effect/Schema"
 import { ReadOutput } from "../domain/AgentOutput.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import * as AgentPicker from "./AgentPicker.ts"
+import { listOf } from "./Described.ts"
 import * as HandoffPolicy from "./HandoffPolicy.ts"
 import { limitOf } from "./InvalidLimit.ts"
 import * as Runnable from "./Runnable.ts"
@@ -90,8 +91,7 @@ export class UnknownMember extends Schema.TaggedError<UnknownMember>("troupe/han
   { group: Schema.String, member: Schema.String, available: Schema.Array(Schema.String) }
 ) {
   override get message(): string {
-    const available = this.available.length === 0 ? "none" : this.available.map((name) => `"${name}"`).join(", ")
-    return `Group "${this.group}" has no agent "${this.member}"; it has: ${available}`
+    return `Group "${this.group}" has no agent "${this.member}"; it has: ${listOf(this.available)}`
   }
 }
 

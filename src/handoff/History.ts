@@ -93,7 +93,7 @@ export const summary = <E, R>(
 })
 
 /** How many turns these stand for: a summary stands for many. */
-const weightOf = (turns: ReadonlyArray<Conversation.Turn>): number =>
+export const weightOf = (turns: ReadonlyArray<Conversation.Turn>): number =>
   turns.reduce((sum, turn) => sum + (turn._tag === "Summary" ? turn.of : 1), 0)
 
 const lastUserTurn = ({ turns }: Conversation.Conversation): ReadonlyArray<Conversation.User> => {

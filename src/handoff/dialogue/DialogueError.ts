@@ -8,11 +8,8 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { messageOf } from "../Described.ts"
+import { listOf, messageOf } from "../Described.ts"
 import type { DialogueState } from "./DialogueState.ts"
-
-const quoted = (names: ReadonlyArray<string>): string =>
-  names.length === 0 ? "none" : names.map((name) => `"${name}"`).join(", ")
 
 /**
  * The agent whose turn it was failed: `error` is an `AgentError`, or what the agent's own tools or models failed with.
@@ -80,7 +77,7 @@ export class UnknownSpeaker
   })
 {
   override get message(): string {
-    return `"${this.speaker}" was chosen to speak and takes no part; available: ${quoted(this.available)}`
+    return `"${this.speaker}" was chosen to speak and takes no part; available: ${listOf(this.available)}`
   }
 }
 
@@ -97,7 +94,7 @@ export class ParticipantMismatch
   )
 {
   override get message(): string {
-    return `The state is of a dialogue between ${quoted(this.found)}, this one is between ${quoted(this.available)}`
+    return `The state is of a dialogue between ${listOf(this.found)}, this one is between ${listOf(this.available)}`
   }
 }
 

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { messageOf } from "../Described.ts"
+import { listOf, messageOf } from "../Described.ts"
 import { Results } from "./Results.ts"
 
 const Attempt = Schema.Struct({ node: Schema.String, reason: Schema.Unknown })
@@ -50,7 +50,6 @@ export class PlanMismatch extends Schema.TaggedError<PlanMismatch>("troupe/hando
   available: Schema.Array(Schema.String)
 }) {
   override get message(): string {
-    const available = this.available.map((name) => `"${name}"`).join(", ") || "none"
-    return `The results name the node "${this.node}", which the plan doesn't have; available: ${available}`
+    return `The results name the node "${this.node}", which the plan doesn't have; available: ${listOf(this.available)}`
   }
 }

@@ -6,8 +6,9 @@
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
-import type { Conversation, Turn } from "../../domain/StateSchema.ts"
+import type { Conversation } from "../../domain/StateSchema.ts"
 import { acknowledge } from "../../domain/Takeover.ts"
+import { weightOf } from "../History.ts"
 import { type FailureOf, type OnFailure, onFailureOf } from "./MapConversation.ts"
 import {
   type Any,
@@ -65,9 +66,6 @@ const isOver = ({ tokens, turns }: Threshold, conversation: Conversation): boole
   (turns !== undefined && conversation.turns.length > turns) ||
   (tokens !== undefined && estimateTokens(conversation) > tokens)
 
-/** How many turns of the original a turn stands for. */
-const weight = (turn: Turn): number => turn._tag === "Summary" ? turn.of : 1
-
 const compact = <E, R>(
   { keep, over, summarize }: CompactingOptions<E, R, OnFailure>,
   conversation: Conversation,
@@ -84,7 +82,7 @@ const compact = <E, R>(
       ? Effect.fail(new EmptySummary({ from: crossing.from, to: crossing.to }))
       : Effect.succeed<Conversation>({
         turns: [
-          { _tag: "Summary", text, of: before.reduce((sum, turn) => sum + weight(turn), 0) },
+          { _tag: "Summary", text, of: weightOf(before) },
           ...turns.slice(cut)
         ]
       }))
