@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { Plan } from "troupe"
 import * as PlanGraph from "../../src/handoff/plan/PlanGraph.ts"
 import * as Run from "../../src/handoff/plan/Run.ts"
+import { Interrupter } from "./interrupter.ts"
 
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
@@ -190,29 +191,6 @@ describe("A plan of any shape", () => {
     law
   )
 })
-
-const atOnceBehindThis = (task: () => void) => {
-  let isCancelled = false
-  queueMicrotask(() => isCancelled || task())
-  return () => {
-    isCancelled = true
-  }
-}
-
-/** Counts the operations of all fibers under it, and interrupts one of them at an operation. */
-class Interrupter extends Scheduler.MixedScheduler {
-  ops = 0
-  target: Fiber.Fiber<unknown, unknown> | undefined
-  readonly at: number
-  constructor(at: number) {
-    super("async", atOnceBehindThis)
-    this.at = at
-  }
-  override shouldYield(fiber: Fiber.Fiber<unknown, unknown>): boolean {
-    if (++this.ops === this.at) this.target?.interruptUnsafe()
-    return super.shouldYield(fiber)
-  }
-}
 
 describe("A plan that is interrupted", () => {
   const open = { count: 0 }
