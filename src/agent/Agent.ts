@@ -49,6 +49,7 @@ import type { AgentServices, AnyToolkit, FailureOf, Options, ToolOf, ToolService
 import { type AnyAsTool, ToolTypeId } from "./AgentTool.ts"
 import { type Agent, type Any, fromDefinition } from "./AgentType.ts"
 import * as Definition from "./Definition.ts"
+import { DuplicateTool } from "./Duplicate.ts"
 import * as Offered from "./Offered.ts"
 import * as Output from "./Output.ts"
 import * as Roster from "./Roster.ts"
@@ -60,9 +61,9 @@ export type { Options } from "./AgentOptions.ts"
 export { type AsTool, asTool, Task } from "./AgentTool.ts"
 export { type Agent, type Any, isAgent, type RunError, type Services } from "./AgentType.ts"
 export { CurrentAgent, type RunningAgent } from "./CurrentAgent.ts"
+export { DuplicateAgent, DuplicateHandoff, DuplicateTool } from "./Duplicate.ts"
 export type { FromOptions, Input } from "./Input.ts"
 export { CurrentObservers, observe, type Observer } from "./Observer.ts"
-export { DuplicateAgent, DuplicateHandoff, DuplicateTool } from "./Roster.ts"
 export * from "./Running.ts"
 export { RecordContent } from "./Telemetry.ts"
 
@@ -79,7 +80,7 @@ const entriesOf = (
 ): ReadonlyMap<string, Definition.ToolEntry> => {
   const entries = new Map<string, Definition.ToolEntry>()
   const add = (entry: Definition.ToolEntry): void => {
-    if (entries.has(entry.tool.name)) throw new Roster.DuplicateTool({ agent, tool: entry.tool.name })
+    if (entries.has(entry.tool.name)) throw new DuplicateTool({ agent, tool: entry.tool.name })
     entries.set(entry.tool.name, entry)
   }
   const handle = handleOf(toolkit)

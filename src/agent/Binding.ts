@@ -39,19 +39,22 @@ export const findMismatch = (roster: Roster, state: AgentState): AgentMismatch |
   return undefined
 }
 
+/** Who takes an input, and how long it may be. */
+type Taker = Pick<Definition, "name" | "maxInputLength">
+
 /** Says that there is nothing to ask a model about. */
-export const emptyInput = (definition: Definition, length = 0): InputRejected =>
-  new InputRejected({ agent: definition.name, issue: "Empty", length, limit: definition.maxInputLength })
+export const emptyInput = ({ maxInputLength, name }: Taker, length = 0): InputRejected =>
+  new InputRejected({ agent: name, issue: "Empty", length, limit: maxInputLength })
 
 /** Checks whether anybody in a roster could take a state and an input, so that it is worth asking who is to. */
 export const isTakeable = ({ roster, state }: Pick<Loop, "roster" | "state">, input: User["parts"]): boolean => {
   const maxInputLength = Math.max(...Array.from(roster.agents.values(), (agent) => agent.maxInputLength))
   return findMismatch(roster, state) === undefined &&
-    findInputIssue({ ...roster.first, maxInputLength }, input) === undefined
+    findInputIssue({ name: roster.first.name, maxInputLength }, input) === undefined
 }
 
 /** Says why an input can't be given to a model: it has neither a file nor a word, or it is too long. */
-export const findInputIssue = (definition: Definition, input: User["parts"]): InputRejected | undefined => {
+export const findInputIssue = (taker: Taker, input: User["parts"]): InputRejected | undefined => {
   let length = 0
   let isEmpty = true
   for (const part of input) {
@@ -61,10 +64,10 @@ export const findInputIssue = (definition: Definition, input: User["parts"]): In
       isEmpty &&= part.text.trim() === ""
     }
   }
-  const limit = definition.maxInputLength
+  const limit = taker.maxInputLength
   return isEmpty
-    ? emptyInput(definition, length)
+    ? emptyInput(taker, length)
     : length > limit
-    ? new InputRejected({ agent: definition.name, issue: "TooLong", length, limit })
+    ? new InputRejected({ agent: taker.name, issue: "TooLong", length, limit })
     : undefined
 }

@@ -5,7 +5,6 @@
  *
  * @since 0.1.0
  */
-import * as Schema from "effect/Schema"
 import * as Group from "../handoff/Group.ts"
 import * as Handoff from "../handoff/Handoff.ts"
 import * as HandoffPolicy from "../handoff/HandoffPolicy.ts"
@@ -17,55 +16,11 @@ import {
   handoffTool,
   type OwnModel,
   type Roster,
+  type ToolEntry,
   TypeId
 } from "./Definition.ts"
+import { DuplicateAgent, DuplicateHandoff, DuplicateTool } from "./Duplicate.ts"
 import { requests, united, withTools } from "./Offered.ts"
-
-/**
- * Error for definitions that can't be: two different agents that a run can reach share a name.
- *
- * @category errors
- * @since 0.1.0
- */
-export class DuplicateAgent extends Schema.TaggedError<DuplicateAgent>("troupe/agent/Agent/DuplicateAgent")(
-  "DuplicateAgent",
-  { agent: Schema.String, from: Schema.String }
-) {
-  override get message(): string {
-    return `Two different agents of the name "${this.agent}" can be reached from "${this.from}"`
-  }
-}
-
-/**
- * Error for a definition that can't be: two handoffs of an agent share the name of their tool.
- *
- * @category errors
- * @since 0.1.0
- */
-export class DuplicateHandoff extends Schema.TaggedError<DuplicateHandoff>("troupe/agent/Agent/DuplicateHandoff")(
-  "DuplicateHandoff",
-  { agent: Schema.String, tool: Schema.String, targets: Schema.Tuple([Schema.String, Schema.String]) }
-) {
-  override get message(): string {
-    const [first, second] = this.targets
-    return `Agent "${this.agent}" has two handoffs by the tool "${this.tool}": to "${first}" and to "${second}"`
-  }
-}
-
-/**
- * Error for a definition that can't be: two tools of an agent share a name.
- *
- * @category errors
- * @since 0.1.0
- */
-export class DuplicateTool extends Schema.TaggedError<DuplicateTool>("troupe/agent/Agent/DuplicateTool")(
-  "DuplicateTool",
-  { agent: Schema.String, tool: Schema.String }
-) {
-  override get message(): string {
-    return `Agent "${this.agent}" has two tools of the name "${this.tool}"`
-  }
-}
 
 const isDefined = (self: object | undefined): self is Defined => self !== undefined && TypeId in self
 
@@ -139,12 +94,8 @@ const ofAgent = (definition: Definition, isWhole: boolean): Roster => {
   }
 }
 
-/** Adds a handoff to the tools of an agent. One that it has already, to the same target, stays as it is. */
-export const addHandoff = (
-  tools: Map<string, Definition["tools"] extends ReadonlyMap<string, infer Entry> ? Entry : never>,
-  agent: string,
-  handoff: Handoff.Any
-): void => {
+/** Adds a handoff to the tools of an agent. Throws where the agent has a tool of that name, of a handoff or not. */
+export const addHandoff = (tools: Map<string, ToolEntry>, agent: string, handoff: Handoff.Any): void => {
   const tool = handoff.toolName
   const known = tools.get(tool)
   if (known === undefined) tools.set(tool, handoffTool(handoff))

@@ -1,0 +1,52 @@
+/**
+ * Errors for definitions that can't be, because two things share a name.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+
+/**
+ * Error for definitions that can't be: two different agents that a run can reach share a name.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class DuplicateAgent extends Schema.TaggedError<DuplicateAgent>("troupe/agent/Agent/DuplicateAgent")(
+  "DuplicateAgent",
+  { agent: Schema.String, from: Schema.String }
+) {
+  override get message(): string {
+    return `Two different agents of the name "${this.agent}" can be reached from "${this.from}"`
+  }
+}
+
+/**
+ * Error for a definition that can't be: two handoffs of an agent share the name of their tool.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class DuplicateHandoff extends Schema.TaggedError<DuplicateHandoff>("troupe/agent/Agent/DuplicateHandoff")(
+  "DuplicateHandoff",
+  { agent: Schema.String, tool: Schema.String, targets: Schema.Tuple([Schema.String, Schema.String]) }
+) {
+  override get message(): string {
+    const [first, second] = this.targets
+    return `Agent "${this.agent}" has two handoffs by the tool "${this.tool}": to "${first}" and to "${second}"`
+  }
+}
+
+/**
+ * Error for a definition that can't be: two tools of an agent share a name.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class DuplicateTool extends Schema.TaggedError<DuplicateTool>("troupe/agent/Agent/DuplicateTool")(
+  "DuplicateTool",
+  { agent: Schema.String, tool: Schema.String }
+) {
+  override get message(): string {
+    return `Agent "${this.agent}" has two tools of the name "${this.tool}"`
+  }
+}
