@@ -61,6 +61,13 @@ export * as Conversation from "./domain/Conversation.ts"
 export * as Dialogue from "./handoff/Dialogue.ts"
 
 /**
+ * Several agents that hold one conversation: who starts, and how they collaborate.
+ *
+ * @since 0.1.0
+ */
+export * as Group from "./handoff/Group.ts"
+
+/**
  * The offer to a model that another agent take the conversation over.
  *
  * @since 0.1.0
@@ -115,10 +122,3 @@ export * as Trace from "./agent/trace/Trace.ts"
  * @since 0.1.0
  */
 export * as Usage from "./domain/Usage.ts"
-
-/**
- * Several agents that hold one conversation: who starts, and how they collaborate.
- *
- * @since 0.1.0
- */
-export * as Group from "./handoff/Group.ts"

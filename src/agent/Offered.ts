@@ -12,7 +12,7 @@ import type * as Usage from "../domain/Usage.ts"
 import type { Definition, HandoffTool, Request, ToolEntry } from "./Definition.ts"
 
 /** Stands in a toolkit that would otherwise be empty; it is never sent. */
-const placeholder = Tool.make("troupe_no_tool")
+const emptyToolkitStandIn = Tool.make("troupe_no_tool")
 
 /**
  * Makes a toolkit whose calls come back as the model wrote them, unknown names and wrong parameters included: the loop
@@ -20,7 +20,7 @@ const placeholder = Tool.make("troupe_no_tool")
  */
 const makeToolkit = (tools: ReadonlyArray<Tool.Any>): Request["toolkit"] => {
   const byName: Record<string, Tool.Any> = {}
-  for (const tool of tools.length === 0 ? [placeholder] : tools) {
+  for (const tool of tools.length === 0 ? [emptyToolkitStandIn] : tools) {
     Object.defineProperty(byName, tool.name, { value: tool, enumerable: true, configurable: true, writable: true })
   }
   return { tools: byName, handle: () => Effect.die(new Error("An agent answers its calls itself")) }
