@@ -1,33 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Option, Schema, Stream } from "effect"
-import { Agent, AgentEvent, AgentState, Conversation, Usage } from "troupe"
-import { deepFreeze, problems } from "../domain/legal.ts"
+import { Cause, Effect, Exit, Stream } from "effect"
+import { Agent, type AgentEvent, AgentState, Conversation, Usage } from "troupe"
+import { problems } from "../domain/legal.ts"
 import { imbalances } from "./balanced.ts"
+import { cutEverywhere, decodeEvent, encodeEvent, input, lastOf, observe, unnumbered } from "./laws.ts"
 import { agentOf, environment, Script, type Script as AnyScript, type Turn } from "./scripts.ts"
-
-const input = "What is it?"
-
-const encodeEvent = Schema.encodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
-const decodeEvent = Schema.decodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
 
 /** Every event of a run, how it ended, and every state of it by the fold. */
 const observeRun = (script: AnyScript, from: string | AgentState.AgentState = input) =>
-  Effect.gen(function*() {
-    const events: Array<AgentEvent.AgentEvent> = []
-    const exit = yield* Agent.stream(agentOf(script), from).pipe(
-      Stream.runForEach((event) => Effect.sync(() => events.push(deepFreeze(event)))),
-      Effect.exit
-    )
-    let state = typeof from === "string" ? AgentState.make("main") : from
-    const states = events.map((event) => state = deepFreeze(AgentState.reduce(state, event)))
-    return { events, exit, states, last: state }
-  }).pipe(Effect.provide(environment(script)))
-
-const unnumbered = (event: AgentEvent.AgentEvent) => ({ ...event, sequence: 0 })
-
-/** The state that a run leaves, whatever it ended with. */
-const lastOf = (exit: Exit.Exit<AgentState.AgentState, unknown>): AgentState.AgentState | undefined =>
-  Exit.isSuccess(exit) ? exit.value : Option.getOrUndefined(Agent.failedState(exit.cause))
+  observe(
+    Agent.stream(agentOf(script), from),
+    typeof from === "string" ? AgentState.make("main") : from
+  ).pipe(Effect.provide(environment(script)))
 
 const runOf = (script: AnyScript) =>
   Effect.exit(Agent.run(agentOf(script), input)).pipe(Effect.provide(environment(script)))
@@ -47,18 +31,12 @@ const stepOf = Effect.fnUntraced(function*(script: AnyScript, state: AgentState.
   }
 })
 
-/** Cuts a run at each of its states, and lets each go on in another process: all end alike. */
-const cutEverywhere = Effect.fnUntraced(function*(script: AnyScript, from: string | AgentState.AgentState) {
-  const { last, states } = yield* observeRun(script, from)
-  for (const [index, state] of states.entries()) {
-    if (state === states[index - 1]) continue
-    const json = JSON.stringify(AgentState.toJson(state))
-    const read = deepFreeze(yield* Effect.fromResult(AgentState.fromJson(JSON.parse(json))))
-    assert.deepStrictEqual(read, state)
-    assert.deepStrictEqual(yield* resumeOf(script, read), last)
-  }
-  return last
-})
+const cut = (script: AnyScript, from: string | AgentState.AgentState) =>
+  cutEverywhere(
+    observeRun(script, from),
+    (text) => AgentState.fromJson(JSON.parse(text)),
+    (state) => resumeOf(script, state)
+  )
 
 const law = { arbitrary: { runs: 150 } } as const
 
@@ -115,7 +93,7 @@ describe("A run", () => {
     [Script],
     ([script]) =>
       Effect.gen(function*() {
-        if (script.agent.break === "fail") yield* cutEverywhere(script, input)
+        if (script.agent.break === "fail") yield* cut(script, input)
       }),
     law
   )
@@ -143,10 +121,10 @@ describe("A run", () => {
           isPrompted: false
         }
       }
-      const first = yield* cutEverywhere(script, input)
-      const second = yield* cutEverywhere(script, yield* Effect.fromResult(AgentState.approve(first, "a")))
+      const first = yield* cut(script, input)
+      const second = yield* cut(script, yield* Effect.fromResult(AgentState.approve(first, "a")))
       assert.deepStrictEqual(AgentState.pendingApprovals(second).map(({ callId }) => callId), ["a"])
-      const last = yield* cutEverywhere(script, yield* Effect.fromResult(AgentState.approve(second, "a")))
+      const last = yield* cut(script, yield* Effect.fromResult(AgentState.approve(second, "a")))
       assert.strictEqual(last.status._tag, "Complete")
     }))
 

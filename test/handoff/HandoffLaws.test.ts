@@ -1,52 +1,24 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Option, Schema, Stream } from "effect"
-import { Agent, AgentEvent, AgentState, Conversation, Usage } from "troupe"
+import { Cause, Effect, Exit, Stream } from "effect"
+import { Agent, type AgentEvent, AgentState, Conversation, Usage } from "troupe"
 import { MockModel } from "troupe/testing"
 import { imbalances } from "../agent/balanced.ts"
-import { callsIn, deepFreeze, places, problems } from "../domain/legal.ts"
+import { cutEverywhere, decodeEvent, encodeEvent, input, lastOf, observe, unnumbered } from "../agent/laws.ts"
+import { callsIn, places, problems } from "../domain/legal.ts"
 import { environment, keepsAll, runnableOf, Scene } from "./rosters.ts"
-
-const input = "What is it?"
-
-const encodeEvent = Schema.encodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
-const decodeEvent = Schema.decodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
 
 /** Every event of a run, how it ended, and every state of it by the fold. */
 const observeRun = (scene: Scene, from: string | AgentState.AgentState = input) =>
-  Effect.gen(function*() {
-    const events: Array<AgentEvent.AgentEvent> = []
-    const exit = yield* Agent.stream(runnableOf(scene), from).pipe(
-      Stream.runForEach((event) => Effect.sync(() => events.push(deepFreeze(event)))),
-      Effect.exit
-    )
-    let state = typeof from === "string" ? AgentState.make("a") : from
-    const states = events.map((event) => state = deepFreeze(AgentState.reduce(state, event)))
-    return { events, exit, states, last: state }
-  }).pipe(Effect.provide(environment(scene)))
-
-const unnumbered = (event: AgentEvent.AgentEvent) => ({ ...event, sequence: 0 })
-
-/** The state that a run leaves, whatever it ended with. */
-const lastOf = (exit: Exit.Exit<AgentState.AgentState, unknown>): AgentState.AgentState | undefined =>
-  Exit.isSuccess(exit) ? exit.value : Option.getOrUndefined(Agent.failedState(exit.cause))
-
-const throughText = (state: AgentState.AgentState) =>
-  Effect.fromResult(AgentState.fromJson(JSON.stringify(AgentState.toJson(state))))
+  observe(
+    Agent.stream(runnableOf(scene), from),
+    typeof from === "string" ? AgentState.make("a") : from
+  ).pipe(Effect.provide(environment(scene)))
 
 const resumeOf = (scene: Scene, state: AgentState.AgentState) =>
   Agent.settle(runnableOf(scene), state).pipe(Effect.provide(environment(scene)))
 
-/** Cuts a run at each of its states, and lets each go on in another process: all end alike. */
-const cutEverywhere = Effect.fnUntraced(function*(scene: Scene, from: string | AgentState.AgentState) {
-  const { last, states } = yield* observeRun(scene, from)
-  for (const [index, state] of states.entries()) {
-    if (state === states[index - 1]) continue
-    const read = deepFreeze(yield* throughText(state))
-    assert.deepStrictEqual(read, state)
-    assert.deepStrictEqual(yield* resumeOf(scene, read), last)
-  }
-  return last
-})
+const cut = (scene: Scene, from: string | AgentState.AgentState) =>
+  cutEverywhere(observeRun(scene, from), AgentState.fromJson, (state) => resumeOf(scene, state))
 
 /** What the agents in control said, word by word, as the events tell it. */
 const saidIn = (events: ReadonlyArray<AgentEvent.AgentEvent>): ReadonlyArray<string> =>
@@ -128,7 +100,7 @@ describe("A run that changes hands", () => {
     ([scene]) =>
       Effect.gen(function*() {
         // A run that failed because nobody could be picked isn't begun again by going on.
-        if (scene.start !== "broken" || scene.kind === "agent") yield* cutEverywhere(scene, input)
+        if (scene.start !== "broken" || scene.kind === "agent") yield* cut(scene, input)
       }),
     law
   )
@@ -143,7 +115,7 @@ describe("A run that changes hands", () => {
         const answered = yield* Effect.fromResult(
           n % 2 === 0 ? AgentState.approve(state, callId) : AgentState.deny(state, callId, "not now")
         )
-        state = yield* cutEverywhere(scene, answered)
+        state = yield* cut(scene, answered)
       }
     }), law)
 
