@@ -82,6 +82,20 @@ export * as Handoff from "./handoff/Handoff.ts"
 export * as HandoffPolicy from "./handoff/HandoffPolicy.ts"
 
 /**
+ * Scoped resources over a conversation: what entering sets up, and what leaving undoes.
+ *
+ * @since 0.1.0
+ */
+export * as Mode from "./modes/Mode.ts"
+
+/**
+ * Moves from mode to mode, as data.
+ *
+ * @since 0.1.0
+ */
+export * as ModeTransition from "./domain/ModeTransition.ts"
+
+/**
  * A plan: agents and effects as the nodes of a graph, where each starts as soon as its own inputs are there.
  *
  * @since 0.1.0
@@ -101,6 +115,13 @@ export * as Session from "./agent/Session.ts"
  * @since 0.1.0
  */
 export * as StopWhen from "./agent/StopWhen.ts"
+
+/**
+ * Pieces of the system prompt that are added while a conversation goes on.
+ *
+ * @since 0.1.0
+ */
+export * as SystemPrompt from "./modes/SystemPrompt.ts"
 
 /**
  * How a tool is run, as an annotation on the tool.

@@ -146,6 +146,18 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
       return event.calls.length > 0 ? [shown, ""] : line(ending(event.state, event._tag === "RunInterrupted", style))
     case "HandoffCompleted":
       return line(style.strong(`  ⇒ ${handedOver(event.path.at(-1)!, event.request)}`))
+    case "ModeEntered":
+      return line(style.strong(`  ▸ ${event.path.at(-1)} is in mode ${event.stack.join(" › ")}`))
+    case "ModeExited":
+      return event.isKept === true ? [shown, ""] : line(style.strong(`  ◂ ${event.path.at(-1)} left mode ${event.name}`))
+    case "ModeFailed":
+      return line(style.bad(`  ✗ mode ${event.name}: ${short(event.message, width)}`))
+    case "InputGiven":
+    case "ToolInvoked":
+    case "ModeEntering":
+    case "ModeExiting":
+    case "ModeTransitionRequested":
+    case "StateAdjusted":
     case "RunStarted":
     case "StepStarted":
     case "HandoffRequested":

@@ -38,30 +38,34 @@
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
-import * as ExecutionPlan from "effect/ExecutionPlan"
+import type * as ExecutionPlan from "effect/ExecutionPlan"
 import { dual } from "effect/Function"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { InvalidName } from "../domain/InvalidName.ts"
 import type * as Handoff from "../handoff/Handoff.ts"
 import { toolNameOf } from "../handoff/Handoff.ts"
-import { InvalidName } from "../handoff/InvalidName.ts"
-import type { AgentServices, AnyToolkit, FailureOf, Options, ToolOf, ToolServices } from "./AgentOptions.ts"
+import type { AnyModel, ModelError, ModelServices } from "../modes/AnyModel.ts"
+import type { AnyToolkit, FailureOf, ToolOf, ToolServices } from "../modes/AnyToolkit.ts"
+import type * as Mode from "../modes/ModeType.ts"
+import type { AgentServices, Options } from "./AgentOptions.ts"
 import { type AnyAsTool, ToolTypeId } from "./AgentTool.ts"
 import { type Agent, type Any, fromDefinition } from "./AgentType.ts"
 import * as Definition from "./Definition.ts"
 import { DuplicateTool } from "./Duplicate.ts"
+import { add, ownModel } from "./modes/ModeEntry.ts"
 import * as Offered from "./Offered.ts"
 import * as Output from "./Output.ts"
 import * as Roster from "./Roster.ts"
 import * as StopWhen from "./StopWhen.ts"
 
+export { InvalidName } from "../domain/InvalidName.ts"
 export { failedState } from "../handoff/FailedState.ts"
-export { InvalidName } from "../handoff/InvalidName.ts"
 export type { Options } from "./AgentOptions.ts"
 export { type AsTool, asTool, Task } from "./AgentTool.ts"
 export { type Agent, type Any, isAgent, type RunError, type Services } from "./AgentType.ts"
 export { CurrentAgent, type RunningAgent } from "./CurrentAgent.ts"
-export { DuplicateAgent, DuplicateHandoff, DuplicateTool } from "./Duplicate.ts"
+export { DuplicateAgent, DuplicateHandoff, DuplicateMode, DuplicateTool } from "./Duplicate.ts"
 export type { FromOptions, Input } from "./Input.ts"
 export { CurrentObservers, observe, type Observer } from "./Observer.ts"
 export * from "./Running.ts"
@@ -108,7 +112,7 @@ const cleaned = (
  * Makes an agent.
  *
  * Throws `InvalidName` when the name is empty, `DuplicateTool` when two of its tools share a name, `DuplicateHandoff` when
- * the tools of two handoffs do, and `DuplicateAgent` when two different agents of one name can be reached by handoffs.
+ * the tools of two handoffs do, `DuplicateMode` when two modes share one, and `DuplicateAgent` when two different agents of one name can be reached by handoffs.
  *
  * @category constructors
  * @since 0.1.0
@@ -119,6 +123,7 @@ export const make = <
   const Fatal extends Tool.Name<ToolOf<Kit>> = never,
   const Agents extends ReadonlyArray<AnyAsTool> = [],
   const Handoffs extends ReadonlyArray<Handoff.AnyOffer> = [],
+  const Modes extends ReadonlyArray<Mode.Any> = [],
   Output = string,
   EncodedOutput = unknown,
   InstructionsE = never,
@@ -127,23 +132,36 @@ export const make = <
   RetryR = never
 >(
   name: Name,
-  options?: Options<Kit, Fatal, Agents, Handoffs, Output, EncodedOutput, InstructionsE, InstructionsR, RetryE, RetryR>
+  options?: Options<
+    Kit,
+    Fatal,
+    Agents,
+    Handoffs,
+    Modes,
+    Output,
+    EncodedOutput,
+    InstructionsE,
+    InstructionsR,
+    RetryE,
+    RetryR
+  >
 ): Agent<
   Name,
   Output | Handoff.Output<Handoffs[number]>,
-  FailureOf<Kit, Fatal> | InstructionsE | RetryE | Handoff.Error<Handoffs[number]>,
+  FailureOf<Kit, Fatal> | InstructionsE | RetryE | Handoff.Error<Handoffs[number]> | Mode.Error<Modes[number]>,
   | LanguageModel.LanguageModel
   | ToolServices<Kit>
   | AgentServices<Agents[number]>
   | InstructionsR
   | RetryR
   | Handoff.Services<Handoffs[number]>
+  | Mode.Services<Modes[number]>
 > => {
   if (name === "") throw new InvalidName({ what: "agent", name })
   const output = options?.output === undefined
     ? undefined
     : Output.makeCodec(Schema.toCodecJson(options.output as Schema.Codec<unknown, unknown>))
-  const tools = entriesOf(
+  const own = entriesOf(
     name,
     options?.toolkit,
     options?.agents ?? [],
@@ -151,6 +169,7 @@ export const make = <
     output,
     (options?.handoffs ?? []) as ReadonlyArray<Handoff.Any>
   )
+  const { modes, tools } = add(name, { modes: new Map(), tools: own }, options?.modes ?? [])
   const toolChoice = cleaned(options?.toolChoice as LanguageModel.ToolChoice<string> | undefined, tools)
   return fromDefinition(name, {
     name,
@@ -158,7 +177,9 @@ export const make = <
     instructions: options?.instructions,
     tools,
     toolChoice,
-    request: Offered.requests(tools, toolChoice),
+    request: Offered.requests(tools, toolChoice, modes),
+    modes,
+    models: new Map(),
     stopWhen: options?.stopWhen ?? StopWhen.defaultCondition,
     toolConcurrency: options?.toolConcurrency ?? 10,
     settings: options?.settings,
@@ -202,7 +223,33 @@ export const withModel: {
 } = dual(2, (self: Any, model: unknown): Any =>
   fromDefinition(self.name, {
     ...Definition.definitionOf(self),
-    model: ExecutionPlan.isExecutionPlan(model)
-      ? { _tag: "Plan", plan: model }
-      : { _tag: "Layer", layer: model as Layer.Layer<LanguageModel.LanguageModel, unknown, unknown> }
+    model: ownModel(model)
+  }))
+
+/** Models by their names. */
+interface Models {
+  readonly [name: string]: AnyModel
+}
+
+/**
+ * Gives an agent models by their names. One of them is asked while it is set, by `Mode.configure({ model })` or
+ * `Session.configure`; otherwise the agent's own is.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withModels: {
+  <const M extends Models>(
+    models: M
+  ): <Name extends string, Output, E, R>(
+    self: Agent<Name, Output, E, R>
+  ) => Agent<Name, Output, E | ModelError<M[keyof M]>, R | ModelServices<M[keyof M]>>
+  <Name extends string, Output, E, R, const M extends Models>(
+    self: Agent<Name, Output, E, R>,
+    models: M
+  ): Agent<Name, Output, E | ModelError<M[keyof M]>, R | ModelServices<M[keyof M]>>
+} = dual(2, (self: Any, models: Record<string, unknown>): Any =>
+  fromDefinition(self.name, {
+    ...Definition.definitionOf(self),
+    models: new Map(Object.entries(models).map(([name, model]) => [name, ownModel(model)]))
   }))

@@ -6,39 +6,16 @@
 import type * as AiError from "effect/ai/AiError"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Tool from "effect/ai/Tool"
-import type * as Toolkit from "effect/ai/Toolkit"
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import type * as AgentState from "../domain/AgentState.ts"
+import type { AnyToolkit, ToolOf } from "../modes/AnyToolkit.ts"
 import type * as Handoff from "../handoff/Handoff.ts"
+import type * as Mode from "../modes/ModeType.ts"
 import type { AnyAsTool, AsTool } from "./AgentTool.ts"
 import type * as StopWhen from "./StopWhen.ts"
-
-/** A toolkit whose handlers come from the environment, or one that has them. */
-export type AnyToolkit = Toolkit.Any | AnyWithHandler
-
-/** Any `Toolkit.WithHandler`, whose own type parameter is invariant. */
-interface AnyWithHandler {
-  readonly tools: Record<string, Tool.Any>
-  readonly handle: (name: never, params: never, toolCallId?: string) => Effect.Effect<unknown, unknown, unknown>
-}
-
-type ToolsOf<T> = T extends Toolkit.Any ? Toolkit.Tools<T> : Toolkit.WithHandlerTools<T>
-export type ToolOf<T> = Extract<ToolsOf<T>[keyof ToolsOf<T>], Tool.Any>
-
-/** Handlers that a toolkit's tools need, one by one, so that a hover names each. */
-type HandlersOf<T> = T extends Toolkit.Toolkit<infer Tools>
-  ? { readonly [Name in keyof Tools]: Tool.HandlersFor<{ readonly [_ in Name]: Tools[Name] }> }[keyof Tools]
-  : never
-/** Handlers and services that a toolkit's tools need. Inferred, so that a hover names them and not this type. */
-export type ToolServices<T> = [HandlersOf<T> | Tool.HandlerServices<ToolOf<T>>] extends [
-  infer R
-] ? 0 extends 1 & R ? unknown : R :
-  never
-
-export type FailureOf<T, Name extends string> = Tool.Failure<Extract<ToolOf<T>, { readonly name: Name }>>
 
 /** The tool of an agent with an output schema; one without has no encoded output. */
 type AnswerName<EncodedOutput> = unknown extends EncodedOutput ? never : "final_answer"
@@ -57,6 +34,7 @@ export interface Options<
   Fatal extends string,
   Agents extends ReadonlyArray<AnyAsTool>,
   Handoffs extends ReadonlyArray<Handoff.AnyOffer>,
+  Modes extends ReadonlyArray<Mode.Any>,
   Output,
   EncodedOutput,
   InstructionsE,
@@ -77,6 +55,8 @@ export interface Options<
   readonly agents?: Agents | undefined
   /** Agents that may take the conversation over, made by `Handoff.to`. */
   readonly handoffs?: Handoffs | undefined
+  /** Modes of the agent, made by `Mode.make`. Its model can enter those that are invokable. */
+  readonly modes?: Modes | undefined
   /** How often a run that begins with this agent may change hands; 10 times by default. */
   readonly maxHandoffs?: number | undefined
   /** Tools whose own typed error ends the run; the errors of all others are told to the model. */

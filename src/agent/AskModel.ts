@@ -126,7 +126,7 @@ const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
   const prompt = Effect.isEffect(made) ? yield* made : made
   const count = { attempts: 0 }
   const answer = yield* Effect.catch(
-    ask(loop, { ...loop.definition.request(loop.state), prompt }, count),
+    ask(loop, { ...loop.definition.request(loop.state, loop.live.between > 0), prompt }, count),
     (error) =>
       AiError.isAiError(error) && count.attempts > 0
         ? Effect.fail(

@@ -24,8 +24,10 @@ export const findMismatch = (roster: Roster, state: AgentState): AgentMismatch |
     })
   }
   const agent = definition.name
-  const mode = state.modes[0]
-  if (mode !== undefined) return new AgentMismatch({ agent, missing: "mode", wanted: mode.name, available: [] })
+  const mode = state.modes.find(({ name }) => !definition.modes.has(name))
+  if (mode !== undefined) {
+    return new AgentMismatch({ agent, missing: "mode", wanted: mode.name, available: [...definition.modes.keys()] })
+  }
   for (const call of openCalls(state.conversation)) {
     const entry = definition.tools.get(call.name)
     if (call.state._tag === "Pending" || (entry !== undefined && call.state._tag !== "Delegated")) continue

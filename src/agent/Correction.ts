@@ -5,7 +5,7 @@
  */
 import * as Result from "effect/Result"
 import { OutputInvalid } from "../domain/AgentError.ts"
-import { statusOf } from "../domain/Reducer.ts"
+import { statusOf } from "../domain/ImpliedStatus.ts"
 import { Halt } from "./Halt.ts"
 import * as Loop from "./Loop.ts"
 import * as Output from "./Output.ts"

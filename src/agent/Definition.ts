@@ -18,12 +18,16 @@ import type { AgentState, User } from "../domain/StateSchema.ts"
 import type * as AgentPicker from "../handoff/AgentPicker.ts"
 import * as Handoff from "../handoff/Handoff.ts"
 import type * as HandoffPolicy from "../handoff/HandoffPolicy.ts"
+import type * as ModeType from "../modes/ModeType.ts"
 import type { Codec } from "./Codec.ts"
 import type { OutputCodec, OutputTool } from "./Output.ts"
 import type { StopWhen } from "./StopWhen.ts"
 import * as ToolPolicy from "./ToolPolicy.ts"
 
-/** A tool that a handler of the user's answers, from the environment or from the toolkit itself. */
+/**
+ * A tool that a handler of the user's answers, from the environment or from the toolkit itself. One that belongs to `modes` is
+ * there while one of them is entered.
+ */
 export interface HandledTool {
   readonly _tag: "Handled"
   readonly tool: Tool.Any
@@ -34,6 +38,7 @@ export interface HandledTool {
   readonly encodeFailure: Codec
   readonly handle: Toolkit.WithHandler<Record<string, Tool.Any>>["handle"] | undefined
   readonly encodeParams: Codec
+  readonly modes?: ReadonlyArray<string>
 }
 
 /** A tool that another agent answers. */
@@ -55,11 +60,28 @@ export interface HandoffTool {
   readonly when: ((state: AgentState) => boolean) | undefined
 }
 
+/** A tool whose call asks for a move between modes: into `mode`, or out of the one on top. */
+export interface ModeTool {
+  readonly _tag: "Mode"
+  readonly tool: Tool.Any
+  readonly mode: ModeType.Definition | undefined
+  readonly decode: Codec
+}
+
+/** A mode that an agent has, with what reads its parameters from JSON and writes them there. */
+export interface ModeEntry {
+  readonly self: ModeType.Any
+  readonly mode: ModeType.Definition
+  readonly model: OwnModel | undefined
+  readonly decode: Codec
+  readonly encode: Codec
+}
+
 /** A tool whose calls are run. */
 export type RunTool = HandledTool | AgentTool | OutputTool
 
 /** How a call of some name is answered. */
-export type ToolEntry = RunTool | HandoffTool
+export type ToolEntry = RunTool | HandoffTool | ModeTool
 
 /** The model that an agent brings itself, instead of taking it from the environment. */
 export type OwnModel =
@@ -83,7 +105,9 @@ export interface Definition {
   readonly instructions: Instructions | undefined
   readonly tools: ReadonlyMap<string, ToolEntry>
   readonly toolChoice: LanguageModel.ToolChoice<string> | undefined
-  readonly request: (state: AgentState) => Request
+  readonly request: (state: AgentState, isNested: boolean) => Request
+  readonly modes: ReadonlyMap<string, ModeEntry>
+  readonly models: ReadonlyMap<string, OwnModel>
   readonly maxHandoffs: number
   readonly stopWhen: StopWhen
   readonly toolConcurrency: number | "unbounded"

@@ -15,27 +15,28 @@ import { Halt } from "./Halt.ts"
 import { handOver } from "./HandOver.ts"
 import * as Limit from "./Limit.ts"
 import * as Loop from "./Loop.ts"
+import { takeAll } from "./modes/Moving.ts"
 import * as OwnModel from "./OwnModel.ts"
-import { runCalls, type RunChild } from "./RunCalls.ts"
+import { runCalls } from "./RunCalls.ts"
 import * as Telemetry from "./Telemetry.ts"
 
 /** How far a loop goes: to the end of its run, or of one step. */
-type Extent = "Run" | "Step"
+export type Extent = "Run" | "Step"
 
 /** How a loop that didn't fail has ended. */
 export type Ending = "Ended" | "Suspended"
 
-/** Drives a loop, with what runs the agents that answer its calls. */
-type Drive<A> = (loop: Loop.Loop, extent: Extent, runChild: RunChild) => Effect.Effect<A, unknown, unknown>
+/** How driving a loop has ended: for good, or because there may be another model now. */
+type Driven = Ending | "HandedOver" | "Moved"
 
 /**
  * Goes on until nothing is needed any more, or to the end of one step.
  *
  * Gives `"Suspended"` when a limit of a loop around this one was met: that loop fails, this one can go on later; and
- * `"HandedOver"` when another agent has taken over, which may have a model of its own.
+ * `"HandedOver"` or `"Moved"` when another agent has taken over, or another mode, which may have a model of its own.
  */
-const drive: Drive<Ending | "HandedOver"> = Effect
-  .fnUntraced(function*(loop: Loop.Loop, extent: Extent, runChild: RunChild) {
+const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<Driven, unknown, unknown> = Effect
+  .fnUntraced(function*(loop: Loop.Loop, extent: Extent) {
     while (true) {
       const command = next(loop.state)
       switch (command._tag) {
@@ -56,11 +57,16 @@ const drive: Drive<Ending | "HandedOver"> = Effect
           const limit = Limit.met(loop)
           if (limit === "Own") return yield* Effect.fail(Limit.toHalt(loop))
           if (limit === "Outer") return "Suspended"
+          if (loop.state.transition !== undefined && loop.live.between === 0) {
+            yield* takeAll(loop)
+            return "Moved"
+          }
+          loop.live.moves = 0
           loop.step = loop.state.run.iteration
           Loop.startStep(loop)
           yield* askModel(loop)
           const calls = next(loop.state)
-          if (calls._tag === "RunCalls") yield* runCalls(loop, calls.callIds, runChild)
+          if (calls._tag === "RunCalls") yield* runCalls(loop, calls.callIds)
           Loop.endStep(loop)
           yield* loop.root.flush
           if (extent === "Step") return "Ended"
@@ -74,7 +80,7 @@ const drive: Drive<Ending | "HandedOver"> = Effect
           }
           loop.step = Math.max(0, loop.state.run.iteration - 1)
           Loop.startStep(loop)
-          yield* runCalls(loop, command.callIds, runChild)
+          yield* runCalls(loop, command.callIds)
           Loop.endStep(loop)
           yield* loop.root.flush
           if (extent === "Step") return "Ended"
@@ -91,8 +97,8 @@ const drive: Drive<Ending | "HandedOver"> = Effect
   })
 
 /** Gives the handoff that the policy wants of an agent that has its answer. */
-const decide = ({ roster, state }: Loop.Loop): HandoffRequest | undefined =>
-  state.status._tag === "Failed" ? undefined : roster.decide(state)
+const decide = ({ live, roster, state }: Loop.Loop): HandoffRequest | undefined =>
+  state.status._tag === "Failed" || live.between > 0 ? undefined : roster.decide(state)
 
 /**
  * Concludes what has nothing left to ask the model, unless an answer is wrong: the policy's handoff is asked for, or the
@@ -108,16 +114,18 @@ export const conclude = (loop: Loop.Loop): "Ended" | "HandoffRequested" | undefi
 }
 
 /** Checks whether a loop has nothing left to do, so that it needs no model. */
-const isOver = (loop: Loop.Loop): boolean =>
+export const isOver = (loop: Loop.Loop): boolean =>
   next(loop.state)._tag === "Stop" && Correction.wrongAnswer(loop) === undefined && decide(loop) === undefined
 
 /** Drives a loop with the model of the agent in control, and goes on with the next one's when another takes over. */
-export const driveAll: Drive<Ending> = (loop, extent, runChild) => {
-  const driveOne = (): Effect.Effect<Ending | "HandedOver", unknown, unknown> =>
-    isOver(loop) ? drive(loop, extent, runChild) : OwnModel.provide(loop, () => drive(loop, extent, runChild))
-  const goOn = (ending: Ending | "HandedOver"): Effect.Effect<Ending, unknown, unknown> =>
-    ending === "HandedOver"
+export const driveAll = (loop: Loop.Loop, extent: Extent): Effect.Effect<Ending, unknown, unknown> => {
+  const driveOne = (): Effect.Effect<Driven, unknown, unknown> =>
+    isOver(loop) ? drive(loop, extent) : OwnModel.provide(loop, () => drive(loop, extent))
+  const goOn = (driven: Driven): Effect.Effect<Ending, unknown, unknown> =>
+    driven === "HandedOver"
       ? Effect.flatMap(Telemetry.handoffSpan(loop, driveOne()), goOn)
-      : Effect.succeed(ending)
+      : driven === "Moved"
+      ? Effect.flatMap(Effect.suspend(driveOne), goOn)
+      : Effect.succeed(driven)
   return Effect.flatMap(driveOne(), goOn)
 }

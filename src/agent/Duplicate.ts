@@ -50,3 +50,18 @@ export class DuplicateTool extends Schema.TaggedError<DuplicateTool>("troupe/age
     return `Agent "${this.agent}" has two tools of the name "${this.tool}"`
   }
 }
+
+/**
+ * Error for a definition that can't be: two different modes of an agent share a name.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class DuplicateMode extends Schema.TaggedError<DuplicateMode>("troupe/agent/Agent/DuplicateMode")(
+  "DuplicateMode",
+  { agent: Schema.String, mode: Schema.String }
+) {
+  override get message(): string {
+    return `Agent "${this.agent}" has two modes of the name "${this.mode}"`
+  }
+}

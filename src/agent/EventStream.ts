@@ -10,13 +10,14 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import type { Roster } from "./Definition.ts"
+import type { From } from "./Input.ts"
 import * as Mailbox from "./Mailbox.ts"
 import * as Run from "./Run.ts"
 
 const capacity = 256
 
 /** Runs what a roster describes and streams what happens. */
-export const make = (roster: Roster, from: Run.From): Stream.Stream<AgentEvent, unknown, unknown> =>
+export const make = (roster: Roster, from: From): Stream.Stream<AgentEvent, unknown, unknown> =>
   Stream.unwrap(
     Effect.gen(function*() {
       const mailbox = Mailbox.make(capacity)

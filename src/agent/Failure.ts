@@ -5,6 +5,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Result from "effect/Result"
+import { isAgentError } from "../domain/AgentError.ts"
 import type { Failure } from "../domain/AgentStatus.ts"
 import { messageOf, tagOf } from "../handoff/Described.ts"
 import { Halt } from "./Halt.ts"
@@ -15,6 +16,6 @@ export const fromCause = (loop: Loop, cause: Cause.Cause<unknown>): Failure => {
   const at = { agent: loop.definition.name, step: loop.step }
   const error = Cause.findError(cause)
   if (Result.isFailure(error)) return { tag: "Defect", message: messageOf(Cause.squash(cause)), ...at }
-  const value = error.success instanceof Halt ? error.success.reason : error.success
+  const value = error.success instanceof Halt || isAgentError(error.success) ? error.success.reason : error.success
   return { tag: tagOf(value) ?? "Failure", message: messageOf(value), ...at }
 }

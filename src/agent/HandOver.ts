@@ -4,11 +4,12 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { HandoffLimitReached, HandoffTargetNotFound } from "../domain/AgentError.ts"
 import type { HandoffRequest } from "../domain/AgentStatus.ts"
 import { callsOf, lastAssistant, make } from "../domain/Conversation.ts"
 import type { Conversation } from "../domain/StateSchema.ts"
-import { acknowledge } from "../domain/Takeover.ts"
+import { acknowledge, acknowledgement } from "../domain/Takeover.ts"
 import { messageOf, tagOf } from "../handoff/Described.ts"
 import * as Handoff from "../handoff/Handoff.ts"
 import type * as HandoffPolicy from "../handoff/HandoffPolicy.ts"
@@ -16,6 +17,8 @@ import * as History from "../handoff/History.ts"
 import type { Definition } from "./Definition.ts"
 import { Halt } from "./Halt.ts"
 import * as Loop from "./Loop.ts"
+import { resume } from "./modes/Entering.ts"
+import { leaveTo } from "./modes/Leaving.ts"
 
 /** Finds who takes over, where it is there and the run may change hands once more. */
 const findTarget = ({ definition, roster, state }: Loop.Loop, { target }: HandoffRequest): Definition | Halt => {
@@ -65,16 +68,46 @@ const cross = Effect.fnUntraced(function*(
   return crossing === whole ? undefined : make(crossing.turns)
 })
 
+/** Counts the modes from the bottom that go along: those that the target has too. */
+const countCarried = ({ state: { modes } }: Loop.Loop, target: Definition): number => {
+  const at = modes.findIndex(({ name }) => !target.modes.has(name))
+  return at < 0 ? modes.length : at
+}
+
+/**
+ * Leaves the modes that don't go along. Their clean-ups may talk to the agent, so what was asked for waits: its call is settled
+ * first, and it is asked for again.
+ */
+const leaveModes = Effect.fnUntraced(function*(loop: Loop.Loop, asked: HandoffRequest, height: number) {
+  const { callId, ...request } = asked
+  Loop.suspendHandoff(loop)
+  if (callId !== undefined) {
+    const { tool: name = "" } = asked
+    Loop.settle(loop, { callId, name, outcome: "HandedOff", result: acknowledgement(asked), duration: 0 })
+  }
+  if (loop.live.open.length < loop.state.modes.length) yield* resume(loop)
+  const left = yield* leaveTo(loop, height, {
+    exit: Exit.void,
+    isOver: true,
+    note: (mode) => `Mode "${mode}" was left.`
+  })
+  if (Exit.isFailure(left)) return yield* Effect.failCause(left.cause)
+  Loop.requestHandoff(loop, request)
+  return request
+})
+
 /** Lets another agent take over, or fails where it isn't there or the run has changed hands too often. */
-export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, request: HandoffRequest) {
-  if (loop.open.handoff === undefined) Loop.requestHandoff(loop, request)
-  const target = findTarget(loop, request)
+export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, asked: HandoffRequest) {
+  if (loop.open.handoff === undefined) Loop.requestHandoff(loop, asked)
+  const target = findTarget(loop, asked)
   if (target instanceof Halt) return yield* Effect.fail(target)
-  const handoff = findHandoff(loop, request)
+  const handoff = findHandoff(loop, asked)
+  const carried = handoff !== undefined && Handoff.internalsOf(handoff).carryModes ? countCarried(loop, target) : 0
+  const request = loop.state.modes.length > carried ? yield* leaveModes(loop, asked, carried) : asked
   const conversation = yield* cross(loop, handoff, request)
   const { systemMessage } = loop.state
   // It belongs to the conversation: where no handoff says otherwise, because a policy decides, it stays with it.
-  const isTransferred = request.callId === undefined || handoff?.transferSystemMessage === true
+  const isTransferred = asked.callId === undefined || handoff?.transferSystemMessage === true
   Loop.handOver(loop, target, {
     request,
     ...(conversation === undefined ? undefined : { conversation }),

@@ -8,7 +8,17 @@ import { text, type UserPart } from "../domain/Part.ts"
 import type { User } from "../domain/StateSchema.ts"
 import type * as Runnable from "../handoff/Runnable.ts"
 import type { Roster } from "./Definition.ts"
-import type * as Run from "./Run.ts"
+
+/**
+ * What a run starts from: a state, and what the user says, if this isn't a run that goes on.
+ *
+ * With `isPicked` it is chosen anew who begins; otherwise the agent goes on that was in control.
+ */
+export interface From {
+  readonly state: AgentState.AgentState
+  readonly input: User["parts"] | undefined
+  readonly isPicked: boolean
+}
 
 /**
  * What a user says: a text, or parts that may be files.
@@ -42,7 +52,7 @@ export const startOf = (
   { first }: Roster,
   { input, state }: Runnable.From,
   options?: Pick<FromOptions, "control" | "systemMessage">
-): Run.From => ({
+): From => ({
   state: state ?? AgentState.make(first.name, { systemMessage: options?.systemMessage }),
   input,
   isPicked: state === undefined || options?.control === "first"
@@ -53,7 +63,7 @@ export const begin = (
   roster: Roster,
   from: Input | AgentState.AgentState,
   options?: FromOptions
-): Run.From =>
+): From =>
   isState(from)
     ? startOf(roster, { state: from, input: undefined })
     : startOf(roster, { state: options?.state, input: partsOf(from) }, options)

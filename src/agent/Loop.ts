@@ -15,11 +15,13 @@ import type { AgentEvent, RunCompleted, RunFailed, RunInterrupted } from "../dom
 import type { Failure, HandoffRequest } from "../domain/AgentStatus.ts"
 import { callsOf } from "../domain/Conversation.ts"
 import { reduceAt } from "../domain/Reducer.ts"
-import type { AgentState } from "../domain/StateSchema.ts"
+import type { AgentState, Call, User } from "../domain/StateSchema.ts"
 import { untold } from "../domain/Takeover.ts"
+import type { Enterable } from "../modes/Host.ts"
 import type { RunningAgent } from "./CurrentAgent.ts"
-import type { Definition, OwnModel, Plan, Roster } from "./Definition.ts"
+import type { AgentTool, Definition, OwnModel, Plan, Roster } from "./Definition.ts"
 import type { Found } from "./Handlers.ts"
+import { type Live, make as makeLive } from "./modes/Live.ts"
 import * as TakenIds from "./TakenIds.ts"
 
 /** Fields that `tell` fills in. */
@@ -33,10 +35,22 @@ export type Happening = OmitFilled<AgentEvent>
 /** How a call ended, before it is told. */
 export type Settlement = Omit<Extract<Happening, { readonly _tag: "ToolCallSettled" }>, "_tag">
 
+/** Runs the agent that answers a call. Gives its state when it stopped; its typed failures are in there. */
+type RunChild = (
+  loop: Loop,
+  call: Call,
+  entry: AgentTool,
+  params: unknown
+) => Effect.Effect<AgentState, never, unknown>
+
+/** Lets a mode, on its way in or out, talk to the agent of a loop. Gives the state with the answer. */
+type Talk = (loop: Loop, input: User["parts"]) => Effect.Effect<AgentState, unknown, unknown>
+
 /**
  * What a run shares with the runs of the agents that it calls.
  *
- * `flush` waits until everybody has seen what was told; it does nothing when nobody looks.
+ * `flush` waits until everybody has seen what was told; it does nothing when nobody looks. `runChild`, `talk` and `hostOf`
+ * are what the loop is run by, for those who are run by it.
  */
 export interface Root {
   readonly clock: Clock.Clock
@@ -46,6 +60,9 @@ export interface Root {
   readonly isObserved: boolean
   readonly isStreaming: boolean
   readonly recordsContent: boolean
+  readonly runChild: RunChild
+  readonly talk: Talk
+  readonly hostOf: (loop: Loop) => Enterable
   sequence: number
 }
 
@@ -57,7 +74,8 @@ export interface Root {
 export interface Loop {
   readonly root: Root
   readonly parent: Loop | undefined
-  readonly roster: Roster
+  readonly live: Live
+  roster: Roster
   definition: Definition
   path: readonly [string, ...Array<string>]
   readonly calls: ReadonlyArray<string>
@@ -69,6 +87,7 @@ export interface Loop {
   state: AgentState
   step: number
   asking: number
+  get host(): Enterable
 }
 
 /** The models that were built in a run, kept until its end, by what they were built from. */
@@ -122,12 +141,15 @@ export const make = (
   parent: Loop | undefined,
   callId: string | undefined,
   roster: Roster,
-  state: AgentState
+  state: AgentState,
+  live: Live = makeLive(false)
 ): Loop => {
   const definition = roster.agents.get(state.agent) ?? roster.first
+  let host: Enterable | undefined
   return {
     root,
     parent,
+    live,
     roster,
     definition,
     plan: planOf(parent, definition),
@@ -139,8 +161,17 @@ export const make = (
     models: undefined,
     state,
     step: Math.max(0, state.run.iteration - 1),
-    asking: 0
+    asking: 0,
+    get host(): Enterable {
+      return host ??= root.hostOf(this)
+    }
   }
+}
+
+/** Lets a loop go on with another roster: agents of the same names that have more modes. */
+export const putOnRoster = (self: Loop, roster: Roster): void => {
+  self.roster = roster
+  self.definition = roster.agents.get(self.definition.name) ?? self.definition
 }
 
 /** Puts another agent in control: the next event is its own. */
@@ -162,11 +193,14 @@ export const handOver = (
   putInControl(self, target)
   self.step = 0
   self.sent.note = untold(self.state)
-  if (crossing.conversation !== undefined) {
-    self.sent.messages.length = 0
-    self.sent.turns = 0
-    takeIdsAnew(self)
-  }
+  if (crossing.conversation !== undefined) forgetSent(self)
+}
+
+/** Forgets what was made of the turns that were sent: they are others now. */
+export const forgetSent = (self: Loop): void => {
+  self.sent.messages.length = 0
+  self.sent.turns = 0
+  takeIdsAnew(self)
 }
 
 /** Forgets the ids of turns that didn't cross, as a process that goes on with the state wouldn't know them. */
@@ -174,7 +208,7 @@ const takeIdsAnew = (self: Loop): void => {
   let outermost = self
   while (outermost.parent !== undefined) outermost = outermost.parent
   self.root.takenIds.clear()
-  for (const id of TakenIds.of(outermost.state.conversation)) self.root.takenIds.add(id)
+  for (const id of TakenIds.of(outermost.state)) self.root.takenIds.add(id)
 }
 
 /** Tells that the run ends before a handoff that was asked for. */

@@ -7,9 +7,12 @@ import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
 import { inProgress } from "../domain/AgentStatus.ts"
+import { isWithin } from "../domain/Isolation.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import type * as Usage from "../domain/Usage.ts"
-import type { Definition, HandoffTool, Request, ToolEntry } from "./Definition.ts"
+import type * as ModeType from "../modes/ModeType.ts"
+import type { Definition, ModeTool, Request, ToolEntry } from "./Definition.ts"
+import { add } from "./modes/ModeEntry.ts"
 
 /** Stands in a toolkit that would otherwise be empty; it is never sent. */
 const emptyToolkitStandIn = Tool.make("troupe_no_tool")
@@ -85,8 +88,55 @@ export const unanswered = (self: AgentState): AgentState | undefined => {
   }
 }
 
-/** Checks whether a handoff is offered in a state. */
-export const isOffered = ({ when }: HandoffTool, state: AgentState): boolean => when === undefined || when(state)
+/** Gives the place in the stack of the mode that a tool belongs to: -1 for the agent's own. */
+const ownerOf = (entry: ToolEntry, { modes }: AgentState): number =>
+  entry._tag === "Handled" && entry.modes !== undefined
+    ? modes.findLastIndex(({ name }) => entry.modes!.includes(name))
+    : -1
+
+/** Checks whether the modes around a tool, and what is set, leave it. An answer and a way out are always left. */
+const isLeft = (entry: ToolEntry, owner: number, state: AgentState, modes: Modes): boolean => {
+  if (entry._tag === "Output" || (entry._tag === "Mode" && entry.mode === undefined)) return true
+  const { name } = entry.tool
+  const narrowed = state.modes.slice(owner + 1).map((frame) => modes.get(frame.name)?.mode.tools)
+  return [...narrowed, owner < 0 ? state.settings?.tools : undefined].every((tools) => tools?.includes(name) ?? true)
+}
+
+/** Checks whether a model can ask for a move into a mode, or out of the one on top. */
+const isReachable = ({ mode }: ModeTool, { modes: stack }: AgentState, modes: Modes): boolean => {
+  const top = stack[stack.length - 1]
+  if (mode === undefined) return top !== undefined && modes.get(top.name)?.mode.isInvokable === true
+  const around = mode.invocation === "switch" ? stack[stack.length - 2] : top
+  return top?.name !== mode.name && isWithin(mode.isolation, around?.isolation)
+}
+
+/**
+ * Checks whether a tool is offered in a state. While a mode is set up or cleaned up, nothing is that would take the agent
+ * elsewhere.
+ */
+export const isOffered = (entry: ToolEntry, state: AgentState, modes: Modes, isNested: boolean): boolean => {
+  const owner = ownerOf(entry, state)
+  if (!isLeft(entry, owner, state, modes)) return false
+  switch (entry._tag) {
+    case "Handoff":
+      return !isNested && (entry.when === undefined || entry.when(state))
+    case "Mode":
+      return !isNested && isReachable(entry, state, modes)
+    case "Handled":
+      return entry.modes === undefined || owner >= 0
+    default:
+      return true
+  }
+}
+
+type Modes = Definition["modes"]
+
+const noModes: Modes = new Map()
+
+/** Checks whether it depends on the state if a tool is offered. */
+const isConditional = (entry: ToolEntry): boolean =>
+  (entry._tag === "Handoff" && entry.when !== undefined) || entry._tag === "Mode" ||
+  (entry._tag === "Handled" && entry.modes !== undefined)
 
 /**
  * Gives what the next request of an agent in a state says.
@@ -100,8 +150,9 @@ export const isOffered = ({ when }: HandoffTool, state: AgentState): boolean => 
 export const requests = (
   tools: ReadonlyMap<string, ToolEntry>,
   toolChoice: Choice | undefined,
+  modes: Modes = noModes,
   shared: ReadonlyMap<string, Tool.Any> = new Map()
-): (state: AgentState) => Request => {
+): Definition["request"] => {
   const entries = [...tools.values()]
   const names = [...tools.keys()]
   const isWhole = names.length > 0 && shared.size <= names.length
@@ -116,20 +167,20 @@ export const requests = (
     disableToolCallResolution: true,
     toolCallValidation: "deferred"
   })
-  const makeBoth = (offered: ReadonlyArray<string>): Both => {
+  const makeBoth = (offered: ReadonlyArray<string>, choice: Choice | undefined): Both => {
     const isAll = isWhole && offered.length === names.length
-    const first = make(isAll ? toolChoice ?? "auto" : among(toolChoice, offered))
-    return [first, isForced(toolChoice) ? make(isAll ? "auto" : among("auto", offered)) : first]
+    const first = make(isAll ? choice ?? "auto" : among(choice, offered))
+    return [first, isForced(choice) ? make(isAll ? "auto" : among("auto", offered)) : first]
   }
-  const all = makeBoth(names)
-  const conditional = entries.filter((entry): entry is HandoffTool =>
-    entry._tag === "Handoff" && entry.when !== undefined
-  )
-  if (conditional.length === 0) return (state) => state.run.iteration === 0 ? all[0] : all[1]
-  return (state) => {
-    const hidden = conditional.filter((entry) => !isOffered(entry, state)).map(({ tool }) => tool.name)
-    const both = hidden.length === 0 ? all : makeBoth(names.filter((name) => !hidden.includes(name)))
-    return state.run.iteration === 0 ? both[0] : both[1]
+  const all = makeBoth(names, toolChoice)
+  const isAlwaysAll = !entries.some(isConditional)
+  return (state, isNested) => {
+    const { modes: stack, run: { iteration }, settings } = state
+    const choice = settings?.toolChoice ?? toolChoice
+    const isAll = isAlwaysAll && !isNested && stack.length === 0 && settings?.tools === undefined
+    const offered = isAll ? names : names.filter((name) => isOffered(tools.get(name)!, state, modes, isNested))
+    const both = offered.length === names.length && choice === toolChoice ? all : makeBoth(offered, choice)
+    return iteration === 0 ? both[0] : both[1]
   }
 }
 
@@ -157,5 +208,11 @@ export const united = (agents: Iterable<Definition>): ReadonlyMap<string, Tool.A
 export const withTools = (self: Definition, tools: ReadonlyMap<string, ToolEntry>): Definition => ({
   ...self,
   tools,
-  request: requests(tools, self.toolChoice)
+  request: requests(tools, self.toolChoice, self.modes)
 })
+
+/** Gives a definition more modes. */
+export const withModes = (self: Definition, modes: ReadonlyArray<ModeType.Any>): Definition => {
+  const added = add(self.name, self, modes)
+  return { ...self, ...added, request: requests(added.tools, self.toolChoice, added.modes) }
+}

@@ -14,6 +14,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { OwnModel, Plan } from "./Definition.ts"
 import type { Built, Loop, Models } from "./Loop.ts"
+import { modelIn } from "./modes/ModeEntry.ts"
 
 /** Builds each model of a plan at most once in the run that uses it. */
 const preparePlan = Effect.fnUntraced(function*(plan: Plan, scope: Scope.Scope) {
@@ -45,19 +46,29 @@ export const provide = <A>(
   loop: Loop,
   use: () => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => {
-  const { model } = loop.definition
-  if (model === undefined) return use()
+  const model = modelIn(loop.definition, loop.state)
+  if (model === undefined) {
+    loop.plan = loop.parent?.plan
+    return use()
+  }
   const models = loop.models ??= { scope: Scope.makeUnsafe(), built: new Map() }
   const built = models.built.get(model)
-  return Effect.flatMap(built === undefined ? build(model, models) : Effect.succeed(built), ({ context, plan }) => {
+  // A model of a mode that is used alone is built with the services of whoever entered that.
+  const context = loop.live.open.findLast(({ entry }) => entry.model === model)?.context
+  const making = build(model, models)
+  const needed = context === undefined ? making : Effect.provideContext(making, context)
+  return Effect.flatMap(built === undefined ? needed : Effect.succeed(built), ({ context, plan }) => {
     loop.plan = plan
     return Effect.provideContext(Effect.suspend(use), context)
   })
 }
 
 /** Lets go of the models that were built. */
-export const release = ({ models }: Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
-  models === undefined ? Effect.void : Scope.close(models.scope, exit)
+export const release = (loop: Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
+  const { models } = loop
+  loop.models = undefined
+  return models === undefined ? Effect.void : Scope.close(models.scope, exit)
+}
 
 /** A model whose types are spent: what goes in and comes out is between its callers and the models of a plan. */
 interface Untyped {

@@ -5,26 +5,40 @@
  */
 import * as Prompt from "effect/ai/Prompt"
 import * as Effect from "effect/Effect"
+import * as ModeStack from "../domain/ModeStack.ts"
 import { toMessages } from "../domain/Projection.ts"
-import type { AgentState, PromptSegment } from "../domain/StateSchema.ts"
+import * as PromptSegments from "../domain/PromptSegments.ts"
+import type { AgentState } from "../domain/StateSchema.ts"
 import type { Definition } from "./Definition.ts"
 import type { Loop } from "./Loop.ts"
 
-const segments = (state: AgentState, place: PromptSegment["place"]): ReadonlyArray<string> =>
-  state.prompt.filter((segment) => segment.place === place).map((segment) => segment.text)
+/** Says which mode a model is in, and what it is for. */
+const modeNote = ({ modes }: Definition, state: AgentState): string | undefined => {
+  const stack = ModeStack.names(state)
+  const name = stack[stack.length - 1]
+  if (name === undefined) return undefined
+  const mode = modes.get(name)?.mode
+  return [
+    `You are in mode "${name}"${stack.length === 1 ? "" : `, inside ${quoted(stack.slice(0, -1).toReversed())}`}.`,
+    ...(mode?.description === undefined ? [] : [mode.description])
+  ].join(" ")
+}
 
-/** Composes the system text: prepends, instructions, what was handed over, the state's system message, sections, appends. */
-const compose = (state: AgentState, instructions: string | undefined, note: string | undefined): string =>
-  state.prompt.length === 0 && state.systemMessage === undefined && note === undefined
+const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `"${name}"`).join(", ")
+
+/**
+ * Composes the system text: prepends, instructions, what was handed over, the state's system message, sections, the mode,
+ * appends.
+ */
+const compose = (
+  definition: Definition,
+  state: AgentState,
+  instructions: string | undefined,
+  note: string | undefined
+): string =>
+  state.prompt.length === 0 && state.systemMessage === undefined && note === undefined && state.modes.length === 0
     ? instructions ?? ""
-    : [
-      ...segments(state, "prepend"),
-      instructions,
-      note,
-      state.systemMessage,
-      ...segments(state, "section"),
-      ...segments(state, "append")
-    ].filter((text) => text !== undefined && text !== "").join("\n\n")
+    : PromptSegments.render(state.prompt, [instructions, note, state.systemMessage], modeNote(definition, state))
 
 const instructionsOf = (
   definition: Definition,
@@ -42,7 +56,7 @@ const systemMessage = (content: string): Prompt.Message => Prompt.makeMessage("s
 
 const assemble = (loop: Loop, instructions: string | undefined): Prompt.Prompt => {
   const { sent, state } = loop
-  const system = compose(state, instructions, sent.note)
+  const system = compose(loop.definition, state, instructions, sent.note)
   if (sent.messages.length === 0 || system !== sent.system) {
     sent.messages[0] = systemMessage(system)
     sent.system = system

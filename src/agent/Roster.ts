@@ -9,6 +9,7 @@ import * as Group from "../handoff/Group.ts"
 import * as Handoff from "../handoff/Handoff.ts"
 import * as HandoffPolicy from "../handoff/HandoffPolicy.ts"
 import type * as Runnable from "../handoff/Runnable.ts"
+import type * as ModeType from "../modes/ModeType.ts"
 import {
   type Defined,
   type Definition,
@@ -20,7 +21,7 @@ import {
   TypeId
 } from "./Definition.ts"
 import { DuplicateAgent, DuplicateHandoff, DuplicateTool } from "./Duplicate.ts"
-import { requests, united, withTools } from "./Offered.ts"
+import { requests, united, withModes, withTools } from "./Offered.ts"
 
 const isDefined = (self: object | undefined): self is Defined => self !== undefined && TypeId in self
 
@@ -72,7 +73,7 @@ const share = (agents: ReadonlyMap<string, Definition>): ReadonlyMap<string, Def
   return new Map(
     Array.from(agents, ([name, definition]) => [
       name,
-      { ...definition, request: requests(definition.tools, definition.toolChoice, shared) }
+      { ...definition, request: requests(definition.tools, definition.toolChoice, definition.modes, shared) }
     ])
   )
 }
@@ -163,6 +164,22 @@ export const rosterOf = (self: Runnable.Any): Roster => {
   made.set(self, roster)
   return roster
 }
+
+const extended = new WeakMap<Roster, Map<ModeType.Any, Roster>>()
+
+const extendBy = (roster: Roster, mode: ModeType.Any): Roster => {
+  const known = extended.get(roster)?.get(mode)
+  if (known !== undefined) return known
+  const agents = share(
+    new Map(Array.from(roster.agents, ([name, definition]) => [name, withModes(definition, [mode])]))
+  )
+  const more = { ...roster, agents, first: agents.get(roster.first.name)! }
+  extended.set(roster, (extended.get(roster) ?? new Map<ModeType.Any, Roster>()).set(mode, more))
+  return more
+}
+
+/** Gives every agent of a roster more modes, each made once. Throws where one of them has another of that name. */
+export const extend = (roster: Roster, modes: ReadonlyArray<ModeType.Any>): Roster => modes.reduce(extendBy, roster)
 
 /** Throws where a roster can't be, as far as that is known before agents that are looked up later are there. */
 export const check = (self: Runnable.Any): void => {

@@ -7,59 +7,83 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
-import { AgentError } from "../domain/AgentError.ts"
+import { AgentError, isAgentError } from "../domain/AgentError.ts"
 import * as AgentStatus from "../domain/AgentStatus.ts"
+import { next } from "../domain/Command.ts"
 import { openCalls } from "../domain/Conversation.ts"
+import * as ModeStack from "../domain/ModeStack.ts"
 import * as Reducer from "../domain/Reducer.ts"
 import type { AgentState, Call, User } from "../domain/StateSchema.ts"
 import { annotate } from "../handoff/FailedState.ts"
+import { Host } from "../modes/Host.ts"
 import * as Binding from "./Binding.ts"
 import * as Correction from "./Correction.ts"
 import { CurrentAgent } from "./CurrentAgent.ts"
 import type { AgentTool, Roster } from "./Definition.ts"
 import * as Delivery from "./Delivery.ts"
-import { conclude, driveAll, type Ending } from "./Drive.ts"
+import { conclude, driveAll, type Ending, type Extent, isOver } from "./Drive.ts"
 import * as Failure from "./Failure.ts"
 import { Halt } from "./Halt.ts"
+import type { From } from "./Input.ts"
 import * as Loop from "./Loop.ts"
+import * as Entering from "./modes/Entering.ts"
+import * as Leaving from "./modes/Leaving.ts"
+import type { Live } from "./modes/Live.ts"
+import { LoopHost } from "./modes/LoopHost.ts"
 import { CurrentObservers } from "./Observer.ts"
 import * as OwnModel from "./OwnModel.ts"
 import { pick } from "./Picking.ts"
-import { runCalls, type RunChild } from "./RunCalls.ts"
+import { runCalls } from "./RunCalls.ts"
 import * as TakenIds from "./TakenIds.ts"
 import * as Telemetry from "./Telemetry.ts"
 import type { Answered } from "./ToolCall.ts"
 
-/**
- * What a run starts from: a state, and what the user says, if this isn't a run that goes on.
- *
- * With `isPicked` it is chosen anew who begins; otherwise the agent goes on that was in control.
- */
-export interface From {
-  readonly state: AgentState
-  readonly input: User["parts"] | undefined
-  readonly isPicked: boolean
-}
+const isInterruption = (exit: Exit.Exit<unknown, unknown>): boolean =>
+  Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
 
-/** Ends what is still open in a loop, and then its run, if it has one: a step by hand has none. */
-const end = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): Effect.Effect<void> => {
-  const isInterrupted = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
-  if (isInterrupted) {
+/** Ends what is still open in a loop. */
+const close = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): void => {
+  if (isInterruption(exit)) {
     Loop.close(loop, { tag: "Interrupted", message: "The run was interrupted before this had a result." })
   } else if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) {
     Loop.close(loop, { tag: "Defect", message: "The run broke down before this had a result." })
   }
   Loop.endStep(loop)
   Loop.suspendHandoff(loop)
+}
+
+/**
+ * Lets go of the modes that only this loop holds. They stay entered in a state that can go on; that of an agent which answered
+ * a call can't.
+ */
+const letGo = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): Effect.Effect<Exit.Exit<Ending, unknown>> => {
+  const canGoOn = loop.parent === undefined ||
+    (Exit.isSuccess(exit) && (exit.value === "Suspended" || next(loop.state)._tag === "Await"))
+  return canGoOn
+    ? Effect.as(Leaving.suspend(loop, exit), exit)
+    : Leaving.leaveTo(loop, 0, { exit, isOver: true }) as Effect.Effect<Exit.Exit<Ending, unknown>>
+}
+
+/** Ends what is still open in a loop, and then its run, if it has one: a step by hand has none. */
+const end = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): Effect.Effect<void> => {
+  close(loop, exit)
+  const { live } = loop
+  return live.open.length === 0 || live.isHeld || live.between > 0
+    ? endRun(loop, exit)
+    : Effect.flatMap(letGo(loop, exit), (exit) => endRun(loop, exit))
+}
+
+const endRun = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): Effect.Effect<void> => {
   if (loop.open.run) {
     Loop.tellEnd(
       loop,
       Exit.isSuccess(exit)
         ? exit.value === "Ended" ? "RunCompleted" : "RunInterrupted"
-        : isInterrupted
+        : isInterruption(exit)
         ? "RunInterrupted"
         : Failure.fromCause(loop, exit.cause)
     )
@@ -69,21 +93,25 @@ const end = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): Effect.Effect<v
 
 /** Lets those whom a loop calls see its agent: models, handlers, instructions. */
 const inView = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.provideService(self, CurrentAgent, new Loop.Running(loop))
+  Effect.updateContext(
+    self,
+    (context: Context.Context<R>) =>
+      Context.add(Context.add(context, CurrentAgent, new Loop.Running(loop)), Host, loop.host)
+  )
 
 /** Runs a loop from its start or from where it stopped, and tells it all. Errors are as they were thrown. */
 const play = (
   loop: Loop.Loop,
   input: User["parts"] | undefined,
-  isPicked: boolean
+  isPicked: boolean,
+  mode?: string
 ): Effect.Effect<Ending, unknown, unknown> => {
   const run = (picked: Exit.Exit<void, unknown>) =>
     Telemetry.runSpan(loop, (span) =>
-      Effect.onExit(inView(loop, begin(loop, input, picked)), (exit) => {
-        const ended = end(loop, exit)
-        Telemetry.endRun(span, loop)
-        return ended
-      }))
+      Effect.onExit(
+        inView(loop, begin(loop, input, picked, mode)),
+        (exit) => Effect.ensuring(end(loop, exit), Effect.sync(() => Telemetry.endRun(span, loop)))
+      ))
   const isAsked = isPicked && input !== undefined &&
     (loop.roster.picker === undefined || Binding.isTakeable(loop, input))
   const picking = isAsked ? pick(loop, input) : undefined
@@ -105,7 +133,12 @@ const giveUpHandoffs = (loop: Loop.Loop, { message }: AgentStatus.Failure): void
 }
 
 /** Tells that a run starts, or goes on, and drives it, unless its state or its input can't be taken. */
-const begin = (loop: Loop.Loop, input: User["parts"] | undefined, picked: Exit.Exit<void, unknown>) =>
+const begin = (
+  loop: Loop.Loop,
+  input: User["parts"] | undefined,
+  picked: Exit.Exit<void, unknown>,
+  mode: string | undefined
+) =>
   Effect.suspend((): Effect.Effect<Ending, unknown, unknown> => {
     const reason = Binding.findMismatch(loop.roster, loop.state) ??
       (input === undefined ? undefined : Binding.findInputIssue(loop.definition, input))
@@ -116,17 +149,24 @@ const begin = (loop: Loop.Loop, input: User["parts"] | undefined, picked: Exit.E
     if (input !== undefined) loop.step = 0
     Loop.tell(loop, {
       _tag: "RunStarted",
-      ...(input === undefined || reason !== undefined ? undefined : { input })
+      ...(input === undefined || reason !== undefined ? undefined : { input }),
+      ...(mode === undefined ? undefined : { mode })
     })
     if (reason !== undefined) return Effect.fail(new Halt(reason))
     if (Exit.isFailure(picked)) return Effect.failCause(picked.cause)
     if (failure !== undefined) giveUpHandoffs(loop, failure)
-    const driven = driveAll(loop, "Run", runChild)
+    const driven = goOn(loop, "Run")
     return loop.root.isObserved ? Effect.andThen(loop.root.flush, driven) : driven
   })
 
+/** Sets up the modes that a state says are entered and that aren't live, unless nothing is left to do, and drives a loop. */
+const goOn = (loop: Loop.Loop, extent: Extent): Effect.Effect<Ending, unknown, unknown> =>
+  loop.live.open.length >= loop.state.modes.length || isOver(loop)
+    ? driveAll(loop, extent)
+    : Effect.andThen(Entering.resume(loop), driveAll(loop, extent))
+
 /** Runs an agent that answers a call. Its typed failures are in the state that it leaves. */
-const runChild: RunChild = (parent: Loop.Loop, call: Call, entry: AgentTool, params: unknown) =>
+const runChild: Loop.Root["runChild"] = (parent: Loop.Loop, call: Call, entry: AgentTool, params: unknown) =>
   Effect.suspend(() => {
     const roster = entry.roster()
     const isResumed = call.state._tag === "Delegated"
@@ -138,21 +178,41 @@ const runChild: RunChild = (parent: Loop.Loop, call: Call, entry: AgentTool, par
     )
   })
 
+/** Lets a mode, on its way in or out, talk to the agent: within the run under way, or in a run of its own. */
+const talk: Loop.Root["talk"] = (loop, input) =>
+  Effect.suspend(() => {
+    const mode = ModeStack.top(loop.state)?.name ?? ""
+    const { run } = loop.open
+    if (run) Loop.tell(loop, { _tag: "InputGiven", input, mode })
+    const answered = run ? Effect.andThen(loop.root.flush, driveAll(loop, "Run")) : play(loop, input, false, mode)
+    return Effect.matchEffect(answered, {
+      onSuccess: () => Effect.succeed(loop.state),
+      onFailure: (error) =>
+        Effect.failCause(withState(run ? { state: failedBy(loop, Cause.fail(error)) } : loop, error))
+    })
+  })
+
+const failedBy = (loop: Loop.Loop, cause: Cause.Cause<unknown>): AgentState => ({
+  ...loop.state,
+  status: AgentStatus.failed(Failure.fromCause(loop, cause))
+})
+
 /** Fails with an `AgentError`, or with an error as it was thrown and the state beside it. */
-const withState = (loop: Loop.Loop, error: unknown): Cause.Cause<unknown> =>
-  error instanceof Halt
-    ? Cause.fail(new AgentError({ state: loop.state, reason: error.reason }))
-    : annotate(Cause.fail(error), loop.state)
+const withState = ({ state }: Pick<Loop.Loop, "state">, error: unknown): Cause.Cause<unknown> =>
+  error instanceof Halt || isAgentError(error)
+    ? Cause.fail(new AgentError({ state, reason: error.reason }))
+    : annotate(Cause.fail(error), state)
 
 /** Runs what a roster describes. Gives the last state, and fails with an `AgentError` or an error of somebody's own. */
 export const run = (
   roster: Roster,
   from: From,
   receiver: Delivery.Receiver | undefined,
-  onFailure: "Fail" | "Keep"
+  onFailure: "Fail" | "Keep",
+  live?: Live
 ): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.flatMap(makeRoot(from.state, receiver), (root) => {
-    const loop = Loop.make(root, undefined, undefined, roster, from.state)
+    const loop = Loop.make(root, undefined, undefined, roster, from.state, live)
     return Effect.matchCauseEffect(play(loop, from.input, from.isPicked), {
       onFailure: (cause) => {
         const error = Cause.findError(cause)
@@ -181,12 +241,12 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
     const loop = Loop.make(root, undefined, undefined, roster, state)
     const taken = Effect.suspend(() => {
       const mismatch = Binding.findMismatch(roster, state)
-      return mismatch === undefined ? driveAll(loop, "Step", runChild) : Effect.fail(new Halt(mismatch))
+      return mismatch === undefined ? goOn(loop, "Step") : Effect.fail(new Halt(mismatch))
     }).pipe(Effect.tap(() => Effect.sync(() => endByHand(loop))))
     return Effect.matchCauseEffect(inView(loop, Effect.onExit(taken, (exit) => end(loop, exit))), {
       onFailure: (cause) => {
         if (!Cause.hasInterruptsOnly(cause)) {
-          loop.state = { ...loop.state, status: AgentStatus.failed(Failure.fromCause(loop, cause)) }
+          loop.state = failedBy(loop, cause)
         }
         const error = Cause.findError(cause)
         return Effect.failCause(
@@ -197,28 +257,41 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
     })
   })
 
-/** Runs one open call by hand, and gives the state with its result. No run starts. Fails where a fatal tool does. */
+/** Runs one open call by hand. Fails where a fatal tool does. */
 export const runCall = (
+  loop: Loop.Loop,
+  callId: string,
+  onAnswer: (answered: Answered) => void
+): Effect.Effect<void, unknown, unknown> =>
+  Effect.onExit(
+    Effect.as(runCalls(loop, [callId], onAnswer), "Ended" as const),
+    (exit) => {
+      close(loop, exit)
+      return loop.root.flush
+    }
+  )
+
+/** Does something with a conversation by hand, and gives the state after it. No run starts. */
+export const byHand = <A>(
   roster: Roster,
   state: AgentState,
-  callId: string,
-  receiver: Delivery.Receiver,
-  onAnswer: (answered: Answered) => void
-): Effect.Effect<AgentState, unknown, unknown> =>
+  receiver: Delivery.Receiver | undefined,
+  live: Live,
+  f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown, unknown> =>
   Effect.flatMap(makeRoot(state, receiver), (root) => {
-    const loop = Loop.make(root, undefined, undefined, roster, state)
-    const ran = Effect.suspend(() => {
-      Loop.startStep(loop)
-      return Effect.as(runCalls(loop, [callId], runChild, onAnswer), "Ended" as const)
-    })
-    return Effect.map(inView(loop, Effect.onExit(ran, (exit) => end(loop, exit))), () => loop.state)
+    const loop = Loop.make(root, undefined, undefined, roster, state, live)
+    return Effect.ensuring(inView(loop, Effect.suspend(() => f(loop))), root.flush)
   })
 
 const makeRoot = (state: AgentState, receiver: Delivery.Receiver | undefined): Effect.Effect<Loop.Root> =>
   Effect.withFiberSucceed((fiber) => ({
     clock: fiber.getRef(Clock.Clock),
-    takenIds: TakenIds.of(state.conversation),
+    takenIds: TakenIds.of(state),
     ...Delivery.make(fiber.getRef(CurrentObservers), receiver),
     recordsContent: fiber.getRef(Telemetry.RecordContent),
+    runChild,
+    talk,
+    hostOf: (loop) => new LoopHost(loop),
     sequence: 0
   }))

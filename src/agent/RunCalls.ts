@@ -13,22 +13,16 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import { callsOf, lastAssistant } from "../domain/Conversation.ts"
 import * as JsonValue from "../domain/JsonValue.ts"
+import * as ModeTransition from "../domain/ModeTransition.ts"
 import { toMessages } from "../domain/Projection.ts"
 import type { AgentState, Call } from "../domain/StateSchema.ts"
 import * as Handoff from "../handoff/Handoff.ts"
 import * as Codec from "./Codec.ts"
-import type { AgentTool, HandoffTool, RunTool } from "./Definition.ts"
+import type { AgentTool, HandledTool, HandoffTool, ModeTool, RunTool, ToolEntry } from "./Definition.ts"
 import * as Loop from "./Loop.ts"
 import { isOffered, unanswered } from "./Offered.ts"
 import * as Telemetry from "./Telemetry.ts"
 import { type Answered, failed, run } from "./ToolCall.ts"
-
-/** Runs the agent that answers a call. Gives its state when it stopped; its typed failures are in there. */
-export type RunChild = (loop: Loop.Loop, call: Call, entry: AgentTool, params: unknown) => Effect.Effect<
-  AgentState,
-  never,
-  unknown
->
 
 /** A call that is ready to run. */
 interface Job {
@@ -48,7 +42,6 @@ interface Slot {
 export const runCalls = Effect.fnUntraced(function*(
   loop: Loop.Loop,
   callIds: ReadonlyArray<string>,
-  runChild: RunChild,
   onAnswer?: (answered: Answered) => void
 ) {
   const turn = lastAssistant(loop.state.conversation)
@@ -64,7 +57,7 @@ export const runCalls = Effect.fnUntraced(function*(
   }
   yield* settleInOrder(loop, slots)
   if (jobs.length === 0) return
-  const running: Running = { loop, slots, runChild, onAnswer, fatal: undefined }
+  const running: Running = { loop, slots, onAnswer, fatal: undefined }
   for (const group of groups(jobs)) {
     yield* group.length === 1
       ? execute(running, group[0]!)
@@ -79,7 +72,6 @@ export const runCalls = Effect.fnUntraced(function*(
 interface Running {
   readonly loop: Loop.Loop
   readonly slots: ReadonlyArray<Slot>
-  readonly runChild: RunChild
   readonly onAnswer: ((answered: Answered) => void) | undefined
   fatal: Cause.Cause<unknown> | undefined
 }
@@ -109,8 +101,8 @@ const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<Slot>): Effect.Effe
   return loop.root.flush
 }
 
-/** Settles a call that isn't run. That it is open until it is told keeps its result, whatever happens before. */
-const refuse = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: Answered): undefined => {
+/** Settles a call that has no handler to run. That it is open until it is told keeps its result, whatever happens before. */
+const settleAtOnce = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: Answered): undefined => {
   slot.isDone = true
   slot.settlement = { callId: call.id, name: call.name, ...settlement, duration: 0 }
   loop.open.calls.set(call.id, { name: call.name, startedAt: Loop.now(loop), settlement: slot.settlement })
@@ -125,7 +117,10 @@ const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Prepared | Effect.Eff
   if (entry === undefined) {
     const names = [...loop.definition.tools.keys()]
     const available = names.length === 0 ? "There are no tools." : `Available tools: ${names.join(", ")}.`
-    return refuse(loop, call, slot, failed(`There is no tool "${call.name}". ${available}`))
+    return settleAtOnce(loop, call, slot, failed(`There is no tool "${call.name}". ${available}`))
+  }
+  if (!isOfferedTo(loop, call, entry)) {
+    return settleAtOnce(loop, call, slot, failed(`"${call.name}" isn't offered now.`))
   }
   if (entry._tag === "Handoff") return askForHandoff(loop, call, slot, entry)
   const decoded = Codec.run(entry.decode, JsonValue.fromUnknown(call.params))
@@ -137,39 +132,69 @@ const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Prepared | Effect.Eff
     })
 }
 
-/** Asks for a handoff, unless it isn't offered, its parameters are wrong, or another call of the turn asked first. */
-const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTool): undefined => {
+/** Checks whether the tool of a call was offered when it was called, and is now. */
+const isOfferedTo = ({ definition, live, state }: Loop.Loop, call: Call, entry: ToolEntry): boolean => {
+  if (call.state._tag === "Delegated") return true
   // A user who spoke meanwhile began a new count of the run: what was offered before can't be told from the state then.
-  const asked = unanswered(loop.state)
-  if (asked !== undefined && !isOffered(entry, asked)) {
-    return refuse(loop, call, slot, failed(`"${call.name}" isn't offered now.`))
-  }
+  const asked = entry._tag === "Handoff" ? unanswered(state) : state
+  return asked === undefined || isOffered(entry, asked, definition.modes, live.between > 0)
+}
+
+/** Asks for a handoff, unless its parameters are wrong, or another call of the turn asked first. */
+const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTool): undefined => {
   const request = Handoff.requestOf(entry.handoff, call)
   if (Result.isFailure(request)) {
-    return refuse(loop, call, slot, failed(`The parameters of "${call.name}" are wrong: ${request.failure.message}`))
+    return settleAtOnce(
+      loop,
+      call,
+      slot,
+      failed(`The parameters of "${call.name}" are wrong: ${request.failure.message}`)
+    )
   }
   const { status } = loop.state
   if (status._tag === "HandoffRequested") {
     const { target } = status.request
-    return refuse(loop, call, slot, failed(`Only one agent can take over, and the first was asked: "${target}".`))
+    return settleAtOnce(loop, call, slot, failed(`Only one agent can take over, and the first was asked: "${target}".`))
   }
   slot.isDone = true
   Loop.requestHandoff(loop, request.success)
   return undefined
 }
 
+/** Asks for a move between modes. It is taken once the other calls of the turn are settled. */
+const askForMove = (loop: Loop.Loop, call: Call, slot: Slot, { mode }: ModeTool): undefined => {
+  const { params } = call
+  Loop.tell(loop, {
+    _tag: "ModeTransitionRequested",
+    transition: mode === undefined
+      ? ModeTransition.exit
+      : mode.invocation === "push"
+      ? ModeTransition.push(mode.name, params)
+      : ModeTransition.switch(mode.name, params)
+  })
+  const top = loop.state.modes[loop.state.modes.length - 1]
+  const result = mode === undefined ? `Leaving mode "${top?.name ?? ""}".` : `Entering mode "${mode.name}".`
+  return settleAtOnce(loop, call, slot, { settlement: { outcome: "Succeeded", result } })
+}
+
 const ready = (
   loop: Loop.Loop,
   call: Call,
   slot: Slot,
-  entry: RunTool,
+  entry: RunTool | ModeTool,
   decoded: Codec.CodecExit
 ): Prepared | Effect.Effect<Prepared, never, unknown> => {
   if (Exit.isFailure(decoded)) {
     const error = Cause.findError(decoded.cause)
     if (Result.isFailure(error)) return Effect.failCause(error.failure)
-    return refuse(loop, call, slot, failed(`The parameters of "${call.name}" are wrong: ${error.success.message}`))
+    return settleAtOnce(
+      loop,
+      call,
+      slot,
+      failed(`The parameters of "${call.name}" are wrong: ${error.success.message}`)
+    )
   }
+  if (entry._tag === "Mode") return askForMove(loop, call, slot, entry)
   const job: Job = { call, entry, params: decoded.value, slot }
   const { needsApproval } = entry.tool
   if (call.state._tag !== "Pending" || needsApproval === undefined || needsApproval === false) return job
@@ -241,12 +266,27 @@ const answerOf = (
 ): Effect.Effect<Answered | undefined, never, unknown> => {
   switch (entry._tag) {
     case "Handled":
-      return run(running.loop, call, entry, params)
+      return inMode(running.loop, entry, run(running.loop, call, entry, params))
     case "Agent":
-      return Effect.map(running.runChild(running.loop, call, entry, params), (child) => answerOfChild(entry, child))
+      return Effect.map(
+        running.loop.root.runChild(running.loop, call, entry, params),
+        (child) => answerOfChild(entry, child)
+      )
     case "Output":
       return Effect.succeed<Answered>({ settlement: { outcome: "Succeeded", result: "Accepted." } })
   }
+}
+
+/** Lets a tool of a mode that is used alone run with the services of whoever entered that. */
+const inMode = <A>(
+  { live }: Loop.Loop,
+  { modes }: HandledTool,
+  self: Effect.Effect<A, never, unknown>
+): Effect.Effect<A, never, unknown> => {
+  const context = modes === undefined
+    ? undefined
+    : live.open.findLast(({ entry: { mode } }) => modes.includes(mode.name))?.context
+  return context === undefined ? self : Effect.provideContext(self, context)
 }
 
 /** What an agent that was called answers: nothing yet while it is stopped. */

@@ -12,14 +12,14 @@ import * as AgentState from "../domain/AgentState.ts"
 import { type Any, isRunnable, type Runnable } from "../handoff/Runnable.ts"
 import type { Roster } from "./Definition.ts"
 import * as EventStream from "./EventStream.ts"
-import { begin, type FromOptions, type Input } from "./Input.ts"
+import { begin, type From, type FromOptions, type Input } from "./Input.ts"
 import { rosterOf } from "./Roster.ts"
 import * as Run from "./Run.ts"
 
 /** Runs what a thing describes. One that can't be is a defect of the run. */
 const runWith = (
   self: Any,
-  from: (roster: Roster) => Run.From,
+  from: (roster: Roster) => From,
   onFailure: "Fail" | "Keep" = "Fail"
 ): Effect.Effect<AgentState.AgentState, never> =>
   Effect.suspend(() => {
@@ -27,7 +27,7 @@ const runWith = (
     return Run.run(roster, from(roster), undefined, onFailure) as Effect.Effect<AgentState.AgentState, never>
   })
 
-const streamWith = (self: Any, from: (roster: Roster) => Run.From): Stream.Stream<AgentEvent, never> =>
+const streamWith = (self: Any, from: (roster: Roster) => From): Stream.Stream<AgentEvent, never> =>
   Stream.suspend(() => {
     const roster = rosterOf(self)
     return EventStream.make(roster, from(roster)) as Stream.Stream<AgentEvent, never>

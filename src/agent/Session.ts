@@ -8,9 +8,11 @@
  * 2. The state is always legal. It follows a run event by event; a run that fails leaves its `Failed` state, one that is
  *    interrupted the state that `RunInterrupted` tells, and the next call goes on from there.
  * 3. The services of a run are those that the session was made with, so its methods need none.
- * 4. What a session runs can't call it back: it would wait for its own end, and fails with `ReentrantOperation`.
+ * 4. What a session runs can't call it back: it would wait for its own end, and fails with `ReentrantOperation`. Only the
+ *    set-up and the clean-up of a mode may `call` and `invoke`: nothing else is under way then.
  * 5. When its scope closes, what runs is interrupted, its last state is saved, and everything that waits or comes later
- *    fails with `SessionClosed`.
+ *    fails with `SessionClosed`. Modes are left then, the innermost first; those of a session that is stored stay entered in
+ *    what is stored, and only their finalizers run.
  *
  * **Example** (Two calls, one conversation)
  *
@@ -43,31 +45,41 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as PubSub from "effect/PubSub"
 import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { type AgentError, isAgentError } from "../domain/AgentError.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
+import type { ModeTransition } from "../domain/ModeTransition.ts"
+import { OwnError } from "../domain/OwnError.ts"
+import type { Settings } from "../domain/Settings.ts"
 import type { Any, Runnable } from "../handoff/Runnable.ts"
+import { TypeId as HostTypeId } from "../modes/Host.ts"
+import * as Mode from "../modes/Mode.ts"
+import { isModeError, type ModeError } from "../modes/ModeError.ts"
 import type { Roster } from "./Definition.ts"
-import { begin, type FromOptions, type Input } from "./Input.ts"
+import { begin, type From, type FromOptions, type Input, partsOf } from "./Input.ts"
+import type { Loop } from "./Loop.ts"
 import * as Mailbox from "./Mailbox.ts"
-import { rosterOf } from "./Roster.ts"
+import * as Live from "./modes/Live.ts"
+import { extend, rosterOf } from "./Roster.ts"
 import * as Run from "./Run.ts"
 import * as Environment from "./session/Environment.ts"
-import { Follower, publish } from "./session/Follower.ts"
+import { type Follower, publish } from "./session/Follower.ts"
+import { between, type Held, inTurn, operation, rosterIn } from "./session/Held.ts"
 import * as Invocation from "./session/Invocation.ts"
 import * as Line from "./session/Line.ts"
-import { isSessionError, OwnError, type SessionError } from "./session/SessionError.ts"
+import * as Modes from "./session/Modes.ts"
+import { isSessionError, type SessionError } from "./session/SessionError.ts"
 import type { Opened, Store } from "./session/Store.ts"
-import type { Answered } from "./ToolCall.ts"
 
+export { OwnError } from "../domain/OwnError.ts"
 export {
   CallsOpen,
   CallUnanswered,
   isSessionError,
-  OwnError,
   ParametersRejected,
   Reason,
   ReentrantOperation,
@@ -91,7 +103,9 @@ export type CallOptions = Pick<FromOptions, "control">
  * @category models
  * @since 0.1.0
  */
-export interface Session<out Output = unknown, out E = OwnError> extends AgentState.GivesOutput<Output> {
+export interface Session<out Output = unknown, out E = OwnError>
+  extends AgentState.GivesOutput<Output>, Mode.Enterable
+{
   /** The current state. It doesn't wait: while a run is under way it is the one after its last event. */
   readonly state: Effect.Effect<AgentState.AgentState>
 
@@ -157,6 +171,35 @@ export interface Session<out Output = unknown, out E = OwnError> extends AgentSt
    * no call is under way in both, is stored nowhere, and is closed with the scope that it is made in.
    */
   readonly fork: Effect.Effect<Session<Output, E>, SessionError, Scope.Scope>
+
+  /**
+   * Enters a mode of the agent in control by its name, on top of the others. `params` are JSON. It stays entered until
+   * `exitMode`, a move to another, or the end of the session.
+   *
+   * Fails with a `ModeError` where there is no such mode, its parameters are wrong, or it can't be entered here.
+   */
+  readonly enterMode: (
+    name: string,
+    params?: Schema.Json
+  ) => Effect.Effect<AgentState.AgentState, E | ModeError | SessionError>
+
+  /**
+   * Leaves the innermost mode, which must be of that name if one is given. Its clean-up may keep it.
+   *
+   * Fails with a `ModeError` where none is entered, or another is on top.
+   */
+  readonly exitMode: (name?: string) => Effect.Effect<AgentState.AgentState, E | ModeError | SessionError>
+
+  /** Asks for a move between modes: it is taken before the agent's model is asked next. The latest wins. */
+  readonly schedule: (
+    transition: ModeTransition
+  ) => Effect.Effect<AgentState.AgentState, ModeError | SessionError>
+
+  /**
+   * Changes settings of the agent in control: which tools it offers, which of them its model must or may use, which of its
+   * models is asked. What isn't given stays as it is.
+   */
+  readonly configure: (settings: Settings) => Effect.Effect<AgentState.AgentState, ModeError | SessionError>
 }
 
 /** The session of an agent or a group, by what its type says. */
@@ -174,110 +217,63 @@ export type Of<A> = A extends Runnable<infer _Name, infer Output, infer E, infer
  */
 export const Session: Context.Service<Session, Session> = Context.Service("troupe/agent/Session")
 
-/** What a session begins with. What is stored comes before `state`. */
-export interface Options<E = never, R = never> {
+/** What a session begins with. What is stored comes before `state`; `modes` are there for every agent in it. */
+export interface Options<E = never, R = never, Modes extends ReadonlyArray<Mode.Any> = []> {
   readonly state?: AgentState.AgentState | undefined
   readonly store?: Store<E, R> | undefined
-}
-
-/** What a session is made of. */
-interface Parts {
-  readonly self: Any
-  readonly roster: Roster
-  readonly environment: Environment.Environment
-  readonly line: Line.Line
-  readonly ref: SubscriptionRef.SubscriptionRef<AgentState.AgentState>
-  readonly store: Opened | undefined
+  readonly modes?: Modes | undefined
 }
 
 /** Everything that a session can fail with, before its type says what of it. */
 type Untyped = Session<unknown, unknown>
 
-/** An operation that runs something: `from` says where it begins, `play` runs it. */
-const operation = <A, E>(
-  parts: Parts,
-  name: string,
-  play: (follower: Follower) => Effect.Effect<A, E, unknown>,
-  reader?: Mailbox.Mailbox
-): Line.Operation<A, E | SessionError, never> => {
-  const follower = new Follower(parts.ref, parts.store, reader)
-  const task = Effect.suspend(() => play(follower))
-  return {
-    name,
-    task: parts.environment(parts.store === undefined ? task : Effect.andThen(parts.store.check, task)),
-    failure: () => follower.failure,
-    ...(reader === undefined ? undefined : { onExit: reader.end })
-  }
-}
-
-const startOf = ({ ref, roster }: Parts, input: Input | undefined, options: CallOptions | undefined): Run.From =>
+const startOf = ({ ref, roster }: Held, input: Input | undefined, options: CallOptions | undefined): From =>
   input === undefined
     ? begin(roster, AgentState.reopen(ref.value))
     : begin(roster, input, { ...options, state: ref.value })
 
-const running = (parts: Parts, input: Input | undefined, options?: CallOptions) => (follower: Follower) =>
+const running = (held: Held, input: Input | undefined, options?: CallOptions) => (follower: Follower) =>
   Effect.suspend(() => {
-    const from = startOf(parts, input, options)
-    return Effect.flatMap(follower.begin(from.state), () => Run.run(parts.roster, from, follower, "Fail"))
-  }).pipe(Effect.map(() => parts.ref.value))
+    const from = startOf(held, input, options)
+    return Effect.flatMap(follower.begin(from.state), () => Run.run(rosterIn(held), from, follower, "Fail", held.live))
+  }).pipe(Effect.map(() => held.ref.value))
 
-const stream = (parts: Parts, input: Input | undefined, options?: CallOptions): Stream.Stream<AgentEvent, unknown> =>
+const stream = (held: Held, input: Input | undefined, options?: CallOptions): Stream.Stream<AgentEvent, unknown> =>
   Stream.unwrap(Effect.suspend(() => {
     const mailbox = Mailbox.make(Number.POSITIVE_INFINITY)
-    const streaming = operation(parts, "stream", running(parts, input, options), mailbox)
+    const streaming = operation(held, "stream", running(held, input, options), mailbox)
     return Effect.acquireRelease(
-      Line.start(parts.line, streaming),
+      Line.start(held.line, streaming),
       (fiber) => Effect.andThen(mailbox.leave, Fiber.interrupt(fiber))
     ).pipe(Effect.as(Stream.fromPull(Effect.succeed(
-      Effect.catchCause(mailbox.pull, (cause) => Line.ended(parts.line, streaming, Exit.failCause(cause)))
+      Effect.catchCause(mailbox.pull, (cause) => Line.ended(held.line, streaming, Exit.failCause(cause)))
     ))))
   }))
 
 /** Changes the state by hand: saved first, so that what can't be saved doesn't happen. */
 const change = <E>(
-  parts: Parts,
+  held: Held,
   name: string,
   to: (state: AgentState.AgentState) => Result.Result<AgentState.AgentState, E>
 ): Effect.Effect<AgentState.AgentState, E | SessionError> =>
-  Line.run(parts.line, {
+  Line.run(held.line, {
     name,
     task: Effect.suspend((): Effect.Effect<AgentState.AgentState, E | SessionError> => {
-      const changed = to(parts.ref.value)
+      const changed = to(held.ref.value)
       if (Result.isFailure(changed)) return Effect.fail(changed.failure)
       const put = Effect.sync(() => {
-        publish(parts.ref, changed.success)
+        publish(held.ref, changed.success)
         return changed.success
       })
-      return parts.store === undefined
+      return held.store === undefined
         ? put
-        : Effect.uninterruptible(Effect.andThen(parts.store.save(changed.success), put))
+        : Effect.uninterruptible(Effect.andThen(held.store.save(changed.success), put))
     })
   })
 
-const invoke = (parts: Parts, tool: Tool.Any, params: unknown): Effect.Effect<unknown, unknown> =>
-  Line.run(
-    parts.line,
-    operation(parts, "invoke", (follower) =>
-      Effect.suspend(() => {
-        const { ref, roster } = parts
-        const refusal = Invocation.findRefusal(roster, ref.value, tool)
-        if (refusal !== undefined) return Effect.fail(refusal)
-        return Effect.flatMap(Invocation.encode(tool, params), (json) => {
-          const { callId, state } = Invocation.record(ref.value, tool, json)
-          let answered: Answered | undefined
-          const run = Run.runCall(roster, state, callId, follower, (own) => {
-            answered = own
-          })
-          return Effect.flatMap(
-            Effect.andThen(follower.begin(state), run),
-            (after) => Invocation.resultOf(after, tool, callId, answered?.own)
-          )
-        })
-      }))
-  )
-
 const open = (
   self: Any,
+  roster: Roster,
   environment: Environment.Environment,
   state: AgentState.AgentState,
   store: Opened | undefined
@@ -287,29 +283,43 @@ const open = (
     // Tells those who look on that nothing follows: known by its identity, and never shown.
     const end = { ...state }
     yield* Effect.addFinalizer(() => PubSub.end(ref.pubsub, end))
+    const live = Live.make(true)
+    // Modes are left when nothing runs any more: the line closes first.
+    yield* Effect.addFinalizer((exit) => Modes.end(held, exit))
     const line = yield* Line.make(self.name)
-    const parts: Parts = { self, roster: rosterOf(self), environment, line, ref, store }
-    return fromParts(parts, end)
+    const held: Held = { self, roster, environment, line, ref, store, live }
+    yield* Modes.resume(held)
+    return fromHeld(held, end)
   })
 
-const fromParts = (parts: Parts, end: AgentState.AgentState): Untyped => {
-  const { environment, line, ref, self } = parts
+const fromHeld = (held: Held, end: AgentState.AgentState): Untyped => {
+  const { environment, line, ref, roster, self } = held
   const run = (name: string, input: Input | undefined, options?: CallOptions) =>
-    Effect.suspend(() => Line.run(line, operation(parts, name, running(parts, input, options))))
+    Effect.suspend(() => Line.run(line, operation(held, name, running(held, input, options))))
+  const call = (input: Input, options?: CallOptions) =>
+    between(held, (loop) => loop.root.talk(loop, partsOf(input)), run("call", input, options))
   return {
     [AgentState.ReadOutput]: self[AgentState.ReadOutput],
+    [HostTypeId]: Modes.operations(held, call),
     state: SubscriptionRef.get(ref),
     changes: Stream.takeWhile(SubscriptionRef.changes(ref), (state) => state !== end),
-    call: (input, options) => run("call", input, options),
-    stream: (input, options) => stream(parts, input, options),
+    call,
+    stream: (input, options) => stream(held, input, options),
     resume: run("resume", undefined),
-    approve: (callId) => change(parts, "approve", AgentState.approve(callId)),
-    deny: (callId, reason) => change(parts, "deny", AgentState.deny(callId, reason)),
-    invoke: (tool, params) => Effect.suspend(() => invoke(parts, tool, params)) as Effect.Effect<never>,
+    approve: (callId) => change(held, "approve", AgentState.approve(callId)),
+    deny: (callId, reason) => change(held, "deny", AgentState.deny(callId, reason)),
+    invoke: (tool, params) => {
+      const invoked = (loop: Loop) => Invocation.run(loop, tool, params)
+      return between(held, invoked, inTurn(held, "invoke", invoked)) as Effect.Effect<never>
+    },
     fork: Effect.flatMap(
       Line.run(line, { name: "fork", task: SubscriptionRef.get(ref) }),
-      (state) => open(self, environment, state, undefined)
-    )
+      (state) => open(self, roster, environment, state, undefined)
+    ),
+    enterMode: (name, params) => Modes.enter(held, name, params),
+    exitMode: (name) => Modes.exit(held, name),
+    schedule: (transition) => Modes.schedule(held, transition) as Effect.Effect<never>,
+    configure: (settings) => Modes.configure(held, settings) as Effect.Effect<never>
   }
 }
 
@@ -350,15 +360,28 @@ const fromParts = (parts: Parts, end: AgentState.AgentState): Untyped => {
  * @category constructors
  * @since 0.1.0
  */
-export const make = <Name extends string, Output, E, R, StoreE = never, StoreR = never>(
+export const make = <
+  Name extends string,
+  Output,
+  E,
+  R,
+  StoreE = never,
+  StoreR = never,
+  const Modes extends ReadonlyArray<Mode.Any> = []
+>(
   agent: Runnable<Name, Output, E, R>,
-  options?: Options<StoreE, StoreR>
-): Effect.Effect<Session<Output, E>, StoreE, R | StoreR | Scope.Scope> =>
+  options?: Options<StoreE, StoreR, Modes>
+): Effect.Effect<
+  Session<Output, E | Mode.Error<Modes[number]>>,
+  StoreE,
+  R | StoreR | Mode.Services<Modes[number]> | Scope.Scope
+> =>
   Effect.gen(function*() {
     const environment = yield* Environment.capture
+    const roster = extend(rosterOf(agent), options?.modes ?? [])
     const store = options?.store === undefined ? undefined : yield* options.store.open
-    const state = store?.restored ?? options?.state ?? AgentState.make(rosterOf(agent).first.name)
-    return (yield* open(agent, environment, state, store)) as Session<Output, E>
+    const state = store?.restored ?? options?.state ?? AgentState.make(roster.first.name)
+    return (yield* open(agent, roster, environment, state, store)) as Session<Output, E>
   })
 
 /**
@@ -367,21 +390,39 @@ export const make = <Name extends string, Output, E, R, StoreE = never, StoreR =
  * @category layers
  * @since 0.1.0
  */
-export const layer = <Name extends string, Output, E, R, StoreE = never, StoreR = never>(
+export const layer = <
+  Name extends string,
+  Output,
+  E,
+  R,
+  StoreE = never,
+  StoreR = never,
+  const Modes extends ReadonlyArray<Mode.Any> = []
+>(
   agent: Runnable<Name, Output, E, R>,
-  options?: Options<StoreE, StoreR>
-): Layer.Layer<Session, StoreE, Exclude<R | StoreR, Scope.Scope>> =>
-  Layer.effect(Session, Effect.map(make(agent, options), (session) => withOwnErrors(agent.name, session)))
+  options?: Options<StoreE, StoreR, Modes>
+): Layer.Layer<
+  Session | Mode.Host,
+  StoreE,
+  Exclude<R | StoreR | Mode.Services<Modes[number]>, Scope.Scope>
+> =>
+  Layer.effectContext(Effect.map(make(agent, options), (made) => {
+    const session = withOwnErrors(agent.name, made)
+    return Context.make(Session, session).pipe(Context.add(Mode.Host, session))
+  }))
 
 /** Puts the errors of an agent's own into one that every session may fail with. */
 const withOwnErrors = (agent: string, self: Untyped): Session => {
   const wrap = (error: unknown): AgentError | SessionError | OwnError =>
     isAgentError(error) || isSessionError(error) ? error : new OwnError({ agent, error })
+  const wrapOfModes = (error: unknown) => isModeError(error) ? error : wrap(error)
   return {
     ...self,
     call: (input, options) => Effect.mapError(self.call(input, options), wrap),
     stream: (input, options) => Stream.mapError(self.stream(input, options), wrap),
     resume: Effect.mapError(self.resume, wrap),
-    fork: Effect.map(self.fork, (forked) => withOwnErrors(agent, forked))
+    fork: Effect.map(self.fork, (forked) => withOwnErrors(agent, forked)),
+    enterMode: (name, params) => Effect.mapError(self.enterMode(name, params), wrapOfModes) as Effect.Effect<never>,
+    exitMode: (name) => Effect.mapError(self.exitMode(name), wrapOfModes) as Effect.Effect<never>
   }
 }

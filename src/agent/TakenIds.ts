@@ -6,15 +6,16 @@
  *
  * @since 0.1.0
  */
-import { callIds, callsOf, lastAssistant } from "../domain/Conversation.ts"
-import type { AgentState, Conversation } from "../domain/StateSchema.ts"
+import { callsOf, lastAssistant } from "../domain/Conversation.ts"
+import { allCallIds } from "../domain/ModeStack.ts"
+import type { AgentState } from "../domain/StateSchema.ts"
 
-/** Gives the ids of all calls in a conversation and in the agents that answer its open calls. */
-export const of = (conversation: Conversation, into: Set<string> = new Set()): Set<string> => {
-  for (const id of callIds(conversation)) into.add(id)
-  const turn = lastAssistant(conversation)
+/** Gives the ids of all calls in a state, of turns that a mode hides too, and in the agents that answer its open calls. */
+export const of = (state: Pick<AgentState, "conversation" | "modes">, into: Set<string> = new Set()): Set<string> => {
+  for (const id of allCallIds(state)) into.add(id)
+  const turn = lastAssistant(state.conversation)
   for (const call of turn === undefined ? [] : callsOf(turn)) {
-    if (call.state._tag === "Delegated") of(call.state.child.conversation, into)
+    if (call.state._tag === "Delegated") of(call.state.child, into)
   }
   return into
 }
@@ -23,6 +24,6 @@ export const of = (conversation: Conversation, into: Set<string> = new Set()): S
 export const release = (taken: Set<string>, { conversation }: AgentState, callId: string): void => {
   for (const part of lastAssistant(conversation)?.parts ?? []) {
     if (part._tag !== "Call" || part.id !== callId || part.state._tag !== "Delegated") continue
-    for (const id of of(part.state.child.conversation)) taken.delete(id)
+    for (const id of of(part.state.child)) taken.delete(id)
   }
 }

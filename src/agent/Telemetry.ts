@@ -1,7 +1,8 @@
 /**
  * Spans of runs and calls, with OpenTelemetry's names for generative AI.
  *
- * A run is a span `invoke_agent <name>`, a call a span `execute_tool <name>`; `effect/ai` adds the model's own beneath the
+ * A run is a span `invoke_agent <name>`, a call a span `execute_tool <name>`, entering and leaving a mode `enter_mode <name>` and
+ * `exit_mode <name>`; `effect/ai` adds the model's own beneath the
  * run. What was said is recorded only where `RecordContent` asks for it.
  *
  * Source of the names: OpenTelemetry semantic conventions for generative AI, agent and framework spans.
@@ -60,6 +61,25 @@ export const handoffSpan = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, 
   Effect.useSpan(
     `invoke_agent ${loop.definition.name}`,
     { attributes: { ...runAttributes(loop), ...handoffAttributes(loop) } },
+    (span) => within(self, span)
+  )
+
+/** Puts entering or leaving a mode into a span. */
+export const modeSpan = <A, E, R>(
+  { definition }: Loop.Loop,
+  operation: "enter_mode" | "exit_mode",
+  mode: string,
+  self: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.useSpan(
+    `${operation} ${mode}`,
+    {
+      attributes: {
+        "gen_ai.operation.name": operation,
+        "gen_ai.agent.name": definition.name,
+        "troupe.mode.name": mode
+      }
+    },
     (span) => within(self, span)
   )
 

@@ -176,18 +176,18 @@ export class AgentMismatch extends Schema.TaggedError<AgentMismatch>("troupe/dom
 }
 
 /**
- * A mode failed to set up, in its body, or to clean up.
+ * A move between modes that was asked for can't be taken.
  *
  * @category errors
  * @since 0.1.0
  */
 export class ModeFailed extends Schema.TaggedError<ModeFailed>("troupe/domain/AgentError/ModeFailed")("ModeFailed", {
+  agent: Schema.String,
   mode: Schema.String,
-  phase: Schema.Literals(["setup", "body", "cleanup"]),
   issue: Schema.String
 }) {
   override get message(): string {
-    return `Mode "${this.mode}" failed in its ${this.phase}: ${this.issue}`
+    return `Agent "${this.agent}" can't enter mode "${this.mode}": ${this.issue}`
   }
 }
 

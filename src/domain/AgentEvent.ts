@@ -10,7 +10,10 @@
  */
 import * as Response from "effect/ai/Response"
 import * as Schema from "effect/Schema"
+import { Adjustment } from "./Adjustment.ts"
 import { Failure, HandoffRequest } from "./AgentStatus.ts"
+import { Isolation } from "./Isolation.ts"
+import { ModeTransition } from "./ModeTransition.ts"
 import * as Part from "./Part.ts"
 import { AgentState, AssistantPart, CallState, Conversation, Outcome } from "./StateSchema.ts"
 import { RequestUsage } from "./Usage.ts"
@@ -31,6 +34,9 @@ const envelope = {
   at: Schema.Int
 }
 
+/** `stack` names the modes that are entered, the innermost last; of a mode that is being entered or left it is part. */
+const mode = { name: Schema.NonEmptyString, stack: Schema.Array(Schema.String), params: Schema.Json }
+
 const call = { callId: Schema.NonEmptyString, name: Schema.String }
 
 /**
@@ -40,7 +46,13 @@ const call = { callId: Schema.NonEmptyString, name: Schema.String }
  * @since 0.1.0
  */
 export const AgentEvent = Schema.TaggedUnion({
-  RunStarted: { ...envelope, input: Schema.optionalKey(Schema.Array(Part.UserPart)) },
+  RunStarted: {
+    ...envelope,
+    input: Schema.optionalKey(Schema.Array(Part.UserPart)),
+    mode: Schema.optionalKey(Schema.NonEmptyString)
+  },
+  InputGiven: { ...envelope, input: Schema.Array(Part.UserPart), mode: Schema.NonEmptyString },
+  ToolInvoked: { ...envelope, ...call, params: Schema.Json },
   StepStarted: envelope,
   ModelCallStarted: { ...envelope, attempt: Count },
   TextDelta: { ...envelope, delta: Schema.String },
@@ -75,6 +87,26 @@ export const AgentEvent = Schema.TaggedUnion({
     systemMessage: Schema.optionalKey(Schema.String)
   },
   HandoffSuspended: { ...envelope, request: HandoffRequest },
+  ModeEntering: { ...envelope, ...mode, isolation: Isolation, isResumed: Schema.optionalKey(Schema.Literal(true)) },
+  ModeEntered: { ...envelope, ...mode, duration: Count, note: Schema.optionalKey(Schema.String) },
+  ModeExiting: { ...envelope, ...mode },
+  ModeExited: {
+    ...envelope,
+    ...mode,
+    duration: Count,
+    isKept: Schema.optionalKey(Schema.Literal(true)),
+    note: Schema.optionalKey(Schema.String)
+  },
+  ModeFailed: {
+    ...envelope,
+    ...mode,
+    phase: Schema.Literals(["SetUp", "Body", "CleanUp"]),
+    tag: Schema.String,
+    message: Schema.String,
+    isResumed: Schema.optionalKey(Schema.Literal(true))
+  },
+  ModeTransitionRequested: { ...envelope, transition: ModeTransition },
+  StateAdjusted: { ...envelope, adjustment: Adjustment },
   StepCompleted: envelope,
   RunCompleted: { ...envelope, state: AgentState },
   RunInterrupted: { ...envelope, state: AgentState },
@@ -87,6 +119,10 @@ type Case<Tag extends keyof typeof AgentEvent.cases> = Schema.Schema.Type<(typeo
 export interface RunStarted extends Case<"RunStarted"> {}
 /** A step began: one answer of the model and the calls in it. */
 export interface StepStarted extends Case<"StepStarted"> {}
+/** A mode, on its way in or out, said something in the user's place. */
+export interface InputGiven extends Case<"InputGiven"> {}
+/** A program called a tool as if the model had. */
+export interface ToolInvoked extends Case<"ToolInvoked"> {}
 /** The model was asked; `attempt` counts from 0 within the step. */
 export interface ModelCallStarted extends Case<"ModelCallStarted"> {}
 /** A piece of the model's text arrived. */
@@ -122,6 +158,23 @@ export interface TransformFailed extends Case<"TransformFailed"> {}
 export interface HandoffCompleted extends Case<"HandoffCompleted"> {}
 /** The run ended before the other agent took over; the state still asks for it. */
 export interface HandoffSuspended extends Case<"HandoffSuspended"> {}
+/** A mode is about to be entered; it is on the stack, and its set-up runs next. A resumed one was on it already. */
+export interface ModeEntering extends Case<"ModeEntering"> {}
+/** A mode was entered. `duration` is how long that took, in milliseconds; `note` is what a model is told that goes on. */
+export interface ModeEntered extends Case<"ModeEntered"> {}
+/** A mode is about to be left; it is on the stack, and its clean-up runs next. */
+export interface ModeExiting extends Case<"ModeExiting"> {}
+/**
+ * A mode was left, or is kept because its clean-up said so. `duration` is how long it was entered, in milliseconds; `note` is
+ * what a model is told that goes on.
+ */
+export interface ModeExited extends Case<"ModeExited"> {}
+/** A mode's set-up, body or clean-up failed, or was interrupted. What a set-up did is undone. */
+export interface ModeFailed extends Case<"ModeFailed"> {}
+/** Somebody asked for a move between modes; the latest is taken before the next request to the model. */
+export interface ModeTransitionRequested extends Case<"ModeTransitionRequested"> {}
+/** The state was changed by hand: a mode's value, a piece of the prompt, the settings, the view of the conversation. */
+export interface StateAdjusted extends Case<"StateAdjusted"> {}
 /** A step ended, well or not. */
 export interface StepCompleted extends Case<"StepCompleted"> {}
 /** The run ended, or stopped for approvals, or had ended before it was resumed, maybe `Failed`; `state` says which. */
@@ -139,6 +192,8 @@ export interface RunFailed extends Case<"RunFailed"> {}
  */
 export type AgentEvent =
   | RunStarted
+  | InputGiven
+  | ToolInvoked
   | StepStarted
   | ModelCallStarted
   | TextDelta
@@ -156,6 +211,13 @@ export type AgentEvent =
   | TransformFailed
   | HandoffCompleted
   | HandoffSuspended
+  | ModeEntering
+  | ModeEntered
+  | ModeExiting
+  | ModeExited
+  | ModeFailed
+  | ModeTransitionRequested
+  | StateAdjusted
   | StepCompleted
   | RunCompleted
   | RunInterrupted
@@ -164,21 +226,31 @@ export type AgentEvent =
 /**
  * Which events end what an event started, as data.
  *
- * A `ToolCallSettled` may come without a start: the call had no tool, no valid parameters, or no permission to run.
+ * A `ToolCallSettled` may come without a start: the call had no tool, no valid parameters, or no permission to run. A
+ * `ModeFailed` ends an entering in the phase `SetUp` only.
  *
  * @category constants
  * @since 0.1.0
  */
 export const starts: {
   readonly [
-    Tag in "RunStarted" | "StepStarted" | "ModelCallStarted" | "ToolCallStarted" | "HandoffRequested"
+    Tag in
+      | "RunStarted"
+      | "StepStarted"
+      | "ModelCallStarted"
+      | "ToolCallStarted"
+      | "HandoffRequested"
+      | "ModeEntering"
+      | "ModeExiting"
   ]: ReadonlyArray<AgentEvent["_tag"]>
 } = {
   RunStarted: ["RunCompleted", "RunInterrupted", "RunFailed"],
   StepStarted: ["StepCompleted"],
   ModelCallStarted: ["ModelResponded", "ModelCallFailed"],
   ToolCallStarted: ["ToolCallSettled", "ToolCallSuspended"],
-  HandoffRequested: ["HandoffCompleted", "HandoffSuspended"]
+  HandoffRequested: ["HandoffCompleted", "HandoffSuspended"],
+  ModeEntering: ["ModeEntered", "ModeFailed"],
+  ModeExiting: ["ModeExited"]
 }
 
 /**

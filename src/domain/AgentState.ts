@@ -10,7 +10,7 @@
 import { dual } from "effect/Function"
 import * as AgentStatus from "./AgentStatus.ts"
 import { lastAssistantText } from "./Conversation.ts"
-import { statusOf } from "./Reducer.ts"
+import { statusOf } from "./ImpliedStatus.ts"
 import type { AgentState } from "./StateSchema.ts"
 
 export * from "./AgentOutput.ts"

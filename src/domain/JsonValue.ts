@@ -46,3 +46,12 @@ export const fromUnknown = (value: unknown): Schema.Json => {
     return ForeignValue.toJson(value).json
   }
 }
+
+const freeze = (json: Schema.Json): Schema.Json => {
+  if (typeof json !== "object" || json === null) return json
+  for (const item of Object.values(json)) freeze(item)
+  return Object.freeze(json)
+}
+
+/** Copies a value as JSON that can't be changed. */
+export const frozen = (value: unknown): Schema.Json => freeze(fromUnknown(value))

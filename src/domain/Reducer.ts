@@ -8,32 +8,16 @@
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
-import type { AgentEvent, ModelResponded } from "./AgentEvent.ts"
+import type { AgentEvent, ModelResponded, ToolInvoked } from "./AgentEvent.ts"
 import * as AgentStatus from "./AgentStatus.ts"
 import { withUniqueIds } from "./CallIds.ts"
 import { appendUnchecked, callIds, empty, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
+import { statusOf } from "./ImpliedStatus.ts"
+import * as ModeStack from "./ModeStack.ts"
 import * as Part from "./Part.ts"
 import type { AgentState, Call, CallState, Conversation, User } from "./StateSchema.ts"
 import { stillRequested, takeOver } from "./Takeover.ts"
 import * as Usage from "./Usage.ts"
-
-/**
- * Gives the status that a conversation alone implies.
- *
- * Open calls wait for tools; an assistant turn at the end whose calls were none of ours is an answer; everything else is
- * the model's turn.
- *
- * @category getters
- * @since 0.1.0
- */
-export const statusOf = (conversation: Conversation): AgentStatus.AgentStatus => {
-  if (hasOpenCalls(conversation)) return AgentStatus.waitingForTools
-  const last = conversation.turns[conversation.turns.length - 1]
-  return last?._tag === "Assistant" && last.finishReason !== "pause" &&
-      !last.parts.some((part) => part._tag === "Call" && part.providerExecuted !== true)
-    ? AgentStatus.complete
-    : AgentStatus.inProgress
-}
 
 /**
  * Makes the state of an agent before its first run, possibly with a conversation from elsewhere.
@@ -87,6 +71,21 @@ const respond = (self: AgentState, { finishReason, parts, usage }: ModelResponde
     appendUnchecked(self.conversation, { _tag: "Assistant", agent: self.agent, parts, usage, finishReason })
   )
 
+/** Records a call that is about to run. Whoever invokes a tool approves of the call; the turn used nothing. */
+const invoke = (self: AgentState, { callId: id, name, params }: ToolInvoked): AgentState =>
+  withConversation(
+    self,
+    appendUnchecked(self.conversation, {
+      _tag: "Assistant",
+      agent: self.agent,
+      parts: [
+        { _tag: "Call", id, name, params, state: { _tag: "Approved" }, metadata: { troupe: { invoked: true } } }
+      ],
+      usage: {},
+      finishReason: "tool-calls"
+    })
+  )
+
 const callOf = (self: AgentState, callId: string): Call | undefined => {
   const part = lastAssistant(self.conversation)?.parts.find((part) => part._tag === "Call" && part.id === callId)
   return part?._tag === "Call" ? part : undefined
@@ -99,15 +98,18 @@ const control = (self: AgentState, agent: string): AgentState => {
   return { ...rest, agent, trail: self.conversation.turns.length === 0 ? [agent] : [...self.trail, agent] }
 }
 
-const start = (self: AgentState, input: User["parts"], at: number): AgentState => {
-  const turn: User = { _tag: "User", parts: input }
+const start = (self: AgentState, input: User["parts"], at: number, mode?: string): AgentState => {
+  const turn: User = { _tag: "User", parts: input, ...(mode === undefined ? undefined : { mode }) }
   const started = withConversation(self, appendUnchecked(self.conversation, turn))
   // Words that wait behind open calls don't begin the way through the agents anew.
   const isWaiting = self.status._tag === "WaitingForTools" || self.status._tag === "HandoffRequested"
   const handoffs = isWaiting ? self.run.handoffs : undefined
+  const inputs = isWaiting ? (self.run.inputs ?? 1) + 1 : 1
+  const query = self.initialQuery ?? (mode === undefined ? textOf(turn) : undefined)
   return {
     ...started,
-    initialQuery: self.initialQuery ?? textOf(turn),
+    ...(query === undefined ? undefined : { initialQuery: query }),
+    modes: isWaiting ? self.modes : ModeStack.anew(self.modes),
     run: {
       startedAt: at,
       elapsed: 0,
@@ -115,7 +117,8 @@ const start = (self: AgentState, input: User["parts"], at: number): AgentState =
       steps: 0,
       corrections: 0,
       usage: Usage.empty,
-      ...(handoffs === undefined ? undefined : { handoffs })
+      ...(handoffs === undefined ? undefined : { handoffs }),
+      ...(inputs === 1 ? undefined : { inputs })
     }
   }
 }
@@ -169,7 +172,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     case "RunStarted":
       return event.input === undefined
         ? { ...self, run: { ...self.run, startedAt: event.at } }
-        : start(control(self, event.path[event.path.length - 1]!), event.input, event.at)
+        : start(control(self, event.path[event.path.length - 1]!), event.input, event.at, event.mode)
     case "ModelResponded":
       return respond(spend(self, event, true), event)
     case "ApprovalRequested":
@@ -187,6 +190,28 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       const corrected = appendUnchecked(self.conversation, { _tag: "Feedback", text: event.text })
       return withConversation({ ...self, run: { ...self.run, corrections: self.run.corrections + 1 } }, corrected)
     }
+    case "InputGiven": {
+      const turn: User = { _tag: "User", parts: event.input, mode: event.mode }
+      const conversation = appendUnchecked(self.conversation, turn)
+      return { ...self, conversation, status: statusOf(conversation) }
+    }
+    case "ToolInvoked":
+      return callIds(self.conversation).includes(event.callId) ? self : invoke(self, event)
+    case "ModeEntering":
+      return event.isResumed === true ? self : ModeStack.enter(self, event, event.at)
+    case "ModeEntered":
+      return event.note === undefined ? self : ModeStack.tell(self, event.note)
+    case "ModeFailed":
+      return event.phase === "SetUp" && event.isResumed !== true ? ModeStack.undo(self) : self
+    case "ModeExited": {
+      if (event.isKept === true) return self
+      const left = ModeStack.leave(self, event.note !== undefined)
+      return event.note === undefined ? left : ModeStack.tell(left, event.note)
+    }
+    case "ModeTransitionRequested":
+      return ModeStack.request(self, event.transition)
+    case "StateAdjusted":
+      return ModeStack.adjust(self, event.adjustment)
     case "HandoffRequested":
       return isRequestable(self, event.request)
         ? { ...self, status: AgentStatus.handoffRequested(event.request) }
@@ -210,6 +235,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     case "ToolCallSuspended":
     case "TransformFailed":
     case "HandoffSuspended":
+    case "ModeExiting":
     case "StepCompleted":
       return self
   }

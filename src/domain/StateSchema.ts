@@ -14,7 +14,10 @@ import * as Prompt from "effect/ai/Prompt"
 import * as Response from "effect/ai/Response"
 import * as Schema from "effect/Schema"
 import * as AgentStatus from "./AgentStatus.ts"
+import { Isolation, isWithin } from "./Isolation.ts"
+import { Pending as PendingTransition } from "./ModeTransition.ts"
 import * as Part from "./Part.ts"
+import { Settings } from "./Settings.ts"
 import * as Usage from "./Usage.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -134,7 +137,7 @@ export const AssistantPart = Schema.Union([Part.Text, Part.Reasoning, Part.File,
  * @since 0.1.0
  */
 export const Turn = Schema.TaggedUnion({
-  User: { parts: Schema.Array(Part.UserPart) },
+  User: { parts: Schema.Array(Part.UserPart), mode: Schema.optionalKey(Schema.NonEmptyString) },
   Assistant: {
     agent: Schema.String,
     parts: Schema.Array(AssistantPart),
@@ -145,10 +148,11 @@ export const Turn = Schema.TaggedUnion({
   Feedback: { text: Schema.String }
 })
 
-/** What a user said. */
+/** What a user said, or what a mode said in the user's place, on its way in or out. */
 export interface User {
   readonly _tag: "User"
   readonly parts: ReadonlyArray<Part.UserPart>
+  readonly mode?: string
 }
 /** What one request to the model gave back, and what became of its calls. */
 export interface Assistant {
@@ -215,6 +219,16 @@ const isOpenAtEnd = ({ turns }: Conversation): boolean => {
   return last?._tag === "Assistant" && last.parts.some((part) => part._tag === "Call" && part.state._tag !== "Settled")
 }
 
+/** What is illegal in a state's modes: one that is less isolated than the one around it, a segment of none. */
+const misplaced = ({ modes, prompt }: AgentState): Schema.FilterIssue | undefined => {
+  const at = modes.findIndex(({ isolation }, index) => !isWithin(isolation, modes[index - 1]?.isolation))
+  if (at >= 0) {
+    return { path: ["modes", at, "isolation"], issue: "Expected no less isolation than that of the mode around" }
+  }
+  const of = prompt.findIndex(({ mode }) => mode !== undefined && mode >= modes.length)
+  return of >= 0 ? { path: ["prompt", of, "mode"], issue: "Expected a mode that is entered" } : undefined
+}
+
 /** What in a state's status its conversation rules out. */
 const contradiction = (state: AgentState): Schema.FilterIssue | undefined => {
   const { _tag } = state.status
@@ -237,34 +251,56 @@ export interface Conversation {
 }
 
 /**
- * Schema for a mode that is entered: its name, its parameters and its own values.
+ * Schema for a mode that is entered, and what leaving it needs to know.
+ *
+ * `values` are the mode's own, its parameters first. `enteredAt` is in epoch milliseconds. The conversation had `turns` turns
+ * then, and `inputs` of the inputs that the run has to answer. Where turns were cut or edited since, `view` holds them as they
+ * were, and says how many are shown in their place. `before` is what was set.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const ModeFrame = Schema.Struct({
   name: Schema.NonEmptyString,
+  isolation: Isolation,
   params: Schema.Json,
-  values: Schema.Record(Schema.String, Schema.Json)
+  values: Schema.Record(Schema.String, Schema.Json),
+  enteredAt: Schema.Int,
+  turns: Count,
+  inputs: Count,
+  view: Schema.optionalKey(Schema.Struct({ hidden: Schema.Array(Turn), shown: Count })),
+  before: Schema.Struct({
+    initialQuery: Schema.optionalKey(Schema.String),
+    settings: Schema.optionalKey(Settings),
+    transition: Schema.optionalKey(PendingTransition)
+  })
 })
 
-/** A mode that is entered: its name, its parameters and its own values. */
+/** A mode that is entered: its name, its parameters and values, and what leaving it needs to know. */
 export interface ModeFrame extends Schema.Schema.Type<typeof ModeFrame> {}
+
+const piece = {
+  text: Schema.String,
+  mode: Schema.optionalKey(Count),
+  persist: Schema.optionalKey(Schema.Literal(true))
+}
 
 /**
  * Schema for a piece of the system prompt that is added to the agent's instructions.
  *
+ * A section has a `name`. `mode` says which of the entered modes it belongs to, from 0 at the bottom; leaving that mode takes
+ * it out, unless it is to `persist`.
+ *
  * @category schemas
  * @since 0.1.0
  */
-export const PromptSegment = Schema.Struct({
-  place: Schema.Literals(["prepend", "section", "append"]),
-  text: Schema.String,
-  name: Schema.optionalKey(Schema.String)
-})
+export const PromptSegment = Schema.Union([
+  Schema.Struct({ place: Schema.Literals(["prepend", "append"]), ...piece }),
+  Schema.Struct({ place: Schema.Literal("section"), name: Schema.String, ...piece })
+])
 
 /** A piece of the system prompt that is added to the agent's instructions. */
-export interface PromptSegment extends Schema.Schema.Type<typeof PromptSegment> {}
+export type PromptSegment = typeof PromptSegment.Type
 
 /**
  * Schema for what the run in progress, or else the last one, has used.
@@ -273,7 +309,7 @@ export interface PromptSegment extends Schema.Schema.Type<typeof PromptSegment> 
  * `startedAt` (epoch milliseconds) is when it last began or was resumed, `elapsed` (milliseconds) the time it ran before
  * that, and `steps` how often a model answered, those of called agents included. `iteration` is how often the own model of
  * the agent in control did since it got control, and `corrections` how often an answer of it that didn't fit the output
- * schema went back. `handoffs` is how often the run changed hands, and `before` what was used until it last did: an agent's
+ * schema went back. `inputs` is how many inputs the run answers, where a user spoke while calls were open. `handoffs` is how often the run changed hands, and `before` what was used until it last did: an agent's
  * limits count from there.
  *
  * @category schemas
@@ -286,6 +322,7 @@ export const Run = Schema.Struct({
   steps: Count,
   corrections: Count,
   usage: Usage.Usage,
+  inputs: Schema.optionalKey(Count),
   handoffs: Schema.optionalKey(Count),
   before: Schema.optionalKey(Schema.Struct({ steps: Count, tokens: Count, elapsed: Count }))
 })
@@ -293,19 +330,15 @@ export const Run = Schema.Struct({
 /** What the run in progress, or else the last one, has used. */
 export interface Run extends Schema.Schema.Type<typeof Run> {}
 
+const { target: _, ...asked } = AgentStatus.HandoffRequest.fields
+
 /**
- * Schema for how the agent in control got it: from whom, why, and with what.
+ * Schema for how the agent in control got it: from whom, by which call of which tool, why, and with what.
  *
  * @category schemas
  * @since 0.1.0
  */
-export const Received = Schema.Struct({
-  from: Schema.NonEmptyString,
-  callId: Schema.optionalKey(Schema.NonEmptyString),
-  tool: Schema.optionalKey(Schema.NonEmptyString),
-  reason: Schema.optionalKey(Schema.String),
-  context: Schema.optionalKey(Schema.Json)
-})
+export const Received = Schema.Struct({ from: Schema.NonEmptyString, ...asked })
 
 /** How the agent in control got it: from whom, by which call of which tool, why, and with what. */
 export interface Received extends Schema.Schema.Type<typeof Received> {}
@@ -313,9 +346,10 @@ export interface Received extends Schema.Schema.Type<typeof Received> {}
 /**
  * The whole of an agent's run as an immutable value.
  *
- * `agent` is the one in control, `handoff` how it got there, if by one. `steps` and `usage` count all model answers since the conversation began, those of called agents included. `trail`
- * names the agents that were in control, in order. `systemMessage` goes before the conversation beside the agent's
- * instructions; neither is a turn.
+ * `agent` is the one in control, `handoff` how it got there, if by one. `steps` and `usage` count all model answers since
+ * the conversation began, those of called agents included. `trail` names the agents that were in control, in order.
+ * `systemMessage` goes before the conversation beside the agent's instructions; neither is a turn. `modes` are entered, the
+ * innermost last; `transition` is a move between them that is still to be taken.
  *
  * @category models
  * @since 0.1.0
@@ -333,6 +367,8 @@ export interface AgentState {
   readonly trail: ReadonlyArray<string>
   readonly handoff?: Received
   readonly modes: ReadonlyArray<ModeFrame>
+  readonly transition?: PendingTransition
+  readonly settings?: Settings
   readonly prompt: ReadonlyArray<PromptSegment>
   readonly logs: ReadonlyArray<string>
 }
@@ -356,6 +392,11 @@ export const AgentState = Schema.Struct({
   trail: Schema.Array(Schema.NonEmptyString),
   handoff: Schema.optionalKey(Received),
   modes: Schema.Array(ModeFrame),
+  transition: Schema.optionalKey(PendingTransition),
+  settings: Schema.optionalKey(Settings),
   prompt: Schema.Array(PromptSegment),
   logs: Schema.Array(Schema.String)
-}).check(Schema.makeFilter((state) => contradiction(state), { expected: "a status that fits the conversation" }))
+}).check(
+  Schema.makeFilter((state) => contradiction(state), { expected: "a status that fits the conversation" }),
+  Schema.makeFilter((state) => misplaced(state), { expected: "modes that fit into each other" })
+)

@@ -2,7 +2,8 @@
  * How control goes from one agent to another: what the state is then, and what the models read of it.
  *
  * 1. The call that asked is settled as `HandedOff`, with an acknowledgement that names the new agent.
- * 2. Query, usage, trail and logs carry on; limits count from here, and modes are the new agent's own.
+ * 2. Query, usage, trail and logs carry on, and so do modes that weren't left before; limits count from here, and settings
+ *    are the new agent's own.
  * 3. A conversation that leaves nothing to answer gets a turn that says who handed over.
  *
  * @since 0.1.0
@@ -10,7 +11,7 @@
 import type * as Schema from "effect/Schema"
 import * as AgentStatus from "./AgentStatus.ts"
 import { appendUnchecked, callsOf, isOpen, lastAssistant, settleOpenCalls, updateCall } from "./Conversation.ts"
-import type { AgentState, Conversation, Received } from "./StateSchema.ts"
+import type { AgentState, Conversation, ModeFrame, Received } from "./StateSchema.ts"
 import * as Usage from "./Usage.ts"
 
 /** What crosses when another agent takes over. Without a conversation the whole of it does. */
@@ -66,13 +67,21 @@ const isAnswerable = ({ turns }: Conversation): boolean => {
     (last._tag !== "Assistant" || callsOf(last).some((call) => call.providerExecuted !== true))
 }
 
+/** Gives a mode that goes along: nothing of the source's settings comes back, and nothing of turns that don't cross. */
+const carry = ({ before, view, ...frame }: ModeFrame, crossing: Conversation | undefined): ModeFrame => ({
+  ...frame,
+  turns: crossing === undefined ? frame.turns : Math.min(frame.turns, crossing.turns.length),
+  ...(crossing === undefined && view !== undefined ? { view } : undefined),
+  before: before.initialQuery === undefined ? {} : { initialQuery: before.initialQuery }
+})
+
 /** Gives the state of the agent that takes over, at a time in epoch milliseconds. */
 export const takeOver = (
   self: AgentState,
   { conversation, request, systemMessage }: Crossing,
   at: number
 ): AgentState => {
-  const { systemMessage: _, ...source } = self
+  const { settings: _settings, systemMessage: _systemMessage, transition: _transition, ...source } = self
   const { target, ...asked } = request
   const handoff: Received = { from: self.agent, ...asked }
   const crossed = conversation === undefined ? acknowledge(self.conversation, request) : settleOpenCalls(conversation)
@@ -98,8 +107,8 @@ export const takeOver = (
     },
     trail: [...self.trail, target],
     handoff,
-    modes: [],
-    prompt: [],
+    modes: self.modes.map((frame) => carry(frame, conversation)),
+    prompt: self.prompt.filter(({ mode }) => mode !== undefined),
     logs: [...self.logs, `Agent "${self.agent}" handed over to "${target}"${reason}`]
   }
 }

@@ -36,10 +36,11 @@
 import * as Tool from "effect/ai/Tool"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { InvalidName } from "../domain/InvalidName.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
+import * as ToolName from "../domain/ToolName.ts"
 import { type Any, fromInternals, type Handoff, type Internals, Parameters } from "./HandoffType.ts"
 import * as History from "./History.ts"
-import { InvalidName } from "./InvalidName.ts"
 import type * as Runnable from "./Runnable.ts"
 
 export { buildHandoffState, received, requestOf } from "./HandoffState.ts"
@@ -75,6 +76,8 @@ export interface Options<Params, Encoded, HistoryE, HistoryR, ToolName extends s
   readonly preserveContext?: boolean | undefined
   /** Whether the state's `systemMessage` crosses; it doesn't by default. */
   readonly transferSystemMessage?: boolean | undefined
+  /** Whether modes stay entered that the target has too; all are left by default. */
+  readonly carryModes?: boolean | undefined
   /** What crosses instead of what `preserveContext` says. */
   readonly history?:
     | History.History<HistoryE, HistoryR>
@@ -92,8 +95,7 @@ export interface Options<Params, Encoded, HistoryE, HistoryR, ToolName extends s
  * @category getters
  * @since 0.1.0
  */
-export const toolNameOf = (target: string): string =>
-  `handoff_to_${target.replace(/[^a-zA-Z0-9_-]/g, "_")}`.slice(0, 64)
+export const toolNameOf = (target: string): string => ToolName.from(`handoff_to_${target}`)
 
 /** Models write `null` for what they leave out. */
 const withoutNulls = (params: Schema.Json): Schema.Json =>
@@ -119,7 +121,7 @@ const make = (
 ): Any => {
   const preserveContext = options?.preserveContext ?? true
   const toolName = options?.toolName ?? toolNameOf(target)
-  if (!/^[a-zA-Z0-9_-]{1,64}$/.test(toolName)) throw new InvalidName({ what: "tool", name: toolName })
+  if (!ToolName.isValid(toolName)) throw new InvalidName({ what: "tool", name: toolName })
   const isDefault = options?.parameters === undefined
   const parameters = options?.parameters === undefined
     ? ParametersJson
@@ -142,6 +144,7 @@ const make = (
       ? { _tag: "Custom", change: history }
       : history ?? (preserveContext ? History.full : History.lastUser),
     when: options?.when,
+    carryModes: options?.carryModes ?? false,
     decode: (params) => decode(isDefault ? withoutNulls(params) : params),
     isDefault
   }

@@ -8,6 +8,7 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { HandoffRequest } from "../domain/AgentStatus.ts"
 import type { AgentState, Conversation } from "../domain/StateSchema.ts"
+import { leaveAll } from "../domain/ModeStack.ts"
 import { acknowledge, takeOver } from "../domain/Takeover.ts"
 import { type Any, type AnyOffer, type Handoff, internalsOf, type Parameters } from "./HandoffType.ts"
 import * as History from "./History.ts"
@@ -34,18 +35,20 @@ export const requestOf = (
 /**
  * Gives the state of the agent that takes over, as a function of the state that hands over.
  *
- * The call that asked is settled as `HandedOff`. What crosses is what the handoff says; where that takes an effect
+ * Modes are left, as far as that is a matter of the state: a run runs their clean-ups before. The call that asked is settled as
+ * `HandedOff`. What crosses is what the handoff says; where that takes an effect
  * (`summary`, or a function of one's own) it is the whole conversation, unless `crossing` gives what the effect made.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const buildHandoffState = (
-  source: AgentState,
+  from: AgentState,
   handoff: AnyOffer & Pick<Any, "transferSystemMessage">,
   request: HandoffRequest,
   crossing?: Conversation
 ): AgentState => {
+  const source = leaveAll(from)
   const conversation = crossing ??
     History.select(internalsOf(handoff).history, acknowledge(source.conversation, request))
   return takeOver(source, {

@@ -59,6 +59,7 @@ export interface Internals {
   readonly isLazy: boolean
   readonly history: History.History<unknown, unknown>
   readonly when: ((state: AgentState) => boolean) | undefined
+  readonly carryModes: boolean
   readonly decode: (params: Schema.Json) => Result.Result<unknown, Schema.SchemaError>
   readonly isDefault: boolean
 }

@@ -179,7 +179,17 @@ describe("A state that doesn't fit", () => {
   it.effect("has a mode that the agent doesn't have", () =>
     Effect.gen(function*() {
       const asked = AgentState.ask(AgentState.make("clerk"), "Hello", 0)
-      const state = { ...asked, modes: [{ name: "research", params: {}, values: {} }] }
+      const research: AgentState.ModeFrame = {
+        name: "research",
+        isolation: "none",
+        params: {},
+        values: {},
+        enteredAt: 0,
+        turns: 0,
+        inputs: 0,
+        before: {}
+      }
+      const state = { ...asked, modes: [research] }
       assert.deepStrictEqual(
         yield* mismatchOf(state),
         new AgentError.AgentMismatch({ agent: "clerk", missing: "mode", wanted: "research", available: [] })

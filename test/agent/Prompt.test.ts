@@ -16,7 +16,8 @@ class Language extends Context.Service<Language, string>()("test/Language") {}
 /** The system message of each request. */
 const systems = Effect.map(MockModel.calls, (calls) => calls.map(({ request }) => request.system))
 
-const segment = (place: "prepend" | "section" | "append", text: string) => ({ place, text })
+const segment = (place: "prepend" | "append", text: string) => ({ place, text })
+const section = (name: string, text: string) => ({ place: "section", name, text }) as const
 
 describe("The system message", () => {
   it.effect("is composed of what stands before, the instructions, the state's own, sections, and what comes last", () =>
@@ -27,9 +28,9 @@ describe("The system message", () => {
         ...made,
         prompt: [
           segment("append", "Cite."),
-          segment("section", "One."),
+          section("one", "One."),
           segment("prepend", "You are a clerk."),
-          segment("section", "Two."),
+          section("two", "Two."),
           segment("append", "Stop.")
         ]
       }

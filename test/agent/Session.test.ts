@@ -738,6 +738,7 @@ describe("Session.invoke", () => {
       assert.strictEqual(state.status._tag, "InProgress")
       assert.deepStrictEqual(events.map((event) => event._tag), [
         "StepStarted",
+        "ToolInvoked",
         "ToolCallStarted",
         "ToolCallSettled",
         "StepCompleted"

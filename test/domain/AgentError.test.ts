@@ -66,8 +66,8 @@ describe("AgentError", () => {
       `The state names the tool "refund", which agent "triage" doesn't have; available: "search"`
     ],
     [
-      new AgentError.ModeFailed({ mode: "research", phase: "cleanup", issue: "disk full" }),
-      `Mode "research" failed in its cleanup: disk full`
+      new AgentError.ModeFailed({ agent, mode: "research", issue: "no such mode" }),
+      `Agent "triage" can't enter mode "research": no such mode`
     ]
   ])("names the thing: %s", (reason, message) => {
     assert.strictEqual(reason.message, message)
@@ -104,6 +104,7 @@ describe("AgentEvent", () => {
 
   it("has an end for everything that is told to start", () => {
     const started = Object.keys(AgentEvent.AgentEvent.cases).filter((tag) => tag.endsWith("Started"))
-    assert.deepStrictEqual(Object.keys(AgentEvent.starts).sort(), [...started, "HandoffRequested"].sort())
+    const others = ["HandoffRequested", "ModeEntering", "ModeExiting"]
+    assert.deepStrictEqual(Object.keys(AgentEvent.starts).sort(), [...started, ...others].sort())
   })
 })

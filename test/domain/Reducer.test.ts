@@ -68,7 +68,7 @@ describe("AgentState.reduce", () => {
   })
 
   it.prop(
-    "forgets no usage and no log, and no turn unless another agent takes over",
+    "forgets no usage and no log, and no turn unless another agent takes over or a mode has it",
     [state, shots],
     ([state, shots]) => {
       shots.reduce((self, shot) => {
@@ -77,7 +77,8 @@ describe("AgentState.reduce", () => {
         assert.isAtLeast(next.steps, self.steps)
         assert.isAtLeast(next.usage.requests, self.usage.requests)
         assert.deepStrictEqual(next.logs.slice(0, self.logs.length), self.logs)
-        if (event._tag !== "HandoffCompleted" || event.conversation === undefined) {
+        const isModes = ["ModeExited", "ModeFailed", "StateAdjusted"].includes(event._tag)
+        if (!isModes && (event._tag !== "HandoffCompleted" || event.conversation === undefined)) {
           assert.isAtLeast(next.conversation.turns.length, self.conversation.turns.length)
         }
         const changes = event.calls.length === 0 && next.agent !== self.agent
@@ -101,7 +102,8 @@ describe("AgentState.reduce", () => {
       "ModelCallStarted",
       "ModelCallFailed",
       "TransformFailed",
-      "HandoffSuspended"
+      "HandoffSuspended",
+      "ModeExiting"
     ])
     for (const shot of shots) {
       if (silent.has(shot.event._tag)) assert.strictEqual(AgentState.reduce(state, aim(state, shot)), state)

@@ -163,7 +163,7 @@ describe("A state as JSON", () => {
       [["trail", 1], 7, "Expected string"],
       [["run", "usage", "input", "known"], null, "Expected number"],
       [["modes", 0, "name"], undefined, "Missing key"],
-      [["prompt", 1, "place"], "under", `Expected "prepend" | "section" | "append"`],
+      [["prompt", 1, "place"], "under", `Expected "prepend" | "append"`],
       [[...turn(1), "parts", 0, "text"], 7, "Expected string"],
       [[...turn(1), "parts", 1, "data", "base64"], "!", "Expected a valid Base64 string"],
       [[...turn(1), "parts", 2, "data", "href"], "nowhere", "Expected a valid URL string"],

@@ -5,6 +5,7 @@
  */
 import { Arbitrary, Schema, Struct } from "effect"
 import { AgentEvent, AgentState, AgentStatus, Conversation } from "troupe"
+import { levels } from "../../src/domain/Isolation.ts"
 import { deepFreeze, places } from "./legal.ts"
 
 /** One of several arbitraries, each as likely as the others; a failure shrinks towards the first. */
@@ -85,12 +86,38 @@ const rawTurns = (depth: number): Arbitrary.Arbitrary<ReadonlyArray<Conversation
     ({ after, before, last }) => [...before, ...last, ...after]
   )
 
-const stateFields = Arbitrary.schema(AgentState.AgentState.mapFields(Struct.omit(["conversation"])))
+const stateFields = Arbitrary.schema(
+  AgentState.AgentState.mapFields(Struct.omit(["conversation", "modes", "prompt"]))
+)
+
+const frameFields = Arbitrary.schema(AgentState.ModeFrame.mapFields(Struct.omit(["view", "turns"])))
+
+const frame: Arbitrary.Arbitrary<AgentState.ModeFrame> = Arbitrary.map(
+  Arbitrary.all({
+    fields: frameFields,
+    turns: below(6),
+    hidden: oneOf<ReadonlyArray<Conversation.Turn> | undefined>(
+      one<ReadonlyArray<Conversation.Turn> | undefined>(undefined),
+      Arbitrary.array(anyTurn, { maxLength: 3 })
+    ),
+    shown: below(3)
+  }),
+  ({ fields, hidden, shown, turns }) => ({
+    ...fields,
+    turns,
+    ...(hidden === undefined ? undefined : { view: { hidden, shown } })
+  })
+)
 
 const rawState = (depth: number): Arbitrary.Arbitrary<AgentState.AgentState> =>
   Arbitrary.map(
-    Arbitrary.all({ fields: stateFields, turns: rawTurns(depth) }),
-    ({ fields, turns }) => ({ ...fields, conversation: { turns } })
+    Arbitrary.all({
+      fields: stateFields,
+      turns: rawTurns(depth),
+      modes: Arbitrary.array(frame, { maxLength: 3 }),
+      prompt: Arbitrary.array(Arbitrary.schema(AgentState.PromptSegment), { maxLength: 3 })
+    }),
+    ({ fields, modes, prompt, turns }) => ({ ...fields, modes, prompt, conversation: { turns } })
   )
 
 /** Numbers the calls behind `prefix`, settles those that can't be open, and does the same in called agents. */
@@ -116,7 +143,30 @@ const legalized = (turns: ReadonlyArray<Conversation.Turn>, prefix: string): Con
   }
 }
 
-/** Gives a state legal conversations and statuses that fit them. */
+/** Settles all calls of turns that a mode hides, under ids of their own. */
+const hidden = (turns: ReadonlyArray<Conversation.Turn>, prefix: string): ReadonlyArray<Conversation.Turn> =>
+  legalized([...turns, Conversation.assistant("", "")], prefix).turns.slice(0, -1)
+
+/** Puts the more isolated modes inside the less isolated. */
+const stacked = (modes: ReadonlyArray<AgentState.ModeFrame>, prefix: string): ReadonlyArray<AgentState.ModeFrame> =>
+  modes
+    .toSorted((self, that) => levels.indexOf(self.isolation) - levels.indexOf(that.isolation))
+    .map((frame, at) =>
+      frame.view === undefined
+        ? frame
+        : { ...frame, view: { ...frame.view, hidden: hidden(frame.view.hidden, `${prefix}hidden-${at}-`) } }
+    )
+
+/** Gives each segment to a mode that is there, or to none. */
+const owned = (
+  prompt: ReadonlyArray<AgentState.PromptSegment>,
+  height: number
+): ReadonlyArray<AgentState.PromptSegment> =>
+  prompt.map(({ mode, ...segment }) =>
+    mode === undefined || height === 0 ? segment : { ...segment, mode: mode % height }
+  )
+
+/** Gives a state legal conversations, statuses that fit them, and modes that fit into each other. */
 const consistent = (state: AgentState.AgentState, prefix: string): AgentState.AgentState => {
   const conversation = legalized(state.conversation.turns, prefix)
   const isOpen = Conversation.hasOpenCalls(conversation)
@@ -125,7 +175,8 @@ const consistent = (state: AgentState.AgentState, prefix: string): AgentState.Ag
     : state.status._tag === "WaitingForTools"
     ? AgentStatus.inProgress
     : state.status
-  return { ...state, conversation, status }
+  const modes = stacked(state.modes, prefix)
+  return { ...state, conversation, status, modes, prompt: owned(state.prompt, modes.length) }
 }
 
 /** Any turn, legal in itself or not. */
@@ -160,9 +211,15 @@ const responded = Arbitrary.map(
   ({ event, turn }): AgentEvent.AgentEvent => ({ ...event, parts: turn._tag === "Assistant" ? turn.parts : [] })
 )
 
+const { ModeEntered, ModeEntering, ModeExited, ModeFailed, StateAdjusted } = AgentEvent.AgentEvent.cases
+
+const moded = Arbitrary.schema(
+  Schema.Union([ModeEntering, ModeEntered, ModeExited, ModeFailed, StateAdjusted])
+)
+
 /** An event, and where in a state to aim it: at which agent, at which call, and whether anywhere at all. */
 const shot = Arbitrary.all({
-  event: oneOf<AgentEvent.AgentEvent>(anyEvent, anyEvent, responded),
+  event: oneOf<AgentEvent.AgentEvent>(anyEvent, anyEvent, responded, moded),
   place: below(4),
   call: below(6),
   misses: below(5)
@@ -190,6 +247,9 @@ export const aim = (state: AgentState.AgentState, { call, event, misses, place }
   }
   if (event._tag === "ModelResponded" && misses === 1) {
     return { ...event, ...at, parts: event.parts.map((part) => part._tag === "Call" ? { ...part, id } : part) }
+  }
+  if (event._tag === "ModeExited" || event._tag === "ModeFailed") {
+    return { ...event, ...at, name: target.state.modes.at(-1)?.name ?? event.name }
   }
   return "callId" in event ? { ...event, ...at, callId: id } : { ...event, ...at }
 }

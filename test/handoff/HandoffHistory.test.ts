@@ -44,7 +44,16 @@ const source: AgentState.AgentState = deepFreeze({
   initialQuery: "Question 1",
   status: AgentStatus.handoffRequested(request),
   steps: 2,
-  modes: [{ name: "m", params: null, values: {} }],
+  modes: [{
+    name: "m",
+    isolation: "none",
+    params: null,
+    values: {},
+    enteredAt: 0,
+    turns: 0,
+    inputs: 0,
+    before: {}
+  }],
   prompt: [{ place: "append", text: "A piece of a." }],
   logs: ["before"]
 })

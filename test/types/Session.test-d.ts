@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Schema, type Scope, type Stream } from "effect"
 import { type LanguageModel, Tool, Toolkit } from "effect/ai"
 import type { KeyValueStore } from "effect/persistence"
 import { describe, expectTypeOf, it } from "vitest"
-import { Agent, type AgentError, type AgentEvent, AgentState, Group, Session } from "../../src/index.ts"
+import { Agent, type AgentError, type AgentEvent, AgentState, Group, type Mode, Session } from "../../src/index.ts"
 
 type Model = LanguageModel.LanguageModel
 type State = AgentState.AgentState
@@ -120,10 +120,10 @@ describe("Session.Session", () => {
 describe("Session.layer", () => {
   it("needs what a run needs", () => {
     expectTypeOf(Session.layer(fatal)).toEqualTypeOf<
-      Layer.Layer<Session.Session, never, Model | Handlers | Database>
+      Layer.Layer<Session.Session | Mode.Host, never, Model | Handlers | Database>
     >()
     expectTypeOf(Session.layer(plain, { store: Session.store("id") })).toEqualTypeOf<
-      Layer.Layer<Session.Session, Session.SessionError, Model | KeyValueStore.KeyValueStore>
+      Layer.Layer<Session.Session | Mode.Host, Session.SessionError, Model | KeyValueStore.KeyValueStore>
     >()
   })
 

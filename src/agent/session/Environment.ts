@@ -16,6 +16,7 @@ import * as References from "effect/References"
 import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
+import { Host } from "../../modes/Host.ts"
 import { CurrentAgent } from "../CurrentAgent.ts"
 import { CurrentObservers } from "../Observer.ts"
 import { RecordContent } from "../Telemetry.ts"
@@ -47,17 +48,20 @@ const ofCaller: ReadonlySet<string> = new Set([
   CurrentAgent.key,
   CurrentObservers.key,
   CurrentPlaces.key,
+  Host.key,
   RecordContent.key
 ])
 
 /** Lets something run with the services of a session. */
 export type Environment = <A, E>(self: Effect.Effect<A, E, unknown>) => Effect.Effect<A, E>
 
+/** Gives the services of a place that belong to it, and not to the fiber that is there. */
+export const servicesOf = (here: Context.Context<never>): Context.Context<never> =>
+  Context.makeUnsafe(new Map(Array.from(here.mapUnsafe).filter(([key]) => !ofCaller.has(key))))
+
 /** Keeps the services of this place for later. */
 export const capture: Effect.Effect<Environment> = Effect.contextWith((here: Context.Context<never>) => {
-  const kept = Context.makeUnsafe<unknown>(
-    new Map(Array.from(here.mapUnsafe).filter(([key]) => !ofCaller.has(key)))
-  )
+  const kept = servicesOf(here) as Context.Context<unknown>
   return Effect.succeed((self) =>
     Effect.updateContext(self, (caller: Context.Context<never>) => Context.merge(caller, kept))
   )

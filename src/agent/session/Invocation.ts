@@ -11,13 +11,14 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import { withUniqueIds } from "../../domain/CallIds.ts"
-import { append, callsOf, lastAssistant, openCalls } from "../../domain/Conversation.ts"
+import { callsOf, lastAssistant, openCalls } from "../../domain/Conversation.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
-import { withConversation } from "../../domain/Reducer.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import type { Codec } from "../Codec.ts"
-import type { Roster } from "../Definition.ts"
-import * as TakenIds from "../TakenIds.ts"
+import * as Loop from "../Loop.ts"
+import { isOffered } from "../Offered.ts"
+import { runCall } from "../Run.ts"
+import type { Answered } from "../ToolCall.ts"
 import {
   because,
   CallsOpen,
@@ -27,15 +28,16 @@ import {
   ToolNotFound
 } from "./SessionError.ts"
 
-/** Says why a tool can't be invoked in a state: its agent doesn't have it, or calls are open. */
-export const findRefusal = (roster: Roster, state: AgentState, tool: Tool.Any): SessionError | undefined => {
-  const definition = roster.agents.get(state.agent)
-  const entry = definition?.tools.get(tool.name)
-  const isSame = entry?._tag === "Handled" && entry.tool.parametersSchema === tool.parametersSchema &&
+/** Says why a tool can't be invoked in a state: its agent doesn't have it there, or calls are open. */
+const findRefusal = ({ definition, state }: Loop.Loop, tool: Tool.Any): SessionError | undefined => {
+  const invokable = [...definition.tools.values()].filter((entry) =>
+    entry._tag === "Handled" && isOffered(entry, state, definition.modes, false)
+  )
+  const entry = invokable.find((entry) => entry.tool.name === tool.name)
+  const isSame = entry !== undefined && entry.tool.parametersSchema === tool.parametersSchema &&
     entry.tool.successSchema === tool.successSchema && entry.tool.failureSchema === tool.failureSchema
   if (!isSame) {
-    const handled = [...definition?.tools.values() ?? []].filter((entry) => entry._tag === "Handled")
-    const available = handled.map((entry) => entry.tool.name)
+    const available = invokable.map((entry) => entry.tool.name)
     return because(new ToolNotFound({ agent: state.agent, tool: tool.name, available }))
   }
   const open = openCalls(state.conversation)
@@ -45,7 +47,7 @@ export const findRefusal = (roster: Roster, state: AgentState, tool: Tool.Any): 
 }
 
 /** Gives parameters as the JSON that a model would have written. */
-export const encode = (tool: Tool.Any, params: unknown): Effect.Effect<Schema.Json, SessionError, unknown> =>
+const encode = (tool: Tool.Any, params: unknown): Effect.Effect<Schema.Json, SessionError, unknown> =>
   Tool.isDynamic(tool) && tool.jsonSchema !== undefined
     ? Effect.sync(() => JsonValue.fromUnknown(params))
     : Effect.matchEffect((Schema.encodeUnknownEffect(Schema.toCodecJson(tool.parametersSchema)) as Codec)(params), {
@@ -53,33 +55,8 @@ export const encode = (tool: Tool.Any, params: unknown): Effect.Effect<Schema.Js
       onFailure: (error) => Effect.fail(because(new ParametersRejected({ tool: tool.name, issue: error.message })))
     })
 
-/** Records a call that is about to run, with an id of its own. Whoever invokes a tool approves of the call. */
-export const record = (
-  state: AgentState,
-  tool: Tool.Any,
-  params: Schema.Json
-): { readonly state: AgentState; readonly callId: string } => {
-  const call: Call = {
-    _tag: "Call",
-    id: "invoked",
-    name: tool.name,
-    params,
-    state: { _tag: "Approved" },
-    metadata: { troupe: { invoked: true } }
-  }
-  const parts = withUniqueIds([call], TakenIds.of(state.conversation))
-  const conversation = append(state.conversation, {
-    _tag: "Assistant",
-    agent: state.agent,
-    parts,
-    usage: {},
-    finishReason: "tool-calls"
-  })
-  return { state: withConversation(state, conversation), callId: (parts[0] as Call).id }
-}
-
 /** Gives what a handler gave, or says that the call was settled without it. */
-export const resultOf = (
+const resultOf = (
   state: AgentState,
   tool: Tool.Any,
   callId: string,
@@ -99,3 +76,30 @@ export const resultOf = (
     })
   ))
 }
+
+const named = (name: string, params: Schema.Json): Call => ({
+  _tag: "Call",
+  id: "invoked",
+  name,
+  params,
+  state: { _tag: "Pending" }
+})
+
+/** Runs a tool as if the model of a loop had called it, and gives what its handler gave. */
+export const run = (loop: Loop.Loop, tool: Tool.Any, params: unknown): Effect.Effect<unknown, unknown, unknown> =>
+  Effect.suspend(() => {
+    const refusal = findRefusal(loop, tool)
+    if (refusal !== undefined) return Effect.fail(refusal)
+    return Effect.flatMap(encode(tool, params), (json) => {
+      const [call] = withUniqueIds([named(tool.name, json)], loop.root.takenIds) as [Call]
+      let answered: Answered | undefined
+      Loop.startStep(loop)
+      Loop.tell(loop, { _tag: "ToolInvoked", callId: call.id, name: tool.name, params: json })
+      return Effect.flatMap(
+        runCall(loop, call.id, (own) => {
+          answered = own
+        }),
+        () => resultOf(loop.state, tool, call.id, answered?.own)
+      )
+    })
+  })

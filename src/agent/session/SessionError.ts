@@ -216,25 +216,3 @@ export const because = (reason: Reason): SessionError => new SessionError({ reas
  * @since 0.1.0
  */
 export const isSessionError = (u: unknown): u is SessionError => Predicate.isTagged(u, "SessionError")
-
-/**
- * An error of the agent's own, such as that of a tool in its `fatal`, where the type of the session doesn't know it.
- *
- * A session from `make` fails with the error itself. The service has one type for all agents, so there it stands in `error`.
- *
- * @category errors
- * @since 0.1.0
- */
-export class OwnError extends Schema.TaggedError<OwnError>("troupe/agent/Session/OwnError")("OwnError", {
-  agent: Schema.String,
-  error: Schema.Unknown
-}) {
-  override get message(): string {
-    const { error } = this
-    const said = Predicate.hasProperty(error, "message") ? String(error.message) : ""
-    const what = said === "" && Predicate.hasProperty(error, "_tag") ? String(error._tag) : said
-    return what === ""
-      ? `Agent "${this.agent}" failed with an error of its own`
-      : `Agent "${this.agent}" failed: ${what}`
-  }
-}

@@ -20,6 +20,7 @@ import type * as Part from "../../domain/Part.ts"
 import type { AgentState, AssistantPart, Call, Outcome } from "../../domain/StateSchema.ts"
 import type { RequestUsage, TokenCount } from "../../domain/Usage.ts"
 import * as Excerpt from "./Excerpt.ts"
+import { modeLine } from "./ModeLine.ts"
 
 /**
  * How much a Markdown log shows.
@@ -151,15 +152,18 @@ const writer = (maxLength: number) => {
       `${who(event)} got an answer at ${time(event.at)}; finish reason: ${event.finishReason}; ${tokens(event.usage)}`
     ) + (event.parts.length === 0 ? paragraph("The answer is empty.") : event.parts.map(part).join(""))
 
+  const input = (parts: NonNullable<RunStarted["input"]>): string =>
+    parts.map((part) => part._tag === "Text" ? text(part.text) : file(part)).join("")
+
   const start = (event: RunStarted): string =>
     heading(event, 1, who(event)) +
     paragraph(`${event.input === undefined ? "Went on" : "Started"} at ${time(event.at)}`) +
-    (event.input ?? []).map((part) => part._tag === "Text" ? text(part.text) : file(part)).join("")
+    input(event.input ?? [])
 
   const reason = ({ context, reason }: HandoffRequest): string =>
     (reason === undefined ? "" : text(reason)) + (context === undefined ? "" : json(context))
 
-  return { answer, json, modelOutput, reason, settled, start, text }
+  return { answer, input, json, modelOutput, reason, settled, start, text }
 }
 
 const stopped = (state: AgentState): string => {
@@ -255,6 +259,19 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
         )
     case "HandoffSuspended":
       return paragraph(`${code(event.request.target)} didn't take over before the run ended at ${at}`)
+    case "InputGiven":
+      return paragraph(`${who(event)} was told by mode ${code(event.mode)} at ${at}:`) + write.input(event.input)
+    case "ToolInvoked":
+      return paragraph(`${called(event)} was invoked by hand at ${at}`)
+    case "ModeFailed":
+      return paragraph(`${who(event)}: ${modeLine(event, code)} at ${at}`) + write.text(event.message)
+    case "ModeEntering":
+    case "ModeEntered":
+    case "ModeExiting":
+    case "ModeExited":
+    case "ModeTransitionRequested":
+    case "StateAdjusted":
+      return paragraph(`${who(event)} ${modeLine(event, code)} at ${at}`)
     case "StepCompleted":
       return paragraph(`Step ${event.step + 1} of ${who(event)} ended at ${at}`)
     case "RunCompleted":

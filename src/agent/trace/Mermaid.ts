@@ -14,6 +14,7 @@ import { pendingApprovals } from "../../domain/Approval.ts"
 import { lastAssistantText } from "../../domain/Conversation.ts"
 import type { AssistantPart, Outcome } from "../../domain/StateSchema.ts"
 import * as Excerpt from "./Excerpt.ts"
+import { modeLine } from "./ModeLine.ts"
 
 /**
  * How much a diagram shows.
@@ -91,7 +92,7 @@ const ended = (event: RunCompleted): string => {
     : event.state.status._tag
 }
 
-const input = (event: RunStarted): string =>
+const input = (event: Pick<RunStarted, "input">): string =>
   event.input === undefined
     ? "goes on"
     : event.input.map((part) => part._tag === "Text" ? part.text : part.fileName ?? part.mediaType).join(" / ")
@@ -199,6 +200,14 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
       on.activate(target)
       break
     }
+    case "InputGiven":
+      on.note(agent, `mode ${event.mode} says: ${input(event)}`)
+      break
+    case "ModeEntered":
+    case "ModeExited":
+    case "ModeFailed":
+      on.note(agent, modeLine(event, (text) => text))
+      break
     case "TransformFailed":
       on.note(agent, `${event.tag}: ${event.message}`)
       break
@@ -221,6 +230,11 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
     case "ToolCallProgressed":
     case "HandoffRequested":
     case "HandoffSuspended":
+    case "ToolInvoked":
+    case "ModeEntering":
+    case "ModeExiting":
+    case "ModeTransitionRequested":
+    case "StateAdjusted":
     case "StepCompleted":
       break
   }

@@ -1,0 +1,134 @@
+/**
+ * Entering modes, and setting up again what a state says is entered.
+ *
+ * The mode is on the stack while its set-up runs. One that fails or is interrupted is undone whole: its finalizers run, and the
+ * state is what it was before.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import { AgentMismatch } from "../../domain/AgentError.ts"
+import * as JsonValue from "../../domain/JsonValue.ts"
+import * as ModeStack from "../../domain/ModeStack.ts"
+import { because, ParamsRejected } from "../../modes/ModeError.ts"
+import type { ModeEntry } from "../Definition.ts"
+import { fromCause } from "../Failure.ts"
+import { Halt } from "../Halt.ts"
+import * as Loop from "../Loop.ts"
+import * as Telemetry from "../Telemetry.ts"
+import { between } from "./Between.ts"
+import { leave } from "./Leaving.ts"
+import type { Open } from "./Live.ts"
+
+/** Parameters as they are stored, and as the mode is given them. */
+export interface Params {
+  readonly json: Schema.Json
+  readonly decoded: unknown
+}
+
+/** Reads parameters from JSON. */
+export const decode = (entry: ModeEntry, json: Schema.Json): Effect.Effect<Params, unknown, unknown> =>
+  Effect.matchEffect(entry.decode(json), {
+    onSuccess: (decoded) => Effect.succeed({ json, decoded }),
+    onFailure: (error) => Effect.fail(because(new ParamsRejected({ mode: entry.mode.name, issue: error.message })))
+  })
+
+/** Reads parameters from values of the mode's own types. */
+export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<Params, unknown, unknown> =>
+  Effect.matchEffect(entry.encode(params), {
+    onSuccess: (json) => decode(entry, JsonValue.fromUnknown(json)),
+    onFailure: (error) => Effect.fail(because(new ParamsRejected({ mode: entry.mode.name, issue: error.message })))
+  })
+
+/** How a mode is entered: by hand with the `context` of whoever does, in a run that goes on, or anew after it was stored. */
+interface Options {
+  readonly context?: Context.Context<never> | undefined
+  readonly note?: string | undefined
+  readonly isResumed?: boolean | undefined
+}
+
+/** Enters a mode whose parameters were read, and gives what is live of it. */
+export const enter = (
+  loop: Loop.Loop,
+  entry: ModeEntry,
+  params: Params,
+  { context, isResumed = false, note }: Options
+): Effect.Effect<Open, unknown, unknown> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function*() {
+      const { mode } = entry
+      const { live } = loop
+      const startedAt = Loop.now(loop)
+      const about = { name: mode.name, params: params.json }
+      const resumed = isResumed ? { isResumed: true } as const : undefined
+      Loop.tell(loop, {
+        _tag: "ModeEntering",
+        ...about,
+        isolation: mode.isolation,
+        stack: ModeStack.names(loop.state).slice(0, live.open.length),
+        ...resumed
+      })
+      const open: Open = { entry, scope: Scope.makeUnsafe(), context }
+      live.open.push(open)
+      const stack = ModeStack.names(loop.state).slice(0, live.open.length)
+      yield* loop.root.flush
+      const setUp = Effect.suspend(() => mode.enter(params.decoded, { isResumed }))
+      const exit = yield* Effect.exit(
+        Telemetry.modeSpan(loop, "enter_mode", mode.name, between(loop, open, restore(setUp)))
+      )
+      if (Exit.isSuccess(exit)) {
+        Loop.tell(loop, {
+          _tag: "ModeEntered",
+          ...about,
+          stack,
+          duration: Math.max(0, Loop.now(loop) - startedAt),
+          ...(note === undefined ? undefined : { note })
+        })
+        yield* loop.root.flush
+        if (!mode.isSingleShot) return open
+        const left = yield* leave(loop, open, { exit: Exit.void, isOver: true, note: () => note ?? "" })
+        return Exit.isFailure(left) ? yield* Effect.failCause(left.cause) : open
+      }
+      const closed = yield* Effect.exit(between(loop, open, Scope.close(open.scope, exit)))
+      live.open.pop()
+      const { message, tag } = fromCause(loop, exit.cause)
+      const isInterrupted = Cause.hasInterruptsOnly(exit.cause)
+      Loop.tell(loop, {
+        _tag: "ModeFailed",
+        ...about,
+        stack,
+        phase: "SetUp",
+        tag: isInterrupted ? "Interrupted" : tag,
+        message,
+        ...resumed
+      })
+      Loop.forgetSent(loop)
+      yield* loop.root.flush
+      return yield* Effect.failCause(
+        Exit.isFailure(closed) ? Cause.combine(exit.cause, closed.cause) : exit.cause
+      )
+    })
+  )
+
+/** Sets up again what a state says is entered and isn't live, from the bottom. */
+export const resume = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> =>
+  Effect.suspend(() => {
+    const { definition, live, state } = loop
+    const frame = state.modes[live.open.length]
+    if (frame === undefined) return Effect.void
+    const entry = definition.modes.get(frame.name)
+    if (entry === undefined) {
+      const available = [...definition.modes.keys()]
+      const { name: agent } = definition
+      return Effect.fail(new Halt(new AgentMismatch({ agent, missing: "mode", wanted: frame.name, available })))
+    }
+    return decode(entry, frame.params).pipe(
+      Effect.flatMap((params) => enter(loop, entry, params, { isResumed: true })),
+      Effect.andThen(resume(loop))
+    )
+  })

@@ -1,0 +1,155 @@
+/**
+ * Leaving modes, the innermost first, and letting go of what is live of them while they stay entered.
+ *
+ * A clean-up that fails stops nothing: what it was to clean up is left all the same, and so are the modes around it.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import { hasView } from "../../domain/Isolation.ts"
+import * as ModeStack from "../../domain/ModeStack.ts"
+import { ModeTransition, stay } from "../../domain/ModeTransition.ts"
+import { fromCause } from "../Failure.ts"
+import * as Loop from "../Loop.ts"
+import * as Telemetry from "../Telemetry.ts"
+import { between } from "./Between.ts"
+import type { Open } from "./Live.ts"
+
+/**
+ * Why modes are left. What ran in them is over where it `isOver`, so that none of them can stay. `recovers` says that the one
+ * at the bottom may recover from the failure of what ran in it, and `note` is for a model that goes on.
+ */
+export interface Why {
+  readonly exit: Exit.Exit<unknown, unknown>
+  readonly isOver: boolean
+  readonly recovers?: boolean | undefined
+  readonly note?: ((mode: string) => string) | undefined
+}
+
+type Wish = ModeTransition | undefined
+
+/** What became of leaving a mode: whether it stays, and how what ran in it has ended now. */
+interface Left {
+  readonly isKept: boolean
+  readonly exit: Exit.Exit<unknown, unknown>
+}
+
+const causeOf = (exit: Exit.Exit<unknown, unknown>): Cause.Cause<unknown> =>
+  Exit.isFailure(exit) ? exit.cause : Cause.empty
+
+/** Adds failures to what went wrong before them. */
+const join = (exit: Exit.Exit<unknown, unknown>, causes: ReadonlyArray<Cause.Cause<unknown>>) => {
+  const cause = [causeOf(exit), ...causes].reduce(Cause.combine)
+  return cause.reasons.length === 0 ? exit : Exit.failCause(cause)
+}
+
+const isTransition = Schema.is(ModeTransition)
+
+/** Gives the move that a clean-up asked for. One that would keep a mode that can't stay goes to its place instead. */
+const wishOf = (cleaned: Exit.Exit<unknown, unknown>, isOver: boolean): Wish => {
+  if (Exit.isFailure(cleaned) || !isTransition(cleaned.value)) return undefined
+  const wish = cleaned.value
+  if (wish._tag === "Exit") return undefined
+  if (!isOver) return wish
+  return wish._tag === "Stay" ? undefined : wish._tag === "Push" ? { ...wish, _tag: "Switch" } : wish
+}
+
+const tellFailure = (
+  loop: Loop.Loop,
+  { entry: { mode } }: Open,
+  phase: "Body" | "CleanUp",
+  cause: Cause.Cause<unknown>
+): void => {
+  const { message, tag } = fromCause(loop, cause)
+  Loop.tell(loop, {
+    _tag: "ModeFailed",
+    name: mode.name,
+    params: ModeStack.top(loop.state)?.params ?? null,
+    stack: ModeStack.names(loop.state),
+    phase,
+    tag: Cause.hasInterruptsOnly(cause) ? "Interrupted" : tag,
+    message
+  })
+}
+
+/** Leaves the innermost mode. */
+const leaveTop = (loop: Loop.Loop, open: Open, { exit, isOver, note, recovers }: Why): Effect.Effect<Left> =>
+  Effect.gen(function*() {
+    const { entry: { mode }, scope } = open
+    const frame = ModeStack.top(loop.state)
+    const about = { name: mode.name, params: frame?.params ?? null }
+    const stack = ModeStack.names(loop.state)
+    if (Exit.isFailure(exit)) tellFailure(loop, open, "Body", exit.cause)
+    Loop.tell(loop, { _tag: "ModeExiting", ...about, stack })
+    yield* loop.root.flush
+    const { recover } = mode
+    const recovered = recovers === true && Exit.isFailure(exit) && recover !== undefined
+      ? yield* Effect.exit(between(loop, open, Effect.suspend(() => recover(exit.cause))))
+      : undefined
+    const cleaned = mode.exit === undefined
+      ? Exit.void
+      : yield* Effect.exit(between(loop, open, Effect.suspend(() => mode.exit!(exit))))
+    const wish = wishOf(cleaned, isOver)
+    const isKept = wish?._tag === "Stay" || wish?._tag === "Push"
+    const closed = isKept ? Exit.void : yield* Effect.exit(between(loop, open, Scope.close(scope, exit)))
+    const failures = [recovered ?? Exit.void, cleaned, closed].filter(Exit.isFailure).map(({ cause }) => cause)
+    if (failures.length > 0) tellFailure(loop, open, "CleanUp", failures.reduce(Cause.combine))
+    if (wish !== undefined) Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: wish })
+    if (!isKept) loop.live.open.pop()
+    Loop.tell(loop, {
+      _tag: "ModeExited",
+      ...about,
+      stack: isKept ? stack : stack.slice(0, -1),
+      duration: Math.max(0, Loop.now(loop) - (frame?.enteredAt ?? 0)),
+      ...(isKept ? { isKept } : undefined),
+      ...(note === undefined || isKept ? undefined : { note: note(mode.name) })
+    })
+    if (hasView(mode.isolation) && !isKept) Loop.forgetSent(loop)
+    yield* loop.root.flush
+    const body = recovered !== undefined && Exit.isSuccess(recovered) ? recovered : exit
+    return { isKept, exit: join(body, failures) }
+  }).pipe((left) => Telemetry.modeSpan(loop, "exit_mode", open.entry.mode.name, left)) as Effect.Effect<Left>
+
+/**
+ * Leaves modes until `height` are left, unless one of them stays. Gives how what ran in them has ended now: its own failure
+ * first, then those of the clean-ups.
+ */
+export const leaveTo = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> =>
+  Effect.uninterruptible(Effect.gen(function*() {
+    let { exit } = why
+    while (loop.live.open.length > height) {
+      const { open } = loop.live
+      const isLast = open.length === height + 1
+      const left: Left = yield* leaveTop(loop, open[open.length - 1]!, {
+        ...why,
+        exit,
+        recovers: isLast && why.recovers
+      })
+      exit = left.exit
+      if (left.isKept) break
+    }
+    return exit
+  }))
+
+/** Leaves a mode, and those above it, if it is still entered. */
+export const leave = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> =>
+  Effect.suspend(() => {
+    const height = loop.live.open.indexOf(open)
+    return height < 0 ? Effect.succeed(why.exit) : leaveTo(loop, height, why)
+  })
+
+/** Keeps modes on the stack and lets go of what is live of them: whoever goes on with the state sets them up again. */
+export const suspend = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
+  Effect.uninterruptible(Effect.suspend(() => {
+    const open = loop.live.open.pop()
+    if (open === undefined) return Effect.void
+    return Effect.ensuring(between(loop, open, Scope.close(open.scope, exit)), suspend(loop, exit))
+  })) as Effect.Effect<void>
+
+/** Takes back a move that was asked for. */
+export const takeBack = (loop: Loop.Loop): void =>
+  Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: stay })

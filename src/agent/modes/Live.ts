@@ -1,0 +1,29 @@
+/**
+ * What is live of the modes in a state: the scopes of their set-ups, in the order of the stack.
+ *
+ * @since 0.1.0
+ */
+import type * as Context from "effect/Context"
+import type * as Scope from "effect/Scope"
+import type { ModeEntry } from "../Definition.ts"
+
+/** A mode that is set up. `context` are the services of whoever entered it by hand. */
+export interface Open {
+  readonly entry: ModeEntry
+  readonly scope: Scope.Closeable
+  readonly context: Context.Context<never> | undefined
+}
+
+/**
+ * The modes that are set up. `isHeld` says that somebody holds them beyond a run. `moves` counts the moves between modes since
+ * the model was asked, and `between` the set-ups and clean-ups that run at this time: no step is under way then.
+ */
+export interface Live {
+  readonly open: Array<Open>
+  readonly isHeld: boolean
+  moves: number
+  between: number
+}
+
+/** Makes what is live where nothing is. */
+export const make = (isHeld: boolean): Live => ({ open: [], isHeld, moves: 0, between: 0 })

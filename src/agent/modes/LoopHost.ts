@@ -1,0 +1,137 @@
+/**
+ * A run as the conversation that modes are entered in.
+ *
+ * What a step runs, such as a tool, sees the conversation and may ask for a move; what runs between steps may also enter modes
+ * and talk to the agent.
+ *
+ * @since 0.1.0
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type { Adjustment } from "../../domain/Adjustment.ts"
+import { isAgentError } from "../../domain/AgentError.ts"
+import * as ModeStack from "../../domain/ModeStack.ts"
+import { OwnError } from "../../domain/OwnError.ts"
+import type { Settings } from "../../domain/Settings.ts"
+import { messageOf } from "../../handoff/Described.ts"
+import { type CallError, type Enterable, type Entered, type Operations, TypeId } from "../../modes/Host.ts"
+import { because, isModeError, type ModeError, NameTaken, StepUnderWay, UnknownSetting } from "../../modes/ModeError.ts"
+import type * as ModeType from "../../modes/ModeType.ts"
+import type { Definition } from "../Definition.ts"
+import { partsOf } from "../Input.ts"
+import * as Loop from "../Loop.ts"
+import { extend } from "../Roster.ts"
+import { servicesOf } from "../session/Environment.ts"
+import * as Entering from "./Entering.ts"
+import * as Leaving from "./Leaving.ts"
+import type { Open } from "./Live.ts"
+import { prepare } from "./ModeEntry.ts"
+import * as Moving from "./Moving.ts"
+
+/** Says which tool or model of a setting an agent doesn't have. */
+const findUnknown = (
+  { models, name: agent, tools }: Definition,
+  { model, toolChoice, tools: offered }: Settings
+): UnknownSetting | undefined => {
+  const chosen = typeof toolChoice !== "object" ? [] : "tool" in toolChoice ? [toolChoice.tool] : toolChoice.oneOf
+  const tool = [...offered ?? [], ...chosen].find((name) => !tools.has(name))
+  if (tool !== undefined) {
+    return new UnknownSetting({ agent, setting: "tool", wanted: tool, available: [...tools.keys()] })
+  }
+  return model === undefined || models.has(model)
+    ? undefined
+    : new UnknownSetting({ agent, setting: "model", wanted: model, available: [...models.keys()] })
+}
+
+/** Changes the state of a loop by hand. */
+export const adjust = (loop: Loop.Loop, adjustment: Adjustment): Effect.Effect<void, ModeError> =>
+  Effect.suspend(() => {
+    const unknown = adjustment._tag === "SettingsChanged"
+      ? findUnknown(loop.definition, adjustment.settings)
+      : undefined
+    if (unknown !== undefined) return Effect.fail(because(unknown))
+    Loop.tell(loop, { _tag: "StateAdjusted", adjustment })
+    if (adjustment._tag === "ViewChanged") Loop.forgetSent(loop)
+    return loop.root.flush
+  })
+
+/** Notes a move that is asked for, if it is possible. */
+export const schedule = (
+  loop: Loop.Loop,
+  transition: Parameters<Operations["schedule"]>[0]
+): Effect.Effect<void, ModeError> =>
+  Effect.flatMap(Moving.check(loop, transition), () => {
+    Loop.tell(loop, { _tag: "ModeTransitionRequested", transition })
+    return loop.root.flush
+  }) as Effect.Effect<void, ModeError>
+
+/** Enters a mode by hand: one that the agent has, or one that is used alone, with the services of whoever enters it. */
+export const enter = (
+  loop: Loop.Loop,
+  mode: ModeType.Any,
+  params: unknown,
+  context: Context.Context<never>
+): Effect.Effect<Open, unknown, unknown> =>
+  Effect.suspend(() => {
+    const entry = prepare(mode)
+    const isOwn = loop.definition.modes.get(mode.name) === entry
+    const obstacle = Moving.findObstacle(entry, ModeStack.top(loop.state))
+    if (obstacle !== undefined) return Effect.fail(because(obstacle))
+    return Effect.flatMap(isOwn ? Effect.void : bring(loop, mode), () =>
+      Effect.flatMap(
+        Entering.encode(entry, params),
+        (read) => Entering.enter(loop, entry, read, isOwn ? {} : { context })
+      ))
+  })
+
+/** Gives the agents of a loop a mode that is used alone. */
+const bring = (loop: Loop.Loop, mode: ModeType.Any): Effect.Effect<void, ModeError> =>
+  Effect.try({
+    try: () => Loop.putOnRoster(loop, extend(loop.roster, [mode])),
+    catch: (error) => because(new NameTaken({ mode: mode.name, issue: messageOf(error) }))
+  })
+
+const asCallError = (loop: Loop.Loop, error: unknown): CallError =>
+  isAgentError(error) || isModeError(error) ? error : new OwnError({ agent: loop.definition.name, error })
+
+const underWay = (operation: string): Effect.Effect<never, ModeError> =>
+  Effect.fail(because(new StepUnderWay({ operation })))
+
+/** Checks whether a set-up or a clean-up runs in a loop, and not a step that it asked for. */
+const isBetween = ({ live, open }: Loop.Loop): boolean => live.between > 0 && !open.step
+
+const operations = (loop: Loop.Loop): Operations => ({
+  state: Effect.sync(() => loop.state),
+  adjust: (_, adjustment) => adjust(loop, adjustment),
+  schedule: (transition) => schedule(loop, transition),
+  call: (input) =>
+    Effect.suspend(() =>
+      !isBetween(loop)
+        ? underWay("Mode.call")
+        : Effect.mapError(loop.root.talk(loop, partsOf(input)), (error) => asCallError(loop, error))
+    ) as ReturnType<Operations["call"]>,
+  enter: (mode, params) =>
+    Effect.contextWith((context) =>
+      !isBetween(loop)
+        ? underWay("Mode.enter")
+        : Effect.map(enter(loop, mode, params, servicesOf(context)), (open): Entered => ({
+          leave: (exit) => Leaving.leave(loop, open, { exit, isOver: true, recovers: true })
+        }))
+    )
+})
+
+/** A run as the conversation that modes are entered in. */
+export class LoopHost implements Enterable {
+  readonly loop: Loop.Loop
+  #operations: Operations | undefined
+  constructor(loop: Loop.Loop) {
+    this.loop = loop
+  }
+  /** Whether a set-up or a clean-up runs, and not a step that it asked for. */
+  get isBetween(): boolean {
+    return isBetween(this.loop)
+  }
+  get [TypeId](): Operations {
+    return this.#operations ??= operations(this.loop)
+  }
+}

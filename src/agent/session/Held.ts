@@ -1,0 +1,106 @@
+/**
+ * A conversation that a session holds, and what is done with it: one thing at a time, with the session's services.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type * as SubscriptionRef from "effect/SubscriptionRef"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import type { Any } from "../../handoff/Runnable.ts"
+import { Host } from "../../modes/Host.ts"
+import type { Roster } from "../Definition.ts"
+import type * as Loop from "../Loop.ts"
+import type * as Mailbox from "../Mailbox.ts"
+import type { Live } from "../modes/Live.ts"
+import { LoopHost } from "../modes/LoopHost.ts"
+import { extend } from "../Roster.ts"
+import { byHand } from "../Run.ts"
+import type * as Environment from "./Environment.ts"
+import { Follower } from "./Follower.ts"
+import * as Line from "./Line.ts"
+import type { SessionError } from "./SessionError.ts"
+import type { Opened } from "./Store.ts"
+
+/** What a session is made of. */
+export interface Held {
+  readonly self: Any
+  readonly roster: Roster
+  readonly environment: Environment.Environment
+  readonly line: Line.Line
+  readonly ref: SubscriptionRef.SubscriptionRef<AgentState>
+  readonly store: Opened | undefined
+  readonly live: Live
+}
+
+/** Gives who can be in control, with the modes that are entered and used alone. */
+export const rosterIn = ({ live, roster }: Held): Roster =>
+  live.open.reduce(
+    (roster, { entry }) => roster.first.modes.get(entry.mode.name) === entry ? roster : extend(roster, [entry.self]),
+    roster
+  )
+
+/** Something that is done alone: `play` does it, and the session follows. */
+export const operation = <A, E>(
+  { environment, ref, store }: Held,
+  name: string,
+  play: (follower: Follower) => Effect.Effect<A, E, unknown>,
+  reader?: Mailbox.Mailbox
+): Line.Operation<A, E | SessionError, never> => {
+  const follower = new Follower(ref, store, reader)
+  const task = Effect.suspend(() => play(follower))
+  return {
+    name,
+    task: environment(store === undefined ? task : Effect.andThen(store.check, task)),
+    failure: () => follower.failure,
+    ...(reader === undefined ? undefined : { onExit: reader.end })
+  }
+}
+
+/** Does something with the conversation outside of any run, and saves what came of it. */
+const playByHand =
+  <A>(held: Held, f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>) =>
+  (follower: Follower): Effect.Effect<A, unknown, unknown> =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.suspend(() => {
+        const { live, ref, store } = held
+        const before = ref.value
+        const save = (exit: Exit.Exit<A, unknown>) =>
+          store === undefined || ref.value === before ? exit : Effect.andThen(store.save(ref.value), exit)
+        return Effect.flatMap(follower.begin(before), () =>
+          Effect.flatMap(Effect.exit(restore(byHand(rosterIn(held), before, follower, live, f))), save))
+      })
+    )
+
+/** Does something alone with the conversation outside of any run. */
+export const inTurn = <A>(
+  held: Held,
+  name: string,
+  f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown> => Effect.suspend(() => Line.run(held.line, operation(held, name, playByHand(held, f))))
+
+/** Does something with the conversation when nothing else can any more. */
+export const atEnd = (held: Held, f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>) =>
+  held.environment(Effect.suspend(() => {
+    const follower = new Follower(held.ref, undefined, undefined)
+    return Effect.flatMap(
+      follower.begin(held.ref.value),
+      (state) => byHand(rosterIn(held), state, follower, held.live, f)
+    )
+  }))
+
+/**
+ * Does something with the conversation in the middle of an operation, where that is a mode's set-up or clean-up and no step is
+ * under way; otherwise in turn.
+ */
+export const between = <A, B>(
+  held: Held,
+  now: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>,
+  inTurn: Effect.Effect<B, unknown>
+): Effect.Effect<A | B, unknown> =>
+  Effect.withFiber((fiber): Effect.Effect<A | B, unknown> => {
+    const host: unknown = fiber.context.mapUnsafe.get(Host.key)
+    return host instanceof LoopHost && host.loop.live === held.live && host.isBetween
+      ? held.environment(now(host.loop))
+      : inTurn
+  })

@@ -1,0 +1,130 @@
+/**
+ * A session as the conversation that modes are entered in.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Schema from "effect/Schema"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+import { isAgentError } from "../../domain/AgentError.ts"
+import * as ModeStack from "../../domain/ModeStack.ts"
+import type { ModeTransition } from "../../domain/ModeTransition.ts"
+import { OwnError } from "../../domain/OwnError.ts"
+import type { Settings } from "../../domain/Settings.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import type { CallError, Entered, Operations } from "../../modes/Host.ts"
+import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } from "../../modes/ModeError.ts"
+import type { Input } from "../Input.ts"
+import type * as Loop from "../Loop.ts"
+import * as Entering from "../modes/Entering.ts"
+import * as Leaving from "../modes/Leaving.ts"
+import type { Open } from "../modes/Live.ts"
+import * as LoopHost from "../modes/LoopHost.ts"
+import * as Moving from "../modes/Moving.ts"
+import { servicesOf } from "./Environment.ts"
+import { atEnd, between, type Held, inTurn } from "./Held.ts"
+import { isSessionError } from "./SessionError.ts"
+
+/** Does something and gives the state after it, in turn or in the middle of a set-up or clean-up. */
+const give = (
+  held: Held,
+  name: string,
+  f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>
+): Effect.Effect<AgentState, unknown> => {
+  const done = (loop: Loop.Loop) => Effect.map(Effect.suspend(() => f(loop)), () => loop.state)
+  return between(held, done, inTurn(held, name, done))
+}
+
+/** Enters a mode by its name, on top of the others. It stays entered until somebody leaves it. */
+export const enter = (held: Held, name: string, params: Schema.Json | undefined): Effect.Effect<AgentState, unknown> =>
+  give(held, "enterMode", (loop) => {
+    const entry = Moving.find(loop.definition, name, ModeStack.top(loop.state))
+    return "_tag" in entry
+      ? Effect.fail(because(entry))
+      : Effect.flatMap(Entering.decode(entry, params ?? {}), (read) => Entering.enter(loop, entry, read, {}))
+  })
+
+/** Leaves the innermost mode, which must have that name if one is given. Its clean-up may keep it. */
+export const exit = (held: Held, name: string | undefined): Effect.Effect<AgentState, unknown> =>
+  inTurn(held, "exitMode", (loop) => {
+    const stack = ModeStack.names(loop.state)
+    const top = stack[stack.length - 1]
+    if (top === undefined) return Effect.fail(because(new NoMode({ operation: "exitMode" })))
+    if (name !== undefined && name !== top) return Effect.fail(because(new NotOnTop({ mode: name, stack })))
+    const left = Effect.andThen(
+      Entering.resume(loop),
+      Leaving.leaveTo(loop, stack.length - 1, { exit: Exit.void, isOver: false })
+    )
+    return Effect.map(Effect.flatten(left), () => loop.state)
+  })
+
+/** Asks for a move between modes, which is taken with the next call. */
+export const schedule = (held: Held, transition: ModeTransition): Effect.Effect<AgentState, unknown> =>
+  give(held, "schedule", (loop) => LoopHost.schedule(loop, transition))
+
+/** Changes settings of the agent in control. */
+export const configure = (held: Held, settings: Settings): Effect.Effect<AgentState, unknown> =>
+  give(
+    held,
+    "configure",
+    (loop) => LoopHost.adjust(loop, { _tag: "SettingsChanged", settings: { ...loop.state.settings, ...settings } })
+  )
+
+/** Sets up again what is entered, before anything else is done. What fails is tried again when the agent is asked. */
+export const resume = (held: Held): Effect.Effect<void> =>
+  held.ref.value.modes.length === 0
+    ? Effect.void
+    : Effect.catchCause(inTurn(held, "resume", Entering.resume), () => Effect.void)
+
+/** Leaves all modes when the session ends. One that is stored keeps them, for the next session of its id. */
+export const end = (held: Held, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
+  Effect.suspend(() =>
+    held.live.open.length === 0
+      ? Effect.void
+      : Effect.orDie(atEnd(held, (loop) =>
+        held.store === undefined
+          ? Effect.flatMap(
+            Leaving.leaveTo(loop, 0, { exit, isOver: true }),
+            (left) => left === exit ? Effect.void : left
+          )
+          : Leaving.suspend(loop, exit)))
+  )
+
+const asModeError = (operation: string) => (error: unknown): ModeError =>
+  isModeError(error)
+    ? error
+    : because(new Unavailable({ operation, issue: isSessionError(error) ? error.message : String(error), error }))
+
+const asCallError = (agent: string) => (error: unknown): CallError =>
+  isAgentError(error) || isModeError(error)
+    ? error
+    : isSessionError(error)
+    ? asModeError("Mode.call")(error)
+    : new OwnError({ agent, error })
+
+/** What a session can do for the modes in it; `call` is how it talks to its agent. */
+export const operations = (
+  held: Held,
+  call: (input: Input) => Effect.Effect<AgentState, unknown>
+): Operations => {
+  const leave = (open: Open, exit: Exit.Exit<unknown, unknown>) =>
+    Effect.catch(
+      inTurn(held, "exitMode", (loop) => Leaving.leave(loop, open, { exit, isOver: true, recovers: true })),
+      () => Effect.succeed(exit)
+    )
+  return {
+    state: SubscriptionRef.get(held.ref),
+    adjust: (operation, adjustment) =>
+      Effect.mapError(inTurn(held, operation, (loop) => LoopHost.adjust(loop, adjustment)), asModeError(operation)),
+    schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(held, transition), asModeError("Mode.schedule"))),
+    call: (input) => Effect.mapError(call(input), asCallError(held.self.name)),
+    enter: (mode, params) =>
+      Effect.contextWith((context) =>
+        inTurn(held, "enterMode", (loop) => LoopHost.enter(loop, mode, params, servicesOf(context))).pipe(
+          Effect.mapError((error) => isSessionError(error) ? asModeError("Mode.enter")(error) : error),
+          Effect.map((open): Entered => ({ leave: (exit) => leave(open, exit) }))
+        )
+      )
+  }
+}

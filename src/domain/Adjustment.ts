@@ -1,0 +1,24 @@
+/**
+ * A change of a state by hand, as data: by a mode on its way in or out, by a tool, or by whoever holds the conversation.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import { Settings } from "./Settings.ts"
+import { PromptSegment, Turn } from "./StateSchema.ts"
+
+/**
+ * Schema for a change of a state by hand.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Adjustment = Schema.TaggedUnion({
+  ValueSet: { key: Schema.String, value: Schema.Json },
+  SegmentAdded: { segment: PromptSegment },
+  SettingsChanged: { settings: Settings },
+  ViewChanged: { turns: Schema.Array(Turn) }
+})
+
+/** A change of a state by hand. */
+export type Adjustment = typeof Adjustment.Type

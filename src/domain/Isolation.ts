@@ -1,0 +1,57 @@
+/**
+ * How much of a conversation a mode keeps to itself, from nothing to everything.
+ *
+ * | | none | config | thread | fork |
+ * |---|---|---|---|---|
+ * | messages seen inside | all | all | all, as a view that may be cut or edited | a copy at entry |
+ * | new messages after leaving | kept | kept | kept, behind the restored originals | dropped |
+ * | settings changed inside | stay | restored | stay | restored |
+ * | prompt segments that persist | stay | stay | stay | dropped |
+ * | values | scoped | scoped | scoped | isolated: nothing is read from outside |
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+
+/**
+ * The levels, the least isolated first.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const levels = ["none", "config", "thread", "fork"] as const
+
+/**
+ * Schema for how isolated a mode is.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Isolation = Schema.Literals(levels)
+
+/**
+ * How isolated a mode is.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Isolation = typeof Isolation.Type
+
+/** Checks whether a mode may be entered inside another: it can't be less isolated. */
+export const isWithin = (inner: Isolation, outer: Isolation | undefined): boolean =>
+  outer === undefined || levels.indexOf(inner) >= levels.indexOf(outer)
+
+/** Checks whether new messages are dropped when a mode is left. */
+export const dropsMessages = (self: Isolation): boolean => self === "fork"
+
+/** Checks whether messages from before may be cut or edited: leaving brings them back. */
+export const hasView = (self: Isolation): boolean => self === "thread" || self === "fork"
+
+/** Checks whether settings changed inside are undone when a mode is left. */
+export const restoresSettings = (self: Isolation): boolean => self === "config" || self === "fork"
+
+/** Checks whether prompt segments that persist outlive a mode. */
+export const keepsSegments = (self: Isolation): boolean => self !== "fork"
+
+/** Checks whether a mode reads the values of the modes around it. */
+export const readsOutside = (self: Isolation): boolean => self !== "fork"

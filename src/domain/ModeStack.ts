@@ -1,0 +1,255 @@
+/**
+ * Entering and leaving modes, as functions from state to state: the stack is a list of frames, the innermost last.
+ *
+ * 1. Leaving gives back what the mode's isolation says; a set-up that failed is undone whole, as if it had never been.
+ * 2. The conversation is legal after each of them, whatever was open.
+ * 3. The words of a user that a run under way still has to answer stay, also where everything else is dropped.
+ *
+ * @since 0.1.0
+ */
+import type * as Schema from "effect/Schema"
+import type { Adjustment } from "./Adjustment.ts"
+import * as AgentStatus from "./AgentStatus.ts"
+import { withUniqueIds } from "./CallIds.ts"
+import { appendUnchecked, callIds, hasOpenCalls, make, settleOpenCalls, textOf } from "./Conversation.ts"
+import { statusOf } from "./ImpliedStatus.ts"
+import * as Isolation from "./Isolation.ts"
+import * as ModeTransition from "./ModeTransition.ts"
+import * as PromptSegments from "./PromptSegments.ts"
+import type { AgentState, Conversation, ModeFrame, Turn } from "./StateSchema.ts"
+
+/** What is entered: the first values of a mode are its parameters. */
+export interface Entered {
+  readonly name: string
+  readonly isolation: Isolation.Isolation
+  readonly params: Schema.Json
+}
+
+const isRecord = (json: Schema.Json): json is Schema.JsonObject =>
+  typeof json === "object" && json !== null && !Array.isArray(json)
+
+/** Gives the innermost mode. */
+export const top = ({ modes }: Pick<AgentState, "modes">): ModeFrame | undefined => modes[modes.length - 1]
+
+/** Gives the names of the modes that are entered, the innermost last. */
+export const names = ({ modes }: Pick<AgentState, "modes">): ReadonlyArray<string> => modes.map(({ name }) => name)
+
+/** Gives the modes whose values can be read: those down to the innermost that reads nothing from outside. */
+const readable = ({ modes }: Pick<AgentState, "modes">): ReadonlyArray<ModeFrame> =>
+  modes.slice(Math.max(0, modes.findLastIndex(({ isolation }) => !Isolation.readsOutside(isolation))))
+
+/** Gives all values that can be read, those of inner modes before those of outer ones. */
+export const values = (self: Pick<AgentState, "modes">): { readonly [key: string]: Schema.Json } =>
+  Object.fromEntries(readable(self).flatMap((frame) => Object.entries(frame.values)))
+
+/** Gives a value: the innermost mode's that has it. */
+export const value = (self: Pick<AgentState, "modes">, key: string): Schema.Json | undefined => {
+  const frame = readable(self).findLast((frame) => Object.hasOwn(frame.values, key))
+  return frame?.values[key]
+}
+
+const withTop = (self: AgentState, frame: ModeFrame): AgentState => ({
+  ...self,
+  modes: self.modes.with(self.modes.length - 1, frame)
+})
+
+/** Sets a value of the innermost mode. */
+const setValue = (self: AgentState, key: string, json: Schema.Json): AgentState => {
+  const frame = top(self)
+  return frame === undefined ? self : withTop(self, { ...frame, values: { ...frame.values, [key]: json } })
+}
+
+/**
+ * Enters a mode, at a time in epoch milliseconds. The move that this was, if it was one, is done.
+ *
+ * One that is less isolated than the mode around it isn't entered.
+ */
+export const enter = (self: AgentState, { isolation, name, params }: Entered, at: number): AgentState => {
+  if (!Isolation.isWithin(isolation, top(self)?.isolation)) return self
+  const { transition, ...rest } = self
+  const isDue = transition?.enter?.name === name && transition.to === self.modes.length
+  const frame: ModeFrame = {
+    name,
+    isolation,
+    params,
+    values: isRecord(params) ? params : {},
+    enteredAt: at,
+    turns: self.conversation.turns.length,
+    inputs: inputs(self),
+    before: {
+      ...(self.initialQuery === undefined ? undefined : { initialQuery: self.initialQuery }),
+      ...(self.settings === undefined ? undefined : { settings: self.settings }),
+      ...(transition === undefined || isDue ? undefined : { transition })
+    }
+  }
+  return {
+    ...rest,
+    ...(transition === undefined || isDue ? undefined : { transition }),
+    modes: [...self.modes, frame]
+  }
+}
+
+/** Gives a turn whose calls have other ids than those that are taken, and takes them. */
+const withOwnIds = (turn: Turn, taken: Set<string>): Turn => {
+  const parts = turn._tag === "Assistant" ? withUniqueIds(turn.parts, taken) : undefined
+  return turn._tag !== "Assistant" || parts === undefined || parts === turn.parts ? turn : { ...turn, parts }
+}
+
+/** Gives the turns of a mode as if none had been cut or edited. New calls don't get in the way of those that were hidden. */
+const whole = ({ view }: ModeFrame, turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
+  if (view === undefined) return turns
+  const hidden = settleOpenCalls({ turns: view.hidden })
+  const taken = new Set(callIds(hidden))
+  return [...hidden.turns, ...turns.slice(view.shown).map((turn) => withOwnIds(turn, taken))]
+}
+
+/** Gives the last `count` turns of a user. What a mode said is no user's. */
+const questions = (turns: ReadonlyArray<Turn>, count: number): ReadonlyArray<Turn> =>
+  count <= 0 ? [] : turns.filter((turn) => turn._tag === "User" && turn.mode === undefined).slice(-count)
+
+/** Counts the inputs that a run has to answer. */
+const inputs = ({ run }: AgentState): number => run.inputs ?? 1
+
+/** Gives the frames of a run that begins inside of them: none of its inputs came before. */
+export const anew = (modes: ReadonlyArray<ModeFrame>): ReadonlyArray<ModeFrame> =>
+  modes.some((frame) => frame.inputs > 0) ? modes.map((frame) => ({ ...frame, inputs: 0 })) : modes
+
+/** Gives the status of a state whose conversation is another. A handoff that it asked for is still asked for. */
+const restatus = ({ status }: AgentState, conversation: Conversation): AgentStatus.AgentStatus => {
+  const implied = statusOf(conversation)
+  if (status._tag !== "HandoffRequested") return implied
+  const { callId, ...request } = status.request
+  return callId !== undefined && callIds(conversation).includes(callId)
+    ? status
+    : AgentStatus.handoffRequested(request)
+}
+
+const withTurns = (self: AgentState, turns: ReadonlyArray<Turn>): AgentState => {
+  const { conversation } = self
+  const isSame = turns.length === conversation.turns.length &&
+    turns.every((turn, at) => turn === conversation.turns[at])
+  return isSame ? self : { ...self, conversation: { turns }, status: restatus(self, { turns }) }
+}
+
+const withSettings = (self: AgentState, settings: AgentState["settings"]): AgentState => {
+  const { settings: _, ...rest } = self
+  return settings === undefined ? rest : { ...rest, settings }
+}
+
+const withTransition = (self: AgentState, transition: AgentState["transition"]): AgentState => {
+  const { transition: _, ...rest } = self
+  return transition === undefined ? rest : { ...rest, transition }
+}
+
+const withInitialQuery = (self: AgentState, initialQuery: string | undefined): AgentState => {
+  const { initialQuery: _, ...rest } = self
+  return initialQuery === undefined ? rest : { ...rest, initialQuery }
+}
+
+/** Gives the move that is still to be taken once only `height` modes are entered, if its place is still there. */
+const stillPending = (
+  pending: ModeTransition.Pending | undefined,
+  height: number
+): ModeTransition.Pending | undefined =>
+  pending === undefined || pending.to > height || (pending.enter === undefined && pending.to === height)
+    ? undefined
+    : pending
+
+/** Leaves the innermost mode. While a run goes on, the user's words that it answers stay. */
+export const leave = (self: AgentState, goesOn: boolean): AgentState => {
+  const frame = top(self)
+  if (frame === undefined) return self
+  const height = self.modes.length - 1
+  const { isolation } = frame
+  const all = whole(frame, self.conversation.turns)
+  const drops = Isolation.dropsMessages(isolation)
+  const asked = drops && goesOn ? questions(all.slice(frame.turns), inputs(self) - frame.inputs) : []
+  let left: AgentState = {
+    ...self,
+    modes: self.modes.slice(0, height),
+    prompt: PromptSegments.leave(self.prompt, frame, height)
+  }
+  left = withTransition(left, stillPending(self.transition, height))
+  if (Isolation.restoresSettings(isolation)) left = withSettings(left, frame.before.settings)
+  if (!drops) return withTurns(left, all)
+  const first = asked[0]
+  left = withInitialQuery(left, frame.before.initialQuery ?? (first === undefined ? undefined : textOf(first)))
+  return withTurns(left, [...all.slice(0, frame.turns), ...asked])
+}
+
+/** Leaves all modes, the innermost first. */
+export const leaveAll = (self: AgentState): AgentState =>
+  self.modes.reduce((state) => leave(state, true), self)
+
+/** Undoes all that a set-up did: the mode was never entered. */
+export const undo = (self: AgentState): AgentState => {
+  const frame = top(self)
+  if (frame === undefined) return self
+  const height = self.modes.length - 1
+  const { initialQuery, settings, transition } = frame.before
+  const undone = { ...self, modes: self.modes.slice(0, height), prompt: PromptSegments.undo(self.prompt, height) }
+  return withTurns(
+    withInitialQuery(withSettings(withTransition(undone, transition), settings), initialQuery),
+    whole(frame, self.conversation.turns).slice(0, frame.turns)
+  )
+}
+
+/** Notes a move that is asked for; the latest wins. */
+export const request = (self: AgentState, transition: ModeTransition.ModeTransition): AgentState =>
+  withTransition(self, stillPending(ModeTransition.pending(transition, self.modes.length), self.modes.length))
+
+/** Counts the turns that a view is of: all but those from the turn on whose calls are open. */
+export const viewed = ({ conversation }: AgentState): number =>
+  hasOpenCalls(conversation)
+    ? conversation.turns.findLastIndex((turn) => turn._tag === "Assistant")
+    : conversation.turns.length
+
+/** Makes a conversation of turns whose calls have other ids than some that are taken. */
+const makeBeside = (turns: ReadonlyArray<Turn>, takenIds: ReadonlyArray<string>): Conversation => {
+  const taken = new Set(takenIds)
+  return make(turns.map((turn) => withOwnIds(turn, taken)))
+}
+
+/** Shows other turns in the place of those that the innermost mode sees, if its isolation has a view. */
+const view = (self: AgentState, turns: ReadonlyArray<Turn>): AgentState => {
+  const frame = top(self)
+  if (frame === undefined || !Isolation.hasView(frame.isolation)) return self
+  const at = viewed(self)
+  const rest = self.conversation.turns.slice(at)
+  const shown = settleOpenCalls(makeBeside(turns, callIds({ turns: rest }))).turns
+  const hidden = whole(frame, self.conversation.turns.slice(0, at))
+  return withTurns(
+    withTop(self, { ...frame, view: { hidden, shown: shown.length } }),
+    [...shown, ...rest]
+  )
+}
+
+/** Takes a change by hand into a state. */
+export const adjust = (self: AgentState, adjustment: Adjustment): AgentState => {
+  switch (adjustment._tag) {
+    case "ValueSet":
+      return setValue(self, adjustment.key, adjustment.value)
+    case "SegmentAdded":
+      return { ...self, prompt: PromptSegments.add(self, adjustment.segment) }
+    case "SettingsChanged":
+      return withSettings(self, adjustment.settings)
+    case "ViewChanged":
+      return view(self, adjustment.turns)
+  }
+}
+
+/** Gives the ids of all calls, those of turns that a mode's view hides included. */
+export const allCallIds = (
+  { conversation, modes }: Pick<AgentState, "conversation" | "modes">
+): ReadonlyArray<string> => [
+  ...callIds(conversation),
+  ...modes.flatMap(({ view }) => view === undefined ? [] : callIds({ turns: view.hidden }))
+]
+
+/** Adds what the model is told when a mode was entered or left in a run, where it would find nothing to answer. */
+export const tell = (self: AgentState, note: string): AgentState => {
+  const { conversation: { turns }, status: { _tag } } = self
+  if (_tag !== "Complete" && (_tag !== "InProgress" || turns.length > 0)) return self
+  const conversation = appendUnchecked(self.conversation, { _tag: "Feedback", text: note })
+  return { ...self, conversation, status: statusOf(conversation) }
+}

@@ -1,0 +1,89 @@
+/**
+ * A move from mode to mode that somebody asks for: it is taken before the next request to the model.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+
+const target = { name: Schema.NonEmptyString, params: Schema.optionalKey(Schema.Json) }
+
+/**
+ * Schema for a move from mode to mode.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const ModeTransition = Schema.TaggedUnion({ Switch: target, Push: target, Exit: {}, Stay: {} })
+
+/**
+ * A move from mode to mode: to another in the place of the one on top, to another above it, out of it, or none.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ModeTransition = typeof ModeTransition.Type
+
+const to = <Tag extends "Switch" | "Push">(_tag: Tag) => (name: string, params?: Schema.Json) =>
+  ({ _tag, name, ...(params === undefined ? undefined : { params }) }) as const
+
+/**
+ * Leaves the mode on top and enters another. `params` are JSON, as a model would write them.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+const switch_: (name: string, params?: Schema.Json) => ModeTransition = to("Switch")
+export { switch_ as switch }
+
+/**
+ * Keeps the mode on top and enters another above it. `params` are JSON, as a model would write them.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const push: (name: string, params?: Schema.Json) => ModeTransition = to("Push")
+
+/**
+ * Leaves the mode on top.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const exit: ModeTransition = Object.freeze({ _tag: "Exit" })
+
+/**
+ * Changes nothing, and takes back what was asked for before.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const stay: ModeTransition = Object.freeze({ _tag: "Stay" })
+
+/**
+ * Schema for a move that is to be taken: modes above the height `to` are left, and then `enter` is entered, if it is there.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Pending = Schema.Struct({
+  to: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
+  enter: Schema.optionalKey(Schema.Struct(target))
+})
+
+/** A move that is to be taken: what is left, and what is entered then. */
+export interface Pending extends Schema.Schema.Type<typeof Pending> {}
+
+/** Gives what is to be done for a move that is asked for where `height` modes are entered. */
+export const pending = (self: ModeTransition, height: number): Pending | undefined => {
+  switch (self._tag) {
+    case "Stay":
+      return undefined
+    case "Exit":
+      return { to: Math.max(0, height - 1) }
+    case "Switch":
+    case "Push": {
+      const { _tag, ...enter } = self
+      return { to: _tag === "Push" ? height : Math.max(0, height - 1), enter }
+    }
+  }
+}

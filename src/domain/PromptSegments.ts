@@ -1,0 +1,64 @@
+/**
+ * The pieces that are added to an agent's instructions: who owns each, and what becomes of it when a mode is left.
+ *
+ * @since 0.1.0
+ */
+import { keepsSegments } from "./Isolation.ts"
+import type { AgentState, ModeFrame, PromptSegment } from "./StateSchema.ts"
+
+type Segments = ReadonlyArray<PromptSegment>
+
+const isSame = (self: PromptSegment, that: PromptSegment): boolean =>
+  self.place === "section" && that.place === "section" && self.name === that.name && self.mode === that.mode
+
+const put = (segments: Segments, segment: PromptSegment): Segments => {
+  const at = segments.findIndex((each) => isSame(each, segment))
+  return at < 0 ? [...segments, segment] : segments.with(at, segment)
+}
+
+/** Gives a segment to the mode below a height, or to the conversation where there is none. */
+const raise = (segment: PromptSegment, height: number): PromptSegment => {
+  const { mode: _, ...rest } = segment
+  return height === 0 ? rest : { ...rest, mode: height - 1 }
+}
+
+/** Adds a segment for the innermost mode, or for the conversation outside of any. A section replaces its namesake there. */
+export const add = ({ modes, prompt }: AgentState, segment: PromptSegment): Segments =>
+  put(prompt, raise(segment, modes.length))
+
+/** Gives the segments that are left when the innermost mode is. */
+export const leave = (segments: Segments, { isolation }: ModeFrame, height: number): Segments =>
+  segments.reduce<Segments>((kept, segment) => {
+    if (segment.mode !== height) return [...kept, segment]
+    return segment.persist === true && keepsSegments(isolation) ? put(kept, raise(segment, height)) : kept
+  }, [])
+
+/** Takes out all segments of the mode at a height. */
+export const undo = (segments: Segments, height: number): Segments => segments.filter(({ mode }) => mode !== height)
+
+/** Gives the sections that are in force, in the order in which their names came: an inner mode's hides its namesakes. */
+const sections = (segments: Segments): Segments => {
+  const byName = new Map<string, PromptSegment>()
+  for (const segment of segments) {
+    if (segment.place !== "section") continue
+    const known = byName.get(segment.name)
+    if (known === undefined || (segment.mode ?? -1) >= (known.mode ?? -1)) byName.set(segment.name, segment)
+  }
+  return [...byName.values()]
+}
+
+const textsOf = (segments: Segments): ReadonlyArray<string> => segments.map(({ text }) => text)
+
+/**
+ * Composes a system text: prepends, what is in the middle, sections, appends, with an empty line between them.
+ *
+ * What is empty is left out, so that an empty section hides an outer one of its name.
+ */
+export const render = (segments: Segments, middle: ReadonlyArray<string | undefined>, end?: string): string =>
+  [
+    ...textsOf(segments.filter(({ place }) => place === "prepend")),
+    ...middle,
+    ...textsOf(sections(segments)),
+    end,
+    ...textsOf(segments.filter(({ place }) => place === "append"))
+  ].filter((text) => text !== undefined && text !== "").join("\n\n")

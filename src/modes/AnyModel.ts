@@ -1,0 +1,31 @@
+/**
+ * Models that are given as values: to a mode, or to an agent by names.
+ *
+ * @since 0.1.0
+ */
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Context from "effect/Context"
+import type * as ExecutionPlan from "effect/ExecutionPlan"
+import type * as Layer from "effect/Layer"
+
+/** A model: a Layer, or an `ExecutionPlan` whose steps are models to fall back on. Inference takes its types from the value. */
+export type AnyModel = Layer.Layer<LanguageModel.LanguageModel, unknown, unknown> | AnyPlan
+
+interface AnyPlan {
+  readonly [ExecutionPlan.TypeId]: typeof ExecutionPlan.TypeId
+  readonly steps: ReadonlyArray<{
+    readonly provide:
+      | Context.Context<LanguageModel.LanguageModel>
+      | Layer.Layer<LanguageModel.LanguageModel, unknown, unknown>
+  }>
+}
+
+/** What building a model may fail with. */
+export type ModelError<M> = M extends Layer.Layer<infer _Out, infer E, infer _In> ? E
+  : M extends ExecutionPlan.ExecutionPlan<infer Types> ? Types["error"]
+  : never
+
+/** What a model needs. */
+export type ModelServices<M> = M extends Layer.Layer<infer _Out, infer _E, infer In> ? In
+  : M extends ExecutionPlan.ExecutionPlan<infer Types> ? Types["requirements"]
+  : never

@@ -1,0 +1,68 @@
+/**
+ * The conversation that modes are entered in: a session, or a run of an agent.
+ *
+ * This floor stands below the ones that hold conversations, so what it needs of them is declared here and provided there.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type { Adjustment } from "../domain/Adjustment.ts"
+import type { AgentError } from "../domain/AgentError.ts"
+import type { AgentState } from "../domain/AgentState.ts"
+import type { ModeTransition } from "../domain/ModeTransition.ts"
+import type { OwnError } from "../domain/OwnError.ts"
+import type { UserPart } from "../domain/Part.ts"
+import { because, type ModeError, NoConversation } from "./ModeError.ts"
+import type { Any } from "./ModeType.ts"
+
+/** What a mode, or a session in it, may fail with when it talks to the agent. */
+export type CallError = AgentError | OwnError | ModeError
+
+/** A mode that was entered. `leave` leaves it, and gives how what ran in it ended, with what the clean-up says of that. */
+export interface Entered {
+  readonly leave: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<Exit.Exit<unknown, unknown>>
+}
+
+/** What a conversation can do for the modes in it. */
+export interface Operations {
+  readonly state: Effect.Effect<AgentState>
+  readonly adjust: (operation: string, adjustment: Adjustment) => Effect.Effect<void, ModeError>
+  readonly schedule: (transition: ModeTransition) => Effect.Effect<void, ModeError>
+  readonly call: (input: string | ReadonlyArray<UserPart>) => Effect.Effect<AgentState, CallError>
+  readonly enter: (mode: Any, params: unknown) => Effect.Effect<Entered, unknown, unknown>
+}
+
+/** Marks what modes can be entered in. */
+export const TypeId = "~troupe/modes/Host"
+
+/** Something that modes can be entered in: a session is. */
+export interface Enterable {
+  readonly [TypeId]: Operations
+}
+
+/** What needs a conversation that modes can be entered in. */
+export interface Host {
+  readonly _: "troupe/modes/Host"
+}
+
+/**
+ * The conversation that `Mode.enter` and `Mode.within` enter modes in.
+ *
+ * `Session.layer` provides it. A session from `Session.make` is one itself: `Effect.provideService(Mode.Host, session)`.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export const Host: Context.Service<Host, Enterable> = Context.Service("troupe/modes/Host")
+
+/** Does something with the conversation around, if there is one: whatever an agent runs has one, and so has a session. */
+export const use = <A, E>(
+  operation: string,
+  f: (operations: Operations) => Effect.Effect<A, E>
+): Effect.Effect<A, E | ModeError> =>
+  Effect.withFiber((fiber): Effect.Effect<A, E | ModeError> => {
+    const host = fiber.context.mapUnsafe.get(Host.key) as Enterable | undefined
+    return host === undefined ? Effect.fail(because(new NoConversation({ operation }))) : f(host[TypeId])
+  })

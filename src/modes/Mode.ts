@@ -1,0 +1,235 @@
+/**
+ * Modes: scoped resources over a conversation.
+ *
+ * Entering a mode runs its set-up; leaving it runs its clean-up and its finalizers, last in first out, and undoes what it
+ * changed. How much that is says its isolation.
+ *
+ * | | none | config | thread | fork |
+ * |---|---|---|---|---|
+ * | messages seen inside | all | all | all, as a view that may be cut or edited | a copy at entry |
+ * | new messages after leaving | kept | kept | kept, behind the restored originals | dropped |
+ * | settings changed inside | stay | restored | stay | restored |
+ * | prompt segments that persist | stay | stay | stay | dropped |
+ * | values | scoped | scoped | scoped | isolated: nothing is read from outside |
+ *
+ * **Example** (A mode around two calls)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Agent, AgentState, Mode, Session, SystemPrompt } from "troupe"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const research = Mode.make("research", {
+ *   params: Schema.Struct({ topic: Schema.String }),
+ *   enter: ({ topic }) => SystemPrompt.append(`Research ${topic}, and cite every claim.`)
+ * })
+ * const assistant = Agent.make("assistant")
+ *
+ * const program = Effect.gen(function*() {
+ *   const session = yield* Session.Session
+ *   const state = yield* Mode.within(session.call("What is new?"), research, { topic: "quantum" })
+ *   return AgentState.text(state)
+ * }).pipe(
+ *   Effect.provide(Session.layer(assistant)),
+ *   Effect.provide(MockModel.layer(MockModel.make(({ system }) => system)))
+ * )
+ *
+ * await Effect.runPromise(program) // => 'You are in mode "research".\n\nResearch quantum, and cite every claim.'
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { InvalidName } from "../domain/InvalidName.ts"
+import * as ToolName from "../domain/ToolName.ts"
+import type { AnyModel, ModelError, ModelServices } from "./AnyModel.ts"
+import type { AnyToolkit } from "./AnyToolkit.ts"
+import { type Enterable, Host, TypeId as HostTypeId } from "./Host.ts"
+import type { ModeError } from "./ModeError.ts"
+import {
+  type Any,
+  type Definition,
+  type KitServices,
+  type Mode,
+  type NoToolkit,
+  type Options,
+  TypeId
+} from "./ModeType.ts"
+
+export * from "./CurrentMode.ts"
+export { type CallError, type Enterable, Host } from "./Host.ts"
+export {
+  isModeError,
+  LessIsolated,
+  ModeError,
+  NameTaken,
+  NoConversation,
+  NoMode,
+  NotOnTop,
+  NoView,
+  ParamsRejected,
+  Reason,
+  StepUnderWay,
+  TransitionCycle,
+  Unavailable,
+  UnknownMode,
+  UnknownSetting
+} from "./ModeError.ts"
+export { type Any, type Entry, type Error, isMode, type Mode, type Options, type Services } from "./ModeType.ts"
+
+type AnyOptions = Options<
+  {},
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  AnyToolkit,
+  AnyModel
+>
+
+const fromOptions = (name: string, options: AnyOptions, isSingleShot: boolean): Any => {
+  if (name === "") throw new InvalidName({ what: "mode", name })
+  const toolName = options.toolName ?? ToolName.from(`enter_${name}`, "_mode")
+  if (!ToolName.isValid(toolName)) throw new InvalidName({ what: "tool", name: toolName })
+  const struct = options.params ?? Schema.Struct({})
+  return {
+    [TypeId]: {
+      definition: {
+        name,
+        description: options.description,
+        isolation: options.isolation ?? "none",
+        params: Schema.toCodecJson(struct) as unknown as Schema.Codec<unknown, unknown>,
+        paramsOfTool: struct,
+        enter: options.enter as Definition["enter"],
+        exit: options.exit,
+        recover: options.recover,
+        toolkit: options.toolkit,
+        tools: options.tools,
+        model: options.model,
+        isInvokable: options.invokable ?? false,
+        toolName,
+        invocation: options.invocation ?? "push",
+        isSingleShot
+      }
+    },
+    name
+  }
+}
+
+/** What a mode needs, apart from what it is given where it is entered. */
+type Needs<R> = Exclude<R, Scope.Scope | Host>
+
+/**
+ * Makes a mode.
+ *
+ * The set-up, the clean-up and the finalizers are all within the mode: its name is on the stack, its values and parameters can
+ * be read, and they may talk to the agent by `Mode.call`. What set up a mode that fails is undone, and it was never entered.
+ *
+ * Throws `InvalidName` where the name is empty, or where providers refuse that of its tool.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <
+  const Name extends string,
+  Params extends Schema.Struct.Fields = {},
+  EnterE = never,
+  EnterR = never,
+  ExitE = never,
+  ExitR = never,
+  Recovered = never,
+  RecoverE = never,
+  RecoverR = never,
+  Kit extends AnyToolkit = NoToolkit,
+  Model extends AnyModel = never
+>(
+  name: Name,
+  options: Options<Params, EnterE, EnterR, ExitE, ExitR, Recovered, RecoverE, RecoverR, Kit, Model>
+): Mode<
+  Name,
+  Schema.Struct<Params>["Type"],
+  EnterE | ExitE | RecoverE | ModelError<Model>,
+  Needs<EnterR | ExitR | RecoverR> | KitServices<Kit> | ModelServices<Model>,
+  Recovered
+> => fromOptions(name, options as never, false) as never
+
+/**
+ * Makes a mode that is set up and left at once, for what it does or leaves behind: a prompt segment that persists, a call.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const singleShot = <const Name extends string, E, R>(
+  name: Name,
+  effect: Effect.Effect<unknown, E, R>
+): Mode<Name, {}, E, Needs<R>> => fromOptions(name, { enter: () => effect }, true) as never
+
+/** Nothing, where a mode has no parameters. */
+interface NoParams {
+  readonly [name: string]: never
+}
+
+type ParamsArgs<Params> = [keyof Params] extends [never] ? [params?: NoParams]
+  : {} extends Params ? [params?: Params]
+  : [params: Params]
+
+/** Gives the conversation around, and lets what is done with it see the context of the caller. */
+const inHost = <A>(
+  f: (host: Enterable) => Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown, unknown> => Effect.flatMap(Host, f)
+
+/**
+ * Enters a mode, which is left when the scope closes.
+ *
+ * What was entered above it since is left before. A clean-up that fails is a defect, as that of any finalizer: `Mode.within`
+ * gives it its type. Wrong parameters fail with `ParamsRejected` before anything runs.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const enter = <Name extends string, Params, E, R, Recovered>(
+  mode: Mode<Name, Params, E, R, Recovered>,
+  ...[params]: ParamsArgs<NoInfer<Params>>
+): Effect.Effect<void, E | ModeError, R | Host | Scope.Scope> =>
+  Effect.uninterruptible(inHost((host) =>
+    Effect.flatMap(
+      host[HostTypeId].enter(mode, params ?? {}),
+      (entered) =>
+        Effect.addFinalizer((exit) =>
+          Effect.flatMap(
+            entered.leave(exit),
+            (left) =>
+              Exit.isFailure(left) && left !== exit ? Effect.failCause(left.cause).pipe(Effect.orDie) : Effect.void
+          )
+        )
+    )
+  )) as Effect.Effect<void, E | ModeError, R | Host | Scope.Scope>
+
+/**
+ * Runs an effect in a mode, and gives what it gives.
+ *
+ * The mode is left whatever becomes of the effect. Its clean-up is given the `Exit`; where that fails too, both failures are
+ * in the `Cause`, the effect's first. A mode that can `recover` gives what it recovers to instead of a failure.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const within = <A, EffectE, EffectR, Name extends string, Params, E, R, Recovered>(
+  self: Effect.Effect<A, EffectE, EffectR>,
+  mode: Mode<Name, Params, E, R, Recovered>,
+  ...[params]: ParamsArgs<NoInfer<Params>>
+): Effect.Effect<A | Recovered, EffectE | E | ModeError, EffectR | R | Host> =>
+  Effect.uninterruptibleMask((restore) =>
+    inHost((host) =>
+      Effect.flatMap(
+        host[HostTypeId].enter(mode, params ?? {}),
+        (entered) => Effect.flatMap(Effect.exit(restore(self)), (exit) => Effect.flatten(entered.leave(exit)))
+      )
+    )
+  ) as Effect.Effect<A | Recovered, EffectE | E | ModeError, EffectR | R | Host>
