@@ -74,7 +74,7 @@ const end = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): Effect.Effect<v
   const { live } = loop
   return live.open.length === 0 || live.isHeld || live.between > 0
     ? endRun(loop, exit)
-    : Effect.flatMap(letGo(loop, exit), (exit) => endRun(loop, exit))
+    : Effect.flatMap(inView(loop, letGo(loop, exit)), (exit) => endRun(loop, exit))
 }
 
 const endRun = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): Effect.Effect<void> => {
