@@ -1,0 +1,676 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result, Schema } from "effect"
+import { Tool, Toolkit } from "effect/ai"
+import { Agent, AgentState, Handoff, Mode, ModeTransition, Session, StopWhen } from "troupe"
+import { MockModel, MockResponse } from "troupe/testing"
+import { ofTag, watch } from "../agent/watch.ts"
+import { problems } from "../domain/legal.ts"
+import { ends, reasonOf, said, sent, stackOf } from "./sent.ts"
+
+const Log = Toolkit.make(
+  Tool.make("go", { parameters: Schema.Struct({ to: Schema.String }), success: Schema.String }),
+  Tool.make("where", { success: Schema.String })
+)
+
+/** Makes a tool that asks for a push, a switch or a way out, and one that says where it runs. */
+const tools = Log.toLayer({
+  go: ({ to }) =>
+    Effect.orDie(Effect.gen(function*() {
+      yield* Mode.schedule(
+        to === "" ? ModeTransition.exit : to[0] === "+" ? ModeTransition.push(to.slice(1)) : ModeTransition.switch(to)
+      )
+      return (yield* Mode.stack).join(">")
+    })),
+  where: () => Effect.orDie(Effect.map(Mode.stack, (stack) => stack.join(">")))
+})
+
+const go = (to: string) => MockResponse.toolCall("go", { to })
+
+/** Modes that keep a record of what happens to them. */
+const recorder = () => {
+  const log: Array<string> = []
+  const mode = (
+    name: string,
+    options: {
+      readonly transition?: ModeTransition.ModeTransition
+      readonly isolation?: "none" | "config" | "thread" | "fork"
+    } = {}
+  ) =>
+    Mode.make(name, {
+      isolation: options.isolation,
+      enter: () =>
+        Effect.andThen(
+          Effect.sync(() => log.push(`+${name}`)),
+          Effect.addFinalizer(() => Effect.sync(() => log.push(`~${name}`)))
+        ),
+      exit: () =>
+        Effect.sync(() => {
+          log.push(`-${name}`)
+          return options.transition
+        })
+    })
+  return { log, mode }
+}
+
+const echo = MockModel.layer(MockModel.make(({ lastUserText }) => `Re: ${lastUserText}`))
+
+describe("What a clean-up gives", () => {
+  for (const transition of [undefined, ModeTransition.exit]) {
+    it.effect(`leaves the mode where it is ${transition === undefined ? "nothing" : "a way out"}`, () =>
+      Effect.gen(function*() {
+        const { log, mode } = recorder()
+        const session = yield* Session.make(Agent.make("a", { modes: [mode("m", transition ? { transition } : {})] }))
+        yield* session.enterMode("m")
+        const state = yield* session.exitMode()
+        assert.deepStrictEqual(stackOf(state), [])
+        assert.strictEqual(state.transition, undefined)
+        assert.deepStrictEqual(log, ["+m", "-m", "~m"])
+        assert.deepStrictEqual(stackOf(yield* session.call("Hello")), [])
+      }).pipe(Effect.scoped, Effect.provide(echo)))
+  }
+
+  it.effect("leaves the mode and enters another before the next request, where it is to switch", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const first = mode("first", { transition: ModeTransition.switch("second") })
+      const session = yield* Session.make(Agent.make("a", { modes: [mode("around"), first, mode("second")] }))
+      yield* session.enterMode("around")
+      yield* session.enterMode("first")
+      const left = yield* session.exitMode()
+      assert.deepStrictEqual(stackOf(left), ["around"])
+      assert.deepStrictEqual(log, ["+around", "+first", "-first", "~first"])
+      const state = yield* session.call("Hello")
+      assert.deepStrictEqual(stackOf(state), ["around", "second"])
+      assert.deepStrictEqual(log, ["+around", "+first", "-first", "~first", "+second"])
+      assert.deepStrictEqual((yield* sent).map(({ messages }) => messages), [["user: Hello"]])
+      assert.match((yield* sent)[0]!.system, /mode "second"/)
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("gives the other mode its parameters", () =>
+    Effect.gen(function*() {
+      const second = Mode.make("second", { params: Schema.Struct({ at: Schema.Date }), enter: () => Effect.void })
+      const first = Mode.make("first", {
+        enter: () => Effect.void,
+        exit: () => Effect.succeed(ModeTransition.switch("second", { at: "2026-01-02T00:00:00.000Z" }))
+      })
+      const session = yield* Session.make(Agent.make("a", { modes: [first, second] }))
+      yield* session.enterMode("first")
+      yield* session.exitMode()
+      const state = yield* session.call("Hello")
+      assert.deepStrictEqual(state.modes[0]?.params, { at: "2026-01-02T00:00:00.000Z" })
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("keeps the mode where it is to stay, with what is live of it", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const session = yield* Session.make(
+        Agent.make("a", { modes: [mode("m", { transition: ModeTransition.stay })] })
+      )
+      yield* session.enterMode("m")
+      const { events } = yield* watch(session.exitMode())
+      assert.deepStrictEqual(stackOf(yield* session.state), ["m"])
+      assert.deepStrictEqual(log, ["+m", "-m"])
+      assert.isTrue(ofTag(events, "ModeExited")[0]?.isKept)
+      assert.deepStrictEqual(stackOf(yield* session.call("Hello")), ["m"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("keeps the mode and enters another above it, where it is to push", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const first = mode("first", { transition: ModeTransition.push("second") })
+      const session = yield* Session.make(Agent.make("a", { modes: [first, mode("second")] }))
+      yield* session.enterMode("first")
+      assert.deepStrictEqual(stackOf(yield* session.exitMode()), ["first"])
+      assert.deepStrictEqual(stackOf(yield* session.call("Hello")), ["first", "second"])
+      assert.deepStrictEqual(log, ["+first", "-first", "+second"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("can't keep a mode whose bracket is over", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const staying = mode("staying", { transition: ModeTransition.stay })
+      const pushing = mode("pushing", { transition: ModeTransition.push("second") })
+      const agent = Agent.make("a", { modes: [staying, pushing, mode("second")] })
+      const session = yield* Session.make(agent)
+      yield* Effect.gen(function*() {
+        assert.strictEqual(yield* Mode.within(Effect.succeed(1), staying), 1)
+        assert.deepStrictEqual(stackOf(yield* session.state), [])
+        yield* Effect.scoped(Mode.enter(pushing))
+        assert.deepStrictEqual(stackOf(yield* session.state), [])
+        assert.deepStrictEqual(stackOf(yield* session.call("Hello")), ["second"])
+        assert.deepStrictEqual(log, [
+          "+staying",
+          "-staying",
+          "~staying",
+          "+pushing",
+          "-pushing",
+          "~pushing",
+          "+second"
+        ])
+      }).pipe(Effect.provideService(Mode.Host, session))
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("can't keep a mode whose session ends", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const agent = Agent.make("a", { modes: [mode("m", { transition: ModeTransition.stay })] })
+      yield* Effect.scoped(Effect.flatMap(Session.make(agent), (session) => session.enterMode("m")))
+      assert.deepStrictEqual(log, ["+m", "-m", "~m"])
+    }).pipe(Effect.provide(echo)))
+
+  it.effect("keeps the mode on a move that is asked for, and takes that back", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const agent = Agent.make("a", { modes: [mode("m", { transition: ModeTransition.stay }), mode("n")] })
+      const session = yield* Session.make(agent)
+      yield* session.enterMode("m")
+      yield* session.schedule(ModeTransition.switch("n"))
+      const state = yield* session.call("Hello")
+      assert.deepStrictEqual(stackOf(state), ["m"])
+      assert.strictEqual(state.transition, undefined)
+      assert.deepStrictEqual(log, ["+m", "-m"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("wins over the move that leaves the mode, as the latest", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const agent = Agent.make("a", {
+        modes: [mode("m", { transition: ModeTransition.switch("o") }), mode("n"), mode("o")]
+      })
+      const session = yield* Session.make(agent)
+      yield* session.enterMode("m")
+      yield* session.schedule(ModeTransition.switch("n"))
+      assert.deepStrictEqual(stackOf(yield* session.call("Hello")), ["o"])
+      assert.deepStrictEqual(log, ["+m", "-m", "~m", "+o"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("fails the next call where its mode can't be entered", () =>
+    Effect.gen(function*() {
+      const { mode } = recorder()
+      const agent = Agent.make("a", { modes: [mode("m", { transition: ModeTransition.switch("nowhere") })] })
+      const session = yield* Session.make(agent)
+      yield* session.enterMode("m")
+      assert.deepStrictEqual(stackOf(yield* session.exitMode()), [])
+      const error = yield* Effect.flip(session.call("Hello"))
+      assert.strictEqual(reasonOf(error)._tag, "ModeFailed")
+      assert.match(reasonOf(error).message, /no mode "nowhere"/)
+      assert.deepStrictEqual(said(yield* session.call("Again")), ["User: Hello", "User: Again", "Assistant: Re: Again"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+})
+
+describe("A move that is asked for", () => {
+  it.effect("from the session changes nothing until the next call, and is taken before its request", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const session = yield* Session.make(Agent.make("a", { modes: [mode("m"), mode("n")] }))
+      const asked = yield* session.schedule(ModeTransition.push("m"))
+      assert.deepStrictEqual(stackOf(asked), [])
+      assert.deepStrictEqual(asked.transition, { to: 0, enter: { name: "m" } })
+      assert.deepStrictEqual(log, [])
+      assert.deepStrictEqual(stackOf(yield* session.call("One")), ["m"])
+      yield* session.schedule(ModeTransition.push("n"))
+      assert.deepStrictEqual(stackOf(yield* session.call("Two")), ["m", "n"])
+      yield* session.schedule(ModeTransition.exit)
+      assert.deepStrictEqual(stackOf(yield* session.call("Three")), ["m"])
+      yield* session.schedule(ModeTransition.switch("n"))
+      const state = yield* session.call("Four")
+      assert.deepStrictEqual(stackOf(state), ["n"])
+      assert.strictEqual(state.transition, undefined)
+      assert.deepStrictEqual(log, ["+m", "+n", "-n", "~n", "-m", "~m", "+n"])
+      assert.deepStrictEqual(
+        (yield* sent).map(({ system }) => system),
+        [
+          "You are in mode \"m\".",
+          "You are in mode \"n\", inside \"m\".",
+          "You are in mode \"m\".",
+          "You are in mode \"n\"."
+        ]
+      )
+      assert.deepStrictEqual(said(state), [
+        "User: One",
+        "Assistant: Re: One",
+        "User: Two",
+        "Assistant: Re: Two",
+        "User: Three",
+        "Assistant: Re: Three",
+        "User: Four",
+        "Assistant: Re: Four"
+      ])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("is replaced by the latest, and taken back by one that stays", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const session = yield* Session.make(Agent.make("a", { modes: [mode("m"), mode("n")] }))
+      yield* session.schedule(ModeTransition.push("m"))
+      yield* session.schedule(ModeTransition.push("n"))
+      assert.deepStrictEqual(stackOf(yield* session.call("One")), ["n"])
+      yield* session.schedule(ModeTransition.push("m"))
+      yield* session.schedule(ModeTransition.stay)
+      assert.deepStrictEqual(stackOf(yield* session.call("Two")), ["n"])
+      assert.deepStrictEqual(log, ["+n"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("by a tool is taken once the tools of the step are settled, before the next request", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const agent = Agent.make("a", { toolkit: Log, modes: [mode("m")], toolConcurrency: 1 })
+      const { events, exit } = yield* watch(Agent.run(agent, "Go"))
+      const state = yield* exit
+      assert.deepStrictEqual(stackOf(state), ["m"])
+      assert.deepStrictEqual(log, ["+m", "~m"])
+      const requests = yield* sent
+      assert.deepStrictEqual(requests.map(({ system }) => system), ["", "You are in mode \"m\"."])
+      assert.deepStrictEqual(requests[1]?.messages.slice(2), ["tool: \"\" \"\""])
+      assert.deepStrictEqual(
+        events.map(({ _tag }) => _tag).filter((tag) => /^(Mode(?!l)|ToolCallS|ModelCall|Step)/.test(tag)),
+        [
+          "StepStarted",
+          "ModelCallStarted",
+          "ToolCallStarted",
+          "ModeTransitionRequested",
+          "ToolCallSettled",
+          "ToolCallStarted",
+          "ToolCallSettled",
+          "StepCompleted",
+          "ModeEntering",
+          "ModeEntered",
+          "StepStarted",
+          "ModelCallStarted",
+          "StepCompleted"
+        ]
+      )
+    }).pipe(
+      Effect.provide(tools),
+      Effect.provide(MockModel.layer(
+        MockModel.queue(MockResponse.all(go("+m"), MockResponse.toolCall("where", {})), "Done.")
+      ))
+    ))
+
+  it.effect("by several tools of a step is the last one's, and none of the others is entered", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const agent = Agent.make("a", { toolkit: Log, modes: [mode("m"), mode("n")], toolConcurrency: 1 })
+      assert.deepStrictEqual(stackOf(yield* Agent.run(agent, "Go")), ["n"])
+      assert.deepStrictEqual(log, ["+n", "~n"])
+    }).pipe(
+      Effect.provide(tools),
+      Effect.provide(MockModel.layer(MockModel.queue(MockResponse.all(go("+m"), go("+n")), "Done.")))
+    ))
+
+  it.effect("by a tool of a run that ends with the step waits for the next call", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const agent = Agent.make("a", { toolkit: Log, modes: [mode("m")], stopWhen: StopWhen.toolCalled("go") })
+      const state = yield* Agent.run(agent, "Go")
+      assert.deepStrictEqual(stackOf(state), [])
+      assert.deepStrictEqual(state.transition, { to: 0, enter: { name: "m" } })
+      assert.deepStrictEqual(log, [])
+      const stored = Result.getOrThrow(AgentState.fromJson(AgentState.toJson(state)))
+      const next = yield* Agent.continueConversation(agent, stored, "Next")
+      assert.deepStrictEqual(stackOf(next), ["m"])
+      assert.strictEqual((yield* sent)[1]?.system, "You are in mode \"m\".")
+    }).pipe(Effect.provide(tools), Effect.provide(MockModel.layer(MockModel.queue(go("+m"), "Done.")))))
+
+  it.effect("by a set-up is taken before the first request in it", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const first = Mode.make("first", {
+        enter: () => Mode.schedule(ModeTransition.switch("second")),
+        exit: () => Effect.sync(() => void log.push("-first"))
+      })
+      const session = yield* Session.make(Agent.make("a", { modes: [first, mode("second")] }))
+      assert.deepStrictEqual(stackOf(yield* session.enterMode("first")), ["first"])
+      assert.deepStrictEqual(stackOf(yield* session.call("Hello")), ["second"])
+      assert.deepStrictEqual(log, ["-first", "+second"])
+      assert.strictEqual((yield* sent).length, 1)
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("by a clean-up is taken with the next call", () =>
+    Effect.gen(function*() {
+      const { mode } = recorder()
+      const first = Mode.make("first", {
+        enter: () => Effect.void,
+        exit: () => Mode.schedule(ModeTransition.switch("second"))
+      })
+      const session = yield* Session.make(Agent.make("a", { modes: [first, mode("second")] }))
+      yield* session.enterMode("first")
+      assert.deepStrictEqual(stackOf(yield* session.exitMode()), [])
+      assert.deepStrictEqual(stackOf(yield* session.call("Hello")), ["second"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("must be possible: the mode is known, its parameters fit, and there is one to leave", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const strict = Mode.make("strict", { params: Schema.Struct({ n: Schema.Int }), enter: () => Effect.void })
+      const session = yield* Session.make(Agent.make("a", { modes: [mode("m"), strict] }))
+      const refused = (transition: ModeTransition.ModeTransition) =>
+        Effect.map(Effect.flip(session.schedule(transition)), (error) => reasonOf(error)._tag)
+      yield* session.enterMode("m")
+      yield* session.schedule(ModeTransition.push("strict", { n: 1 }))
+      const before = yield* session.state
+      assert.strictEqual(yield* refused(ModeTransition.switch("nowhere")), "UnknownMode")
+      assert.strictEqual(yield* refused(ModeTransition.push("strict", { n: "one" })), "ParamsRejected")
+      assert.strictEqual(yield* session.state, before)
+      yield* session.exitMode()
+      assert.strictEqual(yield* refused(ModeTransition.exit), "NoMode")
+      assert.deepStrictEqual(log, ["+m", "-m", "~m"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("is checked against the isolation that it would land in, before anything is left", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const agent = Agent.make("a", {
+        modes: [
+          mode("none"),
+          mode("config", { isolation: "config" }),
+          mode("thread", { isolation: "thread" }),
+          mode("fork", { isolation: "fork" })
+        ]
+      })
+      const session = yield* Session.make(agent)
+      yield* session.enterMode("thread")
+      yield* session.enterMode("fork")
+      log.length = 0
+      for (const transition of [ModeTransition.push("thread"), ModeTransition.switch("config")]) {
+        const { events, exit } = yield* watch(Effect.flip(session.schedule(transition)))
+        assert.strictEqual(reasonOf(yield* exit)._tag, "LessIsolated")
+        assert.deepStrictEqual(events, [])
+      }
+      assert.deepStrictEqual(stackOf(yield* session.call("Hello")), ["thread", "fork"])
+      assert.deepStrictEqual(log, [])
+      yield* session.schedule(ModeTransition.switch("thread"))
+      assert.deepStrictEqual(stackOf(yield* session.call("Hello")), ["thread", "thread"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("that became impossible since ends the run, and nothing is left", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const agent = Agent.make("a", { modes: [mode("m"), mode("loose")] })
+      const session = yield* Session.make(agent)
+      yield* session.enterMode("m")
+      const { transition, ...state } = yield* session.schedule(ModeTransition.switch("loose"))
+      assert.isDefined(transition)
+      const tampered: AgentState.AgentState = { ...state, transition: { to: 0, enter: { name: "gone" } } }
+      log.length = 0
+      const error = yield* Effect.flip(Agent.continueConversation(agent, tampered, "Hello"))
+      assert.strictEqual(reasonOf(error)._tag, "ModeFailed")
+      assert.deepStrictEqual(log, ["+m", "~m"])
+      assert.deepStrictEqual(stackOf((error as { readonly state: AgentState.AgentState }).state), ["m"])
+      assert.deepStrictEqual(yield* sent, [])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("whose set-up fails fails the call, is not asked for again, and leaves a state that goes on", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const broken = Mode.make("broken", { enter: () => Effect.fail("no") })
+      const session = yield* Session.make(Agent.make("a", { modes: [mode("m"), broken] }))
+      yield* session.enterMode("m")
+      yield* session.schedule(ModeTransition.switch("broken"))
+      assert.strictEqual(yield* Effect.flip(session.call("Hello")), "no")
+      const state = yield* session.state
+      assert.deepStrictEqual(stackOf(state), [])
+      assert.strictEqual(state.transition, undefined)
+      assert.deepStrictEqual(log, ["+m", "-m", "~m"])
+      assert.deepStrictEqual(said(yield* session.call("Again")), ["User: Hello", "User: Again", "Assistant: Re: Again"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+})
+
+/** A mode that talks to the agent on its way in and out, by `Mode.call`. */
+const Talking = Mode.make("talking", {
+  invokable: true,
+  enter: () => Mode.call("Prepare"),
+  exit: () => Effect.asVoid(Mode.call("Sum up"))
+})
+
+const talked = ["User: Prepare", "Assistant: Re: Prepare", "User: Sum up", "Assistant: Re: Sum up"]
+
+describe("Set-up and clean-up may call the agent", () => {
+  it.effect("where the mode is entered and left by hand", () =>
+    ends(Effect.gen(function*() {
+      const session = yield* Session.make(Agent.make("a", { modes: [Talking] }))
+      yield* session.enterMode("talking")
+      assert.deepStrictEqual(said(yield* session.exitMode()), talked)
+    })).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("where the mode is a bracket, or lasts as long as a scope", () =>
+    ends(Effect.gen(function*() {
+      const session = yield* Session.make(Agent.make("a", { modes: [Talking] }))
+      yield* Effect.gen(function*() {
+        yield* Mode.within(session.call("Hello"), Talking)
+        yield* Effect.scoped(Mode.enter(Talking))
+      }).pipe(Effect.provideService(Mode.Host, session))
+      assert.deepStrictEqual(said(yield* session.state), [
+        "User: Prepare",
+        "Assistant: Re: Prepare",
+        "User: Hello",
+        "Assistant: Re: Hello",
+        "User: Sum up",
+        "Assistant: Re: Sum up",
+        ...talked
+      ])
+    })).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("by their session's own call as well", () =>
+    ends(Effect.gen(function*() {
+      let session: Session.Session<string, never> | undefined
+      const call = (text: string) => Effect.suspend(() => session!.call(text))
+      const mode = Mode.make("talking", {
+        enter: () => Effect.orDie(call("Prepare")),
+        exit: () => Effect.asVoid(Effect.orDie(call("Sum up")))
+      })
+      session = yield* Session.make(Agent.make("a", { modes: [mode] }))
+      yield* session.enterMode("talking")
+      assert.deepStrictEqual(said(yield* session.exitMode()), talked)
+      yield* session.schedule(ModeTransition.push("talking"))
+      yield* session.call("Hello")
+      yield* session.schedule(ModeTransition.exit)
+      assert.deepStrictEqual(said(yield* session.call("Bye")).slice(talked.length), [
+        "User: Hello",
+        "User: Prepare",
+        "Assistant: Re: Prepare",
+        "Feedback: You are now in mode \"talking\".",
+        "Assistant: Re: You are now in mode \"talking\".",
+        "User: Bye",
+        "User: Sum up",
+        "Assistant: Re: Sum up",
+        "Feedback: Mode \"talking\" was left.",
+        "Assistant: Re: Mode \"talking\" was left."
+      ])
+    })).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("where the session moves between calls", () =>
+    ends(Effect.gen(function*() {
+      const session = yield* Session.make(Agent.make("a", { modes: [Talking] }))
+      yield* session.schedule(ModeTransition.push("talking"))
+      assert.deepStrictEqual(said(yield* session.call("Hello")), [
+        "User: Hello",
+        "User: Prepare",
+        "Assistant: Re: Prepare",
+        "Feedback: You are now in mode \"talking\".",
+        "Assistant: Re: You are now in mode \"talking\"."
+      ])
+      yield* session.schedule(ModeTransition.exit)
+      const state = yield* session.call("Bye")
+      assert.deepStrictEqual(said(state).slice(5), [
+        "User: Bye",
+        "User: Sum up",
+        "Assistant: Re: Sum up",
+        "Feedback: Mode \"talking\" was left.",
+        "Assistant: Re: Mode \"talking\" was left."
+      ])
+      assert.deepStrictEqual(problems(state.conversation), [])
+    })).pipe(Effect.scoped, Effect.provide(echo)))
+
+  const answers = MockModel.layer(MockModel.make(({ iteration, lastToolResults, lastUserText, state }) => {
+    const text = state?.conversation.turns.findLast((turn) => turn._tag !== "Assistant")
+    if (text?._tag === "User" && text.mode !== undefined) return `Re: ${lastUserText}`
+    if (iteration === 0) return go("+talking")
+    const isLast = lastToolResults.length === 0 && lastUserText.startsWith("Mode")
+    return isLast ? "Done." : go("")
+  }))
+
+  it.effect("where a tool moves within a run", () =>
+    ends(Effect.gen(function*() {
+      const agent = Agent.make("a", { toolkit: Log, modes: [Talking] })
+      const state = yield* Agent.run(agent, "Hello")
+      assert.deepStrictEqual(said(state), [
+        "User: Hello",
+        "Assistant: <go>",
+        "User: Prepare",
+        "Assistant: Re: Prepare",
+        "Feedback: You are now in mode \"talking\".",
+        "Assistant: <go>",
+        "User: Sum up",
+        "Assistant: Re: Sum up",
+        "Feedback: Mode \"talking\" was left.",
+        "Assistant: Done."
+      ])
+      assert.deepStrictEqual(state.status, { _tag: "Complete" })
+    })).pipe(Effect.provide(tools), Effect.provide(answers)))
+
+  it.effect("where the model moves by its own tools", () =>
+    ends(Effect.gen(function*() {
+      const agent = Agent.make("a", { modes: [Talking] })
+      const state = yield* Agent.run(agent, "Hello")
+      assert.deepStrictEqual(said(state), [
+        "User: Hello",
+        "Assistant: <enter_talking_mode>",
+        "User: Prepare",
+        "Assistant: prepared",
+        "Feedback: You are now in mode \"talking\".",
+        "Assistant: <exit_current_mode>",
+        "User: Sum up",
+        "Assistant: summed up",
+        "Feedback: Mode \"talking\" was left.",
+        "Assistant: Done."
+      ])
+    })).pipe(Effect.provide(MockModel.layer(MockModel.queue(
+      MockResponse.toolCall("enter_talking_mode", {}),
+      "prepared",
+      MockResponse.toolCall("exit_current_mode", {}),
+      "summed up",
+      "Done."
+    )))))
+
+  it.effect("where a handoff leaves the mode", () =>
+    ends(Effect.gen(function*() {
+      const b = Agent.make("b")
+      const a = Agent.make("a", { modes: [Talking], handoffs: [Handoff.to(b)] })
+      const session = yield* Session.make(a)
+      yield* session.enterMode("talking")
+      const state = yield* session.call("Hello")
+      assert.strictEqual(state.agent, "b")
+      assert.deepStrictEqual(stackOf(state), [])
+      assert.deepStrictEqual(said(state).slice(0, 6), [
+        "User: Prepare",
+        "Assistant: prepared",
+        "User: Hello",
+        "Assistant: <handoff_to_b>",
+        "User: Sum up",
+        "Assistant: summed up"
+      ])
+      assert.strictEqual(AgentState.text(state), "From b.")
+    })).pipe(
+      Effect.scoped,
+      Effect.provide(MockModel.layer(MockModel.byAgent({
+        a: MockModel.queue("prepared", MockResponse.toolCall("handoff_to_b", {}), "summed up"),
+        b: MockModel.queue("From b.")
+      })))
+    ))
+
+  it.effect("where an agent that was called as a tool is in the mode", () =>
+    ends(Effect.gen(function*() {
+      const helper = Agent.make("helper", { modes: [Talking] })
+      const a = Agent.make("a", { agents: [Agent.asTool(helper)] })
+      const { events, exit } = yield* watch(Agent.run(a, "Hello"))
+      assert.strictEqual(AgentState.text(yield* exit), "Done.")
+      assert.deepStrictEqual(ofTag(events, "ModeExited").map(({ name, path }) => [name, ...path]), [
+        ["talking", "a", "helper"]
+      ])
+    })).pipe(Effect.provide(MockModel.layer(MockModel.byAgent({
+      a: MockModel.queue(MockResponse.toolCall("helper", { task: "Help" }), "Done."),
+      helper: MockModel.queue(MockResponse.toolCall("enter_talking_mode", {}), "prepared", "Helped.", "summed up")
+    })))))
+
+  it.effect("where the session ends", () =>
+    ends(Effect.gen(function*() {
+      yield* Effect.scoped(Effect.flatMap(
+        Session.make(Agent.make("a", { modes: [Talking] })),
+        (session) => session.enterMode("talking")
+      ))
+      assert.deepStrictEqual((yield* sent).map(({ messages }) => messages.at(-1)), ["user: Prepare", "user: Sum up"])
+    })).pipe(Effect.provide(echo)))
+
+  it.effect("while a tool that tries is told to ask for a move instead", () =>
+    ends(Effect.gen(function*() {
+      const Try = Toolkit.make(Tool.make("attempt", { success: Schema.String }))
+      const agent = Agent.make("a", { toolkit: Try })
+      const handler = Try.toLayer({
+        attempt: () => Effect.orDie(Effect.map(Effect.flip(Mode.call("Nested")), (error) => reasonOf(error)._tag))
+      })
+      const state = yield* Effect.provide(Agent.run(agent, "Hello"), handler)
+      assert.deepStrictEqual((yield* sent)[1]?.messages.at(-1), "tool: \"StepUnderWay\"")
+      assert.strictEqual(AgentState.text(state), "Done.")
+    })).pipe(
+      Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("attempt", {}), "Done.")))
+    ))
+})
+
+describe("A cycle of moves", () => {
+  const to = (name: string, other: string) =>
+    Mode.make(name, { enter: () => Mode.schedule(ModeTransition.switch(other)) })
+
+  it.effect("that never lets the model speak ends in a typed error", () =>
+    ends(Effect.gen(function*() {
+      const session = yield* Session.make(Agent.make("a", { modes: [to("a", "b"), to("b", "a")] }))
+      yield* session.schedule(ModeTransition.push("a"))
+      const error = yield* Effect.flip(session.call("Hello"))
+      assert.strictEqual(reasonOf(error)._tag, "ModeFailed")
+      assert.match(reasonOf(error).message, /32 moves between modes came without a request to the model/)
+      assert.deepStrictEqual(yield* sent, [])
+      const state = yield* session.state
+      assert.strictEqual(state.transition, undefined)
+      assert.strictEqual(stackOf(state).length, 1)
+      assert.deepStrictEqual(said(yield* session.call("Again")), ["User: Hello", "User: Again", "Assistant: Re: Again"])
+    })).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("of modes that push each other ends so too", () =>
+    ends(Effect.gen(function*() {
+      const endless = Mode.make("endless", { enter: () => Mode.schedule(ModeTransition.push("endless")) })
+      const session = yield* Session.make(Agent.make("a", { modes: [endless] }))
+      yield* session.enterMode("endless")
+      const error = yield* Effect.flip(session.call("Hello"))
+      assert.strictEqual(reasonOf(error)._tag, "ModeFailed")
+      assert.strictEqual(stackOf(yield* session.state).length, 33)
+    })).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("that lets the model speak meets the limit of steps", () =>
+    ends(Effect.gen(function*() {
+      const speaking = (name: string, other: string) =>
+        Mode.make(name, {
+          enter: () => Effect.andThen(Mode.call("Prepare"), Mode.schedule(ModeTransition.switch(other)))
+        })
+      const agent = Agent.make("a", {
+        modes: [speaking("a", "b"), speaking("b", "a")],
+        stopWhen: StopWhen.maxSteps(5)
+      })
+      const session = yield* Session.make(agent)
+      yield* session.schedule(ModeTransition.push("a"))
+      const error = yield* Effect.flip(session.call("Hello"))
+      assert.strictEqual(reasonOf(error)._tag, "StepLimitReached")
+      assert.strictEqual((yield* sent).length, 5)
+    })).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("is counted anew after each request", () =>
+    ends(Effect.gen(function*() {
+      const { mode } = recorder()
+      const session = yield* Session.make(Agent.make("a", { modes: [mode("m"), mode("n")] }))
+      yield* Effect.forEach(Array.from({ length: 40 }), (_, index) =>
+        Effect.andThen(
+          session.schedule(ModeTransition.switch(index % 2 === 0 ? "m" : "n")),
+          session.call("Hello")
+        ))
+      assert.deepStrictEqual(stackOf(yield* session.state), ["n"])
+    })).pipe(Effect.scoped, Effect.provide(echo)))
+})
