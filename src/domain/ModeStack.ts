@@ -59,6 +59,10 @@ const setValue = (self: AgentState, key: string, json: Schema.Json): AgentState 
   return frame === undefined ? self : withTop(self, { ...frame, values: { ...frame.values, [key]: json } })
 }
 
+/** Checks whether a move that is asked for is done by entering a mode on top of `height` others. */
+const isDue = (pending: ModeTransition.Pending | undefined, name: string, height: number): boolean =>
+  pending?.enter?.name === name && pending.to === height
+
 /**
  * Enters a mode, at a time in epoch milliseconds. The move that this was, if it was one, is done.
  *
@@ -67,7 +71,7 @@ const setValue = (self: AgentState, key: string, json: Schema.Json): AgentState 
 export const enter = (self: AgentState, { isolation, name, params }: Entered, at: number): AgentState => {
   if (!Isolation.isWithin(isolation, top(self)?.isolation)) return self
   const { transition, ...rest } = self
-  const isDue = transition?.enter?.name === name && transition.to === self.modes.length
+  const isTaken = isDue(transition, name, self.modes.length)
   const frame: ModeFrame = {
     name,
     isolation,
@@ -79,12 +83,12 @@ export const enter = (self: AgentState, { isolation, name, params }: Entered, at
     before: {
       ...(self.initialQuery === undefined ? undefined : { initialQuery: self.initialQuery }),
       ...(self.settings === undefined ? undefined : { settings: self.settings }),
-      ...(transition === undefined || isDue ? undefined : { transition })
+      ...(transition === undefined ? undefined : { transition })
     }
   }
   return {
     ...rest,
-    ...(transition === undefined || isDue ? undefined : { transition }),
+    ...(transition === undefined || isTaken ? undefined : { transition }),
     modes: [...self.modes, frame]
   }
 }
@@ -181,12 +185,16 @@ export const leave = (self: AgentState, goesOn: boolean): AgentState => {
 export const leaveAll = (self: AgentState): AgentState =>
   self.modes.reduce((state) => leave(state, true), self)
 
-/** Undoes all that a set-up did: the mode was never entered. */
-export const undo = (self: AgentState): AgentState => {
+/**
+ * Undoes all that a set-up did: the mode was never entered. The move that this was, if it was one, is still asked for where the
+ * set-up was interrupted.
+ */
+export const undo = (self: AgentState, isInterrupted: boolean): AgentState => {
   const frame = top(self)
   if (frame === undefined) return self
   const height = self.modes.length - 1
-  const { initialQuery, settings, transition } = frame.before
+  const { initialQuery, settings, transition: before } = frame.before
+  const transition = isInterrupted || !isDue(before, frame.name, height) ? before : undefined
   const undone = { ...self, modes: self.modes.slice(0, height), prompt: PromptSegments.undo(self.prompt, height) }
   return withTurns(
     withInitialQuery(withSettings(withTransition(undone, transition), settings), initialQuery),

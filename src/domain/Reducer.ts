@@ -202,7 +202,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     case "ModeEntered":
       return event.note === undefined ? self : ModeStack.tell(self, event.note)
     case "ModeFailed":
-      return event.phase === "SetUp" && event.isResumed !== true ? ModeStack.undo(self) : self
+      return event.phase === "SetUp" && event.isResumed !== true ? ModeStack.undo(self, event.tag === "Interrupted") : self
     case "ModeExited": {
       if (event.isKept === true) return self
       const left = ModeStack.leave(self, event.note !== undefined)

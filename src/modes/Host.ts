@@ -25,7 +25,7 @@ export interface Entered {
   readonly leave: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<Exit.Exit<unknown, unknown>>
 }
 
-/** What a conversation can do for the modes in it. */
+/** What a conversation can do for the modes in it. Where `enter` is interrupted, nothing is entered. */
 export interface Operations {
   readonly state: Effect.Effect<AgentState>
   readonly adjust: (operation: string, adjustment: Adjustment) => Effect.Effect<void, ModeError>

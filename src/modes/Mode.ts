@@ -39,6 +39,7 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
@@ -184,6 +185,14 @@ const inHost = <A>(
   f: (host: Enterable) => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => Effect.flatMap(Host, f)
 
+/** Gives what went wrong since something had ended. */
+const added = (left: Exit.Exit<unknown, unknown>, exit: Exit.Exit<unknown, unknown>): Cause.Cause<unknown> => {
+  const before: ReadonlyArray<unknown> = Exit.isFailure(exit) ? exit.cause.reasons : []
+  return Exit.isFailure(left)
+    ? Cause.fromReasons(left.cause.reasons.filter((reason) => !before.includes(reason)))
+    : Cause.empty
+}
+
 /**
  * Enters a mode, which is left when the scope closes.
  *
@@ -197,19 +206,20 @@ export const enter = <Name extends string, Params, E, R, Recovered>(
   mode: Mode<Name, Params, E, R, Recovered>,
   ...[params]: ParamsArgs<NoInfer<Params>>
 ): Effect.Effect<void, E | ModeError, R | Host | Scope.Scope> =>
-  Effect.uninterruptible(inHost((host) =>
-    Effect.flatMap(
-      host[HostTypeId].enter(mode, params ?? {}),
-      (entered) =>
-        Effect.addFinalizer((exit) =>
-          Effect.flatMap(
-            entered.leave(exit),
-            (left) =>
-              Exit.isFailure(left) && left !== exit ? Effect.failCause(left.cause).pipe(Effect.orDie) : Effect.void
+  Effect.uninterruptibleMask((restore) =>
+    inHost((host) =>
+      Effect.flatMap(
+        restore(host[HostTypeId].enter(mode, params ?? {})),
+        (entered) =>
+          Effect.addFinalizer((exit) =>
+            Effect.flatMap(entered.leave(exit), (left) => {
+              const cause = added(left, exit)
+              return cause.reasons.length === 0 ? Effect.void : Effect.orDie(Effect.failCause(cause))
+            })
           )
-        )
+      )
     )
-  )) as Effect.Effect<void, E | ModeError, R | Host | Scope.Scope>
+  ) as Effect.Effect<void, E | ModeError, R | Host | Scope.Scope>
 
 /**
  * Runs an effect in a mode, and gives what it gives.
@@ -228,7 +238,7 @@ export const within = <A, EffectE, EffectR, Name extends string, Params, E, R, R
   Effect.uninterruptibleMask((restore) =>
     inHost((host) =>
       Effect.flatMap(
-        host[HostTypeId].enter(mode, params ?? {}),
+        restore(host[HostTypeId].enter(mode, params ?? {})),
         (entered) => Effect.flatMap(Effect.exit(restore(self)), (exit) => Effect.flatten(entered.leave(exit)))
       )
     )

@@ -38,12 +38,13 @@ const give = (
 
 /** Enters a mode by its name, on top of the others. It stays entered until somebody leaves it. */
 export const enter = (held: Held, name: string, params: Schema.Json | undefined): Effect.Effect<AgentState, unknown> =>
-  give(held, "enterMode", (loop) => {
+  give(held, "enterMode", (loop) =>
+    Effect.flatMap(Entering.resume(loop), () => {
     const entry = Moving.find(loop.definition, name, ModeStack.top(loop.state))
     return "_tag" in entry
       ? Effect.fail(because(entry))
       : Effect.flatMap(Entering.decode(entry, params ?? {}), (read) => Entering.enter(loop, entry, read, {}))
-  })
+  }))
 
 /** Leaves the innermost mode, which must have that name if one is given. Its clean-up may keep it. */
 export const exit = (held: Held, name: string | undefined): Effect.Effect<AgentState, unknown> =>
@@ -83,7 +84,7 @@ export const end = (held: Held, exit: Exit.Exit<unknown, unknown>): Effect.Effec
     held.live.open.length === 0
       ? Effect.void
       : Effect.orDie(atEnd(held, (loop) =>
-        held.store === undefined
+        held.store === undefined && held.live.open.length === loop.state.modes.length
           ? Effect.flatMap(
             Leaving.leaveTo(loop, 0, { exit, isOver: true }),
             (left) => left === exit ? Effect.void : left
@@ -120,11 +121,25 @@ export const operations = (
     schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(held, transition), asModeError("Mode.schedule"))),
     call: (input) => Effect.mapError(call(input), asCallError(held.self.name)),
     enter: (mode, params) =>
-      Effect.contextWith((context) =>
-        inTurn(held, "enterMode", (loop) => LoopHost.enter(loop, mode, params, servicesOf(context))).pipe(
+      Effect.contextWith((context) => {
+        let entered: Open | undefined
+        const entering = inTurn(held, "enterMode", (loop) =>
+          Effect.map(
+            Effect.andThen(Entering.resume(loop), LoopHost.enter(loop, mode, params, servicesOf(context))),
+            (open) => {
+              entered = open
+              return open
+            }
+          ))
+        // The interruption may come when the mode is entered already, and before anybody knows.
+        const undo = Effect.suspend(() =>
+          entered === undefined ? Effect.void : Effect.asVoid(leave(entered, Exit.interrupt()))
+        )
+        return entering.pipe(
+          Effect.onInterrupt(() => undo),
           Effect.mapError((error) => isSessionError(error) ? asModeError("Mode.enter")(error) : error),
           Effect.map((open): Entered => ({ leave: (exit) => leave(open, exit) }))
         )
-      )
+      })
   }
 }
