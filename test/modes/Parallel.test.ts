@@ -127,7 +127,10 @@ describe("Sessions side by side", () => {
         Lookup.toLayer({ lookup: () => Effect.map(Tenant, (tenant) => `${tenant}, looked up by ${by}`) })
       const one = (tenant: string) =>
         Effect.gen(function*() {
-          const session = yield* Session.make(assistant)
+          const session = yield* Effect.provide(Session.make(assistant), [
+            Layer.succeed(Tenant, "the house"),
+            lookup("the house")
+          ])
           const state = yield* inSession(session, Mode.within(session.call("Who?"), serving)).pipe(
             Effect.provide([Layer.succeed(Tenant, tenant), lookup(tenant.toLowerCase())])
           )
