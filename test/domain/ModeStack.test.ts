@@ -224,6 +224,27 @@ describe("Modes", () => {
     assert.strictEqual(take(complete, events.ModeEntered.make({ ...entered("m", ""), note: "x" })).logs, complete.logs)
   })
 
+  it("are left without a change of where a run stands, where its conversation is the same", () => {
+    const error = { tag: "x", message: "", agent: "desk", step: 0 }
+    for (const isolation of levels) {
+      const inside = after(asked("Q"), entering("m", isolation))
+      const ends = [
+        events.RunFailed.make({ ...here, error, state: empty }),
+        events.RunCompleted.make({ ...here, state: empty })
+      ]
+      for (const end of ends) {
+        const ended = from(inside, end)
+        assert.deepStrictEqual(from(ended, exited("m")).status, ended.status)
+      }
+    }
+  })
+
+  it("aren't told to whom a handoff waits for", () => {
+    const request = events.HandoffRequested.make({ ...here, request: { target: "billing" } })
+    const state = after(entering("m", "none"), request)
+    assert.strictEqual(take(state, entered("m", "in m")), state)
+  })
+
   it("are told where nothing at all is left to answer", () => {
     const fork = after(entering("m", "fork"), askedByMode("note"), called("c"), settled("c"), exited("m", "m was left"))
     assert.deepStrictEqual(turns(fork), ["m was left"])
@@ -250,6 +271,19 @@ describe("Modes", () => {
     assert.deepStrictEqual([over.settings, over.transition, texts(over)], [undefined, undefined, ["of the mode"]])
     const left = from(over, exited("m", "left"))
     assert.deepStrictEqual([left.settings, turns(left), left.initialQuery], [undefined, ["Q"], "Q"])
+  })
+
+  it("drop what is new since a conversation crossed that is shorter than they found it", () => {
+    const request = { target: "billing" }
+    const conversation = Conversation.make([Conversation.user("crossed")])
+    const over = after(
+      asked("Q1"),
+      answered("A1"),
+      entering("m", "fork"),
+      events.HandoffRequested.make({ ...here, request }),
+      events.HandoffCompleted.make({ ...here, request, conversation })
+    )
+    assert.deepStrictEqual(turns(from(over, called("c"), exited("m"))), ["crossed"])
   })
 
   it("have no view any more of a conversation that didn't cross", () => {
@@ -283,6 +317,8 @@ describe("A fork", () => {
   it("gives back the first question, where there was one before", () => {
     const left = after(asked("first"), answered("A"), entering("m", "fork"), asked("second"), exited("m"))
     assert.strictEqual(left.initialQuery, "first")
+    const goesOn = after(asked("first"), answered("A"), entering("m", "fork"), asked("second"), exited("m", "left"))
+    assert.strictEqual(goesOn.initialQuery, "first")
     assert.strictEqual(after(entering("m", "fork"), asked("Q"), exited("m", "left")).initialQuery, "Q")
   })
 
@@ -491,7 +527,8 @@ describe("The view of a thread", () => {
     )
     const left = from(state, exited("m"))
     assert.strictEqual(new Set(Conversation.callIds(left.conversation)).size, 2)
-    assert.include(ModeStack.allCallIds(state), "c")
+    const hides = after(asked("Q"), called("c"), settled("c"), entering("m", "thread"), viewed())
+    assert.deepStrictEqual([turns(hides), ModeStack.allCallIds(hides)], [[], ["c"]])
   })
 
   it("shares with the conversation after it the turns that weren't edited", () => {

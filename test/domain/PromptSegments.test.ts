@@ -56,6 +56,13 @@ describe("The system text", () => {
     assert.strictEqual(render([], []), "")
   })
 
+  it("has the innermost mode's section, in whatever order they are", () => {
+    const section = { place: "section", name: "s" } as const
+    const inner = { ...section, text: "inner", mode: 0 }
+    assert.strictEqual(render([{ ...section, text: "outer" }, inner], []), "inner")
+    assert.strictEqual(render([inner, { ...section, text: "outer" }], []), "inner")
+  })
+
   it("has each section once: a later one of its name takes its place", () => {
     assert.strictEqual(sent(section("a", "1"), section("b", "2"), section("a", "3")), "I 3 2")
     assert.lengthOf(after(section("a", "1"), section("a", "2")).prompt, 1)
