@@ -192,12 +192,13 @@ describe("rules", () => {
         assert.includeMembers([...request.toolNames], called, request.agent)
       }
       const offeredTo = new Map((yield* MockModel.calls).map(({ request }) => [
-        request.agent,
+        [request.agent, ...(request.state?.modes ?? []).map(({ name }) => name)].join(" in "),
         [...request.toolNames].sort()
       ]))
       assert.deepStrictEqual(Object.fromEntries(offeredTo), {
         triage: ["handoff_to_orders", "handoff_to_refunds", "handoff_to_sales"],
         refunds: [
+          "enter_supervised_refund_mode",
           "find_order",
           "find_orders_of",
           "handoff_to_orders",
@@ -206,6 +207,7 @@ describe("rules", () => {
           "open_claim",
           "start_return"
         ],
+        "refunds in supervised refund": ["exit_current_mode", "find_order", "open_claim"],
         orders: [
           "cancel_order",
           "find_order",

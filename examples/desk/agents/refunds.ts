@@ -8,9 +8,7 @@ import * as Book from "../shop/orders.ts"
 import { toOrders, toSales, toTriage } from "./handoffs.ts"
 import { instructions, limits } from "./house.ts"
 import * as Lookup from "./lookup.ts"
-
-/** A claim worth more than this, in euros, waits for a colleague's approval. */
-export const approvalLimit = 150
+import { approvalLimit, supervisedRefund } from "./supervision.ts"
 
 export const StartReturn = ToolPolicy.set(
   Tool.make("start_return", {
@@ -71,5 +69,6 @@ export const refunds = Agent.make("refunds", {
   ),
   toolkit: Toolkit.merge(Lookup.Tools, Tools),
   handoffs: [toOrders, toSales, toTriage],
+  modes: [supervisedRefund],
   ...limits
 })

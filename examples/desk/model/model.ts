@@ -7,15 +7,20 @@
  * what the customer wrote and from what the tools returned.
  */
 import type { Prompt } from "effect/ai"
-import { Conversation } from "troupe"
+import { AgentState, type Conversation } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { desk } from "../agents/desk.ts"
+import { supervisedRefund } from "../agents/supervision.ts"
 import { exchanges, type Move, readAll, together } from "./evidence.ts"
 import { stuck } from "./refusals.ts"
 import { type Agent, routeOf, ruleOf } from "./routes.ts"
+import { supervise } from "./supervision.ts"
 
-/** What the model of an agent says or calls next in a conversation. Tasks that need calls make them side by side. */
-export const respond = (agent: Agent, conversation: Conversation.Conversation): Move => {
+/** What the model of an agent says or calls next. Tasks that need calls make them side by side. */
+export const respond = (agent: Agent, { conversation, modes }: AgentState.AgentState): Move =>
+  supervise(moveOf(agent, conversation), modes.some(({ name }) => name === supervisedRefund.name))
+
+const moveOf = (agent: Agent, conversation: Conversation.Conversation): Move => {
   const all = exchanges(conversation)
   const { calls, passed } = all.at(-1) ?? { calls: [], passed: [] }
   const { isAgain, isUpset, tasks } = readAll(all)
@@ -55,7 +60,7 @@ const outputLength = (move: Move): number => move._tag === "Say" ? move.text.len
 
 const modelOf = (agent: Agent) =>
   MockModel.make(({ messages, state }) => {
-    const move = respond(agent, state?.conversation ?? Conversation.empty)
+    const move = respond(agent, state ?? AgentState.make(agent))
     return MockResponse.withUsage(toResponse(move), {
       input: tokens(promptLength(messages)),
       output: tokens(outputLength(move))

@@ -2,7 +2,8 @@
  * How refunds does what it is asked to.
  */
 import { Result } from "effect"
-import { approvalLimit, OpenClaim, StartReturn } from "../agents/refunds.ts"
+import { OpenClaim, StartReturn } from "../agents/refunds.ts"
+import { approvalLimit } from "../agents/supervision.ts"
 import * as Book from "../shop/orders.ts"
 import { consult, together } from "./evidence.ts"
 import { checkKind, statusOf, theItems, theOrder } from "./lookup.ts"
