@@ -79,7 +79,6 @@ export const enter = (self: AgentState, { isolation, name, params }: Entered, at
     values: isRecord(params) ? params : {},
     enteredAt: at,
     turns: self.conversation.turns.length,
-    inputs: inputs(self),
     before: {
       ...(self.initialQuery === undefined ? undefined : { initialQuery: self.initialQuery }),
       ...(self.settings === undefined ? undefined : { settings: self.settings }),
@@ -110,13 +109,6 @@ const whole = ({ view }: ModeFrame, turns: ReadonlyArray<Turn>): ReadonlyArray<T
 /** Gives the last `count` turns of a user. What a mode said is no user's. */
 const questions = (turns: ReadonlyArray<Turn>, count: number): ReadonlyArray<Turn> =>
   count <= 0 ? [] : turns.filter((turn) => turn._tag === "User" && turn.mode === undefined).slice(-count)
-
-/** Counts the inputs that a run has to answer. */
-const inputs = ({ run }: AgentState): number => run.inputs ?? 1
-
-/** Gives the frames of a run that begins inside of them: none of its inputs came before. */
-export const anew = (modes: ReadonlyArray<ModeFrame>): ReadonlyArray<ModeFrame> =>
-  modes.some((frame) => frame.inputs > 0) ? modes.map((frame) => ({ ...frame, inputs: 0 })) : modes
 
 /** Gives the status of a state whose conversation is another. A handoff that it asked for is still asked for. */
 const restatus = ({ status }: AgentState, conversation: Conversation): AgentStatus.AgentStatus => {
@@ -167,7 +159,7 @@ export const leave = (self: AgentState, goesOn: boolean): AgentState => {
   const { isolation } = frame
   const all = whole(frame, self.conversation.turns)
   const drops = Isolation.dropsMessages(isolation)
-  const asked = drops && goesOn ? questions(all.slice(frame.turns), inputs(self) - frame.inputs) : []
+  const asked = drops && goesOn ? questions(all.slice(frame.turns), self.run.inputs ?? 1) : []
   let left: AgentState = {
     ...self,
     modes: self.modes.slice(0, height),
@@ -175,7 +167,7 @@ export const leave = (self: AgentState, goesOn: boolean): AgentState => {
   }
   left = withTransition(left, stillPending(self.transition, height))
   if (Isolation.restoresSettings(isolation)) left = withSettings(left, frame.before.settings)
-  if (!drops) return withTurns(left, all)
+  if (!drops) return { ...withTurns(left, all), ...(self.status._tag === "Failed" ? { status: self.status } : undefined) }
   const first = asked[0]
   left = withInitialQuery(left, frame.before.initialQuery ?? (first === undefined ? undefined : textOf(first)))
   return withTurns(left, [...all.slice(0, frame.turns), ...asked])

@@ -11,7 +11,7 @@ import { dual } from "effect/Function"
 import type { AgentEvent, ModelResponded, ToolInvoked } from "./AgentEvent.ts"
 import * as AgentStatus from "./AgentStatus.ts"
 import { withUniqueIds } from "./CallIds.ts"
-import { appendUnchecked, callIds, empty, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
+import { appendUnchecked, empty, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
 import { statusOf } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import * as Part from "./Part.ts"
@@ -104,12 +104,13 @@ const start = (self: AgentState, input: User["parts"], at: number, mode?: string
   // Words that wait behind open calls don't begin the way through the agents anew.
   const isWaiting = self.status._tag === "WaitingForTools" || self.status._tag === "HandoffRequested"
   const handoffs = isWaiting ? self.run.handoffs : undefined
-  const inputs = isWaiting ? (self.run.inputs ?? 1) + 1 : 1
+  // What a mode says is no input of a user.
+  const given = mode === undefined ? 1 : 0
+  const inputs = isWaiting ? (self.run.inputs ?? 1) + given : given
   const query = self.initialQuery ?? (mode === undefined ? textOf(turn) : undefined)
   return {
     ...started,
     ...(query === undefined ? undefined : { initialQuery: query }),
-    modes: isWaiting ? self.modes : ModeStack.anew(self.modes),
     run: {
       startedAt: at,
       elapsed: 0,
@@ -196,15 +197,17 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       return { ...self, conversation, status: statusOf(conversation) }
     }
     case "ToolInvoked":
-      return callIds(self.conversation).includes(event.callId) ? self : invoke(self, event)
+      return ModeStack.allCallIds(self).includes(event.callId) ? self : invoke(self, event)
     case "ModeEntering":
       return event.isResumed === true ? self : ModeStack.enter(self, event, event.at)
     case "ModeEntered":
       return event.note === undefined ? self : ModeStack.tell(self, event.note)
     case "ModeFailed":
-      return event.phase === "SetUp" && event.isResumed !== true ? ModeStack.undo(self, event.tag === "Interrupted") : self
+      return event.phase === "SetUp" && event.isResumed !== true && event.name === ModeStack.top(self)?.name
+        ? ModeStack.undo(self, event.tag === "Interrupted")
+        : self
     case "ModeExited": {
-      if (event.isKept === true) return self
+      if (event.isKept === true || event.name !== ModeStack.top(self)?.name) return self
       const left = ModeStack.leave(self, event.note !== undefined)
       return event.note === undefined ? left : ModeStack.tell(left, event.note)
     }
@@ -286,7 +289,7 @@ const stateOf = (self: AgentState, event: AgentEvent): AgentState | undefined =>
  */
 export const reduce = (self: AgentState, event: AgentEvent): AgentState => {
   if (event._tag !== "ModelResponded") return reduceAt(self, event, 0)
-  const taken = new Set(callIds(stateOf(self, event)?.conversation ?? self.conversation))
+  const taken = new Set(ModeStack.allCallIds(stateOf(self, event) ?? self))
   const parts = withUniqueIds(event.parts, taken)
   return reduceAt(self, parts === event.parts ? event : { ...event, parts }, 0)
 }

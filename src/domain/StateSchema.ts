@@ -254,8 +254,8 @@ export interface Conversation {
  * Schema for a mode that is entered, and what leaving it needs to know.
  *
  * `values` are the mode's own, its parameters first. `enteredAt` is in epoch milliseconds. The conversation had `turns` turns
- * then, and `inputs` of the inputs that the run has to answer. Where turns were cut or edited since, `view` holds them as they
- * were, and says how many are shown in their place. `before` is what was set.
+ * then; where turns were cut or edited since, `view` holds them as they were, and says how many are shown in their place.
+ * `before` is what was set.
  *
  * @category schemas
  * @since 0.1.0
@@ -267,7 +267,6 @@ export const ModeFrame = Schema.Struct({
   values: Schema.Record(Schema.String, Schema.Json),
   enteredAt: Schema.Int,
   turns: Count,
-  inputs: Count,
   view: Schema.optionalKey(Schema.Struct({ hidden: Schema.Array(Turn), shown: Count })),
   before: Schema.Struct({
     initialQuery: Schema.optionalKey(Schema.String),
@@ -309,8 +308,8 @@ export type PromptSegment = typeof PromptSegment.Type
  * `startedAt` (epoch milliseconds) is when it last began or was resumed, `elapsed` (milliseconds) the time it ran before
  * that, and `steps` how often a model answered, those of called agents included. `iteration` is how often the own model of
  * the agent in control did since it got control, and `corrections` how often an answer of it that didn't fit the output
- * schema went back. `inputs` is how many inputs the run answers, where a user spoke while calls were open. `handoffs` is how often the run changed hands, and `before` what was used until it last did: an agent's
- * limits count from there.
+ * schema went back. `inputs` is how many inputs of a user the run answers, where that isn't one. `handoffs` is how often the
+ * run changed hands, and `before` what was used until it last did: an agent's limits count from there.
  *
  * @category schemas
  * @since 0.1.0

@@ -186,7 +186,6 @@ describe("A state that doesn't fit", () => {
         values: {},
         enteredAt: 0,
         turns: 0,
-        inputs: 0,
         before: {}
       }
       const state = { ...asked, modes: [research] }

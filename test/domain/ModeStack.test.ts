@@ -193,6 +193,14 @@ describe("Modes", () => {
     for (const event of [exited("m"), failed("m"), set("a", 1), viewed()]) assert.strictEqual(take(empty, event), empty)
   })
 
+  it("are left and undone by their names alone, and only on top", () => {
+    const state = after(entering("a", "none"), entering("b", "fork"))
+    for (const name of ["a", "c"]) {
+      assert.strictEqual(take(state, exited(name)), state)
+      assert.strictEqual(take(state, failed(name)), state)
+    }
+  })
+
   it("are in the states of called agents too", () => {
     const inside = { path: ["desk", "clerk"] as const, calls: ["c"] }
     const state = after(
@@ -362,6 +370,8 @@ describe("A fork", () => {
     assert.deepStrictEqual(turns(from(said, exited("m", "left"))), ["Q"])
     const ran = after(asked("Q"), answered("A"), entering("m", "fork"), askedByMode("think"), called("c"))
     assert.deepStrictEqual(turns(from(ran, exited("m", "left"))), ["Q", "A", "left"])
+    const own = after(entering("m", "fork"), asked("Q"), answered("A"), askedByMode("think"), called("c"))
+    assert.deepStrictEqual(turns(from(own, exited("m", "left"))), ["left"])
     assert.strictEqual(after(askedByMode("think")).initialQuery, undefined)
     assert.strictEqual(after(askedByMode("think"), asked("Q")).initialQuery, "Q")
   })
@@ -527,6 +537,8 @@ describe("The view of a thread", () => {
     )
     const left = from(state, exited("m"))
     assert.strictEqual(new Set(Conversation.callIds(left.conversation)).size, 2)
+    assert.deepStrictEqual(turns(state), ["Q2", "c-2:Pending"])
+    assert.deepStrictEqual(turns(from(state, settled("c-2"), exited("m"))), ["Q", "c:Settled", "Q2", "c-2:Settled"])
     const hides = after(asked("Q"), called("c"), settled("c"), entering("m", "thread"), viewed())
     assert.deepStrictEqual([turns(hides), ModeStack.allCallIds(hides)], [[], ["c"]])
   })

@@ -51,7 +51,6 @@ const source: AgentState.AgentState = deepFreeze({
     values: {},
     enteredAt: 0,
     turns: 0,
-    inputs: 0,
     before: {}
   }],
   prompt: [{ place: "append", text: "A piece of a." }],

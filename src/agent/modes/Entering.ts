@@ -22,7 +22,7 @@ import { Halt } from "../Halt.ts"
 import * as Loop from "../Loop.ts"
 import * as Telemetry from "../Telemetry.ts"
 import { between } from "./Between.ts"
-import { leave } from "./Leaving.ts"
+import { leave, runPart } from "./Leaving.ts"
 import type { Open } from "./Live.ts"
 
 /** Parameters as they are stored, and as the mode is given them. */
@@ -70,7 +70,7 @@ export const enter = (
         _tag: "ModeEntering",
         ...about,
         isolation: mode.isolation,
-        stack: ModeStack.names(loop.state).slice(0, live.open.length),
+        stack: [...ModeStack.names(loop.state).slice(0, live.open.length), mode.name],
         ...resumed
       })
       const open: Open = { entry, scope: Scope.makeUnsafe(), context }
@@ -91,10 +91,11 @@ export const enter = (
         })
         yield* loop.root.flush
         if (!mode.isSingleShot) return open
-        const left = yield* leave(loop, open, { exit: Exit.void, isOver: true, note: () => note ?? "" })
+        const left = yield* leave(loop, open, { exit: Exit.void, isOver: true, note: note === undefined ? undefined : () => note })
         return Exit.isFailure(left) ? yield* Effect.failCause(left.cause) : open
       }
-      const closed = yield* Effect.exit(between(loop, open, Scope.close(open.scope, exit)))
+      const undone = yield* runPart(loop, open, exit)
+      const closed = yield* runPart(loop, open, Scope.close(open.scope, exit))
       live.open.pop()
       const { message, tag } = fromCause(loop, exit.cause)
       const isInterrupted = Cause.hasInterruptsOnly(exit.cause)
@@ -110,7 +111,7 @@ export const enter = (
       Loop.forgetSent(loop)
       yield* loop.root.flush
       return yield* Effect.failCause(
-        Exit.isFailure(closed) ? Cause.combine(exit.cause, closed.cause) : exit.cause
+        [undone, closed].filter(Exit.isFailure).map(({ cause }) => cause).reduce(Cause.combine)
       )
     })
   )
