@@ -99,6 +99,21 @@ const inView = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.
       Context.add(Context.add(context, CurrentAgent, new Loop.Running(loop)), Host, loop.host)
   )
 
+/** Lets what holds modes beyond a run know which loop is at work on their conversation. */
+const atWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+  const { live } = loop
+  if (!live.isHeld) return self
+  return Effect.suspend(() => {
+    live.atWork = loop.host
+    return Effect.ensuring(
+      self,
+      Effect.sync(() => {
+        live.atWork = undefined
+      })
+    )
+  })
+}
+
 /** Runs a loop from its start or from where it stopped, and tells it all. Errors are as they were thrown. */
 const play = (
   loop: Loop.Loop,
@@ -213,7 +228,7 @@ export const run = (
 ): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.flatMap(makeRoot(from.state, receiver), (root) => {
     const loop = Loop.make(root, undefined, undefined, roster, from.state, live)
-    return Effect.matchCauseEffect(play(loop, from.input, from.isPicked), {
+    return Effect.matchCauseEffect(atWork(loop, play(loop, from.input, from.isPicked)), {
       onFailure: (cause) => {
         const error = Cause.findError(cause)
         return Result.isFailure(error)
@@ -281,7 +296,7 @@ export const byHand = <A>(
 ): Effect.Effect<A, unknown, unknown> =>
   Effect.flatMap(makeRoot(state, receiver), (root) => {
     const loop = Loop.make(root, undefined, undefined, roster, state, live)
-    return Effect.ensuring(inView(loop, Effect.suspend(() => f(loop))), root.flush)
+    return Effect.ensuring(atWork(loop, inView(loop, Effect.suspend(() => f(loop)))), root.flush)
   })
 
 const makeRoot = (state: AgentState, receiver: Delivery.Receiver | undefined): Effect.Effect<Loop.Root> =>

@@ -288,8 +288,10 @@ const open = (
     yield* Effect.addFinalizer((exit) => Modes.end(held, exit))
     const line = yield* Line.make(self.name)
     const held: Held = { self, roster, environment, line, ref, store, live }
+    const session = fromHeld(held, end)
+    live.holder = session
     yield* Modes.resume(held)
-    return fromHeld(held, end)
+    return session
   })
 
 const fromHeld = (held: Held, end: AgentState.AgentState): Untyped => {

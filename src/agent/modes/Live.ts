@@ -5,6 +5,7 @@
  */
 import type * as Context from "effect/Context"
 import type * as Scope from "effect/Scope"
+import type { Enterable } from "../../modes/Host.ts"
 import type { ModeEntry } from "../Definition.ts"
 
 /** A mode that is set up. `context` are the services of whoever entered it by hand. */
@@ -17,13 +18,24 @@ export interface Open {
 /**
  * The modes that are set up. `isHeld` says that somebody holds them beyond a run. `moves` counts the moves between modes since
  * the model was asked, and `between` the set-ups and clean-ups that run at this time: no step is under way then.
+ *
+ * `atWork` is the run that is under way where they are held beyond one, and `holder` whoever holds them.
  */
 export interface Live {
   readonly open: Array<Open>
   readonly isHeld: boolean
   moves: number
   between: number
+  atWork: Enterable | undefined
+  holder: Enterable | undefined
 }
 
 /** Makes what is live where nothing is. */
-export const make = (isHeld: boolean): Live => ({ open: [], isHeld, moves: 0, between: 0 })
+export const make = (isHeld: boolean): Live => ({
+  open: [],
+  isHeld,
+  moves: 0,
+  between: 0,
+  atWork: undefined,
+  holder: undefined
+})

@@ -24,7 +24,7 @@ import { extend } from "../Roster.ts"
 import { servicesOf } from "../session/Environment.ts"
 import * as Entering from "./Entering.ts"
 import * as Leaving from "./Leaving.ts"
-import type { Open } from "./Live.ts"
+import type { Live, Open } from "./Live.ts"
 import { prepare } from "./ModeEntry.ts"
 import * as Moving from "./Moving.ts"
 
@@ -120,18 +120,28 @@ const operations = (loop: Loop.Loop): Operations => ({
     )
 })
 
-/** A run as the conversation that modes are entered in. */
+/**
+ * A run as the conversation that modes are entered in.
+ *
+ * What a set-up leaves behind, a finalizer or a fiber, keeps the host of its run. Once that is over it means the conversation
+ * all the same: the run that is under way by then, or else whoever holds what the run left.
+ */
 export class LoopHost implements Enterable {
-  readonly loop: Loop.Loop
+  readonly #loop: Loop.Loop
   #operations: Operations | undefined
   constructor(loop: Loop.Loop) {
-    this.loop = loop
+    this.#loop = loop
   }
-  /** Whether a set-up or a clean-up runs, and not a step that it asked for. */
-  get isBetween(): boolean {
-    return isBetween(this.loop)
+  /** The loop of a conversation in which a set-up or a clean-up runs at this time, and not a step that it asked for. */
+  loopBetween(live: Live): Loop.Loop | undefined {
+    if (this.#loop.live !== live) return undefined
+    const { atWork } = live
+    const loop = atWork instanceof LoopHost ? atWork.#loop : this.#loop
+    return isBetween(loop) ? loop : undefined
   }
   get [TypeId](): Operations {
-    return this.#operations ??= operations(this.loop)
+    const { live: { atWork, holder } } = this.#loop
+    const host = atWork ?? holder ?? this
+    return host === this ? this.#operations ??= operations(this.#loop) : host[TypeId]
   }
 }

@@ -100,7 +100,6 @@ export const between = <A, B>(
 ): Effect.Effect<A | B, unknown> =>
   Effect.withFiber((fiber): Effect.Effect<A | B, unknown> => {
     const host: unknown = fiber.context.mapUnsafe.get(Host.key)
-    return host instanceof LoopHost && host.loop.live === held.live && host.isBetween
-      ? held.environment(now(host.loop))
-      : inTurn
+    const loop = host instanceof LoopHost ? host.loopBetween(held.live) : undefined
+    return loop === undefined ? inTurn : held.environment(now(loop))
   })
