@@ -76,6 +76,17 @@ const tellFailure = (
   })
 }
 
+/** Runs a part of a mode's set-up or clean-up. What that entered and left entered is left with it. */
+export const runPart = (
+  loop: Loop.Loop,
+  open: Open,
+  self: Effect.Effect<unknown, unknown, unknown>
+): Effect.Effect<Exit.Exit<unknown, unknown>, never, unknown> =>
+  Effect.flatMap(
+    Effect.exit(between(loop, open, self)),
+    (exit) => leaveTo(loop, loop.live.open.indexOf(open) + 1, { exit, isOver: true })
+  )
+
 /** Leaves the innermost mode. */
 const leaveTop = (loop: Loop.Loop, open: Open, { exit, isOver, note, recovers }: Why): Effect.Effect<Left> =>
   Effect.gen(function*() {
@@ -88,14 +99,14 @@ const leaveTop = (loop: Loop.Loop, open: Open, { exit, isOver, note, recovers }:
     yield* loop.root.flush
     const { recover } = mode
     const recovered = recovers === true && Exit.isFailure(exit) && recover !== undefined
-      ? yield* Effect.exit(between(loop, open, Effect.suspend(() => recover(exit.cause))))
+      ? yield* runPart(loop, open, Effect.suspend(() => recover(exit.cause)))
       : undefined
     const cleaned = mode.exit === undefined
       ? Exit.void
-      : yield* Effect.exit(between(loop, open, Effect.suspend(() => mode.exit!(exit))))
+      : yield* runPart(loop, open, Effect.suspend(() => mode.exit!(exit)))
     const wish = wishOf(cleaned, isOver)
     const isKept = wish?._tag === "Stay" || wish?._tag === "Push"
-    const closed = isKept ? Exit.void : yield* Effect.exit(between(loop, open, Scope.close(scope, exit)))
+    const closed = isKept ? Exit.void : yield* runPart(loop, open, Scope.close(scope, exit))
     const failures = [recovered ?? Exit.void, cleaned, closed].filter(Exit.isFailure).map(({ cause }) => cause)
     if (failures.length > 0) tellFailure(loop, open, "CleanUp", failures.reduce(Cause.combine))
     if (wish !== undefined) Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: wish })
