@@ -5,9 +5,10 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
+import * as Exit from "effect/Exit"
 import type { Adjustment } from "../domain/Adjustment.ts"
 import type { AgentError } from "../domain/AgentError.ts"
 import type { AgentState } from "../domain/AgentState.ts"
@@ -23,6 +24,16 @@ export type CallError = AgentError | OwnError | ModeError
 /** A mode that was entered. `leave` leaves it, and gives how what ran in it ended, with what the clean-up says of that. */
 export interface Entered {
   readonly leave: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<Exit.Exit<unknown, unknown>>
+}
+
+/** Fails with what went wrong on the way out of a mode, apart from what had gone wrong before. */
+export const whatWasAdded = (
+  left: Exit.Exit<unknown, unknown>,
+  exit: Exit.Exit<unknown, unknown>
+): Exit.Exit<void, unknown> => {
+  const before: ReadonlyArray<unknown> = Exit.isFailure(exit) ? exit.cause.reasons : []
+  const added = Exit.isFailure(left) ? left.cause.reasons.filter((reason) => !before.includes(reason)) : []
+  return added.length === 0 ? Exit.void : Exit.failCause(Cause.fromReasons(added))
 }
 
 /** What a conversation can do for the modes in it. Where `enter` is interrupted, nothing is entered. */

@@ -39,16 +39,14 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { InvalidName } from "../domain/InvalidName.ts"
 import * as ToolName from "../domain/ToolName.ts"
 import type { AnyModel, ModelError, ModelServices } from "./AnyModel.ts"
 import type { AnyToolkit } from "./AnyToolkit.ts"
-import { type Enterable, Host, TypeId as HostTypeId } from "./Host.ts"
+import { type Enterable, Host, TypeId as HostTypeId, whatWasAdded } from "./Host.ts"
 import type { ModeError } from "./ModeError.ts"
 import {
   type Any,
@@ -185,14 +183,6 @@ const inHost = <A>(
   f: (host: Enterable) => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => Effect.flatMap(Host, f)
 
-/** Gives what went wrong since something had ended. */
-const added = (left: Exit.Exit<unknown, unknown>, exit: Exit.Exit<unknown, unknown>): Cause.Cause<unknown> => {
-  const before: ReadonlyArray<unknown> = Exit.isFailure(exit) ? exit.cause.reasons : []
-  return Exit.isFailure(left)
-    ? Cause.fromReasons(left.cause.reasons.filter((reason) => !before.includes(reason)))
-    : Cause.empty
-}
-
 /**
  * Enters a mode, which is left when the scope closes.
  *
@@ -212,10 +202,7 @@ export const enter = <Name extends string, Params, E, R, Recovered>(
         restore(host[HostTypeId].enter(mode, params ?? {})),
         (entered) =>
           Effect.addFinalizer((exit) =>
-            Effect.flatMap(entered.leave(exit), (left) => {
-              const cause = added(left, exit)
-              return cause.reasons.length === 0 ? Effect.void : Effect.orDie(Effect.failCause(cause))
-            })
+            Effect.flatMap(entered.leave(exit), (left) => Effect.orDie(whatWasAdded(left, exit)))
           )
       )
     )

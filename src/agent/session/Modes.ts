@@ -13,7 +13,7 @@ import type { ModeTransition } from "../../domain/ModeTransition.ts"
 import { OwnError } from "../../domain/OwnError.ts"
 import type { Settings } from "../../domain/Settings.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import type { CallError, Entered, Operations } from "../../modes/Host.ts"
+import { type CallError, type Entered, type Operations, whatWasAdded } from "../../modes/Host.ts"
 import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } from "../../modes/ModeError.ts"
 import type { Input } from "../Input.ts"
 import type * as Loop from "../Loop.ts"
@@ -40,11 +40,11 @@ const give = (
 export const enter = (held: Held, name: string, params: Schema.Json | undefined): Effect.Effect<AgentState, unknown> =>
   give(held, "enterMode", (loop) =>
     Effect.flatMap(Entering.resume(loop), () => {
-    const entry = Moving.find(loop.definition, name, ModeStack.top(loop.state))
-    return "_tag" in entry
-      ? Effect.fail(because(entry))
-      : Effect.flatMap(Entering.decode(entry, params ?? {}), (read) => Entering.enter(loop, entry, read, {}))
-  }))
+      const entry = Moving.find(loop.definition, name, ModeStack.top(loop.state))
+      return "_tag" in entry
+        ? Effect.fail(because(entry))
+        : Effect.flatMap(Entering.decode(entry, params ?? {}), (read) => Entering.enter(loop, entry, read, {}))
+    }))
 
 /** Leaves the innermost mode, which must have that name if one is given. Its clean-up may keep it. */
 export const exit = (held: Held, name: string | undefined): Effect.Effect<AgentState, unknown> =>
@@ -87,7 +87,7 @@ export const end = (held: Held, exit: Exit.Exit<unknown, unknown>): Effect.Effec
         held.store === undefined && held.live.open.length === loop.state.modes.length
           ? Effect.flatMap(
             Leaving.leaveTo(loop, 0, { exit, isOver: true }),
-            (left) => left === exit ? Effect.void : left
+            (left) => whatWasAdded(left, exit)
           )
           : Leaving.suspend(loop, exit)))
   )
