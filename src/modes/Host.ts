@@ -21,9 +21,12 @@ import type { Any } from "./ModeType.ts"
 /** What a mode, or a session in it, may fail with when it talks to the agent. */
 export type CallError = AgentError | OwnError | ModeError
 
-/** A mode that was entered. `leave` leaves it, and gives how what ran in it ended, with what the clean-up says of that. */
+/**
+ * A mode that was entered. `leave` leaves it, and gives how what ran in it ended, with what the clean-up says of that; where
+ * it `recovers`, the mode may give something in the place of a failure.
+ */
 export interface Entered {
-  readonly leave: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<Exit.Exit<unknown, unknown>>
+  readonly leave: (exit: Exit.Exit<unknown, unknown>, recovers: boolean) => Effect.Effect<Exit.Exit<unknown, unknown>>
 }
 
 /** Fails with what went wrong on the way out of a mode, apart from what had gone wrong before. */

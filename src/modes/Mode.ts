@@ -202,7 +202,7 @@ export const enter = <Name extends string, Params, E, R, Recovered>(
         restore(host[HostTypeId].enter(mode, params ?? {})),
         (entered) =>
           Effect.addFinalizer((exit) =>
-            Effect.flatMap(entered.leave(exit), (left) => Effect.orDie(whatWasAdded(left, exit)))
+            Effect.flatMap(entered.leave(exit, false), (left) => Effect.orDie(whatWasAdded(left, exit)))
           )
       )
     )
@@ -226,7 +226,7 @@ export const within = <A, EffectE, EffectR, Name extends string, Params, E, R, R
     inHost((host) =>
       Effect.flatMap(
         restore(host[HostTypeId].enter(mode, params ?? {})),
-        (entered) => Effect.flatMap(Effect.exit(restore(self)), (exit) => Effect.flatten(entered.leave(exit)))
+        (entered) => Effect.flatMap(Effect.exit(restore(self)), (exit) => Effect.flatten(entered.leave(exit, true)))
       )
     )
   ) as Effect.Effect<A | Recovered, EffectE | E | ModeError, EffectR | R | Host>

@@ -115,7 +115,7 @@ const operations = (loop: Loop.Loop): Operations => ({
       !isBetween(loop)
         ? underWay("Mode.enter")
         : Effect.map(enter(loop, mode, params, servicesOf(context)), (open): Entered => ({
-          leave: (exit) => Leaving.leave(loop, open, { exit, isOver: true, recovers: true })
+          leave: (exit, recovers) => Leaving.leave(loop, open, { exit, isOver: true, recovers })
         }))
     )
 })

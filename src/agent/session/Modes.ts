@@ -109,9 +109,9 @@ export const operations = (
   held: Held,
   call: (input: Input) => Effect.Effect<AgentState, unknown>
 ): Operations => {
-  const leave = (open: Open, exit: Exit.Exit<unknown, unknown>) =>
+  const leave = (open: Open, exit: Exit.Exit<unknown, unknown>, recovers: boolean) =>
     Effect.catch(
-      inTurn(held, "exitMode", (loop) => Leaving.leave(loop, open, { exit, isOver: true, recovers: true })),
+      inTurn(held, "exitMode", (loop) => Leaving.leave(loop, open, { exit, isOver: true, recovers })),
       () => Effect.succeed(exit)
     )
   return {
@@ -133,12 +133,12 @@ export const operations = (
           ))
         // The interruption may come when the mode is entered already, and before anybody knows.
         const undo = Effect.suspend(() =>
-          entered === undefined ? Effect.void : Effect.asVoid(leave(entered, Exit.interrupt()))
+          entered === undefined ? Effect.void : Effect.asVoid(leave(entered, Exit.interrupt(), false))
         )
         return entering.pipe(
           Effect.onInterrupt(() => undo),
           Effect.mapError((error) => isSessionError(error) ? asModeError("Mode.enter")(error) : error),
-          Effect.map((open): Entered => ({ leave: (exit) => leave(open, exit) }))
+          Effect.map((open): Entered => ({ leave: (exit, recovers) => leave(open, exit, recovers) }))
         )
       })
   }
