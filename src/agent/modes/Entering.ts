@@ -87,7 +87,7 @@ export const enter = (
           ...about,
           stack,
           duration: Math.max(0, Loop.now(loop) - startedAt),
-          ...(note === undefined ? undefined : { note })
+          ...(note === undefined || mode.isSingleShot ? undefined : { note })
         })
         yield* loop.root.flush
         if (!mode.isSingleShot) return open

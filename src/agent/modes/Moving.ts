@@ -105,7 +105,9 @@ const take = Effect.fnUntraced(function*(loop: Loop, pending: ModeTransition.Pen
   const exit = yield* Leaving.leaveTo(loop, pending.to, { exit: Exit.void, isOver: false, note: left })
   if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
   if (target === undefined || loop.state.transition !== pending) return
-  yield* Entering.enter(loop, target.entry, target.params, { note: entered(target.entry.mode.name) })
+  const { mode } = target.entry
+  const note = (mode.isSingleShot ? left : entered)(mode.name)
+  yield* Entering.enter(loop, target.entry, target.params, { note })
 })
 
 /** Takes the moves that are asked for. */
