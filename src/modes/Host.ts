@@ -39,13 +39,16 @@ export const whatWasAdded = (
   return added.length === 0 ? Exit.void : Exit.failCause(Cause.fromReasons(added))
 }
 
-/** What a conversation can do for the modes in it. Where `enter` is interrupted, nothing is entered. */
+/** Lets something be interrupted that runs where nothing is, as far as its caller may be. */
+export type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/** What a conversation can do for the modes in it. Where `enter` fails or is interrupted, nothing is entered. */
 export interface Operations {
   readonly state: Effect.Effect<AgentState>
   readonly adjust: (operation: string, adjustment: Adjustment) => Effect.Effect<void, ModeError>
   readonly schedule: (transition: ModeTransition) => Effect.Effect<void, ModeError>
   readonly call: (input: string | ReadonlyArray<UserPart>) => Effect.Effect<AgentState, CallError>
-  readonly enter: (mode: Any, params: unknown) => Effect.Effect<Entered, unknown, unknown>
+  readonly enter: (mode: Any, params: unknown, restore: Restore) => Effect.Effect<Entered, unknown, unknown>
 }
 
 /** Marks what modes can be entered in. */

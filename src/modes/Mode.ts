@@ -199,7 +199,7 @@ export const enter = <Name extends string, Params, E, R, Recovered>(
   Effect.uninterruptibleMask((restore) =>
     inHost((host) =>
       Effect.flatMap(
-        restore(host[HostTypeId].enter(mode, params ?? {})),
+        host[HostTypeId].enter(mode, params ?? {}, restore),
         (entered) =>
           Effect.addFinalizer((exit) =>
             Effect.flatMap(entered.leave(exit, false), (left) => Effect.orDie(whatWasAdded(left, exit)))
@@ -225,7 +225,7 @@ export const within = <A, EffectE, EffectR, Name extends string, Params, E, R, R
   Effect.uninterruptibleMask((restore) =>
     inHost((host) =>
       Effect.flatMap(
-        restore(host[HostTypeId].enter(mode, params ?? {})),
+        host[HostTypeId].enter(mode, params ?? {}, restore),
         (entered) => Effect.flatMap(Effect.exit(restore(self)), (exit) => Effect.flatten(entered.leave(exit, true)))
       )
     )

@@ -45,8 +45,13 @@ export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<Params,
     onFailure: (error) => Effect.fail(because(new ParamsRejected({ mode: entry.mode.name, issue: error.message })))
   })
 
-/** How a mode is entered: by hand with the `context` of whoever does, in a run that goes on, or anew after it was stored. */
-interface Options {
+/**
+ * How a mode is entered: by hand with the `context` of whoever does, in a run that goes on, or anew after it was stored.
+ *
+ * `onEntered` is told as soon as the mode is: an interruption may come before anybody is given it.
+ */
+export interface Options {
+  readonly onEntered?: ((open: Open) => void) | undefined
   readonly context?: Context.Context<never> | undefined
   readonly note?: string | undefined
   readonly isResumed?: boolean | undefined
@@ -57,7 +62,7 @@ export const enter = (
   loop: Loop.Loop,
   entry: ModeEntry,
   params: Params,
-  { context, isResumed = false, note }: Options
+  { context, isResumed = false, note, onEntered }: Options
 ): Effect.Effect<Open, unknown, unknown> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function*() {
@@ -89,9 +94,14 @@ export const enter = (
           duration: Math.max(0, Loop.now(loop) - startedAt),
           ...(note === undefined || mode.isSingleShot ? undefined : { note })
         })
+        onEntered?.(open)
         yield* loop.root.flush
         if (!mode.isSingleShot) return open
-        const left = yield* leave(loop, open, { exit: Exit.void, isOver: true, note: note === undefined ? undefined : () => note })
+        const left = yield* leave(loop, open, {
+          exit: Exit.void,
+          isOver: true,
+          note: note === undefined ? undefined : () => note
+        })
         return Exit.isFailure(left) ? yield* Effect.failCause(left.cause) : open
       }
       const undone = yield* runPart(loop, open, exit)

@@ -8,6 +8,7 @@
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { Adjustment } from "../../domain/Adjustment.ts"
 import { isAgentError } from "../../domain/AgentError.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
@@ -43,6 +44,21 @@ const findUnknown = (
     : new UnknownSetting({ agent, setting: "model", wanted: model, available: [...models.keys()] })
 }
 
+/** Gives the frame that is set up again next, while the mode around it is. */
+const nextFrame = ({ live, state }: Loop.Loop): ModeFrame | undefined =>
+  live.between > 0 ? state.modes[live.open.length] : undefined
+
+/** Gives the state as a mode sees it: while one is set up again, those above it aren't there yet. */
+const seen = (loop: Loop.Loop): AgentState => {
+  const { live, state } = loop
+  const height = live.open.length
+  return nextFrame(loop) === undefined ? state : {
+    ...state,
+    modes: state.modes.slice(0, height),
+    prompt: state.prompt.filter(({ mode }) => mode === undefined || mode < height)
+  }
+}
+
 /** Changes the state of a loop by hand. */
 export const adjust = (loop: Loop.Loop, adjustment: Adjustment): Effect.Effect<void, ModeError> =>
   Effect.suspend(() => {
@@ -50,7 +66,8 @@ export const adjust = (loop: Loop.Loop, adjustment: Adjustment): Effect.Effect<v
       ? findUnknown(loop.definition, adjustment.settings)
       : undefined
     if (unknown !== undefined) return Effect.fail(because(unknown))
-    Loop.tell(loop, { _tag: "StateAdjusted", adjustment })
+    const mode = nextFrame(loop) === undefined ? undefined : { mode: loop.live.open.length - 1 }
+    Loop.tell(loop, { _tag: "StateAdjusted", adjustment, ...mode })
     if (adjustment._tag === "ViewChanged") Loop.forgetSent(loop)
     return loop.root.flush
   })
@@ -70,7 +87,8 @@ export const enter = (
   loop: Loop.Loop,
   mode: ModeType.Any,
   params: unknown,
-  context: Context.Context<never>
+  context: Context.Context<never>,
+  onEntered?: Entering.Options["onEntered"]
 ): Effect.Effect<Open, unknown, unknown> =>
   Effect.suspend(() => {
     const entry = prepare(mode)
@@ -80,8 +98,37 @@ export const enter = (
     return Effect.flatMap(isOwn ? Effect.void : bring(loop, mode), () =>
       Effect.flatMap(
         Entering.encode(entry, params),
-        (read) => Entering.enter(loop, entry, read, isOwn ? {} : { context })
+        (read) => Entering.enter(loop, entry, read, isOwn ? { onEntered } : { context, onEntered })
       ))
+  })
+
+/**
+ * Enters a mode for somebody who leaves it, or doesn't: an interruption may come when it is entered already, and before anybody
+ * knows.
+ */
+export const enterFor = (
+  enter: (onEntered: (open: Open) => void) => Effect.Effect<Open, unknown, unknown>,
+  leave: (
+    open: Open,
+    exit: Exit.Exit<unknown, unknown>,
+    recovers: boolean
+  ) => Effect.Effect<Exit.Exit<unknown, unknown>>
+): Effect.Effect<Entered, unknown, unknown> =>
+  Effect.suspend(() => {
+    let entered: Open | undefined
+    const entering = enter((open) => {
+      entered = open
+    })
+    return Effect.matchCauseEffect(entering, {
+      onSuccess: (open) => Effect.succeed<Entered>({ leave: (exit, recovers) => leave(open, exit, recovers) }),
+      onFailure: (cause) =>
+        entered === undefined
+          ? Effect.failCause(cause)
+          : Effect.flatMap(
+            leave(entered, Exit.failCause(cause), false),
+            (left) => Effect.andThen(left, Effect.failCause(cause))
+          )
+    })
   })
 
 /** Gives the agents of a loop a mode that is used alone. */
@@ -101,7 +148,7 @@ const underWay = (operation: string): Effect.Effect<never, ModeError> =>
 const isBetween = ({ live, open }: Loop.Loop): boolean => live.between > 0 && !open.step
 
 const operations = (loop: Loop.Loop): Operations => ({
-  state: Effect.sync(() => loop.state),
+  state: Effect.sync(() => seen(loop)),
   adjust: (_, adjustment) => adjust(loop, adjustment),
   schedule: (transition) => schedule(loop, transition),
   call: (input) =>
@@ -110,13 +157,14 @@ const operations = (loop: Loop.Loop): Operations => ({
         ? underWay("Mode.call")
         : Effect.mapError(loop.root.talk(loop, partsOf(input)), (error) => asCallError(loop, error))
     ) as ReturnType<Operations["call"]>,
-  enter: (mode, params) =>
+  enter: (mode, params, restore) =>
     Effect.contextWith((context) =>
       !isBetween(loop)
         ? underWay("Mode.enter")
-        : Effect.map(enter(loop, mode, params, servicesOf(context)), (open): Entered => ({
-          leave: (exit, recovers) => Leaving.leave(loop, open, { exit, isOver: true, recovers })
-        }))
+        : enterFor(
+          (onEntered) => restore(enter(loop, mode, params, servicesOf(context), onEntered)),
+          (open, exit, recovers) => Leaving.leave(loop, open, { exit, isOver: true, recovers })
+        )
     )
 })
 

@@ -13,7 +13,7 @@ import type { ModeTransition } from "../../domain/ModeTransition.ts"
 import { OwnError } from "../../domain/OwnError.ts"
 import type { Settings } from "../../domain/Settings.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import { type CallError, type Entered, type Operations, whatWasAdded } from "../../modes/Host.ts"
+import { type CallError, type Operations, whatWasAdded } from "../../modes/Host.ts"
 import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } from "../../modes/ModeError.ts"
 import type { Input } from "../Input.ts"
 import type * as Loop from "../Loop.ts"
@@ -120,25 +120,18 @@ export const operations = (
       Effect.mapError(inTurn(held, operation, (loop) => LoopHost.adjust(loop, adjustment)), asModeError(operation)),
     schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(held, transition), asModeError("Mode.schedule"))),
     call: (input) => Effect.mapError(call(input), asCallError(held.self.name)),
-    enter: (mode, params) =>
+    enter: (mode, params, restore) =>
       Effect.contextWith((context) => {
-        let entered: Open | undefined
-        const entering = inTurn(held, "enterMode", (loop) =>
-          Effect.map(
-            Effect.andThen(Entering.resume(loop), LoopHost.enter(loop, mode, params, servicesOf(context))),
-            (open) => {
-              entered = open
-              return open
-            }
-          ))
-        // The interruption may come when the mode is entered already, and before anybody knows.
-        const undo = Effect.suspend(() =>
-          entered === undefined ? Effect.void : Effect.asVoid(leave(entered, Exit.interrupt(), false))
-        )
-        return entering.pipe(
-          Effect.onInterrupt(() => undo),
-          Effect.mapError((error) => isSessionError(error) ? asModeError("Mode.enter")(error) : error),
-          Effect.map((open): Entered => ({ leave: (exit, recovers) => leave(open, exit, recovers) }))
+        const services = servicesOf(context)
+        const entering = (onEntered: (open: Open) => void) =>
+          inTurn(
+            held,
+            "enterMode",
+            (loop) => Effect.andThen(Entering.resume(loop), LoopHost.enter(loop, mode, params, services, onEntered))
+          )
+        return Effect.mapError(
+          LoopHost.enterFor((onEntered) => restore(entering(onEntered)), leave),
+          (error) => isSessionError(error) ? asModeError("Mode.enter")(error) : error
         )
       })
   }
