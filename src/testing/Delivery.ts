@@ -124,10 +124,15 @@ const chunksOf = (part: Delivered, index: number, lengths: MockResponse["chunks"
   }
 }
 
-/** The chunks of a streamed response: what it says up to where it breaks, or else all of it and how it finishes. */
+/** The chunks of a streamed response: what it says up to where it breaks or hangs, or else all and how it finishes. */
 export const toChunks = (self: Delivery): ReadonlyArray<Chunk> => {
   const chunks = self.parts.flatMap((part, index) => chunksOf(part, index, self.chunks))
-  return self.failure === undefined
+  const sent = self.failure === undefined
     ? chunks.concat(finish(self).map((part): Chunk => [part]))
     : chunks.slice(0, self.failure.after)
+  return self.hang === undefined ? sent : sent.slice(0, self.hang)
 }
+
+/** Whether a stream comes to its end, be it a failure: nothing comes of a response that hangs before. */
+export const ends = (self: Delivery): boolean =>
+  self.hang === undefined || (self.failure !== undefined && self.failure.after <= self.hang)

@@ -168,6 +168,7 @@ const unanswered = ({ agent, callCount, lastUserText }: MockRequest.MockRequest,
   new UnansweredRequest({ agent, callCount, lastUserText, reason })
 
 const whole = ({ delivery, sent }: Sending) => {
+  if (delivery.hang !== undefined) return Effect.never
   sent()
   return delivery.failure === undefined
     ? Effect.succeed(Delivery.toParts(delivery))
@@ -177,10 +178,12 @@ const whole = ({ delivery, sent }: Sending) => {
 /** A response is sent once its last chunk, which finishes it, is pulled, or where it breaks. */
 const streamed = ({ delivery, sent }: Sending): Pull.Pull<Delivery.Chunk, AiError.AiError> => {
   const chunks = Delivery.toChunks(delivery)
+  const ends = Delivery.ends(delivery)
   let next = 0
   return Effect.suspend((): Pull.Pull<Delivery.Chunk, AiError.AiError> => {
     const index = next++
-    if (index < chunks.length - 1) return Effect.succeed(chunks[index]!)
+    if (index < chunks.length - 1 || (!ends && index < chunks.length)) return Effect.succeed(chunks[index]!)
+    if (!ends) return Effect.never
     sent()
     if (index < chunks.length) return Effect.succeed(chunks[index]!)
     return delivery.failure === undefined ? Cause.done() : Effect.fail(delivery.failure.error)

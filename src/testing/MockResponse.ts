@@ -51,6 +51,7 @@ import * as Base64 from "effect/encoding/Base64"
 import { dual } from "effect/Function"
 import type * as Part from "../domain/Part.ts"
 import type { RequestUsage } from "../domain/Usage.ts"
+import { errorOf, type HttpFailure } from "./HttpFailure.ts"
 
 /** A call of a tool. Without an `id` it gets one as the response is sent. */
 export interface ToolCall extends Omit<Response.ToolCallPartEncoded, "id"> {
@@ -106,6 +107,8 @@ export interface MockResponse {
   readonly delay?: Duration.Duration
   readonly chunks?: NonEmptyReadonlyArray<number>
   readonly failure?: Failure
+  readonly http?: HttpFailure
+  readonly hang?: number
 }
 
 /** What stands for a response: a string means `text`. */
@@ -217,6 +220,22 @@ export const raw = (options: Omit<Partial<Raw>, "type">): MockResponse =>
  * @since 0.1.0
  */
 export const fail = (error: AiError.AiError | AiError.AiErrorReason): MockResponse => breakAfter(of(), 0, error)
+
+/**
+ * Makes a response that is an error of HTTP: on the wire this status with these headers and this body, elsewhere the
+ * error that a client makes of them.
+ *
+ * **Details**
+ *
+ * Without a body, the wire sends the provider's own error body for the status. `retry-after` is read as a client reads it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const httpError = (status: number, options?: Omit<HttpFailure, "status">): MockResponse => {
+  const http = { status, ...options }
+  return { ...fail(errorOf(http)), http }
+}
 
 /**
  * Puts responses together to one: their parts in order, as where a model thinks, speaks and calls two tools in one turn.
@@ -342,3 +361,37 @@ export const breakAfter: {
     after: Math.max(0, chunks)
   }
 }))
+
+const brokenOff = new AiError.NetworkError({
+  reason: "TransportError",
+  method: "POST",
+  url: "mock:model",
+  description: "The connection was lost"
+})
+
+/**
+ * Cuts the connection after a number of the response's chunks: the request fails as where a network is lost.
+ *
+ * **When to use**
+ *
+ * Use for a transport that fails; `breakAfter` is for a provider that reports an error of its own.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const cut: {
+  (after: number): (self: Input) => MockResponse
+  (self: Input, after: number): MockResponse
+} = dual(2, (self: Input, after: number): MockResponse => breakAfter(self, after, brokenOff))
+
+/**
+ * Sends nothing after a number of the response's chunks, ever. Not streamed, the response never comes.
+ *
+ * **Gotchas**
+ *
+ * Whoever asks waits until it is interrupted or gives up by the clock.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const hang = (self: Input = of(), after = 0): MockResponse => ({ ...fromInput(self), hang: Math.max(0, after) })
