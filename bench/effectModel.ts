@@ -82,6 +82,21 @@ export const toolLoop = (calls: Calls, steps: number): Model => {
   })
 }
 
+/** Calls a tool in each of a number of steps, then answers, and adds the last line of the system text that it is sent. */
+export const readingBack = (calls: Calls, steps: number): Model =>
+  make({
+    generateText: ({ prompt }) =>
+      Effect.sync(() => {
+        calls.model++
+        const [first] = prompt.content
+        const system = first?.role === "system" ? first.content : ""
+        const move = nextMove(steps, lastResult(prompt))
+        return typeof move === "string"
+          ? say(`${move} ${system.slice(system.lastIndexOf("\n") + 1)}`)
+          : [{ type: "tool-call", id: move.id, name: "next", params: { after: move.after } }, finish("tool-calls")]
+      })
+  })
+
 /** Hands over from agent to agent, by the tool that each is offered, until one is offered none. */
 export const handingOver = (calls: Calls): Model =>
   make({

@@ -8,10 +8,11 @@ import { parseArgs } from "node:util"
 import { load } from "./aiSdk.ts"
 import { bare } from "./bare.ts"
 import { byHand } from "./byHand.ts"
+import { withModes, withoutModes } from "./modes.ts"
 import { coldImport, memory } from "./processes.ts"
 import { interleave, median, ratio } from "./rounds.ts"
 import { troupe } from "./troupe.ts"
-import { type Workload, workloads } from "./workloads.ts"
+import { type Modes, modes, type Workload, workloads } from "./workloads.ts"
 
 const { values: { only, rounds: chosen } } = parseArgs({
   options: { only: { type: "string" }, rounds: { type: "string", default: "15" } }
@@ -43,6 +44,14 @@ const measure = async ({ aim, name, run, units }: Workload): Promise<void> => {
     number(ratio(ours!, floor!), 2),
     aim === undefined ? "" : `≤ ${aim}`
   )
+}
+
+/** A mode is compared with the same calls in none. */
+const measureModes = async ({ aim, name, run, units }: Modes): Promise<void> => {
+  const runs = [withModes, withoutModes].map((subject) => () => run(subject))
+  const [within, without] = await interleave(runs, rounds, { warmUp: 1000, batch: 100 })
+  const micros = (of: ReadonlyArray<number>): string => number(median(of) * 1000 / units)
+  row(`${name}, µs`, micros(within!), micros(without!), "", "", number(ratio(within!, without!), 2), "", "", `≤ ${aim}`)
 }
 
 /** Memory doesn't vary much from process to process: the median of three. */
@@ -80,6 +89,7 @@ if (aiSdk === undefined) {
 row("", "Troupe", "by hand", "AI SDK", "floor", "to by hand", "to AI SDK", "to floor", "aim")
 row("---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:")
 for (const workload of workloads) if (isChosen(workload.name)) await measure(workload)
+for (const workload of modes) if (isChosen(workload.name)) await measureModes(workload)
 if (isChosen("each state kept")) measureMemory("each state kept of 1,000 steps", "each", 2, "≤ 1")
 if (isChosen("the last state kept")) measureMemory("the last state kept of 1,000 steps", "last", 0, "< 1,024 KiB")
 if (isChosen("import")) measureImport("import")

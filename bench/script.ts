@@ -7,6 +7,7 @@
 export const system = "You count."
 export const question = "How far can you count?"
 export const answer = "Far enough."
+export const addition = "Count aloud."
 export const delta = "and one more "
 
 /** What the model says next in a loop of `steps` calls, when `last` is the last result it was sent. */

@@ -1,6 +1,7 @@
 /**
  * What is timed. Each run is checked, so that no subject can be fast by leaving something out.
  */
+import type { Calling } from "./modes.ts"
 import { answer, type Chunks, counted, delta, type Kind, type Subject } from "./script.ts"
 
 export interface Workload {
@@ -79,6 +80,30 @@ const concurrent = (runs: number, kind: Kind): Workload => ({
     for (const text of said) equal(text, answer, "answer")
   }
 })
+
+/** Calls of a session in modes or in none. */
+export interface Modes extends Omit<Workload, "run"> {
+  readonly run: (subject: Calling) => Promise<void>
+}
+
+const modesAround = (name: string, steps: number, aim: number): Modes => ({
+  name,
+  aim,
+  units: 10,
+  run: async (subject) => {
+    const before = { ...subject.calls }
+    const said = await subject.run(10, steps)
+    equal(subject.calls.model - before.model, 10 * (steps + 1), "calls of the model")
+    equal(subject.calls.tool - before.tool, 10 * steps, "calls of the tool")
+    equal(said.length, 10, "answers")
+    for (const text of said) equal(text, subject.answer(steps), "answer")
+  }
+})
+
+export const modes: ReadonlyArray<Modes> = [
+  modesAround("a mode: enter, one call, leave", 0, 1.1),
+  modesAround("a mode: enter, one call of 10 steps, leave", 10, 1.1)
+]
 
 export const workloads: ReadonlyArray<Workload> = [
   oneTurn("tool"),

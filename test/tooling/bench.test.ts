@@ -2,10 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { load } from "../../bench/aiSdk.ts"
 import { bare } from "../../bench/bare.ts"
 import { byHand } from "../../bench/byHand.ts"
+import { withModes, withoutModes } from "../../bench/modes.ts"
 import { interleave, median, ratio } from "../../bench/rounds.ts"
 import type { Subject } from "../../bench/script.ts"
 import { troupe } from "../../bench/troupe.ts"
-import { tiny } from "../../bench/workloads.ts"
+import { modes, tiny } from "../../bench/workloads.ts"
 
 const aiSdk = await load()
 
@@ -22,6 +23,23 @@ describe("benchmarks", () => {
       it(`let ${name} do ${workload.name}`, () => workload.run(subject))
     }
   }
+
+  for (const { name, run } of modes) {
+    it(`let sessions do ${name}, in modes and in none`, async () => {
+      await run(withModes)
+      await run(withoutModes)
+    })
+  }
+
+  it("refuse a mode that is left out", async () => {
+    const lazy = { ...withModes, run: withoutModes.run, calls: withoutModes.calls }
+    const problems: Array<string> = []
+    for (const { run } of modes) await run(lazy).catch((error: Error) => problems.push(error.message))
+    assert.deepStrictEqual(problems, [
+      "answer: I counted to 0. You count. instead of I counted to 0. Count aloud.",
+      "answer: I counted to 10. You count. instead of I counted to 10. Count aloud."
+    ])
+  })
 
   it("refuse a subject that leaves a call of its tool out", async () => {
     const lazy: Subject = { ...byHand, toolLoop: async (steps) => `I counted to ${steps}.` }
