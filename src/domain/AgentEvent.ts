@@ -106,7 +106,7 @@ export const AgentEvent = Schema.TaggedUnion({
     isResumed: Schema.optionalKey(Schema.Literal(true))
   },
   ModeTransitionRequested: { ...envelope, transition: ModeTransition },
-  StateAdjusted: { ...envelope, adjustment: Adjustment },
+  StateAdjusted: { ...envelope, adjustment: Adjustment, mode: Schema.optionalKey(Count) },
   StepCompleted: envelope,
   RunCompleted: { ...envelope, state: AgentState },
   RunInterrupted: { ...envelope, state: AgentState },
@@ -173,7 +173,10 @@ export interface ModeExited extends Case<"ModeExited"> {}
 export interface ModeFailed extends Case<"ModeFailed"> {}
 /** Somebody asked for a move between modes; the latest is taken before the next request to the model. */
 export interface ModeTransitionRequested extends Case<"ModeTransitionRequested"> {}
-/** The state was changed by hand: a mode's value, a piece of the prompt, the settings, the view of the conversation. */
+/**
+ * The state was changed by hand: a mode's value, a piece of the prompt, the settings, the view of the conversation. `mode` says
+ * for which of the modes that are entered, from 0 at the bottom, where that isn't the innermost: one that is set up again.
+ */
 export interface StateAdjusted extends Case<"StateAdjusted"> {}
 /** A step ended, well or not. */
 export interface StepCompleted extends Case<"StepCompleted"> {}

@@ -167,15 +167,16 @@ export const leave = (self: AgentState, goesOn: boolean): AgentState => {
   }
   left = withTransition(left, stillPending(self.transition, height))
   if (Isolation.restoresSettings(isolation)) left = withSettings(left, frame.before.settings)
-  if (!drops) return { ...withTurns(left, all), ...(self.status._tag === "Failed" ? { status: self.status } : undefined) }
+  if (!drops) {
+    return { ...withTurns(left, all), ...(self.status._tag === "Failed" ? { status: self.status } : undefined) }
+  }
   const first = asked[0]
   left = withInitialQuery(left, frame.before.initialQuery ?? (first === undefined ? undefined : textOf(first)))
   return withTurns(left, [...all.slice(0, frame.turns), ...asked])
 }
 
 /** Leaves all modes, the innermost first. */
-export const leaveAll = (self: AgentState): AgentState =>
-  self.modes.reduce((state) => leave(state, true), self)
+export const leaveAll = (self: AgentState): AgentState => self.modes.reduce((state) => leave(state, true), self)
 
 /**
  * Undoes all that a set-up did: the mode was never entered. The move that this was, if it was one, is still asked for where the
@@ -224,8 +225,16 @@ const view = (self: AgentState, turns: ReadonlyArray<Turn>): AgentState => {
   )
 }
 
-/** Takes a change by hand into a state. */
-export const adjust = (self: AgentState, adjustment: Adjustment): AgentState => {
+/** Takes a change by hand into a state: the innermost mode's, or that of the one at a height, which keeps its view. */
+export const adjust = (self: AgentState, adjustment: Adjustment, at = self.modes.length - 1): AgentState => {
+  const above = self.modes.slice(at + 1)
+  if (above.length === 0) return adjustTop(self, adjustment)
+  if (adjustment._tag === "ViewChanged") return self
+  const adjusted = adjustTop({ ...self, modes: self.modes.slice(0, at + 1) }, adjustment)
+  return { ...adjusted, modes: [...adjusted.modes, ...above] }
+}
+
+const adjustTop = (self: AgentState, adjustment: Adjustment): AgentState => {
   switch (adjustment._tag) {
     case "ValueSet":
       return setValue(self, adjustment.key, adjustment.value)

@@ -214,7 +214,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     case "ModeTransitionRequested":
       return ModeStack.request(self, event.transition)
     case "StateAdjusted":
-      return ModeStack.adjust(self, event.adjustment)
+      return ModeStack.adjust(self, event.adjustment, event.mode)
     case "HandoffRequested":
       return isRequestable(self, event.request)
         ? { ...self, status: AgentStatus.handoffRequested(event.request) }

@@ -15,14 +15,15 @@ import * as Scope from "effect/Scope"
 import { AgentMismatch } from "../../domain/AgentError.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
-import { because, ParamsRejected } from "../../modes/ModeError.ts"
+import type { ModeFrame } from "../../domain/StateSchema.ts"
+import { because, ParamsRejected, Unavailable } from "../../modes/ModeError.ts"
 import type { ModeEntry } from "../Definition.ts"
 import { fromCause } from "../Failure.ts"
 import { Halt } from "../Halt.ts"
 import * as Loop from "../Loop.ts"
 import * as Telemetry from "../Telemetry.ts"
 import { between } from "./Between.ts"
-import { leave, runPart } from "./Leaving.ts"
+import { leave, noteOfLeaving, runPart } from "./Leaving.ts"
 import type { Open } from "./Live.ts"
 
 /** Parameters as they are stored, and as the mode is given them. */
@@ -57,8 +58,43 @@ export interface Options {
   readonly isResumed?: boolean | undefined
 }
 
+/** Gives the frame that is set up again next, while the mode around it is. */
+export const nextFrame = ({ live, state }: Loop.Loop): ModeFrame | undefined =>
+  live.between > 0 ? state.modes[live.open.length] : undefined
+
+/** Enters in a set-up that resumes what the first one entered: it is set up again too. Nothing else has a place there. */
+const enterAgain = (
+  loop: Loop.Loop,
+  entry: ModeEntry,
+  frame: ModeFrame,
+  options: Options
+): Effect.Effect<Open, unknown, unknown> =>
+  frame.name === entry.mode.name
+    ? Effect.flatMap(
+      decode(entry, frame.params),
+      (params) => enter(loop, entry, params, { ...options, isResumed: true })
+    )
+    : Effect.fail(because(
+      new Unavailable({
+        operation: `Entering mode "${entry.mode.name}"`,
+        issue: `mode "${frame.name}" is entered in its place, and isn't set up again yet`,
+        error: null
+      })
+    ))
+
 /** Enters a mode whose parameters were read, and gives what is live of it. */
 export const enter = (
+  loop: Loop.Loop,
+  entry: ModeEntry,
+  params: Params,
+  options: Options
+): Effect.Effect<Open, unknown, unknown> =>
+  Effect.suspend(() => {
+    const frame = options.isResumed === true ? undefined : nextFrame(loop)
+    return frame === undefined ? setUp(loop, entry, params, options) : enterAgain(loop, entry, frame, options)
+  })
+
+const setUp = (
   loop: Loop.Loop,
   entry: ModeEntry,
   params: Params,
@@ -82,9 +118,9 @@ export const enter = (
       live.open.push(open)
       const stack = ModeStack.names(loop.state).slice(0, live.open.length)
       yield* loop.root.flush
-      const setUp = Effect.suspend(() => mode.enter(params.decoded, { isResumed }))
+      const settingUp = Effect.suspend(() => mode.enter(params.decoded, { isResumed }))
       const exit = yield* Effect.exit(
-        Telemetry.modeSpan(loop, "enter_mode", mode.name, between(loop, open, restore(setUp)))
+        Telemetry.modeSpan(loop, "enter_mode", mode.name, between(loop, open, restore(settingUp)))
       )
       if (Exit.isSuccess(exit)) {
         Loop.tell(loop, {
@@ -100,7 +136,7 @@ export const enter = (
         const left = yield* leave(loop, open, {
           exit: Exit.void,
           isOver: true,
-          note: note === undefined ? undefined : () => note
+          note: note === undefined ? undefined : noteOfLeaving
         })
         return Exit.isFailure(left) ? yield* Effect.failCause(left.cause) : open
       }

@@ -14,6 +14,7 @@ import { isAgentError } from "../../domain/AgentError.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
 import { OwnError } from "../../domain/OwnError.ts"
 import type { Settings } from "../../domain/Settings.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
 import { messageOf } from "../../handoff/Described.ts"
 import { type CallError, type Enterable, type Entered, type Operations, TypeId } from "../../modes/Host.ts"
 import { because, isModeError, type ModeError, NameTaken, StepUnderWay, UnknownSetting } from "../../modes/ModeError.ts"
@@ -44,15 +45,11 @@ const findUnknown = (
     : new UnknownSetting({ agent, setting: "model", wanted: model, available: [...models.keys()] })
 }
 
-/** Gives the frame that is set up again next, while the mode around it is. */
-const nextFrame = ({ live, state }: Loop.Loop): ModeFrame | undefined =>
-  live.between > 0 ? state.modes[live.open.length] : undefined
-
 /** Gives the state as a mode sees it: while one is set up again, those above it aren't there yet. */
-const seen = (loop: Loop.Loop): AgentState => {
+export const seen = (loop: Loop.Loop): AgentState => {
   const { live, state } = loop
   const height = live.open.length
-  return nextFrame(loop) === undefined ? state : {
+  return Entering.nextFrame(loop) === undefined ? state : {
     ...state,
     modes: state.modes.slice(0, height),
     prompt: state.prompt.filter(({ mode }) => mode === undefined || mode < height)
@@ -66,7 +63,7 @@ export const adjust = (loop: Loop.Loop, adjustment: Adjustment): Effect.Effect<v
       ? findUnknown(loop.definition, adjustment.settings)
       : undefined
     if (unknown !== undefined) return Effect.fail(because(unknown))
-    const mode = nextFrame(loop) === undefined ? undefined : { mode: loop.live.open.length - 1 }
+    const mode = Entering.nextFrame(loop) === undefined ? undefined : { mode: loop.live.open.length - 1 }
     Loop.tell(loop, { _tag: "StateAdjusted", adjustment, ...mode })
     if (adjustment._tag === "ViewChanged") Loop.forgetSent(loop)
     return loop.root.flush
@@ -93,7 +90,7 @@ export const enter = (
   Effect.suspend(() => {
     const entry = prepare(mode)
     const isOwn = loop.definition.modes.get(mode.name) === entry
-    const obstacle = Moving.findObstacle(entry, ModeStack.top(loop.state))
+    const obstacle = Moving.findObstacle(entry, ModeStack.top(seen(loop)))
     if (obstacle !== undefined) return Effect.fail(because(obstacle))
     return Effect.flatMap(isOwn ? Effect.void : bring(loop, mode), () =>
       Effect.flatMap(

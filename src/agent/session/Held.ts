@@ -33,10 +33,10 @@ export interface Held {
   readonly live: Live
 }
 
-/** Gives who can be in control, with the modes that are entered and used alone. */
+/** Gives who can be in control, with the modes that are entered and used alone: their services are their own. */
 export const rosterIn = ({ live, roster }: Held): Roster =>
   live.open.reduce(
-    (roster, { entry }) => roster.first.modes.get(entry.mode.name) === entry ? roster : extend(roster, [entry.self]),
+    (roster, { context, entry }) => context === undefined ? roster : extend(roster, [entry.self]),
     roster
   )
 

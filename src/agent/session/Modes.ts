@@ -40,7 +40,7 @@ const give = (
 export const enter = (held: Held, name: string, params: Schema.Json | undefined): Effect.Effect<AgentState, unknown> =>
   give(held, "enterMode", (loop) =>
     Effect.flatMap(Entering.resume(loop), () => {
-      const entry = Moving.find(loop.definition, name, ModeStack.top(loop.state))
+      const entry = Moving.find(loop.definition, name, ModeStack.top(LoopHost.seen(loop)))
       return "_tag" in entry
         ? Effect.fail(because(entry))
         : Effect.flatMap(Entering.decode(entry, params ?? {}), (read) => Entering.enter(loop, entry, read, {}))
