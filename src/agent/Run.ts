@@ -10,7 +10,6 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Result from "effect/Result"
 import { AgentError, isAgentError } from "../domain/AgentError.ts"
 import * as AgentStatus from "../domain/AgentStatus.ts"
 import { next } from "../domain/Command.ts"
@@ -218,6 +217,14 @@ const withState = ({ state }: Pick<Loop.Loop, "state">, error: unknown): Cause.C
     ? Cause.fail(new AgentError({ state, reason: error.reason }))
     : annotate(Cause.fail(error), state)
 
+/** Gives all that a run failed with, in its order: what a set-up failed with comes before what its clean-up did. */
+const withStates = (loop: Loop.Loop, { reasons }: Cause.Cause<unknown>): Cause.Cause<unknown> =>
+  reasons
+    .map((reason) =>
+      Cause.isFailReason(reason) ? withState(loop, reason.error) : annotate(Cause.fromReasons([reason]), loop.state)
+    )
+    .reduce(Cause.combine)
+
 /** Runs what a roster describes. Gives the last state, and fails with an `AgentError` or an error of somebody's own. */
 export const run = (
   roster: Roster,
@@ -229,14 +236,10 @@ export const run = (
   Effect.flatMap(makeRoot(from.state, receiver), (root) => {
     const loop = Loop.make(root, undefined, undefined, roster, from.state, live)
     return Effect.matchCauseEffect(atWork(loop, play(loop, from.input, from.isPicked)), {
-      onFailure: (cause) => {
-        const error = Cause.findError(cause)
-        return Result.isFailure(error)
-          ? Effect.failCause(annotate(error.failure, loop.state))
-          : onFailure === "Keep"
+      onFailure: (cause) =>
+        onFailure === "Keep" && Cause.hasFails(cause)
           ? Effect.succeed(loop.state)
-          : Effect.failCause(withState(loop, error.success))
-      },
+          : Effect.failCause(withStates(loop, cause)),
       onSuccess: () => Effect.succeed(loop.state)
     })
   })
@@ -263,10 +266,7 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
         if (!Cause.hasInterruptsOnly(cause)) {
           loop.state = failedBy(loop, cause)
         }
-        const error = Cause.findError(cause)
-        return Effect.failCause(
-          Result.isFailure(error) ? annotate(error.failure, loop.state) : withState(loop, error.success)
-        )
+        return Effect.failCause(withStates(loop, cause))
       },
       onSuccess: () => Effect.succeed(loop.state)
     })
