@@ -29,14 +29,15 @@ export interface Entered {
   readonly leave: (exit: Exit.Exit<unknown, unknown>, recovers: boolean) => Effect.Effect<Exit.Exit<unknown, unknown>>
 }
 
-/** Fails with what went wrong on the way out of a mode, apart from what had gone wrong before. */
+/** Dies of what went wrong on the way out of a mode, apart from what had gone wrong before. */
 export const whatWasAdded = (
   left: Exit.Exit<unknown, unknown>,
   exit: Exit.Exit<unknown, unknown>
-): Exit.Exit<void, unknown> => {
+): Exit.Exit<void> => {
   const before: ReadonlyArray<unknown> = Exit.isFailure(exit) ? exit.cause.reasons : []
   const added = Exit.isFailure(left) ? left.cause.reasons.filter((reason) => !before.includes(reason)) : []
-  return added.length === 0 ? Exit.void : Exit.failCause(Cause.fromReasons(added))
+  const defects = added.map((reason) => Cause.isFailReason(reason) ? Cause.makeDieReason(reason.error) : reason)
+  return defects.length === 0 ? Exit.void : Exit.failCause(Cause.fromReasons(defects))
 }
 
 /** Lets something be interrupted that runs where nothing is, as far as its caller may be. */

@@ -201,9 +201,7 @@ export const enter = <Name extends string, Params, E, R, Recovered>(
       Effect.flatMap(
         host[HostTypeId].enter(mode, params ?? {}, restore),
         (entered) =>
-          Effect.addFinalizer((exit) =>
-            Effect.flatMap(entered.leave(exit, false), (left) => Effect.orDie(whatWasAdded(left, exit)))
-          )
+          Effect.addFinalizer((exit) => Effect.flatMap(entered.leave(exit, false), (left) => whatWasAdded(left, exit)))
       )
     )
   ) as Effect.Effect<void, E | ModeError, R | Host | Scope.Scope>
