@@ -18,7 +18,7 @@ import type { Definition } from "./Definition.ts"
 import { Halt } from "./Halt.ts"
 import * as Loop from "./Loop.ts"
 import { resume } from "./modes/Entering.ts"
-import { leaveTo } from "./modes/Leaving.ts"
+import { leaveTo, noteOfLeaving } from "./modes/Leaving.ts"
 
 /** Finds who takes over, where it is there and the run may change hands once more. */
 const findTarget = ({ definition, roster, state }: Loop.Loop, { target }: HandoffRequest): Definition | Halt => {
@@ -89,7 +89,7 @@ const leaveModes = Effect.fnUntraced(function*(loop: Loop.Loop, asked: HandoffRe
   const left = yield* leaveTo(loop, height, {
     exit: Exit.void,
     isOver: true,
-    note: (mode) => `Mode "${mode}" was left.`
+    note: noteOfLeaving
   })
   if (Exit.isFailure(left)) return yield* Effect.failCause(left.cause)
   Loop.requestHandoff(loop, request)

@@ -30,6 +30,9 @@ export interface Why {
   readonly note?: ((mode: string) => string) | undefined
 }
 
+/** What a model is told that goes on after a mode was left. */
+export const noteOfLeaving = (mode: string): string => `Mode "${mode}" was left.`
+
 type Wish = ModeTransition | undefined
 
 /** What became of leaving a mode: whether it stays, and how what ran in it has ended now. */

@@ -90,7 +90,6 @@ const refuse = (loop: Loop, { enter }: ModeTransition.Pending, error: unknown): 
 }
 
 const entered = (mode: string): string => `You are now in mode "${mode}".`
-const left = (mode: string): string => `Mode "${mode}" was left.`
 
 /** Takes one move, unless a clean-up on its way asks for another. */
 const take = Effect.fnUntraced(function*(loop: Loop, pending: ModeTransition.Pending) {
@@ -102,12 +101,10 @@ const take = Effect.fnUntraced(function*(loop: Loop, pending: ModeTransition.Pen
     return yield* refuse(loop, pending, because(new TransitionCycle({ modes, limit: maxMoves })))
   }
   const target = yield* Effect.catch(findTarget(loop, pending), (error) => refuse(loop, pending, error))
-  const exit = yield* Leaving.leaveTo(loop, pending.to, { exit: Exit.void, isOver: false, note: left })
+  const exit = yield* Leaving.leaveTo(loop, pending.to, { exit: Exit.void, isOver: false, note: Leaving.noteOfLeaving })
   if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
   if (target === undefined || loop.state.transition !== pending) return
-  const { mode } = target.entry
-  const note = (mode.isSingleShot ? left : entered)(mode.name)
-  yield* Entering.enter(loop, target.entry, target.params, { note })
+  yield* Entering.enter(loop, target.entry, target.params, { note: entered(target.entry.mode.name) })
 })
 
 /** Takes the moves that are asked for. */
