@@ -114,7 +114,7 @@ const setUp = (
         stack: [...ModeStack.names(loop.state).slice(0, live.open.length), mode.name],
         ...resumed
       })
-      const open: Open = { entry, scope: Scope.makeUnsafe(), context }
+      const open: Open = { entry, scope: Scope.makeUnsafe(), stage: { places: undefined }, context }
       live.open.push(open)
       const stack = ModeStack.names(loop.state).slice(0, live.open.length)
       yield* loop.root.flush

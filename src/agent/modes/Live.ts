@@ -7,9 +7,11 @@ import type * as Context from "effect/Context"
 import type * as Scope from "effect/Scope"
 import type { Enterable } from "../../modes/Host.ts"
 import type { ModeEntry } from "../Definition.ts"
+import type { Stage } from "../session/Line.ts"
 
-/** A mode that is set up. `context` are the services of whoever entered it by hand. */
+/** A mode that is set up. `context` are the services of whoever entered it by hand, `stage` the operations it is set up in. */
 export interface Open {
+  readonly stage: Stage
   readonly entry: ModeEntry
   readonly scope: Scope.Closeable
   readonly context: Context.Context<never> | undefined

@@ -4,7 +4,7 @@
  * 1. An operation runs in a fiber of the session's scope, so that closing the session ends it.
  * 2. One that is interrupted while it waits leaves the line as if it had never come.
  * 3. One that is asked for by the operation that is under way fails: it would wait for its own end. What was started in
- *    that operation and outlives it may ask again.
+ *    that operation and outlives it may ask again; what a mode's set-up started belongs to each part of the mode that runs.
  * 4. Whatever is under way, waits or comes later fails with `SessionClosed` once the session is closed.
  *
  * @since 0.1.0
@@ -35,7 +35,7 @@ export interface Operation<A, E, R> {
 }
 
 /** An operation that is under way, known to all that it runs. */
-interface Place {
+export interface Place {
   readonly line: Line
   readonly operation: string
   isOver: boolean
@@ -45,6 +45,29 @@ interface Place {
 export const CurrentPlaces = Context.Reference<ReadonlyArray<Place>>("troupe/agent/session/Line", {
   defaultValue: () => []
 })
+
+/** The operations that a mode's set-up runs in, as what it leaves behind knows them: finalizers, fibers. */
+export interface Stage {
+  places: ReadonlyArray<Place> | undefined
+}
+
+/** Runs a part of a mode. While it does, what the set-up left behind is within the operations that this part runs in. */
+export const onStage = <A, E, R>(stage: Stage, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => {
+    const around = fiber.getRef(CurrentPlaces)
+    if (stage.places === undefined) {
+      stage.places = around.map((place) => ({ ...place }))
+      return Effect.ensuring(Effect.provideService(self, CurrentPlaces, stage.places), endAll(stage.places))
+    }
+    const within = stage.places.filter(({ line }) => around.some((place) => place.line === line && !place.isOver))
+    for (const place of within) place.isOver = false
+    return within.length === 0 ? self : Effect.ensuring(self, endAll(within))
+  })
+
+const endAll = (places: ReadonlyArray<Place>): Effect.Effect<void> =>
+  Effect.sync(() => {
+    for (const place of places) place.isOver = true
+  })
 
 /** Makes a line that is closed with its scope, when all that is under way or waits has ended. */
 export const make = (agent: string): Effect.Effect<Line, never, Scope.Scope> =>
