@@ -328,6 +328,42 @@ describe("A fiber of a mode's scope", () => {
     ))
 })
 
+describe("What a session can't do in the middle of a mode's set-up or clean-up", () => {
+  const operations: { readonly [name: string]: (session: Session.Session) => Effect.Effect<unknown, unknown> } = {
+    exitMode: (session) => session.exitMode(),
+    resume: (session) => session.resume,
+    approve: (session) => session.approve("a"),
+    fork: (session) => Effect.scoped(session.fork)
+  }
+  for (const [name, operation] of Object.entries(operations)) {
+    it.effect(`is a typed error, and doesn't wait for its own end: ${name}`, () =>
+      Effect.gen(function*() {
+        const session = yield* Session.Session
+        const seen: Array<unknown> = []
+        const attempt = (where: string) =>
+          Effect.map(Effect.exit(operation(session)), (exit) => {
+            const error = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
+            seen.push([where, Session.isSessionError(error) ? error.reason._tag : exit._tag])
+          })
+        const mode = Mode.make("mode", {
+          enter: () => Effect.andThen(Effect.addFinalizer(() => attempt("finalizer")), attempt("set-up")),
+          exit: () => attempt("exit"),
+          recover: () => attempt("recover")
+        })
+        const fiber = yield* Effect.forkDetach(Mode.within(broken("body"), mode), { startImmediately: true })
+        yield* settleDown
+        assert.deepStrictEqual(seen, [
+          ["set-up", "ReentrantOperation"],
+          ["recover", "ReentrantOperation"],
+          ["exit", "ReentrantOperation"],
+          ["finalizer", "ReentrantOperation"]
+        ])
+        yield* Fiber.join(fiber)
+        yield* session.call("Hi")
+      }).pipe(withAssistant))
+  }
+})
+
 describe("A mode of a single shot", () => {
   it.effect("is set up and left at once, finalizers included", () =>
     Effect.gen(function*() {
@@ -1248,13 +1284,12 @@ describe("An interruption", () => {
       session: Session.Session,
       mode: (name: string) => Mode.Mode<string, {}, Mode.ModeError>
     ) => Mode.within(Mode.within(session.call("Hi"), mode("inner")), mode("outer")),
-    "scopes around a call": (
+    "a scope around a call": (
       session: Session.Session,
       mode: (name: string) => Mode.Mode<string, {}, Mode.ModeError>
     ) =>
       Effect.scoped(Effect.gen(function*() {
-        yield* Mode.enter(mode("outer"))
-        yield* Mode.enter(mode("inner"))
+        yield* Mode.enter(mode("mode"))
         return yield* session.call("Hi")
       }))
   }
