@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import * as Equal from "effect/Equal"
 import type * as Schema from "effect/Schema"
 import type { Adjustment } from "./Adjustment.ts"
 import * as AgentStatus from "./AgentStatus.ts"
@@ -123,7 +124,7 @@ const restatus = ({ status }: AgentState, conversation: Conversation): AgentStat
 const withTurns = (self: AgentState, turns: ReadonlyArray<Turn>): AgentState => {
   const { conversation } = self
   const isSame = turns.length === conversation.turns.length &&
-    turns.every((turn, at) => turn === conversation.turns[at])
+    turns.every((turn, at) => Equal.equals(turn, conversation.turns[at]))
   return isSame ? self : { ...self, conversation: { turns }, status: restatus(self, { turns }) }
 }
 
