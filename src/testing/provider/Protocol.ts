@@ -63,7 +63,7 @@ export interface Refusal {
 export interface SseFrame {
   readonly event?: string
   readonly data: string
-  /** It carries a piece of text, reasoning or parameters. A stream breaks off or hangs after a number of these. */
+  /** It ends a chunk of `Delivery.toChunks`. A stream breaks off or hangs after a number of these. */
   readonly isPiece?: true
 }
 
