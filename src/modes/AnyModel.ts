@@ -8,16 +8,19 @@ import type * as Context from "effect/Context"
 import type * as ExecutionPlan from "effect/ExecutionPlan"
 import type * as Layer from "effect/Layer"
 
-/** A model: a Layer, or an `ExecutionPlan` whose steps are models to fall back on. Inference takes its types from the value. */
-export type AnyModel = Layer.Layer<LanguageModel.LanguageModel, unknown, unknown> | AnyPlan
+/**
+ * A model: a Layer, or an `ExecutionPlan` whose steps are models to fall back on. It says neither errors nor needs, so that
+ * inference takes them from the model.
+ */
+export type AnyModel = AnyLayer | AnyPlan
+
+type Variance = Layer.Variance<LanguageModel.LanguageModel, unknown, unknown>
+
+type AnyLayer = { readonly [TypeId in keyof Variance]: Pick<Variance[TypeId], "_ROut"> }
 
 interface AnyPlan {
   readonly [ExecutionPlan.TypeId]: typeof ExecutionPlan.TypeId
-  readonly steps: ReadonlyArray<{
-    readonly provide:
-      | Context.Context<LanguageModel.LanguageModel>
-      | Layer.Layer<LanguageModel.LanguageModel, unknown, unknown>
-  }>
+  readonly steps: ReadonlyArray<{ readonly provide: Context.Context<LanguageModel.LanguageModel> | AnyLayer }>
 }
 
 /** What building a model may fail with. */

@@ -10,6 +10,7 @@ import {
   Session,
   SystemPrompt
 } from "../../src/index.ts"
+import { MockModel } from "../../src/testing/index.ts"
 
 type Model = LanguageModel.LanguageModel
 type State = AgentState.AgentState
@@ -295,6 +296,21 @@ describe("Agent.withModels", () => {
     Agent.withModels(agent, { fast: Layer.succeed(Database, "x") })
     // @ts-expect-error a name is no model
     Agent.withModels(agent, { fast: "fast" })
+  })
+})
+
+describe("a model that needs nothing", () => {
+  it("brings nothing into a type, also where it is made in place", () => {
+    const mock = MockModel.layer(MockModel.make(() => "x"))
+    expectTypeOf(mock).toEqualTypeOf<Layer.Layer<Model | MockModel.MockModel>>()
+    expectTypeOf(Mode.make("own", { enter: () => Effect.void, model: MockModel.layer(MockModel.make(() => "x")) }))
+      .toEqualTypeOf<Mode.Mode<"own">>()
+    expectTypeOf(
+      Agent.make("agent").pipe(Agent.withModels({ fast: MockModel.layer(MockModel.make(() => "x")) }))
+    ).toEqualTypeOf<Agent.Agent<"agent", string, never, Model>>()
+    expectTypeOf(
+      Agent.withModels(Agent.make("agent"), { fast: MockModel.layer(MockModel.make(() => "x")) })
+    ).toEqualTypeOf<Agent.Agent<"agent", string, never, Model>>()
   })
 })
 
