@@ -576,6 +576,27 @@ describe("Mode.enter", () => {
       assert.deepStrictEqual(yield* Mode.stack, [])
     }).pipe(withAssistant))
 
+  it.effect("keeps the failure of the scope beside that of the clean-up, each once", () =>
+    Effect.gen(function*() {
+      const mode = Mode.make("mode", { enter: () => Effect.void, exit: () => broken("clean-up") })
+      const exit = yield* Effect.exit(Effect.scoped(Effect.andThen(Mode.enter(mode), broken("scope"))))
+      const seen = Exit.isFailure(exit) ? exit.cause.reasons : []
+      const errors = seen.map((reason) =>
+        Cause.isFailReason(reason) ? reason.error : Cause.isDieReason(reason) ? reason.defect : reason
+      )
+      assert.sameDeepMembers(errors, [new Broken({ what: "scope" }), new Broken({ what: "clean-up" })])
+      assert.deepStrictEqual(yield* Mode.stack, [])
+    }).pipe(withAssistant))
+
+  it.effect("doesn't ask a mode to recover: the scope has failed all the same", () =>
+    Effect.gen(function*() {
+      const log: Log = []
+      const mode = Mode.make("mode", { enter: () => Effect.void, recover: () => write(log, "recover") })
+      const exit = yield* Effect.exit(Effect.scoped(Effect.andThen(Mode.enter(mode), broken("scope"))))
+      assert.deepStrictEqual(reasons(exit), ["scope"])
+      assert.deepStrictEqual(log, [])
+    }).pipe(withAssistant))
+
   it.effect("has nothing to leave where somebody else did before", () => {
     const log: Log = []
     const mode = telling(log, "mode")
@@ -739,6 +760,51 @@ const held = (
   settings,
   status,
   transition
+})
+
+describe("What a set-up or clean-up enters by name and leaves entered", () => {
+  const log: Log = []
+  const above = telling(log, "above")
+  const open = Session.layer(Agent.make("assistant", { modes: [above] }))
+  const enterAbove = Effect.flatMap(Session.Session, (session) => session.enterMode("above"))
+
+  it.effect("is left with what the set-up did, where that fails", () =>
+    Effect.gen(function*() {
+      log.length = 0
+      const mode = Mode.make("mode", {
+        enter: () =>
+          Effect.andThen(
+            Effect.addFinalizer(() => write(log, "mode finalizer")),
+            Effect.andThen(enterAbove, broken("set-up"))
+          )
+      })
+      const before = yield* stateNow
+      const { events, exit } = yield* watch(Mode.within(Effect.void, mode))
+      assert.deepStrictEqual(reasons(exit), ["set-up"])
+      assert.deepStrictEqual(log, ["above set-up", ...told("above", "set-up"), "mode finalizer"])
+      assert.deepStrictEqual(modeEvents(events).slice(-3), [...left("above"), "ModeFailed mode SetUp Broken"])
+      assert.deepStrictEqual(held(yield* stateNow), held(before))
+    }).pipe(Effect.provide(open), Effect.provide(echo)))
+
+  it.effect("is left with the mode, where the clean-up entered it", () =>
+    Effect.gen(function*() {
+      log.length = 0
+      const mode = Mode.make("mode", {
+        enter: () => Effect.addFinalizer(() => write(log, "mode finalizer")),
+        exit: () => Effect.asVoid(enterAbove)
+      })
+      const { events, exit } = yield* watch(Mode.within(Effect.succeed(1), mode))
+      assert.deepStrictEqual(exit, Exit.succeed(1))
+      assert.deepStrictEqual(log, ["above set-up", ...told("above", "success"), "mode finalizer"])
+      assert.deepStrictEqual(modeEvents(events), [
+        ...around("mode"),
+        "ModeExiting mode",
+        ...around("above"),
+        ...left("above"),
+        "ModeExited mode"
+      ])
+      assert.deepStrictEqual((yield* stateNow).modes, [])
+    }).pipe(Effect.provide(open), Effect.provide(echo)))
 })
 
 describe("A set-up that doesn't succeed", () => {
@@ -983,6 +1049,22 @@ describe("A mode that recovers", () => {
         "recovered from body & clean-up"
       )
     }).pipe(withAssistant))
+
+  it.effect("recovers for its own bracket alone: one that stands above isn't asked", () => {
+    const log: Log = []
+    const above = Mode.make("above", { enter: () => Effect.void, recover: () => write(log, "above") })
+    return Effect.gen(function*() {
+      const session = yield* Session.make(assistant, { modes: [above] })
+      const inside = Effect.andThen(session.enterMode("above"), broken("body"))
+      const plain = Mode.make("plain", { enter: () => Effect.void })
+      const failed = yield* Effect.exit(Effect.provideService(Mode.within(inside, plain), Mode.Host, session))
+      assert.deepStrictEqual(reasons(failed), ["body"])
+      const recovered = Effect.provideService(Mode.within(inside, recovering(log)), Mode.Host, session)
+      assert.strictEqual(yield* recovered, "recovered from body")
+      assert.notInclude(log, "above")
+      assert.deepStrictEqual(names(yield* session.state), [])
+    }).pipe(Effect.scoped, Effect.provide(echo))
+  })
 
   it.effect("isn't asked where nothing failed", () =>
     Effect.gen(function*() {
