@@ -49,7 +49,7 @@ const measure = async ({ aim, name, run, units }: Workload): Promise<void> => {
 /** A mode is compared with the same calls in none. */
 const measureModes = async ({ aim, name, run, units }: Modes): Promise<void> => {
   const runs = [withModes, withoutModes].map((subject) => () => run(subject))
-  const [within, without] = await interleave(runs, rounds, { warmUp: 1000, batch: 100 })
+  const [within, without] = await interleave(runs, rounds, { warmUp: 3000, batch: 100 })
   const micros = (of: ReadonlyArray<number>): string => number(median(of) * 1000 / units)
   row(`${name}, µs`, micros(within!), micros(without!), "", "", number(ratio(within!, without!), 2), "", "", `≤ ${aim}`)
 }
