@@ -1,0 +1,204 @@
+/**
+ * OpenAI's chat completions, as `POST /v1/chat/completions` speaks them.
+ *
+ * Reasoning is sent as `reasoning_content`, as the providers do that follow OpenAI's protocol and show it.
+ *
+ * @since 0.1.0
+ */
+import type * as Response from "effect/ai/Response"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import * as Delivery from "../Delivery.ts"
+import { fromRequest } from "./ChatAsked.ts"
+import { check } from "./ChatRefusal.ts"
+import type { ChatRequest } from "./ChatRequest.ts"
+import type { Asked, Ids, Protocol, Refusal, SseFrame } from "./Protocol.ts"
+import { tokensOf } from "./Tokens.ts"
+
+type Fields = { readonly [key: string]: Schema.Json }
+
+const finishReasons: Readonly<Record<Response.FinishReason, string>> = {
+  "stop": "stop",
+  "length": "length",
+  "content-filter": "content_filter",
+  "tool-calls": "tool_calls",
+  "error": "stop",
+  "pause": "stop",
+  "other": "stop",
+  "unknown": "stop"
+}
+
+const usageOf = (delivery: Delivery.Delivery, asked: Asked): Fields => {
+  const { cached, input, output, reasoning } = tokensOf(delivery, asked)
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: { cached_tokens: cached, audio_tokens: 0 },
+    completion_tokens_details: {
+      reasoning_tokens: reasoning,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0
+    }
+  }
+}
+
+const finishOf = (parts: ReadonlyArray<Response.PartEncoded | Response.StreamPartEncoded>): string | null => {
+  const finish = parts.findLast((part) => part.type === "finish")
+  return finish === undefined ? null : finishReasons[finish.reason]
+}
+
+const isCall = (
+  part: Response.PartEncoded | Response.StreamPartEncoded
+): part is Response.ToolCallPartEncoded => part.type === "tool-call" && part.providerExecuted !== true
+
+/** A citation of a URL, at the end of what is said so far. */
+const citation = (
+  part: Response.PartEncoded | Response.StreamPartEncoded,
+  position: number
+): ReadonlyArray<Fields> =>
+  part.type === "source" && part.sourceType === "url"
+    ? [{
+      type: "url_citation",
+      url_citation: { start_index: position, end_index: position, url: part.url, title: part.title }
+    }]
+    : []
+
+const common = (asked: Asked, ids: Ids, object: string): Fields => ({
+  id: ids.next("chatcmpl-"),
+  object,
+  created: ids.created,
+  model: asked.model,
+  service_tier: "default",
+  system_fingerprint: "fp_troupe"
+})
+
+const whole: Protocol["whole"] = (delivery, asked, ids) => {
+  const parts = Delivery.toParts(delivery)
+  let content = ""
+  let reasoning = ""
+  const annotations: Array<Fields> = []
+  for (const part of parts) {
+    if (part.type === "text") content += part.text
+    if (part.type === "reasoning") reasoning += part.text
+    annotations.push(...citation(part, content.length))
+  }
+  const calls = parts.filter(isCall).map(({ id, name, params }) => ({
+    id,
+    type: "function",
+    function: { name, arguments: JSON.stringify(params ?? {}) }
+  }))
+  const message = {
+    role: "assistant",
+    content: content === "" && calls.length > 0 ? null : content,
+    ...(reasoning === "" ? undefined : { reasoning_content: reasoning }),
+    ...(calls.length === 0 ? undefined : { tool_calls: calls }),
+    refusal: null,
+    annotations
+  }
+  return {
+    ...common(asked, ids, "chat.completion"),
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(parts) }],
+    usage: usageOf(delivery, asked)
+  }
+}
+
+/** The deltas of a stream's parts. Calls are counted, and so are the characters said. */
+const deltas = () => {
+  const calls = new Map<string, number>()
+  let position = 0
+  return (part: Response.StreamPartEncoded): ReadonlyArray<Fields> => {
+    switch (part.type) {
+      case "text-delta":
+        position += part.delta.length
+        return [{ content: part.delta }]
+      case "reasoning-delta":
+        return [{ reasoning_content: part.delta }]
+      case "tool-params-start": {
+        if (part.providerExecuted === true) return []
+        const index = calls.size
+        calls.set(part.id, index)
+        const called = { name: part.name, arguments: "" }
+        return [{ tool_calls: [{ index, id: part.id, type: "function", function: called }] }]
+      }
+      case "tool-params-delta": {
+        const index = calls.get(part.id)
+        return index === undefined ? [] : [{ tool_calls: [{ index, function: { arguments: part.delta } }] }]
+      }
+      case "tool-call": {
+        if (calls.has(part.id) || !isCall(part)) return []
+        const index = calls.size
+        calls.set(part.id, index)
+        const called = { name: part.name, arguments: JSON.stringify(part.params ?? {}) }
+        return [{ tool_calls: [{ index, id: part.id, type: "function", function: called }] }]
+      }
+      case "source": {
+        const annotations = citation(part, position)
+        return annotations.length === 0 ? [] : [{ annotations }]
+      }
+      default:
+        return []
+    }
+  }
+}
+
+const frames: Protocol["frames"] = (delivery, asked, ids) => {
+  const envelope = common(asked, ids, "chat.completion.chunk")
+  const noUsage = asked.includesUsage ? { usage: null } : undefined
+  const frame = (delta: Fields, finishReason: string | null = null): SseFrame => ({
+    data: JSON.stringify({
+      ...envelope,
+      choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason }],
+      ...noUsage
+    })
+  })
+  const chunks = Delivery.toChunks(delivery)
+  const toDeltas = deltas()
+  const speaks = delivery.parts.some((part) => part.type === "text") || !delivery.parts.some(isToolCall)
+  const sent: Array<SseFrame> = [frame({ role: "assistant", content: speaks ? "" : null, refusal: null })]
+  for (const chunk of chunks) {
+    const frames = chunk.flatMap(toDeltas).map((delta) => frame(delta))
+    const last = frames.pop()
+    sent.push(...frames)
+    if (last !== undefined) sent.push({ ...last, isPiece: true })
+  }
+  const reason = finishOf(chunks.flat())
+  if (reason !== null) sent.push(frame({}, reason))
+  if (asked.includesUsage) {
+    sent.push({ data: JSON.stringify({ ...envelope, choices: [], usage: usageOf(delivery, asked) }) })
+  }
+  sent.push({ data: "[DONE]" })
+  return sent
+}
+
+const isToolCall = (part: Delivery.Delivery["parts"][number]): boolean => part.type === "tool-call"
+
+const error = ({ code, message, param, type }: Refusal): Fields => ({
+  error: { message, type, param: param ?? null, code: code ?? null }
+})
+
+/**
+ * The protocol of OpenAI's chat completions.
+ *
+ * @category protocols
+ * @since 0.1.0
+ */
+export const protocol: Protocol = {
+  name: "openai-chat",
+  path: "/v1/chat/completions",
+  read: (body) => {
+    const refusal = check(body)
+    return refusal === undefined ? Result.succeed(fromRequest(body as ChatRequest)) : Result.fail(refusal)
+  },
+  whole,
+  frames,
+  error,
+  streamError: (refusal) => ({ data: JSON.stringify(error(refusal)) }),
+  headers: (id) => ({
+    "openai-organization": "org-troupe",
+    "openai-processing-ms": "1",
+    "openai-version": "2020-10-01",
+    "x-request-id": id
+  })
+}
