@@ -198,7 +198,12 @@ const talk: Loop.Root["talk"] = (loop, input) =>
     const mode = ModeStack.top(loop.state)?.name ?? ""
     const { run } = loop.open
     if (run) Loop.tell(loop, { _tag: "InputGiven", input, mode })
-    const answered = run ? Effect.andThen(loop.root.flush, driveAll(loop, "Run")) : play(loop, input, false, mode)
+    // What of it breaks off is ended here: the run goes on, if only to clean up.
+    const within = Effect.onExit(Effect.andThen(loop.root.flush, driveAll(loop, "Run")), (exit) => {
+      close(loop, exit)
+      return loop.root.flush
+    })
+    const answered = run ? within : play(loop, input, false, mode)
     return Effect.matchEffect(answered, {
       onSuccess: () => Effect.succeed(loop.state),
       onFailure: (error) =>
