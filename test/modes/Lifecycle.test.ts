@@ -1111,6 +1111,115 @@ describe("A mode that recovers", () => {
     }).pipe(withAssistant))
 })
 
+describe("A session that closes", () => {
+  const sessionReason = (exit: Exit.Exit<unknown, unknown> | undefined): string | undefined => {
+    const error = exit !== undefined && Exit.isFailure(exit)
+      ? Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+      : undefined
+    return Session.isSessionError(error)
+      ? error.reason._tag
+      : Mode.isModeError(error)
+      ? error.reason._tag
+      : undefined
+  }
+
+  it.effect("in the middle of a set-up undoes it, and the mode was never entered", () =>
+    Effect.gen(function*() {
+      const log: Log = []
+      const slow = Mode.make("slow", {
+        enter: () =>
+          Effect.andThen(Effect.addFinalizer((exit) => write(log, `finalizer: ${outcome(exit)}`)), Effect.never),
+        exit: () => write(log, "exit")
+      })
+      const scope = yield* Scope.make()
+      const session = yield* Session.make(assistant, { modes: [slow] }).pipe(Scope.provide(scope))
+      const byName = yield* Effect.forkChild(session.enterMode("slow"), { startImmediately: true })
+      const inLine = yield* Effect.forkChild(
+        Effect.provideService(Mode.within(write(log, "body"), slow), Mode.Host, session),
+        { startImmediately: true }
+      )
+      yield* settleDown
+      yield* Scope.close(scope, Exit.void)
+      assert.strictEqual(sessionReason(yield* Fiber.await(byName)), "SessionClosed")
+      assert.strictEqual(sessionReason(yield* Fiber.await(inLine)), "Unavailable")
+      assert.deepStrictEqual(log, ["finalizer: interrupted"])
+      assert.deepStrictEqual(names(yield* session.state), [])
+    }).pipe(Effect.provide(echo)))
+
+  it.effect("in the middle of a clean-up waits for its end", () =>
+    Effect.gen(function*() {
+      const log: Log = []
+      const gate = yield* Deferred.make<void>()
+      const slow = Mode.make("slow", {
+        enter: () => Effect.addFinalizer(() => write(log, "finalizer")),
+        exit: () => Effect.andThen(Deferred.await(gate), write(log, "exit"))
+      })
+      const scope = yield* Scope.make()
+      const session = yield* Session.make(assistant, { modes: [slow] }).pipe(Scope.provide(scope))
+      yield* session.enterMode("slow")
+      yield* Effect.forkChild(session.exitMode("slow"), { startImmediately: true })
+      yield* settleDown
+      const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+      yield* settleDown
+      assert.isUndefined(closing.pollUnsafe())
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(closing)
+      assert.deepStrictEqual(log, ["exit", "finalizer"])
+      assert.deepStrictEqual(names(yield* session.state), [])
+    }).pipe(Effect.provide(echo)))
+
+  it.effect("around a bracket leaves its mode, once, and the bracket gives what its body does", () =>
+    Effect.gen(function*() {
+      const log: Log = []
+      const scope = yield* Scope.make()
+      const session = yield* Session.make(assistant).pipe(Scope.provide(scope))
+      const given = yield* Scope.close(scope, Exit.void).pipe(
+        Effect.as("given"),
+        (self) => Mode.within(self, telling(log, "mode")),
+        Effect.provideService(Mode.Host, session)
+      )
+      assert.strictEqual(given, "given")
+      assert.deepStrictEqual(log, ["mode set-up", ...told("mode", "success")])
+    }).pipe(Effect.provide(echo)))
+})
+
+describe("A store that can't save", () => {
+  it.effect("what entering a mode did leaves nothing set up", () => {
+    const values = new Map<string, string>()
+    let isBroken = false
+    const store = KeyValueStore.makeStringOnly({
+      get: (key) => Effect.sync(() => values.get(key)),
+      set: (key, value) =>
+        isBroken
+          ? Effect.fail(new KeyValueStore.KeyValueStoreError({ method: "set", key, message: "The disk is full" }))
+          : Effect.sync(() => void values.set(key, value)),
+      remove: (key) => Effect.sync(() => void values.delete(key)),
+      clear: Effect.sync(() => values.clear()),
+      size: Effect.sync(() => values.size),
+      keys: Effect.sync(() => [...values.keys()])
+    })
+    return Effect.gen(function*() {
+      const log: Log = []
+      const mode = telling(log, "mode")
+      const session = yield* Session.make(assistant, { modes: [mode], store: Session.store("ada") })
+      yield* session.call("Hi")
+      isBroken = true
+      const exit = yield* Effect.exit(
+        Effect.provideService(Mode.within(write(log, "body"), mode), Mode.Host, session)
+      )
+      assert.strictEqual(reasonOf(exit), "Unavailable")
+      assert.strictEqual(log[0], "mode set-up")
+      assert.notInclude(log, "body")
+      assert.lengthOf(log, 4)
+      assert.deepStrictEqual(names(yield* session.state), [])
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Layer.succeed(KeyValueStore.KeyValueStore, store)),
+      Effect.provide(echo)
+    )
+  })
+})
+
 describe("An interruption", () => {
   /** Runs something until nothing goes on by itself, interrupts it, and gives how it ended: it must end at once. */
   const interrupted = <A, E, R>(self: Effect.Effect<A, E, R>) =>
