@@ -41,6 +41,13 @@ export interface MockRequest {
   readonly streaming: boolean
 }
 
+/** What a request is made of: what a provider is given, and of a request without a run which turn it is. */
+export interface Asking
+  extends Pick<LanguageModel.ProviderOptions, "prompt" | "tools" | "toolChoice" | "responseFormat">
+{
+  readonly iteration?: number
+}
+
 const noPath: ReadonlyArray<string> = []
 
 const isToolResult = (part: Prompt.ToolMessagePart): part is Prompt.ToolResultPart => part.type === "tool-result"
@@ -56,9 +63,10 @@ class Request implements MockRequest {
   readonly toolChoice: LanguageModel.ToolChoice<string>
   readonly responseFormat: LanguageModel.ProviderOptions["responseFormat"]
   readonly streaming: boolean
+  readonly #iteration: number | undefined
 
   constructor(
-    options: LanguageModel.ProviderOptions,
+    options: Asking,
     running: RunningAgent | undefined,
     callCount: number,
     streaming: boolean
@@ -72,10 +80,11 @@ class Request implements MockRequest {
     this.toolChoice = options.toolChoice
     this.responseFormat = options.responseFormat
     this.streaming = streaming
+    this.#iteration = options.iteration
   }
 
   get iteration(): number {
-    return this.state?.run.iteration ?? 0
+    return this.state?.run.iteration ?? this.#iteration ?? 0
   }
 
   get messages(): ReadonlyArray<Prompt.Message> {
@@ -109,7 +118,7 @@ class Request implements MockRequest {
  * @since 0.1.0
  */
 export const make = (
-  options: LanguageModel.ProviderOptions,
+  options: Asking,
   running: RunningAgent | undefined,
   callCount: number,
   streaming: boolean

@@ -1,0 +1,83 @@
+/**
+ * What of a response goes over the wire, and how its stream ends.
+ *
+ * @since 0.1.0
+ */
+import type { Delivery } from "../Delivery.ts"
+import type { Asked, Ids, Protocol, SseFrame } from "./Protocol.ts"
+import * as Refusals from "./Refusals.ts"
+
+/** The frames that are sent, and what comes after them. */
+export interface Body {
+  readonly frames: ReadonlyArray<string>
+  readonly end: "sent" | "cut" | "hanging"
+}
+
+/** Writes a frame as the wire has it. */
+export const encode = ({ data, event }: SseFrame): string => {
+  const lines = data.includes("\n") ? data.split("\n").map((line) => `data: ${line}`).join("\n") : `data: ${data}`
+  return event === undefined ? `${lines}\n\n` : `event: ${event}\n${lines}\n\n`
+}
+
+/** The frames up to a number of pieces, and none that says that the response finishes. */
+const upTo = (frames: ReadonlyArray<SseFrame>, pieces: number): ReadonlyArray<SseFrame> => {
+  let end = 0
+  for (let index = 0, rest = pieces; index < frames.length && rest > 0; index++) {
+    if (frames[index]!.isPiece !== true) continue
+    rest--
+    end = index + 1
+  }
+  return frames.slice(0, end)
+}
+
+/** Whether a failure is of the connection, and not one that a provider reports. */
+export const isCut = ({ failure, http }: Delivery): boolean =>
+  http === undefined && failure?.error.reason._tag === "NetworkError"
+
+/** What a response says, without how it fails. */
+export const said = ({ failure: _failure, hang: _hang, http: _http, ...delivery }: Delivery): Delivery => delivery
+
+/** The stream of a response. */
+export const stream = (protocol: Protocol, delivery: Delivery, asked: Asked, ids: Ids): Body => {
+  const frames = protocol.frames(said(delivery), asked, ids)
+  const { failure, hang } = delivery
+  if (hang !== undefined && (failure === undefined || failure.after > hang)) {
+    return { frames: upTo(frames, hang).map(encode), end: "hanging" }
+  }
+  if (failure === undefined) return { frames: frames.map(encode), end: "sent" }
+  const sent = upTo(frames, failure.after)
+  const error = isCut(delivery) ? undefined : protocol.streamError(Refusals.ofError(protocol.name, failure.error))
+  return error === undefined
+    ? { frames: sent.map(encode), end: "cut" }
+    : { frames: [...sent, error].map(encode), end: "sent" }
+}
+
+/** What a body is sent by: it tells how it ended, and ends where it hangs once `closing` is aborted. */
+export const readable = (
+  { end, frames }: Body,
+  closing: AbortSignal,
+  ended: (outcome: "sent" | "cut" | "aborted" | "hanging") => void
+): ReadableStream<Uint8Array> => {
+  const encoder = new TextEncoder()
+  let next = 0
+  let stop = (): void => {}
+  return new ReadableStream({
+    pull: (controller) => {
+      if (next < frames.length) {
+        controller.enqueue(encoder.encode(frames[next++]))
+        if (next < frames.length || end !== "sent") return undefined
+      }
+      ended(end)
+      if (end === "sent") return controller.close()
+      const broken = () => controller.error(new TypeError("terminated"))
+      if (end === "cut" || closing.aborted) return broken()
+      stop = () => closing.removeEventListener("abort", broken)
+      closing.addEventListener("abort", broken, { once: true })
+      return new Promise(() => {})
+    },
+    cancel: () => {
+      stop()
+      if (next < frames.length || end === "hanging") ended("aborted")
+    }
+  }, { highWaterMark: 0 })
+}

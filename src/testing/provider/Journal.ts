@@ -1,0 +1,109 @@
+/**
+ * What a mock provider was asked and what it answered, in the order of arrival.
+ *
+ * @since 0.1.0
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type { Delivery } from "../Delivery.ts"
+import type { Asked, Protocol } from "./Protocol.ts"
+
+/**
+ * How far the response to a request got.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Outcome = "pending" | "sent" | "cut" | "hanging" | "aborted"
+
+/**
+ * One request with who answered it, how, and when.
+ *
+ * **Details**
+ *
+ * - `by` says who answered: a handler, a step of a chain, a status sequence, a refusal.
+ * - `miss` says why nothing was foreseen for the request.
+ * - `asked` and `response` are missing where a request isn't one that the provider would take.
+ * - times are in milliseconds, by `Clock`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Entry {
+  readonly number: number
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly protocol: Protocol["name"] | undefined
+  readonly body: string
+  readonly asked?: Asked
+  readonly by: string
+  readonly miss?: string
+  readonly status?: number
+  readonly response?: Delivery
+  readonly outcome: Outcome
+  readonly arrivedAt: number
+  readonly answeredAt?: number
+  readonly endedAt?: number
+}
+
+/** Why the request of this number was a miss. */
+export interface Miss {
+  readonly number: number
+  readonly reason: string
+}
+
+interface Waiting {
+  readonly count: number
+  readonly arrived: Deferred.Deferred<void>
+}
+
+/** The last requests, up to a number of them, and how many there were. */
+export class Journal {
+  readonly misses: Array<Miss> = []
+  readonly #limit: number
+  readonly #entries = new Map<number, Entry>()
+  #waiting: ReadonlyArray<Waiting> = []
+  #count = 0
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** Takes a request in, and gives its number. */
+  open(request: Omit<Entry, "number" | "by" | "outcome">): number {
+    const number = ++this.#count
+    this.#entries.set(number, { number, by: "nobody yet", outcome: "pending", ...request })
+    if (this.#entries.size > this.#limit) this.#entries.delete(number - this.#limit)
+    const [due, waiting] = [[] as Array<Waiting>, [] as Array<Waiting>]
+    for (const each of this.#waiting) (each.count <= number ? due : waiting).push(each)
+    this.#waiting = waiting
+    for (const { arrived } of due) Deferred.doneUnsafe(arrived, Effect.void)
+    return number
+  }
+
+  write(number: number, change: Partial<Entry>): void {
+    const entry = this.#entries.get(number)
+    if (entry !== undefined) this.#entries.set(number, { ...entry, ...change })
+  }
+
+  /** Notes that nothing was foreseen for a request. */
+  miss(number: number, reason: string): void {
+    this.misses.push({ number, reason })
+    this.write(number, { miss: reason })
+  }
+
+  get entries(): ReadonlyArray<Entry> {
+    return [...this.#entries.values()]
+  }
+
+  /** Waits until so many requests have arrived. */
+  wait(count: number): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.#count >= count) return Effect.void
+      const arrived = Deferred.makeUnsafe<void>()
+      this.#waiting = [...this.#waiting, { count, arrived }]
+      return Deferred.await(arrived)
+    })
+  }
+}
