@@ -686,7 +686,7 @@ export class Interpreter {
     }
     const height = this.stack.indexOf(frame)
     const reasons = height < 0 ? exit : this.leaveTo(height, exit, { isOver: true, recovers: !isScoped })
-    if (this.isCutting) throw new Stopped("Interrupt")
+    if (this.isCutting && this.cleaning === 0) throw new Stopped("Interrupt")
     if (reasons.length > 0) throw new Stopped(...reasons)
   }
 

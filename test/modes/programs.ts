@@ -126,6 +126,8 @@ export const behind = (name: Name, place: number, among: ReadonlyArray<Name> = a
 const leaves = [
   Simple,
   Simple,
+  Simple,
+  Say,
   Say,
   Say,
   Schema.Struct({
@@ -152,18 +154,18 @@ const treeOf = (inside: Schema.Codec<Op>) =>
     mode: Schema.Literals(["a", "b", "c", "d", "x", "y"]),
     params: Schema.Literals(["none", "one"]),
     isScoped: Schema.Boolean,
-    body: Schema.Array(inside).check(Schema.isMaxLength(4))
+    body: Schema.Array(inside).check(Schema.isMinLength(1), Schema.isMaxLength(4))
   })
 
 const leaf: Schema.Codec<Op> = Schema.Union(leaves)
-const branch = (inside: Schema.Codec<Op>): Schema.Codec<Op> => Schema.Union([...leaves, treeOf(inside), treeOf(inside)])
+const branch = (inside: Schema.Codec<Op>): Schema.Codec<Op> => Schema.Union([...leaves, ...Array.from({ length: 5 }, () => treeOf(inside))])
 
 const Tree = branch(branch(branch(leaf)))
 
 /** What a session goes through, and where another session goes on with what is left of it. */
 export const Program = Schema.Array(
   Schema.Union([Tree, Tree, Tree, Tree, Schema.Struct({ _tag: Schema.Literal("Reopen") })])
-).check(Schema.isMinLength(1), Schema.isMaxLength(6))
+).check(Schema.isMinLength(2), Schema.isMaxLength(6))
 export type Program = typeof Program.Type
 
 /** What is said to an agent, run by run. */
