@@ -149,7 +149,9 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
     case "ModeEntered":
       return line(style.strong(`  ▸ ${event.path.at(-1)} is in mode ${event.stack.join(" › ")}`))
     case "ModeExited":
-      return event.isKept === true ? [shown, ""] : line(style.strong(`  ◂ ${event.path.at(-1)} left mode ${event.name}`))
+      return event.isKept === true
+        ? [shown, ""]
+        : line(style.strong(`  ◂ ${event.path.at(-1)} left mode ${event.name}`))
     case "ModeFailed":
       return line(style.bad(`  ✗ mode ${event.name}: ${short(event.message, width)}`))
     case "InputGiven":

@@ -41,7 +41,7 @@ export const whatWasAdded = (
 }
 
 /** Lets something be interrupted that runs where nothing is, as far as its caller may be. */
-export type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** What a conversation can do for the modes in it. Where `enter` fails or is interrupted, nothing is entered. */
 export interface Operations {

@@ -42,7 +42,9 @@ export const modeLine = (event: ModeEvent, mark: Mark): string => {
     case "ModeEntering": {
       const params = Excerpt.jsonText(event.params, 0)
       const how = event.isResumed === true ? "sets up again" : "enters"
-      return `${how} mode ${mark(event.name)} of isolation ${event.isolation}${params === "{}" ? "" : ` with ${mark(params)}`}`
+      return `${how} mode ${mark(event.name)} of isolation ${event.isolation}${
+        params === "{}" ? "" : ` with ${mark(params)}`
+      }`
     }
     case "ModeEntered":
       return `is in mode ${event.stack.map(mark).join(" › ")}`
