@@ -3,5 +3,6 @@
  *
  * @since 0.1.0
  */
+export * as ConversationRules from "./ConversationRules.ts"
 export * as MockModel from "./MockModel.ts"
 export * as MockResponse from "./MockResponse.ts"

@@ -1,0 +1,142 @@
+/**
+ * The rules of messages: who speaks when, and what belongs together.
+ *
+ * @since 0.1.0
+ */
+import type * as Prompt from "effect/ai/Prompt"
+import type { Policy } from "./Policy.ts"
+import { type Message, quoted, type Violation, violation } from "./Violation.ts"
+
+type Rule = (messages: ReadonlyArray<Message>, policy: Policy) => ReadonlyArray<Violation>
+
+const systemNotFirst: Rule = (messages, { allowSystemAnywhere }) => {
+  const first = messages.findIndex(({ role }) => role !== "system")
+  return allowSystemAnywhere || first < 0 ?
+    [] :
+    messages.flatMap(({ role }, index) =>
+      role === "system" && index > first
+        ? [violation("SystemNotFirst", index, [], `The system message ${index} stands behind message ${first}`)]
+        : []
+    )
+}
+
+const assistantBeforeUser: Rule = (messages, { requireUserFirst }) => {
+  const index = messages.findIndex(({ role }) => role === "user" || role === "assistant")
+  return !requireUserFirst || messages[index]?.role !== "assistant"
+    ? []
+    : [violation("AssistantBeforeUser", index, [], `The assistant speaks in message ${index}, before any user`)]
+}
+
+/** Tool messages may follow each other: each holds results of one turn. */
+const repeatedRoles: Rule = (messages, { allowRepeatedRoles }) =>
+  allowRepeatedRoles ? [] : messages.flatMap(({ role }, index) => {
+    if (role === "tool" || messages[index + 1]?.role !== role || messages[index - 1]?.role === role) return []
+    let end = index + 1
+    while (messages[end]?.role === role) end++
+    return [
+      violation(
+        "RepeatedRole",
+        index,
+        [],
+        `The role "${role}" stands ${end - index} times in a row from message ${index}`
+      )
+    ]
+  })
+
+const noUser: Rule = (messages, { requireUserPresent }) =>
+  !requireUserPresent || messages.some(({ role }) => role === "user")
+    ? []
+    : [violation("NoUserMessage", 0, [], "There is no user message")]
+
+const unsupported: Rule = (messages, { allowDeveloperAndFunction }) =>
+  allowDeveloperAndFunction ? [] : messages.flatMap(({ role }, index) =>
+    role === "developer" || role === "function"
+      ? [violation("UnsupportedMessageType", index, [], `Message ${index} has the role "${role}"`)]
+      : []
+  )
+
+const isSigned = (part: Prompt.AssistantMessagePart): boolean =>
+  part.type === "reasoning" && Object.keys(part.options).length > 0
+
+/** A provider that signs its reasoning takes it back in the message of the call alone. */
+const reasoningSeparated: Rule = (messages) =>
+  messages.flatMap((message, index) => {
+    const next = messages[index + 1]
+    if (message.role !== "assistant" || next?.role !== "assistant") return []
+    const last = message.content[message.content.length - 1]
+    const [first] = next.content
+    return last === undefined || !isSigned(last) || first?.type !== "tool-call" ? [] : [
+      violation(
+        "ReasoningSeparated",
+        index,
+        [first.id],
+        `The reasoning at the end of message ${index} is separated from its call "${first.id}" in message ${index + 1}`
+      )
+    ]
+  })
+
+const unknownApprovals: Rule = (messages) => {
+  const calls = new Set<string>()
+  const requests = new Set<string>()
+  return messages.flatMap((message, index): ReadonlyArray<Violation> => {
+    if (message.role !== "assistant" && message.role !== "tool") return []
+    for (const part of message.content) if (part.type === "tool-call") calls.add(part.id)
+    return message.content.flatMap((part) => {
+      if (part.type === "tool-approval-request") {
+        requests.add(part.approvalId)
+        return calls.has(part.toolCallId) ? [] : [
+          violation(
+            "UnknownApproval",
+            index,
+            [part.approvalId],
+            `The approval "${part.approvalId}" in message ${index} is for "${part.toolCallId}", which nobody called`
+          )
+        ]
+      }
+      return part.type !== "tool-approval-response" || requests.has(part.approvalId) ? [] : [
+        violation(
+          "UnknownApproval",
+          index,
+          [part.approvalId],
+          `Message ${index} answers the approval "${part.approvalId}", which nobody asked for`
+        )
+      ]
+    })
+  })
+}
+
+const handoffWithoutUser: Rule = (messages, { isHandedOver, isHandoff }) => {
+  if (messages.some(({ role }) => role === "user")) return []
+  for (const [index, message] of messages.entries()) {
+    if (message.role !== "tool") continue
+    const result = message.content.find((part) =>
+      part.type === "tool-result" && !part.isFailure && isHandoff(part.name)
+    )
+    if (result?.type === "tool-result") {
+      return [
+        violation(
+          "HandoffWithoutUser",
+          index,
+          [result.id],
+          `The handoff ${quoted([result.id])} in message ${index} leads to a target that no user spoke to`
+        )
+      ]
+    }
+  }
+  return isHandedOver
+    ? [violation("HandoffWithoutUser", 0, [], "The target of the handoff receives no user message")]
+    : []
+}
+
+/** Gives what breaks the rules of messages. */
+export const checkMessages: Rule = (messages, policy) =>
+  [
+    systemNotFirst,
+    assistantBeforeUser,
+    repeatedRoles,
+    noUser,
+    unsupported,
+    reasoningSeparated,
+    unknownApprovals,
+    handoffWithoutUser
+  ].flatMap((rule) => rule(messages, policy))
