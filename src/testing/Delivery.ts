@@ -21,12 +21,16 @@ type Delivered =
 /** Parts that are sent together. */
 export type Chunk = NonEmptyReadonlyArray<Response.StreamPartEncoded>
 
-const hasId = (part: ResponsePart): part is Delivered =>
-  (part.type !== "tool-call" && part.type !== "tool-result") || part.id !== undefined
+const isDelivered = (part: ResponsePart): part is Delivered =>
+  (part.type !== "tool-call" && part.type !== "tool-result") ||
+  (part.id !== undefined && (part.type === "tool-result" || part.gives === undefined))
 
-/** Gives an id to each call without one, and to each result without one that of the call before it. */
+/**
+ * Gives an id to each call without one, and to each result without one that of the call before it. What calls give isn't
+ * sent.
+ */
 export const address = (self: MockResponse, nextId: () => string): Delivery => {
-  if (self.parts.every(hasId)) return self as Delivery
+  if (self.parts.every(isDelivered)) return self as Delivery
   let last = ""
   return {
     ...self,
@@ -34,7 +38,8 @@ export const address = (self: MockResponse, nextId: () => string): Delivery => {
       if (part.type === "tool-result") return { ...part, id: part.id ?? last }
       if (part.type !== "tool-call") return part
       last = part.id ?? nextId()
-      return { ...part, id: last }
+      const { gives: _, ...sent } = part
+      return { ...sent, id: last }
     })
   }
 }

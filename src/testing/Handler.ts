@@ -4,7 +4,10 @@
  * @since 0.1.0
  */
 import type * as AiError from "effect/ai/AiError"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { format } from "effect/Formatter"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { MockRequest } from "./MockRequest.ts"
 import * as MockResponse from "./MockResponse.ts"
@@ -17,9 +20,13 @@ export interface Declined {
   readonly reason: string
 }
 
+/** Takes down which handler, rule or state answers, from the outermost to the innermost. */
+export type Note = (what: string) => void
+
 /** Answers a request, or declines to. */
 export type Answer<R = never> = (
-  request: MockRequest
+  request: MockRequest,
+  note?: Note
 ) => Effect.Effect<MockResponse.MockResponse | Declined, AiError.AiError, R>
 
 /**
@@ -32,6 +39,15 @@ export interface Handler<out R = never> {
   readonly [TypeId]: typeof TypeId
   readonly make: Effect.Effect<Answer<R>>
 }
+
+/** Any handler. It doesn't say what it needs, so that inference takes that from the handler. */
+export interface AnyHandler {
+  readonly [TypeId]: typeof TypeId
+  readonly make: Effect.Effect<unknown>
+}
+
+/** What a handler needs. */
+export type HandlerServices<H> = H extends Handler<infer R> ? R : never
 
 /**
  * A response, or a function of the request that gives one, with an Effect or without.
@@ -66,138 +82,63 @@ export class UnansweredRequest
   }
 }
 
-const fromMake = <R>(make: Effect.Effect<Answer<R>>): Handler<R> => ({ [TypeId]: TypeId, make })
-
-const decline = (reason: string): Effect.Effect<Declined> => Effect.succeed({ _tag: "Declined", reason })
-
-const toAnswer = <R = never>(reply: Reply<R>): Answer<R> => {
-  if (typeof reply !== "function") {
-    const answer = Effect.succeed(MockResponse.fromInput(reply))
-    return () => answer
-  }
-  return (request) => {
-    const answer = reply(request)
-    return Effect.isEffect(answer)
-      ? Effect.map(answer, MockResponse.fromInput)
-      : Effect.succeed(MockResponse.fromInput(answer))
-  }
+/** What a handler tells of its state: what it has left to say, and the states that it went through. */
+export interface Told {
+  readonly left?: () => string | undefined
+  readonly history?: () => ReadonlyArray<string>
 }
 
-/**
- * Makes a handler of a function of the request. What it throws is a defect, and what it fails with is the model's error.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const make = <R = never>(reply: ReplyFunction<R>): Handler<R> => fromMake(Effect.succeed(toAnswer(reply)))
-
-/**
- * Makes a handler that gives one response after the other, whichever agent asks.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const queue = (...responses: ReadonlyArray<MockResponse.Input>): Handler => {
-  const answers = responses.map((response) => toAnswer(response))
-  const exhausted = `all ${responses.length} queued responses are used up`
-  return fromMake(Effect.sync(() => {
-    let next = 0
-    return (request) => answers[next++]?.(request) ?? decline(exhausted)
-  }))
+/** What the handlers of one layer tell of their states, each with the agent that it answers for. */
+export interface Building {
+  readonly agent: string
+  readonly told: Array<Told & { readonly agent: string; readonly handler: AnyHandler }>
 }
 
-/** A condition on a request, named after its function or else by its source. */
-export interface Case<out R = never> {
-  readonly condition: string
-  readonly holds: (request: MockRequest) => boolean | Effect.Effect<boolean, AiError.AiError, R>
-  readonly answer: Answer<R>
-}
-
-/**
- * Makes a case of `conditional` that answers where the predicate holds.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const when = <R1 = never, R2 = never>(
-  predicate: (request: MockRequest) => boolean | Effect.Effect<boolean, AiError.AiError, R1>,
-  reply: Reply<R2>
-): Case<R1 | R2> => ({
-  condition: predicate.name || predicate.toString().replace(/\s+/g, " "),
-  holds: predicate,
-  answer: toAnswer(reply)
+/** Where handlers tell of their states as they are made. Nobody listens unless it is provided. */
+export const CurrentBuilding = Context.Reference<Building | undefined>("troupe/testing/Handler/CurrentBuilding", {
+  defaultValue: () => undefined
 })
 
-/**
- * Makes a case of `conditional` that always answers.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const otherwise = <R = never>(reply: Reply<R>): Case<R> => when(() => true, reply)
+/** Makes a handler of what makes its answers. */
+export const fromMake = <R>(make: Effect.Effect<Answer<R>>): Handler<R> => ({ [TypeId]: TypeId, make })
 
-type CaseServices<C> = C extends Case<infer R> ? R : never
-
-/**
- * Makes a handler of cases: the first whose condition holds answers, as often as it holds.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const conditional = <Cases extends ReadonlyArray<Case<unknown>>>(
-  ...cases: Cases
-): Handler<CaseServices<Cases[number]>> => {
-  const unmatched = `none of ${cases.length} conditions holds${
-    cases.map(({ condition }, index) => `\n  ${index + 1}. ${condition}`).join("")
-  }`
-  const answerFrom = (index: number, request: MockRequest): ReturnType<Answer<unknown>> => {
-    const next = cases[index]
-    if (next === undefined) return decline(unmatched)
-    const take = (holds: boolean) => holds ? next.answer(request) : answerFrom(index + 1, request)
-    const holds = next.holds(request)
-    return typeof holds === "boolean" ? take(holds) : Effect.flatMap(holds, take)
-  }
-  return fromMake(Effect.succeed((request) => answerFrom(0, request))) as Handler<CaseServices<Cases[number]>>
+/** Makes a handler of a function that begins a new state, and tells of it. */
+export const stateful = <R>(begin: () => readonly [Answer<R>, Told]): Handler<R> => {
+  const handler: Handler<R> = fromMake(Effect.withFiber((fiber) => {
+    const building = fiber.getRef(CurrentBuilding)
+    const [answer, told] = begin()
+    building?.told.push({ ...told, agent: building.agent, handler })
+    return Effect.succeed(answer)
+  }))
+  return handler
 }
 
-type HandlerServices<H> = H extends Handler<infer R> ? R : never
+/** Checks whether something is a handler. */
+export const isHandler = (u: unknown): u is AnyHandler => Predicate.hasProperty(u, TypeId)
 
-/** Any handler. It doesn't say what it needs, so that inference takes that from the handler. */
-interface AnyHandler {
-  readonly [TypeId]: typeof TypeId
-  readonly make: Effect.Effect<unknown>
+/** Has nothing to answer, for a reason. */
+export const decline = (reason: string): Effect.Effect<Declined> => Effect.succeed({ _tag: "Declined", reason })
+
+/** Checks what a function of the request gave: what TypeScript didn't see may be anything. */
+const checked = (input: MockResponse.Input): MockResponse.MockResponse => {
+  if (typeof input === "string" || Predicate.hasProperty(input, "parts")) return MockResponse.fromInput(input)
+  throw new TypeError(`A handler answered with ${format(input)}, which is neither a text nor a response`)
 }
 
-type Handlers = Readonly<Record<string, AnyHandler>>
-
-/** Names that a group doesn't have can't be written. */
-type Known<Agents, H> = { readonly [Name in Exclude<keyof H, keyof Agents>]: never }
-
-/**
- * Makes a handler of one for each agent, by name. Each keeps its own state.
- *
- * With a group in front, names that it doesn't have don't compile.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const byAgent: {
-  <const H extends Handlers>(handlers: H): Handler<HandlerServices<H[keyof H]>>
-  <Agents extends object, const H extends Handlers>(
-    group: { readonly agents: Agents },
-    handlers: H & Known<Agents, H>
-  ): Handler<HandlerServices<H[keyof H]>>
-} = (...args: readonly [Handlers] | readonly [object, Handlers]): Handler<never> => {
-  const handlers = (args.length === 1 ? args[0] : args[1]) as Readonly<Record<string, Handler<unknown>>>
-  const names = Object.keys(handlers)
-  const known = names.map((name) => `"${name}"`).join(", ")
-  const make = Effect.map(
-    Effect.forEach(names, (name) => Effect.map(handlers[name]!.make, (answer) => [name, answer] as const)),
-    (entries): Answer<unknown> => {
-      const answers = new Map(entries)
-      return (request) =>
-        answers.get(request.agent)?.(request) ?? decline(`there are handlers for ${known || "no agent"} only`)
+/** Makes an answer of a reply. */
+export const toAnswer = <R = never>(reply: Reply<R> | ReturnType<ReplyFunction<R>>): Answer<R> => {
+  if (typeof reply === "function") {
+    const name = `function ${reply.name || "without a name"}`
+    return (request, note) => {
+      note?.(name)
+      const answer = reply(request)
+      return Effect.isEffect(answer) ? Effect.map(answer, checked) : Effect.succeed(checked(answer))
     }
-  )
-  return fromMake(make) as Handler<never>
+  }
+  const answer = Effect.isEffect(reply) ? Effect.map(reply, checked) : Effect.succeed(checked(reply))
+  return () => answer
 }
+
+/** Makes a handler of a reply, and leaves one as it is. */
+export const toHandler = <R = never>(self: Reply<R> | Handler<R>): Handler<R> =>
+  isHandler(self) ? self : fromMake(Effect.succeed(toAnswer(self)))

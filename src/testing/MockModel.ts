@@ -54,35 +54,47 @@
  *
  * @since 0.1.0
  */
-import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
-import * as Cause from "effect/Cause"
+import type * as Tool from "effect/ai/Tool"
+import type * as Toolkit from "effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import type * as Pull from "effect/Pull"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { CurrentAgent } from "../agent/CurrentAgent.ts"
-import * as Delivery from "./Delivery.ts"
-import { type Answer, type Declined, type Handler, UnansweredRequest } from "./Handler.ts"
-import * as MockRequest from "./MockRequest.ts"
-import * as MockResponse from "./MockResponse.ts"
+import { type Building, CurrentBuilding, type Handler } from "./Handler.ts"
+import { shownRequest } from "./handler/Shown.ts"
+import type { StateMachine } from "./handler/StateMachine.ts"
+import type { GivenResult } from "./MockResponse.ts"
+import { type CallOfTool, handlersOf, type ToolTable } from "./MockTools.ts"
+import { type Call, ModelSession, streamed, whole } from "./ModelSession.ts"
 
-export * from "./Handler.ts"
+export {
+  type Answer,
+  type Declined,
+  type Handler,
+  type Reply,
+  type ReplyFunction,
+  UnansweredRequest
+} from "./Handler.ts"
+export * from "./handler/Combined.ts"
+export { type Case, type Condition, conditional, otherwise, type Pattern, when } from "./handler/Conditional.ts"
+export * from "./handler/Debug.ts"
+export * from "./handler/FromSchemas.ts"
+export * from "./handler/Replies.ts"
+export * from "./handler/StateMachine.ts"
+export * from "./handler/Transcript.ts"
 export type { MockRequest } from "./MockRequest.ts"
+export { type CallOfTool, type ToolTable, UnansweredCall } from "./MockTools.ts"
+export type { Call } from "./ModelSession.ts"
 
-/**
- * A request with its response, a failing one too. A call that is in flight, was interrupted or died has no response, nor
- * has a stream that wasn't read to its end.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Call {
-  readonly request: MockRequest.MockRequest
-  readonly response?: MockResponse.MockResponse
+/** What a mock model knows: what it was asked, what tools were called, and what its handlers tell of their states. */
+interface Service {
+  readonly calls: Effect.Effect<ReadonlyArray<Call>>
+  readonly toolCalls: Array<CallOfTool>
+  readonly given: (id: string) => GivenResult | undefined
+  readonly told: Building["told"]
 }
 
 /**
@@ -91,9 +103,7 @@ export interface Call {
  * @category services
  * @since 0.1.0
  */
-export class MockModel extends Context.Service<MockModel, {
-  readonly calls: Effect.Effect<ReadonlyArray<Call>>
-}>()("troupe/testing/MockModel") {}
+export class MockModel extends Context.Service<MockModel, Service>()("troupe/testing/MockModel") {}
 
 /**
  * Gives each request so far with its response, in the order in which they were made.
@@ -106,89 +116,96 @@ export const calls: Effect.Effect<ReadonlyArray<Call>, never, MockModel> = Effec
   (model) => model.calls
 )
 
-/** A response that is about to be sent, and what to do once it is. */
-interface Sending {
-  readonly delivery: Delivery.Delivery
-  readonly sent: () => void
-}
+/**
+ * Gives each call of a tool so far that `handlers` answered, with what came of it.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const toolCalls: Effect.Effect<ReadonlyArray<CallOfTool>, never, MockModel> = Effect.map(
+  MockModel,
+  (model) => model.toolCalls.slice()
+)
 
-/** The calls of one layer, and the ids of the tool calls in them. */
-class Session<R> {
-  readonly calls: Array<Call> = []
-  readonly #answer: Answer<R>
-  readonly #services: Context.Context<R>
-  readonly #taken = new Set<string>()
-  #ids = 0
-
-  constructor(answer: Answer<R>, services: Context.Context<R>) {
-    this.#answer = answer
-    this.#services = services
-  }
-
-  ask(options: LanguageModel.ProviderOptions, streaming: boolean): Effect.Effect<Sending, AiError.AiError> {
-    return Effect.withFiber((fiber) => {
-      const index = this.calls.length
-      const request = MockRequest.make(options, fiber.getRef(CurrentAgent), index + 1, streaming)
-      this.calls.push({ request })
-      const answer = this.#answer(request)
-      const provided: ReturnType<Answer> = Exit.isExit(answer)
-        ? answer as ReturnType<Answer>
-        : Effect.updateContext(answer, (context: Context.Context<never>) => Context.merge(this.#services, context))
-      return Effect.matchEffect(provided, {
-        onFailure: (error) => this.#send(index, MockResponse.fail(error)),
-        onSuccess: (response) =>
-          response._tag === "Declined" ? Effect.die(unanswered(request, response)) : this.#send(index, response)
-      })
-    })
-  }
-
-  #send(index: number, response: MockResponse.MockResponse): Effect.Effect<Sending> {
-    for (const part of response.parts) {
-      if (part.type === "tool-call" && part.id !== undefined) this.#taken.add(part.id)
-    }
-    const delivery = Delivery.address(response, this.#nextId)
-    const sending = Effect.succeed({
-      delivery,
-      sent: () => {
-        this.calls[index] = { request: this.calls[index]!.request, response: delivery }
-      }
-    })
-    return delivery.delay === undefined ? sending : Effect.delay(sending, delivery.delay)
-  }
-
-  readonly #nextId = (): string => {
-    let id
-    do id = `call_${++this.#ids}`
-    while (this.#taken.has(id))
-    return id
-  }
-}
-
-const unanswered = ({ agent, callCount, lastUserText }: MockRequest.MockRequest, { reason }: Declined) =>
-  new UnansweredRequest({ agent, callCount, lastUserText, reason })
-
-const whole = ({ delivery, sent }: Sending) => {
-  if (delivery.hang !== undefined) return Effect.never
-  sent()
-  return delivery.failure === undefined
-    ? Effect.succeed(Delivery.toParts(delivery))
-    : Effect.fail(delivery.failure.error)
-}
-
-/** A response is sent once its last chunk, which finishes it, is pulled, or where it breaks. */
-const streamed = ({ delivery, sent }: Sending): Pull.Pull<Delivery.Chunk, AiError.AiError> => {
-  const chunks = Delivery.toChunks(delivery)
-  const ends = Delivery.ends(delivery)
-  let next = 0
-  return Effect.suspend((): Pull.Pull<Delivery.Chunk, AiError.AiError> => {
-    const index = next++
-    if (index < chunks.length - 1 || (!ends && index < chunks.length)) return Effect.succeed(chunks[index]!)
-    if (!ends) return Effect.never
-    sent()
-    if (index < chunks.length) return Effect.succeed(chunks[index]!)
-    return delivery.failure === undefined ? Cause.done() : Effect.fail(delivery.failure.error)
+/**
+ * Gives the states that a machine went through, the initial one first and the current one last.
+ *
+ * A machine that answers for several agents has a history for each. Without an agent this is that of the first.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const history = <Name extends string>(
+  machine: StateMachine<Name, unknown>,
+  agent?: string
+): Effect.Effect<ReadonlyArray<Name>, never, MockModel> =>
+  Effect.flatMap(MockModel, ({ told }) => {
+    const found = told.find((told) => told.handler === machine && (agent === undefined || told.agent === agent))
+    return found?.history === undefined
+      ? Effect.die(new Error("The mock model isn't made of this state machine"))
+      : Effect.succeed(found.history() as ReadonlyArray<Name>)
   })
+
+/**
+ * Error for a script that wasn't used up. `assertDrained` dies of it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class LeftOver extends Schema.TaggedError<LeftOver>("troupe/testing/MockModel/LeftOver")("LeftOver", {
+  left: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    return `Left over: ${this.left.join("; ")}`
+  }
 }
+
+/**
+ * Error for a number of requests that wasn't expected. `expectCalls` dies of it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class UnexpectedCalls
+  extends Schema.TaggedError<UnexpectedCalls>("troupe/testing/MockModel/UnexpectedCalls")("UnexpectedCalls", {
+    expected: Schema.Int,
+    calls: Schema.Array(Schema.String)
+  })
+{
+  override get message(): string {
+    return [`Expected ${this.expected} calls of the model, and there were ${this.calls.length}`, ...this.calls].join(
+      "\n  "
+    )
+  }
+}
+
+/**
+ * Dies unless everything that queues, transcripts, failures and counted repetitions had to say was said.
+ *
+ * @category assertions
+ * @since 0.1.0
+ */
+export const assertDrained: Effect.Effect<void, never, MockModel> = Effect.flatMap(MockModel, ({ told }) => {
+  const left = told.flatMap(({ agent, left }) => {
+    const what = left?.()
+    return what === undefined ? [] : [agent === "" ? what : `${what} of agent "${agent}"`]
+  })
+  return left.length === 0 ? Effect.void : Effect.die(new LeftOver({ left }))
+})
+
+/**
+ * Dies unless the model was called so many times.
+ *
+ * @category assertions
+ * @since 0.1.0
+ */
+export const expectCalls = (count: number): Effect.Effect<void, never, MockModel> =>
+  Effect.flatMap(calls, (calls) =>
+    calls.length === count
+      ? Effect.void
+      : Effect.die(
+        new UnexpectedCalls({ expected: count, calls: calls.map(({ request }) => shownRequest(request)) })
+      ))
 
 /**
  * Provides a language model that answers as the handler says, and `calls` with what it was asked.
@@ -202,12 +219,74 @@ export const layer = <R>(
   handler: Handler<R>
 ): Layer.Layer<LanguageModel.LanguageModel | MockModel, never, Exclude<R, Scope.Scope>> =>
   Layer.effectContext(Effect.gen(function*() {
-    const session = new Session(yield* handler.make, yield* Effect.context<R>())
+    const told: Building["told"] = []
+    const make = Effect.provideService(handler.make, CurrentBuilding, { agent: "", told })
+    const session = new ModelSession(yield* make, yield* Effect.context<R>())
     const model = yield* LanguageModel.make({
       generateText: (options) => Effect.flatMap(session.ask(options, false), whole),
       streamText: (options) => Stream.fromPull(Effect.map(session.ask(options, true), streamed))
     })
     return Context.make(LanguageModel.LanguageModel, model).pipe(
-      Context.add(MockModel, { calls: Effect.sync(() => session.calls.slice()) })
+      Context.add(MockModel, {
+        calls: Effect.sync(() => session.calls.slice()),
+        toolCalls: [],
+        given: (id) => session.given(id),
+        told
+      })
     )
   }))
+
+/**
+ * Provides handlers for a toolkit that answer each call with the result that the script gave for it by
+ * `MockResponse.toolCall`, else from a table, and take down the calls for `toolCalls`.
+ *
+ * **Details**
+ *
+ * Results are what the tools' own handlers would give, so `effect/ai` encodes them by the schema of the tool. A call for which
+ * neither the script nor the table has a result is a defect, which says which call it was.
+ *
+ * **Example** (A tool that is never run)
+ *
+ * ```ts
+ * import { Effect, Layer, Schema } from "effect"
+ * import { Tool, Toolkit } from "effect/ai"
+ * import { Agent, AgentState } from "troupe"
+ * import { MockModel, MockResponse } from "troupe/testing"
+ *
+ * const Weather = Toolkit.make(
+ *   Tool.make("get_weather", { parameters: Schema.Struct({ city: Schema.String }), success: Schema.Finite })
+ * )
+ * const agent = Agent.make("weather", { toolkit: Weather })
+ *
+ * const model = MockModel.layer(MockModel.queue(
+ *   MockResponse.toolCall("get_weather", { city: "Paris" }, { result: 22 }),
+ *   (request) => `It is ${request.lastToolResults[0]?.result} °C.`
+ * ))
+ *
+ * const program = Effect.gen(function*() {
+ *   const state = yield* Agent.run(agent, "How warm is Paris?")
+ *   const calls = yield* MockModel.toolCalls
+ *   return { text: AgentState.text(state), called: calls.map((call) => call.params) }
+ * })
+ *
+ * const result = await Effect.runPromise(
+ *   program.pipe(Effect.provide(MockModel.handlers(Weather).pipe(Layer.provideMerge(model))))
+ * )
+ *
+ * result.text // => "It is 22 °C."
+ * result.called // => [{ city: "Paris" }]
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const handlers = <Tools extends Record<string, Tool.Any>>(
+  toolkit: Toolkit.Toolkit<Tools>,
+  table: ToolTable<Tools> = {}
+): Layer.Layer<Tool.HandlersFor<Tools>, never, MockModel> =>
+  toolkit.toLayer(
+    Effect.map(
+      MockModel,
+      ({ given, toolCalls }) => handlersOf(toolkit, table, given, toolCalls) as Toolkit.HandlersFrom<Tools>
+    )
+  )

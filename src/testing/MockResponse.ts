@@ -49,13 +49,21 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Base64 from "effect/encoding/Base64"
 import { dual } from "effect/Function"
+import type * as Schema from "effect/Schema"
 import type * as Part from "../domain/Part.ts"
 import type { RequestUsage } from "../domain/Usage.ts"
 import { errorOf, type HttpFailure } from "./HttpFailure.ts"
 
-/** A call of a tool. Without an `id` it gets one as the response is sent. */
+/** A call of a tool. Without an `id` it gets one as the response is sent. What it `gives` is for `MockModel.handlers`. */
 export interface ToolCall extends Omit<Response.ToolCallPartEncoded, "id"> {
   readonly id?: string
+  readonly gives?: GivenResult
+}
+
+/** What a call of a tool gives, its success or its failure. */
+export interface GivenResult {
+  readonly result: unknown
+  readonly isFailure: boolean
 }
 
 /** What a tool that the provider ran gave back. Without an `id` it answers the call before it. */
@@ -118,8 +126,11 @@ interface PartOptions {
   readonly metadata?: Part.Metadata
 }
 
-interface CallOptions extends PartOptions {
+/** Options of a call: its id, and what its tool gives where `MockModel.handlers` answers it. */
+export interface CallOptions extends PartOptions {
   readonly id?: string
+  readonly result?: unknown
+  readonly isFailure?: boolean
 }
 
 const of = (...parts: ReadonlyArray<ResponsePart>): MockResponse => ({ _tag: "MockResponse", parts })
@@ -150,13 +161,29 @@ export const reasoning = (text: string, options?: PartOptions): MockResponse =>
   of({ type: "reasoning", text, ...options })
 
 /**
- * Makes a response that calls a tool.
+ * Makes a response that calls a tool. The `result` is what the tool gives where `MockModel.handlers` answers the call.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const toolCall = (name: string, params: unknown, options?: CallOptions): MockResponse =>
-  of({ type: "tool-call", name, params, ...options })
+export const toolCall = (name: string, params: unknown, options: CallOptions = {}): MockResponse => {
+  const { isFailure = false, result, ...rest } = options
+  return of({
+    type: "tool-call",
+    name,
+    params,
+    ...rest,
+    ...("result" in options ? { gives: { result, isFailure } } : undefined)
+  })
+}
+
+/**
+ * Makes a response that is a value as JSON, for where an object or an output was asked for.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const json = (value: Schema.Json): MockResponse => text(JSON.stringify(value))
 
 /**
  * Makes a response in which the provider itself calls a tool and has its result.
@@ -168,7 +195,7 @@ export const providerCall = (
   name: string,
   params: unknown,
   result: unknown,
-  options?: CallOptions & { readonly isFailure?: boolean }
+  options?: Omit<CallOptions, "result">
 ): MockResponse => {
   const { isFailure = false, ...rest } = options ?? {}
   return of(

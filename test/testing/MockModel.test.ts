@@ -280,14 +280,20 @@ describe("MockModel.conditional", () => {
       const isLater = (request: MockModel.MockRequest) => request.callCount > 5
       const handler = MockModel.conditional(
         MockModel.when(isLater, "later"),
-        MockModel.when((ctx) => ctx.agent === "sales", "sales")
+        MockModel.when((ctx) => ctx.agent === "sales", "sales"),
+        MockModel.when({ lastUserText: /invoice/ }, "billing"),
+        MockModel.when({ agent: "triage", lastUserText: /invoice/, callCount: 2 }, "triage")
       )
       assert.strictEqual(
         yield* messageOf(Effect.provide(as("triage")(ask("Hi")), MockModel.layer(handler))),
         [
-          "No answer to call 1 of agent \"triage\", whose last user text is \"Hi\": none of 2 conditions holds",
-          "  1. isLater",
-          "  2. (ctx) => ctx.agent === \"sales\""
+          "No answer to call 1 of agent \"triage\", whose last user text is \"Hi\": none of 4 conditions holds",
+          "  1. isLater: saw callCount 1",
+          "  2. (ctx) => ctx.agent === \"sales\": saw agent \"triage\"",
+          "  3. lastUserText matches /invoice/: saw lastUserText \"Hi\"",
+          "  4. agent is \"triage\" and lastUserText matches /invoice/ and callCount is 2: "
+          + "saw agent \"triage\", lastUserText \"Hi\"",
+          "  the nearest is 4, but for its lastUserText, callCount"
         ].join("\n")
       )
     }))

@@ -1,0 +1,100 @@
+/**
+ * Tools that give what a script says: handlers for a toolkit, for the calls that a mock model makes.
+ *
+ * @since 0.1.0
+ */
+import type * as Tool from "effect/ai/Tool"
+import type * as Toolkit from "effect/ai/Toolkit"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Schema from "effect/Schema"
+import { shown } from "./handler/Shown.ts"
+import type { GivenResult } from "./MockResponse.ts"
+
+/**
+ * A call of a tool that mock handlers answered, and what it gave. A call that is in flight has no outcome.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CallOfTool {
+  readonly id: string | undefined
+  readonly name: string
+  readonly params: unknown
+  readonly outcome?: Exit.Exit<unknown, unknown>
+}
+
+/**
+ * What tools give, by name: a value, or a function of the parameters that gives one, with an Effect or without.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ToolTable<Tools extends Record<string, Tool.Any>> = {
+  readonly [Name in keyof Tools]?:
+    | Tool.Success<Tools[Name]>
+    | ((
+      params: Tool.Parameters<Tools[Name]>,
+      context: Toolkit.HandlerContext<Tools[Name]>
+    ) =>
+      | Tool.Success<Tools[Name]>
+      | Effect.Effect<Tool.Success<Tools[Name]>, Tool.Failure<Tools[Name]>, Tool.HandlerServices<Tools[Name]>>)
+}
+
+/**
+ * Error for a call of a tool for which no result was foreseen. A mock handler dies of it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class UnansweredCall
+  extends Schema.TaggedError<UnansweredCall>("troupe/testing/MockTools/UnansweredCall")("UnansweredCall", {
+    id: Schema.UndefinedOr(Schema.String),
+    name: Schema.String,
+    params: Schema.Unknown,
+    table: Schema.Array(Schema.String)
+  })
+{
+  override get message(): string {
+    const table = this.table.length === 0 ? "there is no table" : `the table has ${this.table.join(", ")} only`
+    return `No result for call ${this.id ?? "without an id"} of tool "${this.name}" with ${shown(this.params)}: `
+      + `the script gives it none, and ${table}`
+  }
+}
+
+type Context = Toolkit.HandlerContext<Tool.Any>
+type Entry = (params: unknown, context: Context) => unknown
+
+const answerOf = (given: GivenResult): Effect.Effect<unknown, unknown> =>
+  given.isFailure ? Effect.fail(given.result) : Effect.succeed(given.result)
+
+/** Makes the handlers of a toolkit that answer by what was given, else by a table, and take down the calls. */
+export const handlersOf = (
+  toolkit: Toolkit.Any,
+  table: Readonly<Record<string, unknown>>,
+  given: (id: string) => GivenResult | undefined,
+  calls: Array<CallOfTool>
+): Readonly<Record<string, Entry>> => {
+  const known = Object.keys(table)
+  const answer = (name: string, params: unknown, context: Context): Effect.Effect<unknown, unknown, unknown> => {
+    const scripted = context.toolCallId === undefined ? undefined : given(context.toolCallId)
+    if (scripted !== undefined) return answerOf(scripted)
+    if (!known.includes(name)) {
+      return Effect.die(new UnansweredCall({ id: context.toolCallId, name, params, table: known }))
+    }
+    const entry = table[name]
+    const value = typeof entry === "function" ? (entry as Entry)(params, context) : entry
+    return Effect.isEffect(value) ? value : Effect.succeed(value)
+  }
+  const handler = (name: string): Entry => (params, context) =>
+    Effect.suspend(() => {
+      const index = calls.length
+      const call = { id: context.toolCallId, name, params }
+      calls.push(call)
+      return Effect.onExit(Effect.suspend(() => answer(name, params, context)), (outcome) =>
+        Effect.sync(() => {
+          calls[index] = { ...call, outcome }
+        }))
+    })
+  return Object.fromEntries(Object.keys(toolkit.tools).map((name) => [name, handler(toolkit.tools[name]!.name)]))
+}

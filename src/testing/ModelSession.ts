@@ -1,0 +1,139 @@
+/**
+ * What one mock model was asked and answered: its calls, the ids of tool calls in them, and what tools give to these.
+ *
+ * @since 0.1.0
+ */
+import type * as AiError from "effect/ai/AiError"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Pull from "effect/Pull"
+import { CurrentAgent } from "../agent/CurrentAgent.ts"
+import * as Delivery from "./Delivery.ts"
+import { type Answer, type Declined, UnansweredRequest } from "./Handler.ts"
+import * as MockRequest from "./MockRequest.ts"
+import * as MockResponse from "./MockResponse.ts"
+
+/**
+ * A request with its response, a failing one too. A call that is in flight, was interrupted or died has no response, nor
+ * has a stream that wasn't read to its end.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Call {
+  readonly request: MockRequest.MockRequest
+  readonly response?: MockResponse.MockResponse
+}
+
+/** A response that is about to be sent, and what to do once it is. */
+interface Sending {
+  readonly delivery: Delivery.Delivery
+  readonly sent: () => void
+}
+
+/** The calls of one layer, the ids of the tool calls in them, and what the script says that these give. */
+export class ModelSession<R> {
+  readonly calls: Array<Call> = []
+  readonly #answer: Answer<R>
+  readonly #services: Context.Context<R>
+  readonly #taken = new Set<string>()
+  readonly #given = new Map<string, Array<MockResponse.GivenResult>>()
+  readonly #claimed = new Map<string, MockResponse.GivenResult>()
+  #ids = 0
+
+  constructor(answer: Answer<R>, services: Context.Context<R>) {
+    this.#answer = answer
+    this.#services = services
+  }
+
+  ask(options: LanguageModel.ProviderOptions, streaming: boolean): Effect.Effect<Sending, AiError.AiError> {
+    return Effect.withFiber((fiber) => {
+      const index = this.calls.length
+      const request = MockRequest.make(options, fiber.getRef(CurrentAgent), index + 1, streaming)
+      this.calls.push({ request })
+      const answer = this.#answer(request)
+      const provided: ReturnType<Answer> = Exit.isExit(answer)
+        ? answer as ReturnType<Answer>
+        : Effect.updateContext(answer, (context: Context.Context<never>) => Context.merge(this.#services, context))
+      return Effect.matchEffect(provided, {
+        onFailure: (error) => this.#send(index, MockResponse.fail(error)),
+        onSuccess: (response) =>
+          response._tag === "Declined" ? Effect.die(unanswered(request, response)) : this.#send(index, response)
+      })
+    })
+  }
+
+  /**
+   * Gives what the script says that a call gives, each time the same. Where an id was taken the call has a number behind it.
+   */
+  given(id: string): MockResponse.GivenResult | undefined {
+    const claimed = this.#claimed.get(id)
+    if (claimed !== undefined) return claimed
+    const given = (this.#given.get(id) ?? this.#given.get(id.replace(/-\d+$/, "")))?.shift()
+    if (given !== undefined) this.#claimed.set(id, given)
+    return given
+  }
+
+  #send(index: number, response: MockResponse.MockResponse): Effect.Effect<Sending> {
+    for (const part of response.parts) {
+      if (part.type === "tool-call" && part.id !== undefined) this.#taken.add(part.id)
+    }
+    const delivery = Delivery.address(response, this.#nextId)
+    if (delivery !== response) this.#give(response, delivery)
+    const sending = Effect.succeed({
+      delivery,
+      sent: () => {
+        this.calls[index] = { request: this.calls[index]!.request, response: delivery }
+      }
+    })
+    return delivery.delay === undefined ? sending : Effect.delay(sending, delivery.delay)
+  }
+
+  /** Takes down what calls give, by the ids that they have now. */
+  #give(response: MockResponse.MockResponse, delivery: Delivery.Delivery): void {
+    for (const [index, part] of response.parts.entries()) {
+      const sent = delivery.parts[index]
+      if (part.type !== "tool-call" || part.gives === undefined || sent?.type !== "tool-call") continue
+      const before = this.#given.get(sent.id)
+      if (before === undefined) this.#given.set(sent.id, [part.gives])
+      else before.push(part.gives)
+    }
+  }
+
+  readonly #nextId = (): string => {
+    let id
+    do id = `call_${++this.#ids}`
+    while (this.#taken.has(id))
+    return id
+  }
+}
+
+const unanswered = ({ agent, callCount, lastUserText }: MockRequest.MockRequest, { reason }: Declined) =>
+  new UnansweredRequest({ agent, callCount, lastUserText, reason })
+
+/** Sends a response at once. */
+export const whole = ({ delivery, sent }: Sending) => {
+  if (delivery.hang !== undefined) return Effect.never
+  sent()
+  return delivery.failure === undefined
+    ? Effect.succeed(Delivery.toParts(delivery))
+    : Effect.fail(delivery.failure.error)
+}
+
+/** Sends a response in a stream. It is sent once its last chunk, which finishes it, is pulled, or where it breaks. */
+export const streamed = ({ delivery, sent }: Sending): Pull.Pull<Delivery.Chunk, AiError.AiError> => {
+  const chunks = Delivery.toChunks(delivery)
+  const ends = Delivery.ends(delivery)
+  let next = 0
+  return Effect.suspend((): Pull.Pull<Delivery.Chunk, AiError.AiError> => {
+    const index = next++
+    if (!ends && index >= chunks.length) return Effect.never
+    if (index < chunks.length - 1 || !ends) return Effect.succeed(chunks[index]!)
+    sent()
+    if (index < chunks.length) return Effect.succeed(chunks[index]!)
+    return delivery.failure === undefined ? Cause.done() : Effect.fail(delivery.failure.error)
+  })
+}

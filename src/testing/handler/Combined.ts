@@ -1,0 +1,143 @@
+/**
+ * Handlers made of others: one for each agent, the first that has an answer, and one that is listened to.
+ *
+ * @since 0.1.0
+ */
+import type * as AiError from "effect/ai/AiError"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import {
+  type Answer,
+  type AnyHandler,
+  CurrentBuilding,
+  decline,
+  type Declined,
+  fromMake,
+  type Handler,
+  type HandlerServices,
+  type Reply,
+  toHandler
+} from "../Handler.ts"
+import type { MockRequest } from "../MockRequest.ts"
+import type { MockResponse } from "../MockResponse.ts"
+import { nearest } from "./Nearest.ts"
+
+type Handlers = Readonly<Record<string, AnyHandler>>
+
+/** Names that a group doesn't have can't be written. */
+type Known<Agents, H> = { readonly [Name in Exclude<keyof H, keyof Agents>]: never }
+
+const noHandler = (agent: string, names: ReadonlyArray<string>): string => {
+  const known = `there are handlers for ${names.map((name) => `"${name}"`).join(", ") || "no agent"} only`
+  const near = nearest(agent, names)
+  return near === undefined ? known : `${known}; the nearest is "${near}"`
+}
+
+/**
+ * Makes a handler of one for each agent, by name. Each keeps its own state.
+ *
+ * With a group in front, names that it doesn't have don't compile.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const byAgent: {
+  <const H extends Handlers>(handlers: H): Handler<HandlerServices<H[keyof H]>>
+  <Agents extends object, const H extends Handlers>(
+    group: { readonly agents: Agents },
+    handlers: H & Known<Agents, H>
+  ): Handler<HandlerServices<H[keyof H]>>
+} = (...args: readonly [Handlers] | readonly [object, Handlers]): Handler<never> => {
+  const handlers = (args.length === 1 ? args[0] : args[1]) as Readonly<Record<string, Handler<unknown>>>
+  const names = Object.keys(handlers)
+  const makeFor = (name: string) =>
+    Effect.map(
+      Effect.flatMap(CurrentBuilding, (building) =>
+        Effect.provideService(handlers[name]!.make, CurrentBuilding, building && { ...building, agent: name })),
+      (answer) =>
+        [name, answer] as const
+    )
+  const make = Effect.map(
+    Effect.forEach(names, makeFor),
+    (entries): Answer<unknown> => {
+      const answers = new Map(entries)
+      return (request, note) => {
+        const answer = answers.get(request.agent)
+        if (answer === undefined) return decline(noHandler(request.agent, names))
+        note?.(`agent "${request.agent}"`)
+        return answer(request, note)
+      }
+    }
+  )
+  return fromMake(make) as Handler<never>
+}
+
+/**
+ * Makes a handler of several: the first that doesn't decline answers.
+ *
+ * A handler that fails has answered, with its failure.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const firstOf = <const H extends ReadonlyArray<AnyHandler>>(
+  ...handlers: H
+): Handler<HandlerServices<H[number]>> =>
+  fromMake(Effect.map(
+    Effect.forEach(handlers as unknown as ReadonlyArray<Handler<unknown>>, (handler) => handler.make),
+    (answers): Answer<unknown> => (request, note) => {
+      const reasons: Array<string> = []
+      const answerFrom = (index: number): ReturnType<Answer<unknown>> => {
+        const answer = answers[index]
+        if (answer === undefined) {
+          return decline([`none of ${answers.length} handlers has an answer`, ...reasons].join("\n"))
+        }
+        const notes: Array<string> = []
+        return Effect.flatMap(answer(request, note && ((what) => notes.push(what))), (response) => {
+          if (response._tag === "Declined") {
+            reasons.push(`  ${index + 1}. ${response.reason.replaceAll("\n", "\n  ")}`)
+            return answerFrom(index + 1)
+          }
+          note?.(`handler ${index + 1} of ${answers.length}`)
+          for (const what of notes) note?.(what)
+          return Effect.succeed(response)
+        })
+      }
+      return answerFrom(0)
+    }
+  )) as Handler<HandlerServices<H[number]>>
+
+/** What came of a request: a response, a reason for none, or a failure. */
+export type Outcome = Exit.Exit<MockResponse | Declined, AiError.AiError>
+
+/**
+ * What is told around each request to a handler: `before` it is asked, and `after`, whatever came of it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TapOptions<R> {
+  readonly before?: (request: MockRequest) => Effect.Effect<unknown, never, R> | void
+  readonly after?: (request: MockRequest, outcome: Outcome) => Effect.Effect<unknown, never, R> | void
+}
+
+const run = <R>(told: Effect.Effect<unknown, never, R> | void): Effect.Effect<unknown, never, R> =>
+  Effect.isEffect(told) ? told : Effect.void
+
+/**
+ * Tells of each request to a handler, and of what came of it, and changes nothing.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const tap = <R = never, R2 = never>(self: Reply<R> | Handler<R>, options: TapOptions<R2>): Handler<R | R2> =>
+  fromMake(
+    Effect.map(
+      toHandler(self).make,
+      (answer) => (request, note) =>
+        Effect.suspend(() => run(options.before?.(request))).pipe(
+          Effect.andThen(Effect.suspend(() => answer(request, note))),
+          Effect.onExit((outcome) => run(options.after?.(request, outcome)))
+        )
+    )
+  )

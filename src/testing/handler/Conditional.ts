@@ -1,0 +1,196 @@
+/**
+ * A handler of rules: conditions on the request, and what to answer where they hold.
+ *
+ * @since 0.1.0
+ */
+import type * as AiError from "effect/ai/AiError"
+import * as Effect from "effect/Effect"
+import { type Answer, decline, fromMake, type Handler, type Reply, toHandler } from "../Handler.ts"
+import type { MockRequest } from "../MockRequest.ts"
+import { shown } from "./Shown.ts"
+
+/** A predicate on a request, with an Effect or without. */
+export type Predicate<R = never> = (request: MockRequest) => boolean | Effect.Effect<boolean, AiError.AiError, R>
+
+/**
+ * What a request must be like: each field that is given. Texts are equal to a string, or match a regular expression.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Pattern {
+  readonly agent?: string | RegExp
+  readonly system?: string | RegExp
+  readonly lastUserText?: string | RegExp
+  readonly iteration?: number
+  readonly callCount?: number
+  readonly streaming?: boolean
+}
+
+/**
+ * A condition on a request: a predicate, a pattern, or a regular expression that its last user text matches.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Condition<R = never> = Predicate<R> | Pattern | RegExp
+
+/** A condition on a request, with its name and what to answer where it holds. */
+export interface Case<out R = never> {
+  readonly condition: string
+  readonly pattern: Pattern | undefined
+  readonly holds: Predicate<R>
+  readonly handler: Handler<R>
+}
+
+/** Checks whether a text is equal or matches, wherever a global expression stopped last. */
+export const matches = (text: string, expected: string | RegExp): boolean =>
+  typeof expected === "string"
+    ? text === expected
+    : new RegExp(expected.source, expected.flags.replace(/[gy]/g, "")).test(text)
+
+const holdsIn = (request: MockRequest, key: keyof Pattern, expected: unknown): boolean => {
+  const actual = request[key]
+  return typeof actual === "string" ? matches(actual, expected as string | RegExp) : actual === expected
+}
+
+const fieldsOf = (pattern: Pattern): ReadonlyArray<keyof Pattern> =>
+  (Object.keys(pattern) as Array<keyof Pattern>).filter((key) => pattern[key] !== undefined)
+
+const nameOf = (pattern: Pattern): string =>
+  fieldsOf(pattern).map((key) => `${key} ${pattern[key] instanceof RegExp ? "matches" : "is"} ${shown(pattern[key])}`)
+    .join(" and ")
+
+/** Gives the predicate of a condition. */
+export const predicateOf = <R>(condition: Condition<R>): Predicate<R> => {
+  if (typeof condition === "function") return condition
+  const pattern = condition instanceof RegExp ? { lastUserText: condition } : condition
+  const fields = fieldsOf(pattern)
+  return (request) => fields.every((key) => holdsIn(request, key, pattern[key]))
+}
+
+/**
+ * Makes a case of `conditional` that answers where the condition holds: with a reply, or as another handler does.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const when = <R1 = never, R2 = never>(
+  condition: Condition<R1>,
+  reply: Reply<R2> | Handler<R2>
+): Case<R1 | R2> => {
+  const pattern = typeof condition === "function"
+    ? undefined
+    : condition instanceof RegExp
+    ? { lastUserText: condition }
+    : condition
+  return {
+    condition: typeof condition === "function"
+      ? condition.name || condition.toString().replace(/\s+/g, " ")
+      : nameOf(pattern!),
+    pattern,
+    holds: predicateOf(condition),
+    handler: toHandler(reply)
+  }
+}
+
+/**
+ * Makes a case of `conditional` that always answers.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const otherwise = <R = never>(reply: Reply<R> | Handler<R>): Case<R> => ({
+  ...when(() => true, reply),
+  condition: "otherwise"
+})
+
+type CaseServices<C> = C extends Case<infer R> ? R : never
+
+/** Gives a view of a request that takes down what is read of it. */
+const watched = (request: MockRequest, seen: Map<string, unknown>): MockRequest =>
+  new Proxy(request, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(target, key, target)
+      if (typeof key === "string") seen.set(key, value)
+      return value
+    }
+  })
+
+const sawWhat = (seen: ReadonlyMap<string, unknown>): string =>
+  seen.size === 0 ? "" : `: saw ${Array.from(seen, ([key, value]) => `${key} ${shown(value)}`).join(", ")}`
+
+/** Names the pattern of which the most fields hold, where any does. */
+const nearestOf = (cases: ReadonlyArray<Case<unknown>>, request: MockRequest): ReadonlyArray<string> => {
+  let best: { readonly index: number; readonly held: number; readonly missed: ReadonlyArray<string> } | undefined
+  for (const [index, { pattern }] of cases.entries()) {
+    if (pattern === undefined) continue
+    const fields = fieldsOf(pattern)
+    const missed = fields.filter((key) => !holdsIn(request, key, pattern[key]))
+    const held = fields.length - missed.length
+    if (held > (best?.held ?? 0)) best = { index, held, missed }
+  }
+  return best === undefined ? [] : [`the nearest is ${best.index + 1}, but for its ${best.missed.join(", ")}`]
+}
+
+/**
+ * Makes a handler of cases: the first whose condition holds answers, as often as it holds.
+ *
+ * **Example** (Conditions as expressions, patterns and predicates)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { LanguageModel } from "effect/ai"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const handler = MockModel.conditional(
+ *   MockModel.when(/weather/i, "It's sunny!"),
+ *   MockModel.when({ lastUserText: /time/i, callCount: 2 }, "It's 3 PM."),
+ *   MockModel.when((request) => request.lastToolResults.length > 0, "Thanks."),
+ *   MockModel.otherwise("I don't understand.")
+ * )
+ *
+ * const say = (prompt: string) => Effect.map(LanguageModel.generateText({ prompt }), (response) => response.text)
+ * const program = Effect.all([say("Weather?"), say("What time is it?"), say("xyzzy")])
+ *
+ * await Effect.runPromise(
+ *   Effect.provide(program, MockModel.layer(handler))
+ * ) // => ["It's sunny!", "It's 3 PM.", "I don't understand."]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const conditional = <const Cases extends ReadonlyArray<Case<unknown>>>(
+  ...cases: Cases
+): Handler<CaseServices<Cases[number]>> => {
+  const make = Effect.map(
+    Effect.forEach(cases, ({ handler }) => handler.make),
+    (answers): Answer<unknown> => (request, note) => {
+      const seen = new Map<string, unknown>()
+      const view = watched(request, seen)
+      const tried: Array<string> = []
+      const answerFrom = (index: number): ReturnType<Answer<unknown>> => {
+        const current = cases[index]
+        if (current === undefined) {
+          const lines = [...tried, ...nearestOf(cases, request)].map((line) => `\n  ${line}`)
+          return decline(`none of ${cases.length} conditions holds${lines.join("")}`)
+        }
+        const take = (holds: boolean): ReturnType<Answer<unknown>> => {
+          const name = `${index + 1}. ${current.condition}`
+          if (holds) {
+            note?.(`case ${name}`)
+            return answers[index]!(request, note)
+          }
+          tried.push(`${name}${sawWhat(seen)}`)
+          seen.clear()
+          return answerFrom(index + 1)
+        }
+        const holds = current.holds(view)
+        return Effect.isEffect(holds) ? Effect.flatMap(holds, take) : take(holds)
+      }
+      return answerFrom(0)
+    }
+  )
+  return fromMake(make) as Handler<CaseServices<Cases[number]>>
+}

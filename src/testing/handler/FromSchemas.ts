@@ -1,0 +1,151 @@
+/**
+ * A handler that has no script: it makes up what it says from the schemas of what it is offered.
+ *
+ * @since 0.1.0
+ */
+import * as Tool from "effect/ai/Tool"
+import * as Arbitrary from "effect/Arbitrary"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import { format } from "effect/Formatter"
+import * as JsonSchema from "effect/JsonSchema"
+import * as Schema from "effect/Schema"
+import * as SchemaRepresentation from "effect/SchemaRepresentation"
+import { toolName as finalAnswer } from "../../agent/Output.ts"
+import { decline, type Declined, fromMake, type Handler } from "../Handler.ts"
+import type { MockRequest } from "../MockRequest.ts"
+import * as MockResponse from "../MockResponse.ts"
+
+/**
+ * How values are made up: the same `seed` makes the same. The greater the `size`, the longer texts and lists are.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FromSchemasOptions {
+  readonly seed?: string | number
+  readonly size?: number
+  readonly answer?: string
+}
+
+type Sampler = Effect.Effect<Schema.Json, unknown>
+
+const samplerOf = (schema: Schema.Top, seed: string, size: number): Sampler =>
+  Effect.suspend(() => {
+    const codec = Schema.toCodecJson(schema as unknown as Schema.Codec<unknown, unknown>)
+    return Effect.flatMap(
+      Arbitrary.sampleEffect(Arbitrary.schema(schema), { count: 1, seed, size }),
+      ([value]) => Schema.encodeUnknownEffect(codec)(value) as Effect.Effect<Schema.Json, unknown>
+    )
+  })
+
+const parametersOf = (tool: Tool.Any): Schema.Top =>
+  Tool.isDynamic(tool) && tool.jsonSchema !== undefined
+    ? SchemaRepresentation.fromJsonSchemaDocument(JsonSchema.fromSchemaDraft2020_12(tool.jsonSchema), {
+      patterns: "ignore"
+    })
+    : tool.parametersSchema
+
+/** Gives the names of the calls since the user last spoke, in order. */
+const calledSince = ({ messages }: MockRequest): ReadonlyArray<string> =>
+  messages.slice(messages.findLastIndex((message) => message.role === "user") + 1).flatMap((message) =>
+    message.role === "assistant"
+      ? message.content.flatMap((part) => part.type === "tool-call" ? [part.name] : [])
+      : []
+  )
+
+/** Gives the tools that are to be called next: all that weren't yet, and an answer by a tool only behind them. */
+const nextOf = (request: MockRequest): ReadonlyArray<Tool.Any> => {
+  const { toolChoice, tools } = request
+  if (toolChoice === "none") return []
+  const called = calledSince(request)
+  const wanted = typeof toolChoice !== "object"
+    ? undefined
+    : "tool" in toolChoice
+    ? [toolChoice.tool]
+    : toolChoice.oneOf
+  const offered = tools.filter((tool) =>
+    (!Tool.isProviderDefined(tool) || tool.requiresHandler) && wanted?.includes(tool.name) !== false
+  )
+  const fresh = offered.filter((tool) => tool.name !== finalAnswer && !called.includes(tool.name))
+  if (fresh.length > 0) return fresh
+  const answer = offered.find((tool) => tool.name === finalAnswer)
+  if (answer !== undefined) return [answer]
+  const isForced = toolChoice === "required" ||
+    (typeof toolChoice === "object" && ("tool" in toolChoice || toolChoice.mode === "required"))
+  return isForced ? offered.slice(0, 1) : []
+}
+
+/**
+ * Makes a handler without a script: it calls each tool that it is offered once, with parameters made up from its schema, and
+ * then answers.
+ *
+ * **When to use**
+ *
+ * Use to see that an agent and its tools hold together, before there is anything to say.
+ *
+ * **Details**
+ *
+ * All tools that weren't called since the user last spoke are called in one turn. The answer is JSON that decodes to the
+ * schema that was asked for, a call of the agent's final answer where it has an output, or else a text. Choices of tools are
+ * kept. What is made up depends on the seed, the agent, the tool, and how often it was called, and on nothing else.
+ *
+ * **Gotchas**
+ *
+ * A schema of which no values can be made up leaves the request without an answer, which says why.
+ *
+ * **Example** (An object that fits its schema)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { LanguageModel } from "effect/ai"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const Invoice = Schema.Struct({ number: Schema.NonEmptyString, cents: Schema.Int })
+ *
+ * const program = LanguageModel.generateObject({ prompt: "Read the invoice.", schema: Invoice }).pipe(
+ *   Effect.map((response) => Schema.is(Invoice)(response.value)),
+ *   Effect.provide(MockModel.layer(MockModel.fromSchemas({ seed: 1 })))
+ * )
+ *
+ * await Effect.runPromise(program) // => true
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromSchemas = (options: FromSchemasOptions = {}): Handler => {
+  const { answer = "Done.", seed = 0, size = 8 } = options
+  const refuse = (what: string) => (cause: Cause.Cause<unknown>): Effect.Effect<Declined> => {
+    const error = Cause.squash(cause)
+    return decline(`nothing can be made up for ${what}: ${error instanceof Error ? error.message : format(error)}`)
+  }
+  const call = (request: MockRequest, tool: Tool.Any) => {
+    const times = calledSince(request).filter((name) => name === tool.name).length
+    return Effect.suspend(() =>
+      samplerOf(parametersOf(tool), `${seed}/${request.path.join("/")}/${tool.name}/${times}`, size)
+    ).pipe(
+      Effect.map((params) => MockResponse.toolCall(tool.name, params)),
+      Effect.catchCause(refuse(`the parameters of "${tool.name}"`))
+    )
+  }
+  return fromMake(Effect.succeed((request, note) => {
+    note?.("made up from schemas")
+    const { responseFormat } = request
+    if (responseFormat.type === "json") {
+      return samplerOf(responseFormat.schema, `${seed}/${request.path.join("/")}/${responseFormat.objectName}`, size)
+        .pipe(
+          Effect.map(MockResponse.json),
+          Effect.catchCause(refuse(`"${responseFormat.objectName}"`))
+        )
+    }
+    const tools = nextOf(request)
+    if (tools.length === 0) return Effect.succeed(MockResponse.text(answer))
+    return Effect.map(
+      Effect.forEach(tools, (tool) => call(request, tool)),
+      (calls) =>
+        calls.find((call) => call._tag === "Declined") ??
+          MockResponse.all(...calls.filter((call) => call._tag === "MockResponse"))
+    )
+  }))
+}

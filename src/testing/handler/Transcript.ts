@@ -1,0 +1,167 @@
+/**
+ * A handler that follows a conversation as it should go: it says what the model says there, and checks what others say.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import type { RequestUsage } from "../../domain/Usage.ts"
+import { decline, type Handler, stateful } from "../Handler.ts"
+import type { MockRequest } from "../MockRequest.ts"
+import * as MockResponse from "../MockResponse.ts"
+import { matches } from "./Conditional.ts"
+import { shown, shownText } from "./Shown.ts"
+
+/** What someone should have said: this text, one that matches, or one of which this is true. */
+export type Expected = string | RegExp | ((text: string) => boolean)
+
+/** A call in a transcript. Without an `id` it gets one as it is made. */
+export interface TranscriptCall extends MockResponse.CallOptions {
+  readonly name: string
+  readonly params?: unknown
+}
+
+/**
+ * One entry of a transcript. The model says those of the assistant; the others are checked against the request that the
+ * next of the assistant's entries answers.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type TranscriptEntry =
+  | { readonly role: "system" | "user"; readonly content: Expected }
+  | { readonly role: "tool"; readonly name?: string; readonly content: unknown }
+  | {
+    readonly role: "assistant"
+    readonly content?: MockResponse.Input
+    readonly reasoning?: string
+    readonly toolCalls?: ReadonlyArray<TranscriptCall>
+    readonly usage?: RequestUsage
+  }
+
+type Assistant = Extract<TranscriptEntry, { readonly role: "assistant" }>
+type Check = Exclude<TranscriptEntry, Assistant>
+
+const responseOf = ({ content, reasoning, toolCalls = [], usage }: Assistant): MockResponse.MockResponse => {
+  const response = MockResponse.all(
+    ...(reasoning === undefined ? [] : [MockResponse.reasoning(reasoning)]),
+    ...(content === undefined || content === "" ? [] : [content]),
+    ...toolCalls.map(({ name, params = {}, ...options }) => MockResponse.toolCall(name, params, options))
+  )
+  return usage === undefined ? response : MockResponse.withUsage(response, usage)
+}
+
+const isAsExpected = (text: string, expected: Expected): boolean =>
+  typeof expected === "function" ? expected(text) : matches(text, expected)
+
+const shownExpected = (expected: unknown): string =>
+  typeof expected === "function" ? expected.name || expected.toString().replace(/\s+/g, " ") : shown(expected)
+
+/** What the user said since the model last spoke. */
+const saidSince = ({ messages }: MockRequest): ReadonlyArray<string> =>
+  messages.slice(messages.findLastIndex((message) => message.role === "assistant") + 1).flatMap((message) =>
+    message.role === "user"
+      ? [message.content.map((part) => part.type === "text" ? part.text : "").join("")]
+      : []
+  )
+
+/** Says what of a request isn't as the entries want it, if anything. */
+const mismatch = (checks: ReadonlyArray<Check>, first: number, request: MockRequest): string | undefined => {
+  const users = checks.filter((check) => check.role === "user")
+  const said = saidSince(request)
+  let user = said.length - users.length
+  for (const [index, check] of checks.entries()) {
+    const place = `transcript entry ${first + index + 1}`
+    if (check.role === "tool") {
+      const results = request.lastToolResults
+      const isGiven = results.some(({ name, result }) =>
+        (check.name === undefined || check.name === name) &&
+        (typeof check.content === "function" ? check.content(result) : Equal.equals(result, check.content))
+      )
+      if (isGiven) continue
+      const given = results.map(({ name, result }) => `${name} gave ${shown(result)}`).join(", ") || "no tool gave any"
+      return `${place} wants ${check.name ?? "a tool"} to give ${shownExpected(check.content)}, and ${given}`
+    }
+    const text = check.role === "system" ? request.system : said[user++]
+    if (text !== undefined && isAsExpected(text, check.content)) continue
+    const actual = text === undefined ? "said nothing" : `said ${shownText(text)}`
+    return `${place} wants the ${check.role} to say ${shownExpected(check.content)}, and the ${check.role} ${actual}`
+  }
+  return undefined
+}
+
+/**
+ * Makes a handler that follows a transcript: each request is answered by the next entry of the assistant.
+ *
+ * An entry of the user checks what the user said at that point, one of a tool what the tool gave, and one of the system
+ * what the system messages are. Where that differs the request has no answer, and the transcript stays where it is.
+ *
+ * **Example** (A conversation with a tool)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { LanguageModel } from "effect/ai"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const handler = MockModel.transcript([
+ *   { role: "user", content: /weather/i },
+ *   { role: "assistant", content: "I'll check.", toolCalls: [{ name: "get_weather", params: { city: "Paris" } }] },
+ *   { role: "assistant", content: "It is sunny." }
+ * ])
+ *
+ * const ask = LanguageModel.generateText({
+ *   prompt: "How is the weather?",
+ *   disableToolCallResolution: true,
+ *   toolCallValidation: "deferred"
+ * })
+ * const [first, second] = await Effect.runPromise(
+ *   Effect.all([ask, ask]).pipe(Effect.provide(MockModel.layer(handler)))
+ * )
+ *
+ * first.text // => "I'll check."
+ * first.toolCalls.map((call) => call.name) // => ["get_weather"]
+ * second.text // => "It is sunny."
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const transcript = (entries: ReadonlyArray<TranscriptEntry>): Handler => {
+  const steps: Array<
+    { readonly checks: ReadonlyArray<Check>; readonly first: number; readonly response: MockResponse.MockResponse }
+  > = []
+  let checks: Array<Check> = []
+  for (const [index, entry] of entries.entries()) {
+    if (entry.role !== "assistant") checks.push(entry)
+    else {
+      steps.push({ checks, first: index - checks.length, response: responseOf(entry) })
+      checks = []
+    }
+  }
+  return stateful(() => {
+    let next = 0
+    return [
+      (request, note) => {
+        const step = steps[next]
+        if (step === undefined) {
+          return decline(
+            `all ${steps.length} responses of the transcript, which has ${entries.length} entries, are used up`
+          )
+        }
+        const why = mismatch(step.checks, step.first, request)
+        if (why !== undefined) return decline(why)
+        next++
+        note?.(`transcript entry ${step.first + step.checks.length + 1} of ${entries.length}`)
+        return Effect.succeed(step.response)
+      },
+      {
+        left: () =>
+          next < steps.length
+            ? `${steps.length - next} of ${steps.length} responses of a transcript`
+            : checks.length > 0
+            ? `${checks.length} entries at the end of a transcript, behind which the model says nothing`
+            : undefined
+      }
+    ]
+  })
+}
