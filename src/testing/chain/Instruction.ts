@@ -1,0 +1,176 @@
+/**
+ * Chains and their steps as data, in the format in which a conversation carries them.
+ *
+ * @since 0.1.0
+ */
+import * as Response from "effect/ai/Response"
+import * as Schema from "effect/Schema"
+import { RequestUsage } from "../../domain/Usage.ts"
+
+const Words = Schema.Struct({ length: Schema.Natural })
+
+const Thought = Schema.Union([Schema.Struct({ text: Schema.String }), Words])
+
+/**
+ * Schema for one of the calls that a step makes at once.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Call = Schema.Struct({
+  name: Schema.NonEmptyString,
+  args: Schema.optionalKey(Schema.Json),
+  id: Schema.optionalKey(Schema.NonEmptyString)
+})
+
+/** One of the calls that a step makes at once. */
+export interface Call extends Schema.Schema.Type<typeof Call> {}
+
+const Url = Schema.String.check(
+  Schema.makeFilter((url) => URL.canParse(url) ? undefined : "Expected a URL", { expected: "a URL" })
+)
+
+/**
+ * Schema for a source that a step cites.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Citation = Schema.Struct({
+  type: Schema.optionalKey(Schema.Literal("url_citation")),
+  url: Url,
+  title: Schema.optionalKey(Schema.String),
+  cited_text: Schema.optionalKey(Schema.String)
+})
+
+/** A source that a step cites. */
+export interface Citation extends Schema.Schema.Type<typeof Citation> {}
+
+const citations = { citations: Schema.optionalKey(Schema.Array(Citation)) }
+
+/** Each kind of message by the key that tells it, in the order in which they are tried. */
+export const messages = {
+  text_message: Schema.Struct({ text_message: Words }),
+  text: Schema.Struct({ text: Schema.String }),
+  reasoning: Schema.Struct({ reasoning: Thought }),
+  tool_call: Schema.Struct({ tool_call: Schema.NonEmptyArray(Call) }),
+  system_prompt_echo: Schema.Struct({ system_prompt_echo: Schema.Json }),
+  tools_list: Schema.Struct({ tools_list: Schema.Json }),
+  tools_echo: Schema.Struct({ tools_echo: Schema.Json }),
+  tool_schema: Schema.Struct({ tool_schema: Schema.Struct({ name: Schema.optionalKey(Schema.String) }) }),
+  request_url_echo: Schema.Struct({ request_url_echo: Schema.Json }),
+  request_headers_echo: Schema.Struct({ request_headers_echo: Schema.Json }),
+  request_params_echo: Schema.Struct({
+    request_params_echo: Schema.Struct({ fields: Schema.optionalKey(Schema.Array(Schema.String)) })
+  }),
+  server_tool_use: Schema.Struct({
+    server_tool_use: Schema.Struct({
+      name: Schema.NonEmptyString,
+      id: Schema.optionalKey(Schema.NonEmptyString),
+      input: Schema.optionalKey(Schema.Json)
+    })
+  }),
+  server_tool_result: Schema.Struct({
+    server_tool_result: Schema.Struct({
+      name: Schema.NonEmptyString,
+      tool_use_id: Schema.optionalKey(Schema.NonEmptyString),
+      result: Schema.optionalKey(Schema.Json),
+      error_code: Schema.optionalKey(Schema.String)
+    })
+  }),
+  text_with_citations: Schema.Struct({
+    text_with_citations: Schema.Union([
+      Schema.Struct({ text: Schema.String, ...citations }),
+      Schema.Struct({ length: Schema.Natural, ...citations })
+    ])
+  })
+}
+
+/**
+ * Schema for what a step says, calls or echoes.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Message = Schema.Union(Object.values(messages))
+
+/** What a step says, calls or echoes. */
+export type Message = typeof Message.Type
+
+/**
+ * Schema for the error of HTTP that a step answers with.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const HttpError = Schema.Struct({
+  status: Schema.Int.check(Schema.isBetween({ minimum: 400, maximum: 599 })),
+  body: Schema.optionalKey(Schema.Json),
+  headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
+})
+
+/** All of a step but its messages. */
+export const options = {
+  id: Schema.optionalKey(Schema.String),
+  id_message: Schema.optionalKey(Schema.String),
+  reasoning: Schema.optionalKey(Thought),
+  error: Schema.optionalKey(HttpError),
+  delay: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
+  cut: Schema.optionalKey(Schema.Natural),
+  hang: Schema.optionalKey(Schema.Union([Schema.Natural, Schema.Literal(true)])),
+  usage: Schema.optionalKey(RequestUsage),
+  finish: Schema.optionalKey(Response.FinishReason),
+  ids: Schema.optionalKey(Schema.Array(Schema.NonEmptyString))
+}
+
+const fields = { ...options, messages: Schema.optionalKey(Schema.Array(Message)) }
+
+/** Why a step can't be taken as a whole, if it can't. */
+export const problem = (step: Schema.Struct.Type<typeof fields>): string | undefined => {
+  const { cut, error, hang, messages = [], reasoning } = step
+  if (messages.length === 0 && (error ?? reasoning ?? cut ?? hang) === undefined) {
+    return "a step needs messages, reasoning, an error, a cut or a hang"
+  }
+  const used = new Set<string>()
+  for (const message of messages) {
+    if ("server_tool_use" in message) used.add(message.server_tool_use.name)
+    if (!("server_tool_result" in message)) continue
+    const { name, tool_use_id } = message.server_tool_result
+    if (tool_use_id === undefined && !used.has(name)) return `no server_tool_use of "${name}" is before its result`
+  }
+  return undefined
+}
+
+/**
+ * Schema for one step of a chain: what the model answers to one request.
+ *
+ * **Details**
+ *
+ * - `messages` are its parts in order, with `reasoning` before them; those of one `tool_call` are parallel.
+ * - `error` is an error of HTTP in the answer's place. `delay` is in milliseconds; `cut` breaks the connection after so many
+ *   chunks, and after `hang` chunks nothing follows.
+ * - `ids` go to the calls that have none, in order.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Step = Schema.Struct(fields).check(Schema.makeFilter(problem))
+
+/** One step of a chain: what the model answers to one request. */
+export interface Step extends Schema.Schema.Type<typeof Step> {}
+
+/**
+ * Schema for a chain: a step for each of the model's turns. A turn whose step is `null` is left to the fallback.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const InstructionChain = Schema.Struct({ instruction_chain: Schema.Array(Schema.NullOr(Step)) })
+
+/**
+ * A chain: a step for each of the model's turns. A turn whose step is `null` is left to the fallback.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface InstructionChain extends Schema.Schema.Type<typeof InstructionChain> {}
