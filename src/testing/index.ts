@@ -5,4 +5,5 @@
  */
 export * as ConversationRules from "./ConversationRules.ts"
 export * as MockModel from "./MockModel.ts"
+export * as MockProvider from "./MockProvider.ts"
 export * as MockResponse from "./MockResponse.ts"

@@ -47,10 +47,16 @@ export interface Entry {
   readonly endedAt?: number
 }
 
-/** Why the request of this number was a miss. */
+/**
+ * Why nothing was foreseen for the request of this number, or how its handler died.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Miss {
   readonly number: number
   readonly reason: string
+  readonly isDefect: boolean
 }
 
 interface Waiting {
@@ -88,9 +94,9 @@ export class Journal {
   }
 
   /** Notes that nothing was foreseen for a request. */
-  miss(number: number, reason: string): void {
-    this.misses.push({ number, reason })
-    this.write(number, { miss: reason })
+  miss(miss: Miss): void {
+    this.misses.push(miss)
+    this.write(miss.number, { miss: miss.reason })
   }
 
   get entries(): ReadonlyArray<Entry> {

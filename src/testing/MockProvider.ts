@@ -1,0 +1,362 @@
+/**
+ * A model provider on the wire, as its clients know it, whose models answer as a handler says.
+ *
+ * 1. It speaks as the providers do: OpenAI's chat completions and responses, Anthropic's messages, streamed or not.
+ * 2. The same request gets the same response to the letter, ids and times too, as far as the handler says the same.
+ * 3. A request that the provider would refuse is refused, in its words.
+ * 4. It opens no socket of itself: it is a `fetch`, or answers for an `HttpClient`, or is served by an `HttpServer`.
+ *
+ * **Example** (Ask it as a client does)
+ *
+ * ```ts
+ * import { MockModel, MockProvider } from "troupe/testing"
+ *
+ * const provider = MockProvider.make({ handler: MockModel.queue("It is 22 °C.") })
+ *
+ * const response = await provider.fetch("https://api.openai.com/v1/chat/completions", {
+ *   method: "POST",
+ *   body: JSON.stringify({ model: "gpt-5", messages: [{ role: "user", content: "How warm is Paris?" }] })
+ * })
+ * const completion = await response.json()
+ *
+ * response.status // => 200
+ * completion.choices[0].message.content // => "It is 22 °C."
+ * completion.choices[0].finish_reason // => "stop"
+ * ```
+ *
+ * @since 0.1.0
+ */
+import type * as AiError from "effect/ai/AiError"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpEffect from "effect/http/HttpEffect"
+import * as HttpServer from "effect/http/HttpServer"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type { Answer, Handler } from "./Handler.ts"
+import * as MockRequest from "./MockRequest.ts"
+import * as MockResponse from "./MockResponse.ts"
+import * as Chat from "./provider/Chat.ts"
+import type { ChatRequest } from "./provider/ChatRequest.ts"
+import { type Entry, Journal, type Miss } from "./provider/Journal.ts"
+import type { Asked, Protocol } from "./provider/Protocol.ts"
+import { type Chosen, respond } from "./provider/Session.ts"
+import { counter, type Status } from "./provider/Statuses.ts"
+
+export type { ChatRequest, Entry, Miss, Status }
+
+/** What is spoken, by path. The first also refuses requests to other paths. */
+const protocols: readonly [Protocol, ...ReadonlyArray<Protocol>] = [
+  Chat.protocol
+]
+
+/** The bodies of requests, by protocol. */
+interface Bodies {
+  readonly "openai-chat": ChatRequest
+}
+
+/**
+ * What a mock provider answers, and how it fails.
+ *
+ * **Details**
+ *
+ * - `handler` answers. Without one, the last user text is said back.
+ * - `strict` makes an error of each request that nothing was foreseen for and of each that is refused, which fails the
+ *   scope of the layer with the reasons. Else such a request is answered with its last user text.
+ * - `status` are statuses sent in turn, as `[429, 500, 200]`, counted for each body of a request apart, so that retries
+ *   are counted and conversations side by side don't take each other's. 200, and any request after them, is answered.
+ * - `retryAfter` is what a 429, 503 or 529 of these tells to wait, unless it has headers of its own. By default, none.
+ * - `journal` is how many requests are remembered, by default 1000.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<R = never> {
+  readonly handler?: Handler<R>
+  readonly strict?: boolean
+  readonly status?: ReadonlyArray<Status>
+  readonly retryAfter?: Duration.Input
+  readonly journal?: number
+}
+
+/**
+ * A mock provider at work.
+ *
+ * **Details**
+ *
+ * - `fetch` answers a request of any host, by its path. It is what clients take as their `fetch`.
+ * - `entries` are the requests so far, in the order in which they arrived, with what became of them.
+ * - `requests` are the bodies of those that weren't refused, of one protocol.
+ * - `wait` waits until so many requests have arrived, and gives them.
+ * - `misses` are the requests that nothing was foreseen for, with the reason; `assertNoMisses` dies of them.
+ * - `close` breaks off every response that hangs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Provider {
+  readonly fetch: (input: string | URL | Request, init?: RequestInit) => Promise<Response>
+  readonly entries: Effect.Effect<ReadonlyArray<Entry>>
+  readonly requests: <Name extends keyof Bodies>(protocol: Name) => Effect.Effect<ReadonlyArray<Bodies[Name]>>
+  readonly wait: (count: number) => Effect.Effect<ReadonlyArray<Entry>>
+  readonly misses: Effect.Effect<ReadonlyArray<Miss>>
+  readonly assertNoMisses: Effect.Effect<void>
+  readonly close: Effect.Effect<void>
+}
+
+/**
+ * The mock provider that was asked.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class MockProvider extends Context.Service<MockProvider, Provider>()("troupe/testing/MockProvider") {}
+
+/**
+ * Error for requests that a mock provider had no answer to. What uses a strict one dies of it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class MissedRequests
+  extends Schema.TaggedError<MissedRequests>("troupe/testing/MockProvider/MissedRequests")("MissedRequests", {
+    misses: Schema.Array(Schema.Struct({ number: Schema.Int, reason: Schema.String, isDefect: Schema.Boolean }))
+  })
+{
+  override get message(): string {
+    const lines = this.misses.map(({ number, reason }) => `\n  request ${number}: ${reason}`)
+    return `The mock provider had no answer to ${this.misses.length === 1 ? "a request" : "requests"}${lines.join("")}`
+  }
+}
+
+const lastUserText = ({ messages }: Asked): string => messages.findLast(({ role }) => role === "user")?.texts[0] ?? ""
+
+/** How often the model has spoken since the user did. */
+const turnOf = ({ messages }: Asked): number => {
+  const spoke = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1)
+  return spoke.filter(({ role }, index) => role === "assistant" && spoke[index - 1]?.role !== "assistant").length
+}
+
+/** Who answers a request. */
+const choose = <R>(
+  asked: Asked,
+  number: number,
+  handler: Answer<R> | undefined,
+  isStrict: boolean
+): Effect.Effect<Chosen, AiError.AiError, R> => {
+  const fallback = MockResponse.text(lastUserText(asked))
+  if (handler === undefined) {
+    const miss = isStrict ? { miss: "there is no handler" } : undefined
+    return Effect.succeed({ by: "fallback", response: fallback, ...miss })
+  }
+  const asking = {
+    prompt: asked.prompt,
+    tools: asked.tools,
+    toolChoice: asked.toolChoice,
+    responseFormat: { type: "text" },
+    iteration: turnOf(asked)
+  } as const
+  return Effect.map(
+    handler(MockRequest.make(asking, undefined, number, asked.isStreaming)),
+    (answer): Chosen =>
+      answer._tag === "Declined"
+        ? { by: "fallback", response: fallback, miss: answer.reason }
+        : { by: "handler", response: answer }
+  )
+}
+
+const unlessAborted = async <A>(promise: Promise<A>, signal: AbortSignal): Promise<A> => {
+  try {
+    return await promise
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error
+  }
+}
+
+/** A provider, and why it fails what uses it. */
+const build = <R>(options: Options<R>, context: Context.Context<R>) => {
+  const { handler, journal: limit = 1000, retryAfter = 0, status = [], strict: isStrict = false } = options
+  const journal = new Journal(limit)
+  const closing = new AbortController()
+  const made = handler === undefined
+    ? Effect.succeed(undefined)
+    : Effect.runSync(Effect.cached(handler.make))
+  const settings = {
+    protocols,
+    choose: (asked: Asked, number: number) =>
+      Effect.flatMap(made, (answer: Answer<R> | undefined) => choose(asked, number, answer, isStrict)),
+    attempt: counter(status, Duration.toSeconds(Duration.fromInputUnsafe(retryAfter))),
+    journal,
+    isStrict,
+    closing: closing.signal
+  }
+  const entries = Effect.sync(() => journal.entries)
+  const dieOf = (misses: ReadonlyArray<Miss>): Effect.Effect<void> =>
+    misses.length === 0 ? Effect.void : Effect.die(new MissedRequests({ misses }))
+  const provider: Provider = {
+    fetch: (input, init) => {
+      const request = input instanceof Request && init === undefined ? input : new Request(input, init)
+      const { signal } = request
+      return unlessAborted(Effect.runPromiseWith(context)(respond(settings, request), { signal }), signal)
+    },
+    entries,
+    requests: <Name extends keyof Bodies>(name: Name) =>
+      Effect.map(
+        entries,
+        (entries) =>
+          entries.flatMap(({ asked }) => asked?.protocol === name ? [asked.body as unknown as Bodies[Name]] : [])
+      ),
+    wait: (count) => Effect.andThen(journal.wait(count), entries),
+    misses: Effect.sync(() => journal.misses.slice()),
+    assertNoMisses: Effect.suspend(() => dieOf(journal.misses)),
+    close: Effect.sync(() => closing.abort())
+  }
+  const verdict = Effect.suspend(() => dieOf(journal.misses.filter(({ isDefect }) => isStrict || isDefect)))
+  return { provider, verdict }
+}
+
+/**
+ * Makes a mock provider of a handler that needs no services.
+ *
+ * **Gotchas**
+ *
+ * Nothing fails of itself where a strict one has no answer: end with `assertNoMisses`, or use a layer.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: Options = {}): Provider => build(options, Context.empty()).provider
+
+/** A provider that is closed with its scope, which dies of the misses of a strict one. */
+const scoped = <R>(options: Options<R>): Effect.Effect<Provider, never, R | Scope.Scope> =>
+  Effect.flatMap(Effect.context<R>(), (context) => {
+    const { provider, verdict } = build(options, context)
+    return Effect.as(Effect.addFinalizer(() => Effect.andThen(provider.close, verdict)), provider)
+  })
+
+/**
+ * Provides a mock provider. Its `fetch` runs with the services and the clock of the layer.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = <R = never>(options: Options<R> = {}): Layer.Layer<MockProvider, never, Exclude<R, Scope.Scope>> =>
+  Layer.effect(MockProvider, scoped(options))
+
+/**
+ * Provides a mock provider and an `HttpClient` that sends every request to it.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerHttpClient = <R = never>(
+  options: Options<R> = {}
+): Layer.Layer<MockProvider | HttpClient.HttpClient, never, Exclude<R, Scope.Scope>> =>
+  Layer.effect(
+    HttpClient.HttpClient,
+    Effect.gen(function*() {
+      const { fetch } = yield* MockProvider
+      const client = yield* HttpClient.HttpClient
+      return HttpClient.transformResponse(client, Effect.provideService(FetchHttpClient.Fetch, fetch))
+    })
+  ).pipe(Layer.provide(FetchHttpClient.layer), Layer.provideMerge(layer(options)))
+
+/**
+ * Provides a mock provider whose `fetch` is that of every `HttpClient` made of `fetch`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerFetch = <R = never>(
+  options: Options<R> = {}
+): Layer.Layer<MockProvider, never, Exclude<R, Scope.Scope>> =>
+  Layer.effect(FetchHttpClient.Fetch, Effect.map(MockProvider, ({ fetch }) => fetch)).pipe(
+    Layer.provideMerge(layer(options))
+  )
+
+/**
+ * Provides a mock provider that an `HttpServer` serves, whichever there is: of Node, Bun or a test.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerServer = <R = never>(
+  options: Options<R> = {}
+): Layer.Layer<MockProvider, never, HttpServer.HttpServer | Exclude<R, Scope.Scope>> =>
+  Layer.effect(
+    MockProvider,
+    Effect.gen(function*() {
+      const provider = yield* scoped(options)
+      yield* HttpServer.serveEffect(HttpEffect.fromWebHandler(provider.fetch))
+      yield* Effect.addFinalizer(() => provider.close)
+      return provider
+    })
+  )
+
+/**
+ * Gives the URL at which an `HttpServer` is reached from this machine, without a slash at its end.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const url: Effect.Effect<string, never, HttpServer.HttpServer> = Effect.map(
+  HttpServer.HttpServer,
+  ({ address }) => HttpServer.formatAddress(address).replace(/\/\/(0\.0\.0\.0|\[::\])(?=:|$)/, "//127.0.0.1")
+)
+
+/**
+ * Gives the requests so far, with what became of them.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const entries: Effect.Effect<ReadonlyArray<Entry>, never, MockProvider> = Effect.flatMap(
+  MockProvider,
+  (provider) => provider.entries
+)
+
+/**
+ * Gives the bodies of the requests so far that weren't refused, of one protocol.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const requests = <Name extends keyof Bodies>(
+  protocol: Name
+): Effect.Effect<ReadonlyArray<Bodies[Name]>, never, MockProvider> =>
+  Effect.flatMap(MockProvider, (provider) => provider.requests(protocol))
+
+/**
+ * Waits until so many requests have arrived, and gives them.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const wait = (count: number): Effect.Effect<ReadonlyArray<Entry>, never, MockProvider> =>
+  Effect.flatMap(MockProvider, (provider) => provider.wait(count))
+
+/**
+ * Gives the requests that nothing was foreseen for, with the reasons.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const misses: Effect.Effect<ReadonlyArray<Miss>, never, MockProvider> = Effect.flatMap(
+  MockProvider,
+  (provider) => provider.misses
+)
+
+/**
+ * Dies of the requests that nothing was foreseen for, with the reasons.
+ *
+ * @category assertions
+ * @since 0.1.0
+ */
+export const assertNoMisses: Effect.Effect<void, never, MockProvider> = Effect.flatMap(
+  MockProvider,
+  (provider) => provider.assertNoMisses
+)

@@ -1,0 +1,132 @@
+/**
+ * One request to a mock provider and its response, written in the journal as it goes.
+ *
+ * @since 0.1.0
+ */
+import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
+import * as Delivery from "../Delivery.ts"
+import type { HttpFailure } from "../HttpFailure.ts"
+import type * as MockResponse from "../MockResponse.ts"
+import * as Body from "./Body.ts"
+import * as Ids from "./Ids.ts"
+import type { Entry, Journal } from "./Journal.ts"
+import type { Asked, Protocol, Refusal } from "./Protocol.ts"
+import * as Refusals from "./Refusals.ts"
+
+type Headers = Readonly<Record<string, string>>
+
+const json: Headers = { "content-type": "application/json" }
+
+const events: Headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" }
+
+const callPrefixes: Readonly<Record<Protocol["name"], string>> = {
+  "openai-chat": "call_",
+  "openai-responses": "call_",
+  "anthropic-messages": "toolu_"
+}
+
+/** One request to a mock provider and its response. */
+export class Exchange {
+  readonly number: number
+  readonly #protocol: Protocol
+  readonly #journal: Journal
+  readonly #clock: Clock.Clock
+  readonly #closing: AbortSignal
+  readonly #ids: ReturnType<typeof Ids.make>
+
+  constructor(
+    arrived: Omit<Entry, "number" | "by" | "outcome" | "arrivedAt">,
+    body: Schema.Json,
+    protocol: Protocol,
+    journal: Journal,
+    clock: Clock.Clock,
+    closing: AbortSignal
+  ) {
+    this.#protocol = protocol
+    this.#journal = journal
+    this.#clock = clock
+    this.#closing = closing
+    this.#ids = Ids.make(body)
+    this.number = journal.open({ ...arrived, arrivedAt: clock.currentTimeMillisUnsafe() })
+  }
+
+  write(change: Partial<Entry>): void {
+    this.#journal.write(this.number, change)
+  }
+
+  end(outcome: Entry["outcome"]): void {
+    this.write({ outcome, endedAt: this.#clock.currentTimeMillisUnsafe() })
+  }
+
+  /** Refuses the request with the provider's error. */
+  refuse(by: string, refusal: Refusal): Response {
+    const body = JSON.stringify(this.#protocol.error(refusal))
+    return this.#send(by, refusal.status, { ...json, ...refusal.headers }, body)
+  }
+
+  /** Refuses the request because nothing was foreseen for it. No client tries that again. */
+  miss(status: number, reason: string, isDefect = false): Response {
+    this.#journal.miss({ number: this.number, reason, isDefect })
+    return this.refuse("nobody", {
+      ...Refusals.ofStatus(this.#protocol.name, status, `Request ${this.number} to the mock provider: ${reason}`),
+      headers: { "x-should-retry": "false" }
+    })
+  }
+
+  /** Sends an error of HTTP as it is, and without a body the provider's. */
+  fail(by: string, { body, headers, status }: HttpFailure): Response {
+    const isText = typeof body === "string"
+    const { error, name } = this.#protocol
+    const text = isText ? body : JSON.stringify(body ?? error(Refusals.ofStatus(name, status)))
+    return this.#send(by, status, { ...(isText ? { "content-type": "text/plain" } : json), ...headers }, text)
+  }
+
+  /** Sends a response as the request asks for it. */
+  deliver(by: string, response: MockResponse.MockResponse, asked: Asked): Effect.Effect<Response, TypeError> {
+    const protocol = this.#protocol
+    const delivery = Delivery.address(response, () => this.#ids.next(callPrefixes[protocol.name]))
+    const { failure, hang, http } = delivery
+    this.write({ by, response: delivery })
+    if (http !== undefined && failure?.after === 0) return Effect.succeed(this.fail(by, http))
+    if (failure !== undefined && (failure.after === 0 || !asked.isStreaming) && !Body.isCut(delivery)) {
+      return Effect.succeed(this.refuse(by, Refusals.ofError(protocol.name, failure.error)))
+    }
+    if (asked.isStreaming) {
+      return Effect.succeed(this.#stream(Body.stream(protocol, delivery, asked, this.#ids), events))
+    }
+    if (hang !== undefined) return this.#never
+    const body = JSON.stringify(protocol.whole(Body.said(delivery), asked, this.#ids))
+    return Effect.succeed(
+      failure === undefined
+        ? this.#send(by, 200, json, body)
+        : this.#stream({ frames: [body.slice(0, body.length / 2)], end: "cut" }, json)
+    )
+  }
+
+  #headers(headers: Headers): Headers {
+    return { ...this.#protocol.headers(this.#ids.next("req_")), ...headers }
+  }
+
+  #send(by: string, status: number, headers: Headers, body: string): Response {
+    const now = this.#clock.currentTimeMillisUnsafe()
+    this.write({ by, status, outcome: "sent", answeredAt: now, endedAt: now })
+    return new Response(body, { status, headers: this.#headers(headers) })
+  }
+
+  #stream(body: Body.Body, headers: Headers): Response {
+    this.write({ status: 200, answeredAt: this.#clock.currentTimeMillisUnsafe() })
+    const stream = Body.readable(body, this.#closing, (outcome) => this.end(outcome))
+    return new Response(stream, { status: 200, headers: this.#headers(headers) })
+  }
+
+  /** No response, until the provider is closed. */
+  readonly #never = Effect.callback<never, TypeError>((resume) => {
+    this.write({ outcome: "hanging" })
+    const broken = () => resume(Effect.fail(new TypeError("terminated")))
+    if (this.#closing.aborted) return broken()
+    this.#closing.addEventListener("abort", broken, { once: true })
+    return Effect.sync(() => this.#closing.removeEventListener("abort", broken))
+  })
+}

@@ -1,0 +1,109 @@
+/**
+ * One mock provider at work: it takes each request in, lets it be answered and sends that.
+ *
+ * @since 0.1.0
+ */
+import type * as AiError from "effect/ai/AiError"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import * as MockResponse from "../MockResponse.ts"
+import { Exchange } from "./Exchange.ts"
+import type { Journal } from "./Journal.ts"
+import type { Asked, Protocol } from "./Protocol.ts"
+import * as Refusals from "./Refusals.ts"
+import type { Attempt } from "./Statuses.ts"
+
+/** Who answers a request, with what. `miss` says why nothing was foreseen for it: then the response is the fallback. */
+export interface Chosen {
+  readonly by: string
+  readonly response: MockResponse.MockResponse
+  readonly miss?: string
+}
+
+/** What a mock provider works with. */
+export interface Settings<R> {
+  readonly protocols: readonly [Protocol, ...ReadonlyArray<Protocol>]
+  readonly choose: (asked: Asked, number: number) => Effect.Effect<Chosen, AiError.AiError, R>
+  readonly attempt: (body: string) => Attempt | undefined
+  readonly journal: Journal
+  readonly isStrict: boolean
+  readonly closing: AbortSignal
+}
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const hint = (path: string): string =>
+  /^\/(chat\/completions|responses)$/.test(path) ? ", and the base URL of an OpenAI client ends in /v1" : ""
+
+const answer = <R>(settings: Settings<R>, exchange: Exchange, asked: Asked) =>
+  Effect.matchCauseEffect(Effect.suspend(() => settings.choose(asked, exchange.number)), {
+    onFailure: (cause) => {
+      const failure = Cause.findErrorOption(cause)
+      return failure._tag === "Some"
+        ? exchange.deliver("handler", MockResponse.fail(failure.value), asked)
+        : Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.succeed(exchange.miss(500, `its handler died of ${Cause.pretty(cause)}`, true))
+    },
+    onSuccess: ({ by, miss, response }) => {
+      if (miss !== undefined && settings.isStrict) return Effect.succeed(exchange.miss(400, miss))
+      if (miss !== undefined) settings.journal.miss({ number: exchange.number, reason: miss, isDefect: false })
+      const sent = Effect.suspend(() => exchange.deliver(by, response, asked))
+      return response.delay === undefined ? sent : Effect.delay(sent, response.delay)
+    }
+  })
+
+/** The response to a request. It fails where the connection does before any of it. */
+export const respond = <R>(settings: Settings<R>, request: Request): Effect.Effect<Response, TypeError, R> =>
+  Effect.clockWith((clock) =>
+    Effect.flatMap(Effect.promise(() => request.text()), (text) => {
+      const { attempt, closing, isStrict, journal, protocols } = settings
+      const { pathname: path } = new URL(request.url)
+      const found = protocols.find((protocol) => path.endsWith(protocol.path))
+      const protocol = found ?? protocols[0]
+      const { method } = request
+      const body = parse(text)
+      const exchange = new Exchange(
+        { method, path, headers: Object.fromEntries(request.headers), protocol: found?.name, body: text },
+        (body ?? text) as Schema.Json,
+        protocol,
+        journal,
+        clock,
+        closing
+      )
+      if (found === undefined) {
+        journal.miss({ number: exchange.number, reason: `nothing is served at ${path}${hint(path)}`, isDefect: false })
+        const refusal = Refusals.ofStatus(protocol.name, 404, `Invalid URL (${method} ${path})`)
+        return Effect.succeed(
+          exchange.refuse("no route", { status: 404, type: refusal.type, message: refusal.message })
+        )
+      }
+      if (method !== "POST") {
+        const refusal = Refusals.ofStatus(protocol.name, 405, "Only POST requests are accepted.")
+        return Effect.succeed(exchange.refuse("no route", refusal))
+      }
+      const failed = attempt(text)
+      if (failed !== undefined) {
+        return Effect.succeed(exchange.fail(`status ${failed.number} of ${failed.of}`, failed))
+      }
+      const read = protocol.read(body)
+      if (Result.isFailure(read)) {
+        if (isStrict) journal.miss({ number: exchange.number, reason: read.failure.message, isDefect: false })
+        return Effect.succeed(exchange.refuse("refusal", read.failure))
+      }
+      exchange.write({ asked: read.success })
+      return Effect.onExit(
+        answer(settings, exchange, read.success),
+        (exit) => Exit.isFailure(exit) ? Effect.sync(() => exchange.end("aborted")) : Effect.void
+      )
+    })
+  )

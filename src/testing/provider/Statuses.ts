@@ -1,0 +1,47 @@
+/**
+ * Statuses that a mock provider sends in turn, counted for each body of a request apart.
+ *
+ * @since 0.1.0
+ */
+import type * as Schema from "effect/Schema"
+import { hash } from "./Ids.ts"
+
+/**
+ * A response of HTTP in the place of an answer: its status, or what it holds too.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Status = number | {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Schema.Json
+}
+
+/** What is sent in the place of an answer. */
+export interface Attempt {
+  readonly number: number
+  readonly of: number
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Schema.Json
+}
+
+const waits = new Set([429, 503, 529])
+
+/** Counts the requests with a body, and gives what is sent in the place of an answer, if anything. */
+export const counter = (statuses: ReadonlyArray<Status>, retryAfter: number) => {
+  const counts = new Map<number, number>()
+  return (body: string): Attempt | undefined => {
+    if (statuses.length === 0) return undefined
+    const key = hash(body)
+    const index = counts.get(key) ?? 0
+    const next = statuses[index]
+    if (next === undefined) return undefined
+    counts.set(key, index + 1)
+    const sent = typeof next === "number" ? { status: next } : next
+    if (sent.status < 300) return undefined
+    const headers = waits.has(sent.status) ? { "retry-after": String(retryAfter) } : {}
+    return { number: index + 1, of: statuses.length, ...sent, headers: { ...headers, ...sent.headers } }
+  }
+}
