@@ -256,10 +256,17 @@ export const allCallIds = (
   ...modes.flatMap(({ view }) => view === undefined ? [] : callIds({ turns: view.hidden }))
 ]
 
+/** Checks whether the model spoke last, and to a mode: what it was called for before that is out of its sight. */
+const hasAnsweredMode = (turns: ReadonlyArray<Turn>): boolean => {
+  const heard = turns.findLast((turn) => turn._tag !== "Assistant")
+  return turns[turns.length - 1]?._tag === "Assistant" && heard?._tag === "User" && heard.mode !== undefined
+}
+
 /** Adds what the model is told when a mode was entered or left in a run, where it would find nothing to answer. */
 export const tell = (self: AgentState, note: string): AgentState => {
   const { conversation: { turns }, status: { _tag } } = self
-  if (_tag !== "Complete" && (_tag !== "InProgress" || turns.length > 0)) return self
+  const isAnswered = _tag === "Complete" || (_tag === "InProgress" && (turns.length === 0 || hasAnsweredMode(turns)))
+  if (!isAnswered) return self
   const conversation = appendUnchecked(self.conversation, { _tag: "Feedback", text: note })
   return { ...self, conversation, status: statusOf(conversation) }
 }

@@ -26,6 +26,13 @@ const raise = (segment: PromptSegment, height: number): PromptSegment => {
 export const add = ({ modes, prompt }: AgentState, segment: PromptSegment): Segments =>
   put(prompt, raise(segment, modes.length))
 
+/** Checks whether the mode at a height has a segment like another. */
+export const has = ({ prompt }: AgentState, segment: PromptSegment, height: number): boolean =>
+  prompt.some((each) =>
+    each.mode === height && each.text === segment.text && each.persist === segment.persist &&
+    each.place === segment.place && (each.place !== "section" || each.name === (segment as typeof each).name)
+  )
+
 /** Gives the segments that are left when the innermost mode is. */
 export const leave = (segments: Segments, { isolation }: ModeFrame, height: number): Segments =>
   segments.reduce<Segments>((kept, segment) => {

@@ -182,6 +182,27 @@ describe("A state that was stored in modes", () => {
       assert.strictEqual((yield* sent)[0]?.system, "You are in mode \"outer\".\n\nouter again.")
     }).pipe(Effect.scoped, echo))
 
+  it.effect("has each piece of the prompt once, however often a set-up that adds it resumes", () =>
+    Effect.gen(function*() {
+      const naive = (name: string) =>
+        Mode.make(name, {
+          enter: () =>
+            Effect.andThen(
+              SystemPrompt.append(`${name}: cite.`),
+              SystemPrompt.section("s", name, { persist: name === "inner" })
+            )
+        })
+      const agent = Agent.make("a", { modes: [naive("outer"), naive("inner")] })
+      const state = yield* Effect.scoped(Effect.gen(function*() {
+        const session = yield* Session.make(agent)
+        yield* session.enterMode("outer")
+        return yield* session.enterMode("inner")
+      }))
+      const next = yield* Agent.continueConversation(agent, throughJson(state), "One")
+      const last = yield* Agent.continueConversation(agent, throughJson(next), "Two")
+      assert.deepStrictEqual(last.prompt, state.prompt)
+    }).pipe(echo))
+
   it.effect("resumes in a mode that another one's set-up enters, once, and leaves it with that", () =>
     Effect.gen(function*() {
       const log: Array<string> = []

@@ -602,6 +602,25 @@ describe("Set-up and clean-up may call the agent", () => {
       assert.deepStrictEqual((yield* sent).map(({ messages }) => messages.at(-1)), ["user: Prepare", "user: Sum up"])
     })).pipe(Effect.provide(echo)))
 
+  it.effect("where answers have a schema, and the user's question is answered after what the mode asked", () =>
+    ends(Effect.gen(function*() {
+      const agent = Agent.make("a", { modes: [Talking], output: Schema.Struct({ n: Schema.Int }) })
+      const state = yield* Agent.run(agent, "Hello")
+      assert.deepStrictEqual(said(state), [
+        "User: Hello",
+        "Assistant: <enter_talking_mode>",
+        "User: Prepare",
+        "Assistant: <final_answer>",
+        "Feedback: You are now in mode \"talking\".",
+        "Assistant: <final_answer>"
+      ])
+      assert.deepStrictEqual(Result.getOrThrow(AgentState.output(agent, state)), { n: 2 })
+    })).pipe(Effect.provide(MockModel.layer(MockModel.queue(
+      MockResponse.toolCall("enter_talking_mode", {}),
+      MockResponse.toolCall("final_answer", { n: 1 }),
+      MockResponse.toolCall("final_answer", { n: 2 })
+    )))))
+
   it.effect("while a tool that tries is told to ask for a move instead", () =>
     ends(Effect.gen(function*() {
       const Try = Toolkit.make(Tool.make("attempt", { success: Schema.String }))

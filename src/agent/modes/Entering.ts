@@ -114,7 +114,13 @@ const setUp = (
         stack: [...ModeStack.names(loop.state).slice(0, live.open.length), mode.name],
         ...resumed
       })
-      const open: Open = { entry, scope: Scope.makeUnsafe(), stage: { places: undefined }, context }
+      const open: Open = {
+        entry,
+        scope: Scope.makeUnsafe(),
+        stage: { places: undefined },
+        context,
+        isResuming: isResumed
+      }
       live.open.push(open)
       const stack = ModeStack.names(loop.state).slice(0, live.open.length)
       yield* loop.root.flush
@@ -122,6 +128,7 @@ const setUp = (
       const exit = yield* Effect.exit(
         Telemetry.modeSpan(loop, "enter_mode", mode.name, between(loop, open, restore(settingUp)))
       )
+      open.isResuming = false
       if (Exit.isSuccess(exit)) {
         Loop.tell(loop, {
           _tag: "ModeEntered",

@@ -9,12 +9,16 @@ import type { Enterable } from "../../modes/Host.ts"
 import type { ModeEntry } from "../Definition.ts"
 import type { Stage } from "../session/Line.ts"
 
-/** A mode that is set up. `context` are the services of whoever entered it by hand, `stage` the operations it is set up in. */
+/**
+ * A mode that is set up. `context` are the services of whoever entered it by hand, `stage` the operations it is set up in. It `isResuming`
+ * while it is set up again.
+ */
 export interface Open {
   readonly stage: Stage
   readonly entry: ModeEntry
   readonly scope: Scope.Closeable
   readonly context: Context.Context<never> | undefined
+  isResuming: boolean
 }
 
 /**

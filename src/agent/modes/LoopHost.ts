@@ -13,6 +13,7 @@ import type { Adjustment } from "../../domain/Adjustment.ts"
 import { isAgentError } from "../../domain/AgentError.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
 import { OwnError } from "../../domain/OwnError.ts"
+import * as PromptSegments from "../../domain/PromptSegments.ts"
 import type { Settings } from "../../domain/Settings.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { messageOf } from "../../handoff/Described.ts"
@@ -63,7 +64,12 @@ export const adjust = (loop: Loop.Loop, adjustment: Adjustment): Effect.Effect<v
       ? findUnknown(loop.definition, adjustment.settings)
       : undefined
     if (unknown !== undefined) return Effect.fail(because(unknown))
-    const mode = Entering.nextFrame(loop) === undefined ? undefined : { mode: loop.live.open.length - 1 }
+    const at = loop.live.open.length - 1
+    // What a set-up adds to the prompt is still there when it resumes.
+    const isThere = adjustment._tag === "SegmentAdded" && loop.live.open[at]?.isResuming === true &&
+      PromptSegments.has(loop.state, adjustment.segment, at)
+    if (isThere) return Effect.void
+    const mode = Entering.nextFrame(loop) === undefined ? undefined : { mode: at }
     Loop.tell(loop, { _tag: "StateAdjusted", adjustment, ...mode })
     if (adjustment._tag === "ViewChanged") Loop.forgetSent(loop)
     return loop.root.flush
