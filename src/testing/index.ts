@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 export * as ConversationRules from "./ConversationRules.ts"
+export * as InstructionChain from "./InstructionChain.ts"
 export * as MockModel from "./MockModel.ts"
 export * as MockProvider from "./MockProvider.ts"
 export * as MockResponse from "./MockResponse.ts"
