@@ -1,0 +1,204 @@
+/**
+ * The steps of a story: what happens, and what is expected of the state then.
+ *
+ * @since 0.1.0
+ */
+import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import * as AgentState from "../../domain/AgentState.ts"
+import * as Conversation from "../../domain/Conversation.ts"
+import * as Part from "../../domain/Part.ts"
+
+interface Envelope extends Pick<AgentEvent, "path" | "calls" | "step" | "sequence" | "at"> {}
+
+type WithoutEnvelope<E> = E extends AgentEvent ? Omit<E, keyof Envelope> & Partial<Envelope> : never
+
+/**
+ * An event of a story. Where it happened, when, and its number are filled in: in the agent in control, at 0, counted on.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type EventInput = WithoutEnvelope<AgentEvent>
+
+/** An event that happens, made of the state that it meets. */
+interface Happens {
+  readonly _tag: "Happens"
+  readonly title: string
+  readonly event: (state: AgentState.AgentState) => EventInput
+}
+
+/** A change that somebody makes by hand, or why it can't be made. */
+interface Changes {
+  readonly _tag: "Changes"
+  readonly title: string
+  readonly change: (
+    state: AgentState.AgentState
+  ) => ReturnType<typeof AgentState.approve> | ReturnType<typeof AgentState.deny>
+}
+
+/** What the state needs next. */
+interface ExpectsCommand {
+  readonly _tag: "ExpectsCommand"
+  readonly title: string
+  readonly command: AgentState.Command | AgentState.Command["_tag"]
+}
+
+/** What holds of the state: some of its fields, or anything that a function says. */
+interface ExpectsState {
+  readonly _tag: "ExpectsState"
+  readonly title: string
+  readonly expected: Partial<AgentState.AgentState> | ((state: AgentState.AgentState) => unknown)
+}
+
+/**
+ * A step of a story.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Step = Happens | Changes | ExpectsCommand | ExpectsState
+
+/**
+ * Lets an event happen. It may be that of a called agent, where it has its `path` and its `calls`.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const event = (event: EventInput): Step => ({ _tag: "Happens", title: event._tag, event: () => event })
+
+const titleOf = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 59)}…` : text)
+
+/**
+ * Lets a user say something, which begins a run.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const userSays = (input: string | ReadonlyArray<Part.UserPart>): Step => ({
+  _tag: "Happens",
+  title: `the user says ${typeof input === "string" ? titleOf(input) : `${input.length} parts`}`,
+  event: () => ({ _tag: "RunStarted", input: typeof input === "string" ? [Part.text(input)] : input })
+})
+
+/**
+ * Lets the model answer, by a text or by parts with calls.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const modelAnswers = (
+  answer: string | ReadonlyArray<Conversation.AssistantPart>,
+  options?: Parameters<typeof Conversation.assistant>[2]
+): Step => {
+  const { finishReason, parts, usage } = Conversation.assistant("", answer, options)
+  const calls = Conversation.callsOf({ _tag: "Assistant", agent: "", parts, usage, finishReason })
+  const said = typeof answer === "string" ? [titleOf(answer)] : calls.map(({ id, name }) => `call "${id}" of ${name}`)
+  return {
+    _tag: "Happens",
+    title: `the model answers ${said.length === 0 ? `${parts.length} parts` : said.join(", ")}`,
+    event: () => ({ _tag: "ModelResponded", parts, usage, finishReason })
+  }
+}
+
+/**
+ * Lets a tool answer a call of the agent in control.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const toolAnswers = (
+  callId: string,
+  result: Conversation.Call["params"],
+  options?: { readonly outcome?: Conversation.Outcome }
+): Step => ({
+  _tag: "Happens",
+  title: `the tool answers "${callId}"`,
+  event: ({ conversation }) => ({
+    _tag: "ToolCallSettled",
+    callId,
+    name: Conversation.openCalls(conversation).find(({ id }) => id === callId)?.name ?? "",
+    outcome: options?.outcome ?? "Succeeded",
+    result,
+    duration: 0
+  })
+})
+
+/**
+ * Lets a call wait for approval.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const approvalIsRequested = (callId: string): Step => ({
+  _tag: "Happens",
+  title: `approval of "${callId}" is requested`,
+  event: ({ conversation }) => {
+    const call = Conversation.openCalls(conversation).find(({ id }) => id === callId)
+    return { _tag: "ApprovalRequested", callId, name: call?.name ?? "", params: call?.params ?? null }
+  }
+})
+
+/**
+ * Lets somebody approve a call.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const approve = (callId: string): Step => ({
+  _tag: "Changes",
+  title: `"${callId}" is approved`,
+  change: (state) => AgentState.approve(state, callId)
+})
+
+/**
+ * Lets somebody deny a call.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const deny = (callId: string, reason: string): Step => ({
+  _tag: "Changes",
+  title: `"${callId}" is denied`,
+  change: (state) => AgentState.deny(state, callId, reason)
+})
+
+/** Names a command, with the calls or the agent in it. */
+export const commandTitle = (command: AgentState.Command | AgentState.Command["_tag"]): string => {
+  if (typeof command === "string") return command
+  switch (command._tag) {
+    case "RunCalls":
+      return `RunCalls of ${command.callIds.map((id) => `"${id}"`).join(", ")}`
+    case "HandOver":
+      return `HandOver to "${command.request.target}"`
+    case "AskModel":
+    case "Await":
+    case "Stop":
+      return command._tag
+  }
+}
+
+/**
+ * Expects what the state needs next: a whole command, or one of a tag.
+ *
+ * @category expectations
+ * @since 0.1.0
+ */
+export const expectCommand = (command: AgentState.Command | AgentState.Command["_tag"]): Step => ({
+  _tag: "ExpectsCommand",
+  title: `expect ${commandTitle(command)}`,
+  command
+})
+
+/**
+ * Expects something of the state: fields that are equal, or a function that doesn't give `false` and doesn't throw.
+ *
+ * @category expectations
+ * @since 0.1.0
+ */
+export const expectState = (
+  expected: Partial<AgentState.AgentState> | ((state: AgentState.AgentState) => unknown)
+): Step => ({
+  _tag: "ExpectsState",
+  title: typeof expected === "function" ? "expect of the state" : `expect ${Object.keys(expected).join(", ")}`,
+  expected
+})
