@@ -161,6 +161,7 @@ const begin = (
     const failure = input !== undefined && loop.state.status._tag === "Failed" ? loop.state.status.error : undefined
     loop.open.run = true
     if (input !== undefined) loop.step = 0
+    if (loop.live.between === 0) loop.live.moves = 0
     Loop.tell(loop, {
       _tag: "RunStarted",
       ...(input === undefined || reason !== undefined ? undefined : { input }),
