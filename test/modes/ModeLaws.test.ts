@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Layer, Schema, Scope } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import { AiError, Tool, Toolkit } from "effect/ai"
 import {
   Agent,
   AgentError,
@@ -119,6 +119,12 @@ const Act = Tool.make("act", { success: Schema.String })
 const Other = Tool.make("other", { success: Schema.String })
 const Tools = Toolkit.make(Act, Other)
 
+const overloaded = AiError.make({
+  module: "Test",
+  method: "ask",
+  reason: new AiError.InternalProviderError({ description: "overloaded" })
+})
+
 const transitionOf = ({ mode, params, to }: Move): ModeTransition.ModeTransition =>
   to === "stay"
     ? ModeTransition.stay
@@ -137,7 +143,7 @@ class Play {
   readonly modes: Record<Name, Mode.Mode<string, { readonly n?: number }, unknown, never, void>>
   readonly agent
   readonly scripts: Array<Array<Step>> = []
-  readonly hanging: Array<boolean> = []
+  readonly models: Array<Say["model"]> = []
   readonly cuts: Array<Deferred.Deferred<void>> = []
   acts: ReadonlyArray<OfTool> = []
   answers = 0
@@ -302,17 +308,17 @@ class Play {
       : Effect.interrupt
   }
 
-  talk<A, E, R>({ hangs, steps, text }: Say, call: (text: string) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  talk<A, E, R>({ model, steps, text }: Say, call: (text: string) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.acquireUseRelease(
       Effect.sync(() => {
         this.scripts.push([...steps])
-        this.hanging.push(hangs)
+        this.models.push(model)
       }),
       () => call(text),
       () =>
         Effect.sync(() => {
           this.scripts.pop()
-          this.hanging.pop()
+          this.models.pop()
         })
     )
   }
@@ -453,7 +459,9 @@ class Play {
     Effect.suspend((): Effect.Effect<MockResponse.MockResponse> => {
       const text = `answer ${++this.answers}`
       const reached = this.cuts[this.cuts.length - 1]
-      if (this.hanging[this.hanging.length - 1] === true && reached !== undefined && this.cleaning === 0) {
+      const model = this.models[this.models.length - 1]
+      if (model === "fails") return Effect.succeed(MockResponse.fail(overloaded))
+      if (model === "hangs" && reached !== undefined && this.cleaning === 0) {
         this.isCutting = true
         return Effect.andThen(Deferred.succeed(reached, undefined), Effect.never)
       }

@@ -108,7 +108,7 @@ export class Interpreter {
   isClosed = false
   isRunning = false
   scripts: Array<Array<Step>> = []
-  hanging: Array<boolean> = []
+  models: Array<Say["model"]> = []
 
   constructor(book: Book, isHeld: boolean) {
     this.book = book
@@ -413,9 +413,9 @@ export class Interpreter {
 
   // Talking to the agent
 
-  say({ hangs, steps, text }: Say): void {
+  say({ model, steps, text }: Say): void {
     this.scripts.push([...steps])
-    this.hanging.push(hangs)
+    this.models.push(model)
     const isAround = this.isRunning
     try {
       if (this.between > 0) {
@@ -425,6 +425,7 @@ export class Interpreter {
         const turn = { who: "user", text }
         this.append(turn)
         this.restart([turn])
+        this.moves = 0
         this.isRunning = true
         this.resume()
       }
@@ -436,7 +437,7 @@ export class Interpreter {
     } finally {
       this.isRunning = isAround
       this.scripts.pop()
-      this.hanging.pop()
+      this.models.pop()
     }
   }
 
@@ -505,7 +506,9 @@ export class Interpreter {
       messages: this.seen.flatMap(toMessages),
       tools: [...this.chosen()].sort()
     })
-    if (this.hanging[this.hanging.length - 1] === true && this.cuts > 0 && this.cleaning === 0) {
+    const model = this.models[this.models.length - 1]
+    if (model === "fails") throw new Stopped("Agent:ModelCallFailed")
+    if (model === "hangs" && this.cuts > 0 && this.cleaning === 0) {
       this.isCutting = true
       throw new Stopped("Interrupt")
     }
@@ -615,6 +618,7 @@ export class Interpreter {
         const last = this.seen[this.seen.length - 1]
         const open = last?.calls?.length === 0 ? [last] : []
         const settled = this.seen.slice(0, this.seen.length - open.length)
+        if (settled.length > 100) throw new TooLong()
         top.whole ??= this.seen
         this.seen = [...editOf(op.edit, settled, (text): Turn => ({ who: "summary", text })), ...open]
         return

@@ -52,7 +52,8 @@ const Say = Schema.Struct({
   _tag: Schema.Literal("Say"),
   text: Schema.Literals(["what", "why", "who", "how"]),
   steps: Schema.Array(Step).check(Schema.isMaxLength(3)),
-  hangs: Schema.Literals([false, false, false, true])
+  /** Whether the model answers at all. It hangs only where somebody waits to interrupt it. */
+  model: Schema.Literals(["answers", "answers", "answers", "answers", "hangs", "hangs", "fails"])
 })
 export type Say = typeof Say.Type
 
@@ -158,7 +159,8 @@ const treeOf = (inside: Schema.Codec<Op>) =>
   })
 
 const leaf: Schema.Codec<Op> = Schema.Union(leaves)
-const branch = (inside: Schema.Codec<Op>): Schema.Codec<Op> => Schema.Union([...leaves, ...Array.from({ length: 5 }, () => treeOf(inside))])
+const branch = (inside: Schema.Codec<Op>): Schema.Codec<Op> =>
+  Schema.Union([...leaves, ...Array.from({ length: 5 }, () => treeOf(inside))])
 
 const Tree = branch(branch(branch(leaf)))
 
