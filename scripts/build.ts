@@ -1,5 +1,6 @@
 /**
- * Builds the package: one module for each entry point and what they share, and a declaration beside each source.
+ * Builds the package: one module for each entry point and what they share, a declaration beside each source, and the
+ * command line, which imports the package as users do.
  *
  *     node scripts/build.ts [folder]      # dist by default
  *
@@ -26,6 +27,17 @@ buildSync({
   packages: "external",
   sourcemap: true,
   chunkNames: "shared-[hash]",
+  logLevel: "warning"
+})
+buildSync({
+  absWorkingDir: root,
+  entryPoints: ["bin/troupe.ts"],
+  outdir,
+  bundle: true,
+  format: "esm",
+  platform: "node",
+  target: "node20",
+  packages: "external",
   logLevel: "warning"
 })
 const tsc = join(root, "node_modules", "typescript", "bin", "tsc")

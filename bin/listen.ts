@@ -1,0 +1,55 @@
+/**
+ * Serves a web-standard handler with Node's own server.
+ */
+import { once } from "node:events"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { buffer } from "node:stream/consumers"
+
+type Handle = (request: Request) => Promise<Response>
+
+/** Writes a response as it comes, as fast as the client reads it. */
+const write = async (response: Response, to: ServerResponse): Promise<void> => {
+  to.writeHead(response.status, Object.fromEntries(response.headers))
+  to.flushHeaders()
+  for await (const chunk of response.body ?? []) {
+    if (to.destroyed) return
+    if (!to.write(chunk)) await Promise.race([once(to, "drain"), once(to, "close")])
+  }
+  to.end()
+}
+
+const answer = async (handle: Handle, from: IncomingMessage, to: ServerResponse): Promise<void> => {
+  const aborted = new AbortController()
+  to.once("close", () => aborted.abort())
+  try {
+    const method = from.method ?? "GET"
+    const body = method === "GET" || method === "HEAD" ? null : await buffer(from)
+    const url = new URL(from.url ?? "/", `http://${from.headers.host ?? "localhost"}`)
+    const headers = Object.entries(from.headersDistinct).flatMap(([name, values]) =>
+      (values ?? []).map((value): [string, string] => [name, value])
+    )
+    await write(await handle(new Request(url, { method, headers, body, signal: aborted.signal })), to)
+  } catch {
+    // A response that breaks off breaks its connection off, which is all that a client sees of it.
+    to.destroy()
+  }
+}
+
+/** Listens, and gives the URL and what ends it. */
+export const listen = async (
+  handle: Handle,
+  { host, port }: { readonly host: string; readonly port: number }
+): Promise<{ readonly url: string; readonly close: () => void }> => {
+  const server = createServer((from, to) => void answer(handle, from, to))
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject)
+    server.listen({ host, port }, resolve)
+  })
+  const { address, family, port: taken } = server.address() as AddressInfo
+  const close = (): void => {
+    server.close()
+    server.closeAllConnections()
+  }
+  return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${taken}`, close }
+}

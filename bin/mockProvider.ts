@@ -1,0 +1,79 @@
+/**
+ * Serves a mock provider on a port of this machine.
+ */
+import { existsSync } from "node:fs"
+import { resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+import { parseArgs } from "node:util"
+import { MockModel, MockProvider } from "troupe/testing"
+import { listen } from "./listen.ts"
+
+/** Arguments that can't be meant. */
+export class Misuse extends Error {}
+
+export const usage = `troupe mock-provider [--port 4010] [--host 127.0.0.1] [--script file] [--strict]
+
+Serves a mock model provider: OpenAI's chat completions and responses, Anthropic's messages.
+
+  --port     the port, 0 for any that is free (4010)
+  --host     the address to listen at (127.0.0.1)
+  --script   a module whose default export answers: a handler of troupe/testing, a function of the request,
+             or the options of MockProvider.make
+  --strict   an error for each request that nothing was foreseen for
+`
+
+const options = {
+  port: { type: "string", default: "4010" },
+  host: { type: "string", default: "127.0.0.1" },
+  script: { type: "string" },
+  strict: { type: "boolean", default: false },
+  help: { type: "boolean", short: "h", default: false }
+} as const
+
+const readArgs = (args: ReadonlyArray<string>) => {
+  try {
+    return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values
+  } catch (error) {
+    throw new Misuse((error as Error).message.split(/\.( |$)/)[0]!)
+  }
+}
+
+const readPort = (text: string): number => {
+  const port = Number(text)
+  if (text.trim() === "" || !Number.isInteger(port) || port < 0 || port > 65535) {
+    throw new Misuse(`--port takes a number from 0 to 65535, not "${text}"`)
+  }
+  return port
+}
+
+const firstLine = (error: unknown): string => (error instanceof Error ? error.message : String(error)).split("\n")[0]!
+
+const readScript = async (file: string): Promise<MockProvider.Options> => {
+  if (!existsSync(file)) throw new Misuse(`--script ${file}: there is no such file`)
+  let script: unknown
+  try {
+    script = (await import(pathToFileURL(resolve(file)).href)).default
+  } catch (error) {
+    throw new Misuse(`--script ${file} can't be loaded: ${firstLine(error)}`)
+  }
+  if (typeof script === "function") return { handler: MockModel.make(script as MockModel.ReplyFunction) }
+  if (typeof script !== "object" || script === null) {
+    throw new Misuse(`--script ${file} has no default export that is a handler, a function or options`)
+  }
+  return "make" in script ? { handler: script as MockModel.Handler } : script
+}
+
+/** Serves until the process is told to stop. */
+export const mockProvider = async (args: ReadonlyArray<string>): Promise<void> => {
+  const { help, host, port, script, strict } = readArgs(args)
+  if (help) {
+    process.stdout.write(usage)
+    return
+  }
+  const at = readPort(port)
+  const scripted = script === undefined ? {} : await readScript(script)
+  const provider = MockProvider.make(strict ? { ...scripted, strict } : scripted)
+  const { close, url } = await listen(provider.fetch, { host, port: at })
+  process.stdout.write(`mock provider at ${url}, for OpenAI's clients ${url}/v1\n`)
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, close)
+}
