@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as AiError from "effect/ai/AiError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -15,6 +16,7 @@ const shownOutcome = (outcome: Outcome): string => {
     return outcome.value._tag === "Declined" ? `no answer: ${outcome.value.reason}` : shownResponse(outcome.value)
   }
   const error = Cause.squash(outcome.cause)
+  if (AiError.isAiError(error)) return `fails with ${error.reason._tag}: ${error.message}`
   return `${Cause.hasDies(outcome.cause) ? "dies of" : "fails with"} ${
     error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   }`

@@ -32,6 +32,16 @@ export interface StateMachine<Name extends string, out R = never> extends Handle
 
 type ServicesOf<F> = F extends (request: never) => Effect.Effect<unknown, unknown, infer R> ? R : never
 
+/** States that aren't there can't be moved to. */
+type Known<States> = {
+  readonly [Name in keyof States]: {
+    readonly defaultNext?: keyof States
+    readonly transitions?: States[Name] extends { readonly transitions: infer T }
+      ? { readonly [_ in Exclude<keyof T, keyof States>]: never }
+      : unknown
+  }
+}
+
 type StateServices<S> = S extends { readonly respond: infer F; readonly transitions?: infer T }
   ? ServicesOf<F> | ServicesOf<T[keyof T]>
   : never
@@ -80,14 +90,12 @@ type StateServices<S> = S extends { readonly respond: infer F; readonly transiti
  * @category constructors
  * @since 0.1.0
  */
-export const stateMachine = <
-  const States extends { readonly [Name in keyof States]: State<keyof States & string, unknown> }
->(
-  options: { readonly initial: NoInfer<keyof States & string>; readonly states: States }
+export const stateMachine = <const States extends Readonly<Record<string, State<string, unknown>>>>(
+  options: { readonly initial: NoInfer<keyof States & string>; readonly states: States & Known<States> }
 ): StateMachine<keyof States & string, StateServices<States[keyof States]>> => {
   type Name = keyof States & string
   const states = new Map(
-    Object.entries<State<Name, unknown>>(options.states).map(([name, state]) => [
+    Object.entries<State<string, unknown>>(options.states).map(([name, state]) => [
       name,
       {
         answer: toAnswer(state.respond as ReplyFunction<unknown>),

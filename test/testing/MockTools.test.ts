@@ -1,0 +1,147 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Layer, Schedule, Schema } from "effect"
+import { LanguageModel, Tool, Toolkit } from "effect/ai"
+import { Agent, AgentState, ToolPolicy } from "troupe"
+import { MockModel, MockResponse } from "troupe/testing"
+import { defectOf } from "./outcome.ts"
+
+const Weather = Toolkit.make(
+  Tool.make("get_weather", {
+    parameters: Schema.Struct({ city: Schema.String }),
+    success: Schema.Finite,
+    failure: Schema.String
+  }),
+  Tool.make("today", { success: Schema.Date }),
+  Tool.make("notify", { success: Schema.Void })
+)
+
+const reporter = Agent.make("reporter", { toolkit: Weather })
+
+const weather = (city: string, options?: MockResponse.CallOptions) =>
+  MockResponse.toolCall("get_weather", { city }, options)
+
+const told = (request: MockModel.MockRequest) =>
+  JSON.stringify(request.lastToolResults.map(({ isFailure, result }) => isFailure ? { failed: result } : result))
+
+const provide = (
+  table: MockModel.ToolTable<typeof Weather.tools>,
+  ...responses: ReadonlyArray<MockResponse.Input | typeof told>
+) =>
+  Effect.provide(
+    MockModel.handlers(Weather, table).pipe(Layer.provideMerge(MockModel.layer(MockModel.queue(...responses))))
+  )
+
+const answer = Effect.map(Agent.run(reporter, "How warm?"), AgentState.text)
+
+describe("MockModel.handlers", () => {
+  it.effect("gives each call what the script gave for it, encoded by its schema", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* answer, "[22,7,{\"failed\":\"no such city\"},\"2026-03-03T00:00:00.000Z\",null]")
+      const calls = (yield* MockModel.toolCalls).map(({ outcome, ...call }) => ({
+        ...call,
+        outcome: outcome !== undefined && Exit.isFailure(outcome)
+          ? Exit.fail(Cause.squash(outcome.cause))
+          : outcome as unknown
+      }))
+      assert.deepStrictEqual(calls, [
+        { id: "call_1", name: "get_weather", params: { city: "Paris" }, outcome: Exit.succeed(22) },
+        { id: "mine", name: "get_weather", params: { city: "Oslo" }, outcome: Exit.succeed(7) },
+        { id: "call_2", name: "get_weather", params: { city: "Atlantis" }, outcome: Exit.fail("no such city") },
+        { id: "call_3", name: "today", params: {}, outcome: Exit.succeed(new Date("2026-03-03")) },
+        { id: "call_4", name: "notify", params: {}, outcome: Exit.succeed(undefined) }
+      ])
+    }).pipe(provide(
+      {},
+      MockResponse.all(
+        weather("Paris", { result: 22 }),
+        weather("Oslo", { result: 7, id: "mine" }),
+        weather("Atlantis", { result: "no such city", isFailure: true }),
+        MockResponse.toolCall("today", {}, { result: new Date("2026-03-03") }),
+        MockResponse.toolCall("notify", {}, { result: undefined })
+      ),
+      told
+    )))
+
+  it.effect("answers by the table where the script says nothing: by value, function or Effect", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* answer, "[5,{\"failed\":\"Rome\"},\"2026-01-01T00:00:00.000Z\",99]")
+    }).pipe(provide(
+      {
+        get_weather: ({ city }) => city === "Rome" ? Effect.fail(city) : city.length,
+        today: new Date("2026-01-01")
+      },
+      MockResponse.all(
+        weather("Paris"),
+        weather("Rome"),
+        MockResponse.toolCall("today", {}),
+        weather("Paris", { result: 99 })
+      ),
+      told
+    )))
+
+  it.effect("dies of a call for which nobody has a result, and says which", () =>
+    Effect.gen(function*() {
+      const defect = yield* defectOf(answer)
+      assert.instanceOf(defect, MockModel.UnansweredCall)
+      assert.strictEqual(
+        (defect as Error).message,
+        "No result for call call_1 of tool \"get_weather\" with {\"city\":\"Paris\"}: the script gives it none, "
+          + "and the table has today only"
+      )
+    }).pipe(provide({ today: new Date(0) }, weather("Paris"))))
+
+  it.effect("pairs results with calls that bear the same id, each with its own", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* answer, "[1,2]")
+      const ids = (yield* MockModel.toolCalls).map(({ id }) => id)
+      assert.deepStrictEqual(ids, ["x", "x-2"])
+    }).pipe(
+      provide({}, MockResponse.all(weather("a", { id: "x", result: 1 }), weather("b", { id: "x", result: 2 })), told)
+    ))
+
+  it.effect("gives a call that is tried again the same, and takes down each attempt", () =>
+    Effect.gen(function*() {
+      const Flaky = Toolkit.make(
+        Tool.make("flaky", { success: Schema.String, failure: Schema.String })
+          .annotate(ToolPolicy.ToolPolicy, { retry: Schedule.recurs(2) })
+      )
+      const layer = MockModel.handlers(Flaky).pipe(Layer.provideMerge(MockModel.layer(MockModel.queue(
+        MockResponse.toolCall("flaky", {}, { result: "down", isFailure: true }),
+        told
+      ))))
+      yield* Effect.gen(function*() {
+        const state = yield* Agent.run(Agent.make("flaky", { toolkit: Flaky }), "Go")
+        assert.strictEqual(AgentState.text(state), "[{\"failed\":\"down\"}]")
+        assert.strictEqual((yield* MockModel.toolCalls).length, 3)
+      }).pipe(Effect.provide(layer))
+    }))
+
+  it.effect("doesn't send the model's provider what a tool will give", () =>
+    Effect.gen(function*() {
+      yield* answer
+      const [call] = yield* MockModel.calls
+      assert.deepStrictEqual(call?.response?.parts, [
+        { type: "tool-call", id: "mine", name: "get_weather", params: { city: "Paris" } }
+      ])
+    }).pipe(provide({}, weather("Paris", { id: "mine", result: 22 }), "Thanks.")))
+
+  it.effect("leaves real tools to themselves: they are run, whatever the script gave", () =>
+    Effect.gen(function*() {
+      const real = Weather.toLayer({
+        get_weather: () => Effect.succeed(3),
+        today: () => Effect.succeed(new Date(0)),
+        notify: () => Effect.void
+      })
+      const said = yield* Effect.provide(answer, [
+        real,
+        MockModel.layer(MockModel.queue(weather("Paris", { result: 22 }), told))
+      ])
+      assert.strictEqual(said, "[3]")
+    }))
+
+  it.effect("works where effect/ai itself runs the tools", () =>
+    Effect.gen(function*() {
+      const response = yield* LanguageModel.generateText({ prompt: "How warm?", toolkit: Weather })
+      assert.deepStrictEqual(response.toolResults.map(({ result }) => result), [22])
+    }).pipe(provide({}, weather("Paris", { result: 22 }))))
+})

@@ -1,0 +1,186 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { MockModel, MockResponse } from "../../src/testing/index.ts"
+import { ask, say } from "./ask.ts"
+import { as, defectOf, overloaded, reasonOf } from "./outcome.ts"
+
+class Greeting extends Context.Service<Greeting, string>()("test/Greeting") {}
+
+const reply = (request: MockModel.MockRequest) => `${request.callCount}: ${request.lastUserText}`
+
+describe("MockModel.make", () => {
+  it.effect("takes a text, a response, a function or an Effect", () =>
+    Effect.gen(function*() {
+      const handlers = [
+        MockModel.make("text"),
+        MockModel.make(MockResponse.text("response")),
+        MockModel.make(reply),
+        MockModel.make(Effect.succeed("effect")),
+        MockModel.make(Effect.fn(function*(request: MockModel.MockRequest) {
+          return `${yield* Greeting}, ${request.lastUserText}`
+        }))
+      ]
+      const said = yield* Effect.forEach(handlers, (handler) => Effect.provide(say("you"), MockModel.layer(handler)))
+      assert.deepStrictEqual(said, ["text", "response", "1: you", "effect", "Hello, you"])
+    }).pipe(Effect.provideService(Greeting, "Hello")))
+
+  it.effect("asks an Effect anew each time", () =>
+    Effect.gen(function*() {
+      let count = 0
+      const layer = MockModel.layer(MockModel.make(Effect.sync(() => `${++count}`)))
+      assert.deepStrictEqual(yield* Effect.provide(Effect.all([say(), say()]), layer), ["1", "2"])
+    }))
+
+  it.effect("dies of what is neither text nor response, and says what it was", () =>
+    Effect.gen(function*() {
+      for (const wrong of [undefined, null, 42, { role: "assistant" }, Promise.resolve("later")]) {
+        const layer = MockModel.layer(MockModel.make((): never => wrong as never))
+        const defect = yield* defectOf(Effect.provide(ask(), layer))
+        assert.instanceOf(defect, TypeError)
+        assert.match((defect as Error).message, /^A handler answered with .+, which is neither a text nor a response$/)
+      }
+    }))
+
+  it.effect("counts the requests of its layer, those that fail too", () =>
+    Effect.gen(function*() {
+      const handler = MockModel.make((request) => request.callCount === 1 ? Effect.fail(overloaded) : reply(request))
+      yield* Effect.gen(function*() {
+        assert.strictEqual(yield* Effect.flip(ask()), overloaded)
+        assert.strictEqual(yield* say("again"), "2: again")
+      }).pipe(Effect.provide(MockModel.layer(handler)))
+    }))
+})
+
+describe("MockModel.queue", () => {
+  it.effect("gives functions their turn too", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* Effect.all([say("a"), say("b"), say("c")]), ["one", "2: b", "Hello"])
+    }).pipe(
+      Effect.provide(MockModel.layer(MockModel.queue("one", reply, () => Greeting))),
+      Effect.provideService(Greeting, "Hello")
+    ))
+
+  it.effect("has nothing to say without responses", () =>
+    Effect.gen(function*() {
+      const layer = MockModel.layer(MockModel.queue())
+      assert.strictEqual(yield* reasonOf(Effect.provide(ask(), layer)), "nothing was queued")
+    }))
+
+  it.effect("gives requests at a time a response each, in the order in which they came", () =>
+    Effect.gen(function*() {
+      const said = yield* Effect.forEach(["a", "b", "c"], (prompt) => say(prompt), { concurrency: "unbounded" })
+      assert.deepStrictEqual(said, ["1: a", "2: b", "3: c"])
+    }).pipe(Effect.provide(MockModel.layer(MockModel.queue(reply, reply, reply)))))
+})
+
+describe("MockModel.repeat", () => {
+  const thrice = Effect.all([say(), say(), say()])
+
+  it.effect("gives a reply for ever, or so many times", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* Effect.provide(thrice, MockModel.layer(MockModel.repeat("a"))), ["a", "a", "a"])
+      const twice = MockModel.layer(MockModel.repeat("a", 2))
+      assert.strictEqual(yield* reasonOf(Effect.provide(thrice, twice)), "all 2 repetitions are used up")
+    }))
+
+  it.effect("begins a handler anew where it has nothing more to say", () =>
+    Effect.gen(function*() {
+      const handler = MockModel.repeat(MockModel.queue("a", "b"))
+      const layer = MockModel.layer(handler)
+      const said = yield* Effect.provide(Effect.all([thrice, thrice]), layer)
+      assert.deepStrictEqual(said.flat(), ["a", "b", "a", "b", "a", "b"])
+      const once = MockModel.layer(MockModel.repeat(MockModel.queue("a", "b"), 1))
+      assert.strictEqual(yield* reasonOf(Effect.provide(thrice, once)), "all 1 repetitions are used up")
+    }))
+
+  it.effect("gives up on a handler that has nothing to say from the start", () =>
+    Effect.gen(function*() {
+      const layer = MockModel.layer(MockModel.repeat(MockModel.queue()))
+      assert.strictEqual(yield* reasonOf(Effect.provide(ask(), layer)), "nothing was queued")
+    }))
+})
+
+describe("MockModel.failTimes", () => {
+  it.effect("fails so often, and then answers", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* Effect.flip(ask()), overloaded)
+      assert.strictEqual(yield* Effect.flip(ask()), overloaded)
+      assert.strictEqual(yield* say("now"), "3: now")
+      assert.strictEqual(yield* say("again"), "4: again")
+    }).pipe(Effect.provide(MockModel.layer(MockModel.failTimes(2, overloaded, reply)))))
+
+  it.effect("says why what comes then has no answer", () =>
+    Effect.gen(function*() {
+      yield* Effect.flip(ask())
+      assert.strictEqual(yield* reasonOf(ask()), "nothing was queued")
+    }).pipe(Effect.provide(MockModel.layer(MockModel.failTimes(1, overloaded, MockModel.queue())))))
+})
+
+describe("MockModel.assertDrained", () => {
+  const handler = MockModel.byAgent({
+    a: MockModel.queue("1", "2"),
+    b: MockModel.failTimes(2, overloaded, "ok"),
+    c: MockModel.repeat("again", 2),
+    d: MockModel.transcript([{ role: "assistant", content: "Hi" }, { role: "user", content: "Bye" }]),
+    e: MockModel.repeat(MockModel.queue("1", "2")),
+    f: MockModel.make("any")
+  })
+
+  it.effect("dies of all that is left over, and says what and whose", () =>
+    Effect.gen(function*() {
+      yield* as("a")(say())
+      yield* as("e")(say())
+      const defect = yield* defectOf(MockModel.assertDrained)
+      assert.instanceOf(defect, MockModel.LeftOver)
+      assert.deepStrictEqual((defect as MockModel.LeftOver).left, [
+        "1 of 2 queued responses of agent \"a\"",
+        "2 of 2 failures of agent \"b\"",
+        "2 of 2 repetitions of agent \"c\"",
+        "1 of 1 responses of a transcript of agent \"d\""
+      ])
+      assert.match((defect as Error).message, /^Left over: 1 of 2 queued responses of agent "a"; /)
+      yield* as("d")(say())
+      assert.match(
+        ((yield* defectOf(MockModel.assertDrained)) as Error).message,
+        /1 entries at the end of a transcript/
+      )
+    }).pipe(Effect.provide(MockModel.layer(handler))))
+
+  it.effect("is content once everything was said", () =>
+    Effect.gen(function*() {
+      yield* Effect.all([say(), say()])
+      yield* MockModel.assertDrained
+    }).pipe(Effect.provide(MockModel.layer(MockModel.queue("1", "2")))))
+
+  it.effect("looks at its own layer alone", () =>
+    Effect.gen(function*() {
+      const handler = MockModel.queue("1")
+      const [used, unused] = yield* Effect.all([
+        Layer.build(Layer.fresh(MockModel.layer(handler))),
+        Layer.build(Layer.fresh(MockModel.layer(handler)))
+      ])
+      yield* Effect.provide(say(), used)
+      yield* Effect.provide(MockModel.assertDrained, used)
+      assert.instanceOf(yield* defectOf(Effect.provide(MockModel.assertDrained, unused)), MockModel.LeftOver)
+    }))
+})
+
+describe("MockModel.expectCalls", () => {
+  it.effect("dies of another number of calls, and says which there were", () =>
+    Effect.gen(function*() {
+      yield* MockModel.expectCalls(0)
+      yield* as("a")(say("Hello"))
+      yield* say("Hi")
+      yield* MockModel.expectCalls(2)
+      const defect = yield* defectOf(MockModel.expectCalls(1))
+      assert.instanceOf(defect, MockModel.UnexpectedCalls)
+      assert.strictEqual(
+        (defect as Error).message,
+        [
+          "Expected 1 calls of the model, and there were 2",
+          "  call 1 of desk/a: user says \"Hello\"",
+          "  call 2: user says \"Hi\""
+        ].join("\n")
+      )
+    }).pipe(Effect.provide(MockModel.layer(MockModel.repeat("ok")))))
+})
