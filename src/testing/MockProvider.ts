@@ -4,7 +4,8 @@
  * 1. It speaks as the providers do: OpenAI's chat completions and responses, Anthropic's messages, streamed or not.
  * 2. The same request gets the same response to the letter, ids and times too, as far as the handler says the same.
  * 3. A request that the provider would refuse is refused, in its words.
- * 4. It opens no socket of itself: it is a `fetch`, or answers for an `HttpClient`, or is served by an `HttpServer`.
+ * 4. A request that carries an `InstructionChain` is answered by its step.
+ * 5. It opens no socket of itself: it is a `fetch`, or answers for an `HttpClient`, or is served by an `HttpServer`.
  *
  * **Example** (Ask it as a client does)
  *
@@ -38,13 +39,14 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Answer, Handler } from "./Handler.ts"
+import * as InstructionChain from "./InstructionChain.ts"
 import * as MockRequest from "./MockRequest.ts"
 import * as MockResponse from "./MockResponse.ts"
 import * as Chat from "./provider/Chat.ts"
 import type { ChatRequest } from "./provider/ChatRequest.ts"
 import { type Entry, Journal, type Miss } from "./provider/Journal.ts"
 import type { Asked, Protocol } from "./provider/Protocol.ts"
-import { type Chosen, respond } from "./provider/Session.ts"
+import { type Arrived, type Chosen, respond } from "./provider/Session.ts"
 import { counter, type Status } from "./provider/Statuses.ts"
 
 export type { ChatRequest, Entry, Miss, Status }
@@ -64,7 +66,8 @@ interface Bodies {
  *
  * **Details**
  *
- * - `handler` answers. Without one, the last user text is said back.
+ * - `handler` answers where no step of an instruction chain in the request does. Without one, the last user text is said
+ *   back.
  * - `strict` makes an error of each request that nothing was foreseen for and of each that is refused, which fails the
  *   scope of the layer with the reasons. Else such a request is answered with its last user text.
  * - `status` are statuses sent in turn, as `[429, 500, 200]`, counted for each body of a request apart, so that retries
@@ -141,18 +144,14 @@ const turnOf = ({ messages }: Asked): number => {
   return spoke.filter(({ role }, index) => role === "assistant" && spoke[index - 1]?.role !== "assistant").length
 }
 
-/** Who answers a request. */
-const choose = <R>(
+const fallback = (asked: Asked) => ({ by: "fallback", response: MockResponse.text(lastUserText(asked)) })
+
+/** What a handler answers to a request. */
+const ask = <R>(
   asked: Asked,
   number: number,
-  handler: Answer<R> | undefined,
-  isStrict: boolean
+  handler: Answer<R>
 ): Effect.Effect<Chosen, AiError.AiError, R> => {
-  const fallback = MockResponse.text(lastUserText(asked))
-  if (handler === undefined) {
-    const miss = isStrict ? { miss: "there is no handler" } : undefined
-    return Effect.succeed({ by: "fallback", response: fallback, ...miss })
-  }
   const asking = {
     prompt: asked.prompt,
     tools: asked.tools,
@@ -163,10 +162,33 @@ const choose = <R>(
   return Effect.map(
     handler(MockRequest.make(asking, undefined, number, asked.isStreaming)),
     (answer): Chosen =>
-      answer._tag === "Declined"
-        ? { by: "fallback", response: fallback, miss: answer.reason }
-        : { by: "handler", response: answer }
+      answer._tag === "Declined" ? { ...fallback(asked), miss: answer.reason } : { by: "handler", response: answer }
   )
+}
+
+/** Who answers a request: a step of the chain that it carries, else the handler, else nobody. */
+const choose = <R>(
+  asked: Asked,
+  arrived: Arrived,
+  handler: Answer<R> | undefined,
+  isStrict: boolean
+): Effect.Effect<Chosen, AiError.AiError, R> => {
+  const { number, ...echoed } = arrived
+  const choice = InstructionChain.choose({ ...asked, ...echoed })
+  const { warnings } = choice
+  if (choice._tag === "Chosen") return Effect.succeed({ by: choice.by, response: choice.response, warnings })
+  if (choice._tag === "Absent") {
+    return handler !== undefined
+      ? ask(asked, number, handler)
+      : Effect.succeed({
+        ...fallback(asked),
+        ...(isStrict ? { miss: `there is no handler, and ${choice.reason}` } : undefined)
+      })
+  }
+  const missed = { miss: choice.reason, warnings }
+  return handler === undefined || isStrict
+    ? Effect.succeed({ ...fallback(asked), ...missed })
+    : Effect.map(ask(asked, number, handler), (chosen) => ({ ...chosen, ...missed }))
 }
 
 const unlessAborted = async <A>(promise: Promise<A>, signal: AbortSignal): Promise<A> => {
@@ -187,8 +209,8 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
     : Effect.runSync(Effect.cached(handler.make))
   const settings = {
     protocols,
-    choose: (asked: Asked, number: number) =>
-      Effect.flatMap(made, (answer: Answer<R> | undefined) => choose(asked, number, answer, isStrict)),
+    choose: (asked: Asked, arrived: Arrived) =>
+      Effect.flatMap(made, (answer: Answer<R> | undefined) => choose(asked, arrived, answer, isStrict)),
     attempt: counter(status, Duration.toSeconds(Duration.fromInputUnsafe(retryAfter))),
     journal,
     isStrict,

@@ -44,7 +44,7 @@ export interface Chosen {
   readonly _tag: "Chosen"
   readonly response: MockResponse
   readonly step: Place
-  /** The step, in words. */
+  /** The step, in words: there the first is step 1. */
   readonly by: string
   /** What is wrong in the chain, and where. */
   readonly warnings: ReadonlyArray<string>
@@ -108,7 +108,7 @@ export const choose = (request: Request): Choice => {
   }
   const step = steps[index]!
   if (step === null) {
-    const reason = `step ${index} of the instruction chain in ${where} ${skipped(warnings, index)}`
+    const reason = `step ${index + 1} of the instruction chain in ${where} ${skipped(warnings, index)}`
     return { _tag: "Skipped", reason, warnings: lines }
   }
   const name = step.id ?? step.id_message
@@ -121,6 +121,6 @@ export const choose = (request: Request): Choice => {
   const named = name === undefined ? "" : ` "${name}"`
   const by = isSingle
     ? `the instruction${named} in ${where}`
-    : `step ${index}${named} of ${steps.length} of the instruction chain in ${where}`
+    : `step ${index + 1}${named} of ${steps.length} of the instruction chain in ${where}`
   return { _tag: "Chosen", response: respond(step, request), step: place, by, warnings: lines }
 }

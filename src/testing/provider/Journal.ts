@@ -23,6 +23,7 @@ export type Outcome = "pending" | "sent" | "cut" | "hanging" | "aborted"
  *
  * - `by` says who answered: a handler, a step of a chain, a status sequence, a refusal.
  * - `miss` says why nothing was foreseen for the request.
+ * - `warnings` say what is wrong in the instruction chain that it carries, and where.
  * - `asked` and `response` are missing where a request isn't one that the provider would take.
  * - times are in milliseconds, by `Clock`.
  *
@@ -39,6 +40,7 @@ export interface Entry {
   readonly asked?: Asked
   readonly by: string
   readonly miss?: string
+  readonly warnings?: ReadonlyArray<string>
   readonly status?: number
   readonly response?: Delivery
   readonly outcome: Outcome

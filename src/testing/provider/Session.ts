@@ -16,17 +16,28 @@ import type { Asked, Protocol } from "./Protocol.ts"
 import * as Refusals from "./Refusals.ts"
 import type { Attempt } from "./Statuses.ts"
 
-/** Who answers a request, with what. `miss` says why nothing was foreseen for it: then the response is the fallback. */
+/**
+ * Who answers a request, with what. `miss` says why nothing was foreseen for it: then the response is the fallback.
+ * `warnings` say what is wrong in the chain that it carries.
+ */
 export interface Chosen {
   readonly by: string
   readonly response: MockResponse.MockResponse
   readonly miss?: string
+  readonly warnings?: ReadonlyArray<string>
+}
+
+/** A request as it arrived, for what is said of it. */
+export interface Arrived {
+  readonly number: number
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
 }
 
 /** What a mock provider works with. */
 export interface Settings<R> {
   readonly protocols: readonly [Protocol, ...ReadonlyArray<Protocol>]
-  readonly choose: (asked: Asked, number: number) => Effect.Effect<Chosen, AiError.AiError, R>
+  readonly choose: (asked: Asked, arrived: Arrived) => Effect.Effect<Chosen, AiError.AiError, R>
   readonly attempt: (body: string) => Attempt | undefined
   readonly journal: Journal
   readonly isStrict: boolean
@@ -44,8 +55,8 @@ const parse = (text: string): unknown => {
 const hint = (path: string): string =>
   /^\/(chat\/completions|responses)$/.test(path) ? ", and the base URL of an OpenAI client ends in /v1" : ""
 
-const answer = <R>(settings: Settings<R>, exchange: Exchange, asked: Asked) =>
-  Effect.matchCauseEffect(Effect.suspend(() => settings.choose(asked, exchange.number)), {
+const answer = <R>(settings: Settings<R>, exchange: Exchange, asked: Asked, arrived: Arrived) =>
+  Effect.matchCauseEffect(Effect.suspend(() => settings.choose(asked, arrived)), {
     onFailure: (cause) => {
       const failure = Cause.findErrorOption(cause)
       return failure._tag === "Some"
@@ -54,11 +65,13 @@ const answer = <R>(settings: Settings<R>, exchange: Exchange, asked: Asked) =>
         ? Effect.interrupt
         : Effect.succeed(exchange.miss(500, `its handler died of ${Cause.pretty(cause)}`, true))
     },
-    onSuccess: ({ by, miss, response }) => {
+    onSuccess: ({ by, miss, response, warnings = [] }) => {
+      if (warnings.length > 0) exchange.write({ warnings })
       if (miss !== undefined && settings.isStrict) return Effect.succeed(exchange.miss(400, miss))
       if (miss !== undefined) settings.journal.miss({ number: exchange.number, reason: miss, isDefect: false })
       const sent = Effect.suspend(() => exchange.deliver(by, response, asked))
-      return response.delay === undefined ? sent : Effect.delay(sent, response.delay)
+      const later = response.delay === undefined ? sent : Effect.delay(sent, response.delay)
+      return warnings.length === 0 ? later : Effect.andThen(Effect.logWarning(...warnings), later)
     }
   })
 
@@ -71,9 +84,10 @@ export const respond = <R>(settings: Settings<R>, request: Request): Effect.Effe
       const found = protocols.find((protocol) => path.endsWith(protocol.path))
       const protocol = found ?? protocols[0]
       const { method } = request
+      const headers = Object.fromEntries(request.headers)
       const body = parse(text)
       const exchange = new Exchange(
-        { method, path, headers: Object.fromEntries(request.headers), protocol: found?.name, body: text },
+        { method, path, headers, protocol: found?.name, body: text },
         (body ?? text) as Schema.Json,
         protocol,
         journal,
@@ -102,7 +116,7 @@ export const respond = <R>(settings: Settings<R>, request: Request): Effect.Effe
       }
       exchange.write({ asked: read.success })
       return Effect.onExit(
-        answer(settings, exchange, read.success),
+        answer(settings, exchange, read.success, { number: exchange.number, url: request.url, headers }),
         (exit) => Exit.isFailure(exit) ? Effect.sync(() => exchange.end("aborted")) : Effect.void
       )
     })
