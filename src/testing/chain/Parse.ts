@@ -87,6 +87,8 @@ const kindOf = (input: Readonly<Record<string, unknown>>) => {
   return present.find((kind) => input[kind] !== null) ?? present[0]
 }
 
+const Options = Schema.Struct(Instruction.options)
+
 /** Keeps what is wrong while a chain is read. */
 class Reader {
   readonly warnings: Array<Warning> = []
@@ -118,7 +120,7 @@ class Reader {
   step(input: unknown, path: string): Instruction.Step | undefined {
     if (!isObject(input)) return this.#wrong(path, "Expected an object")
     const { messages: given, ...rest } = input
-    const options = this.#take(Schema.Struct(Instruction.options), rest, path)
+    const options = this.#take(Options, rest, path)
     this.#unread(rest, Instruction.options, path)
     const at = pathOf(path, ["messages"])
     if (given === undefined || given === null) return this.#whole(options, path)
