@@ -52,6 +52,15 @@ export const stream = (protocol: Protocol, delivery: Delivery, asked: Asked, ids
     : { frames: [...sent, error].map(encode), end: "sent" }
 }
 
+/** A server has written what it was given once the event loop has turned. Before, it would lose that with the rest. */
+const afterFlush = (then: () => void): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(() => {
+      then()
+      resolve()
+    }, 0)
+  })
+
 /** What a body is sent by: it tells how it ended, and ends where it hangs once `closing` is aborted. */
 export const readable = (
   { end, frames }: Body,
@@ -70,7 +79,8 @@ export const readable = (
       ended(end)
       if (end === "sent") return controller.close()
       const broken = () => controller.error(new TypeError("terminated"))
-      if (end === "cut" || closing.aborted) return broken()
+      if (closing.aborted) return broken()
+      if (end === "cut") return afterFlush(broken)
       stop = () => closing.removeEventListener("abort", broken)
       closing.addEventListener("abort", broken, { once: true })
       return new Promise(() => {})
