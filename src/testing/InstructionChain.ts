@@ -43,6 +43,7 @@ import type * as Schema from "effect/Schema"
 import { type Choice, choose } from "./chain/Choose.ts"
 import { fromPrompt } from "./chain/Find.ts"
 import * as Instruction from "./chain/Instruction.ts"
+import { checked } from "./chain/Parse.ts"
 import * as Tags from "./chain/Tags.ts"
 import { type Answer, decline, fromMake, type Handler, type Reply, toHandler } from "./Handler.ts"
 import { firstOf } from "./handler/Combined.ts"
@@ -78,13 +79,13 @@ const toStep = (input: StepInput): Instruction.Step | null =>
   typeof input === "string" || (input !== null && isMessage(input)) ? { messages: [toMessage(input)] } : input
 
 /**
- * Makes a chain of steps, one for each turn of the model.
+ * Makes a chain of steps, one for each turn of the model. What is wrong with one is thrown as a `ChainError`.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (...steps: ReadonlyArray<StepInput>): Instruction.InstructionChain =>
-  Instruction.InstructionChain.make({ instruction_chain: steps.map(toStep) })
+  checked({ instruction_chain: steps.map(toStep) })
 
 /**
  * Makes a step of messages, its parts in order.

@@ -52,7 +52,11 @@ export class ChainError extends Schema.TaggedError<ChainError>("troupe/testing/I
 /** A warning as a line of text. */
 export const formatWarning = ({ message, path }: Warning): string => path === "" ? message : `${path}: ${message}`
 
-const malformed = (message: string) => Result.fail(new ChainError({ reason: "Malformed", message }))
+const lines = (warnings: ReadonlyArray<Warning>): string => warnings.map(formatWarning).join("\n")
+
+const error = (message: string) => new ChainError({ reason: "Malformed", message })
+
+const malformed = (message: string) => Result.fail(error(message))
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -183,8 +187,15 @@ const readRoot = (root: unknown): Result.Result<Parsed, ChainError> => {
   if (given !== undefined && given !== null) return malformed("instruction_chain: Expected an array")
   const step = reader.step(rest, "")
   return step === undefined
-    ? malformed(reader.warnings.map(formatWarning).join("\n"))
+    ? malformed(lines(reader.warnings))
     : Result.succeed({ chain: { instruction_chain: [step] }, isSingle: true, warnings: reader.warnings })
+}
+
+/** Checks a chain that code has made, and throws what is wrong with it. */
+export const checked = (chain: Instruction.InstructionChain): Instruction.InstructionChain => {
+  const { warnings } = Result.getOrThrow(readRoot(chain))
+  if (warnings.length > 0) throw error(lines(warnings))
+  return chain
 }
 
 /** Reads what tags mark. */
