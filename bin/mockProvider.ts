@@ -5,7 +5,7 @@ import { existsSync } from "node:fs"
 import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { parseArgs } from "node:util"
-import { MockModel, MockProvider } from "troupe/testing"
+import type { MockModel, MockProvider } from "troupe/testing"
 import { listen } from "./listen.ts"
 
 /** Arguments that can't be meant. */
@@ -56,7 +56,10 @@ const readScript = async (file: string): Promise<MockProvider.Options> => {
   } catch (error) {
     throw new Misuse(`--script ${file} can't be loaded: ${firstLine(error)}`)
   }
-  if (typeof script === "function") return { handler: MockModel.make(script as MockModel.ReplyFunction) }
+  if (typeof script === "function") {
+    const { MockModel } = await import("troupe/testing")
+    return { handler: MockModel.make(script as MockModel.ReplyFunction) }
+  }
   if (typeof script !== "object" || script === null) {
     throw new Misuse(`--script ${file} has no default export that is a handler, a function or options`)
   }
@@ -72,6 +75,7 @@ export const mockProvider = async (args: ReadonlyArray<string>): Promise<void> =
   }
   const at = readPort(port)
   const scripted = script === undefined ? {} : await readScript(script)
+  const { MockProvider } = await import("troupe/testing")
   const provider = MockProvider.make(strict ? { ...scripted, strict } : scripted)
   const { close, url } = await listen(provider.fetch, { host, port: at })
   process.stdout.write(`mock provider at ${url}, for OpenAI's clients ${url}/v1\n`)

@@ -1,0 +1,199 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { MockProvider } from "../../../src/testing/index.ts"
+
+const ask = { role: "user", content: "Hello" }
+
+const call = (id: string) => ({ id, type: "function", function: { name: "add", arguments: "{}" } })
+
+const calls = (...ids: ReadonlyArray<string>) => ({ role: "assistant", content: null, tool_calls: ids.map(call) })
+
+const result = (id: string) => ({ role: "tool", tool_call_id: id, content: "1" })
+
+const add = { type: "function", function: { name: "add", parameters: { type: "object", properties: {} } } }
+
+const model = "gpt-5"
+
+const answers = (unanswered: string) =>
+  "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. " +
+  `The following tool_call_ids did not have response messages: ${unanswered}`
+
+/** A body that OpenAI refuses, with what it says of it, of which parameter and by which code. */
+const refused: Readonly<Record<string, readonly [unknown, string, (string | null)?, (string | null)?]>> = {
+  "without a model": [{ messages: [ask] }, "you must provide a model parameter"],
+  "with a model that isn't a name": [
+    { model: 5, messages: [ask] },
+    "Invalid type for 'model': expected a string, but got an integer instead.",
+    "model",
+    "invalid_type"
+  ],
+  "without messages": [
+    { model },
+    "Missing required parameter: 'messages'.",
+    "messages",
+    "missing_required_parameter"
+  ],
+  "with messages that aren't a list": [
+    { model, messages: "Hello" },
+    "Invalid type for 'messages': expected an array of objects, but got a string instead.",
+    "messages",
+    "invalid_type"
+  ],
+  "with no message": [
+    { model, messages: [] },
+    "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+    "messages",
+    "empty_array"
+  ],
+  "with a message of nobody": [
+    { model, messages: [{ content: "Hello" }] },
+    "Missing required parameter: 'messages[0].role'.",
+    "messages[0].role",
+    "missing_required_parameter"
+  ],
+  "with an unknown role": [
+    { model, messages: [{ role: "human", content: "Hello" }] },
+    "Invalid value: 'human'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.",
+    "messages[0].role",
+    "invalid_value"
+  ],
+  "with a message that says nothing": [
+    { model, messages: [{ role: "user", content: null }] },
+    "Invalid value for 'content': expected a string, got null.",
+    "messages.[0].content"
+  ],
+  "with an assistant that neither speaks nor calls": [
+    { model, messages: [ask, { role: "assistant" }] },
+    "Invalid value for 'content': expected a string, got null.",
+    "messages.[1].content"
+  ],
+  "with a part of an unknown type": [
+    { model, messages: [{ role: "user", content: [{ type: "input_text", text: "Hello" }] }] },
+    "Invalid value: 'input_text'. Supported values are: " +
+    "'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'.",
+    "messages[0].content[0].type",
+    "invalid_value"
+  ],
+  "with a part without text": [
+    { model, messages: [{ role: "user", content: [{ type: "text" }] }] },
+    "Missing required parameter: 'messages[0].content[0].text'.",
+    "messages[0].content[0].text",
+    "missing_required_parameter"
+  ],
+  "with an empty list of calls": [
+    { model, messages: [ask, calls()] },
+    "Invalid 'messages[1].tool_calls': empty array. " +
+    "Expected an array with minimum length 1, but got an empty array instead.",
+    "messages[1].tool_calls",
+    "empty_array"
+  ],
+  "with a call without arguments": [
+    {
+      model,
+      messages: [ask, { role: "assistant", tool_calls: [{ id: "a", type: "function", function: { name: "add" } }] }]
+    },
+    "Missing required parameter: 'messages[1].tool_calls[0].function.arguments'.",
+    "messages[1].tool_calls[0].function.arguments",
+    "missing_required_parameter"
+  ],
+  "with a result that names no call": [
+    { model, messages: [ask, calls("a"), { role: "tool", content: "1" }] },
+    "Missing required parameter: 'messages[2].tool_call_id'.",
+    "messages[2].tool_call_id",
+    "missing_required_parameter"
+  ],
+  "with a result without a call": [
+    { model, messages: [ask, result("a")] },
+    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+    "messages.[1].role"
+  ],
+  "with a result of another call": [
+    { model, messages: [ask, calls("a"), result("b")] },
+    "Invalid parameter: 'tool_call_id' of 'b' not found in 'tool_calls' of previous message.",
+    "messages.[2].tool_call_id"
+  ],
+  "with a result that comes after the user spoke": [
+    { model, messages: [ask, calls("a"), result("a"), ask, result("a")] },
+    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+    "messages.[4].role"
+  ],
+  "with a call that is never answered": [{ model, messages: [ask, calls("a")] }, answers("a"), "messages.[1].role"],
+  "with some of its calls unanswered": [
+    { model, messages: [ask, calls("a", "b", "c"), result("b"), ask] },
+    answers("a, c"),
+    "messages.[3].role"
+  ],
+  "with no tool": [
+    { model, messages: [ask], tools: [] },
+    "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+    "tools",
+    "empty_array"
+  ],
+  "with a tool without a name": [
+    { model, messages: [ask], tools: [{ type: "function", function: {} }] },
+    "Missing required parameter: 'tools[0].function.name'.",
+    "tools[0].function.name",
+    "missing_required_parameter"
+  ],
+  "with a tool of an impossible name": [
+    { model, messages: [ask], tools: [{ type: "function", function: { name: "a.b" } }] },
+    "Invalid 'tools[0].function.name': string does not match pattern. " +
+    "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+    "tools[0].function.name",
+    "invalid_value"
+  ],
+  "with a choice among no tools": [
+    { model, messages: [ask], tool_choice: { type: "function", function: { name: "add" } } },
+    "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.",
+    "tool_choice"
+  ],
+  "with the choice of a tool that isn't there": [
+    { model, messages: [ask], tools: [add], tool_choice: { type: "function", function: { name: "sub" } } },
+    "Invalid value for 'tool_choice': function 'sub' not found in 'tools'.",
+    "tool_choice"
+  ],
+  "with options of a stream that isn't one": [
+    { model, messages: [ask], stream_options: { include_usage: true } },
+    "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
+    "stream_options"
+  ],
+  "that isn't an object": [
+    [ask],
+    "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library " +
+    "correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)"
+  ]
+}
+
+const post = (body: unknown) =>
+  Effect.promise(() =>
+    MockProvider.make().fetch("http://mock/v1/chat/completions", { method: "POST", body: JSON.stringify(body) })
+  )
+
+describe("a request for a chat completion", () => {
+  for (const [what, [body, message, param = null, code = null]] of Object.entries(refused)) {
+    it.effect(`is refused ${what}`, () =>
+      Effect.gen(function*() {
+        const response = yield* post(body)
+        assert.strictEqual(response.status, 400)
+        assert.deepStrictEqual(yield* Effect.promise(() => response.json()), {
+          error: { message, type: "invalid_request_error", param, code }
+        })
+      }))
+  }
+
+  const taken: Readonly<Record<string, unknown>> = {
+    "whose calls are answered in another order": { messages: [ask, calls("a", "b"), result("b"), result("a")] },
+    "whose user speaks after the results": { messages: [ask, calls("a"), result("a"), ask] },
+    "that calls again with the same id": { messages: [ask, calls("a"), result("a"), calls("a"), result("a")] },
+    "that a tool was offered to": { messages: [ask], tools: [add], tool_choice: "required" },
+    "with parts": { messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }] },
+    "with options that mean nothing here": { messages: [ask], temperature: 2, tools: null, tool_choice: null }
+  }
+  for (const [what, body] of Object.entries(taken)) {
+    it.effect(`is taken ${what}`, () =>
+      Effect.gen(function*() {
+        const response = yield* post({ model, ...Object(body) })
+        assert.strictEqual(response.status, 200, yield* Effect.promise(() => response.clone().text()))
+      }))
+  }
+})

@@ -1,0 +1,164 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import OpenAI from "openai"
+import { rejection } from "./serve.ts"
+
+const bin = resolve(import.meta.dirname, "../../../bin/troupe.ts")
+
+const start = (...args: ReadonlyArray<string>) =>
+  spawn(process.execPath, ["--conditions=@troupe/source", bin, ...args], { stdio: ["ignore", "pipe", "pipe"] })
+
+const textOf = (stream: ChildProcess["stdout"]) => {
+  const said = { text: "" }
+  stream?.setEncoding("utf8").on("data", (text: string) => void (said.text += text))
+  return said
+}
+
+/** Runs the command line to its end. */
+const run = (...args: ReadonlyArray<string>) =>
+  Effect.promise(async () => {
+    const child = start(...args)
+    const [output, errors] = [textOf(child.stdout), textOf(child.stderr)]
+    const [code] = await once(child, "close")
+    return { code, output: output.text, errors: errors.text }
+  })
+
+/** The URL of a mock provider that the command line serves as long as the scope is open. */
+const served = (...args: ReadonlyArray<string>) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const child = start("mock-provider", "--port", "0", ...args)
+      const errors = textOf(child.stderr)
+      const output: string = await Promise.race([
+        once(child.stdout!.setEncoding("utf8"), "data").then(([text]) => text),
+        once(child, "close").then(() => errors.text)
+      ])
+      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0]
+      if (url === undefined) throw new Error(`it doesn't serve: ${output}`)
+      return { child, url }
+    }),
+    ({ child }) =>
+      Effect.promise(async () => {
+        const closed = once(child, "close")
+        child.kill("SIGTERM")
+        const [code] = await closed
+        assert.strictEqual(code, 0)
+      })
+  )
+
+const script = (name: string, source: string) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => mkdtempSync(join(tmpdir(), "troupe-script-"))),
+      (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+    ),
+    (folder) => {
+      const file = join(folder, name)
+      writeFileSync(file, source)
+      return file
+    }
+  )
+
+const ask = { model: "gpt-5", messages: [{ role: "user" as const, content: "Hello" }] }
+
+describe("troupe mock-provider", () => {
+  it.live("serves a script to clients, streamed and broken off, until it is told to stop", () =>
+    Effect.gen(function*() {
+      const broken = `{ _tag: "MockResponse", parts: [{ type: "text", text: "one two three" }], hang: 2 }`
+      const file = yield* script(
+        "script.mjs",
+        `export default ({ lastUserText, streaming }) => streaming ? ${broken} : "You said " + lastUserText`
+      )
+      const { url } = yield* served("--script", file)
+      const client = new OpenAI({ apiKey: "none", baseURL: `${url}/v1`, maxRetries: 0 })
+      const completion = yield* Effect.promise(() => client.chat.completions.create(ask))
+      assert.strictEqual(completion.choices[0]?.message.content, "You said Hello")
+      const heard: Array<unknown> = []
+      yield* Effect.promise(async () => {
+        const stream = await client.chat.completions.create({ ...ask, stream: true })
+        for await (const chunk of stream) {
+          heard.push(chunk.choices[0]?.delta.content)
+          if (heard.length === 3) break
+        }
+      })
+      assert.deepStrictEqual(heard, ["", "one", " two"])
+      const refused = yield* rejection(() => client.chat.completions.create({ ...ask, messages: [] }))
+      assert.include(String(refused), "400 Invalid 'messages': empty array.")
+    }))
+
+  it.live("takes options for a script, and is strict where that is asked for", () =>
+    Effect.gen(function*() {
+      const file = yield* script("script.mjs", "export default { status: [503] }")
+      const { url } = yield* served("--script", file, "--strict")
+      const post = () =>
+        Effect.promise(async () => {
+          const response = await fetch(`${url}/v1/chat/completions`, { method: "POST", body: JSON.stringify(ask) })
+          return [response.status, (await response.json()).error.message]
+        })
+      assert.deepStrictEqual(yield* post(), [503, "The engine is currently overloaded, please try again later"])
+      const [status, message] = yield* post()
+      assert.strictEqual(status, 400)
+      assert.match(message, /^Request 2 to the mock provider: there is no handler/)
+    }))
+
+  const wrong: Readonly<Record<string, readonly [ReadonlyArray<string>, string]>> = {
+    "no command": [[], "say what to do, as in troupe mock-provider --help"],
+    "an unknown command": [["serve"], `there is no command "serve", only mock-provider`],
+    "an unknown option": [["mock-provider", "--prot", "1"], "Unknown option '--prot'"],
+    "a port that is none": [["mock-provider", "--port", "65536"], `--port takes a number from 0 to 65535, not "65536"`],
+    "an argument too many": [["mock-provider", "script.ts"], "Unexpected argument 'script.ts'"],
+    "a script that isn't there": [["mock-provider", "--script", "no.mjs"], "--script no.mjs: there is no such file"]
+  }
+  for (const [what, [args, line]] of Object.entries(wrong)) {
+    it.live(`ends with ${what} in one line and exit code 2`, () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* run(...args), { code: 2, output: "", errors: `troupe: ${line}\n` })
+      }))
+  }
+
+  it.live("ends with a script that is wrong in one line and exit code 2", () =>
+    Effect.gen(function*() {
+      const throwing = yield* script("throws.mjs", `throw new Error("not today\\nnor ever")`)
+      assert.deepStrictEqual(yield* run("mock-provider", "--script", throwing), {
+        code: 2,
+        output: "",
+        errors: `troupe: --script ${throwing} can't be loaded: not today\n`
+      })
+      const nothing = yield* script("nothing.mjs", "export const handler = 1")
+      assert.deepStrictEqual(yield* run("mock-provider", "--script", nothing), {
+        code: 2,
+        output: "",
+        errors: `troupe: --script ${nothing} has no default export that is a handler, a function or options\n`
+      })
+    }))
+
+  it.live("ends with a port that is taken in one line and exit code 1", () =>
+    Effect.gen(function*() {
+      const server = yield* Effect.acquireRelease(
+        Effect.promise(async () => {
+          const server = createServer().listen(0, "127.0.0.1")
+          await once(server, "listening")
+          return server
+        }),
+        (server) => Effect.sync(() => server.close())
+      )
+      const { port } = server.address() as AddressInfo
+      const { code, errors, output } = yield* run("mock-provider", "--port", String(port))
+      assert.deepStrictEqual([code, output], [1, ""])
+      assert.match(errors, /^troupe: listen EADDRINUSE[^\n]*\n$/)
+    }))
+
+  it.live("says what it takes", () =>
+    Effect.gen(function*() {
+      const { code, errors, output } = yield* run("mock-provider", "--help")
+      assert.deepStrictEqual([code, errors], [0, ""])
+      for (const option of ["--port", "--host", "--script", "--strict"]) assert.include(output, option)
+    }))
+})

@@ -1,0 +1,204 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Context, Effect, Exit, Fiber, Layer } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
+import { TestClock } from "effect/testing"
+import { MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
+
+const path = "http://mock/v1/chat/completions"
+
+const bodyOf = (content: string, options: object = {}) =>
+  JSON.stringify({ model: "gpt-5", messages: [{ role: "user", content }], ...options })
+
+const post = (content: string, options?: object) =>
+  Effect.flatMap(
+    MockProvider.MockProvider,
+    ({ fetch }) => Effect.promise(() => fetch(path, { method: "POST", body: bodyOf(content, options) }))
+  )
+
+const bodyText = (response: Response) => Effect.promise(() => response.text())
+
+const say = (content: string, options?: object) => Effect.flatMap(post(content, options), bodyText)
+
+const defectOf = (exit: Exit.Exit<unknown, unknown>) => {
+  assert.isTrue(Exit.isFailure(exit))
+  return Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : ""
+}
+
+describe("MockProvider.make", () => {
+  it.effect("gives the same answer to the same request, to the letter, streamed or not", () =>
+    Effect.promise(async () => {
+      const ask = async (body: string) => {
+        const handler = MockModel.make(() => MockResponse.toolCall("a", {}))
+        return (await MockProvider.make({ handler }).fetch(path, { method: "POST", body })).text()
+      }
+      assert.strictEqual(await ask(bodyOf("one")), await ask(bodyOf("one")))
+      assert.strictEqual(await ask(bodyOf("one", { stream: true })), await ask(bodyOf("one", { stream: true })))
+      assert.notStrictEqual(await ask(bodyOf("one")), await ask(bodyOf("two")))
+      const ids = (text: string) => new Set(text.match(/(chatcmpl-|call_)\w{24}/g))
+      assert.strictEqual(ids(await ask(bodyOf("one"))).size, 2)
+      assert.deepStrictEqual(ids(await ask(bodyOf("one"))), ids(await ask(bodyOf("one", { stream: true }))))
+    }))
+
+  it.effect("begins anew with each provider that is made of a handler", () =>
+    Effect.promise(async () => {
+      const handler = MockModel.queue("one")
+      const ask = async () =>
+        (await MockProvider.make({ handler }).fetch(path, { method: "POST", body: bodyOf("") })).text()
+      assert.include(await ask(), `"one"`)
+      assert.include(await ask(), `"one"`)
+    }))
+
+  it.effect("stops a request whose signal is aborted, and rejects with its reason", () =>
+    Effect.promise(async () => {
+      const provider = MockProvider.make({ handler: MockModel.queue(MockResponse.hang()) })
+      const controller = new AbortController()
+      const response = provider.fetch(path, { method: "POST", body: bodyOf(""), signal: controller.signal })
+      await Effect.runPromise(provider.wait(1))
+      controller.abort(new Error("enough"))
+      const error = await response.then(() => undefined, (error: unknown) => error)
+      assert.strictEqual(String(error), "Error: enough")
+      assert.deepStrictEqual(Effect.runSync(provider.entries).map(({ outcome }) => outcome), ["aborted"])
+    }))
+
+  it.effect("refuses what it doesn't serve, and says what is missing in the path", () =>
+    Effect.promise(async () => {
+      const provider = MockProvider.make()
+      const near = await provider.fetch("http://mock/chat/completions", { method: "POST", body: bodyOf("") })
+      assert.strictEqual(near.status, 404)
+      assert.strictEqual((await near.json()).error.message, "Invalid URL (POST /chat/completions)")
+      const [miss] = Effect.runSync(provider.misses)
+      assert.strictEqual(
+        miss?.reason,
+        "nothing is served at /chat/completions, and the base URL of an OpenAI client ends in /v1"
+      )
+      assert.strictEqual((await provider.fetch(path)).status, 405)
+      assert.strictEqual((await provider.fetch(path, { method: "POST", body: "{" })).status, 400)
+    }))
+})
+
+describe("MockProvider.layer", () => {
+  class Greeting extends Context.Service<Greeting, string>()("test/Greeting") {}
+
+  it.effect("answers with what the handler needs, and waits by the clock of the test", () =>
+    Effect.gen(function*() {
+      const fiber = yield* Effect.forkChild(say("Hello"))
+      const [entry] = yield* MockProvider.wait(1)
+      assert.deepStrictEqual([entry?.outcome, entry?.arrivedAt], ["pending", 0])
+      yield* TestClock.adjust("3 seconds")
+      assert.include(yield* Fiber.join(fiber), "Good day")
+      const [answered] = yield* MockProvider.entries
+      assert.deepStrictEqual([answered?.outcome, answered?.answeredAt, answered?.endedAt], ["sent", 3000, 3000])
+    }).pipe(
+      Effect.provide(MockProvider.layer({
+        handler: MockModel.make(() => Effect.map(Greeting, (text) => MockResponse.delay(text, "3 seconds")))
+      })),
+      Effect.provideService(Greeting, "Good day")
+    ))
+
+  it.effect("keeps a journal of who answered what", () =>
+    Effect.gen(function*() {
+      yield* say("one")
+      yield* say("two", { stream: true })
+      yield* say("three")
+      yield* say("four", { messages: [] })
+      const entries = yield* MockProvider.entries
+      assert.deepStrictEqual(
+        entries.map(({ by, miss, number, outcome, protocol, status }) => [number, protocol, by, status, outcome, miss]),
+        [
+          [2, "openai-chat", "handler", 200, "sent", undefined],
+          [3, "openai-chat", "fallback", 200, "sent", "all 2 queued responses are used up"],
+          [4, "openai-chat", "refusal", 400, "sent", undefined]
+        ]
+      )
+      assert.deepStrictEqual(entries[0]?.response?.parts, [{ type: "text", text: "second" }])
+      assert.strictEqual(entries[0]?.asked?.isStreaming, true)
+      const requests = yield* MockProvider.requests("openai-chat")
+      assert.deepStrictEqual(requests.map(({ messages }) => messages[0]?.content), ["two", "three"])
+    }).pipe(Effect.provide(MockProvider.layer({ handler: MockModel.queue("first", "second"), journal: 3 }))))
+
+  it.effect("counts statuses for each body apart, and answers where a sequence says 200 or is over", () =>
+    Effect.gen(function*() {
+      const statuses = (content: string) => Effect.replicateEffect(Effect.map(post(content), ({ status }) => status), 5)
+      const [one, two] = yield* Effect.all([statuses("one"), statuses("two")], { concurrency: "unbounded" })
+      assert.deepStrictEqual(one, [429, 200, 503, 200, 200])
+      assert.deepStrictEqual(two, [429, 200, 503, 200, 200])
+      const limited = yield* post("three")
+      assert.strictEqual(limited.headers.get("retry-after"), "2")
+      assert.strictEqual((yield* Effect.promise(() => limited.json())).error.code, "rate_limit_exceeded")
+    }).pipe(Effect.provide(MockProvider.layer({ status: [429, 200, 503], retryAfter: "2 seconds" }))))
+
+  it.effect("hangs until it is closed", () =>
+    Effect.gen(function*() {
+      const fiber = yield* Effect.forkChild(Effect.exit(say("Hello", { stream: true })))
+      yield* MockProvider.wait(1)
+      const { close } = yield* MockProvider.MockProvider
+      yield* close
+      assert.include(defectOf(yield* Fiber.join(fiber)), "terminated")
+    }).pipe(Effect.provide(MockProvider.layer({ handler: MockModel.queue(MockResponse.hang("one two", 1)) }))))
+
+  const fails = (options: MockProvider.Options, ...asked: ReadonlyArray<readonly [string, object?]>) =>
+    Effect.forEach(asked, ([content, options]) => say(content, options)).pipe(
+      Effect.provide(MockProvider.layer(options)),
+      Effect.exit
+    )
+
+  it.effect("fails the test of a strict one with the requests that it had no answer to", () =>
+    Effect.gen(function*() {
+      const handler = MockModel.queue("one")
+      const asked = [["a"], ["b"], ["c", { messages: "none" }]] as const
+      assert.strictEqual(
+        defectOf(yield* fails({ handler, strict: true }, ...asked)),
+        "troupe/testing/MockProvider/MissedRequests: The mock provider had no answer to requests\n" +
+          "  request 2: all 1 queued responses are used up\n" +
+          "  request 3: Invalid type for 'messages': expected an array of objects, but got a string instead."
+      )
+      assert.isTrue(Exit.isSuccess(yield* fails({ handler }, ...asked)))
+      assert.isTrue(Exit.isSuccess(yield* fails({ handler, strict: true }, ["a"])))
+    }))
+
+  it.effect("answers a request that a strict one has no answer to with an error that no client tries again", () =>
+    Effect.gen(function*() {
+      const response = yield* post("Hello")
+      assert.deepStrictEqual([response.status, response.headers.get("x-should-retry")], [400, "false"])
+      assert.include(yield* bodyText(response), "none of 1 conditions holds")
+      assert.strictEqual((yield* MockProvider.misses).length, 1)
+      assert.include(defectOf(yield* Effect.exit(MockProvider.assertNoMisses)), "none of 1 conditions holds")
+    }).pipe(
+      Effect.provide(
+        MockProvider.layer({ handler: MockModel.conditional(MockModel.when(() => false, "never")), strict: true })
+      ),
+      Effect.exit,
+      Effect.map((exit) => assert.include(defectOf(exit), "MissedRequests"))
+    ))
+
+  it.effect("surfaces what a handler throws, strict or not", () =>
+    Effect.gen(function*() {
+      const handler = MockModel.make(() => {
+        throw new Error("the script is wrong")
+      })
+      assert.include(defectOf(yield* fails({ handler }, ["a"])), "the script is wrong")
+    }))
+})
+
+describe("an HttpClient", () => {
+  const send = HttpClientRequest.post("https://api.openai.com/v1/chat/completions").pipe(
+    HttpClientRequest.bodyText(bodyOf("Hello"), "application/json"),
+    HttpClient.execute,
+    Effect.flatMap((response) => response.text)
+  )
+
+  it.effect("is answered by the provider, whatever its host", () =>
+    Effect.gen(function*() {
+      assert.include(yield* send, "Good day")
+      assert.strictEqual((yield* MockProvider.entries).length, 1)
+    }).pipe(Effect.provide(MockProvider.layerHttpClient({ handler: MockModel.queue("Good day") }))))
+
+  it.effect("made of fetch is answered by the provider that is the fetch", () =>
+    Effect.gen(function*() {
+      assert.include(yield* send, "Good day")
+    }).pipe(Effect.provide(
+      FetchHttpClient.layer.pipe(
+        Layer.provideMerge(MockProvider.layerFetch({ handler: MockModel.queue("Good day") }))
+      )
+    )))
+})
