@@ -9,7 +9,19 @@ import { RequestUsage } from "../../domain/Usage.ts"
 
 const Words = Schema.Struct({ length: Schema.Natural })
 
-const Thought = Schema.Union([Schema.Struct({ text: Schema.String }), Words])
+/** A text, or else a number of words. */
+const said = { text: Schema.optionalKey(Schema.String), length: Schema.optionalKey(Schema.Natural) }
+
+interface Said {
+  readonly text?: string
+  readonly length?: number
+}
+
+const saysSomething = Schema.makeFilter(({ length, text }: Said) =>
+  text === undefined && length === undefined ? "Expected a text or a length" : undefined
+)
+
+const Thought = Schema.Struct(said).check(saysSomething)
 
 /**
  * Schema for one of the calls that a step makes at once.
@@ -46,8 +58,6 @@ export const Citation = Schema.Struct({
 /** A source that a step cites. */
 export interface Citation extends Schema.Schema.Type<typeof Citation> {}
 
-const citations = { citations: Schema.optionalKey(Schema.Array(Citation)) }
-
 /** Each kind of message by the key that tells it, in the order in which they are tried. */
 export const messages = {
   text_message: Schema.Struct({ text_message: Words }),
@@ -79,10 +89,10 @@ export const messages = {
     })
   }),
   text_with_citations: Schema.Struct({
-    text_with_citations: Schema.Union([
-      Schema.Struct({ text: Schema.String, ...citations }),
-      Schema.Struct({ length: Schema.Natural, ...citations })
-    ])
+    text_with_citations: Schema.Struct({
+      ...said,
+      citations: Schema.optionalKey(Schema.Array(Citation))
+    }).check(saysSomething)
   })
 }
 

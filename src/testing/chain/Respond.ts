@@ -11,8 +11,8 @@ import * as Lorem from "./Lorem.ts"
 
 type Parts = ReadonlyArray<MockResponse.ResponsePart>
 
-const said = (what: { readonly text: string } | { readonly length: number }): string =>
-  "text" in what ? what.text : Lorem.words(what.length)
+const said = ({ length = 0, text }: { readonly text?: string; readonly length?: number }): string =>
+  text ?? Lorem.words(length)
 
 const text = (text: string): Parts => [{ type: "text", text }]
 

@@ -243,10 +243,10 @@ describe("The scenarios", () => {
       return parts
     })
   }
-  const words = (parts: ReturnType<typeof partsOf> | undefined): ReadonlyArray<string | number> =>
+  const words = (parts: ReturnType<typeof partsOf> | undefined): ReadonlyArray<unknown> =>
     parts === undefined || typeof parts === "string"
       ? [parts ?? "nothing"]
-      : parts.flatMap((part) =>
+      : parts.flatMap((part): ReadonlyArray<unknown> =>
         part.type === "text" || part.type === "reasoning"
           ? [part.type, part.text.split(" ").length]
           : part.type === "tool-call"

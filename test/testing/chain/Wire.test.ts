@@ -1,0 +1,149 @@
+/**
+ * Chains on the wire: who answers, what is noted, and what a strict provider refuses.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type Schema } from "effect"
+import { InstructionChain, MockModel, MockProvider } from "troupe/testing"
+import { chainOf, marked, say } from "./request.ts"
+
+const { embed, make, toolCalls } = InstructionChain
+
+type Message = { readonly [key: string]: Schema.Json }
+
+type Called = { readonly id: string; readonly function: { readonly name: string } }
+
+const user = (content: Schema.Json): Message => ({ role: "user", content })
+const assistant = (content: string): Message => ({ role: "assistant", content })
+
+const send = (provider: MockProvider.Provider, messages: ReadonlyArray<Message>, more: Message = {}) =>
+  Effect.promise(async () => {
+    const response = await provider.fetch("http://localhost:4010/v1/chat/completions?trace=1", {
+      method: "POST",
+      headers: { "x-test": "yes" },
+      body: JSON.stringify({ model: "gpt-5", messages, ...more })
+    })
+    const body = await response.json()
+    return { response, body, text: body.choices?.[0]?.message.content }
+  })
+
+const lastEntry = (provider: MockProvider.Provider) => Effect.map(provider.entries, (entries) => entries.at(-1)!)
+
+describe("A mock provider", () => {
+  it.effect("answers with the step of the turn, before its handler", () =>
+    Effect.gen(function*() {
+      const provider = MockProvider.make({ handler: MockModel.queue("from the handler", "again") })
+      const start = [user(embed("Go", make(toolCalls({ name: "a" }, { name: "b" }), "two")))]
+      const first = yield* send(provider, start)
+      const calls: ReadonlyArray<Called> = first.body.choices[0].message.tool_calls
+      assert.deepStrictEqual(calls.map((call) => call.function.name), ["a", "b"])
+      const results = calls.map(({ id }) => ({ role: "tool", tool_call_id: id, content: "ok" }))
+      const asked = [...start, { role: "assistant", content: null, tool_calls: calls }, ...results]
+      assert.strictEqual((yield* send(provider, asked)).text, "two")
+      assert.strictEqual((yield* lastEntry(provider)).by, "step 2 of 2 of the instruction chain in message 0")
+      assert.deepStrictEqual((yield* send(provider, start)).body, first.body)
+      assert.deepStrictEqual(yield* provider.misses, [])
+      assert.strictEqual((yield* send(provider, [user("Hello")])).text, "from the handler")
+      assert.strictEqual((yield* send(provider, [...asked, assistant("two"), user("more")])).text, "again")
+      const reason = "the instruction chain in message 0 is exhausted: 2 turns after it, 2 in it"
+      assert.deepStrictEqual((yield* provider.misses).map((miss) => miss.reason), [reason])
+    }))
+
+  it.effect("reads strings and parts alike, each part by itself", () =>
+    Effect.gen(function*() {
+      const provider = MockProvider.make()
+      const chain = embed("", make("yes"))
+      const part = (text: string) => ({ type: "text", text })
+      assert.strictEqual((yield* send(provider, [user(chain)])).text, "yes")
+      assert.strictEqual((yield* send(provider, [user([part(chain), part("Well?")])])).text, "yes")
+      const halves = [part(chain.slice(0, 40)), part(chain.slice(40))]
+      assert.notStrictEqual((yield* send(provider, [user(halves)])).text, "yes")
+    }))
+
+  it.effect("echoes the request as it arrived", () =>
+    Effect.gen(function*() {
+      const provider = MockProvider.make()
+      const echo = (step: InstructionChain.StepInput) =>
+        Effect.map(
+          send(provider, [{ role: "system", content: "Be brief." }, user(embed("", make(step)))], {
+            temperature: 0.5,
+            tools: [{ type: "function", function: { name: "get_weather", parameters: { type: "object" } } }]
+          }),
+          ({ text }) => text
+        )
+      assert.strictEqual(yield* echo(InstructionChain.systemPromptEcho), "Be brief.")
+      assert.strictEqual(yield* echo(InstructionChain.toolsList), "get_weather")
+      assert.strictEqual(yield* echo(InstructionChain.toolsEcho), "get_weather: _No description provided._")
+      assert.match(yield* echo(InstructionChain.toolSchema("get_weather")), /"type": "object"/)
+      assert.strictEqual(
+        yield* echo(InstructionChain.urlEcho),
+        "http://localhost:4010/v1/chat/completions?trace=1"
+      )
+      assert.include((yield* echo(InstructionChain.headersEcho)).split("\n"), "x-test: yes")
+      assert.strictEqual(
+        yield* echo(InstructionChain.paramsEcho("model", "temperature")),
+        "{\"model\":\"gpt-5\",\"temperature\":0.5}"
+      )
+    }))
+
+  it.effect("sends the status, headers and body of a step that is an error", () =>
+    Effect.gen(function*() {
+      const provider = MockProvider.make()
+      const options = { headers: { "retry-after": "7" }, body: { error: { message: "slow" } } }
+      const { body, response } = yield* send(provider, [user(embed("", make(InstructionChain.error(429, options))))])
+      assert.deepStrictEqual([response.status, response.headers.get("retry-after"), body], [429, "7", options.body])
+    }))
+
+  const flawed: ReadonlyArray<readonly [string, ReadonlyArray<Message>, RegExp]> = [
+    [
+      "malformed",
+      [user(chainOf(say("old"))), user(marked("{"))],
+      /^the instruction chain in message 1 is malformed: not JSON/
+    ],
+    [
+      "of which the step is malformed",
+      [user(chainOf(7, say("two")))],
+      /^step 1 .* can't be taken: instruction_chain\[0\]/
+    ],
+    [
+      "exhausted",
+      [user(chainOf(say("A"))), assistant("A"), user("more")],
+      /^the instruction chain in message 0 is exhausted/
+    ]
+  ]
+
+  for (const [what, messages, reason] of flawed) {
+    it.effect(`notes a chain that is ${what}, and has the handler answer`, () =>
+      Effect.gen(function*() {
+        const provider = MockProvider.make({ handler: MockModel.queue("fallback") })
+        assert.strictEqual((yield* send(provider, messages)).text, "fallback")
+        assert.match((yield* lastEntry(provider)).miss!, reason)
+      }))
+
+    it.effect(`refuses a chain that is ${what} where it is strict, and asks no handler`, () =>
+      Effect.gen(function*() {
+        const provider = MockProvider.make({ handler: MockModel.queue("fallback"), strict: true })
+        const { body, response } = yield* send(provider, messages)
+        assert.strictEqual(response.status, 400)
+        assert.match(body.error.message, new RegExp(reason.source.slice(1)))
+        assert.match((yield* provider.misses)[0]!.reason, reason)
+        const defect = yield* Effect.catchDefect(provider.assertNoMisses, (defect) => Effect.succeed(defect))
+        assert.instanceOf(defect, MockProvider.MissedRequests)
+        assert.strictEqual((yield* send(provider, [user("Hello")])).text, "fallback")
+      }))
+  }
+
+  it.effect("keeps what is wrong in a chain beside a step that it takes", () =>
+    Effect.gen(function*() {
+      const provider = MockProvider.make({ strict: true })
+      assert.strictEqual((yield* send(provider, [user(chainOf(say("A"), 7))])).text, "A")
+      assert.deepStrictEqual((yield* lastEntry(provider)).warnings, [
+        "message 0: instruction_chain[1]: Expected an object"
+      ])
+      const none = yield* send(provider, [user("Hello")])
+      assert.strictEqual(none.response.status, 400)
+      assert.match(
+        none.body.error.message,
+        /there is no handler, and no message of the user carries an instruction chain/
+      )
+    }))
+})

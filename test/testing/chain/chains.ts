@@ -1,0 +1,51 @@
+import { Schema } from "effect"
+import { InstructionChain } from "troupe/testing"
+
+/** Any text, with tags and what JSON escapes more often than chance has it. */
+export const Text = Schema.Array(Schema.Union([
+  Schema.Literals([
+    "<|instruction_start|>",
+    "<|instruction_end|>",
+    "\\",
+    "\"",
+    "{",
+    "\n",
+    "<",
+    "\\u003c",
+    "é🙂",
+    "\u2028"
+  ]),
+  Schema.String
+]))
+
+export const toText = (pieces: typeof Text.Type): string => pieces.join("")
+
+const Item = Schema.TaggedUnion({
+  Say: { text: Text },
+  Words: { length: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 })) },
+  Think: { text: Text },
+  Call: { name: Text, key: Text, args: Text, id: Schema.optionalKey(Text) },
+  Skip: {},
+  Fail: { status: Schema.Int.check(Schema.isBetween({ minimum: 400, maximum: 599 })), body: Schema.Json },
+  Hang: { after: Schema.Literals([0, 3]), name: Text }
+})
+
+/** Steps of every kind. */
+export const Steps = Schema.Array(Item)
+
+/** Makes a chain of generated steps. */
+export const toChain = (steps: typeof Steps.Type): InstructionChain.InstructionChain =>
+  InstructionChain.make(...steps.map(Item.match({
+    Say: ({ text }) => toText(text),
+    Words: ({ length }) => InstructionChain.words(length),
+    Think: ({ text }) => InstructionChain.reasoning(toText(text)),
+    Call: ({ args, id, key, name }) =>
+      InstructionChain.toolCall(
+        `n${toText(name)}`,
+        { [`k${toText(key)}`]: toText(args) },
+        id === undefined ? undefined : { id: `i${toText(id)}` }
+      ),
+    Skip: () => null,
+    Fail: ({ body, status }) => InstructionChain.error(status, { body: JSON.parse(JSON.stringify(body)) }),
+    Hang: ({ after, name }) => InstructionChain.step("…", { hang: after, id: toText(name), delay: 1 })
+  })))
