@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, pipe, Schema, Stream } from "effect"
-import { AiError, type LanguageModel, type Response } from "effect/ai"
+import { Duration, Effect, Exit, Fiber, pipe, Schema, Stream } from "effect"
+import { AiError, LanguageModel, type Response } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { MockModel, MockResponse } from "../../src/testing/index.ts"
 import { ask, say, stream, streamParts } from "./ask.ts"
@@ -227,6 +227,114 @@ describe("MockResponse", () => {
         "text-end"
       ])
       assert.strictEqual((yield* Effect.flip(run(ask(), response(9)))).reason, overloaded)
+    }))
+
+  it.effect("cuts the connection after so many chunks, as a network does", () =>
+    Effect.gen(function*() {
+      const heard: Array<string> = []
+      const error = yield* Effect.flip(run(
+        Stream.runForEach(stream(), (part) => Effect.sync(() => "delta" in part && heard.push(part.delta))),
+        MockResponse.cut("one two three", 2)
+      ))
+      assert.deepStrictEqual(heard, ["one", " two"])
+      assert.strictEqual(error.reason._tag, "NetworkError")
+      assert.isTrue(error.isRetryable)
+      assert.strictEqual((yield* Effect.flip(run(ask(), MockResponse.cut("one", 1)))).reason._tag, "NetworkError")
+    }))
+
+  it.effect("sends nothing after so many chunks, for ever, and has no response on record", () =>
+    Effect.gen(function*() {
+      const heardOf = Effect.fnUntraced(function*(response: MockResponse.MockResponse) {
+        const heard: Array<string> = []
+        return yield* Effect.gen(function*() {
+          const fiber = yield* Effect.forkChild(
+            Stream.runForEach(
+              stream(),
+              (part) => Effect.sync(() => heard.push("delta" in part ? part.delta : part.type))
+            )
+          )
+          yield* TestClock.adjust("365 days")
+          assert.isUndefined(fiber.pollUnsafe())
+          yield* Fiber.interrupt(fiber)
+          assert.deepStrictEqual((yield* MockModel.calls).map(({ response }) => response), [undefined])
+          return heard
+        }).pipe(Effect.provide(MockModel.layer(MockModel.make(response))))
+      })
+      assert.deepStrictEqual(yield* heardOf(MockResponse.hang()), [])
+      assert.deepStrictEqual(yield* heardOf(MockResponse.hang("one two", 1)), ["text-start", "one"])
+      assert.deepStrictEqual(yield* heardOf(MockResponse.hang("one two", 9)), [
+        "text-start",
+        "one",
+        " two",
+        "text-end",
+        "finish"
+      ])
+      const late = MockResponse.hang(MockResponse.cut("one two", 2), 1)
+      assert.deepStrictEqual(yield* heardOf(late), ["text-start", "one"])
+    }))
+
+  it.effect("fails before it hangs where that comes first, and never comes at once", () =>
+    Effect.gen(function*() {
+      const early = MockResponse.hang(MockResponse.cut("one two", 1), 1)
+      assert.strictEqual((yield* Effect.flip(run(streamParts, early))).reason._tag, "NetworkError")
+      const fiber = yield* Effect.forkChild(run(ask(), MockResponse.hang("one", 9)))
+      yield* TestClock.adjust("365 days")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* Fiber.interrupt(fiber)
+    }))
+
+  it.effect("is, of an error of HTTP, what a client makes of it", () =>
+    Effect.gen(function*() {
+      const reasonOf = (...args: Parameters<typeof MockResponse.httpError>) =>
+        Effect.map(Effect.flip(run(ask(), MockResponse.httpError(...args))), ({ reason }) => reason)
+      const tags = yield* Effect.forEach([400, 401, 403, 404, 408, 413, 418, 422, 429, 500, 529], (status) =>
+        Effect.map(reasonOf(status), ({ _tag, isRetryable }) =>
+          `${status} ${_tag}${isRetryable ? ", retryable" : ""}`))
+      assert.deepStrictEqual(tags, [
+        "400 InvalidRequestError",
+        "401 AuthenticationError",
+        "403 AuthenticationError",
+        "404 InvalidRequestError",
+        "408 InternalProviderError, retryable",
+        "413 InvalidRequestError",
+        "418 UnknownError",
+        "422 InvalidRequestError",
+        "429 RateLimitError, retryable",
+        "500 InternalProviderError, retryable",
+        "529 InternalProviderError, retryable"
+      ])
+      const limited = yield* reasonOf(429, { headers: { "Retry-After": "20" }, body: { error: { message: "slow" } } })
+      assert.isTrue(limited._tag === "RateLimitError")
+      if (limited._tag !== "RateLimitError") {
+        return
+      }
+      assert.deepStrictEqual(limited.retryAfter, Duration.seconds(20))
+      assert.deepStrictEqual(limited.http, {
+        response: { status: 429, headers: { "retry-after": "20" } },
+        body: "{\"error\":{\"message\":\"slow\"}}"
+      })
+      const quota = yield* reasonOf(429, { body: { error: { message: "pay", code: "insufficient_quota" } } })
+      assert.strictEqual(quota._tag, "QuotaExhaustedError")
+      const invalid = yield* reasonOf(400, { body: { error: { message: "no such model" } } })
+      assert.strictEqual(invalid._tag === "InvalidRequestError" && invalid.description, "no such model")
+      const plain = yield* reasonOf(502, { body: "Bad gateway" })
+      assert.strictEqual(plain._tag === "InternalProviderError" && plain.description, "Bad gateway")
+    }))
+
+  it("keeps the response of HTTP beside the error", () => {
+    const response = MockResponse.httpError(429, { headers: { "retry-after": "20" }, body: "slow" })
+    assert.deepStrictEqual(response.http, { status: 429, headers: { "retry-after": "20" }, body: "slow" })
+    assert.strictEqual(response.failure?.after, 0)
+  })
+
+  it.effect("gives a value as JSON where an object is asked for", () =>
+    Effect.gen(function*() {
+      const schema = Schema.Struct({ city: Schema.String, celsius: Schema.Finite })
+      const value = { city: "Paris", celsius: 22 }
+      const asked = LanguageModel.generateObject({ prompt: "Where?", schema })
+      assert.deepStrictEqual((yield* run(asked, MockResponse.json(value))).value, value)
+      const wrong = yield* Effect.flip(run(asked, MockResponse.json({ city: "Paris" })))
+      assert.strictEqual(AiError.isAiError(wrong) && wrong.reason._tag, "StructuredOutputError")
     }))
 
   it.effect("waits as long as it is told, by the clock", () =>

@@ -102,8 +102,9 @@ describe("MockModel.handlers", () => {
   it.effect("gives a call that is tried again the same, and takes down each attempt", () =>
     Effect.gen(function*() {
       const Flaky = Toolkit.make(
-        Tool.make("flaky", { success: Schema.String, failure: Schema.String })
-          .annotate(ToolPolicy.ToolPolicy, { retry: Schedule.recurs(2) })
+        ToolPolicy.set(Tool.make("flaky", { success: Schema.String, failure: Schema.String }), {
+          retry: Schedule.recurs(2)
+        })
       )
       const layer = MockModel.handlers(Flaky).pipe(Layer.provideMerge(MockModel.layer(MockModel.queue(
         MockResponse.toolCall("flaky", {}, { result: "down", isFailure: true }),

@@ -1,6 +1,7 @@
-import { Context, Effect, type Layer } from "effect"
-import { AiError, type LanguageModel } from "effect/ai"
+import { Context, Effect, type Layer, Schema } from "effect"
+import { AiError, type LanguageModel, Tool, Toolkit } from "effect/ai"
 import { describe, expectTypeOf, it } from "vitest"
+import { Agent } from "../../src/index.ts"
 import { MockModel, MockResponse } from "../../src/testing/index.ts"
 
 class Database extends Context.Service<Database, string>()("test/Database") {}
@@ -41,5 +42,101 @@ describe("MockModel", () => {
   it("takes a handler where a handler is asked for", () => {
     // @ts-expect-error a string is a response
     MockModel.layer("a")
+  })
+
+  it("collects what replies of a queue, states, fallbacks and taps need", () => {
+    const weather = (request: MockModel.MockRequest) => Effect.map(Weather, (weather) => weather + request.agent)
+    expectTypeOf(MockModel.queue("a", () => Database, weather)).toEqualTypeOf<MockModel.Handler<Database | Weather>>()
+    expectTypeOf(MockModel.repeat(weather)).toEqualTypeOf<MockModel.Handler<Weather>>()
+    expectTypeOf(MockModel.failTimes(1, overloaded, weather)).toEqualTypeOf<MockModel.Handler<Weather>>()
+    expectTypeOf(MockModel.make(Effect.as(Weather, "a"))).toEqualTypeOf<MockModel.Handler<Weather>>()
+    expectTypeOf(MockModel.firstOf(MockModel.make(weather), MockModel.make(() => Database))).toEqualTypeOf<
+      MockModel.Handler<Database | Weather>
+    >()
+    expectTypeOf(MockModel.tap(weather, { before: () => Database })).toEqualTypeOf<
+      MockModel.Handler<Database | Weather>
+    >()
+    expectTypeOf(MockModel.debug(weather, () => Effect.asVoid(Database))).toEqualTypeOf<
+      MockModel.Handler<Database | Weather>
+    >()
+    expectTypeOf(MockModel.debug("a")).toEqualTypeOf<MockModel.Handler>()
+    expectTypeOf(MockModel.transcript([{ role: "assistant", content: "a" }])).toEqualTypeOf<MockModel.Handler>()
+    const machine = MockModel.stateMachine({
+      initial: "a",
+      states: {
+        a: { respond: weather, transitions: { b: () => Effect.as(Database, true) } },
+        b: { respond: "b", defaultNext: "a" }
+      }
+    })
+    expectTypeOf(machine).toEqualTypeOf<MockModel.StateMachine<"a" | "b", Database | Weather>>()
+    expectTypeOf(MockModel.history(machine)).toEqualTypeOf<
+      Effect.Effect<ReadonlyArray<"a" | "b">, never, MockModel.MockModel>
+    >()
+  })
+
+  it("moves machines to states that there are", () => {
+    MockModel.stateMachine({
+      // @ts-expect-error no such state
+      initial: "b",
+      states: { a: { respond: "a" } }
+    })
+    MockModel.stateMachine({
+      initial: "a",
+      // @ts-expect-error no such state
+      states: { a: { respond: "a", defaultNext: "b" } }
+    })
+    MockModel.stateMachine({
+      initial: "a",
+      // @ts-expect-error no such state
+      states: { a: { respond: "a", transitions: { b: /x/ } } }
+    })
+  })
+
+  it("takes no class for a handler, no promise for a response, and no tuple for a call", () => {
+    class Mine {
+      readonly handle = () => "a"
+    }
+    // @ts-expect-error a class isn't a handler
+    MockModel.layer(Mine)
+    // @ts-expect-error nor is an object of one's own
+    MockModel.layer(new Mine())
+    // @ts-expect-error a handler is an Effect where it waits
+    MockModel.make(async () => "a")
+    // @ts-expect-error a number isn't a response
+    MockModel.queue("a", 42)
+    // @ts-expect-error a handler isn't a response of a queue
+    MockModel.queue(MockModel.queue("a"))
+    // @ts-expect-error a call has a name
+    MockModel.transcript([{ role: "assistant", toolCalls: [["get_weather", {}]] }])
+    // @ts-expect-error the model doesn't speak for others
+    MockModel.transcript([{ role: "user", content: "a", toolCalls: [] }])
+  })
+
+  it("takes tables of what tools give", () => {
+    const toolkit = Toolkit.make(
+      Tool.make("get_weather", {
+        parameters: Schema.Struct({ city: Schema.String }),
+        success: Schema.Finite,
+        failure: Schema.String
+      })
+    )
+    expectTypeOf(MockModel.handlers(toolkit)).toEqualTypeOf<
+      Layer.Layer<Tool.Handler<"get_weather">, never, MockModel.MockModel>
+    >()
+    MockModel.handlers(toolkit, { get_weather: 22 })
+    MockModel.handlers(toolkit, { get_weather: ({ city }) => city === "" ? Effect.fail("no city") : city.length })
+    // @ts-expect-error the tool gives a number
+    MockModel.handlers(toolkit, { get_weather: "22" })
+    // @ts-expect-error it fails with a text
+    MockModel.handlers(toolkit, { get_weather: () => Effect.fail(22) })
+    // @ts-expect-error no such tool
+    MockModel.handlers(toolkit, { weather: 22 })
+  })
+
+  it("lets no run compile without a model", () => {
+    const run = Agent.run(Agent.make("a"), "Hello")
+    // @ts-expect-error nobody provides a LanguageModel
+    void Effect.runPromise(run)
+    void Effect.runPromise(Effect.provide(run, MockModel.layer(MockModel.queue("a"))))
   })
 })
