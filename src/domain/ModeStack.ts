@@ -62,7 +62,7 @@ const setValue = (self: AgentState, key: string, json: Schema.Json): AgentState 
 
 /** Checks whether a move that is asked for is done by entering a mode on top of `height` others. */
 const isDue = (pending: ModeTransition.Pending | undefined, name: string, height: number): boolean =>
-  pending?.enter?.name === name && pending.to === height
+  pending?.enter?.name === name && (pending.to === undefined || pending.to === height)
 
 /**
  * Enters a mode, at a time in epoch milliseconds. The move that this was, if it was one, is done.
@@ -143,14 +143,17 @@ const withInitialQuery = (self: AgentState, initialQuery: string | undefined): A
   return initialQuery === undefined ? rest : { ...rest, initialQuery }
 }
 
-/** Gives the move that is still to be taken once only `height` modes are entered, if its place is still there. */
+/**
+ * Gives the move that is still to be taken once only `height` modes are entered, if its place is still there: one on top of
+ * whatever is there always has a place.
+ */
 const stillPending = (
   pending: ModeTransition.Pending | undefined,
   height: number
 ): ModeTransition.Pending | undefined =>
-  pending === undefined || pending.to > height || (pending.enter === undefined && pending.to === height)
-    ? undefined
-    : pending
+  pending?.to === undefined || pending.to < height || (pending.to === height && pending.enter !== undefined)
+    ? pending
+    : undefined
 
 /** Leaves the innermost mode. While a run goes on, the user's words that it answers stay. */
 export const leave = (self: AgentState, goesOn: boolean): AgentState => {

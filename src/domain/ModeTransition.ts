@@ -61,12 +61,13 @@ export const stay: ModeTransition = Object.freeze({ _tag: "Stay" })
 
 /**
  * Schema for a move that is to be taken: modes above the height `to` are left, and then `enter` is entered, if it is there.
+ * Without a height none is left: it is entered on top of whatever is there by then.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const Pending = Schema.Struct({
-  to: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
+  to: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
   enter: Schema.optionalKey(Schema.Struct(target))
 })
 
@@ -83,7 +84,7 @@ export const pending = (self: ModeTransition, height: number): Pending | undefin
     case "Switch":
     case "Push": {
       const { _tag, ...enter } = self
-      return { to: _tag === "Push" ? height : Math.max(0, height - 1), enter }
+      return _tag === "Push" ? { enter } : { to: Math.max(0, height - 1), enter }
     }
   }
 }

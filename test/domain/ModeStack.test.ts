@@ -654,7 +654,7 @@ describe("A move that is asked for", () => {
       to: 1,
       enter: { name: "c", params: { n: 1 } }
     }],
-    ["a push leaves none", ModeTransition.push("c"), { to: 2, enter: { name: "c" } }],
+    ["a push leaves none, and has no height", ModeTransition.push("c"), { enter: { name: "c" } }],
     ["an exit leaves the mode on top", ModeTransition.exit, { to: 1 }],
     ["staying is no move", ModeTransition.stay, undefined]
   ])("%s", (_what, transition, pending) => {
@@ -675,6 +675,8 @@ describe("A move that is asked for", () => {
   it("is done once the mode is entered in its place", () => {
     const pushed = from(two, requested(ModeTransition.push("c")), entering("c", "none"))
     assert.notProperty(pushed, "transition")
+    const higher = from(two, requested(ModeTransition.push("c")), entering("d", "none"), entering("c", "none"))
+    assert.notProperty(higher, "transition")
     const switched = from(two, requested(ModeTransition.switch("c")), exited("b"))
     assert.deepStrictEqual(switched.transition, { to: 1, enter: { name: "c" } })
     assert.notProperty(from(switched, entering("c", "none")), "transition")
@@ -689,10 +691,16 @@ describe("A move that is asked for", () => {
   })
 
   it("is dropped when its place is gone", () => {
-    assert.notProperty(from(two, requested(ModeTransition.push("c")), exited("b")), "transition")
     assert.notProperty(from(two, requested(ModeTransition.switch("c")), exited("b"), exited("a")), "transition")
     const exit = from(two, requested(ModeTransition.exit), exited("b"))
     assert.notProperty(from(exit, exited("a")), "transition")
+  })
+
+  it("on top stays whatever is entered and left", () => {
+    const asks = requested(ModeTransition.push("c"))
+    for (const events of [[exited("b")], [exited("b"), exited("a")], [entering("d", "none")]]) {
+      assert.deepStrictEqual(from(two, asks, ...events).transition, { enter: { name: "c" } })
+    }
   })
 
   it("comes back with the set-up that failed, unless it was to that", () => {
@@ -700,7 +708,7 @@ describe("A move that is asked for", () => {
     assert.notProperty(from(two, asks, entering("c", "none"), failed("c")), "transition")
     const taken = from(two, asks, entering("x", "none"), requested(ModeTransition.stay))
     assert.notProperty(taken, "transition")
-    assert.deepStrictEqual(from(taken, failed("x")).transition, { to: 2, enter: { name: "c" } })
+    assert.deepStrictEqual(from(taken, failed("x")).transition, { enter: { name: "c" } })
   })
 })
 

@@ -205,7 +205,7 @@ describe("A move that is asked for", () => {
       const session = yield* Session.make(Agent.make("a", { modes: [mode("m"), mode("n")] }))
       const asked = yield* session.schedule(ModeTransition.push("m"))
       assert.deepStrictEqual(stackOf(asked), [])
-      assert.deepStrictEqual(asked.transition, { to: 0, enter: { name: "m" } })
+      assert.deepStrictEqual(asked.transition, { enter: { name: "m" } })
       assert.deepStrictEqual(log, [])
       assert.deepStrictEqual(stackOf(yield* session.call("One")), ["m"])
       yield* session.schedule(ModeTransition.push("n"))
@@ -304,13 +304,57 @@ describe("A move that is asked for", () => {
       const agent = Agent.make("a", { toolkit: Log, modes: [mode("m")], stopWhen: StopWhen.toolCalled("go") })
       const state = yield* Agent.run(agent, "Go")
       assert.deepStrictEqual(stackOf(state), [])
-      assert.deepStrictEqual(state.transition, { to: 0, enter: { name: "m" } })
+      assert.deepStrictEqual(state.transition, { enter: { name: "m" } })
       assert.deepStrictEqual(log, [])
       const stored = Result.getOrThrow(AgentState.fromJson(AgentState.toJson(state)))
       const next = yield* Agent.continueConversation(agent, stored, "Next")
       assert.deepStrictEqual(stackOf(next), ["m"])
       assert.strictEqual((yield* sent)[1]?.system, "You are in mode \"m\".")
     }).pipe(Effect.provide(tools), Effect.provide(MockModel.layer(MockModel.queue(go("+m"), "Done.")))))
+
+  it.effect("on top lands on whatever is there when it is taken, and leaves nothing", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const agent = Agent.make("a", { modes: [mode("m"), mode("n"), mode("o")] })
+      const session = yield* Session.make(agent)
+      yield* session.schedule(ModeTransition.push("n"))
+      yield* session.enterMode("m")
+      assert.deepStrictEqual(stackOf(yield* session.call("One")), ["m", "n"])
+      yield* session.schedule(ModeTransition.push("o"))
+      yield* session.exitMode()
+      assert.deepStrictEqual(stackOf(yield* session.call("Two")), ["m", "o"])
+      assert.deepStrictEqual(log, ["+m", "+n", "-n", "~n", "+o"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  for (const [how, leave] of [["by hand", undefined], ["in a run", ModeTransition.exit]] as const) {
+    it.effect(`on top by a clean-up outlives its mode, which is left ${how}`, () =>
+      Effect.gen(function*() {
+        const { log, mode } = recorder()
+        const asking = Mode.make("asking", {
+          enter: () => Effect.void,
+          exit: () => Mode.schedule(ModeTransition.push("next"))
+        })
+        const session = yield* Session.make(Agent.make("a", { modes: [mode("m"), asking, mode("next")] }))
+        yield* session.enterMode("m")
+        yield* session.enterMode("asking")
+        yield* (leave === undefined ? session.exitMode() : session.schedule(leave))
+        assert.deepStrictEqual(stackOf(yield* session.call("One")), ["m", "next"])
+        assert.deepStrictEqual(log, ["+m", "+next"])
+      }).pipe(Effect.scoped, Effect.provide(echo)))
+  }
+
+  it.effect("on top is checked against what is there when it is taken", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const agent = Agent.make("a", { modes: [mode("plain"), mode("fork", { isolation: "fork" })] })
+      const session = yield* Session.make(agent)
+      yield* session.schedule(ModeTransition.push("plain"))
+      yield* session.enterMode("fork")
+      const error = yield* Effect.flip(session.call("One"))
+      assert.strictEqual(reasonOf(error)._tag, "ModeFailed")
+      assert.deepStrictEqual(stackOf(yield* session.state), ["fork"])
+      assert.deepStrictEqual(log, ["+fork"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
 
   it.effect("by a set-up is taken before the first request in it", () =>
     Effect.gen(function*() {

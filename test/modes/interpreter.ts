@@ -41,7 +41,7 @@ interface Piece {
 }
 
 interface Pending {
-  readonly to: number
+  readonly to?: number
   readonly enter?: { readonly name: string; readonly params: Move["params"] }
 }
 
@@ -195,7 +195,7 @@ export class Interpreter {
   enter(name: Name, params: object, note: boolean): Frame {
     const page = this.book[name]
     const { pending, pieces, seen, settings, stack } = this
-    const isDue = pending?.enter?.name === name && pending.to === stack.length
+    const isDue = pending?.enter?.name === name && (pending.to ?? stack.length) === stack.length
     const frame: Frame = {
       name,
       page,
@@ -361,7 +361,7 @@ export class Interpreter {
     this.stack = this.stack.slice(0, -1)
     this.live--
     if (this.pending !== undefined) {
-      const { enter, to } = this.pending
+      const { enter, to = 0 } = this.pending
       if (to > this.stack.length || (enter === undefined && to === this.stack.length)) this.pending = undefined
     }
     if (isolation === "config" || isolation === "fork") this.settings = before.settings
@@ -390,7 +390,7 @@ export class Interpreter {
     this.pending = pending
   }
 
-  refusal({ enter, to }: Pending): string | undefined {
+  refusal({ enter, to = this.stack.length }: Pending): string | undefined {
     if (enter === undefined) return undefined
     const page = this.page(enter.name)
     if (page === undefined) return "Mode:UnknownMode"
@@ -404,7 +404,7 @@ export class Interpreter {
         this.pending = undefined
         throw new Stopped("Agent:ModeFailed")
       }
-      const reasons = this.leaveTo(pending.to, [], { isOver: false, note: true })
+      const reasons = this.leaveTo(pending.to ?? this.stack.length, [], { isOver: false, note: true })
       if (reasons.length > 0) throw new Stopped(...reasons)
       if (pending.enter === undefined || this.pending !== pending) continue
       this.enter(pending.enter.name as Name, paramsOf[pending.enter.params], true)
@@ -540,8 +540,8 @@ export class Interpreter {
       this.pending = { to: height - 1 }
       return `${tool}: Leaving mode "${this.top()!.name}".`
     }
-    const to = this.book[asked].invocation === "switch" ? Math.max(0, height - 1) : height
-    this.pending = { to, enter: { name: asked, params: "one" } }
+    const enter = { name: asked, params: "one" } as const
+    this.pending = this.book[asked].invocation === "switch" ? { to: Math.max(0, height - 1), enter } : { enter }
     return `${tool}: Entering mode "${asked}".`
   }
 
@@ -793,7 +793,7 @@ const pendingOf = ({ mode, params, to }: Move, height: number): Pending | undefi
     case "exit":
       return height === 0 ? undefined : { to: height - 1 }
     case "push":
-      return { to: height, enter: { name: mode, params } }
+      return { enter: { name: mode, params } }
     case "switch":
       return { to: Math.max(0, height - 1), enter: { name: mode, params } }
   }

@@ -59,7 +59,7 @@ const findTarget = (
   { enter, to }: ModeTransition.Pending
 ): Effect.Effect<Target | undefined, unknown, unknown> => {
   if (enter === undefined) return Effect.succeed(undefined)
-  const entry = find(definition, enter.name, state.modes[to - 1])
+  const entry = find(definition, enter.name, state.modes[(to ?? state.modes.length) - 1])
   return "_tag" in entry
     ? Effect.fail(because(entry))
     : Effect.map(Entering.decode(entry, enter.params ?? {}), (params) => ({ entry, params }))
@@ -101,8 +101,11 @@ const take = Effect.fnUntraced(function*(loop: Loop, pending: ModeTransition.Pen
     return yield* refuse(loop, pending, because(new TransitionCycle({ modes, limit: maxMoves })))
   }
   const target = yield* Effect.catch(findTarget(loop, pending), (error) => refuse(loop, pending, error))
-  const exit = yield* Leaving.leaveTo(loop, pending.to, { exit: Exit.void, isOver: false, note: Leaving.noteOfLeaving })
-  if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
+  if (pending.to !== undefined) {
+    const why = { exit: Exit.void, isOver: false, note: Leaving.noteOfLeaving }
+    const exit = yield* Leaving.leaveTo(loop, pending.to, why)
+    if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
+  }
   if (target === undefined || loop.state.transition !== pending) return
   yield* Entering.enter(loop, target.entry, target.params, { note: entered(target.entry.mode.name) })
 })
