@@ -21,7 +21,7 @@ export interface Declined {
 }
 
 /** Takes down which handler, rule or state answers, from the outermost to the innermost. */
-export type Note = (what: string) => void
+type Note = (what: string) => void
 
 /** Answers a request, or declines to. */
 export type Answer<R = never> = (

@@ -39,7 +39,7 @@ describe("A queue", () => {
   it.effect("takes a response with calls, whose tools give what it says", () =>
     Effect.gen(function*() {
       const state = yield* Agent.run(forecaster, "The weather in Paris?")
-      assert.strictEqual(AgentState.text(state), "72 it is.")
+      assert.strictEqual(AgentState.text(state), "It is {\"temp\":72}.")
       assert.deepStrictEqual((yield* MockModel.toolCalls).map(({ name, params }) => [name, params]), [
         ["get_weather", { location: "Paris" }]
       ])
@@ -47,7 +47,7 @@ describe("A queue", () => {
       Effect.provide(MockModel.handlers(Weather)),
       provide(MockModel.queue(
         MockResponse.toolCall("get_weather", { location: "Paris" }, { result: { temp: 72 } }),
-        ({ lastToolResults }) => `${(lastToolResults[0]?.result as { temp: number }).temp} it is.`
+        ({ lastToolResults }) => `It is ${JSON.stringify(lastToolResults[0]?.result)}.`
       ))
     ))
 

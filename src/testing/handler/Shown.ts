@@ -32,7 +32,7 @@ export const shown = (value: unknown): string =>
     : cut(format(value))
 
 /** A call in a few words. */
-export const shownCall = (name: string, params: unknown): string => `${name}(${cut(JSON.stringify(params) ?? "")})`
+const shownCall = (name: string, params: unknown): string => `${name}(${cut(JSON.stringify(params) ?? "")})`
 
 /** What came in: who asks, in answer to what. */
 export const shownRequest = (request: MockRequest): string => {
