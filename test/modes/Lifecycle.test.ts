@@ -1088,15 +1088,29 @@ describe("A mode that recovers", () => {
       assert.deepStrictEqual(log, ["exit", "finalizer"])
     }).pipe(withAssistant))
 
-  it.effect("doesn't recover from its own clean-up, which is all that is left to fail", () =>
+  it.effect("doesn't recover from its own clean-up, and keeps what it recovered from before that", () =>
     Effect.gen(function*() {
       const mode = Mode.make("mode", {
-        enter: () => Effect.void,
+        enter: () => Effect.addFinalizer(() => Effect.die("finalizer")),
         exit: () => broken("clean-up"),
         recover: () => Effect.succeed("recovered")
       })
-      assert.deepStrictEqual(reasons(yield* Effect.exit(Mode.within(broken("body"), mode))), ["clean-up"])
-      assert.deepStrictEqual(reasons(yield* Effect.exit(Mode.within(Effect.void, mode))), ["clean-up"])
+      const finalizing = Mode.make("mode", {
+        enter: () => Effect.addFinalizer(() => Effect.die("finalizer")),
+        recover: () => Effect.succeed("recovered")
+      })
+      assert.deepStrictEqual(
+        reasons(yield* Effect.exit(Mode.within(broken("body"), mode))),
+        ["body", "clean-up", "defect: finalizer"]
+      )
+      assert.deepStrictEqual(
+        reasons(yield* Effect.exit(Mode.within(broken("body"), finalizing))),
+        ["body", "defect: finalizer"]
+      )
+      assert.deepStrictEqual(
+        reasons(yield* Effect.exit(Mode.within(Effect.void, mode))),
+        ["clean-up", "defect: finalizer"]
+      )
     }).pipe(withAssistant))
 
   it.effect("keeps an interrupted fiber interrupted", () =>

@@ -370,6 +370,21 @@ describe("A move that is asked for", () => {
       assert.strictEqual((yield* sent).length, 1)
     }).pipe(Effect.scoped, Effect.provide(echo)))
 
+  it.effect("fails the run where a clean-up on the way does: the mode is left, and the move is taken by the next call", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const failing = Mode.make("failing", { enter: () => Effect.void, exit: () => Effect.fail("stuck") })
+      const session = yield* Session.make(Agent.make("a", { modes: [failing, mode("next")] }))
+      yield* session.enterMode("failing")
+      yield* session.schedule(ModeTransition.switch("next"))
+      assert.strictEqual(yield* Effect.flip(session.call("One")), "stuck")
+      const { modes, status, transition } = yield* session.state
+      assert.deepStrictEqual([modes, status._tag, transition], [[], "Failed", { to: 0, enter: { name: "next" } }])
+      assert.deepStrictEqual(log, [])
+      assert.deepStrictEqual(stackOf(yield* session.call("Two")), ["next"])
+      assert.deepStrictEqual((yield* sent).map(({ messages }) => messages), [["user: One", "user: Two"]])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
   it.effect("by a clean-up is taken with the next call", () =>
     Effect.gen(function*() {
       const { mode } = recorder()

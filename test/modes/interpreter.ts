@@ -352,7 +352,7 @@ export class Interpreter {
       this.pending = pendingOf({ ...wish, to }, this.stack.length)
     }
     if (!isKept) this.drop(frame, note)
-    return { isKept, reasons: [...(isRecovered ? [] : exit), ...failures] }
+    return { isKept, reasons: [...(isRecovered && failures.length === 0 ? [] : exit), ...failures] }
   }
 
   /** Takes a mode off the stack, and undoes what its isolation says. */

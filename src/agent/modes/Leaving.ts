@@ -124,7 +124,8 @@ const leaveTop = (loop: Loop.Loop, open: Open, { exit, isOver, note, recovers }:
     })
     if (hasView(mode.isolation) && !isKept) Loop.forgetSent(loop)
     yield* loop.root.flush
-    const body = recovered !== undefined && Exit.isSuccess(recovered) ? recovered : exit
+    // What was recovered from is lost only where the way out succeeds.
+    const body = recovered !== undefined && failures.length === 0 ? recovered : exit
     return { isKept, exit: join(body, failures) }
   }).pipe((left) => Telemetry.modeSpan(loop, "exit_mode", open.entry.mode.name, left)) as Effect.Effect<Left>
 
