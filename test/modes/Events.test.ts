@@ -559,6 +559,31 @@ describe("The spans of modes", () => {
       )
     }).pipe(Effect.scoped, Effect.provide(echo)))
 
+  it.effect("of an exit end with what failed in the clean-up, and with nothing else", () =>
+    Effect.gen(function*() {
+      const mode = (name: string, exit: Effect.Effect<void, string>) =>
+        Mode.make(name, { enter: () => Effect.addFinalizer(() => Effect.die("boom")), exit: () => exit })
+      const fine = Mode.make("fine", { enter: () => Effect.void })
+      const session = yield* Session.make(Agent.make("a"))
+      const failing = mode("failing", Effect.fail("no"))
+      const dying = mode("dying", Effect.void)
+      const { spans } = yield* recorded(
+        Mode.within(Mode.within(Mode.within(Effect.fail("body"), failing), dying), fine).pipe(
+          Effect.provideService(Mode.Host, session)
+        )
+      )
+      const reasonsOf = (span: Tracer.Span) =>
+        span.status._tag === "Ended" && Exit.isFailure(span.status.exit)
+          ? span.status.exit.cause.reasons.map((reason) =>
+            Cause.isFailReason(reason) ? reason.error : Cause.isDieReason(reason) ? reason.defect : "interrupted"
+          )
+          : []
+      assert.deepStrictEqual(
+        spans.filter(({ name }) => name.startsWith("exit_mode")).map((span) => [span.name, reasonsOf(span)]),
+        [["exit_mode failing", ["no", "boom"]], ["exit_mode dying", ["boom"]], ["exit_mode fine", []]]
+      )
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
   it.effect("show what a set-up asks the model, inside of it", () =>
     Effect.gen(function*() {
       const talking = Mode.make("talking", { enter: () => Mode.call("Ready?") })

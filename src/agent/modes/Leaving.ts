@@ -35,10 +35,11 @@ export const noteOfLeaving = (mode: string): string => `Mode "${mode}" was left.
 
 type Wish = ModeTransition | undefined
 
-/** What became of leaving a mode: whether it stays, and how what ran in it has ended now. */
+/** What became of leaving a mode: whether it stays, how what ran in it has ended now, and what failed on the way. */
 interface Left {
   readonly isKept: boolean
   readonly exit: Exit.Exit<unknown, unknown>
+  readonly failures: ReadonlyArray<Cause.Cause<unknown>>
 }
 
 const causeOf = (exit: Exit.Exit<unknown, unknown>): Cause.Cause<unknown> =>
@@ -90,6 +91,20 @@ export const runPart = (
     (exit) => leaveTo(loop, loop.live.open.indexOf(open) + 1, { exit, isOver: true })
   )
 
+/** Puts leaving a mode into a span, which ends with what failed on the way. */
+const spanned = <E, R>(loop: Loop.Loop, { entry }: Open, leaving: Effect.Effect<Left, E, R>) =>
+  Effect.suspend(() => {
+    let left: Left | undefined
+    const ending = Effect.flatMap(leaving, (done): Exit.Exit<Left, unknown> => {
+      left = done
+      return done.failures.length === 0 ? Exit.succeed(done) : Exit.failCause(done.failures.reduce(Cause.combine))
+    })
+    return Effect.catchCause(
+      Telemetry.modeSpan(loop, "exit_mode", entry.mode.name, ending),
+      (cause) => left === undefined ? Effect.failCause(cause) : Effect.succeed(left)
+    )
+  })
+
 /** Leaves the innermost mode. */
 const leaveTop = (loop: Loop.Loop, open: Open, { exit, isOver, note, recovers }: Why): Effect.Effect<Left> =>
   Effect.gen(function*() {
@@ -126,8 +141,8 @@ const leaveTop = (loop: Loop.Loop, open: Open, { exit, isOver, note, recovers }:
     yield* loop.root.flush
     // What was recovered from is lost only where the way out succeeds.
     const body = recovered !== undefined && failures.length === 0 ? recovered : exit
-    return { isKept, exit: join(body, failures) }
-  }).pipe((left) => Telemetry.modeSpan(loop, "exit_mode", open.entry.mode.name, left)) as Effect.Effect<Left>
+    return { isKept, exit: join(body, failures), failures }
+  }).pipe((leaving) => spanned(loop, open, leaving)) as Effect.Effect<Left>
 
 /**
  * Leaves modes until `height` are left, unless one of them stays. Gives how what ran in them has ended now: its own failure
