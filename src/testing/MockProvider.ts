@@ -27,7 +27,6 @@
  *
  * @since 0.1.0
  */
-import type * as AiError from "effect/ai/AiError"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -44,12 +43,12 @@ import * as MockRequest from "./MockRequest.ts"
 import * as MockResponse from "./MockResponse.ts"
 import * as Chat from "./provider/Chat.ts"
 import type { ChatRequest } from "./provider/ChatRequest.ts"
-import { type Entry, Journal, type Miss } from "./provider/Journal.ts"
+import { type Entry, Journal, type Miss, type Outcome } from "./provider/Journal.ts"
 import type { Asked, Protocol } from "./provider/Protocol.ts"
 import { type Arrived, type Chosen, respond } from "./provider/Session.ts"
 import { counter, type Status } from "./provider/Statuses.ts"
 
-export type { ChatRequest, Entry, Miss, Status }
+export type { ChatRequest, Entry, Miss, Outcome, Status }
 
 /** What is spoken, by path. The first also refuses requests to other paths. */
 const protocols: readonly [Protocol, ...ReadonlyArray<Protocol>] = [
@@ -146,12 +145,8 @@ const turnOf = ({ messages }: Asked): number => {
 
 const fallback = (asked: Asked) => ({ by: "fallback", response: MockResponse.text(lastUserText(asked)) })
 
-/** What a handler answers to a request. */
-const ask = <R>(
-  asked: Asked,
-  number: number,
-  handler: Answer<R>
-): Effect.Effect<Chosen, AiError.AiError, R> => {
+/** What a handler answers to a request, its error too. */
+const ask = <R>(asked: Asked, number: number, handler: Answer<R>): Effect.Effect<Chosen, never, R> => {
   const asking = {
     prompt: asked.prompt,
     tools: asked.tools,
@@ -159,11 +154,14 @@ const ask = <R>(
     responseFormat: { type: "text" },
     iteration: turnOf(asked)
   } as const
-  return Effect.map(
-    handler(MockRequest.make(asking, undefined, number, asked.isStreaming)),
-    (answer): Chosen =>
-      answer._tag === "Declined" ? { ...fallback(asked), miss: answer.reason } : { by: "handler", response: answer }
-  )
+  const notes: Array<string> = []
+  const by = () => notes.length === 0 ? "handler" : `handler: ${notes.join(" > ")}`
+  const request = MockRequest.make(asking, undefined, number, asked.isStreaming)
+  return Effect.match(handler(request, (what) => void notes.push(what)), {
+    onFailure: (error) => ({ by: by(), response: MockResponse.fail(error) }),
+    onSuccess: (answer) =>
+      answer._tag === "Declined" ? { ...fallback(asked), miss: answer.reason } : { by: by(), response: answer }
+  })
 }
 
 /** Who answers a request: a step of the chain that it carries, else the handler, else nobody. */
@@ -172,7 +170,7 @@ const choose = <R>(
   arrived: Arrived,
   handler: Answer<R> | undefined,
   isStrict: boolean
-): Effect.Effect<Chosen, AiError.AiError, R> => {
+): Effect.Effect<Chosen, never, R> => {
   const { number, ...echoed } = arrived
   const choice = InstructionChain.choose({ ...asked, ...echoed })
   const { warnings } = choice

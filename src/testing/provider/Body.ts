@@ -14,7 +14,7 @@ export interface Body {
 }
 
 /** Writes a frame as the wire has it. */
-export const encode = ({ data, event }: SseFrame): string => {
+const encode = ({ data, event }: SseFrame): string => {
   const lines = data.includes("\n") ? data.split("\n").map((line) => `data: ${line}`).join("\n") : `data: ${data}`
   return event === undefined ? `${lines}\n\n` : `event: ${event}\n${lines}\n\n`
 }

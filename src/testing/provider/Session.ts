@@ -3,13 +3,12 @@
  *
  * @since 0.1.0
  */
-import type * as AiError from "effect/ai/AiError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import * as MockResponse from "../MockResponse.ts"
+import type * as MockResponse from "../MockResponse.ts"
 import { Exchange } from "./Exchange.ts"
 import type { Journal } from "./Journal.ts"
 import type { Asked, Protocol } from "./Protocol.ts"
@@ -37,7 +36,7 @@ export interface Arrived {
 /** What a mock provider works with. */
 export interface Settings<R> {
   readonly protocols: readonly [Protocol, ...ReadonlyArray<Protocol>]
-  readonly choose: (asked: Asked, arrived: Arrived) => Effect.Effect<Chosen, AiError.AiError, R>
+  readonly choose: (asked: Asked, arrived: Arrived) => Effect.Effect<Chosen, never, R>
   readonly attempt: (body: string) => Attempt | undefined
   readonly journal: Journal
   readonly isStrict: boolean
@@ -57,14 +56,10 @@ const hint = (path: string): string =>
 
 const answer = <R>(settings: Settings<R>, exchange: Exchange, asked: Asked, arrived: Arrived) =>
   Effect.matchCauseEffect(Effect.suspend(() => settings.choose(asked, arrived)), {
-    onFailure: (cause) => {
-      const failure = Cause.findErrorOption(cause)
-      return failure._tag === "Some"
-        ? exchange.deliver("handler", MockResponse.fail(failure.value), asked)
-        : Cause.hasInterruptsOnly(cause)
+    onFailure: (cause) =>
+      Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
-        : Effect.succeed(exchange.miss(500, `its handler died of ${Cause.pretty(cause)}`, true))
-    },
+        : Effect.succeed(exchange.miss(500, `its handler died of ${Cause.pretty(cause)}`, true)),
     onSuccess: ({ by, miss, response, warnings = [] }) => {
       if (warnings.length > 0) exchange.write({ warnings })
       if (miss !== undefined && settings.isStrict) return Effect.succeed(exchange.miss(400, miss))

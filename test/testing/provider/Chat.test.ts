@@ -9,7 +9,7 @@ import OpenAI, {
   RateLimitError
 } from "openai"
 import type { ChatCompletionMessageParam, ChatCompletionTool } from "openai/resources/chat/completions"
-import { MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
+import { InstructionChain, MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
 import { openai, rejection, served } from "./serve.ts"
 
 const tool = (name: string): ChatCompletionTool => ({
@@ -27,8 +27,10 @@ const ask = (content = "Hello") => ({
   tools: [tool("get_weather")]
 })
 
+const question = "Book the warmer one"
+
 /** Two calls at once, then one that depends on them, then an answer. */
-const trip = MockModel.queue(
+const script = MockModel.queue(
   MockResponse.all(
     "Let me look.",
     MockResponse.toolCall("get_weather", { city: "Paris" }),
@@ -38,14 +40,29 @@ const trip = MockModel.queue(
   MockResponse.withUsage("Booked Paris.", { input: 40, output: 4, cached: 30, reasoning: 1 })
 )
 
+/** The same as the script, in the conversation. */
+const chain = InstructionChain.make(
+  InstructionChain.step([
+    InstructionChain.text("Let me look."),
+    InstructionChain.toolCalls(
+      { name: "get_weather", args: { city: "Paris" } },
+      { name: "get_weather", args: { city: "Oslo, far in the north" } }
+    )
+  ]),
+  InstructionChain.toolCall("book", { city: "Paris" }, { id: "call_book" }),
+  InstructionChain.step(InstructionChain.text("Booked Paris."), {
+    usage: { input: 40, output: 4, cached: 30, reasoning: 1 }
+  })
+)
+
 const runs: Readonly<Record<string, (city: string) => unknown>> = {
   get_weather: (city) => ({ city, celsius: city.length }),
   book: () => "done"
 }
 
 /** The loop of a client, with what the model says, streamed or not. */
-const loop = async (client: OpenAI, stream: boolean) => {
-  const messages: Array<ChatCompletionMessageParam> = [{ role: "user", content: "Book the warmer one" }]
+const loop = async (client: OpenAI, content: string, stream: boolean) => {
+  const messages: Array<ChatCompletionMessageParam> = [{ role: "user", content }]
   for (;;) {
     const request = { model: "gpt-5", messages, tools: [tool("get_weather"), tool("book")] }
     const { choices: [choice], usage } = stream
@@ -65,41 +82,46 @@ const loop = async (client: OpenAI, stream: boolean) => {
 }
 
 describe("the official client of OpenAI, over a socket", () => {
-  for (const streamed of [false, true]) {
-    it.effect(`goes through a loop of tools in three steps, ${streamed ? "streamed" : "at once"}`, () =>
-      Effect.gen(function*() {
-        const client = yield* openai()
-        const { finish, messages, usage } = yield* Effect.promise(() => loop(client, streamed))
-        const calls = messages.flatMap((message) =>
-          message.role === "assistant"
-            ? (message.tool_calls ?? []).map((call) => "function" in call && call.function)
-            : []
-        )
-        assert.deepStrictEqual(calls, [
-          { name: "get_weather", arguments: `{"city":"Paris"}` },
-          { name: "get_weather", arguments: `{"city":"Oslo, far in the north"}` },
-          { name: "book", arguments: `{"city":"Paris"}` }
-        ])
-        assert.deepStrictEqual(messages.map(({ content }) => content), [
-          "Book the warmer one",
-          "Let me look.",
-          `{"city":"Paris","celsius":5}`,
-          `{"city":"Oslo, far in the north","celsius":22}`,
-          null,
-          `"done"`,
-          "Booked Paris."
-        ])
-        assert.strictEqual(finish, "stop")
-        assert.strictEqual(usage?.total_tokens, 44)
-        assert.strictEqual(usage?.prompt_tokens_details?.cached_tokens, 30)
-        assert.strictEqual(usage?.completion_tokens_details?.reasoning_tokens, 1)
-        const requests = yield* MockProvider.requests("openai-chat")
-        assert.deepStrictEqual(requests.map(({ messages, stream }) => [messages.length, stream === true]), [
-          [1, streamed],
-          [4, streamed],
-          [6, streamed]
-        ])
-      }).pipe(Effect.provide(served({ handler: trip, strict: true }))))
+  const drivers = [
+    { what: "a handler", content: question, handler: script },
+    { what: "one chain", content: InstructionChain.embed(question, chain), handler: MockModel.queue() }
+  ]
+  for (const { content, handler, what } of drivers) {
+    for (const streamed of [false, true]) {
+      it.effect(`goes through a loop of tools in three steps that ${what} drives, ${streamed ? "streamed" : "at once"}`, () =>
+        Effect.gen(function*() {
+          const client = yield* openai()
+          const { finish, messages, usage } = yield* Effect.promise(() => loop(client, content, streamed))
+          const calls = messages.flatMap((message) =>
+            message.role === "assistant"
+              ? (message.tool_calls ?? []).map((call) => "function" in call && call.function)
+              : []
+          )
+          assert.deepStrictEqual(calls, [
+            { name: "get_weather", arguments: `{"city":"Paris"}` },
+            { name: "get_weather", arguments: `{"city":"Oslo, far in the north"}` },
+            { name: "book", arguments: `{"city":"Paris"}` }
+          ])
+          assert.deepStrictEqual(messages.slice(1).map(({ content }) => content), [
+            "Let me look.",
+            `{"city":"Paris","celsius":5}`,
+            `{"city":"Oslo, far in the north","celsius":22}`,
+            null,
+            `"done"`,
+            "Booked Paris."
+          ])
+          assert.strictEqual(finish, "stop")
+          assert.strictEqual(usage?.total_tokens, 44)
+          assert.strictEqual(usage?.prompt_tokens_details?.cached_tokens, 30)
+          assert.strictEqual(usage?.completion_tokens_details?.reasoning_tokens, 1)
+          const requests = yield* MockProvider.requests("openai-chat")
+          assert.deepStrictEqual(requests.map(({ messages, stream }) => [messages.length, stream === true]), [
+            [1, streamed],
+            [4, streamed],
+            [6, streamed]
+          ])
+        }).pipe(Effect.provide(served({ handler, strict: true }))))
+    }
   }
 
   it.effect("shows a handler what the client sent", () => {
@@ -327,6 +349,23 @@ describe("a chat completion", () => {
       const body = JSON.stringify({ ...ask(), stream: true })
       const response = await fetch("http://mock/v1/chat/completions", { method: "POST", body })
       assert.notInclude(await response.text(), "usage")
+    }))
+
+  it.effect("ends as the script says", () =>
+    Effect.promise(async () => {
+      const ends = {
+        stop: "stop",
+        length: "length",
+        "content-filter": "content_filter",
+        "tool-calls": "tool_calls"
+      } as const
+      for (const [reason, expected] of Object.entries(ends)) {
+        const response = MockResponse.withFinishReason("Hi", reason as keyof typeof ends)
+        const { fetch } = MockProvider.make({ handler: MockModel.make(() => response) })
+        const client = new OpenAI({ apiKey: "none", baseURL: "http://mock/v1", fetch })
+        const { choices: [choice] } = await client.chat.completions.create(ask())
+        assert.strictEqual(choice?.finish_reason, expected)
+      }
     }))
 
   it.effect("reads arguments back that were sent in fragments", () =>

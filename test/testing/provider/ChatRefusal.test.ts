@@ -123,6 +123,11 @@ const refused: Readonly<Record<string, readonly [unknown, string, (string | null
     answers("a, c"),
     "messages.[3].role"
   ],
+  "with a call that the user spoke over": [
+    { model, messages: [ask, calls("a"), ask, calls("b"), result("b"), ask] },
+    answers("a"),
+    "messages.[2].role"
+  ],
   "with no tool": [
     { model, messages: [ask], tools: [] },
     "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.",

@@ -105,7 +105,7 @@ describe("MockProvider.layer", () => {
       assert.deepStrictEqual(
         entries.map(({ by, miss, number, outcome, protocol, status }) => [number, protocol, by, status, outcome, miss]),
         [
-          [2, "openai-chat", "handler", 200, "sent", undefined],
+          [2, "openai-chat", "handler: queue 2 of 2", 200, "sent", undefined],
           [3, "openai-chat", "fallback", 200, "sent", "all 2 queued responses are used up"],
           [4, "openai-chat", "refusal", 400, "sent", undefined]
         ]
