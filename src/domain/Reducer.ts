@@ -207,8 +207,8 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
         ? ModeStack.undo(self, event.tag === "Interrupted")
         : self
     case "ModeExited": {
-      if (event.isKept === true || event.name !== ModeStack.top(self)?.name) return self
-      const left = ModeStack.leave(self, event.note !== undefined)
+      if (event.name !== ModeStack.top(self)?.name) return self
+      const left = event.isKept === true ? self : ModeStack.leave(self, event.note !== undefined)
       return event.note === undefined ? left : ModeStack.tell(left, event.note)
     }
     case "ModeTransitionRequested":

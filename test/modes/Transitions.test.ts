@@ -196,6 +196,56 @@ describe("What a clean-up gives", () => {
       assert.match(reasonOf(error).message, /no mode "nowhere"/)
       assert.deepStrictEqual(said(yield* session.call("Again")), ["User: Hello", "User: Again", "Assistant: Re: Again"])
     }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  for (
+    const [what, wish, stack, note] of [
+      ["stays", ModeTransition.stay, ["kept"], "You are still in mode \"kept\"."],
+      ["pushes", ModeTransition.push("next"), ["kept", "next"], "You are now in mode \"next\"."]
+    ] as const
+  ) {
+    it.effect(`lets a run answer its user where a clean-up talks to the agent and ${what}`, () =>
+      Effect.gen(function*() {
+        const { mode } = recorder()
+        const kept = Mode.make("kept", {
+          invokable: true,
+          enter: () => Effect.void,
+          exit: () => Effect.as(Mode.call("Sum up."), wish)
+        })
+        const agent = Agent.make("a", { toolkit: Log, modes: [kept, mode("next")] })
+        const { events, exit } = yield* watch(Agent.run(agent, "Question"))
+        const state = yield* exit
+        assert.deepStrictEqual(stackOf(state), stack)
+        assert.deepStrictEqual(said(state), [
+          "User: Question",
+          "Assistant: <enter_kept_mode>",
+          "Assistant: <exit_current_mode>",
+          "User: Sum up.",
+          "Assistant: The sum.",
+          `Feedback: ${note}`,
+          "Assistant: The answer."
+        ])
+        assert.deepStrictEqual(ofTag(events, "ModeExited").map(({ isKept }) => isKept), [true])
+        assert.deepStrictEqual(problems(state.conversation), [])
+        assert.deepStrictEqual(events.reduce(AgentState.reduce, AgentState.make("a")), state)
+      }).pipe(
+        Effect.provide(tools),
+        Effect.provide(MockModel.layer(MockModel.queue(
+          MockResponse.toolCall("enter_kept_mode", {}),
+          MockResponse.toolCall("exit_current_mode", {}),
+          "The sum.",
+          "The answer."
+        )))
+      ))
+  }
+
+  it.effect("tells nothing of a mode that stays where there is something to answer", () =>
+    Effect.gen(function*() {
+      const { mode } = recorder()
+      const session = yield* Session.make(Agent.make("a", { modes: [mode("m", { transition: ModeTransition.stay })] }))
+      yield* session.enterMode("m")
+      yield* session.schedule(ModeTransition.exit)
+      assert.deepStrictEqual(said(yield* session.call("Hello")), ["User: Hello", "Assistant: Re: Hello"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
 })
 
 describe("A move that is asked for", () => {

@@ -352,6 +352,7 @@ export class Interpreter {
       this.pending = pendingOf({ ...wish, to }, this.stack.length)
     }
     if (!isKept) this.drop(frame, note)
+    else if (note && wish?.to === "stay") this.tell(`You are still in mode "${name}".`)
     return { isKept, reasons: [...(isRecovered && failures.length === 0 ? [] : exit), ...failures] }
   }
 

@@ -33,6 +33,9 @@ export interface Why {
 /** What a model is told that goes on after a mode was left. */
 export const noteOfLeaving = (mode: string): string => `Mode "${mode}" was left.`
 
+/** What a model is told that goes on after a mode stayed. Where another is put on top, entering that says so. */
+const noteOfStaying = (mode: string): string => `You are still in mode "${mode}".`
+
 type Wish = ModeTransition | undefined
 
 /** What became of leaving a mode: whether it stays, how what ran in it has ended now, and what failed on the way. */
@@ -135,7 +138,9 @@ const leaveTop = (loop: Loop.Loop, open: Open, { exit, isOver, note, recovers }:
       stack: isKept ? stack : stack.slice(0, -1),
       duration: Math.max(0, Loop.now(loop) - (frame?.enteredAt ?? 0)),
       ...(isKept ? { isKept } : undefined),
-      ...(note === undefined || isKept ? undefined : { note: note(mode.name) })
+      ...(note === undefined || wish?._tag === "Push"
+        ? undefined
+        : { note: (isKept ? noteOfStaying : note)(mode.name) })
     })
     if (hasView(mode.isolation) && !isKept) Loop.forgetSent(loop)
     yield* loop.root.flush
