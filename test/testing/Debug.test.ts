@@ -46,8 +46,8 @@ describe("MockModel.debug", () => {
 
   it.effect("says why there is no answer, and what a handler died of", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(yield* lines(MockModel.queue("one"), "a", "b"), [
-        "call 1 of desk/triage: user says \"a\" | queue 1 of 1 | \"one\"",
+      assert.deepStrictEqual(yield* lines(MockModel.queue(() => "one"), "a", "b"), [
+        "call 1 of desk/triage: user says \"a\" | queue 1 of 1 > function without a name | \"one\"",
         "call 2 of desk/triage: user says \"b\" | no answer: all 1 queued responses are used up"
       ])
       const broken = MockModel.make(function broken(): string {

@@ -275,6 +275,12 @@ describe("MockModel.conditional", () => {
       )).pipe(Layer.provide(Layer.succeed(Greeting, "secret")))
     )))
 
+  it.effect("matches each text from its beginning, whatever an expression matched before", () =>
+    Effect.gen(function*() {
+      const said = yield* Effect.all([say("the weather"), say("weather"), say("weather")])
+      assert.deepStrictEqual(said, ["sunny", "sunny", "sunny"])
+    }).pipe(Effect.provide(MockModel.layer(MockModel.conditional(MockModel.when(/weather/g, "sunny"))))))
+
   it.effect("dies where no case holds, and says which were tried", () =>
     Effect.gen(function*() {
       const isLater = (request: MockModel.MockRequest) => request.callCount > 5

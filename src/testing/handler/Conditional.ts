@@ -45,9 +45,7 @@ export interface Case<out R = never> {
 
 /** Checks whether a text is equal or matches, wherever a global expression stopped last. */
 export const matches = (text: string, expected: string | RegExp): boolean =>
-  typeof expected === "string"
-    ? text === expected
-    : new RegExp(expected.source, expected.flags.replace(/[gy]/g, "")).test(text)
+  typeof expected === "string" ? text === expected : new RegExp(expected).test(text)
 
 const holdsIn = (request: MockRequest, key: keyof Pattern, expected: unknown): boolean => {
   const actual = request[key]
@@ -107,17 +105,20 @@ export const otherwise = <R = never>(reply: Reply<R> | Handler<R>): Case<R> => (
 
 type CaseServices<C> = C extends Case<infer R> ? R : never
 
-/** Gives a view of a request that takes down what is read of it. */
-const watched = (request: MockRequest, seen: Map<string, unknown>): MockRequest =>
+/** What one condition read of a request. */
+type Seen = Map<string, unknown>
+
+/** Gives a view of a request that takes down what is read of it, for the condition that is tried last. */
+const watched = (request: MockRequest, tried: ReadonlyArray<Seen>): MockRequest =>
   new Proxy(request, {
     get: (target, key) => {
       const value: unknown = Reflect.get(target, key, target)
-      if (typeof key === "string") seen.set(key, value)
+      if (typeof key === "string") tried[tried.length - 1]?.set(key, value)
       return value
     }
   })
 
-const sawWhat = (seen: ReadonlyMap<string, unknown>): string =>
+const sawWhat = (seen: Seen): string =>
   seen.size === 0 ? "" : `: saw ${Array.from(seen, ([key, value]) => `${key} ${shown(value)}`).join(", ")}`
 
 /** Names the pattern of which the most fields hold, where any does. */
@@ -164,28 +165,26 @@ const nearestOf = (cases: ReadonlyArray<Case<unknown>>, request: MockRequest): R
 export const conditional = <const Cases extends ReadonlyArray<Case<unknown>>>(
   ...cases: Cases
 ): Handler<CaseServices<Cases[number]>> => {
+  const nameAt = (index: number): string => `${index + 1}. ${cases[index]!.condition}`
   const make = Effect.map(
     Effect.forEach(cases, ({ handler }) => handler.make),
     (answers): Answer<unknown> => (request, note) => {
-      const seen = new Map<string, unknown>()
-      const view = watched(request, seen)
-      const tried: Array<string> = []
+      const tried: Array<Seen> = []
+      const view = watched(request, tried)
       const answerFrom = (index: number): ReturnType<Answer<unknown>> => {
         const current = cases[index]
         if (current === undefined) {
-          const lines = [...tried, ...nearestOf(cases, request)].map((line) => `\n  ${line}`)
-          return decline(`none of ${cases.length} conditions holds${lines.join("")}`)
+          const lines = tried.map((seen, index) => `${nameAt(index)}${sawWhat(seen)}`)
+          return decline(
+            [`none of ${cases.length} conditions holds`, ...lines, ...nearestOf(cases, request)].join("\n  ")
+          )
         }
         const take = (holds: boolean): ReturnType<Answer<unknown>> => {
-          const name = `${index + 1}. ${current.condition}`
-          if (holds) {
-            note?.(`case ${name}`)
-            return answers[index]!(request, note)
-          }
-          tried.push(`${name}${sawWhat(seen)}`)
-          seen.clear()
-          return answerFrom(index + 1)
+          if (!holds) return answerFrom(index + 1)
+          note?.(`case ${nameAt(index)}`)
+          return answers[index]!(request, note)
         }
+        tried.push(new Map())
         const holds = current.holds(view)
         return Effect.isEffect(holds) ? Effect.flatMap(holds, take) : take(holds)
       }
