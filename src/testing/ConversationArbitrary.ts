@@ -1,0 +1,142 @@
+/**
+ * Random conversations, prompts, states and scripts for properties, each of which shrinks to something small.
+ *
+ * 1. Conversations and states are legal, and prompts keep the default policy of `ConversationRules`.
+ * 2. Values come deeply frozen, so that a property fails where something is mutated.
+ * 3. Every field of the options has an effect, and leaving all out gives everything there is.
+ *
+ * **Example** (A property of every conversation)
+ *
+ * ```ts
+ * import { Arbitrary, Effect } from "effect"
+ * import { Conversation } from "troupe"
+ * import { ConversationArbitrary } from "troupe/testing"
+ *
+ * const conversations = ConversationArbitrary.conversation({ maxTurns: 5, tools: ["look"] })
+ *
+ * const result = await Effect.runPromise(
+ *   Arbitrary.checkEffect(conversations, (conversation) => {
+ *     const kept = Conversation.truncate(conversation, 2)
+ *     return Conversation.count(kept) <= 2
+ *   })
+ * )
+ *
+ * result._tag // => "Passed"
+ * ```
+ *
+ * **Example** (A prompt that breaks one rule)
+ *
+ * ```ts
+ * import { Arbitrary, Effect } from "effect"
+ * import { ConversationArbitrary, ConversationRules } from "troupe/testing"
+ *
+ * const broken = ConversationArbitrary.violating("MissingToolResponses")
+ *
+ * const [sample] = await Effect.runPromise(Arbitrary.sampleEffect(broken, { count: 1, seed: 1 }))
+ *
+ * ConversationRules.check(sample!.messages, sample!.policy).map(({ kind }) => kind) // => ["MissingToolResponses"]
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as Prompt from "effect/ai/Prompt"
+import type * as Tool from "effect/ai/Tool"
+import * as Arbitrary from "effect/Arbitrary"
+import * as Conversation from "../domain/Conversation.ts"
+import type { AgentState } from "../domain/StateSchema.ts"
+import { deepFreeze, one, oneOf, plain } from "./arbitrary/Choice.ts"
+import { type Script, scriptOf, type ScriptOptions } from "./arbitrary/Scripts.ts"
+import { conversationOf, settledTurns, stateOf, type StateOptions } from "./arbitrary/States.ts"
+import { type TurnOptions, turnsOf } from "./arbitrary/Turns.ts"
+import { type Violating, violatingOf } from "./arbitrary/Violating.ts"
+import type { Kind } from "./rules/Violation.ts"
+
+export type { Script, ScriptOptions } from "./arbitrary/Scripts.ts"
+export type { StateOptions } from "./arbitrary/States.ts"
+export type { TurnOptions } from "./arbitrary/Turns.ts"
+export type { Violating } from "./arbitrary/Violating.ts"
+
+/**
+ * What conversations are like: whether calls of the last assistant turn may be open, which they are by default, and how
+ * many agents `depth` deep answer them then, 1 by default.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ConversationOptions extends TurnOptions {
+  readonly open?: boolean
+  readonly depth?: number
+}
+
+/**
+ * What prompts are like: whether they begin with a system message, either way by default.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PromptOptions extends Omit<TurnOptions, "anyOrder"> {
+  readonly system?: boolean
+}
+
+/**
+ * Random legal conversations.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const conversation = (options: ConversationOptions = {}): Arbitrary.Arbitrary<Conversation.Conversation> =>
+  options.open === false
+    ? Arbitrary.map(turnsOf(options, undefined), (turns) => plain({ turns: settledTurns(turns, "") }))
+    : Arbitrary.map(conversationOf(options, options.depth ?? 1), plain)
+
+const systemMessage = Prompt.systemMessage({ content: "Be brief." })
+
+const messagesOf = (options: PromptOptions): Arbitrary.Arbitrary<ReadonlyArray<Prompt.Message>> => {
+  const { system } = options
+  const [none, some] = [one<ReadonlyArray<Prompt.Message>>([]), one<ReadonlyArray<Prompt.Message>>([systemMessage])]
+  return Arbitrary.map(
+    Arbitrary.all({
+      before: system === undefined ? oneOf(none, some) : system ? some : none,
+      turns: turnsOf({ ...options, minTurns: Math.max(1, options.minTurns ?? 1) }, undefined)
+    }),
+    ({ before, turns }) => deepFreeze([...before, ...plain(settledTurns(turns, "")).flatMap(Conversation.toMessages)])
+  )
+}
+
+/**
+ * Random prompts as agents send them: all calls have their results, and a user speaks first.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const prompt = (options: PromptOptions = {}): Arbitrary.Arbitrary<Prompt.Prompt> =>
+  Arbitrary.map(messagesOf(options), Prompt.fromMessages)
+
+/**
+ * Random states: a legal conversation, a status that fits it, modes that fit into each other.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const state = (options: StateOptions = {}): Arbitrary.Arbitrary<AgentState> =>
+  Arbitrary.map(stateOf(options), plain)
+
+/**
+ * Random scripts for a model: answers with calls whose parameters fit the tools of a toolkit.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const script = (
+  toolkit: { readonly tools: Readonly<Record<string, Tool.Any>> },
+  options: ScriptOptions = {}
+): Arbitrary.Arbitrary<Script> => scriptOf(toolkit, options)
+
+/**
+ * Random messages that break exactly one rule, with the policy under which it is one.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const violating = (kind: Kind, options: PromptOptions = {}): Arbitrary.Arbitrary<Violating> =>
+  violatingOf(kind, messagesOf(options))
