@@ -1,11 +1,11 @@
 /**
  * Serves a mock provider on a port of this machine.
  */
-import { existsSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { parseArgs } from "node:util"
-import type { MockModel, MockProvider } from "troupe/testing"
+import type { InstructionChain, MockModel, MockProvider } from "troupe/testing"
 import { listen } from "./listen.ts"
 
 /** Arguments that can't be meant. */
@@ -17,8 +17,9 @@ Serves a mock model provider: OpenAI's chat completions and responses, Anthropic
 
   --port     the port, 0 for any that is free (4010)
   --host     the address to listen at (127.0.0.1)
-  --script   a module whose default export answers: a handler of troupe/testing, a function of the request,
-             or the options of MockProvider.make
+  --script   a JSON file with an instruction chain, {"instruction_chain":[...]}, whose step n answers the model's
+             turn n, or a module whose default export answers: a handler of troupe/testing, a function of the
+             request, or the options of MockProvider.make
   --strict   an error for each request that nothing was foreseen for
 `
 
@@ -48,8 +49,23 @@ const readPort = (text: string): number => {
 
 const firstLine = (error: unknown): string => (error instanceof Error ? error.message : String(error)).split("\n")[0]!
 
+/** Reads a chain, all of which has to be right. */
+const readChain = async (file: string): Promise<InstructionChain.InstructionChain> => {
+  const { InstructionChain } = await import("troupe/testing")
+  try {
+    const read = InstructionChain.parse(InstructionChain.embed("", JSON.parse(readFileSync(file, "utf8"))))
+    if (read._tag === "Failure") throw read.failure
+    const [warning] = read.success.warnings
+    if (warning !== undefined) throw new Error(InstructionChain.formatWarning(warning))
+    return read.success.chain
+  } catch (error) {
+    throw new Misuse(`--script ${file} is no instruction chain: ${firstLine(error)}`)
+  }
+}
+
 const readScript = async (file: string): Promise<MockProvider.Options> => {
   if (!existsSync(file)) throw new Misuse(`--script ${file}: there is no such file`)
+  if (file.endsWith(".json")) return { chain: await readChain(file) }
   let script: unknown
   try {
     script = (await import(pathToFileURL(resolve(file)).href)).default

@@ -59,6 +59,7 @@ const pack = (): string => {
     ...required,
     "dist/index.js",
     "dist/testing/index.js",
+    "dist/troupe.js",
     ...built.flatMap((file) => [`src/${file}.ts`, `dist/${file}.d.ts`])
   ]
   check(`tarball: ${files.length} files, ${Math.round(packed.size / 1000)} kB`, [
@@ -172,6 +173,7 @@ try {
   for (const major of majors) {
     const node = nodeOf(major)
     const { stdout: version } = spawnSync(node, ["--version"], { env, encoding: "utf8" })
+    check("its command line runs", run(consumer, node, "node_modules/troupe/dist/troupe.js", "--help"))
     check(
       `${programs.length} programs run on Node ${version?.trim()}`,
       version?.startsWith(`v${major}.`)

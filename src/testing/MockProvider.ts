@@ -65,8 +65,8 @@ interface Bodies {
  *
  * **Details**
  *
- * - `handler` answers where no step of an instruction chain in the request does. Without one, the last user text is said
- *   back.
+ * - `chain` answers conversations that carry no instruction chain of their own: the model's turn n with its step n.
+ * - `handler` answers where no step of an instruction chain does. Without one, the last user text is said back.
  * - `strict` makes an error of each request that nothing was foreseen for and of each that is refused, which fails the
  *   scope of the layer with the reasons. Else such a request is answered with its last user text.
  * - `status` are statuses sent in turn, as `[429, 500, 200]`, counted for each body of a request apart, so that retries
@@ -78,6 +78,7 @@ interface Bodies {
  * @since 0.1.0
  */
 export interface Options<R = never> {
+  readonly chain?: InstructionChain.InstructionChain
   readonly handler?: Handler<R>
   readonly strict?: boolean
   readonly status?: ReadonlyArray<Status>
@@ -164,15 +165,26 @@ const ask = <R>(asked: Asked, number: number, handler: Answer<R>): Effect.Effect
   })
 }
 
-/** Who answers a request: a step of the chain that it carries, else the handler, else nobody. */
+/** The step that answers a request: of the chain that it carries, else of the one that is given. */
+const chooseStep = (request: InstructionChain.Request, chain: string | undefined): InstructionChain.Choice => {
+  const carried = InstructionChain.choose(request)
+  if (carried._tag !== "Absent" || chain === undefined) return carried
+  const messages = [{ role: "user", texts: [chain] } as const, ...request.messages]
+  const given = InstructionChain.choose({ ...request, messages })
+  const named = (text: string) => text.replace("the instruction chain in message 0", "the given instruction chain")
+  return given._tag === "Chosen" ? { ...given, by: named(given.by) } : { ...given, reason: named(given.reason) }
+}
+
+/** Who answers a request: a step of a chain, else the handler, else nobody. */
 const choose = <R>(
   asked: Asked,
   arrived: Arrived,
+  chain: string | undefined,
   handler: Answer<R> | undefined,
   isStrict: boolean
 ): Effect.Effect<Chosen, never, R> => {
   const { number, ...echoed } = arrived
-  const choice = InstructionChain.choose({ ...asked, ...echoed })
+  const choice = chooseStep({ ...asked, ...echoed }, chain)
   const { warnings } = choice
   if (choice._tag === "Chosen") return Effect.succeed({ by: choice.by, response: choice.response, warnings })
   if (choice._tag === "Absent") {
@@ -199,16 +211,17 @@ const unlessAborted = async <A>(promise: Promise<A>, signal: AbortSignal): Promi
 
 /** A provider, and why it fails what uses it. */
 const build = <R>(options: Options<R>, context: Context.Context<R>) => {
-  const { handler, journal: limit = 1000, retryAfter = 0, status = [], strict: isStrict = false } = options
+  const { chain, handler, journal: limit = 1000, retryAfter = 0, status = [], strict: isStrict = false } = options
   const journal = new Journal(limit)
   const closing = new AbortController()
   const made = handler === undefined
     ? Effect.succeed(undefined)
     : Effect.runSync(Effect.cached(handler.make))
+  const given = chain === undefined ? undefined : InstructionChain.embed("", chain)
   const settings = {
     protocols,
     choose: (asked: Asked, arrived: Arrived) =>
-      Effect.flatMap(made, (answer: Answer<R> | undefined) => choose(asked, arrived, answer, isStrict)),
+      Effect.flatMap(made, (answer: Answer<R> | undefined) => choose(asked, arrived, given, answer, isStrict)),
     attempt: counter(status, Duration.toSeconds(Duration.fromInputUnsafe(retryAfter))),
     journal,
     isStrict,

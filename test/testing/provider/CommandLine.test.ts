@@ -93,6 +93,21 @@ describe("troupe mock-provider", () => {
       assert.include(String(refused), "400 Invalid 'messages': empty array.")
     }))
 
+  it.live("serves a chain from a file of JSON, turn by turn", () =>
+    Effect.gen(function*() {
+      const chain = { instruction_chain: [{ messages: [{ text: "one" }] }, { messages: [{ text: "two" }] }] }
+      const { url } = yield* served("--script", yield* script("chain.json", JSON.stringify(chain)), "--strict")
+      const client = new OpenAI({ apiKey: "none", baseURL: `${url}/v1`, maxRetries: 0 })
+      const messages: Array<OpenAI.Chat.ChatCompletionMessageParam> = [...ask.messages]
+      for (const expected of ["one", "two"]) {
+        const { choices: [choice] } = yield* Effect.promise(() => client.chat.completions.create({ ...ask, messages }))
+        assert.strictEqual(choice?.message.content, expected)
+        messages.push({ role: "assistant", content: expected }, { role: "user", content: "Go on" })
+      }
+      const exhausted = yield* rejection(() => client.chat.completions.create({ ...ask, messages }))
+      assert.include(String(exhausted), "the given instruction chain is exhausted")
+    }))
+
   it.live("takes options for a script, and is strict where that is asked for", () =>
     Effect.gen(function*() {
       const file = yield* script("script.mjs", "export default { status: [503] }")
@@ -131,6 +146,10 @@ describe("troupe mock-provider", () => {
         output: "",
         errors: `troupe: --script ${throwing} can't be loaded: not today\n`
       })
+      const chain = yield* script("chain.json", `{"instruction_chain":[{"messages":[{"txt":"one"}]}]}`)
+      const { code, errors } = yield* run("mock-provider", "--script", chain)
+      assert.strictEqual(code, 2)
+      assert.match(errors, /^troupe: --script \S+ is no instruction chain: [^\n]*instruction_chain\[0\][^\n]*\n$/)
       const nothing = yield* script("nothing.mjs", "export const handler = 1")
       assert.deepStrictEqual(yield* run("mock-provider", "--script", nothing), {
         code: 2,

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Fiber, Layer } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { TestClock } from "effect/testing"
-import { MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
+import { InstructionChain, MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
 
 const path = "http://mock/v1/chat/completions"
 
@@ -115,6 +115,33 @@ describe("MockProvider.layer", () => {
       const requests = yield* MockProvider.requests("openai-chat")
       assert.deepStrictEqual(requests.map(({ messages }) => messages[0]?.content), ["two", "three"])
     }).pipe(Effect.provide(MockProvider.layer({ handler: MockModel.queue("first", "second"), journal: 3 }))))
+
+  it.effect("answers with a chain that is given where a conversation carries none", () =>
+    Effect.gen(function*() {
+      const said = (...content: ReadonlyArray<string>) =>
+        Effect.map(
+          say("", {
+            messages: content.map((content, index) => ({ role: index % 2 === 0 ? "user" : "assistant", content }))
+          }),
+          (text) => JSON.parse(text).choices[0].message.content
+        )
+      assert.strictEqual(yield* said("Hello"), "one")
+      assert.strictEqual(yield* said("Hello", "one", "Go on"), "two")
+      assert.strictEqual(yield* said(InstructionChain.embed("Hello", InstructionChain.make("mine"))), "mine")
+      assert.strictEqual(yield* said("Hello", "one", "Go on", "two", "And on"), "handled")
+      assert.deepStrictEqual((yield* MockProvider.entries).map(({ by }) => by), [
+        "step 1 of 2 of the given instruction chain",
+        "step 2 of 2 of the given instruction chain",
+        "step 1 of 1 of the instruction chain in message 0",
+        "handler: queue 1 of 1"
+      ])
+      assert.deepStrictEqual((yield* MockProvider.misses).map(({ reason }) => reason), [
+        "the given instruction chain is exhausted: 2 turns after it, 2 in it"
+      ])
+    }).pipe(Effect.provide(MockProvider.layer({
+      chain: InstructionChain.make("one", "two"),
+      handler: MockModel.queue("handled")
+    }))))
 
   it.effect("counts statuses for each body apart, and answers where a sequence says 200 or is over", () =>
     Effect.gen(function*() {
