@@ -120,7 +120,7 @@ describe("InstructionChain.parse", () => {
       { messages: [7], hang: "long" },
       { messages: [{ text_message: { length: -1 } }] },
       { messages: [{ text_with_citations: { text: "a", citations: [{ url: "no url" }] } }] },
-      { messages: [], usage: { input: 0.5 } },
+      { messages: [], usage: { input: 0.5 }, delay: -1 },
       { reasoning: {} },
       { messages: [{ text: "fine" }] },
       null
@@ -135,6 +135,7 @@ describe("InstructionChain.parse", () => {
       [4, "instruction_chain[4].messages[0]"],
       [5, "instruction_chain[5].messages[0].text_message.length"],
       [6, "instruction_chain[6].messages[0].text_with_citations.citations[0].url"],
+      [7, "instruction_chain[7].delay"],
       [7, "instruction_chain[7].usage.input"],
       [8, "instruction_chain[8].reasoning"]
     ])

@@ -115,6 +115,13 @@ describe("What a step says", () => {
         providerExecuted: true
       }
     ])
+    const again = [serverToolUse("a"), serverToolUse("a"), serverToolResult("a", { result: 1 })]
+    const parts = partsOf(first(step(again)))
+    assert.deepStrictEqual(typeof parts !== "string" && parts.map((part) => "id" in part && part.id), [
+      "srvtoolu_1",
+      "srvtoolu_2",
+      "srvtoolu_2"
+    ])
     assert.throws(() => make(serverToolResult("web_search", { result: 1 })), /no server_tool_use of "web_search"/)
     assert.deepStrictEqual(
       partsOf(first(serverToolResult("web_search", { result: 1 }, { tool_use_id: "earlier" }))),
@@ -190,6 +197,7 @@ describe("How a step answers", () => {
       responseOf({ ...step("never"), ...error(500), delay: 5 }),
       MockResponse.delay(MockResponse.httpError(500), 5)
     )
+    assert.deepStrictEqual(responseOf({ ...error(500), cut: 1 }), MockResponse.httpError(500))
     for (const status of [200, 399, 600]) {
       assert.throws(() => make("a", error(status)), /^instruction_chain\[1\].error.status: Expected /)
     }
