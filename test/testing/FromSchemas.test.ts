@@ -9,7 +9,8 @@ const Order = Schema.Struct({
   id: Schema.Int.check(Schema.isGreaterThan(0)),
   on: Schema.Date,
   note: Schema.optionalKey(Schema.NonEmptyString),
-  kind: Schema.Literals(["new", "used"])
+  kind: Schema.Literals(["new", "used"]),
+  cents: Schema.BigInt
 })
 
 const Invoice = Schema.Struct({ number: Schema.NonEmptyString, due: Schema.DateFromString })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Ref, Result, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, AgentError, AgentState, Conversation, Dialogue } from "troupe"
+import { Agent, AgentError, AgentState, Conversation, Dialogue, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { defectOf, overloaded } from "./outcome.ts"
 
@@ -375,6 +375,15 @@ describe("Around a mock model", () => {
       boss: MockModel.queue(MockResponse.toolCall("helper", { task: "help" }), "All done."),
       helper: MockModel.queue("Done.")
     }))))
+
+  it.effect("forks of a session are answered by the same model, as is what it was forked from", () =>
+    Effect.gen(function*() {
+      const session = yield* Session.make(helper)
+      yield* session.call("One")
+      const fork = yield* session.fork
+      const states = [yield* fork.call("Two"), yield* session.call("Three")]
+      assert.deepStrictEqual(states.map((state) => [AgentState.text(state), roles(state).length]), [["2", 4], ["3", 4]])
+    }).pipe(Effect.scoped, provide(MockModel.make(({ callCount }) => `${callCount}`))))
 
   it.effect("runs at a time keep their conversations apart", () =>
     Effect.gen(function*() {

@@ -54,6 +54,7 @@ describe("MockModel.stateMachine", () => {
         }
       })
       yield* Effect.gen(function*() {
+        const before = yield* MockModel.history(machine)
         yield* say("nothing")
         assert.deepStrictEqual(yield* MockModel.history(machine), ["a"])
         yield* say("again")
@@ -61,6 +62,7 @@ describe("MockModel.stateMachine", () => {
         yield* Effect.provideService(say("on"), Flag, true)
         yield* Effect.all([say(), say()])
         assert.deepStrictEqual(yield* MockModel.history(machine), ["a", "a", "b"])
+        assert.deepStrictEqual(before, ["a"])
       }).pipe(Effect.provide(MockModel.layer(machine)), Effect.provideService(Flag, false))
     }))
 

@@ -115,6 +115,10 @@ describe("MockModel.transcript", () => {
         "transcript entry 3 wants get_weather to give {\"celsius\":22}, and get_weather gave {\"celsius\":21}"
       )
       assert.strictEqual(
+        yield* reasonOf(ask([system, user, toolCall, toolResult("search", { celsius: 22 })])),
+        "transcript entry 3 wants get_weather to give {\"celsius\":22}, and search gave {\"celsius\":22}"
+      )
+      assert.strictEqual(
         yield* reasonOf(ask([system, user])),
         "transcript entry 3 wants get_weather to give {\"celsius\":22}, and no tool gave any"
       )
