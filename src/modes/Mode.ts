@@ -40,6 +40,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { InvalidName } from "../domain/InvalidName.ts"
@@ -51,6 +52,7 @@ import type { ModeError } from "./ModeError.ts"
 import {
   type Any,
   type Definition,
+  isMode,
   type KitServices,
   type Mode,
   type NoToolkit,
@@ -215,16 +217,27 @@ export const enter = <Name extends string, Params, E, R, Recovered>(
  * @category combinators
  * @since 0.1.0
  */
-export const within = <A, EffectE, EffectR, Name extends string, Params, E, R, Recovered>(
-  self: Effect.Effect<A, EffectE, EffectR>,
-  mode: Mode<Name, Params, E, R, Recovered>,
-  ...[params]: ParamsArgs<NoInfer<Params>>
-): Effect.Effect<A | Recovered, EffectE | E | ModeError, EffectR | R | Host> =>
-  Effect.uninterruptibleMask((restore) =>
-    inHost((host) =>
-      Effect.flatMap(
-        host[HostTypeId].enter(mode, params ?? {}, restore),
-        (entered) => Effect.flatMap(Effect.exit(restore(self)), (exit) => Effect.flatten(entered.leave(exit, true)))
+export const within: {
+  <Name extends string, Params, E, R, Recovered>(
+    mode: Mode<Name, Params, E, R, Recovered>,
+    ...params: ParamsArgs<NoInfer<Params>>
+  ): <A, EffectE, EffectR>(
+    self: Effect.Effect<A, EffectE, EffectR>
+  ) => Effect.Effect<A | Recovered, EffectE | E | ModeError, EffectR | R | Host>
+  <A, EffectE, EffectR, Name extends string, Params, E, R, Recovered>(
+    self: Effect.Effect<A, EffectE, EffectR>,
+    mode: Mode<Name, Params, E, R, Recovered>,
+    ...params: ParamsArgs<NoInfer<Params>>
+  ): Effect.Effect<A | Recovered, EffectE | E | ModeError, EffectR | R | Host>
+} = dual(
+  (args) => !isMode(args[0]),
+  (self: Effect.Effect<unknown, unknown, unknown>, mode: Any, params?: object) =>
+    Effect.uninterruptibleMask((restore) =>
+      inHost((host) =>
+        Effect.flatMap(
+          host[HostTypeId].enter(mode, params ?? {}, restore),
+          (entered) => Effect.flatMap(Effect.exit(restore(self)), (exit) => Effect.flatten(entered.leave(exit, true)))
+        )
       )
     )
-  ) as Effect.Effect<A | Recovered, EffectE | E | ModeError, EffectR | R | Host>
+) as never

@@ -623,6 +623,19 @@ describe("Mode.within", () => {
       }
     }).pipe(withAssistant))
 
+  it.effect("stands behind the effect as well as around it", () =>
+    Effect.gen(function*() {
+      const topic = Mode.make("topic", { params: Schema.Struct({ of: Schema.String }), enter: () => Effect.void })
+      const plain = Mode.make("plain", { enter: () => Effect.void })
+      const here = Effect.all([Mode.stack, Mode.get("of")])
+      assert.deepStrictEqual(
+        yield* here.pipe(Mode.within(plain), Mode.within(topic, { of: "gold" })),
+        [["topic", "plain"], "gold"]
+      )
+      // A service is an effect too.
+      assert.strictEqual(yield* Session.Session.pipe(Mode.within(plain)), yield* Mode.within(Session.Session, plain))
+    }).pipe(withAssistant))
+
   it.effect("is a bracket again each time that it runs", () =>
     Effect.gen(function*() {
       const log: Log = []

@@ -162,6 +162,30 @@ describe("Mode.within", () => {
     >()
   })
 
+  it("gives the same behind the effect", () => {
+    expectTypeOf(body.pipe(Mode.within(plain))).toEqualTypeOf<
+      Effect.Effect<string, Refused | Mode.ModeError, Archive | Mode.Host>
+    >()
+    expectTypeOf(body.pipe(Mode.within(whole, { at: new Date(0) }))).toEqualTypeOf<
+      Effect.Effect<string | number, Refused | WholeE, WholeR | Mode.Host>
+    >()
+    expectTypeOf(body.pipe(Mode.within(plain), Mode.within(optional, { note: "x" }))).toEqualTypeOf<
+      Effect.Effect<string, Refused | Mode.ModeError, Archive | Mode.Host>
+    >()
+    body.pipe(Mode.within(optional))
+    body.pipe(Mode.within(plain, {}))
+    // @ts-expect-error some are required
+    body.pipe(Mode.within(whole))
+    // @ts-expect-error one has another type
+    body.pipe(Mode.within(whole, { at: 0 }))
+    // @ts-expect-error there is no such parameter
+    body.pipe(Mode.within(optional, { text: "x" }))
+    // @ts-expect-error there are no parameters
+    body.pipe(Mode.within(plain, { note: "x" }))
+    // @ts-expect-error a name is no mode
+    body.pipe(Mode.within("plain"))
+  })
+
   it("keeps a scope that the effect itself needs", () => {
     expectTypeOf(Mode.within(Effect.scope, plain)).toEqualTypeOf<
       Effect.Effect<Scope.Scope, Mode.ModeError, Scope.Scope | Mode.Host>
