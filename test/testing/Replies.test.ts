@@ -49,6 +49,24 @@ describe("MockModel.make", () => {
         assert.strictEqual(yield* say("again"), "2: again")
       }).pipe(Effect.provide(MockModel.layer(handler)))
     }))
+
+  it.effect("has a request on record and counted that it throws at", () =>
+    Effect.gen(function*() {
+      const bug = new Error("broken")
+      const handler = MockModel.make((request) => {
+        if (request.callCount === 1) throw bug
+        return reply(request)
+      })
+      yield* Effect.gen(function*() {
+        assert.strictEqual(yield* defectOf(ask("first")), bug)
+        assert.strictEqual(yield* say("second"), "2: second")
+        const calls = yield* MockModel.calls
+        assert.deepStrictEqual(calls.map(({ request, response }) => [request.lastUserText, response !== undefined]), [
+          ["first", false],
+          ["second", true]
+        ])
+      }).pipe(Effect.provide(MockModel.layer(handler)))
+    }))
 })
 
 describe("MockModel.queue", () => {
