@@ -11,7 +11,7 @@ type Handle = (request: Request) => Promise<Response>
 /** Writes a response as it comes, as fast as the client reads it. */
 const write = async (response: Response, to: ServerResponse): Promise<void> => {
   to.writeHead(response.status, Object.fromEntries(response.headers))
-  to.flushHeaders()
+  if (response.headers.get("content-type")?.startsWith("text/event-stream")) to.flushHeaders()
   for await (const chunk of response.body ?? []) {
     if (to.destroyed) return
     if (!to.write(chunk)) await Promise.race([once(to, "drain"), once(to, "close")])

@@ -154,14 +154,23 @@ describe("MockProvider.layer", () => {
       assert.strictEqual((yield* Effect.promise(() => limited.json())).error.code, "rate_limit_exceeded")
     }).pipe(Effect.provide(MockProvider.layer({ status: [429, 200, 503], retryAfter: "2 seconds" }))))
 
-  it.effect("hangs until it is closed", () =>
+  it.effect("hangs until it is closed, in a stream or before any response", () =>
     Effect.gen(function*() {
-      const fiber = yield* Effect.forkChild(Effect.exit(say("Hello", { stream: true })))
-      yield* MockProvider.wait(1)
       const { close } = yield* MockProvider.MockProvider
+      const response = yield* post("Hello", { stream: true })
+      const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+      const read = Effect.promise(() => reader.read())
+      let heard = ""
+      while (!heard.includes("one")) heard += (yield* read).value
+      const streamed = yield* Effect.forkChild(Effect.exit(Effect.asVoid(read)), { startImmediately: true })
+      const whole = yield* Effect.forkChild(Effect.exit(Effect.asVoid(post("Hello"))), { startImmediately: true })
+      yield* MockProvider.wait(2)
+      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 0)))
+      assert.deepStrictEqual((yield* MockProvider.entries).map(({ outcome }) => outcome), ["hanging", "hanging"])
       yield* close
-      assert.include(defectOf(yield* Fiber.join(fiber)), "terminated")
-    }).pipe(Effect.provide(MockProvider.layer({ handler: MockModel.queue(MockResponse.hang("one two", 1)) }))))
+      for (const fiber of [streamed, whole]) assert.include(defectOf(yield* Fiber.join(fiber)), "terminated")
+      assert.deepStrictEqual((yield* MockProvider.entries).map(({ outcome }) => outcome), ["hanging", "aborted"])
+    }).pipe(Effect.provide(MockProvider.layer({ handler: MockModel.make(() => MockResponse.hang("one two", 1)) }))))
 
   const fails = (options: MockProvider.Options, ...asked: ReadonlyArray<readonly [string, object?]>) =>
     Effect.forEach(asked, ([content, options]) => say(content, options)).pipe(
