@@ -306,13 +306,18 @@ export const byHand = <A>(
   })
 
 const makeRoot = (state: AgentState, receiver: Delivery.Receiver | undefined): Effect.Effect<Loop.Root> =>
-  Effect.withFiberSucceed((fiber) => ({
-    clock: fiber.getRef(Clock.Clock),
-    takenIds: TakenIds.of(state),
-    ...Delivery.make(fiber.getRef(CurrentObservers), receiver),
-    recordsContent: fiber.getRef(Telemetry.RecordContent),
-    runChild,
-    talk,
-    hostOf: (loop) => new LoopHost(loop),
-    sequence: 0
-  }))
+  Effect.withFiberSucceed((fiber) => {
+    let takenIds: Set<string> | undefined
+    return {
+      clock: fiber.getRef(Clock.Clock),
+      get takenIds() {
+        return takenIds ??= TakenIds.of(state)
+      },
+      ...Delivery.make(fiber.getRef(CurrentObservers), receiver),
+      recordsContent: fiber.getRef(Telemetry.RecordContent),
+      runChild,
+      talk,
+      hostOf: (loop) => new LoopHost(loop),
+      sequence: 0
+    }
+  })

@@ -129,16 +129,19 @@ const withTurns = (self: AgentState, turns: ReadonlyArray<Turn>): AgentState => 
 }
 
 const withSettings = (self: AgentState, settings: AgentState["settings"]): AgentState => {
+  if (settings === self.settings) return self
   const { settings: _, ...rest } = self
   return settings === undefined ? rest : { ...rest, settings }
 }
 
 const withTransition = (self: AgentState, transition: AgentState["transition"]): AgentState => {
+  if (transition === self.transition) return self
   const { transition: _, ...rest } = self
   return transition === undefined ? rest : { ...rest, transition }
 }
 
 const withInitialQuery = (self: AgentState, initialQuery: string | undefined): AgentState => {
+  if (initialQuery === self.initialQuery) return self
   const { initialQuery: _, ...rest } = self
   return initialQuery === undefined ? rest : { ...rest, initialQuery }
 }

@@ -81,6 +81,6 @@ export const use = <A, E>(
   f: (operations: Operations) => Effect.Effect<A, E>
 ): Effect.Effect<A, E | ModeError> =>
   Effect.withFiber((fiber): Effect.Effect<A, E | ModeError> => {
-    const host = fiber.context.mapUnsafe.get(Host.key) as Enterable | undefined
+    const host = Context.getOrUndefined(fiber.context, Host)
     return host === undefined ? Effect.fail(because(new NoConversation({ operation }))) : f(host[TypeId])
   })

@@ -62,7 +62,16 @@ export const servicesOf = (here: Context.Context<never>): Context.Context<never>
 /** Keeps the services of this place for later. */
 export const capture: Effect.Effect<Environment> = Effect.contextWith((here: Context.Context<never>) => {
   const kept = servicesOf(here) as Context.Context<unknown>
+  // Whoever calls often does so from one place.
+  let from: Context.Context<never> | undefined
+  let merged: Context.Context<unknown> = kept
   return Effect.succeed((self) =>
-    Effect.updateContext(self, (caller: Context.Context<never>) => Context.merge(caller, kept))
+    Effect.updateContext(self, (caller: Context.Context<never>) => {
+      if (caller !== from) {
+        from = caller
+        merged = Context.merge(caller, kept)
+      }
+      return merged
+    })
   )
 })

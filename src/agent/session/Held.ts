@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as SubscriptionRef from "effect/SubscriptionRef"
@@ -99,7 +100,7 @@ export const between = <A, B>(
   inTurn: Effect.Effect<B, unknown>
 ): Effect.Effect<A | B, unknown> =>
   Effect.withFiber((fiber): Effect.Effect<A | B, unknown> => {
-    const host: unknown = fiber.context.mapUnsafe.get(Host.key)
+    const host: unknown = Context.getOrUndefined(fiber.context, Host)
     const loop = host instanceof LoopHost ? host.loopBetween(held.live) : undefined
     return loop === undefined ? inTurn : held.environment(now(loop))
   })
