@@ -40,7 +40,8 @@ const tellPart = (loop: Loop.Loop, answer: Answer.Arriving, part: Part, at: numb
   }
 }
 
-const brokenOff = (error: unknown): AiError.AiError =>
+/** The error of a stream in which the provider reported one. */
+export const brokenOff = (error: unknown): AiError.AiError =>
   AiError.make({
     module: "LanguageModel",
     method: "streamText",

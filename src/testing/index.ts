@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+export * as Cassette from "./Cassette.ts"
 export * as ConversationArbitrary from "./ConversationArbitrary.ts"
 export * as ConversationRules from "./ConversationRules.ts"
 export * as InstructionChain from "./InstructionChain.ts"

@@ -20,7 +20,8 @@ const Break = Tool.make("break", { failure: Broken })
 const Alone = ToolPolicy.set(Tool.make("alone", { success: Schema.NullOr(Schema.String) }), { exclusive: true })
 const Guarded = Tool.make("guarded", { success: Schema.String, needsApproval: true })
 
-const Tools = Toolkit.make(Add, Slow, Break, Alone, Guarded)
+/** The tools of a script's agents. */
+export const Tools = Toolkit.make(Add, Slow, Break, Alone, Guarded)
 
 const toolsLayer = (crashes: boolean) =>
   Tools.toLayer({

@@ -1,0 +1,365 @@
+/**
+ * Recordings of agents: what models answered and tools gave, on a tape that plays again without either.
+ *
+ * 1. A tape is a log of events, a JSON line each, as `Agent.observe` sees them. Whatever reads events reads tapes.
+ * 2. A request is found by what it says and the path of its agent. Ids of calls, times and what providers attach to parts
+ *    don't count, and agents that run at once don't mix up.
+ * 3. What isn't on the tape is a defect with a difference that one can read. `orFail` makes it a failure.
+ * 4. A tape has no headers, no queries of addresses, no times, and nothing that `redact` takes out.
+ *
+ * **Example** (Recording a run, and playing it without the model and the tool)
+ *
+ * ```ts
+ * import { NodeFileSystem } from "@effect/platform-node"
+ * import { Effect, FileSystem, Layer, Schema } from "effect"
+ * import { Tool, Toolkit } from "effect/ai"
+ * import { Agent, AgentState } from "troupe"
+ * import { Cassette, MockModel, MockResponse } from "troupe/testing"
+ *
+ * const Weather = Toolkit.make(
+ *   Tool.make("get_weather", { parameters: Schema.Struct({ city: Schema.String }), success: Schema.Finite })
+ * )
+ * const agent = Agent.make("weather", { toolkit: Weather })
+ * const ask = Agent.run(agent, "How warm is Paris?").pipe(Effect.map(AgentState.text))
+ *
+ * // In your program these are a provider's model and the tools themselves.
+ * const model = MockModel.layer(MockModel.queue(
+ *   MockResponse.toolCall("get_weather", { city: "Paris" }),
+ *   "It is 22 °C."
+ * ))
+ * const tools = Weather.toLayer({ get_weather: () => Effect.succeed(22) })
+ *
+ * const program = Effect.gen(function*() {
+ *   const files = yield* FileSystem.FileSystem
+ *   const path = `${yield* files.makeTempDirectoryScoped()}/paris.jsonl`
+ *
+ *   const recorder = Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(model))
+ *   const first = yield* ask.pipe(Effect.provide(Cassette.toolkit(Weather, tools).pipe(Layer.provideMerge(recorder))))
+ *
+ *   const player = Cassette.layer(path, { mode: "replay" })
+ *   const again = yield* ask.pipe(
+ *     Effect.tap(Cassette.assertDrained),
+ *     Effect.provide(Cassette.toolkit(Weather).pipe(Layer.provideMerge(player)))
+ *   )
+ *   const events = (yield* files.readFileString(path)).trim().split("\n").map((line) => JSON.parse(line)._tag)
+ *   return { first, again, events }
+ * })
+ *
+ * const result = await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer)))
+ *
+ * result.first // => "It is 22 °C."
+ * result.again // => "It is 22 °C."
+ * result.events.slice(0, 4)
+ * // => ["ModelCallStarted", "ModelResponded", "ToolCallStarted", "ToolCallSettled"]
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Tool from "effect/ai/Tool"
+import type * as Toolkit from "effect/ai/Toolkit"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import type { PlatformError } from "effect/PlatformError"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { AgentEvent } from "../domain/AgentEvent.ts"
+import { CassetteDrift, CassetteExhausted, CassetteLeftOver, type InvalidTape } from "./cassette/CassetteError.ts"
+import * as Entry from "./cassette/Entry.ts"
+import * as Line from "./cassette/Line.ts"
+import { Player } from "./cassette/Player.ts"
+import { Recorder } from "./cassette/Recorder.ts"
+import * as Recording from "./cassette/Recording.ts"
+import * as Redact from "./cassette/Redact.ts"
+import * as Replaying from "./cassette/Replaying.ts"
+import * as Tools from "./cassette/Tools.ts"
+
+export { CassetteDrift, CassetteExhausted, CassetteLeftOver, InvalidTape } from "./cassette/CassetteError.ts"
+export type { Redact } from "./cassette/Redact.ts"
+
+/**
+ * What is done with a tape: it is written, or played, or with `"auto"` played where the file is there and else written.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Mode = "record" | "replay" | "auto"
+
+/**
+ * How a tape is read and written.
+ *
+ * **Details**
+ *
+ * `redact` is applied to every text that is written, and to what is asked before that is compared. A function must leave what
+ * it made of a text as it is. It serves for texts that are others each time too, such as the date in a system message.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly redact?: Redact.Redact
+}
+
+/** What a tape is doing. */
+type Service =
+  | { readonly mode: "record"; readonly recorder: Recorder }
+  | { readonly mode: "replay"; readonly player: Player; readonly change: (text: string) => string }
+
+/**
+ * The tape that is written or played.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Cassette extends Context.Service<Cassette, Service>()("troupe/testing/Cassette") {}
+
+type Provided = Context.Context<LanguageModel.LanguageModel | Cassette>
+
+const provided = (model: LanguageModel.LanguageModel, service: Service): Provided =>
+  Context.make(LanguageModel.LanguageModel, model).pipe(Context.add(Cassette, service))
+
+const replay = (tape: string, lines: ReadonlyArray<Line.Line>, redact: Redact.Redact | undefined) => {
+  const change = Redact.toFunction(redact)
+  const player = new Player(tape, Entry.fromLines(lines, change))
+  return Effect.map(Replaying.make(player, change), (model) => provided(model, { mode: "replay", player, change }))
+}
+
+const read = Effect.fnUntraced(function*(path: string, redact: Redact.Redact | undefined) {
+  const files = yield* FileSystem.FileSystem
+  const lines = yield* Effect.fromResult(Line.read(yield* files.readFileString(path), path))
+  return yield* replay(path, lines, redact)
+})
+
+const folderOf = (path: string): string => path.replace(/[\\/]?[^\\/]*$/, "")
+
+/** Opens a file beside that of the tape, which takes its place once all is written. */
+const open = Effect.fnUntraced(function*(path: string) {
+  const files = yield* FileSystem.FileSystem
+  const folder = folderOf(path)
+  if (folder !== "") yield* files.makeDirectory(folder, { recursive: true })
+  const beside = `${path}.recording`
+  yield* Effect.addFinalizer((exit) =>
+    Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+      ? Effect.void
+      : Effect.orDie(files.rename(beside, path))
+  )
+  return yield* files.open(beside, { flag: "w" })
+})
+
+const record = Effect.fnUntraced(function*(path: string, redact: Redact.Redact | undefined) {
+  const model = yield* LanguageModel.LanguageModel
+  const file = yield* open(path)
+  const encoder = new TextEncoder()
+  const recorder = new Recorder(
+    Redact.toFunction(redact),
+    (text) => Effect.orDie(file.writeAll(encoder.encode(text)))
+  )
+  return provided(yield* Recording.make(model, recorder), { mode: "record", recorder })
+})
+
+/** What a layer needs beside files: a model, unless it only plays. */
+type Needed<M extends Mode> = "replay" extends M ? M extends "replay" ? never : LanguageModel.LanguageModel
+  : LanguageModel.LanguageModel
+
+/**
+ * Provides a language model that records what another answers, or that answers as the tape in a file says.
+ *
+ * **When to use**
+ *
+ * Use `"auto"`, which is what it does unless you say otherwise, and keep tapes beside your tests: without the file a test
+ * asks the model and writes it, and with it no model is asked. Delete the file to record again.
+ *
+ * **Details**
+ *
+ * - `"record"` and `"auto"` take the model from the environment, `"replay"` needs none. Tools are for `toolkit`.
+ * - A tape is written beside its place, as `….recording`, and moved there when the layer is closed: a recording that was
+ *   interrupted doesn't replace a tape.
+ * - Failures of the model are played as the same `AiError` without headers, and what was interrupted never answers.
+ * - What is streamed and what isn't can play the same tape.
+ *
+ * **Gotchas**
+ *
+ * An agent with a model of its own doesn't ask the one in the environment: give that model a tape of its own.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = <const M extends Mode = "auto">(
+  path: string,
+  options?: Options & { readonly mode?: M }
+): Layer.Layer<
+  LanguageModel.LanguageModel | Cassette,
+  PlatformError | InvalidTape,
+  FileSystem.FileSystem | Needed<M>
+> =>
+  Layer.effectContext(Effect.gen(function*() {
+    const mode = options?.mode ?? "auto"
+    const isPlayed = mode === "auto" ? yield* (yield* FileSystem.FileSystem).exists(path) : mode === "replay"
+    return yield* isPlayed ? read(path, options?.redact) : record(path, options?.redact)
+  }) as Effect.Effect<Provided, PlatformError | InvalidTape, FileSystem.FileSystem | Needed<M> | Scope.Scope>)
+
+/**
+ * Provides a language model that answers as the events of runs say, which needn't have been recorded as a tape.
+ *
+ * **When to use**
+ *
+ * Use to play what was seen by `Agent.observe` or `Agent.stream`, for example a run in production that went wrong. A file of
+ * such events, a JSON line each, is played by `layer` too.
+ *
+ * **Details**
+ *
+ * Events don't say which system message and tools a model was sent, so only the messages of the conversation are compared. Where
+ * the log doesn't say what a run began with, the answers of each agent are played in their order. Of a failure a log has the
+ * tag and the message.
+ *
+ * **Example** (Playing what was seen)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, type AgentEvent, AgentState } from "troupe"
+ * import { Cassette, MockModel } from "troupe/testing"
+ *
+ * const agent = Agent.make("friend")
+ * const seen: Array<AgentEvent.AgentEvent> = []
+ *
+ * const first = Agent.run(agent, "Who are you?").pipe(
+ *   Agent.observe((event) => Effect.sync(() => seen.push(event))),
+ *   Effect.provide(MockModel.layer(MockModel.queue("A friend.")))
+ * )
+ * await Effect.runPromise(first)
+ *
+ * const again = Agent.run(agent, "Who are you?").pipe(
+ *   Effect.map(AgentState.text),
+ *   Effect.provide(Cassette.fromEvents(seen))
+ * )
+ * await Effect.runPromise(again) // => "A friend."
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const fromEvents = <E = never, R = never>(
+  events: Iterable<AgentEvent> | Stream.Stream<AgentEvent, E, R>,
+  options?: Options & { readonly name?: string }
+): Layer.Layer<LanguageModel.LanguageModel | Cassette, E, Exclude<R, Scope.Scope>> =>
+  Layer.effectContext(
+    Effect.flatMap(
+      Stream.isStream(events) ? Stream.runCollect(events) : Effect.sync(() => Array.from(events)),
+      (events) =>
+        replay(options?.name ?? "events", events.map((event): Line.Line => ({ event, beside: {} })), options?.redact)
+    )
+  )
+
+type Handlers<T extends Record<string, Tool.Any>> = Context.Context<Tool.HandlersFor<T>>
+
+/** Makes the handlers of a toolkit. */
+const handlersOf = <T extends Record<string, Tool.Any>>(
+  toolkit: Toolkit.Toolkit<T>,
+  make: (tool: Tool.Any) => Tools.Handler | undefined
+): Effect.Effect<Handlers<T>> => {
+  const handlers = Object.entries(toolkit.tools).flatMap(([name, tool]) => {
+    const handler = make(tool)
+    return handler === undefined ? [] : [[name, handler]]
+  })
+  return toolkit.toHandlers(Object.fromEntries(handlers) as Toolkit.HandlersFrom<T>) as Effect.Effect<Handlers<T>>
+}
+
+/**
+ * Provides handlers for a toolkit that are recorded, or that give what the tape says.
+ *
+ * **Details**
+ *
+ * The handlers themselves are given as a layer, which is built only while recording. Without it the toolkit can only be played.
+ *
+ * A call is found by the path of its agent, the name of its tool and its parameters, and what it gives goes through the schemas
+ * of the tool. Preliminary results and failures are played, too. A call that was interrupted never answers.
+ *
+ * **Gotchas**
+ *
+ * A toolkit whose agent has it together with its handlers doesn't take them from the environment, and so isn't recorded.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const toolkit = <T extends Record<string, Tool.Any>, E = never, R = never>(
+  toolkit: Toolkit.Toolkit<T>,
+  handlers?: Layer.Layer<Tool.HandlersFor<T>, E, R>
+): Layer.Layer<Tool.HandlersFor<T>, E, R | Cassette> =>
+  Layer.effectContext(Effect.gen(function*() {
+    const service = yield* Cassette
+    if (service.mode === "replay") {
+      return yield* handlersOf(toolkit, (tool) => Tools.replayed(tool, service.player, service.change))
+    }
+    if (handlers === undefined) {
+      const names = Object.keys(toolkit.tools).join(", ")
+      return yield* Effect.die(new Error(`No handlers to record were given to Cassette.toolkit for ${names}`))
+    }
+    const real = yield* Layer.build(handlers)
+    return yield* handlersOf(toolkit, (tool) => {
+      const handler = real.mapUnsafe.get(tool.id) as Tool.Handler<string> | undefined
+      return handler === undefined ? undefined : Tools.recorded(tool, handler, service.recorder)
+    })
+  }))
+
+/**
+ * Dies unless everything on the tape was asked for. Calls of tools that `toolkit` doesn't answer don't count.
+ *
+ * While a tape is recorded nothing is left over.
+ *
+ * @category assertions
+ * @since 0.1.0
+ */
+export const assertDrained: Effect.Effect<void, never, Cassette> = Effect.flatMap(Cassette, (service) => {
+  const left = service.mode === "replay" ? service.player.left() : []
+  return left.length === 0 || service.mode === "record"
+    ? Effect.void
+    : Effect.die(new CassetteLeftOver({ tape: service.player.tape, left }))
+})
+
+const isOurs = (u: unknown): u is CassetteDrift | CassetteExhausted | CassetteLeftOver =>
+  u instanceof CassetteDrift || u instanceof CassetteExhausted || u instanceof CassetteLeftOver
+
+/**
+ * Fails with the error of a tape where an effect died of it.
+ *
+ * **Example** (What was asked differs from what was recorded)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, type AgentEvent } from "troupe"
+ * import { Cassette, MockModel } from "troupe/testing"
+ *
+ * const agent = Agent.make("friend")
+ * const seen: Array<AgentEvent.AgentEvent> = []
+ *
+ * await Effect.runPromise(Agent.run(agent, "Who are you?").pipe(
+ *   Agent.observe((event) => Effect.sync(() => seen.push(event))),
+ *   Effect.provide(MockModel.layer(MockModel.queue("A friend.")))
+ * ))
+ *
+ * const program = Agent.run(agent, "Who am I?").pipe(
+ *   Cassette.orFail,
+ *   Effect.as(""),
+ *   Effect.catchTag("CassetteDrift", (error) => Effect.succeed(error.diff)),
+ *   Effect.provide(Cassette.fromEvents(seen))
+ * )
+ * const diff = await Effect.runPromise(program)
+ * diff.split("\n").slice(3) // => ["-user: Who are you?", "+user: Who am I?"]
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const orFail = <A, E, R>(
+  self: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | CassetteDrift | CassetteExhausted | CassetteLeftOver, R> =>
+  Effect.catchCause(self, (cause): Effect.Effect<never, E | CassetteDrift | CassetteExhausted | CassetteLeftOver> => {
+    const ours = cause.reasons.flatMap((reason) =>
+      Cause.isDieReason(reason) && isOurs(reason.defect) ? [reason.defect] : []
+    )
+    return ours[0] === undefined ? Effect.failCause(cause) : Effect.fail(ours[0])
+  })

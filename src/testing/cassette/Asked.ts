@@ -1,0 +1,152 @@
+/**
+ * What a model is asked, as data that is the same whenever the same is asked: call ids have names in the order in which they
+ * appear, and what providers attach to parts is left out.
+ *
+ * @since 0.1.0
+ */
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Prompt from "effect/ai/Prompt"
+import * as Base64 from "effect/encoding/Base64"
+import * as Hash from "effect/Hash"
+import * as Schema from "effect/Schema"
+import * as JsonValue from "../../domain/JsonValue.ts"
+import { everyText } from "./Redact.ts"
+
+/** What is asked of a model. Of a log that wasn't recorded as a tape, `messages` may be all that is known. */
+export const Asked = Schema.Struct({
+  system: Schema.optionalKey(Schema.String),
+  messages: Schema.optionalKey(Schema.Array(Schema.Json)),
+  tools: Schema.optionalKey(Schema.Array(Schema.String)),
+  choice: Schema.optionalKey(Schema.Json),
+  format: Schema.optionalKey(Schema.String)
+})
+
+/** What is asked of a model. */
+export interface Asked extends Schema.Schema.Type<typeof Asked> {}
+
+type Change = (text: string) => string
+
+/** Gives call ids their names: `call_1`, `call_2`, … in the order in which they appear. */
+const naming = (): Change => {
+  const names = new Map<string, string>()
+  return (id) => {
+    const name = names.get(id) ?? `call_${names.size + 1}`
+    names.set(id, name)
+    return name
+  }
+}
+
+/** A short name for data that nobody reads. */
+const digest = (text: string): string => `${text.length} characters, hash ${(Hash.string(text) >>> 0).toString(16)}`
+
+const dataOf = (data: Prompt.FilePart["data"], change: Change): string => {
+  if (data instanceof URL) return change(data.href)
+  return digest(typeof data === "string" ? data : Base64.encode(data))
+}
+
+const partOf = (part: Prompt.Part, nameOf: Change, change: Change): Schema.Json => {
+  switch (part.type) {
+    case "text":
+      return { text: change(part.text) }
+    case "reasoning":
+      return { reasoning: change(part.text) }
+    case "file":
+      return { file: part.mediaType, data: dataOf(part.data, change) }
+    case "tool-call":
+      return { call: part.name, id: nameOf(part.id), params: everyText(JsonValue.fromUnknown(part.params), change) }
+    case "tool-result":
+      return {
+        result: everyText(JsonValue.fromUnknown(part.result), change),
+        of: nameOf(part.id),
+        ...(part.isFailure ? { isFailure: true } : undefined),
+        ...(part.modelOutput === undefined
+          ? undefined
+          : { reads: part.modelOutput.map((part) => partOf(part as Prompt.Part, nameOf, change)) })
+      }
+    case "tool-approval-request":
+      return { approval: nameOf(part.toolCallId) }
+    case "tool-approval-response":
+      return { approved: part.approved, ...(part.reason === undefined ? undefined : { reason: change(part.reason) }) }
+  }
+}
+
+const isText = (json: Schema.Json | undefined): json is { readonly text: string } =>
+  typeof json === "object" && json !== null && "text" in json
+
+const messageOf = (message: Prompt.Message, nameOf: Change, change: Change): Schema.Json => {
+  if (message.role === "system") return { system: change(message.content) }
+  const parts = message.content.map((part) => partOf(part, nameOf, change))
+  const [first] = parts
+  return { [message.role]: parts.length === 1 && isText(first) ? first.text : parts }
+}
+
+/** What a conversation says, as far as it was sent. */
+export const fromMessages = (messages: ReadonlyArray<Prompt.Message>, change: Change): Asked => {
+  const nameOf = naming()
+  return { messages: messages.map((message) => messageOf(message, nameOf, change)) }
+}
+
+const choiceOf = (choice: LanguageModel.ToolChoice<string>): Schema.Json => {
+  if (typeof choice === "string") return choice
+  return "tool" in choice ? { tool: choice.tool } : choice.mode ?? "auto"
+}
+
+/** What a provider is given. */
+export const fromOptions = (options: LanguageModel.ProviderOptions, change: Change): Asked => {
+  const { content } = options.prompt
+  const spoken = content.findIndex((message) => message.role !== "system")
+  const first = spoken === -1 ? content.length : spoken
+  const system = content.slice(0, first).flatMap((message) => message.role === "system" ? [message.content] : [])
+  return {
+    system: change(system.join("\n\n")),
+    ...fromMessages(content.slice(first), change),
+    tools: options.tools.map((tool) => tool.name),
+    choice: options.tools.length === 0 ? "none" : choiceOf(options.toolChoice as LanguageModel.ToolChoice<string>),
+    format: options.responseFormat.type === "text" ? "text" : `object ${options.responseFormat.objectName}`
+  }
+}
+
+/** What was asked before anything was. */
+const nothing: Required<Asked> = { system: "", messages: [], tools: [], choice: "auto", format: "text" }
+
+const isSame = (self: Schema.Json | undefined, that: Schema.Json | undefined): boolean => text(self) === text(that)
+
+/** A value as text, with the fields of its records in one order. */
+export const text = (json: Schema.Json | undefined): string =>
+  JSON.stringify(json, (_, value: unknown) =>
+    typeof value === "object" && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([self], [that]) => self < that ? -1 : 1))
+      : value) ?? ""
+
+/** Gives what is known of a request and isn't what was asked. */
+export const isMet = (recorded: Asked, asked: Asked): boolean =>
+  (Object.keys(recorded) as Array<keyof Asked>).every((field) => isSame(recorded[field], asked[field]))
+
+/**
+ * Gives what is new in a request since the one before: the fields that are others, and the messages behind those that were
+ * sent before, of which `kept` says how many.
+ */
+export const since = (asked: Asked, before: Asked = nothing): AskedSince => {
+  const { messages = [], ...rest } = asked
+  const sent = before.messages ?? []
+  let kept = 0
+  while (kept < messages.length && kept < sent.length && isSame(messages[kept], sent[kept])) kept++
+  const changed = Object.entries(rest).filter(([field, value]) => !isSame(value, before[field as keyof Asked]))
+  return { ...(kept === 0 ? undefined : { kept }), ...Object.fromEntries(changed), messages: messages.slice(kept) }
+}
+
+/** A request as a tape has it: what is new since the one before. */
+export const AskedSince = Schema.Struct({
+  kept: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  ...Asked.fields
+})
+
+/** A request as a tape has it: what is new since the one before. */
+export interface AskedSince extends Schema.Schema.Type<typeof AskedSince> {}
+
+/** Gives the whole of a request of what is new in it. */
+export const after = ({ kept = 0, ...asked }: AskedSince, before: Asked = nothing): Asked => ({
+  ...before,
+  ...asked,
+  messages: [...(before.messages ?? []).slice(0, kept), ...(asked.messages ?? [])]
+})

@@ -1,0 +1,84 @@
+/**
+ * What goes wrong with a tape.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+
+/**
+ * Error for a file that isn't a tape: a line of it isn't an event.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class InvalidTape extends Schema.TaggedError<InvalidTape>("troupe/testing/Cassette/InvalidTape")("InvalidTape", {
+  tape: Schema.String,
+  line: Schema.Int,
+  problem: Schema.String
+}) {
+  override get message(): string {
+    return `Line ${this.line} of the tape "${this.tape}" is no event: ${this.problem}`
+  }
+}
+
+/**
+ * Error for a request that isn't the one on the tape. A replay dies of it, and `Cassette.orFail` makes it a failure.
+ *
+ * `request` names what was asked, and `diff` shows in lines what was recorded (`-`) and what was asked (`+`).
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class CassetteDrift
+  extends Schema.TaggedError<CassetteDrift>("troupe/testing/Cassette/CassetteDrift")("CassetteDrift", {
+    tape: Schema.String,
+    request: Schema.String,
+    recorded: Schema.String,
+    asked: Schema.String,
+    diff: Schema.String
+  })
+{
+  override get message(): string {
+    return `${this.request} isn't what the tape "${this.tape}" has:\n${this.diff}`
+  }
+}
+
+/**
+ * Error for a request when the tape has no more for who asks. A replay dies of it, and `Cassette.orFail` makes it a failure.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class CassetteExhausted
+  extends Schema.TaggedError<CassetteExhausted>("troupe/testing/Cassette/CassetteExhausted")("CassetteExhausted", {
+    tape: Schema.String,
+    request: Schema.String,
+    recorded: Schema.Int,
+    asked: Schema.String,
+    others: Schema.Array(Schema.String)
+  })
+{
+  override get message(): string {
+    const there = this.recorded === 0
+      ? `has none, and others for ${this.others.length === 0 ? "nobody" : this.others.join(", ")}`
+      : `has ${this.recorded} only`
+    return `${this.request} isn't on the tape "${this.tape}", which ${there}:\n${this.asked}`
+  }
+}
+
+/**
+ * Error for a tape that wasn't played to its end. `Cassette.assertDrained` dies of it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class CassetteLeftOver
+  extends Schema.TaggedError<CassetteLeftOver>("troupe/testing/Cassette/CassetteLeftOver")("CassetteLeftOver", {
+    tape: Schema.String,
+    left: Schema.Array(Schema.String)
+  })
+{
+  override get message(): string {
+    return `Left over on the tape "${this.tape}":\n  ${this.left.join("\n  ")}`
+  }
+}

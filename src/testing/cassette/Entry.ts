@@ -1,0 +1,174 @@
+/**
+ * What a tape has: requests to models with what came of them, and calls of tools with what these gave.
+ *
+ * @since 0.1.0
+ */
+import * as AiError from "effect/ai/AiError"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { AgentEvent, ModelCallFailed, ModelResponded, ToolCallSettled } from "../../domain/AgentEvent.ts"
+import type { AssistantPart } from "../../domain/StateSchema.ts"
+import * as Asked from "./Asked.ts"
+import type { Beside, Line } from "./Line.ts"
+import { requestsOf } from "./Log.ts"
+
+/** Who asks: the agents from the outermost to the one that asks, and the calls that lead there. */
+export interface Asking {
+  readonly path: ReadonlyArray<string>
+  readonly calls: ReadonlyArray<string>
+}
+
+/** What came of a request to a model. What hangs never ends; of what failed, `heard` had arrived by then. */
+export type Answer =
+  | Pick<ModelResponded, "_tag" | "parts" | "usage" | "finishReason">
+  | { readonly _tag: "Failed"; readonly error: AiError.AiError; readonly heard: ReadonlyArray<AssistantPart> }
+  | { readonly _tag: "Died"; readonly defect: unknown; readonly heard: ReadonlyArray<AssistantPart> }
+  | { readonly _tag: "Hangs"; readonly heard: ReadonlyArray<AssistantPart> }
+
+/** A request to a model, with what came of it. */
+export interface ModelEntry extends Asking {
+  readonly asked: Asked.Asked
+  readonly answer: Answer
+}
+
+/** What came of a call of a tool. */
+export type Outcome =
+  | {
+    readonly _tag: "Settled"
+    readonly isFailure: boolean
+    readonly result: Schema.Json
+    readonly error?: AiError.AiError
+  }
+  | { readonly _tag: "Died"; readonly defect: unknown }
+  | { readonly _tag: "Hangs" }
+
+/** A call of a tool, with what it gave. */
+export interface ToolEntry extends Asking {
+  readonly callId: string
+  readonly name: string
+  readonly params: Schema.Json
+  readonly progress: ReadonlyArray<Schema.Json>
+  readonly outcome: Outcome
+}
+
+/** All that a tape has, in its order. */
+export interface Entries {
+  readonly models: ReadonlyArray<ModelEntry>
+  readonly tools: ReadonlyArray<ToolEntry>
+}
+
+const decodeReason = Schema.decodeUnknownResult(AiError.AiErrorReason)
+
+/** Makes the error of what a log says of it. What a log doesn't have, such as a retry's delay, isn't there. */
+const errorOf = ({ message, tag }: ModelCallFailed): AiError.AiError => {
+  const [, module = "LanguageModel", method = "generateText", description = message] =
+    /^(\w+)\.(\w+): ([^]*)$/.exec(message) ?? []
+  const reason = Result.getOrElse(
+    decodeReason({ _tag: tag, description }),
+    () => new AiError.UnknownError({ description })
+  )
+  const error = AiError.make({ module, method, reason })
+  return error.message === message ? error : Object.defineProperty(error, "message", { value: message })
+}
+
+const failureOf = (event: ModelCallFailed, { defect, error, heard = [] }: Beside): Answer => {
+  if (error !== undefined) return { _tag: "Failed", error, heard }
+  switch (event.tag) {
+    case "Interrupted":
+      return { _tag: "Hangs", heard }
+    case "Defect":
+      return { _tag: "Died", defect: defect ?? new Error(event.message), heard }
+    default:
+      return { _tag: "Failed", error: errorOf(event), heard }
+  }
+}
+
+const outcomeOf = ({ name, outcome, result }: ToolCallSettled, { defect, error }: Beside): Outcome => {
+  if (defect !== undefined) return { _tag: "Died", defect }
+  if (outcome === "Interrupted" || result === `The tool "${name}" timed out.`) return { _tag: "Hangs" }
+  return result === `The tool "${name}" crashed.`
+    ? { _tag: "Died", defect: new Error(result) }
+    : { _tag: "Settled", isFailure: outcome !== "Succeeded", result, ...(error === undefined ? undefined : { error }) }
+}
+
+interface Started extends Asking {
+  readonly params: Schema.Json
+  readonly progress: Array<Schema.Json>
+}
+
+const placeOf = ({ calls, path }: Asking): string => Asked.text([calls, path])
+
+const callOf = ({ callId, ...event }: Asking & { readonly callId: string }): string => Asked.text([event.calls, callId])
+
+/** Gathers what lines say of each request and each call. */
+class Gathering {
+  readonly models: Array<ModelEntry> = []
+  readonly tools: Array<ToolEntry> = []
+  readonly #asked = new Map<string, Asked.Asked>()
+  readonly #before = new Map<string, Asked.Asked>()
+  readonly #started = new Map<string, Started>()
+
+  ask(event: Asking, known: Asked.Asked | undefined, recorded: Asked.AskedSince | undefined): void {
+    const place = placeOf(event)
+    const asked = recorded === undefined ? known ?? {} : Asked.after(recorded, this.#before.get(place))
+    if (recorded !== undefined) this.#before.set(place, asked)
+    this.#asked.set(place, asked)
+  }
+
+  answer(event: Asking, answer: Answer): void {
+    const place = placeOf(event)
+    const asked = this.#asked.get(place)
+    if (asked === undefined) return
+    this.#asked.delete(place)
+    this.models.push({ path: event.path, calls: event.calls, asked, answer })
+  }
+
+  start(event: Asking & { readonly callId: string; readonly params: Schema.Json }): void {
+    this.#started.set(callOf(event), { path: event.path, calls: event.calls, params: event.params, progress: [] })
+  }
+
+  progress(event: Asking & { readonly callId: string; readonly result: Schema.Json }): void {
+    this.#started.get(callOf(event))?.progress.push(event.result)
+  }
+
+  settle(event: ToolCallSettled, beside: Beside): void {
+    const started = this.#started.get(callOf(event))
+    if (started === undefined) return
+    this.#started.delete(callOf(event))
+    this.tools.push({ ...started, callId: event.callId, name: event.name, outcome: outcomeOf(event, beside) })
+  }
+}
+
+/** Reads off lines what was asked and what came of it. */
+export const fromLines = (lines: ReadonlyArray<Line>, change: (text: string) => string): Entries => {
+  const events = lines.map(({ event }): AgentEvent => event)
+  const isTape = lines.some(({ beside }) => beside.asked !== undefined)
+  const known = isTape ? undefined : requestsOf(events)
+  const gathering = new Gathering()
+  for (const [index, { beside, event }] of lines.entries()) {
+    switch (event._tag) {
+      case "ModelCallStarted": {
+        const messages = known?.get(index)
+        gathering.ask(event, messages === undefined ? undefined : Asked.fromMessages(messages, change), beside.asked)
+        break
+      }
+      case "ModelResponded":
+        gathering.answer(event, event)
+        break
+      case "ModelCallFailed":
+        gathering.answer(event, failureOf(event, beside))
+        break
+      case "ToolCallStarted":
+        gathering.start(event)
+        break
+      case "ToolCallProgressed":
+        gathering.progress(event)
+        break
+      case "ToolCallSettled":
+        gathering.settle(event, beside)
+        break
+      default:
+    }
+  }
+  return gathering
+}

@@ -1,0 +1,66 @@
+/**
+ * A line of a tape: an event as a run's log has it, and beside its fields what an event alone doesn't say.
+ *
+ * Whoever reads events reads tapes: what stands beside is left out then.
+ *
+ * @since 0.1.0
+ */
+import * as AiError from "effect/ai/AiError"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { AgentEvent } from "../../domain/AgentEvent.ts"
+import { AssistantPart } from "../../domain/StateSchema.ts"
+import { AskedSince } from "./Asked.ts"
+import { InvalidTape } from "./CassetteError.ts"
+
+/** What an event doesn't say: what was asked, what exactly failed, and what of an answer had arrived by then. */
+export const Beside = Schema.Struct({
+  asked: Schema.optionalKey(AskedSince),
+  error: Schema.optionalKey(AiError.AiError),
+  defect: Schema.optionalKey(Schema.Defect()),
+  heard: Schema.optionalKey(Schema.Array(AssistantPart))
+})
+
+/** What stands beside an event. */
+export interface Beside extends Schema.Schema.Type<typeof Beside> {}
+
+/** A line of a tape. */
+export interface Line {
+  readonly event: AgentEvent
+  readonly beside: Beside
+}
+
+const eventJson = Schema.toCodecJson(AgentEvent)
+const besideJson = Schema.toCodecJson(Beside)
+
+const encodeEvent = Schema.encodeSync(eventJson)
+const encodeBeside = Schema.encodeSync(besideJson)
+const decodeEvent = Schema.decodeUnknownResult(eventJson)
+const decodeBeside = Schema.decodeUnknownResult(besideJson)
+
+/** An encoded line, before it is written. */
+export type Written = { readonly [field: string]: Schema.Json }
+
+/** Encodes a line. */
+export const encode = ({ beside, event }: Line): Written =>
+  ({ ...encodeEvent(event) as object, ...encodeBeside(beside) as object }) as Written
+
+const parse = (text: string): Result.Result<unknown, { readonly message: string }> =>
+  Result.try({ try: (): unknown => JSON.parse(text), catch: (error) => error as SyntaxError })
+
+/** Reads the lines of a tape. Empty ones are skipped. */
+export const read = (content: string, tape: string): Result.Result<ReadonlyArray<Line>, InvalidTape> => {
+  const lines: Array<Line> = []
+  for (const [index, text] of content.split("\n").entries()) {
+    if (text.trim() === "") continue
+    const line = Result.flatMap(
+      parse(text),
+      (json) => Result.all({ event: decodeEvent(json), beside: decodeBeside(json) })
+    )
+    if (Result.isFailure(line)) {
+      return Result.fail(new InvalidTape({ tape, line: index + 1, problem: line.failure.message }))
+    }
+    lines.push(line.success)
+  }
+  return Result.succeed(lines)
+}

@@ -1,0 +1,73 @@
+/**
+ * What models were sent in a run, from its log: the events say it, taken into a state one after another.
+ *
+ * @since 0.1.0
+ */
+import type * as Prompt from "effect/ai/Prompt"
+import * as Equal from "effect/Equal"
+import { type AgentEvent, isRunEnd } from "../../domain/AgentEvent.ts"
+import { toMessages } from "../../domain/Projection.ts"
+import * as Reducer from "../../domain/Reducer.ts"
+import type { AgentState, AssistantPart, Conversation, Turn } from "../../domain/StateSchema.ts"
+
+/** The messages of each request, by its place in the log. */
+type Requests = Map<number, ReadonlyArray<Prompt.Message>>
+
+/** Gives the state of the agent that an event happened in. */
+const stateAt = (self: AgentState, calls: ReadonlyArray<string>): AgentState | undefined => {
+  let at: AgentState | undefined = self
+  for (const id of calls) {
+    const turn: Turn | undefined = at?.conversation.turns.findLast((turn) => turn._tag === "Assistant")
+    const parts: ReadonlyArray<AssistantPart> = turn?._tag === "Assistant" ? turn.parts : []
+    const part = parts.find((part) => part._tag === "Call" && part.id === id)
+    at = part?._tag === "Call" && part.state._tag === "Delegated" ? part.state.child : undefined
+  }
+  return at
+}
+
+/** Takes the events of a run into a state. Gives the conversation at its end, and what was sent on the way. */
+const play = (
+  events: ReadonlyArray<AgentEvent>,
+  offset: number,
+  from: AgentState
+): { readonly last: Conversation; readonly requests: Requests } => {
+  const requests: Requests = new Map()
+  let state = from
+  for (const [index, event] of events.entries()) {
+    if (event._tag === "ModelCallStarted") {
+      const asking = stateAt(state, event.calls)
+      if (asking !== undefined) requests.set(offset + index, asking.conversation.turns.flatMap(toMessages))
+    }
+    if (!isRunEnd(event)) state = Reducer.reduceAt(state, event, 0)
+  }
+  return { last: state.conversation, requests }
+}
+
+/** What was sent in one run, or nothing where the log doesn't say what the run began with. */
+const requestsOfRun = (events: ReadonlyArray<AgentEvent>, offset: number): Requests => {
+  const [first] = events
+  if (first?._tag !== "RunStarted") return new Map()
+  const agent = first.path[0]
+  const end = events.findLast(isRunEnd)
+  const fresh = play(events, offset, Reducer.make(agent))
+  if (end === undefined) return first.input === undefined ? new Map() : fresh.requests
+  const { turns } = end.state.conversation
+  if (Equal.equals(fresh.last.turns, turns)) return fresh.requests
+  const conversation = { turns: turns.slice(0, Math.max(0, turns.length - fresh.last.turns.length)) }
+  const later = play(events, offset, Reducer.make(agent, { conversation }))
+  return Equal.equals(later.last.turns, turns) ? later.requests : new Map()
+}
+
+/** Gives what models were sent in the runs of a log, by the place of each request. */
+export const requestsOf = (events: ReadonlyArray<AgentEvent>): Requests => {
+  const starts = events.flatMap((event, index) =>
+    event._tag === "RunStarted" && event.calls.length === 0 ? [index] : []
+  )
+  const all: Requests = new Map()
+  for (const [index, start] of starts.entries()) {
+    for (const [place, messages] of requestsOfRun(events.slice(start, starts[index + 1]), start)) {
+      all.set(place, messages)
+    }
+  }
+  return all
+}

@@ -1,0 +1,18 @@
+/**
+ * Where a request or a call comes from: the agent that is running, or nobody, whose name is empty.
+ *
+ * @since 0.1.0
+ */
+import type * as Fiber from "effect/Fiber"
+import { CurrentAgent } from "../../agent/CurrentAgent.ts"
+import type { Place } from "./Recorder.ts"
+
+const nobody: Place = { path: [""], calls: [], step: 0 }
+
+/** Gives who asks. `answers` counts the answers of the model that belong to the step: one for a call, none for a request. */
+export const current = (fiber: Fiber.Fiber<unknown, unknown>, answers: 0 | 1): Place => {
+  const running = fiber.getRef(CurrentAgent)
+  if (running === undefined) return nobody
+  const { calls, path, state } = running
+  return { path, calls, step: Math.max(0, state.run.iteration - answers) }
+}

@@ -1,0 +1,131 @@
+/**
+ * A model that asks another one and writes down what it was asked and what came of it.
+ *
+ * @since 0.1.0
+ */
+import type * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Response from "effect/ai/Response"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as Answer from "../../agent/Answer.ts"
+import { brokenOff } from "../../agent/AskModel.ts"
+import * as Asked from "./Asked.ts"
+import * as Parts from "./Parts.ts"
+import * as Place from "./Place.ts"
+import type { Ending, Recorder } from "./Recorder.ts"
+
+type Options = LanguageModel.ProviderOptions
+
+/** Options for the other model that come to the same for its provider. Calls come back as that wrote them. */
+const passedOn = ({ prompt, toolChoice, tools }: Options) => ({
+  prompt,
+  toolCallValidation: "deferred" as const,
+  disableToolCallResolution: true as const,
+  ...(tools.length === 0 ? undefined : {
+    toolkit: {
+      tools: Object.fromEntries(tools.map((tool) => [tool.name, tool])),
+      handle: () => Effect.die(new Error("Nobody answers calls here"))
+    },
+    toolChoice
+  })
+})
+
+type Content = Effect.Effect<ReadonlyArray<Parts.Part>, AiError.AiError>
+
+const generateText = (model: LanguageModel.LanguageModel, options: Options): Content =>
+  Effect.map(model.generateText(passedOn(options) as never), ({ content }) => content) as Content
+
+/** What a provider wrote for a schema of its own making is an object by now, and becomes the text of the schema asked for. */
+const generateObject = (
+  model: LanguageModel.LanguageModel,
+  options: Options,
+  { objectName, schema }: Extract<Options["responseFormat"], { readonly type: "json" }>
+): Content => {
+  const encode = Schema.encodeUnknownEffect(Schema.fromJsonString(schema))
+  const asked = model.generateObject({ ...passedOn(options), objectName, schema } as never) as unknown as Effect.Effect<
+    { readonly content: ReadonlyArray<Parts.Part>; readonly value: unknown },
+    AiError.AiError
+  >
+  return Effect.flatMap(
+    asked,
+    ({ content, value }) =>
+      Effect.map(Effect.orDie(encode(value)) as Effect.Effect<string>, (text) => {
+        const rest = content.filter((part) => part.type !== "text")
+        return [{ type: "text", text, metadata: {} } as Parts.Part, ...rest]
+      })
+  )
+}
+
+const generate = (model: LanguageModel.LanguageModel, options: Options): Content =>
+  options.responseFormat.type === "json"
+    ? generateObject(model, options, options.responseFormat)
+    : generateText(model, options)
+
+const endingOf = (cause: Cause.Cause<AiError.AiError>): Ending => {
+  const error = Cause.findError(cause)
+  if (Result.isSuccess(error)) return { _tag: "Failed", error: error.success }
+  return Cause.hasDies(cause) ? { _tag: "Died", defect: Cause.squash(cause) } : { _tag: "Interrupted" }
+}
+
+const answerOf = (parts: ReadonlyArray<Parts.Part>): Answer.Answer => {
+  const answer = Answer.begin()
+  for (const part of parts) Answer.take(answer, part)
+  return Answer.finish(answer)
+}
+
+/** Whom a request comes from and what it says, and the writing of how it ends. */
+const begin = (recorder: Recorder, fiber: Fiber.Fiber<unknown, unknown>, options: Options) => {
+  const place = Place.current(fiber, 0)
+  const asked = Asked.fromOptions(options, recorder.change)
+  return (ending: Ending, heard: Answer.Answer["parts"] = []) => recorder.model(place, asked, ending, heard)
+}
+
+const whole = (model: LanguageModel.LanguageModel, recorder: Recorder) => (options: Options) =>
+  Effect.withFiber<Array<Response.PartEncoded>, AiError.AiError>((fiber) => {
+    const write = begin(recorder, fiber, options)
+    return generate(model, options).pipe(
+      Effect.onExit((exit) =>
+        write(Exit.isSuccess(exit) ? { _tag: "Answered", answer: answerOf(exit.value) } : endingOf(exit.cause))
+      ),
+      Effect.map((parts) => parts.map((part) => Parts.encode(part) as Response.PartEncoded))
+    )
+  })
+
+const streamed = (model: LanguageModel.LanguageModel, recorder: Recorder) => (options: Options) =>
+  Stream.unwrap(Effect.withFiber((fiber) => {
+    const write = begin(recorder, fiber, options)
+    const arriving = Answer.begin()
+    let ending: Ending | undefined
+    const stream = model.streamText(passedOn(options) as never) as Stream.Stream<Parts.Part, AiError.AiError>
+    return Effect.succeed(stream.pipe(
+      Stream.map((part) => {
+        if (part.type === "error") ending ??= { _tag: "Failed", error: brokenOff(part.error) }
+        Answer.take(arriving, part)
+        return Parts.encode(part) as Response.StreamPartEncoded
+      }),
+      Stream.onEnd(Effect.sync(() => {
+        ending ??= { _tag: "Answered", answer: Answer.finish(arriving) }
+      })),
+      Stream.onExit((exit) => {
+        ending ??= Exit.isSuccess(exit) ? { _tag: "Interrupted" } : endingOf(exit.cause)
+        return write(ending, ending._tag === "Answered" ? [] : Answer.finish(arriving).parts)
+      })
+    ))
+  }))
+
+/** Makes a model that asks another and writes a tape. */
+export const make = (
+  model: LanguageModel.LanguageModel,
+  recorder: Recorder
+): Effect.Effect<LanguageModel.LanguageModel> =>
+  LanguageModel.make({
+    generateText: whole(model, recorder),
+    streamText: streamed(model, recorder),
+    supportsSystemMessagesInHistory: model.supportsSystemMessagesInHistory
+  })

@@ -1,0 +1,87 @@
+/**
+ * What doesn't reach a tape: texts that a user names, and of failures whatever a provider was reached by.
+ *
+ * @since 0.1.0
+ */
+import type * as Schema from "effect/Schema"
+
+/**
+ * What is taken out of a tape: patterns and texts, each replaced by `<redacted>`, or a function of each text.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Redact = ReadonlyArray<string | RegExp> | ((text: string) => string)
+
+const mask = "<redacted>"
+
+/** Makes a function of texts. */
+export const toFunction = (redact: Redact | undefined): (text: string) => string => {
+  if (redact === undefined) return (text) => text
+  if (typeof redact === "function") return redact
+  const patterns = redact.filter((pattern) => pattern !== "").map((pattern) =>
+    typeof pattern === "string" || pattern.global ? pattern : new RegExp(pattern.source, `${pattern.flags}g`)
+  )
+  return (text) => patterns.reduce<string>((text, pattern) => text.replaceAll(pattern, mask), text)
+}
+
+/** Changes every text in a value, and the names of its fields. What `isKept` names stays. */
+export const everyText = (
+  json: Schema.Json,
+  change: (text: string) => string,
+  isKept: (field: string) => boolean = () => false
+): Schema.Json => {
+  if (typeof json === "string") return change(json)
+  if (typeof json !== "object" || json === null) return json
+  if (Array.isArray(json)) return json.map((item: Schema.Json) => everyText(item, change, isKept))
+  return Object.fromEntries(
+    Object.entries(json).map(([field, value]): [string, Schema.Json] =>
+      isKept(field) ? [field, value] : [change(field), everyText(value, change, isKept)]
+    )
+  )
+}
+
+/** Fields whose values are names of ours, not texts from elsewhere. */
+const ours: ReadonlySet<string> = new Set(["_tag", "id", "type", "name", "mediaType", "providerExecuted", "outcome"])
+
+/** Changes the texts of parts of an answer and leaves its structure. Metadata is a provider's own, to its last text. */
+export const parts = (json: Schema.Json, change: (text: string) => string): Schema.Json => {
+  if (Array.isArray(json)) return json.map((item: Schema.Json) => parts(item, change))
+  if (typeof json !== "object" || json === null) return json
+  return Object.fromEntries(
+    Object.entries(json).map(([field, value]): [string, Schema.Json] => {
+      if (ours.has(field)) return [field, value]
+      return [field, field === "state" || field === "modelOutput" ? parts(value, change) : everyText(value, change)]
+    })
+  )
+}
+
+/** Takes out of an address who asks and with what. */
+const withoutQuery = (text: string): string =>
+  text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)([^\s/?#@]*@)?([^\s?#)"'\]]*)(\?[^\s#)"'\]]*)?/gi, "$1$3")
+
+const reasonFields: ReadonlySet<string> = new Set(["_tag", "kind", "reason", "module", "method", "status"])
+
+const isRecord = (json: Schema.Json | undefined): json is { readonly [field: string]: Schema.Json } =>
+  typeof json === "object" && json !== null && !Array.isArray(json)
+
+const withoutHeaders = (json: Schema.Json): Schema.Json => {
+  if (!isRecord(json)) return json
+  const { response, ...rest } = json
+  return isRecord(response) ? { ...rest, response: { ...response, headers: {} } } : rest
+}
+
+/** Takes out of an encoded failure the headers, what a network's own error said, and the query of each address. */
+export const failure = (json: Schema.Json, change: (text: string) => string): Schema.Json => {
+  if (!isRecord(json) || !isRecord(json["reason"])) return json
+  const { cause: _, http, ...reason } = json["reason"]
+  const kept = http === undefined || http === null ? reason : { ...reason, http: withoutHeaders(http) }
+  const clean = (text: string) => change(withoutQuery(text))
+  return {
+    ...json,
+    reason: everyText(kept, clean, (field) => reasonFields.has(field))
+  }
+}
+
+/** Takes out of the text of a failure what is taken out of the failure. */
+export const message = (text: string, change: (text: string) => string): string => change(withoutQuery(text))

@@ -1,0 +1,85 @@
+/**
+ * Handlers of tools that are recorded, and handlers that give what a tape says.
+ *
+ * @since 0.1.0
+ */
+import type * as Tool from "effect/ai/Tool"
+import type * as Toolkit from "effect/ai/Toolkit"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
+import { CassetteDrift, CassetteExhausted } from "./CassetteError.ts"
+import * as Place from "./Place.ts"
+import type { Player } from "./Player.ts"
+import type { Recorder } from "./Recorder.ts"
+import * as Redact from "./Redact.ts"
+import * as ToolCodec from "./ToolCodec.ts"
+
+type HandlerContext = Toolkit.HandlerContext<Tool.Any>
+
+/** The handler of a tool. */
+export type Handler = (params: unknown, context: HandlerContext) => Effect.Effect<unknown, unknown, unknown>
+
+/** Makes a handler that runs another and writes down what that gave. */
+export const recorded = (tool: Tool.Any, real: Tool.Handler<string>, recorder: Recorder): Handler => {
+  const codec = ToolCodec.make(tool)
+  return (params, context) =>
+    Effect.withFiber((fiber) => {
+      const place = Place.current(fiber, 1)
+      const progress: Array<Schema.Json> = []
+      const preliminary: HandlerContext["preliminary"] = (result) =>
+        Effect.flatMap(codec.toResult(result), (json) => {
+          if (json !== undefined) progress.push(json)
+          return context.preliminary(result)
+        })
+      const handled = Effect.suspend(() => real.handler(params, { ...context, preliminary }))
+      return Effect.flatMap(codec.toParams(params), (json) =>
+        handled.pipe(
+          Effect.updateContext((services: Context.Context<never>) => Context.merge(real.context, services)),
+          Effect.onExit((exit) =>
+            Effect.flatMap(codec.toOutcome(exit), (outcome) =>
+              recorder.tool(place, {
+                callId: context.toolCallId || "call",
+                name: codec.name,
+                params: json,
+                progress,
+                outcome
+              }))
+          )
+        ))
+    })
+}
+
+/** Makes a handler that gives what a tape says. */
+export const replayed = (tool: Tool.Any, player: Player, change: (text: string) => string): Handler => {
+  const codec = ToolCodec.make(tool)
+  player.handles(codec.name)
+  const normalize = (params: Schema.Json) => Redact.everyText(codec.normalize(params), change)
+  return (params, context) =>
+    Effect.withFiber((fiber) =>
+      Effect.flatMap(codec.toParams(params), (json) => {
+        const entry = player.tool({
+          ...Place.current(fiber, 1),
+          callId: context.toolCallId || "call",
+          name: codec.name,
+          params: Redact.everyText(json, change),
+          normalize
+        })
+        if (entry instanceof CassetteDrift || entry instanceof CassetteExhausted) return Effect.die(entry)
+        const { outcome, progress } = entry
+        const told = Effect.forEach(
+          progress,
+          (result) => Effect.flatMap(codec.fromResult(result), (result) => context.preliminary(result as never)),
+          { discard: true }
+        )
+        return Effect.andThen(
+          told,
+          Effect.suspend((): Effect.Effect<unknown, unknown> => {
+            if (outcome._tag === "Hangs") return Effect.never
+            if (outcome._tag === "Died") return Effect.die(outcome.defect)
+            return outcome.isFailure ? codec.fromFailure(outcome) : codec.fromResult(outcome.result)
+          })
+        )
+      })
+    )
+}

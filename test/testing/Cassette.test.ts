@@ -1,0 +1,522 @@
+import { NodeFileSystem } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Deferred, Duration, Effect, Exit, Fiber, FileSystem, Layer, Schedule, Schema, Stream } from "effect"
+import { AiError, LanguageModel, type Prompt, Tool, Toolkit } from "effect/ai"
+import { Agent, AgentEvent, AgentState, Trace } from "troupe"
+import { Cassette, MockModel, MockResponse } from "troupe/testing"
+import { input, lastOf } from "../agent/laws.ts"
+import { agentOf, environment, Script, Tools } from "../agent/scripts.ts"
+import { ask as askModel, stream as streamModel } from "./ask.ts"
+
+const Weather = Toolkit.make(
+  Tool.make("get_weather", {
+    parameters: Schema.Struct({ city: Schema.String }),
+    success: Schema.Finite,
+    failure: Schema.Struct({ why: Schema.String })
+  })
+)
+const agent = Agent.make("weather", { instructions: "Be brief.", toolkit: Weather })
+
+const handlers = Weather.toLayer({
+  get_weather: ({ city }) => city === "Atlantis" ? Effect.fail({ why: "it sank" }) : Effect.succeed(22)
+})
+
+/** A path in a folder of its own, which isn't there yet. */
+const newPath = Effect.gen(function*() {
+  const files = yield* FileSystem.FileSystem
+  return `${yield* files.makeTempDirectoryScoped()}/tapes/tape.jsonl`
+})
+
+const content = (path: string) => Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(path))
+
+/** What records a run of an agent with the weather. */
+const recorder = (path: string, model: ReadonlyArray<MockResponse.Input>, options?: Cassette.Options) =>
+  Cassette.toolkit(Weather, handlers).pipe(
+    Layer.provideMerge(Cassette.layer(path, { mode: "record", ...options })),
+    Layer.provide(MockModel.layer(MockModel.queue(...model)))
+  )
+
+const player = (path: string, options?: Cassette.Options) =>
+  Cassette.toolkit(Weather).pipe(Layer.provideMerge(Cassette.layer(path, { mode: "replay", ...options })), Layer.fresh)
+
+const paris = [MockResponse.toolCall("get_weather", { city: "Paris" }, { id: "toolu_01" }), "It is 22 °C."] as const
+
+const run = (query = "How warm is Paris?") => Agent.run(agent, query)
+
+const withFiles = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  self.pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer))
+
+/** The events of a run, and how it ended. */
+const observed = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const events: Array<AgentEvent.AgentEvent> = []
+    const exit = yield* Effect.exit(Agent.observe(self, (event) => Effect.sync(() => events.push(event))))
+    return { events, exit }
+  })
+
+const problem = (exit: Exit.Exit<unknown, unknown>) => Exit.isSuccess(exit) ? undefined : Cause.squash(exit.cause)
+
+/** What a run of a random script comes to: its last state, and what it failed with. */
+const outcome = (exit: Exit.Exit<AgentState.AgentState, unknown>) => [lastOf(exit), problem(exit)]
+
+const deltas = (events: ReadonlyArray<AgentEvent.AgentEvent>) =>
+  events.flatMap((event) => event._tag === "TextDelta" ? [event.delta] : []).join("")
+
+describe("A cassette", () => {
+  it.effect.prop(
+    "plays what models and tools did, streamed or not",
+    [Script, Schema.Boolean],
+    ([script, isSeen]) =>
+      Effect.gen(function*() {
+        const path = yield* newPath
+        const asIs = Agent.run(agentOf(script), input)
+        const streamed = Agent.stream(agentOf(script), input).pipe(Stream.runDrain, Effect.exit)
+        const expected = outcome(yield* Effect.exit(asIs).pipe(Effect.provide(environment(script))))
+
+        const recording = Cassette.toolkit(Tools, environment(script)).pipe(
+          Layer.provideMerge(Cassette.layer(path, { mode: "record" })),
+          Layer.provide(environment(script))
+        )
+        const recorded = yield* observed(asIs).pipe(Effect.provide(recording))
+        assert.deepStrictEqual(outcome(recorded.exit), expected)
+        if (isSeen) {
+          // Streamed this time, the tape is the same but for what was heard before a failure.
+          const first = yield* content(path)
+          yield* streamed.pipe(Effect.provide(Layer.fresh(recording)))
+          if (!first.includes("ModelCallFailed")) assert.strictEqual(yield* content(path), first)
+        }
+
+        const playing = Layer.fresh(
+          Cassette.toolkit(Tools).pipe(
+            Layer.provideMerge(Cassette.layer(path, { mode: "replay" }))
+          )
+        )
+        const played = yield* Effect.exit(asIs).pipe(Effect.tap(Cassette.assertDrained), Effect.provide(playing))
+        assert.deepStrictEqual(outcome(played), expected)
+        const seen = yield* observed(asIs).pipe(Effect.provide(playing))
+        assert.deepStrictEqual(outcome(seen.exit), expected)
+        const last = (yield* observed(streamed).pipe(Effect.provide(playing))).events.findLast(AgentEvent.isRunEnd)
+        assert.deepStrictEqual(last?.state, lastOf(played))
+
+        const fromLog = Cassette.toolkit(Tools).pipe(
+          Layer.provideMerge(Cassette.fromEvents(recorded.events)),
+          Layer.fresh
+        )
+        const again = yield* Effect.exit(asIs).pipe(Effect.provide(fromLog))
+        if (script.agent.break !== "crash") assert.deepStrictEqual(lastOf(again), lastOf(played))
+      }).pipe(withFiles),
+    { arbitrary: { runs: 150 } }
+  )
+
+  it.effect("writes the events of a log, which others can read, and the same again for the same", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      yield* run().pipe(Effect.provide(recorder(path, [...paris])))
+      const first = yield* content(path)
+      const events = first.trim().split("\n").map((line) =>
+        Schema.decodeUnknownSync(Schema.fromJsonString(AgentEvent.AgentEvent))(line)
+      )
+      assert.deepStrictEqual(events.map((event) => [event._tag, event.step, event.sequence]), [
+        ["ModelCallStarted", 0, 0],
+        ["ModelResponded", 0, 1],
+        ["ToolCallStarted", 0, 2],
+        ["ToolCallSettled", 0, 3],
+        ["ModelCallStarted", 1, 4],
+        ["ModelResponded", 1, 5]
+      ])
+      assert.include(Trace.toMarkdown(events), "It is 22 °C.")
+      assert.strictEqual(first.split("How warm is Paris?").length, 2)
+      yield* run().pipe(Effect.provide(recorder(path, [...paris])))
+      assert.strictEqual(yield* content(path), first)
+    }).pipe(withFiles))
+
+  it.effect("shows how a request differs from the one on the tape", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      yield* run().pipe(Effect.provide(recorder(path, [...paris])))
+      const drift = yield* Effect.flip(run("How warm is Oslo?").pipe(Cassette.orFail, Effect.provide(player(path))))
+      assert.strictEqual(drift._tag, "CassetteDrift")
+      assert.strictEqual(
+        drift.message,
+        `Request 1 of agent "weather" isn't what the tape "${path}" has:
+--- recorded
++++ asked
+@@ -1,3 +1,3 @@
+ system: Be brief.
+-user: How warm is Paris?
++user: How warm is Oslo?
+ tools: get_weather`
+      )
+      const other = Agent.make("weather", { instructions: "Be kind.", toolkit: Weather })
+      const system = yield* Effect.flip(
+        Agent.run(other, "How warm is Paris?").pipe(Cassette.orFail, Effect.provide(player(path)))
+      )
+      assert.include(system.message, "-system: Be brief.\n+system: Be kind.")
+      const exit = yield* Effect.exit(run("How warm is Oslo?").pipe(Effect.provide(player(path))))
+      assert.instanceOf(problem(exit), Cassette.CassetteDrift)
+    }).pipe(withFiles))
+
+  it.effect("shows how a call differs from the one on the tape", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      yield* run().pipe(Effect.provide(recorder(path, [...paris])))
+      const text = yield* content(path)
+      const files = yield* FileSystem.FileSystem
+      const lines = text.split("\n").map((line, index) => index === 2 ? line.replace("Paris", "Oslo") : line)
+      yield* files.writeFileString(path, lines.join("\n"))
+      const drift = yield* Effect.flip(run().pipe(Cassette.orFail, Effect.provide(player(path))))
+      assert.include(drift.message, `A call of tool "get_weather" of agent "weather" isn't what the tape`)
+      assert.include(drift.message, `-  "city": "Oslo"\n+  "city": "Paris"`)
+    }).pipe(withFiles))
+
+  it.effect("says when there is no more on the tape, and what is left over", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      yield* run().pipe(Effect.provide(recorder(path, [...paris])))
+      const twice = Effect.andThen(run(), run())
+      const exhausted = yield* Effect.flip(twice.pipe(Cassette.orFail, Effect.provide(player(path))))
+      assert.strictEqual(exhausted._tag, "CassetteExhausted")
+      assert.include(exhausted.message, `Request 3 of agent "weather" isn't on the tape "${path}", which has 2 only:`)
+      const stranger = Agent.make("stranger")
+      const missing = yield* Effect.flip(
+        Agent.run(stranger, "Hello").pipe(Cassette.orFail, Effect.provide(player(path)))
+      )
+      assert.include(missing.message, "which has none, and others for weather:\nuser: Hello")
+      const left = yield* Effect.flip(Cassette.assertDrained.pipe(Cassette.orFail, Effect.provide(player(path))))
+      assert.strictEqual(
+        left.message,
+        `Left over on the tape "${path}":
+  a request of agent "weather": user: How warm is Paris?
+  a request of agent "weather": tool: call_1 gave 22
+  a call of tool "get_weather" of agent "weather": {"city":"Paris"}`
+      )
+      yield* run().pipe(Effect.andThen(Cassette.assertDrained), Effect.provide(player(path)))
+    }).pipe(withFiles))
+
+  it.effect("finds a request whatever its ids are", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const prompt = (one: string, two: string, other = 22): ReadonlyArray<Prompt.MessageEncoded> => [
+        { role: "user", content: [{ type: "text", text: "Which is warmer?" }] },
+        {
+          role: "assistant",
+          content: [one, two].map((id) => ({ type: "tool-call", id, name: "get_weather", params: { city: "Oslo" } }))
+        },
+        {
+          role: "tool",
+          content: [{ type: "tool-result", id: one, name: "get_weather", isFailure: false, result: 9 }, {
+            type: "tool-result",
+            id: two,
+            name: "get_weather",
+            isFailure: false,
+            result: other
+          }]
+        }
+      ]
+      const recording = Cassette.layer(path, { mode: "record" }).pipe(
+        Layer.provide(MockModel.layer(MockModel.queue("Oslo.")))
+      )
+      yield* askModel(prompt("a", "b")).pipe(Effect.provide(recording))
+      const said = yield* askModel(prompt("x", "y")).pipe(Effect.provide(player(path)))
+      assert.strictEqual(said.text, "Oslo.")
+      const drift = yield* Effect.flip(
+        askModel(prompt("x", "y", 23)).pipe(Cassette.orFail, Effect.provide(player(path)))
+      )
+      assert.include(drift.message, "Request 1 isn't")
+      assert.include(drift.message, "-tool: call_2 gave 22\n+tool: call_2 gave 23")
+    }).pipe(withFiles))
+
+  it.effect("keeps agents apart that run at once and ask the same", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const helper = Agent.make("helper", { toolkit: Weather })
+      const boss = Agent.make("boss", { agents: [Agent.asTool(helper)] })
+      const call = (id: string) => MockResponse.toolCall("helper", { task: "Guess" }, { id })
+      const second = yield* Deferred.make<void>()
+      const model = MockModel.layer(MockModel.byAgent({
+        boss: MockModel.queue(MockResponse.all(call("one"), call("two")), "Both guessed."),
+        helper: MockModel.make((request) => {
+          if (request.iteration > 0) return `${request.lastToolResults[0]?.id} ends`
+          const guess = MockResponse.toolCall("get_weather", { city: "Oslo" }, { id: `w${request.callCount}` })
+          // The first that asks is the last that is answered.
+          const turn = request.callCount === 2 ? Deferred.await(second) : Deferred.succeed(second, undefined)
+          return Effect.as(turn, guess)
+        })
+      }))
+      const recording = Cassette.toolkit(Weather, handlers).pipe(
+        Layer.provideMerge(Cassette.layer(path, { mode: "record" })),
+        Layer.provide(model)
+      )
+      const recorded = yield* Agent.run(boss, "Guess").pipe(Effect.provide(recording))
+      const played = yield* Agent.run(boss, "Guess").pipe(
+        Effect.tap(Cassette.assertDrained),
+        Effect.provide(player(path))
+      )
+      assert.deepStrictEqual(played.conversation, recorded.conversation)
+      const results = JSON.stringify(played.conversation.turns[1])
+      assert.isTrue(results.includes("w2 ends") && results.includes("w3 ends"), results)
+    }).pipe(withFiles))
+
+  it.effect("plays failures of the model as they were, without headers and queries", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const limit = new AiError.RateLimitError({
+        retryAfter: Duration.seconds(7),
+        metadata: { openai: { requestId: "req_1" } },
+        http: {
+          response: { status: 429, headers: { "set-cookie": "sk-secret", "x-request-id": "r" } },
+          body: "slow down"
+        }
+      })
+      const network = new AiError.NetworkError({
+        reason: "TransportError",
+        method: "POST",
+        url: "https://me:sk-secret@example.com/v1?key=sk-secret",
+        description: "lost POST https://example.com/v1?key=sk-secret#a",
+        cause: new Error("authorization: sk-secret")
+      })
+      const model = MockModel.layer(MockModel.queue(
+        MockResponse.fail(limit),
+        MockResponse.fail(network),
+        MockResponse.breakAfter("It is warm.", 2, limit)
+      ))
+      const ask = Effect.flip(LanguageModel.generateText({ prompt: "Hello" }))
+      const heard: Array<string> = []
+      const listen = LanguageModel.streamText({ prompt: "Hello" }).pipe(
+        Stream.runForEach((part) => Effect.sync(() => part.type === "text-delta" && heard.push(part.delta))),
+        Effect.flip
+      )
+      const all = Effect.all([ask, ask, listen])
+      const recorded = yield* all.pipe(
+        Effect.provide(Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(model)))
+      )
+      const [first, second, third] = yield* all.pipe(Effect.provide(player(path)))
+      const clean = new AiError.RateLimitError({
+        ...limit,
+        http: { response: { status: 429, headers: {} }, body: "slow down" }
+      })
+      assert.deepStrictEqual(first, AiError.make({ module: "MockModel", method: "respond", reason: clean }))
+      assert.deepStrictEqual(first, third)
+      assert.isTrue(first.isRetryable)
+      assert.strictEqual(first.message, recorded[0].message)
+      assert.include(second.message, "lost POST https://example.com/v1#a (POST https://example.com/v1)")
+      assert.deepStrictEqual(heard, ["It", " is", "It", " is"])
+      assert.notInclude(yield* content(path), "sk-secret")
+    }).pipe(withFiles))
+
+  it.effect("lets no secret reach the tape", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const secret = "hunter2"
+      const model = [
+        MockResponse.all(
+          MockResponse.reasoning(`I know ${secret}`, { metadata: { anthropic: { signature: `s-${secret}` } } }),
+          MockResponse.toolCall("get_weather", { city: `Paris ${secret}` }),
+          MockResponse.toolCall("get_weather", { city: "Atlantis" })
+        ),
+        `The word is ${secret}.`
+      ] as const
+      const redact = [secret, /\d{4}-\d\d-\d\d/]
+      const guide = (day: string) =>
+        Agent.make("guide", { instructions: `Today is ${day}. The word is ${secret}.`, toolkit: Weather })
+      const first = yield* Agent.run(guide("2026-01-01"), `Is it ${secret}?`).pipe(
+        Effect.provide(recorder(path, [...model], { redact }))
+      )
+      assert.include(AgentState.text(first), secret)
+      const files = yield* FileSystem.FileSystem
+      const bytes = new TextDecoder("latin1").decode(yield* files.readFile(path))
+      assert.notInclude(bytes, secret)
+      assert.notInclude(bytes, "2026-01-01")
+      assert.deepStrictEqual(yield* files.readDirectory(path.replace(/\/[^/]*$/, "")), ["tape.jsonl"])
+      const again = yield* Agent.run(guide("2027-12-31"), `Is it ${secret}?`).pipe(
+        Effect.tap(Cassette.assertDrained),
+        Effect.provide(player(path, { redact }))
+      )
+      assert.strictEqual(AgentState.text(again), "The word is <redacted>.")
+      assert.include(JSON.stringify(again.conversation), "it sank")
+    }).pipe(withFiles))
+
+  it.effect("records with auto where there is no tape, and then plays", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      let asked = 0
+      const model = MockModel.layer(MockModel.make(() => `Answer ${++asked}`))
+      const auto = Layer.fresh(Cassette.layer(path).pipe(Layer.provide(model)))
+      const ask = Effect.map(LanguageModel.generateText({ prompt: "Hello" }), ({ text }) => text)
+      assert.strictEqual(yield* ask.pipe(Effect.provide(auto)), "Answer 1")
+      assert.strictEqual(yield* ask.pipe(Effect.provide(auto)), "Answer 1")
+      assert.strictEqual(asked, 1)
+    }).pipe(withFiles))
+
+  it.effect("leaves the tape as it was where a recording is interrupted", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      yield* run().pipe(Effect.provide(recorder(path, [...paris])))
+      const before = yield* content(path)
+      const begun = yield* Deferred.make<void>()
+      const model = MockModel.layer(
+        MockModel.make(() => Effect.as(Deferred.succeed(begun, undefined), MockResponse.hang()))
+      )
+      const fiber = yield* LanguageModel.generateText({ prompt: "Hello" }).pipe(
+        Effect.provide(Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(model))),
+        Effect.forkChild
+      )
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(fiber)
+      assert.strictEqual(yield* content(path), before)
+      assert.include(yield* content(`${path}.recording`), `"tag":"Interrupted"`)
+    }).pipe(withFiles))
+
+  it.effect("plays preliminary results and what was interrupted, which never ends", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const begun = yield* Deferred.make<void>()
+      const slow = Weather.toLayer({
+        get_weather: Effect.fnUntraced(function*(_, context) {
+          yield* context.preliminary(20)
+          yield* context.preliminary(21)
+          yield* Deferred.succeed(begun, undefined)
+          return yield* Effect.never
+        })
+      })
+      const recording = Cassette.toolkit(Weather, slow).pipe(
+        Layer.provideMerge(Cassette.layer(path, { mode: "record" })),
+        Layer.provide(MockModel.layer(MockModel.queue(...paris)))
+      )
+      yield* Effect.gen(function*() {
+        const fiber = yield* Effect.forkChild(run())
+        yield* Deferred.await(begun)
+        yield* Fiber.interrupt(fiber)
+      }).pipe(Effect.provide(recording))
+      const progress: Array<Schema.Json> = []
+      const told = yield* Deferred.make<void>()
+      const fiber = yield* run().pipe(
+        Agent.observe((event) => {
+          if (event._tag === "ToolCallProgressed") progress.push(event.result)
+          return progress.length === 2 ? Deferred.succeed(told, undefined) : Effect.void
+        }),
+        Effect.provide(player(path)),
+        Effect.forkChild
+      )
+      yield* Deferred.await(told)
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(progress, [20, 21])
+    }).pipe(withFiles))
+
+  it.effect("plays objects, and what providers ran and cited", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const rich = MockResponse.withUsage(
+        MockResponse.all(
+          MockResponse.reasoning("Well", { metadata: { x: { signature: "abc" } } }),
+          MockResponse.providerCall("search", { query: "Paris" }, "22 °C"),
+          MockResponse.file("image/png", new Uint8Array([1, 2, 3])),
+          MockResponse.source({ sourceType: "url", id: "s1", url: "https://example.com/a?b=c", title: "A" }),
+          MockResponse.source({ sourceType: "document", id: "s2", mediaType: "text/plain", title: "B" }),
+          "It is warm."
+        ),
+        { input: 5, output: 3, reasoning: 1, cached: 2 }
+      )
+      const model = MockModel.layer(MockModel.queue(rich, rich, MockResponse.json({ celsius: 22 })))
+      const object = LanguageModel.generateObject({
+        prompt: "How warm?",
+        objectName: "weather",
+        schema: Schema.Struct({ celsius: Schema.Finite })
+      })
+      const all = Effect.all([
+        Effect.map(askModel(), ({ content }) => content),
+        Effect.map(Stream.runCollect(streamModel()), (parts) =>
+          parts.filter((part) => !part.type.includes("delta") && !part.type.includes("params"))),
+        Effect.map(object, ({ value }) =>
+          value)
+      ])
+      const bare = yield* all.pipe(Effect.provide(model))
+      const recorded = yield* all.pipe(
+        Effect.provide(Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(Layer.fresh(model))))
+      )
+      assert.deepStrictEqual(recorded, bare)
+      const played = yield* all.pipe(Effect.tap(Cassette.assertDrained), Effect.provide(player(path)))
+      assert.deepStrictEqual(played, bare)
+    }).pipe(withFiles))
+
+  it.effect("plays the events of a run that wasn't recorded, from a list, a stream or a file", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const model = MockModel.layer(MockModel.queue(...paris, "You are welcome."))
+      const talk = Effect.gen(function*() {
+        const state = yield* run()
+        return yield* Agent.continueConversation(agent, state, "Thanks!")
+      })
+      const { events, exit } = yield* observed(talk).pipe(Effect.provide([handlers, model]))
+      const lines = events.map((event) => Schema.encodeSync(Schema.fromJsonString(AgentEvent.AgentEvent))(event))
+      const files = yield* FileSystem.FileSystem
+      yield* files.makeDirectory(path.replace(/\/[^/]*$/, ""))
+      yield* files.writeFileString(path, `${lines.join("\n")}\n`)
+      const layers = [
+        Cassette.fromEvents(events),
+        Cassette.fromEvents(Stream.fromIterable(events)),
+        Cassette.layer(path, { mode: "replay" })
+      ]
+      for (const layer of layers) {
+        const env = Layer.fresh(Cassette.toolkit(Weather).pipe(Layer.provideMerge(layer)))
+        const played = yield* talk.pipe(Effect.tap(Cassette.assertDrained), Effect.provide(env))
+        assert.deepStrictEqual(played, lastOf(exit))
+        const rude = Effect.flatMap(run(), (state) => Agent.continueConversation(agent, state, "Hm."))
+        const drift = yield* Effect.flip(rude.pipe(Cassette.orFail, Effect.provide(env)))
+        assert.include(drift.message, "-user: Thanks!\n+user: Hm.")
+      }
+      // The later run alone: what it began with is read off its end.
+      const later = events.slice(events.findLastIndex((event) => event._tag === "RunStarted"))
+      const state = yield* run().pipe(Effect.provide([handlers, Layer.fresh(model)]))
+      const thank = (text: string) =>
+        Agent.continueConversation(agent, state, text).pipe(
+          Cassette.orFail,
+          Effect.provide(Layer.fresh(Cassette.toolkit(Weather).pipe(Layer.provideMerge(Cassette.fromEvents(later)))))
+        )
+      assert.strictEqual(AgentState.text(yield* thank("Thanks!")), "You are welcome.")
+      assert.include((yield* Effect.flip(thank("Hm."))).message, "-user: Thanks!\n+user: Hm.")
+    }).pipe(withFiles))
+
+  it.effect("streams what it has, whether it was streamed when recorded or not", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      yield* run().pipe(Effect.provide(recorder(path, [...paris])))
+      const { events } = yield* observed(Stream.runDrain(Agent.stream(agent, "How warm is Paris?"))).pipe(
+        Effect.provide(player(path))
+      )
+      assert.strictEqual(deltas(events), "It is 22 °C.")
+    }).pipe(withFiles))
+
+  it.effect("plays each attempt of a request that was repeated", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const overloaded = new AiError.InternalProviderError({ description: "overloaded" })
+      const patient = Agent.make("patient", { retry: Schedule.recurs(2) })
+      const recorded = yield* observed(Agent.run(patient, "Hello")).pipe(
+        Effect.provide(recorder(path, [MockResponse.fail(overloaded), "Here I am."]))
+      )
+      const played = yield* observed(Agent.run(patient, "Hello")).pipe(Effect.provide(player(path)))
+      assert.deepStrictEqual(played.events, recorded.events)
+      assert.include(yield* content(path), `"attempt":1`)
+      const fromLog = yield* Agent.run(patient, "Hello").pipe(
+        Effect.map(AgentState.text),
+        Effect.provide(Cassette.fromEvents(recorded.events))
+      )
+      assert.strictEqual(fromLog, "Here I am.")
+    }).pipe(withFiles))
+
+  it.effect("says which line of a file is no event, and that there is no file", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const missing = yield* Effect.flip(run().pipe(Effect.provide(player(path))))
+      assert.strictEqual(missing._tag, "PlatformError")
+      yield* run().pipe(Effect.provide(recorder(path, [...paris])))
+      const files = yield* FileSystem.FileSystem
+      yield* files.writeFileString(path, (yield* content(path)).replace(`"attempt":0`, `"attempt":"none"`))
+      const invalid = yield* Effect.flip(run().pipe(Effect.provide(player(path))))
+      assert.include(invalid.message, `Line 1 of the tape "${path}" is no event:`)
+      yield* files.writeFileString(path, "\n{")
+      assert.include((yield* Effect.flip(run().pipe(Effect.provide(player(path))))).message, "Line 2 of the tape")
+    }).pipe(withFiles))
+})
