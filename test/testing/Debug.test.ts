@@ -64,6 +64,9 @@ describe("MockModel.debug", () => {
       const [line = ""] = yield* lines(MockModel.make(MockResponse.all(MockResponse.reasoning(long), long)), long)
       assert.notInclude(line, "\n")
       assert.isBelow(line.length, 400)
+      assert.deepStrictEqual(yield* lines(MockModel.make("ok"), "a\n\n  b"), [
+        "call 1 of desk/triage: user says \"a b\" | \"ok\""
+      ])
     }))
 
   it.effect("says delays, failures, files, results of tools, and streams", () =>
