@@ -176,7 +176,9 @@ export const schedule = (transition: ModeTransition): Effect.Effect<void, ModeEr
 /**
  * Talks to the agent from a mode's set-up or clean-up, and gives the state with the answer.
  *
- * No move is taken meanwhile, and no other agent takes over. Fails with `StepUnderWay` from within a tool.
+ * No move is taken meanwhile, and no other agent takes over. Fails with `StepUnderWay` from within a tool, and with
+ * `Unavailable` in a finalizer where its mode stays entered and only its resources are let go of: at the end of a run, and of a
+ * session that is stored.
  *
  * @category combinators
  * @since 0.1.0

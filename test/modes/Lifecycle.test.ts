@@ -276,6 +276,118 @@ describe("Set-up and clean-up", () => {
   })
 })
 
+/** A mode whose finalizer tries to talk to the agent and to enter a mode, and writes down where it is and what comes of it. */
+const talkative = (log: Array<unknown>, name = "mode") => {
+  const inner = Mode.make("inner", { enter: () => Effect.void })
+  return Mode.make(name, {
+    invokable: true,
+    enter: Effect.fn(function*() {
+      const host = yield* Mode.Host
+      yield* Effect.addFinalizer(() =>
+        Effect.gen(function*() {
+          log.push(yield* Effect.orDie(Mode.stack))
+          log.push(reasonOf(yield* Effect.exit(Mode.call("Anything else?"))))
+          log.push(reasonOf(yield* Effect.exit(Effect.scoped(Mode.enter(inner)))))
+          log.push(reasonOf(yield* Effect.exit(Mode.within(Effect.void, inner))))
+        }).pipe(Effect.provideService(Mode.Host, host))
+      )
+    })
+  })
+}
+const refusals = ["Unavailable", "Unavailable", "Unavailable"]
+
+describe("A finalizer of a mode that stays entered", () => {
+  it.effect("can't talk to the agent at the end of a run, whose answer stays the run's", () => {
+    const log: Array<unknown> = []
+    const agent = Agent.make("assistant", { modes: [talkative(log), talkative(log, "above")] })
+    return Effect.gen(function*() {
+      const { events, exit } = yield* watch(Agent.run(agent, "Hi"))
+      const state = yield* exit
+      assert.deepStrictEqual(log, [["mode", "above"], ...refusals, ["mode"], ...refusals])
+      assert.strictEqual(AgentState.text(state), "Hello.")
+      assert.deepStrictEqual(names(state), ["mode", "above"])
+      assert.strictEqual((yield* MockModel.calls).length, 3)
+      assert.deepStrictEqual(ofTag(events, "InputGiven"), [])
+    }).pipe(Effect.provide(MockModel.layer(MockModel.queue(
+      MockResponse.toolCall("enter_mode_mode", {}),
+      MockResponse.toolCall("enter_above_mode", {}),
+      "Hello.",
+      "Nothing else."
+    ))))
+  })
+
+  it.effect("leaves the user's question for whoever goes on after an interruption", () => {
+    const log: Array<unknown> = []
+    const agent = Agent.make("assistant", { modes: [talkative(log)] })
+    return Effect.gen(function*() {
+      const reached = yield* Deferred.make<void>()
+      const model = MockModel.make(({ messages }) =>
+        messages.length === 1
+          ? Effect.succeed(MockResponse.toolCall("enter_mode_mode", {}))
+          : log.length === 0
+          ? Effect.andThen(Deferred.succeed(reached, undefined), Effect.never)
+          : Effect.succeed(MockResponse.text("Re: Hi"))
+      )
+      let state: AgentState.AgentState | undefined
+      const program = Effect.gen(function*() {
+        const fiber = yield* Agent.run(agent, "Hi").pipe(
+          Agent.observe((event) =>
+            Effect.sync(() => {
+              if (event._tag === "RunInterrupted") state = event.state
+            })
+          ),
+          Effect.forkChild
+        )
+        yield* Deferred.await(reached)
+        yield* Fiber.interrupt(fiber)
+        assert.deepStrictEqual(log, [["mode"], ...refusals])
+        return yield* Agent.resume(agent, state!)
+      })
+      const resumed = yield* Effect.provide(program, MockModel.layer(model))
+      assert.strictEqual(AgentState.text(resumed), "Re: Hi")
+    })
+  })
+
+  it.effect("can't talk to the agent at the end of a session that is stored", () => {
+    const log: Array<unknown> = []
+    return Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const calling = Mode.make("calling", {
+        enter: () =>
+          Effect.addFinalizer(() =>
+            Effect.forEach(
+              [session.call("Anything else?"), session.enterMode("mode")],
+              (operation) =>
+                Effect.map(
+                  Effect.flip(Effect.asVoid(operation)),
+                  (error) => log.push((error as Session.SessionError).reason._tag)
+                )
+            ).pipe(Effect.ignore)
+          )
+      })
+      const session: Session.Session<string, unknown> = yield* Session.make(assistant, {
+        modes: [talkative(log), calling],
+        store: Session.store("desk")
+      }).pipe(Scope.provide(scope))
+      yield* session.enterMode("mode")
+      yield* session.enterMode("calling")
+      yield* session.call("Hi")
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(log, ["SessionClosed", "SessionClosed", ["mode"], ...refusals])
+      assert.deepStrictEqual(texts(yield* session.state), ["Hi", "Re: Hi"])
+    }).pipe(Effect.provide([echo, KeyValueStore.layerMemory]))
+  })
+
+  it.effect("may talk to the agent where the mode is left", () => {
+    const log: Array<unknown> = []
+    return Effect.gen(function*() {
+      const state = yield* Effect.andThen(Mode.within(Effect.void, talkative(log)), stateNow)
+      assert.deepStrictEqual(log, [["mode"], undefined, undefined, undefined])
+      assert.deepStrictEqual(texts(state), ["Anything else?", "Re: Anything else?"])
+    }).pipe(withAssistant)
+  })
+})
+
 describe("A fiber of a mode's scope", () => {
   const counting = Mode.make("counting", {
     enter: Effect.fn(function*() {

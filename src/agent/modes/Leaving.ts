@@ -180,10 +180,28 @@ export const leave = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Exit
 /** Keeps modes on the stack and lets go of what is live of them: whoever goes on with the state sets them up again. */
 export const suspend = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
   Effect.uninterruptible(Effect.suspend(() => {
-    const open = loop.live.open.pop()
-    if (open === undefined) return Effect.void
-    return Effect.ensuring(between(loop, open, Scope.close(open.scope, exit)), suspend(loop, exit))
+    const { live } = loop
+    live.isLettingGo = true
+    return Effect.ensuring(
+      closeAll(loop, exit),
+      Effect.sync(() => {
+        live.isLettingGo = false
+      })
+    )
   })) as Effect.Effect<void>
+
+/** Closes what the set-ups opened, the innermost first. Each mode is on top while its own is closed. */
+const closeAll = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void, unknown, unknown> =>
+  Effect.suspend(() => {
+    const { live } = loop
+    const open = live.open[live.open.length - 1]
+    if (open === undefined) return Effect.void
+    const closed = Effect.ensuring(
+      between(loop, open, Scope.close(open.scope, exit)),
+      Effect.sync(() => live.open.pop())
+    )
+    return Effect.ensuring(closed, closeAll(loop, exit) as Effect.Effect<void>)
+  })
 
 /** Takes back a move that was asked for. */
 export const takeBack = (loop: Loop.Loop): void =>

@@ -23,7 +23,8 @@ export interface Open {
 
 /**
  * The modes that are set up. `isHeld` says that somebody holds them beyond a run. `moves` counts the moves between modes since
- * the model was asked, and `between` the set-ups and clean-ups that run at this time: no step is under way then.
+ * the model was asked, and `between` the set-ups and clean-ups that run at this time: no step is under way then. While modes are
+ * let go of (`isLettingGo`) they stay entered, and nothing can be said or entered any more.
  *
  * `atWork` is the run that is under way where they are held beyond one, and `holder` whoever holds them.
  */
@@ -32,6 +33,7 @@ export interface Live {
   readonly isHeld: boolean
   moves: number
   between: number
+  isLettingGo: boolean
   atWork: Enterable | undefined
   holder: Enterable | undefined
 }
@@ -42,6 +44,7 @@ export const make = (isHeld: boolean): Live => ({
   isHeld,
   moves: 0,
   between: 0,
+  isLettingGo: false,
   atWork: undefined,
   holder: undefined
 })

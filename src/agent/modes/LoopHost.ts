@@ -18,7 +18,15 @@ import type { Settings } from "../../domain/Settings.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { messageOf } from "../../handoff/Described.ts"
 import { type CallError, type Enterable, type Entered, type Operations, TypeId } from "../../modes/Host.ts"
-import { because, isModeError, type ModeError, NameTaken, StepUnderWay, UnknownSetting } from "../../modes/ModeError.ts"
+import {
+  because,
+  isModeError,
+  type ModeError,
+  NameTaken,
+  StepUnderWay,
+  Unavailable,
+  UnknownSetting
+} from "../../modes/ModeError.ts"
 import type * as ModeType from "../../modes/ModeType.ts"
 import type { Definition } from "../Definition.ts"
 import { partsOf } from "../Input.ts"
@@ -144,31 +152,41 @@ const bring = (loop: Loop.Loop, mode: ModeType.Any): Effect.Effect<void, ModeErr
 const asCallError = (loop: Loop.Loop, error: unknown): CallError =>
   isAgentError(error) || isModeError(error) ? error : new OwnError({ agent: loop.definition.name, error })
 
-const underWay = (operation: string): Effect.Effect<never, ModeError> =>
-  Effect.fail(because(new StepUnderWay({ operation })))
-
-/** Checks whether a set-up or a clean-up runs in a loop, and not a step that it asked for. */
-const isBetween = ({ live, open }: Loop.Loop): boolean => live.between > 0 && !open.step
+/** Says why nothing can be said or entered: a step is under way, or modes are let go of that stay entered. */
+const findRefusal = ({ live, open }: Loop.Loop, operation: string): ModeError | undefined =>
+  live.isLettingGo
+    ? because(
+      new Unavailable({
+        operation,
+        issue: "the mode stays entered, and only its resources are let go of",
+        error: null
+      })
+    )
+    : live.between === 0 || open.step
+    ? because(new StepUnderWay({ operation }))
+    : undefined
 
 const operations = (loop: Loop.Loop): Operations => ({
   state: Effect.sync(() => seen(loop)),
   adjust: (_, adjustment) => adjust(loop, adjustment),
   schedule: (transition) => schedule(loop, transition),
   call: (input) =>
-    Effect.suspend(() =>
-      !isBetween(loop)
-        ? underWay("Mode.call")
-        : Effect.mapError(loop.root.talk(loop, partsOf(input)), (error) => asCallError(loop, error))
-    ) as ReturnType<Operations["call"]>,
+    Effect.suspend(() => {
+      const refusal = findRefusal(loop, "Mode.call")
+      return refusal === undefined
+        ? Effect.mapError(loop.root.talk(loop, partsOf(input)), (error) => asCallError(loop, error))
+        : Effect.fail(refusal)
+    }) as ReturnType<Operations["call"]>,
   enter: (mode, params, restore) =>
-    Effect.contextWith((context) =>
-      !isBetween(loop)
-        ? underWay("Mode.enter")
-        : enterFor(
+    Effect.contextWith((context) => {
+      const refusal = findRefusal(loop, "Mode.enter")
+      return refusal === undefined
+        ? enterFor(
           (onEntered) => restore(enter(loop, mode, params, servicesOf(context), onEntered)),
           (open, exit, recovers) => Leaving.leave(loop, open, { exit, isOver: true, recovers })
         )
-    )
+        : Effect.fail(refusal)
+    })
 })
 
 /**
@@ -183,12 +201,12 @@ export class LoopHost implements Enterable {
   constructor(loop: Loop.Loop) {
     this.#loop = loop
   }
-  /** The loop of a conversation in which a set-up or a clean-up runs at this time, and not a step that it asked for. */
+  /** The loop of a conversation in which a set-up or a clean-up may talk to the agent at this time. */
   loopBetween(live: Live): Loop.Loop | undefined {
     if (this.#loop.live !== live) return undefined
     const { atWork } = live
     const loop = atWork instanceof LoopHost ? atWork.#loop : this.#loop
-    return isBetween(loop) ? loop : undefined
+    return findRefusal(loop, "") === undefined ? loop : undefined
   }
   get [TypeId](): Operations {
     const { live: { atWork, holder } } = this.#loop
