@@ -56,7 +56,9 @@ describe("MockModel.fromSchemas", () => {
           turns[0]?.map((call) => call.state._tag === "Settled" && call.state.outcome),
           ["Succeeded", "Succeeded", "Succeeded", "Succeeded"]
         )
-        const Remote = Schema.Struct({
+        const parts = (yield* MockModel.calls)[0]?.response?.parts
+      assert.deepStrictEqual(JSON.parse(JSON.stringify(parts)), parts)
+      const Remote = Schema.Struct({
           size: Schema.Int.check(Schema.isBetween({ minimum: 3, maximum: 5 })),
           name: Schema.String
         })
