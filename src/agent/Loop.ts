@@ -18,7 +18,6 @@ import { reduceAt } from "../domain/Reducer.ts"
 import type { AgentState, Call, User } from "../domain/StateSchema.ts"
 import { untold } from "../domain/Takeover.ts"
 import type { Enterable } from "../modes/Host.ts"
-import type { RunningAgent } from "./CurrentAgent.ts"
 import type { AgentTool, Definition, OwnModel, Plan, Roster } from "./Definition.ts"
 import type { Found } from "./Handlers.ts"
 import { type Live, make as makeLive } from "./modes/Live.ts"
@@ -223,25 +222,6 @@ export const suspendHandoff = (self: Loop): void => {
 export const requestHandoff = (self: Loop, request: HandoffRequest): void => {
   self.open.handoff = request
   tell(self, { _tag: "HandoffRequested", request })
-}
-
-/** Shows a loop to those whom it calls: its state is the one at the time of looking. */
-export class Running implements RunningAgent {
-  readonly calls: ReadonlyArray<string>
-  readonly #loop: Loop
-  constructor(loop: Loop) {
-    this.calls = loop.calls
-    this.#loop = loop
-  }
-  get agent(): string {
-    return this.#loop.definition.name
-  }
-  get path(): RunningAgent["path"] {
-    return this.#loop.path
-  }
-  get state(): AgentState {
-    return this.#loop.state
-  }
 }
 
 /** Gives the time in epoch milliseconds. */

@@ -32,7 +32,7 @@ import * as Loop from "./Loop.ts"
 import * as Entering from "./modes/Entering.ts"
 import * as Leaving from "./modes/Leaving.ts"
 import type { Live } from "./modes/Live.ts"
-import { LoopHost } from "./modes/LoopHost.ts"
+import { LoopHost, Running } from "./modes/LoopHost.ts"
 import { CurrentObservers } from "./Observer.ts"
 import * as OwnModel from "./OwnModel.ts"
 import { pick } from "./Picking.ts"
@@ -94,8 +94,7 @@ const endRun = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): Effect.Effec
 const inView = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.updateContext(
     self,
-    (context: Context.Context<R>) =>
-      Context.add(Context.add(context, CurrentAgent, new Loop.Running(loop)), Host, loop.host)
+    (context: Context.Context<R>) => Context.add(Context.add(context, CurrentAgent, new Running(loop)), Host, loop.host)
   )
 
 /** Lets what holds modes beyond a run know which loop is at work on their conversation. */

@@ -388,6 +388,24 @@ describe("A finalizer of a mode that stays entered", () => {
   })
 })
 
+describe("The agent that is running", () => {
+  it.effect("is the one at work, also for a finalizer whose mode was entered before", () => {
+    const seen: Array<unknown> = []
+    const look = Effect.map(Agent.CurrentAgent, (running) => {
+      seen.push([running?.agent, running?.path, running?.calls, running && texts(running.state)])
+    })
+    const mode = Mode.make("mode", { enter: () => Effect.andThen(look, Effect.addFinalizer(() => look)) })
+    return Effect.gen(function*() {
+      const session = yield* Session.make(assistant, { modes: [mode] })
+      yield* session.enterMode("mode")
+      yield* session.call("Hi")
+      yield* session.exitMode()
+      const seenAt = (turns: ReadonlyArray<string>) => ["assistant", ["assistant"], [], turns]
+      assert.deepStrictEqual(seen, [seenAt([]), seenAt(["Hi", "Re: Hi"])])
+    }).pipe(Effect.scoped, Effect.provide(echo))
+  })
+})
+
 describe("A fiber of a mode's scope", () => {
   const counting = Mode.make("counting", {
     enter: Effect.fn(function*() {

@@ -28,6 +28,7 @@ import {
   UnknownSetting
 } from "../../modes/ModeError.ts"
 import type * as ModeType from "../../modes/ModeType.ts"
+import type { RunningAgent } from "../CurrentAgent.ts"
 import type { Definition } from "../Definition.ts"
 import { partsOf } from "../Input.ts"
 import * as Loop from "../Loop.ts"
@@ -204,13 +205,40 @@ export class LoopHost implements Enterable {
   /** The loop of a conversation in which a set-up or a clean-up may talk to the agent at this time. */
   loopBetween(live: Live): Loop.Loop | undefined {
     if (this.#loop.live !== live) return undefined
-    const { atWork } = live
-    const loop = atWork instanceof LoopHost ? atWork.#loop : this.#loop
+    const loop = LoopHost.atWork(this.#loop)
     return findRefusal(loop, "") === undefined ? loop : undefined
+  }
+  /** The loop that is at work on the conversation of a loop, or that itself. */
+  static atWork(loop: Loop.Loop): Loop.Loop {
+    const { atWork } = loop.live
+    return atWork instanceof LoopHost ? atWork.#loop : loop
   }
   get [TypeId](): Operations {
     const { live: { atWork, holder } } = this.#loop
     const host = atWork ?? holder ?? this
     return host === this ? this.#operations ??= operations(this.#loop) : host[TypeId]
+  }
+}
+
+/**
+ * Shows a loop to those whom it calls: its state is the one at the time of looking. What a set-up leaves behind sees the loop
+ * that is at work by then.
+ */
+export class Running implements RunningAgent {
+  readonly #loop: Loop.Loop
+  constructor(loop: Loop.Loop) {
+    this.#loop = loop
+  }
+  get agent(): string {
+    return LoopHost.atWork(this.#loop).definition.name
+  }
+  get path(): RunningAgent["path"] {
+    return LoopHost.atWork(this.#loop).path
+  }
+  get calls(): RunningAgent["calls"] {
+    return LoopHost.atWork(this.#loop).calls
+  }
+  get state(): AgentState {
+    return LoopHost.atWork(this.#loop).state
   }
 }
