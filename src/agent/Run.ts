@@ -18,7 +18,7 @@ import * as ModeStack from "../domain/ModeStack.ts"
 import * as Reducer from "../domain/Reducer.ts"
 import type { AgentState, Call, User } from "../domain/StateSchema.ts"
 import { annotate } from "../handoff/FailedState.ts"
-import { Host } from "../modes/Host.ts"
+import { Host, whatWasAdded } from "../modes/Host.ts"
 import * as Binding from "./Binding.ts"
 import * as Correction from "./Correction.ts"
 import { CurrentAgent } from "./CurrentAgent.ts"
@@ -56,15 +56,38 @@ const close = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): void => {
 }
 
 /**
- * Lets go of the modes that only this loop holds. They stay entered in a state that can go on; that of an agent which answered
- * a call can't.
+ * Gives how many modes stay entered when a loop ends. All do in a state that can go on, but for those from the lowest upwards that
+ * is used alone: nobody else could set that up again. The state of an agent which answered a call can't go on.
  */
+const countStaying = ({ live, parent, state }: Loop.Loop, exit: Exit.Exit<Ending, unknown>): number => {
+  const canGoOn = parent === undefined ||
+    (Exit.isSuccess(exit) && (exit.value === "Suspended" || next(state)._tag === "Await"))
+  if (!canGoOn) return 0
+  const alone = live.open.findIndex(({ context }) => context !== undefined)
+  return alone < 0 ? live.open.length : alone
+}
+
+/** Settles the calls that await approval and whose tools go with modes that are used alone. Checks whether there are any. */
+const giveUpCalls = (loop: Loop.Loop): boolean => {
+  const alone = loop.live.open.flatMap(({ context, entry: { mode } }) => context === undefined ? [] : [mode.name])
+  let areAny = false
+  for (const { id: callId, name } of openCalls(loop.state.conversation)) {
+    const entry = loop.definition.tools.get(name)
+    if (entry?._tag !== "Handled" || entry.modes?.every((mode) => alone.includes(mode)) !== true) continue
+    areAny = true
+    const result = "The mode of this tool was left before this had a result."
+    Loop.settle(loop, { callId, name, outcome: "Interrupted", result, duration: 0 })
+  }
+  return areAny
+}
+
+/** Lets go of the modes that only this loop holds: they stay entered, or are left. */
 const letGo = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): Effect.Effect<Exit.Exit<Ending, unknown>> => {
-  const canGoOn = loop.parent === undefined ||
-    (Exit.isSuccess(exit) && (exit.value === "Suspended" || next(loop.state)._tag === "Await"))
-  return canGoOn
-    ? Effect.as(Leaving.suspend(loop, exit), exit)
-    : Leaving.leaveTo(loop, 0, { exit, isOver: true }) as Effect.Effect<Exit.Exit<Ending, unknown>>
+  const height = countStaying(loop, exit)
+  if (height === loop.live.open.length) return Effect.as(Leaving.suspend(loop, exit), exit)
+  const ended = giveUpCalls(loop) && Exit.isSuccess(exit) ? Exit.succeed("Suspended" as const) : exit
+  const left = Leaving.leaveTo(loop, height, { exit: ended, isOver: true, endsRun: true })
+  return Effect.tap(left, () => Leaving.suspend(loop, exit)) as Effect.Effect<Exit.Exit<Ending, unknown>>
 }
 
 /** Ends what is still open in a loop, and then its run, if it has one: a step by hand has none. */
@@ -73,7 +96,10 @@ const end = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): Effect.Effect<v
   const { live } = loop
   return live.open.length === 0 || live.isHeld || live.between > 0
     ? endRun(loop, exit)
-    : Effect.flatMap(inView(loop, letGo(loop, exit)), (exit) => endRun(loop, exit))
+    : Effect.flatMap(inView(loop, letGo(loop, exit)), (left) => {
+      const ended = endRun(loop, left)
+      return loop.parent === undefined ? Effect.andThen(ended, whatWasAdded(left, exit)) : ended
+    })
 }
 
 const endRun = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): Effect.Effect<void> => {

@@ -95,7 +95,8 @@ export const AgentEvent = Schema.TaggedUnion({
     ...mode,
     duration: Count,
     isKept: Schema.optionalKey(Schema.Literal(true)),
-    note: Schema.optionalKey(Schema.String)
+    note: Schema.optionalKey(Schema.String),
+    endsRun: Schema.optionalKey(Schema.Literal(true))
   },
   ModeFailed: {
     ...envelope,
@@ -166,7 +167,7 @@ export interface ModeEntered extends Case<"ModeEntered"> {}
 export interface ModeExiting extends Case<"ModeExiting"> {}
 /**
  * A mode was left, or is kept because its clean-up said so. `duration` is how long it was entered, in milliseconds; `note` is
- * what a model is told that goes on.
+ * what a model is told that goes on. Where it `endsRun`, the run's question and its answer stay, also out of a fork.
  */
 export interface ModeExited extends Case<"ModeExited"> {}
 /** A mode's set-up, body or clean-up failed, or was interrupted. What a set-up did is undone. */

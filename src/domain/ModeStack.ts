@@ -158,15 +158,20 @@ const stillPending = (
     ? pending
     : undefined
 
-/** Leaves the innermost mode. While a run goes on, the user's words that it answers stay. */
-export const leave = (self: AgentState, goesOn: boolean): AgentState => {
+/**
+ * Leaves the innermost mode. While a run goes on, the user's words that it answers stay; where that ends the run, so does what
+ * the model said last.
+ */
+export const leave = (self: AgentState, goesOn: boolean, endsRun = false): AgentState => {
   const frame = top(self)
   if (frame === undefined) return self
   const height = self.modes.length - 1
   const { isolation } = frame
   const all = whole(frame, self.conversation.turns)
   const drops = Isolation.dropsMessages(isolation)
-  const asked = drops && goesOn ? questions(all.slice(frame.turns), self.run.inputs ?? 1) : []
+  const inside = drops ? all.slice(frame.turns) : []
+  const asked = goesOn || endsRun ? questions(inside, self.run.inputs ?? 1) : []
+  const answer = endsRun ? inside.slice(-1).filter((turn) => turn._tag === "Assistant") : []
   let left: AgentState = {
     ...self,
     modes: self.modes.slice(0, height),
@@ -179,7 +184,7 @@ export const leave = (self: AgentState, goesOn: boolean): AgentState => {
   }
   const first = asked[0]
   left = withInitialQuery(left, frame.before.initialQuery ?? (first === undefined ? undefined : textOf(first)))
-  return withTurns(left, [...all.slice(0, frame.turns), ...asked])
+  return withTurns(left, [...all.slice(0, frame.turns), ...asked, ...answer])
 }
 
 /** Leaves all modes, the innermost first. */

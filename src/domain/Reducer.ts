@@ -208,7 +208,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
         : self
     case "ModeExited": {
       if (event.name !== ModeStack.top(self)?.name) return self
-      const left = event.isKept === true ? self : ModeStack.leave(self, event.note !== undefined)
+      const left = event.isKept === true ? self : ModeStack.leave(self, event.note !== undefined, event.endsRun)
       return event.note === undefined ? left : ModeStack.tell(left, event.note)
     }
     case "ModeTransitionRequested":

@@ -3,6 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Option, Scheduler, Schema, Scope } from "effect"
+import { Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import { TestClock } from "effect/testing"
 import { Agent, type AgentEvent, AgentState, Conversation, Mode, ModeTransition, Session, SystemPrompt } from "troupe"
@@ -385,6 +386,88 @@ describe("A finalizer of a mode that stays entered", () => {
       assert.deepStrictEqual(log, [["mode"], undefined, undefined, undefined])
       assert.deepStrictEqual(texts(state), ["Anything else?", "Re: Anything else?"])
     }).pipe(withAssistant)
+  })
+})
+
+describe("A mode that is used alone in a run", () => {
+  const outerOf = (inner: Mode.Mode<string>, log: Log) =>
+    Mode.make("outer", {
+      invokable: true,
+      enter: (_, { isResumed }) => Effect.andThen(write(log, isResumed ? "outer again" : "outer"), Mode.enter(inner)),
+      exit: () => write(log, "outer exit")
+    })
+  const model = MockModel.layer(MockModel.queue(MockResponse.toolCall("enter_outer_mode", {}), "Answer.", "Again."))
+
+  for (const isolation of ["none", "thread", "fork"] as const) {
+    it.effect(`is left at its end, which keeps its answer, and entered anew by whoever goes on: ${isolation}`, () => {
+      const log: Log = []
+      const alone = Mode.make("alone", {
+        isolation,
+        enter: () => Effect.andThen(write(log, "alone"), Effect.addFinalizer(() => write(log, "alone finalizer"))),
+        exit: (exit) => write(log, `alone exit: ${outcome(exit)}`)
+      })
+      const agent = Agent.make("assistant", { modes: [outerOf(alone, log)] })
+      return Effect.gen(function*() {
+        const { events, exit } = yield* watch(Agent.run(agent, "Hi"))
+        const state = yield* exit
+        assert.deepStrictEqual(log, ["outer", "alone", "alone exit: success", "alone finalizer"])
+        assert.deepStrictEqual(names(state), ["outer"])
+        assert.deepStrictEqual([AgentState.text(state), state.status._tag], ["Answer.", "Complete"])
+        assert.deepStrictEqual(problems(state.conversation), [])
+        assert.deepStrictEqual(events.reduce(AgentState.reduce, AgentState.make("assistant")), state)
+        log.length = 0
+        const next = yield* Agent.continueConversation(agent, state, "More")
+        assert.deepStrictEqual(log, ["outer again", "alone", "alone exit: success", "alone finalizer"])
+        assert.deepStrictEqual(texts(next).slice(-2), ["More", "Again."])
+        assert.deepStrictEqual(names(next), ["outer"])
+      }).pipe(Effect.provide(model))
+    })
+  }
+
+  it.effect("fails the run with a clean-up that does, as a defect, and its state says so", () => {
+    const alone = Mode.make("alone", { enter: () => Effect.void, exit: () => Effect.die("boom") })
+    const agent = Agent.make("assistant", { modes: [outerOf(alone, [])] })
+    return Effect.gen(function*() {
+      const { events, exit } = yield* watch(Agent.run(agent, "Hi"))
+      assert.deepStrictEqual(reasons(exit), ["defect: boom"])
+      const [failed] = ofTag(events, "RunFailed")
+      assert.deepStrictEqual([failed?.state.status._tag, failed && names(failed.state)], ["Failed", ["outer"]])
+    }).pipe(Effect.provide(model))
+  })
+
+  it.effect("takes the call with it that awaits approval for a tool of its own", () => {
+    const Pay = Toolkit.make(Tool.make("pay", { success: Schema.String, needsApproval: true }))
+    const alone = Mode.make("alone", { isolation: "fork", enter: () => Effect.void, toolkit: Pay })
+    const outer = Mode.make("outer", { invokable: true, enter: () => Mode.enter(alone) })
+    const agent = Agent.make("assistant", { modes: [outer] })
+    return Effect.gen(function*() {
+      const state = yield* Agent.run(agent, "Hi")
+      assert.deepStrictEqual(AgentState.pendingApprovals(state), [])
+      assert.deepStrictEqual([names(state), state.status._tag], [["outer"], "InProgress"])
+      assert.deepStrictEqual(problems(state.conversation), [])
+      assert.strictEqual(AgentState.text(yield* Agent.resume(agent, state)), "Not paid.")
+    }).pipe(
+      Effect.provide(Pay.toLayer({ pay: () => Effect.succeed("paid") })),
+      Effect.provide(MockModel.layer(MockModel.queue(
+        MockResponse.toolCall("enter_outer_mode", {}),
+        MockResponse.toolCall("pay", {}),
+        "Not paid."
+      )))
+    )
+  })
+
+  it.effect("and a fork of an agent that was called leave its caller the answer", () => {
+    const fork = Mode.make("fork", { isolation: "fork", invokable: true, enter: () => Effect.void })
+    const helper = Agent.make("helper", { modes: [fork] })
+    const boss = Agent.make("boss", { agents: [Agent.asTool(helper)] })
+    return Effect.gen(function*() {
+      yield* Agent.run(boss, "Hi")
+      const calls = yield* MockModel.calls
+      assert.include(JSON.stringify(calls[calls.length - 1]?.request.messages), "Helped.")
+    }).pipe(Effect.provide(MockModel.layer(MockModel.byAgent({
+      boss: MockModel.queue(MockResponse.toolCall("helper", { task: "Help" }), "All done."),
+      helper: MockModel.queue(MockResponse.toolCall("enter_fork_mode", {}), "Helped.")
+    }))))
   })
 })
 

@@ -21,13 +21,15 @@ import type { Open } from "./Live.ts"
 
 /**
  * Why modes are left. What ran in them is over where it `isOver`, so that none of them can stay. `recovers` says that the one
- * at the bottom may recover from the failure of what ran in it, and `note` is for a model that goes on.
+ * at the bottom may recover from the failure of what ran in it, and `note` is for a model that goes on. What `endsRun` lets the
+ * answer of the run stay.
  */
 export interface Why {
   readonly exit: Exit.Exit<unknown, unknown>
   readonly isOver: boolean
   readonly recovers?: boolean | undefined
   readonly note?: ((mode: string) => string) | undefined
+  readonly endsRun?: boolean | undefined
 }
 
 /** What a model is told that goes on after a mode was left. */
@@ -109,7 +111,7 @@ const spanned = <E, R>(loop: Loop.Loop, { entry }: Open, leaving: Effect.Effect<
   })
 
 /** Leaves the innermost mode. */
-const leaveTop = (loop: Loop.Loop, open: Open, { exit, isOver, note, recovers }: Why): Effect.Effect<Left> =>
+const leaveTop = (loop: Loop.Loop, open: Open, { endsRun, exit, isOver, note, recovers }: Why): Effect.Effect<Left> =>
   Effect.gen(function*() {
     const { entry: { mode }, scope } = open
     const frame = ModeStack.top(loop.state)
@@ -138,6 +140,7 @@ const leaveTop = (loop: Loop.Loop, open: Open, { exit, isOver, note, recovers }:
       stack: isKept ? stack : stack.slice(0, -1),
       duration: Math.max(0, Loop.now(loop) - (frame?.enteredAt ?? 0)),
       ...(isKept ? { isKept } : undefined),
+      ...(endsRun === true ? { endsRun } : undefined),
       ...(note === undefined || wish?._tag === "Push"
         ? undefined
         : { note: (isKept ? noteOfStaying : note)(mode.name) })
