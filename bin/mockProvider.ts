@@ -1,6 +1,7 @@
 /**
  * Serves a mock provider on a port of this machine.
  */
+import * as Effect from "effect/Effect"
 import { existsSync, readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -82,6 +83,19 @@ const readScript = async (file: string): Promise<MockProvider.Options> => {
   return "make" in script ? { handler: script as MockModel.Handler } : script
 }
 
+/** Answers as a provider does, and says of which requests it had no answer to. */
+const reporting = ({ fetch, misses }: MockProvider.Provider) => {
+  let reported = 0
+  return async (request: Request): Promise<Response> => {
+    const response = await fetch(request)
+    for (const { number, reason } of Effect.runSync(misses).slice(reported)) {
+      process.stderr.write(`request ${number}: ${reason}\n`)
+      reported++
+    }
+    return response
+  }
+}
+
 /** Serves until the process is told to stop. */
 export const mockProvider = async (args: ReadonlyArray<string>): Promise<void> => {
   const { help, host, port, script, strict } = readArgs(args)
@@ -93,7 +107,7 @@ export const mockProvider = async (args: ReadonlyArray<string>): Promise<void> =
   const scripted = script === undefined ? {} : await readScript(script)
   const { MockProvider } = await import("troupe/testing")
   const provider = MockProvider.make(strict ? { ...scripted, strict } : scripted)
-  const { close, url } = await listen(provider.fetch, { host, port: at })
+  const { close, url } = await listen(reporting(provider), { host, port: at })
   process.stdout.write(`mock provider at ${url}, for OpenAI's clients ${url}/v1\n`)
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, close)
 }

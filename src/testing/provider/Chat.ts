@@ -199,6 +199,9 @@ export const protocol: Protocol = {
     "openai-organization": "org-troupe",
     "openai-processing-ms": "1",
     "openai-version": "2020-10-01",
+    "x-ratelimit-limit-requests": "500",
+    "x-ratelimit-remaining-requests": "499",
+    "x-ratelimit-reset-requests": "120ms",
     "x-request-id": id
   })
 }

@@ -42,7 +42,7 @@ const served = (...args: ReadonlyArray<string>) =>
       ])
       const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0]
       if (url === undefined) throw new Error(`it doesn't serve: ${output}`)
-      return { child, url }
+      return { child, errors, url }
     }),
     ({ child }) =>
       Effect.promise(async () => {
@@ -111,7 +111,7 @@ describe("troupe mock-provider", () => {
   it.live("takes options for a script, and is strict where that is asked for", () =>
     Effect.gen(function*() {
       const file = yield* script("script.mjs", "export default { status: [503] }")
-      const { url } = yield* served("--script", file, "--strict")
+      const { errors, url } = yield* served("--script", file, "--strict")
       const post = () =>
         Effect.promise(async () => {
           const response = await fetch(`${url}/v1/chat/completions`, { method: "POST", body: JSON.stringify(ask) })
@@ -121,6 +121,7 @@ describe("troupe mock-provider", () => {
       const [status, message] = yield* post()
       assert.strictEqual(status, 400)
       assert.match(message, /^Request 2 to the mock provider: there is no handler/)
+      assert.match(errors.text, /^request 2: there is no handler[^\n]*\n$/)
     }))
 
   const wrong: Readonly<Record<string, readonly [ReadonlyArray<string>, string]>> = {
