@@ -25,20 +25,25 @@ export interface AskingModel extends Asking {
   readonly asked: Asked.Asked
 }
 
-const isPath = (self: Asking, that: Asking): boolean => Asked.text(self.path) === Asked.text(that.path)
-
 const isPlace = (self: Asking, that: Asking): boolean => Asked.text(self.calls) === Asked.text(that.calls)
 
 /** Entries of one kind that weren't played yet, and how many were asked for by whom. */
 class Reel<Entry extends Asking> {
-  left: ReadonlyArray<Entry>
-  readonly all: ReadonlyArray<Entry>
+  readonly #left = new Map<string, ReadonlyArray<Entry>>()
+  readonly #all = new Map<string, Array<Entry>>()
   readonly #asked = new Map<string, number>()
 
   constructor(entries: ReadonlyArray<Entry>) {
-    this.left = this.all = entries
+    for (const entry of entries) {
+      const who = Asked.text(entry.path)
+      const all = this.#all.get(who)
+      if (all === undefined) this.#all.set(who, [entry])
+      else all.push(entry)
+    }
+    for (const [who, all] of this.#all) this.#left.set(who, all)
   }
 
+  /** Counts what is asked for by an agent. */
   count({ path }: Asking): number {
     const who = Asked.text(path)
     const count = (this.#asked.get(who) ?? 0) + 1
@@ -46,9 +51,31 @@ class Reel<Entry extends Asking> {
     return count
   }
 
-  take(candidates: ReadonlyArray<Entry>, isBest: (entry: Entry) => boolean): Entry | undefined {
-    const found = candidates.find(isBest) ?? candidates[0]
-    if (found !== undefined) this.left = this.left.filter((entry) => entry !== found)
+  /** Gives what is left of an agent. */
+  of({ path }: Asking): ReadonlyArray<Entry> {
+    return this.#left.get(Asked.text(path)) ?? []
+  }
+
+  /** Gives what an agent has, played or not. */
+  all({ path }: Asking): ReadonlyArray<Entry> {
+    return this.#all.get(Asked.text(path)) ?? []
+  }
+
+  /** Gives the names of all agents. */
+  get agents(): ReadonlyArray<string> {
+    return [...this.#all.values()].flatMap(([entry]) => entry === undefined ? [] : [entry.path.join("/") || "nobody"])
+  }
+
+  /** Gives all that is left. */
+  get left(): ReadonlyArray<Entry> {
+    return [...this.#left.values()].flat()
+  }
+
+  /** Takes the best of the entries that are the same as what is asked for, or else the first of them. */
+  take(asking: Asking, isSame: (entry: Entry) => boolean, isBest: (entry: Entry) => boolean): Entry | undefined {
+    const left = this.of(asking)
+    const found = left.find((entry) => isBest(entry) && isSame(entry)) ?? left.find(isSame)
+    if (found !== undefined) this.#left.set(Asked.text(asking.path), left.filter((entry) => entry !== found))
     return found
   }
 }
@@ -69,30 +96,38 @@ export class Player {
   /** Gives what came of a request, or says why there is nothing. */
   model(asking: AskingModel): ModelEntry | CassetteDrift | CassetteExhausted {
     const count = this.#models.count(asking)
-    const ofAgent = this.#models.left.filter((entry) => isPath(entry, asking))
-    const same = ofAgent.filter((entry) => Asked.isMet(entry.asked, asking.asked))
-    const found = this.#models.take(same, (entry) => isPlace(entry, asking))
+    const isSame = (entry: ModelEntry) => Asked.isMet(entry.asked, asking.asked)
+    const found = this.#models.take(asking, isSame, (entry) => isPlace(entry, asking))
     if (found !== undefined) return found
+    const ofAgent = this.#models.of(asking)
     const request = `Request ${count}${Shown.agent(asking)}`
     const expected = ofAgent.find((entry) => isPlace(entry, asking)) ?? ofAgent[0]
-    if (expected === undefined) return this.#exhausted(this.#models, asking, request, Shown.request(asking.asked))
+    if (expected === undefined) {
+      const recorded = this.#models.all(asking).length
+      return this.#exhausted(request, Shown.request(asking.asked), recorded, this.#models.agents)
+    }
     return this.#drift(request, Shown.request(expected.asked), Shown.request(asking.asked, expected.asked))
   }
 
   /** Gives what came of a call, or says why there is nothing. */
   tool(calling: Calling): ToolEntry | CassetteDrift | CassetteExhausted {
     const { callId, name, normalize } = calling
-    const ofTool = this.#tools.left.filter((entry) => isPath(entry, calling) && entry.name === name)
     const params = Asked.text(calling.params)
-    const same = ofTool.filter((entry) => Asked.text(normalize(entry.params)) === params)
+    const isSame = (entry: ToolEntry) => entry.name === name && Asked.text(normalize(entry.params)) === params
     const isCall = (entry: ToolEntry) => isPlace(entry, calling) && entry.callId === callId
-    const found = this.#tools.take(same, isCall)
+    const found = this.#tools.take(calling, isSame, isCall)
     if (found !== undefined) return found
+    const ofTool = this.#tools.of(calling).filter((entry) => entry.name === name)
     const request = `A call of tool "${name}"${Shown.agent(calling)}`
     const asked = Shown.call(name, calling.params)
     const expected = ofTool.find(isCall) ?? ofTool[0]
     return expected === undefined
-      ? this.#exhausted(this.#tools, calling, request, asked)
+      ? this.#exhausted(
+        request,
+        asked,
+        this.#tools.all(calling).filter((entry) => entry.name === name).length,
+        this.#tools.agents
+      )
       : this.#drift(request, Shown.call(name, normalize(expected.params)), asked)
   }
 
@@ -102,13 +137,13 @@ export class Player {
   }
 
   /**
-   * Says what wasn't played, in words. Calls of tools that aren't played here aren't left over, nor are calls that were
-   * interrupted: what interrupted them may come before they begin.
+   * Says what wasn't played, in words. Calls of tools that aren't played here aren't left over, nor is what was interrupted:
+   * what interrupted it may come before it begins.
    */
   left(): ReadonlyArray<string> {
     const calls = this.#tools.left.filter(({ name, outcome }) => this.#handled.has(name) && outcome._tag !== "Hangs")
     return [
-      ...this.#models.left.map((entry) =>
+      ...this.#models.left.filter(({ answer }) => answer._tag !== "Hangs").map((entry) =>
         said(`a request${Shown.agent(entry)}`, Shown.request({ messages: entry.asked.messages?.slice(-1) ?? [] }))
       ),
       ...calls.map((entry) => said(`a call of tool "${entry.name}"${Shown.agent(entry)}`, Asked.text(entry.params)))
@@ -119,14 +154,8 @@ export class Player {
     return new CassetteDrift({ tape: this.tape, request, recorded, asked, diff: Shown.difference(recorded, asked) })
   }
 
-  #exhausted(reel: Reel<Asking>, asking: Asking, request: string, asked: string): CassetteExhausted {
-    return new CassetteExhausted({
-      tape: this.tape,
-      request,
-      recorded: reel.all.filter((entry) => isPath(entry, asking)).length,
-      asked,
-      others: [...new Set(reel.all.map(({ path }) => path.join("/")))]
-    })
+  #exhausted(request: string, asked: string, recorded: number, others: ReadonlyArray<string>): CassetteExhausted {
+    return new CassetteExhausted({ tape: this.tape, request, recorded, asked, others })
   }
 }
 
