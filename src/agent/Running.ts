@@ -16,6 +16,8 @@ import { begin, type From, type FromOptions, type Input } from "./Input.ts"
 import { rosterOf } from "./Roster.ts"
 import * as Run from "./Run.ts"
 
+export type { Runnable } from "../handoff/Runnable.ts"
+
 /** Runs what a thing describes. One that can't be is a defect of the run. */
 const runWith = (
   self: Any,

@@ -4,30 +4,8 @@ import { AiError, Tool, Toolkit } from "effect/ai"
 import { Agent, type AgentEvent, AgentState, Conversation, ToolPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { problems } from "../domain/legal.ts"
+import { Interrupter } from "../handoff/interrupter.ts"
 import { imbalances } from "./balanced.ts"
-
-const atOnceBehindThis = (task: () => void) => {
-  let isCancelled = false
-  queueMicrotask(() => isCancelled || task())
-  return () => {
-    isCancelled = true
-  }
-}
-
-/** Counts the operations of all fibers under it, and interrupts one of them at an operation. */
-class Interrupter extends Scheduler.MixedScheduler {
-  ops = 0
-  target: Fiber.Fiber<unknown, unknown> | undefined
-  readonly at: number
-  constructor(at: number) {
-    super("async", atOnceBehindThis)
-    this.at = at
-  }
-  override shouldYield(fiber: Fiber.Fiber<unknown, unknown>): boolean {
-    if (++this.ops === this.at) this.target?.interruptUnsafe()
-    return super.shouldYield(fiber)
-  }
-}
 
 /** What was opened and closed, by name, while a run went on. */
 class Ledger {

@@ -2,25 +2,10 @@
  * What makes a conversation legal, said without the code that keeps it so, and values that nothing can change.
  */
 import type { AgentState, Conversation } from "troupe"
+import { Laws } from "troupe/testing"
 
 /** Everything that is wrong with a conversation, in those of called agents too. */
-export const problems = (conversation: Conversation.Conversation): ReadonlyArray<string> => {
-  const found: Array<string> = []
-  const ids = new Set<string>()
-  const last = conversation.turns.findLastIndex((turn) => turn._tag === "Assistant")
-  conversation.turns.forEach((turn, index) => {
-    if (turn._tag !== "Assistant") return
-    for (const part of turn.parts) {
-      if (part._tag !== "Call") continue
-      if (part.id === "") found.push(`turn ${index} has a call without an id`)
-      if (ids.has(part.id)) found.push(`turn ${index} repeats the id "${part.id}"`)
-      ids.add(part.id)
-      if (part.state._tag !== "Settled" && index !== last) found.push(`turn ${index} leaves "${part.id}" open`)
-      if (part.state._tag === "Delegated") found.push(...problems(part.state.child.conversation))
-    }
-  })
-  return found
-}
+export const problems = Laws.problems
 
 /** A state and those of the agents that it called, with the names and the calls that lead to each. */
 export interface Place {
@@ -50,9 +35,4 @@ export const callsIn = (conversation: Conversation.Conversation): ReadonlyArray<
   )
 
 /** Freezes a value and all that is in it. Bytes can't be frozen. */
-export const deepFreeze = <A>(value: A): A => {
-  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value) || Object.isFrozen(value)) return value
-  Object.freeze(value)
-  for (const key of Reflect.ownKeys(value)) deepFreeze(Reflect.get(value, key))
-  return value
-}
+export { deepFreeze } from "../../src/testing/arbitrary/Choice.ts"

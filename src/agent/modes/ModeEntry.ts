@@ -14,6 +14,8 @@ import type { Codec } from "../Codec.ts"
 import * as Definition from "../Definition.ts"
 import { DuplicateMode, DuplicateTool } from "../Duplicate.ts"
 
+export type { Any as AnyMode, Services as ModeServices } from "../../modes/ModeType.ts"
+
 /** Gives a model in the form in which agents and modes have one. */
 export const ownModel = (model: unknown): Definition.OwnModel =>
   ExecutionPlan.isExecutionPlan(model)

@@ -49,7 +49,8 @@ export interface ScriptOptions {
  */
 export type Script = ReadonlyArray<MockResponse.MockResponse>
 
-const paramsOf = (tool: Tool.Any): Arbitrary.Arbitrary<unknown> => {
+/** Random parameters of a tool, as JSON has them. */
+export const paramsOf = (tool: Tool.Any): Arbitrary.Arbitrary<unknown> => {
   const schema = (tool as unknown as { readonly parametersSchema?: Schema.Constraint }).parametersSchema
   if (schema === undefined || Tool.isDynamic(tool)) return one({})
   const encode = Schema.encodeUnknownSync(Schema.toCodecJson(schema as Schema.Codec<unknown, unknown>))

@@ -1,0 +1,89 @@
+/**
+ * Random plans of what models say: data first, then answers that fit the tools of each request.
+ *
+ * An answer depends on the state alone (how often models have answered), so that a run can be cut anywhere and go on.
+ *
+ * @since 0.1.0
+ */
+import * as AiError from "effect/ai/AiError"
+import type * as Tool from "effect/ai/Tool"
+import * as Arbitrary from "effect/Arbitrary"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { paramsOf } from "../arbitrary/Scripts.ts"
+import * as MockModel from "../MockModel.ts"
+import type { MockRequest } from "../MockRequest.ts"
+import * as MockResponse from "../MockResponse.ts"
+
+const upTo = (limit: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limit }))
+
+/** A call: of which of the tools that are offered, and with which parameters. One in four fits nothing. */
+const Call = Schema.Struct({ tool: upTo(11), params: upTo(20), misfits: Schema.Literals([false, false, false, true]) })
+
+const Answer = Schema.Struct({
+  text: Schema.Literals(["Well.", "", "Is it 22 °C? 🌡️ Yes."]),
+  thinks: Schema.Boolean,
+  calls: Schema.Array(Call).check(Schema.isMaxLength(2)),
+  tokens: Schema.Literals(["all", "none"]),
+  chunks: upTo(4),
+  fails: upTo(15)
+})
+
+/** What the models of a run say: of the agents in control and of those that are called, and where the run is cut. */
+export const Plan = Schema.Struct({
+  answers: Schema.Array(Answer).check(Schema.isMaxLength(4)),
+  called: Schema.Array(Answer).check(Schema.isMaxLength(2)),
+  cut: upTo(999)
+})
+
+export type Plan = typeof Plan.Type
+
+const callOf = (tools: ReadonlyArray<Tool.Any>, call: typeof Call.Type, id: string) => {
+  const tool = tools[call.tool % Math.max(1, tools.length)]
+  if (tool === undefined || (call.misfits && call.params % 2 === 0)) {
+    return Effect.succeed(MockResponse.toolCall("nothing_of_the_kind", {}, { id }))
+  }
+  return Effect.map(
+    call.misfits ? Effect.succeed([{ wrong: [true] }]) : sampled(tool, call.params),
+    ([params]) => MockResponse.toolCall(tool.name, params ?? {}, { id })
+  )
+}
+
+const sampled = (tool: Tool.Any, seed: number): Effect.Effect<ReadonlyArray<unknown>> =>
+  Effect.suspend(() => Arbitrary.sampleEffect(paramsOf(tool), { count: 1, seed, size: Math.min(seed, 5) })).pipe(
+    Effect.catchCause(() => Effect.succeed([{}]))
+  )
+
+const overloaded = new AiError.InternalProviderError({ description: "overloaded" })
+
+/** The tools that a request may call. */
+const offeredIn = ({ toolChoice, tools }: MockRequest): ReadonlyArray<Tool.Any> =>
+  typeof toolChoice !== "object"
+    ? toolChoice === "none" ? [] : tools
+    : tools.filter(({ name }) => "tool" in toolChoice ? toolChoice.tool === name : toolChoice.oneOf.includes(name))
+
+const answer = (plan: Plan, request: MockRequest) =>
+  Effect.gen(function*() {
+    const step = request.state?.steps ?? 0
+    const place = `${request.agent}${step}`
+    const said = (request.path.length > 1 ? plan.called : plan.answers)[step]
+    const offered = offeredIn(request)
+    if (said === undefined) {
+      const last = offered.find(({ name }) => name === "final_answer")
+      return last === undefined
+        ? MockResponse.text("Done.")
+        : yield* callOf([last], { tool: 0, params: 1, misfits: false }, `${place}.last`)
+    }
+    if (said.fails === 15) return MockResponse.fail(overloaded)
+    const calls = yield* Effect.forEach(said.calls, (call, index) => callOf(offered, call, `${place}.${index}`))
+    let response = MockResponse.all(
+      ...(said.thinks ? [MockResponse.reasoning("Let me think.")] : []),
+      MockResponse.text(said.text),
+      ...calls
+    )
+    if (said.tokens === "all") response = MockResponse.withUsage(response, { input: 10, output: 5 })
+    return said.chunks > 0 ? MockResponse.chunked(response, said.chunks) : response
+  })
+
+/** The model of a plan: the same answer to the same state, in any process. */
+export const modelOf = (plan: Plan) => MockModel.layer(MockModel.make((request) => answer(plan, request)))

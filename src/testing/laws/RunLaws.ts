@@ -1,0 +1,216 @@
+/**
+ * The laws of a run, each with what breaks it.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Scheduler from "effect/Scheduler"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as Agent from "../../agent/Agent.ts"
+import { AgentEvent } from "../../domain/AgentEvent.ts"
+import * as AgentState from "../../domain/AgentState.ts"
+import * as Usage from "../../domain/Usage.ts"
+import { deepFreeze } from "../arbitrary/Choice.ts"
+import { imbalances } from "./Balance.ts"
+import { difference } from "./Difference.ts"
+import { Interrupter } from "./Interrupter.ts"
+import { problems } from "./Legality.ts"
+import { modelOf, type Plan } from "./Plan.ts"
+
+/** A law that a run breaks, how, and what the run told. */
+export interface Breach {
+  readonly law: string
+  readonly issue: string
+  readonly events: ReadonlyArray<AgentEvent>
+}
+
+/** What is looked at: what runs, all that it needs beside a model, and what the user says. */
+export interface Subject {
+  readonly runnable: Agent.Runnable<string, unknown, unknown, unknown>
+  readonly layer: Layer.Layer<unknown, unknown, unknown>
+  readonly input: string
+}
+
+/** Lets no time pass by the clock: what takes time in the world takes none in states. */
+const timeless = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.clockWith((clock) => {
+    const still: Readonly<Record<string | symbol, unknown>> = {
+      currentTimeMillisUnsafe: () => 0,
+      currentTimeMillis: Effect.succeed(0),
+      currentTimeNanosUnsafe: () => 0n,
+      currentTimeNanos: Effect.succeed(0n)
+    }
+    const stopped = new Proxy(clock, {
+      get: (target, key) => {
+        if (Object.hasOwn(still, key)) return still[key]
+        const value: unknown = Reflect.get(target, key)
+        return typeof value === "function" ? value.bind(target) : value
+      }
+    })
+    return Effect.provideService(self, Clock.Clock, stopped)
+  })
+
+const within = <A, E>(
+  { layer }: Subject,
+  plan: Plan,
+  self: Effect.Effect<A, E, unknown>
+): Effect.Effect<A, unknown> =>
+  timeless(Effect.provide(self, Layer.fresh(Layer.provideMerge(layer, modelOf(plan))))) as Effect.Effect<A, unknown>
+
+const encode = Schema.encodeResult(Schema.fromJsonString(AgentEvent))
+const decode = Schema.decodeUnknownResult(Schema.fromJsonString(AgentEvent))
+
+/** A run that was looked at from start to end. */
+interface Observed {
+  readonly events: ReadonlyArray<AgentEvent>
+  readonly exit: Exit.Exit<unknown, unknown>
+  readonly before: AgentState.AgentState
+  readonly states: ReadonlyArray<AgentState.AgentState>
+  readonly last: AgentState.AgentState
+}
+
+const beginOf = (events: ReadonlyArray<AgentEvent>): AgentState.AgentState => AgentState.make(events[0]?.path[0] ?? "")
+
+const observed = (events: ReadonlyArray<AgentEvent>, exit: Exit.Exit<unknown, unknown>): Observed => {
+  const before = beginOf(events)
+  let last = before
+  const states = events.map((event) => last = deepFreeze(AgentState.reduce(last, event)))
+  return { events, exit, before, states, last }
+}
+
+const endOf = (events: ReadonlyArray<AgentEvent>): AgentState.AgentState | undefined => {
+  const end = events[events.length - 1]
+  return end !== undefined && "state" in end ? end.state : undefined
+}
+
+const through = (state: AgentState.AgentState): Result.Result<AgentState.AgentState, string> =>
+  Result.mapError(
+    AgentState.fromJson(JSON.parse(JSON.stringify(AgentState.toJson(state)))),
+    (error) => error.message
+  )
+
+type Pure = (run: Observed) => string | undefined
+
+const first = <A>(values: Iterable<A>, find: (value: A) => string | undefined): string | undefined => {
+  for (const value of values) {
+    const found = find(value)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Laws that the events of a run decide alone. */
+const pure: Readonly<Record<string, Pure>> = {
+  "events are balanced": ({ events }) => imbalances(events)[0],
+  "every state is legal": ({ states }) => first(states, ({ conversation }) => problems(conversation)[0]),
+  "every state survives JSON": ({ states }) =>
+    first(states, (state) => {
+      const again = through(state)
+      return Result.isFailure(again) ? again.failure : difference(again.success, state)
+    }),
+  "the last event holds the fold of all": ({ events, last }) => difference(endOf(events), last),
+  "events that were stored give the same state": ({ before, events, last }) => {
+    let state = before
+    for (const event of events) {
+      const again = Result.flatMap(encode(event), decode)
+      if (Result.isFailure(again)) return `${event._tag}: ${again.failure.message}`
+      state = AgentState.reduce(state, again.success)
+    }
+    return difference(state, last)
+  },
+  "usage adds up": ({ events, last }) => {
+    const answers = events.filter((event) => event._tag === "ModelResponded")
+    const usage = answers.reduce((sum, event) => Usage.add(sum, event.usage), Usage.empty)
+    return difference(last.usage, usage, "usage") ?? difference(last.steps, answers.length, "steps")
+  }
+}
+
+/** Checks whether a tool ended the run: what it did isn't there to be found again where the run goes on. */
+const isEndedByTool = ({ events, last }: Observed): boolean =>
+  last.status._tag === "Failed" &&
+  events.slice(events.findLastIndex(({ _tag }) => _tag === "StepStarted")).some((event) =>
+    event._tag === "ToolCallSettled" && event.outcome !== "Succeeded"
+  )
+
+/** Goes on from a state. Its layer was built before, so it is a defect where it can't be built again. */
+const settled = (subject: Subject, plan: Plan, state: AgentState.AgentState): Effect.Effect<AgentState.AgentState> =>
+  Effect.orDie(within(subject, plan, Agent.settle(subject.runnable, state)))
+
+const resumes = Effect.fnUntraced(function*(subject: Subject, plan: Plan, run: Observed) {
+  if (isEndedByTool(run)) return undefined
+  for (const [index, state] of run.states.entries()) {
+    if (state === run.states[index - 1]) continue
+    const again = Result.getOrElse(through(state), () => state)
+    const last = yield* settled(subject, plan, again)
+    const found = difference(last, run.last)
+    if (found !== undefined) return `resumed after event ${index}, ${run.events[index]?._tag}: ${found}`
+  }
+  return undefined
+})
+
+const interrupted = Effect.fnUntraced(function*(subject: Subject, plan: Plan) {
+  const start = (scheduler: Interrupter, events: Array<AgentEvent>) =>
+    within(
+      subject,
+      plan,
+      Agent.run(subject.runnable, subject.input).pipe(
+        Agent.observe((event) => Effect.sync(() => void events.push(event)))
+      )
+    ).pipe(Effect.provideService(Scheduler.Scheduler, scheduler), Effect.exit)
+  const counted = new Interrupter(-1)
+  yield* start(counted, [])
+  const scheduler = new Interrupter(1 + plan.cut % Math.max(1, counted.ops))
+  const events: Array<AgentEvent> = []
+  const fiber = yield* Effect.forkChild(start(scheduler, events))
+  scheduler.target = fiber
+  yield* Fiber.await(fiber)
+  if (events.length === 0) return undefined
+  const run = observed(events, Exit.void)
+  const found = first(Object.keys(pure), (law) => pure[law]!(run))
+  const where = `interrupted at operation ${scheduler.at}: `
+  if (found !== undefined) return { issue: where + found, events }
+  const last = yield* settled(subject, plan, run.last)
+  const problem = problems(last.conversation)[0]
+  return problem === undefined ? undefined : { issue: `${where}gone on with: ${problem}`, events }
+})
+
+/** Gives the first law that runs of a plan break. */
+export const breachOf = Effect.fnUntraced(function*(subject: Subject, plan: Plan) {
+  const events: Array<AgentEvent> = []
+  const exit = yield* Effect.exit(within(
+    subject,
+    plan,
+    Stream.runForEach(
+      Agent.stream(subject.runnable, subject.input),
+      (event) => Effect.sync(() => void events.push(deepFreeze(event)))
+    )
+  ))
+  if (events.length === 0) return { law: "a run tells what it does", issue: String(exit), events }
+  const run = observed(events, exit)
+  const breach = (law: string, issue: string | undefined): Breach | undefined =>
+    issue === undefined ? undefined : { law, issue, events }
+  for (const [law, check] of Object.entries(pure)) {
+    const found = breach(law, check(run))
+    if (found !== undefined) return found
+  }
+  const told = yield* Effect.exit(within(subject, plan, Agent.run(subject.runnable, subject.input)))
+  const plainly = Exit.isSuccess(told) ? told.value : Option.getOrUndefined(Agent.failedState(told.cause))
+  const errorOf = (each: Exit.Exit<unknown, unknown>): string | undefined =>
+    Exit.isSuccess(each) ? undefined : String(Cause.squash(each.cause))
+  const found = breach(
+    "a run is the same streamed",
+    difference(plainly, run.last) ?? difference(errorOf(told), errorOf(exit), "the error")
+  ) ??
+    breach("a run goes on from each of its states as if it had never stopped", yield* resumes(subject, plan, run))
+  if (found !== undefined) return found
+  const cut = yield* interrupted(subject, plan)
+  return cut === undefined ? undefined : { law: "an interruption leaves a legal state", ...cut }
+})
