@@ -1,7 +1,7 @@
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Duration, Effect, Exit, Fiber, FileSystem, Layer, Schedule, Schema, Stream } from "effect"
-import { AiError, LanguageModel, type Prompt, Tool, Toolkit } from "effect/ai"
+import { AiError, LanguageModel, OpenAiStructuredOutput, type Prompt, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentEvent, AgentState, Trace } from "troupe"
 import { Cassette, MockModel, MockResponse } from "troupe/testing"
 import { input, lastOf } from "../agent/laws.ts"
@@ -105,7 +105,7 @@ describe("A cassette", () => {
         const again = yield* Effect.exit(asIs).pipe(Effect.provide(fromLog))
         if (script.agent.break !== "crash") assert.deepStrictEqual(lastOf(again), lastOf(played))
       }).pipe(withFiles),
-    { arbitrary: { runs: 150 } }
+    { arbitrary: { runs: 100 } }
   )
 
   it.effect("writes the events of a log, which others can read, and the same again for the same", () =>
@@ -236,11 +236,11 @@ describe("A cassette", () => {
       const model = MockModel.layer(MockModel.byAgent({
         boss: MockModel.queue(MockResponse.all(call("one"), call("two")), "Both guessed."),
         helper: MockModel.make((request) => {
-          if (request.iteration > 0) return `${request.lastToolResults[0]?.id} ends`
+          const end = `${request.lastToolResults[0]?.id} ends`
+          if (request.iteration > 0) return Effect.as(Deferred.succeed(second, undefined), end)
           const guess = MockResponse.toolCall("get_weather", { city: "Oslo" }, { id: `w${request.callCount}` })
-          // The first that asks is the last that is answered.
-          const turn = request.callCount === 2 ? Deferred.await(second) : Deferred.succeed(second, undefined)
-          return Effect.as(turn, guess)
+          // The first that asks is answered once the second is through.
+          return request.callCount === 2 ? Effect.as(Deferred.await(second), guess) : guess
         })
       }))
       const recording = Cassette.toolkit(Weather, handlers).pipe(
@@ -302,6 +302,41 @@ describe("A cassette", () => {
       assert.include(second.message, "lost POST https://example.com/v1#a (POST https://example.com/v1)")
       assert.deepStrictEqual(heard, ["It", " is", "It", " is"])
       assert.notInclude(yield* content(path), "sk-secret")
+    }).pipe(withFiles))
+
+  it.effect("plays failures and defects of tools as they were, without queries", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const lost = AiError.make({
+        module: "Inner",
+        method: "ask",
+        reason: new AiError.NetworkError({
+          reason: "TransportError",
+          method: "GET",
+          url: "https://example.com/?key=sk-secret"
+        })
+      })
+      const tools = Weather.toLayer({
+        get_weather: ({ city }) =>
+          city === "Paris" ? Effect.fail(lost) : Effect.die(new Error("https://a.example?b=sk-secret"))
+      })
+      const model = MockModel.layer(MockModel.queue(
+        paris[0],
+        MockResponse.toolCall("get_weather", { city: "Oslo" }, { id: "toolu_02" })
+      ))
+      const recording = Cassette.toolkit(Weather, tools).pipe(
+        Layer.provideMerge(Cassette.layer(path, { mode: "record" })),
+        Layer.provide(model)
+      )
+      const recorded = yield* observed(run()).pipe(Effect.provide(recording))
+      const text = yield* content(path)
+      assert.notInclude(text, "sk-secret")
+      assert.include(text, "https://a.example")
+      const played = yield* observed(run()).pipe(Effect.provide(player(path)))
+      assert.deepStrictEqual(problem(played.exit), new Error("https://a.example"))
+      const results = (events: ReadonlyArray<AgentEvent.AgentEvent>) =>
+        JSON.stringify(events.flatMap((event) => event._tag === "ToolCallSettled" ? [event.result] : []))
+      assert.strictEqual(results(played.events), results(recorded.events).replaceAll("?key=sk-secret", ""))
     }).pipe(withFiles))
 
   it.effect("lets no secret reach the tape", () =>
@@ -440,10 +475,62 @@ describe("A cassette", () => {
       assert.deepStrictEqual(played, bare)
     }).pipe(withFiles))
 
+  it.effect("plays an object that a provider writes in a form of its own", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const text = `{"celsius":22,"note":null}`
+      const model = Layer.effect(
+        LanguageModel.LanguageModel,
+        LanguageModel.make({
+          generateText: () => Effect.succeed([{ type: "text", text }]),
+          streamText: () => Stream.empty,
+          codecTransformer: OpenAiStructuredOutput.toCodecOpenAI
+        })
+      )
+      const ask = LanguageModel.generateObject({
+        prompt: "How warm?",
+        schema: Schema.Struct({ celsius: Schema.Finite, note: Schema.optionalKey(Schema.String) })
+      }).pipe(Effect.map(({ value }) => value))
+      const recording = Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(model))
+      assert.deepStrictEqual(yield* ask.pipe(Effect.provide(recording)), { celsius: 22 })
+      assert.deepStrictEqual(yield* ask.pipe(Effect.provide(player(path))), { celsius: 22 })
+    }).pipe(withFiles))
+
+  it.effect("plays models and tools that no agent uses", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const ask = LanguageModel.generateText({ prompt: "How warm is Paris?", toolkit: Weather }).pipe(
+        Effect.map(({ toolResults }) => toolResults.map(({ result }) => result))
+      )
+      assert.deepStrictEqual(yield* ask.pipe(Effect.provide(recorder(path, [...paris]))), [22])
+      const played = yield* ask.pipe(Effect.tap(Cassette.assertDrained), Effect.provide(player(path)))
+      assert.deepStrictEqual(played, [22])
+    }).pipe(withFiles))
+
+  it.effect("plays a stream in which a provider reports an error", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const broken = MockResponse.raw({
+        stream: [
+          { type: "text-start", id: "t" },
+          { type: "text-delta", id: "t", delta: "It is" },
+          { type: "error", error: "boom" }
+        ]
+      })
+      const listen = observed(Stream.runDrain(Agent.stream(agent, "How warm is Paris?")))
+      const recorded = yield* listen.pipe(Effect.provide(recorder(path, [broken])))
+      const played = yield* listen.pipe(Effect.provide(player(path)))
+      assert.deepStrictEqual(problem(played.exit), problem(recorded.exit))
+      assert.deepStrictEqual(played.events.at(-1), { ...recorded.events.at(-1), sequence: played.events.length - 1 })
+      assert.strictEqual(deltas(played.events), "It is")
+    }).pipe(withFiles))
+
   it.effect("plays the events of a run that wasn't recorded, from a list, a stream or a file", () =>
     Effect.gen(function*() {
       const path = yield* newPath
-      const model = MockModel.layer(MockModel.queue(...paris, "You are welcome."))
+      // What a tool doesn't know of is in the log of a call, and isn't in what the tool is given.
+      const call = MockResponse.toolCall("get_weather", { city: "Paris", unit: "C" }, { id: "toolu_01" })
+      const model = MockModel.layer(MockModel.queue(call, "It is 22 °C.", "You are welcome."))
       const talk = Effect.gen(function*() {
         const state = yield* run()
         return yield* Agent.continueConversation(agent, state, "Thanks!")

@@ -10,7 +10,7 @@ import * as Base64 from "effect/encoding/Base64"
 import * as Hash from "effect/Hash"
 import * as Schema from "effect/Schema"
 import * as JsonValue from "../../domain/JsonValue.ts"
-import { everyText } from "./Redact.ts"
+import * as Redact from "./Redact.ts"
 
 /** What is asked of a model. Of a log that wasn't recorded as a tape, `messages` may be all that is known. */
 export const Asked = Schema.Struct({
@@ -53,16 +53,23 @@ const partOf = (part: Prompt.Part, nameOf: Change, change: Change): Schema.Json 
     case "file":
       return { file: part.mediaType, data: dataOf(part.data, change) }
     case "tool-call":
-      return { call: part.name, id: nameOf(part.id), params: everyText(JsonValue.fromUnknown(part.params), change) }
-    case "tool-result":
       return {
-        result: everyText(JsonValue.fromUnknown(part.result), change),
+        call: part.name,
+        id: nameOf(part.id),
+        params: Redact.everyText(JsonValue.fromUnknown(part.params), change)
+      }
+    case "tool-result": {
+      // What failed may name addresses, which a tape has without queries.
+      const clean: Change = part.isFailure ? (text) => Redact.message(text, change) : change
+      return {
+        result: Redact.everyText(JsonValue.fromUnknown(part.result), clean),
         of: nameOf(part.id),
         ...(part.isFailure ? { isFailure: true } : undefined),
         ...(part.modelOutput === undefined
           ? undefined
           : { reads: part.modelOutput.map((part) => partOf(part as Prompt.Part, nameOf, change)) })
       }
+    }
     case "tool-approval-request":
       return { approval: nameOf(part.toolCallId) }
     case "tool-approval-response":

@@ -90,6 +90,7 @@ export class Recorder {
   }
 
   #settled(place: Place, call: { readonly callId: string; readonly name: string }, outcome: Outcome): Line.Written {
+    const change = "error" in outcome ? this.#cleanFailure : this.change
     const settle = (how: "Succeeded" | "Failed" | "Interrupted", result: Schema.Json, beside?: Line.Beside) =>
       this.#line(
         place,
@@ -97,7 +98,7 @@ export class Recorder {
           _tag: "ToolCallSettled",
           ...call,
           outcome: how,
-          result: Redact.everyText(result, this.change),
+          result: Redact.everyText(result, change),
           duration: 0
         },
         beside
@@ -142,15 +143,16 @@ export class Recorder {
   #line({ calls, path, step }: Place, happening: Happening, beside: Line.Beside = {}): Line.Written {
     const event = { ...happening, path, calls, step, sequence: this.#sequence++, at: 0 } as AgentEvent
     const { defect, error, heard, parts, ...line } = Line.encode({ event, beside })
-    const clean = (json: Schema.Json) => Redact.everyText(json, this.change)
     return {
       ...line,
       ...(parts === undefined ? undefined : { parts: Redact.parts(parts, this.change) }),
       ...(heard === undefined ? undefined : { heard: Redact.parts(heard, this.change) }),
       ...(error === undefined ? undefined : { error: Redact.failure(error, this.change) }),
-      ...(defect === undefined ? undefined : { defect: clean(defect) })
+      ...(defect === undefined ? undefined : { defect: Redact.everyText(defect, this.#cleanFailure) })
     }
   }
+
+  readonly #cleanFailure = (text: string): string => Redact.message(text, this.change)
 
   #append(lines: () => ReadonlyArray<Line.Written>): Effect.Effect<void> {
     return Effect.suspend(() => this.#write(lines().map((line) => `${JSON.stringify(line)}\n`).join(""))).pipe(
