@@ -36,7 +36,7 @@ import type * as KeyValueStore from "effect/persistence/KeyValueStore"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Agent from "../agent/Agent.ts"
-import type { AnyMode, ModeServices } from "../agent/modes/ModeEntry.ts"
+import { type AnyMode, invokable, type ModeServices } from "../agent/modes/ModeEntry.ts"
 import * as Session from "../agent/Session.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
@@ -205,7 +205,7 @@ export const group = <Name extends string, Output, E, R, LE = never>(
 ): Effect.Effect<void, LawBroken> => runs(`Group "${self.name}"`, self, (options ?? {}) as Options)
 
 /**
- * Checks the laws of runs on an agent that has nothing but a mode, which the model enters and leaves.
+ * Checks the laws of runs on an agent that has nothing but a mode, which the model enters and leaves, invokable or not.
  *
  * @category laws
  * @since 0.1.0
@@ -214,7 +214,7 @@ export const mode = <M extends AnyMode, LE = never>(
   self: M,
   ...[options]: RunArgs<ModeServices<M>, LE>
 ): Effect.Effect<void, LawBroken> =>
-  runs(`Mode "${self.name}"`, Agent.make("agent", { modes: [self] }) as never, (options ?? {}) as Options)
+  runs(`Mode "${self.name}"`, Agent.make("agent", { modes: [invokable(self)] }) as never, (options ?? {}) as Options)
 
 type Change<E> = (conversation: Conversation.Conversation) => Effect.Effect<Conversation.Conversation, E>
 

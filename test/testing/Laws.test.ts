@@ -44,16 +44,19 @@ describe("Laws", () => {
     return Laws.group(Group.make({ a, b }, { start: "a", policy: HandoffPolicy.sequential(["a", "b"]) }), { layer })
   }, 60_000)
 
-  it.effect("hold of a mode", () =>
-    Laws.mode(
-      Mode.make("research", {
+  it.effect("hold of a mode, which is entered and left for it", () =>
+    Effect.gen(function*() {
+      const done: Array<string> = []
+      const research = Mode.make("research", {
         params: Schema.Struct({ topic: Schema.String }),
         toolkit: Tools,
-        enter: ({ topic }) => SystemPrompt.append(`Research ${topic}.`),
-        exit: () => Effect.yieldNow
-      }),
-      { layer }
-    ), 60_000)
+        enter: ({ topic }) =>
+          Effect.andThen(Effect.sync(() => done.push("in")), SystemPrompt.append(`Research ${topic}.`)),
+        exit: () => Effect.asVoid(Effect.sync(() => done.push("out")))
+      })
+      yield* Laws.mode(research, { layer, runs: 40, seed: 2 })
+      assert.includeMembers(done, ["in", "out"])
+    }), 60_000)
 
   it.effect("hold of histories, and of a store", () =>
     Effect.gen(function*() {

@@ -49,6 +49,12 @@ const entryOf = (self: ModeType.Any, mode: ModeType.Definition): Definition.Mode
   encode: Schema.encodeUnknownEffect(mode.params) as Codec
 })
 
+/** Gives a mode that models may enter, whether or not it lets them. */
+export const invokable = (self: ModeType.Any): ModeType.Any => ({
+  ...self,
+  [ModeType.TypeId]: { definition: { ...ModeType.definitionOf(self), isInvokable: true } }
+})
+
 const prepared = new WeakMap<ModeType.Definition, Definition.ModeEntry>()
 
 /** Prepares a mode, once. */
