@@ -7,12 +7,12 @@ import { Agent, AgentState, Mode, Session, SystemPrompt } from "../src/index.ts"
 import * as model from "./effectModel.ts"
 import { addition, type Calls, counted, question, remember, system } from "./script.ts"
 
-const counter = Agent.make("counter", { instructions: system, toolkit: model.Counting })
-
 const aloud = Mode.make("aloud", {
   params: Schema.Struct({ how: Schema.String }),
   enter: ({ how }) => SystemPrompt.append(how)
 })
+
+const counter = Agent.make("counter", { instructions: system, toolkit: model.Counting, modes: [aloud] })
 
 /** The calls of a session. */
 export interface Calling {

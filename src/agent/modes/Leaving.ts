@@ -60,7 +60,7 @@ const isTransition = Schema.is(ModeTransition)
 
 /** Gives the move that a clean-up asked for. One that would keep a mode that can't stay goes to its place instead. */
 const wishOf = (cleaned: Exit.Exit<unknown, unknown>, isOver: boolean): Wish => {
-  if (Exit.isFailure(cleaned) || !isTransition(cleaned.value)) return undefined
+  if (Exit.isFailure(cleaned) || cleaned.value === undefined || !isTransition(cleaned.value)) return undefined
   const wish = cleaned.value
   if (wish._tag === "Exit") return undefined
   if (!isOver) return wish
@@ -93,7 +93,10 @@ export const runPart = (
 ): Effect.Effect<Exit.Exit<unknown, unknown>, never, unknown> =>
   Effect.flatMap(
     Effect.exit(between(loop, open, self)),
-    (exit) => leaveTo(loop, loop.live.open.indexOf(open) + 1, { exit, isOver: true })
+    (exit) => {
+      const height = loop.live.open.indexOf(open) + 1
+      return loop.live.open.length <= height ? Effect.succeed(exit) : leaveTo(loop, height, { exit, isOver: true })
+    }
   )
 
 /** Puts leaving a mode into a span, which ends with what failed on the way. */
@@ -129,7 +132,9 @@ const leaveTop = (loop: Loop.Loop, open: Open, { endsRun, exit, isOver, note, re
       : yield* runPart(loop, open, Effect.suspend(() => mode.exit!(exit)))
     const wish = wishOf(cleaned, isOver)
     const isKept = wish?._tag === "Stay" || wish?._tag === "Push"
-    const closed = isKept ? Exit.void : yield* runPart(loop, open, Scope.close(scope, exit))
+    const closed = isKept || scope.state._tag === "Empty"
+      ? Exit.void
+      : yield* runPart(loop, open, Scope.close(scope, exit))
     const failures = [recovered ?? Exit.void, cleaned, closed].filter(Exit.isFailure).map(({ cause }) => cause)
     if (failures.length > 0) tellFailure(loop, open, "CleanUp", failures.reduce(Cause.combine))
     if (wish !== undefined) Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: wish })

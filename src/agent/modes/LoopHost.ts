@@ -110,7 +110,7 @@ export const enter = (
     return Effect.flatMap(isOwn ? Effect.void : bring(loop, mode), () =>
       Effect.flatMap(
         Entering.encode(entry, params),
-        (read) => Entering.enter(loop, entry, read, isOwn ? { onEntered } : { context, onEntered })
+        (read) => Entering.enter(loop, entry, read, isOwn ? { onEntered } : { context: servicesOf(context), onEntered })
       ))
   })
 
@@ -183,7 +183,7 @@ const operations = (loop: Loop.Loop): Operations => ({
       const refusal = findRefusal(loop, "Mode.enter")
       return refusal === undefined
         ? enterFor(
-          (onEntered) => restore(enter(loop, mode, params, servicesOf(context), onEntered)),
+          (onEntered) => restore(enter(loop, mode, params, context, onEntered)),
           (open, exit, recovers) => Leaving.leave(loop, open, { exit, isOver: true, recovers })
         )
         : Effect.fail(refusal)

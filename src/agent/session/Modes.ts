@@ -22,7 +22,6 @@ import * as Leaving from "../modes/Leaving.ts"
 import type { Open } from "../modes/Live.ts"
 import * as LoopHost from "../modes/LoopHost.ts"
 import * as Moving from "../modes/Moving.ts"
-import { servicesOf } from "./Environment.ts"
 import { atEnd, between, type Held, inTurn } from "./Held.ts"
 import { isSessionError } from "./SessionError.ts"
 
@@ -122,12 +121,11 @@ export const operations = (
     call: (input) => Effect.mapError(call(input), asCallError(held.self.name)),
     enter: (mode, params, restore) =>
       Effect.contextWith((context) => {
-        const services = servicesOf(context)
         const entering = (onEntered: (open: Open) => void) =>
           inTurn(
             held,
             "enterMode",
-            (loop) => Effect.andThen(Entering.resume(loop), LoopHost.enter(loop, mode, params, services, onEntered))
+            (loop) => Effect.andThen(Entering.resume(loop), LoopHost.enter(loop, mode, params, context, onEntered))
           )
         return Effect.mapError(
           LoopHost.enterFor((onEntered) => restore(entering(onEntered)), leave),
