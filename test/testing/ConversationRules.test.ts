@@ -205,6 +205,15 @@ const cases: ReadonlyArray<readonly [string, Messages, ReadonlyArray<string>, Pa
     { requireUserFirst: false }
   ],
   [
+    "a handoff that was refused, without a user",
+    [
+      assistant(call("a", { name: "handoff_to_b" })),
+      tool({ ...result("a", { name: "handoff_to_b" }), isFailure: true })
+    ],
+    [],
+    { requireUserFirst: false }
+  ],
+  [
     "a handoff by a tool of another name",
     [assistant(call("a", { name: "escalate" })), tool(result("a", { name: "escalate" }))],
     ["HandoffWithoutUser@1 a"],
