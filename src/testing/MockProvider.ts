@@ -44,20 +44,24 @@ import * as MockResponse from "./MockResponse.ts"
 import * as Chat from "./provider/Chat.ts"
 import type { ChatRequest } from "./provider/ChatRequest.ts"
 import { type Entry, Journal, type Miss, type Outcome } from "./provider/Journal.ts"
+import * as Messages from "./provider/Messages.ts"
+import type { MessagesRequest } from "./provider/MessagesRequest.ts"
 import type { Asked, Protocol } from "./provider/Protocol.ts"
 import { type Arrived, type Chosen, respond } from "./provider/Session.ts"
 import { counter, type Status } from "./provider/Statuses.ts"
 
-export type { ChatRequest, Entry, Miss, Outcome, Status }
+export type { ChatRequest, Entry, MessagesRequest, Miss, Outcome, Status }
 
 /** What is spoken, by path. The first also refuses requests to other paths. */
 const protocols: readonly [Protocol, ...ReadonlyArray<Protocol>] = [
-  Chat.protocol
+  Chat.protocol,
+  Messages.protocol
 ]
 
 /** The bodies of requests, by protocol. */
 interface Bodies {
   readonly "openai-chat": ChatRequest
+  readonly "anthropic-messages": MessagesRequest
 }
 
 /**

@@ -1,3 +1,4 @@
+import Anthropic from "@anthropic-ai/sdk"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { createServer } from "node:http"
@@ -13,6 +14,10 @@ export const served = <R = never>(options: MockProvider.Options<R>) =>
 /** The official client of OpenAI, over a socket. */
 export const openai = (options: { readonly maxRetries?: number; readonly timeout?: number } = {}) =>
   Effect.map(MockProvider.url, (url) => new OpenAI({ apiKey: "none", baseURL: `${url}/v1`, maxRetries: 0, ...options }))
+
+/** The official client of Anthropic, over a socket. */
+export const anthropic = (options: { readonly maxRetries?: number } = {}) =>
+  Effect.map(MockProvider.url, (url) => new Anthropic({ apiKey: "none", baseURL: url, maxRetries: 0, ...options }))
 
 /** What a promise rejects with. */
 export const rejection = (promise: () => PromiseLike<unknown>) =>

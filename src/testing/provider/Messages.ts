@@ -1,0 +1,173 @@
+/**
+ * Anthropic's messages, as `POST /v1/messages` speaks them.
+ *
+ * Where a request turns thinking on, a turn that calls tools begins with a block of it, as a model would: an empty one
+ * unless the script has reasoning there.
+ *
+ * @since 0.1.0
+ */
+import type * as Response from "effect/ai/Response"
+import * as Result from "effect/Result"
+import * as Delivery from "../Delivery.ts"
+import { fromRequest } from "./MessagesAsked.ts"
+import { blocksOf, Events, type Fields, ofAnthropic, shows } from "./MessagesBlocks.ts"
+import { check } from "./MessagesRefusal.ts"
+import type { MessagesRequest } from "./MessagesRequest.ts"
+import type { Asked, Ids, Protocol, Refusal, SseFrame } from "./Protocol.ts"
+import { tokensOf } from "./Tokens.ts"
+
+const stopReasons: Readonly<Record<Response.FinishReason, string>> = {
+  "stop": "end_turn",
+  "length": "max_tokens",
+  "content-filter": "refusal",
+  "tool-calls": "tool_use",
+  "error": "end_turn",
+  "pause": "pause_turn",
+  "other": "end_turn",
+  "unknown": "end_turn"
+}
+
+interface Stop {
+  readonly stop_reason: string | null
+  readonly stop_sequence: string | null
+  readonly stop_details: Fields | null
+}
+
+const unstopped: Stop = { stop_reason: null, stop_sequence: null, stop_details: null }
+
+const refused = { type: "refusal", category: null, explanation: null }
+
+const stopOf = (parts: ReadonlyArray<Response.PartEncoded | Response.StreamPartEncoded>): Stop | undefined => {
+  const finish = parts.findLast((part) => part.type === "finish")
+  if (finish === undefined) return undefined
+  const { stopSequence } = ofAnthropic(finish.metadata)
+  if (typeof stopSequence === "string") {
+    return { ...unstopped, stop_reason: "stop_sequence", stop_sequence: stopSequence }
+  }
+  return {
+    ...unstopped,
+    stop_reason: stopReasons[finish.reason],
+    stop_details: finish.reason === "content-filter" ? refused : null
+  }
+}
+
+/** What is counted of a response. Tokens that were read from the cache aren't among those of the input. */
+const countsOf = (delivery: Delivery.Delivery, asked: Asked): Fields => {
+  const { cached, input, output, reasoning } = tokensOf(delivery, asked)
+  const used = (name: string): number =>
+    delivery.parts.filter((part) => part.type === "tool-call" && part.providerExecuted === true && part.name === name)
+      .length
+  const [searches, fetches] = [used("web_search"), used("web_fetch")]
+  return {
+    input_tokens: Math.max(0, input - cached),
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cached,
+    output_tokens: output,
+    output_tokens_details: { thinking_tokens: reasoning },
+    server_tool_use: searches + fetches === 0
+      ? null
+      : { web_search_requests: searches, web_fetch_requests: fetches }
+  }
+}
+
+const message = (content: ReadonlyArray<Fields>, stop: Stop, counts: Fields, asked: Asked, id: string): Fields => ({
+  model: asked.model,
+  id,
+  type: "message",
+  role: "assistant",
+  content,
+  container: null,
+  diagnostics: null,
+  ...stop,
+  usage: {
+    ...counts,
+    cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
+    service_tier: "standard",
+    inference_geo: "not_available",
+    speed: "standard"
+  }
+})
+
+const isCall = (part: Delivery.Delivery["parts"][number]): boolean =>
+  part.type === "tool-call" && part.providerExecuted !== true
+
+/** The block of thinking that a model begins its turn with where it calls tools, unless the response does. */
+const thoughtOf = ({ parts }: Delivery.Delivery, asked: Asked): ReadonlyArray<Response.ReasoningPartEncoded> => {
+  const { thinking } = asked.body as unknown as MessagesRequest
+  const begins = asked.messages.at(-1)?.role === "user"
+  return thinking?.type === "enabled" && begins && parts.some(isCall) && parts[0]?.type !== "reasoning"
+    ? [{ type: "reasoning", text: "" }]
+    : []
+}
+
+const whole: Protocol["whole"] = (delivery, asked, ids) => {
+  const parts = Delivery.toParts(delivery)
+  const id = ids.next("msg_")
+  const content = blocksOf([...thoughtOf(delivery, asked), ...parts], ids)
+  return message(content, stopOf(parts) ?? unstopped, countsOf(delivery, asked), asked, id)
+}
+
+const frame = (event: Fields): SseFrame => ({ event: event.type as string, data: JSON.stringify(event) })
+
+/** The events of a delivery's chunks. The last of each ends a piece. */
+const blocks = (delivery: Delivery.Delivery, asked: Asked, ids: Ids): ReadonlyArray<SseFrame> => {
+  const chunks = Delivery.toChunks(delivery).map((chunk) => chunk.filter(shows))
+  const thoughts = thoughtOf(delivery, asked).flatMap((): ReadonlyArray<Response.StreamPartEncoded> => [
+    { type: "reasoning-start", id: "thought" },
+    { type: "reasoning-end", id: "thought" }
+  ])
+  const parts = chunks.flat()
+  const events = new Events(parts, ids)
+  const sent = thoughts.flatMap((part) => events.of(part, undefined)).map(frame)
+  let position = 0
+  for (const chunk of chunks) {
+    const frames = chunk.flatMap((part) => events.of(part, parts[++position])).map(frame)
+    const last = frames.pop()
+    sent.push(...frames)
+    if (last !== undefined) sent.push({ ...last, isPiece: true })
+  }
+  return sent
+}
+
+const frames: Protocol["frames"] = (delivery, asked, ids) => {
+  const counts = countsOf(delivery, asked)
+  const started = { ...counts, output_tokens: 1, output_tokens_details: null, server_tool_use: null }
+  const stop = stopOf(Delivery.toChunks(delivery).flat())
+  return [
+    frame({ type: "message_start", message: message([], unstopped, started, asked, ids.next("msg_")) }),
+    frame({ type: "ping" }),
+    ...blocks(delivery, asked, ids),
+    ...(stop === undefined ? [] : [
+      frame({ type: "message_delta", delta: { container: null, ...stop }, usage: counts }),
+      frame({ type: "message_stop" })
+    ])
+  ]
+}
+
+const error = ({ message, type }: Refusal): Fields => ({ type: "error", error: { type, message } })
+
+/**
+ * The protocol of Anthropic's messages.
+ *
+ * @category protocols
+ * @since 0.1.0
+ */
+export const protocol: Protocol = {
+  name: "anthropic-messages",
+  path: "/v1/messages",
+  read: (body) => {
+    const refusal = check(body)
+    return refusal === undefined ? Result.succeed(fromRequest(body as MessagesRequest)) : Result.fail(refusal)
+  },
+  whole,
+  frames,
+  error,
+  streamError: (refusal) => frame(error(refusal)),
+  headers: (id) => ({
+    "anthropic-organization-id": "org-troupe",
+    "anthropic-ratelimit-requests-limit": "1000",
+    "anthropic-ratelimit-requests-remaining": "999",
+    "anthropic-ratelimit-requests-reset": "2026-01-01T00:00:00Z",
+    "request-id": id
+  })
+}
