@@ -84,6 +84,7 @@ export interface Loop {
   plan: Plan | undefined
   models: Models | undefined
   state: AgentState
+  answered: AgentState | undefined
   step: number
   asking: number
   get host(): Enterable
@@ -159,6 +160,7 @@ export const make = (
     handlers: new Map(),
     models: undefined,
     state,
+    answered: undefined,
     step: Math.max(0, state.run.iteration - 1),
     asking: 0,
     get host(): Enterable {

@@ -85,6 +85,8 @@ const giveUpCalls = (loop: Loop.Loop): boolean => {
 const letGo = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): Effect.Effect<Exit.Exit<Ending, unknown>> => {
   const height = countStaying(loop, exit)
   if (height === loop.live.open.length) return Effect.as(Leaving.suspend(loop, exit), exit)
+  // What clean-ups say now is no answer of the run.
+  if (loop.state.status._tag === "Complete") loop.answered = loop.state
   const ended = giveUpCalls(loop) && Exit.isSuccess(exit) ? Exit.succeed("Suspended" as const) : exit
   const left = Leaving.leaveTo(loop, height, { exit: ended, isOver: true, endsRun: true })
   return Effect.tap(left, () => Leaving.suspend(loop, exit)) as Effect.Effect<Exit.Exit<Ending, unknown>>
@@ -214,7 +216,7 @@ const runChild: Loop.Root["runChild"] = (parent: Loop.Loop, call: Call, entry: A
     const loop = Loop.make(parent.root, parent, call.id, roster, state)
     return play(loop, isResumed ? undefined : entry.toInput(params), !isResumed).pipe(
       Effect.catch(() => Effect.void),
-      Effect.map(() => loop.state)
+      Effect.map(() => loop.state.status._tag === "Failed" ? loop.state : loop.answered ?? loop.state)
     )
   })
 

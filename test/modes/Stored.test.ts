@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result, Schema } from "effect"
+import { Effect, Result, Schema, Scope } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import { Agent, AgentPicker, AgentState, Group, Handoff, Mode, ModeTransition, Session, SystemPrompt } from "troupe"
@@ -471,4 +471,46 @@ describe("A group's picker", () => {
         b: MockModel.make(() => "From b.")
       })))
     ))
+})
+
+describe("What ends with others", () => {
+  it.effect("an agent that was called answers with its answer, whatever its clean-up hears", () =>
+    Effect.gen(function*() {
+      const summing = Mode.make("summing", {
+        invokable: true,
+        enter: () => Effect.void,
+        exit: () => Mode.call("Sum up.")
+      })
+      const helper = Agent.make("helper", { description: "Helps.", modes: [summing] })
+      const state = yield* Agent.run(Agent.make("boss", { agents: [Agent.asTool(helper)] }), "Go")
+      const [call] = AgentState.text(state) === "Done."
+        ? state.conversation.turns.flatMap((turn) => turn._tag === "Assistant" ? turn.parts : [])
+        : []
+      assert.deepStrictEqual(
+        call?._tag === "Call" && call.state._tag === "Settled" ? call.state.result : undefined,
+        "Found."
+      )
+    }).pipe(Effect.provide(MockModel.layer(MockModel.byAgent({
+      boss: MockModel.queue(MockResponse.toolCall("helper", { task: "Find it." }), "Done."),
+      helper: MockModel.queue(MockResponse.toolCall("enter_summing_mode", {}), "Found.", "Summed up.")
+    })))))
+
+  it.effect("a mode that is used alone isn't stored beyond its session, which nobody could go on with", () =>
+    Effect.gen(function*() {
+      const { log, mode } = recorder()
+      const agent = Agent.make("a", { modes: [mode("own")] })
+      const options = { store: Session.store("kept") }
+      yield* Effect.scoped(Effect.gen(function*() {
+        const session = yield* Session.make(agent, options)
+        yield* session.enterMode("own")
+        // Its scope closes after that of the session.
+        const entering = Effect.provideService(Mode.enter(mode("alone"), {}), Mode.Host, session)
+        yield* Effect.provideService(entering, Scope.Scope, yield* Scope.make())
+        yield* session.call("In both")
+      }))
+      assert.deepStrictEqual(log, ["+ own", "+ alone", "- alone", "~ alone", "~ own"])
+      const session = yield* Session.make(agent, options)
+      assert.strictEqual(AgentState.text(yield* session.call("Again")), "Re: Again")
+      assert.deepStrictEqual(stackOf(yield* session.state), ["own"])
+    }).pipe(Effect.scoped, Effect.provide(KeyValueStore.layerMemory), echo))
 })

@@ -77,19 +77,31 @@ export const resume = (held: Held): Effect.Effect<void> =>
     ? Effect.void
     : Effect.catchCause(inTurn(held, "resume", Entering.resume), () => Effect.void)
 
+/**
+ * Gives how many modes stay entered when a session ends: none, or in what is stored all but those from the lowest upwards that is
+ * used alone, which nobody else could set up again.
+ */
+const countStaying = ({ live, ref, store }: Held): number => {
+  if (live.open.length < ref.value.modes.length) return live.open.length
+  const alone = live.open.findIndex(({ context }) => context !== undefined)
+  return store === undefined ? 0 : alone < 0 ? live.open.length : alone
+}
+
 /** Leaves all modes when the session ends. One that is stored keeps them, for the next session of its id. */
 export const end = (held: Held, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
-  Effect.suspend(() =>
-    held.live.open.length === 0
-      ? Effect.void
-      : Effect.orDie(atEnd(held, (loop) =>
-        held.store === undefined && held.live.open.length === loop.state.modes.length
-          ? Effect.flatMap(
-            Leaving.leaveTo(loop, 0, { exit, isOver: true }),
-            (left) => whatWasAdded(left, exit)
-          )
-          : Leaving.suspend(loop, exit)))
-  )
+  Effect.suspend(() => {
+    const { live, ref, store } = held
+    const staying = countStaying(held)
+    if (live.open.length === 0) return Effect.void
+    const before = ref.value
+    const leaving = atEnd(held, (loop) =>
+      Effect.flatMap(
+        Leaving.leaveTo(loop, staying, { exit, isOver: true }),
+        (left) => Effect.ensuring(whatWasAdded(left, exit), Leaving.suspend(loop, exit))
+      ))
+    const save = Effect.suspend(() => store === undefined || ref.value === before ? Effect.void : store.save(ref.value))
+    return Effect.orDie(Effect.ensuring(leaving, Effect.orDie(save)))
+  })
 
 const asModeError = (operation: string) => (error: unknown): ModeError =>
   isModeError(error)
