@@ -479,7 +479,7 @@ describe("What ends with others", () => {
       const summing = Mode.make("summing", {
         invokable: true,
         enter: () => Effect.void,
-        exit: () => Mode.call("Sum up.")
+        exit: () => Effect.asVoid(Mode.call("Sum up."))
       })
       const helper = Agent.make("helper", { description: "Helps.", modes: [summing] })
       const state = yield* Agent.run(Agent.make("boss", { agents: [Agent.asTool(helper)] }), "Go")
