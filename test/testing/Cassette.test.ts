@@ -339,6 +339,37 @@ describe("A cassette", () => {
       assert.strictEqual(results(played.events), results(recorded.events).replaceAll("?key=sk-secret", ""))
     }).pipe(withFiles))
 
+  it.effect("lets a tool crash when it did, and not before the calls beside it ended that had", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const gate = yield* Deferred.make<void>()
+      const tools = Weather.toLayer({
+        get_weather: ({ city }) =>
+          city === "Paris"
+            ? Effect.andThen(Deferred.await(gate), Effect.die(new Error("gone")))
+            : Effect.succeed(9)
+      })
+      const call = (city: string) => MockResponse.toolCall("get_weather", { city })
+      const recording = Cassette.toolkit(Weather, tools).pipe(
+        Layer.provideMerge(Cassette.layer(path, { mode: "record" })),
+        Layer.provide(MockModel.layer(MockModel.queue(MockResponse.all(call("Paris"), call("Oslo")))))
+      )
+      yield* Effect.gen(function*() {
+        const fiber = yield* Effect.forkChild(Effect.exit(run()))
+        const files = yield* FileSystem.FileSystem
+        const isThere = Effect.map(files.readFileString(`${path}.recording`), (text) => text.includes(`"result":9`))
+        yield* Effect.repeat(Effect.tap(isThere, () => Effect.yieldNow), { until: (isThere) => isThere })
+        yield* Deferred.succeed(gate, undefined)
+        yield* Fiber.join(fiber)
+      }).pipe(Effect.provide(recording))
+      const { events, exit } = yield* observed(Effect.ensuring(run(), Cassette.assertDrained)).pipe(
+        Effect.provide(player(path))
+      )
+      assert.deepStrictEqual(problem(exit), new Error("gone"))
+      const results = events.flatMap((event) => event._tag === "ToolCallSettled" ? [event.result] : [])
+      assert.deepStrictEqual(results, [`The tool "get_weather" crashed.`, 9])
+    }).pipe(withFiles))
+
   it.effect("lets no secret reach the tape", () =>
     Effect.gen(function*() {
       const path = yield* newPath

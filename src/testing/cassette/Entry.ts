@@ -6,7 +6,13 @@
 import * as AiError from "effect/ai/AiError"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { AgentEvent, ModelCallFailed, ModelResponded, ToolCallSettled } from "../../domain/AgentEvent.ts"
+import type {
+  AgentEvent,
+  ModelCallFailed,
+  ModelResponded,
+  ToolCallSettled,
+  ToolCallStarted
+} from "../../domain/AgentEvent.ts"
 import type { AssistantPart } from "../../domain/StateSchema.ts"
 import * as Asked from "./Asked.ts"
 import type { Beside, Line } from "./Line.ts"
@@ -44,6 +50,7 @@ export type Outcome =
 
 /** A call of a tool, with what it gave. */
 export interface ToolEntry extends Asking {
+  readonly step: number
   readonly callId: string
   readonly name: string
   readonly params: Schema.Json
@@ -92,6 +99,7 @@ const outcomeOf = ({ name, outcome, result }: ToolCallSettled, { defect, error }
 }
 
 interface Started extends Asking {
+  readonly step: number
   readonly params: Schema.Json
   readonly progress: Array<Schema.Json>
 }
@@ -123,8 +131,8 @@ class Gathering {
     this.models.push({ path: event.path, calls: event.calls, asked, answer })
   }
 
-  start(event: Asking & { readonly callId: string; readonly params: Schema.Json }): void {
-    this.#started.set(callOf(event), { path: event.path, calls: event.calls, params: event.params, progress: [] })
+  start({ callId, calls, params, path, step }: ToolCallStarted): void {
+    this.#started.set(callOf({ calls, path, callId }), { path, calls, step, params, progress: [] })
   }
 
   progress(event: Asking & { readonly callId: string; readonly result: Schema.Json }): void {

@@ -86,11 +86,14 @@ export class Player {
   readonly #models: Reel<ModelEntry>
   readonly #tools: Reel<ToolEntry>
   readonly #handled = new Set<string>()
+  readonly #calls: ReadonlyArray<ToolEntry>
+  readonly #ended = new Set<ToolEntry>()
 
   constructor(tape: string, entries: Entries) {
     this.tape = tape
     this.#models = new Reel(entries.models)
     this.#tools = new Reel(entries.tools)
+    this.#calls = entries.tools
   }
 
   /** Gives what came of a request, or says why there is nothing. */
@@ -129,6 +132,24 @@ export class Player {
         this.#tools.agents
       )
       : this.#drift(request, Shown.call(name, normalize(expected.params)), asked)
+  }
+
+  /**
+   * Checks whether a call may crash: it ended others of its turn then, which had begun by that time, or ended before it.
+   */
+  mayCrash(entry: ToolEntry): boolean {
+    const at = this.#calls.indexOf(entry)
+    const left = this.#tools.of(entry)
+    return !this.#calls.some((other, index) =>
+      other !== entry && other.step === entry.step && this.#handled.has(other.name) && other.outcome._tag !== "Hangs" &&
+      isPlace(other, entry) && Asked.text(other.path) === Asked.text(entry.path) &&
+      (index < at ? !this.#ended.has(other) : left.includes(other))
+    )
+  }
+
+  /** Says that a call comes to its end. */
+  end(entry: ToolEntry): void {
+    this.#ended.add(entry)
   }
 
   /** Says that the calls of a tool are played, and so may be left over. */

@@ -9,6 +9,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { CassetteDrift, CassetteExhausted } from "./CassetteError.ts"
+import type { ToolEntry } from "./Entry.ts"
 import * as Place from "./Place.ts"
 import type { Player } from "./Player.ts"
 import type { Recorder } from "./Recorder.ts"
@@ -50,6 +51,14 @@ export const recorded = (tool: Tool.Any, real: Tool.Handler<string>, recorder: R
     })
 }
 
+/** How often others get a turn before a crash. Those that a run began without don't come, so there is an end to it. */
+const turns = 1000
+
+/** Lets the calls of a turn begin and end that did before one of them crashed. */
+const waitToCrash = Effect.fnUntraced(function*(player: Player, entry: ToolEntry) {
+  for (let turn = 0; turn < turns && !player.mayCrash(entry); turn++) yield* Effect.yieldNow
+})
+
 /** Makes a handler that gives what a tape says. */
 export const replayed = (tool: Tool.Any, player: Player, change: (text: string) => string): Handler => {
   const codec = ToolCodec.make(tool)
@@ -73,8 +82,9 @@ export const replayed = (tool: Tool.Any, player: Player, change: (text: string) 
           { discard: true }
         )
         return Effect.andThen(
-          told,
+          outcome._tag === "Died" ? Effect.andThen(told, waitToCrash(player, entry)) : told,
           Effect.suspend((): Effect.Effect<unknown, unknown> => {
+            player.end(entry)
             if (outcome._tag === "Hangs") return Effect.never
             if (outcome._tag === "Died") return Effect.die(outcome.defect)
             return outcome.isFailure ? codec.fromFailure(outcome) : codec.fromResult(outcome.result)
