@@ -296,7 +296,8 @@ describe("A cassette", () => {
         http: { response: { status: 429, headers: {} }, body: "slow down" }
       })
       assert.deepStrictEqual(first, AiError.make({ module: "MockModel", method: "respond", reason: clean }))
-      assert.deepStrictEqual(first, third)
+      assert.deepStrictEqual({ ...first.reason }, { ...clean })
+      assert.deepStrictEqual({ ...third.reason }, { ...clean })
       assert.isTrue(first.isRetryable)
       assert.strictEqual(first.message, recorded[0].message)
       assert.include(second.message, "lost POST https://example.com/v1#a (POST https://example.com/v1)")
@@ -431,6 +432,13 @@ describe("A cassette", () => {
       yield* Fiber.interrupt(fiber)
       assert.strictEqual(yield* content(path), before)
       assert.include(yield* content(`${path}.recording`), `"tag":"Interrupted"`)
+      const again = yield* LanguageModel.generateText({ prompt: "Hello" }).pipe(
+        Effect.forkChild,
+        Effect.flatMap((fiber) => Effect.as(Effect.repeat(Effect.yieldNow, { times: 100 }), fiber)),
+        Effect.provide(player(`${path}.recording`))
+      )
+      assert.isUndefined(again.pollUnsafe())
+      yield* Fiber.interrupt(again)
     }).pipe(withFiles))
 
   it.effect("plays preliminary results and what was interrupted, which never ends", () =>
@@ -465,6 +473,7 @@ describe("A cassette", () => {
         Effect.forkChild
       )
       yield* Deferred.await(told)
+      yield* Effect.repeat(Effect.yieldNow, { times: 100 })
       assert.isUndefined(fiber.pollUnsafe())
       yield* Fiber.interrupt(fiber)
       assert.deepStrictEqual(progress, [20, 21])
@@ -594,6 +603,22 @@ describe("A cassette", () => {
         )
       assert.strictEqual(AgentState.text(yield* thank("Thanks!")), "You are welcome.")
       assert.include((yield* Effect.flip(thank("Hm."))).message, "-user: Thanks!\n+user: Hm.")
+    }).pipe(withFiles))
+
+  it.effect("plays a model beside tools that run, and its defects", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      yield* run().pipe(Effect.provide(recorder(path, [...paris])))
+      const beside = Layer.mergeAll(handlers, Cassette.layer(path, { mode: "replay" }))
+      const state = yield* run().pipe(Effect.tap(Cassette.assertDrained), Effect.provide(beside))
+      assert.strictEqual(AgentState.text(state), "It is 22 °C.")
+      const crash = MockModel.layer(MockModel.make(() => Effect.die(new Error("it can't be"))))
+      const listen = Effect.exit(Stream.runDrain(LanguageModel.streamText({ prompt: "Hello" })))
+      const ask = Effect.exit(LanguageModel.generateText({ prompt: "Hello" }))
+      const both = Effect.all([listen, ask])
+      yield* both.pipe(Effect.provide(Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(crash))))
+      const played = yield* both.pipe(Effect.provide(player(path)))
+      assert.deepStrictEqual(played.map(problem), [new Error("it can't be"), new Error("it can't be")])
     }).pipe(withFiles))
 
   it.effect("streams what it has, whether it was streamed when recorded or not", () =>
