@@ -47,20 +47,24 @@ import { type Entry, Journal, type Miss, type Outcome } from "./provider/Journal
 import * as Messages from "./provider/Messages.ts"
 import type { MessagesRequest } from "./provider/MessagesRequest.ts"
 import type { Asked, Protocol } from "./provider/Protocol.ts"
+import * as Responses from "./provider/Responses.ts"
+import type { ResponsesRequest } from "./provider/ResponsesRequest.ts"
 import { type Arrived, type Chosen, respond } from "./provider/Session.ts"
 import { counter, type Status } from "./provider/Statuses.ts"
 
-export type { ChatRequest, Entry, MessagesRequest, Miss, Outcome, Status }
+export type { ChatRequest, Entry, MessagesRequest, Miss, Outcome, ResponsesRequest, Status }
 
 /** What is spoken, by path. The first also refuses requests to other paths. */
 const protocols: readonly [Protocol, ...ReadonlyArray<Protocol>] = [
   Chat.protocol,
+  Responses.protocol,
   Messages.protocol
 ]
 
 /** The bodies of requests, by protocol. */
 interface Bodies {
   readonly "openai-chat": ChatRequest
+  readonly "openai-responses": ResponsesRequest
   readonly "anthropic-messages": MessagesRequest
 }
 

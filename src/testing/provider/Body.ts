@@ -46,7 +46,9 @@ export const stream = (protocol: Protocol, delivery: Delivery, asked: Asked, ids
   }
   if (failure === undefined) return { frames: frames.map(encode), end: "sent" }
   const sent = upTo(frames, failure.after)
-  const error = isCut(delivery) ? undefined : protocol.streamError(Refusals.ofError(protocol.name, failure.error))
+  const error = isCut(delivery)
+    ? undefined
+    : protocol.streamError(Refusals.ofError(protocol.name, failure.error), sent.length)
   return error === undefined
     ? { frames: sent.map(encode), end: "cut" }
     : { frames: [...sent, error].map(encode), end: "sent" }

@@ -91,8 +91,8 @@ export interface Protocol {
   readonly frames: (delivery: Delivery, asked: Asked, ids: Ids) => ReadonlyArray<SseFrame>
   /** The body of an error. */
   readonly error: (refusal: Refusal) => Schema.Json
-  /** An error in the middle of a stream, where the protocol has one. */
-  readonly streamError: (refusal: Refusal) => SseFrame | undefined
+  /** An error in the middle of a stream, behind so many frames, where the protocol has one. */
+  readonly streamError: (refusal: Refusal, index: number) => SseFrame | undefined
   /** The headers of any response, as its id and the version. */
   readonly headers: (id: string) => Readonly<Record<string, string>>
 }

@@ -1,0 +1,171 @@
+/**
+ * OpenAI's responses, as `POST /v1/responses` speaks them.
+ *
+ * Nothing is stored. A conversation comes whole with each request: `previous_response_id` is never found, and an
+ * `item_reference` stands for an item of the kind that its id says.
+ *
+ * @since 0.1.0
+ */
+import type * as Response from "effect/ai/Response"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import * as Delivery from "../Delivery.ts"
+import type { Asked, Ids, Protocol, Refusal, SseFrame } from "./Protocol.ts"
+import { fromRequest } from "./ResponsesAsked.ts"
+import { Events } from "./ResponsesEvents.ts"
+import { type Fields, Items, itemsOf, type Part, shows } from "./ResponsesItems.ts"
+import { check } from "./ResponsesRefusal.ts"
+import type { ResponsesRequest } from "./ResponsesRequest.ts"
+import { tokensOf } from "./Tokens.ts"
+
+const incomplete: Partial<Record<Response.FinishReason, string>> = {
+  "length": "max_output_tokens",
+  "content-filter": "content_filter"
+}
+
+const usageOf = (delivery: Delivery.Delivery, asked: Asked): Fields => {
+  const { cached, input, output, reasoning } = tokensOf(delivery, asked)
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: cached },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: input + output
+  }
+}
+
+/** What a response says of its request. */
+const echoOf = (body: Fields): Fields => ({
+  instructions: body.instructions ?? null,
+  max_output_tokens: body.max_output_tokens ?? null,
+  max_tool_calls: body.max_tool_calls ?? null,
+  metadata: body.metadata ?? {},
+  parallel_tool_calls: body.parallel_tool_calls ?? true,
+  previous_response_id: null,
+  prompt_cache_key: body.prompt_cache_key ?? null,
+  reasoning: { effort: null, summary: null, ...(body.reasoning as Fields | null | undefined) },
+  safety_identifier: body.safety_identifier ?? null,
+  store: body.store ?? true,
+  temperature: body.temperature ?? 1,
+  text: { format: { type: "text" }, verbosity: "medium", ...(body.text as Fields | null | undefined) },
+  tool_choice: body.tool_choice ?? "auto",
+  tools: body.tools ?? [],
+  top_logprobs: body.top_logprobs ?? 0,
+  top_p: body.top_p ?? 1,
+  truncation: body.truncation ?? "disabled",
+  user: body.user ?? null
+})
+
+/** The response as it is at first. */
+const begun = (asked: Asked, id: string, created: number): Fields => ({
+  id,
+  object: "response",
+  created_at: created,
+  status: "in_progress",
+  background: false,
+  completed_at: null,
+  error: null,
+  incomplete_details: null,
+  model: asked.model,
+  output: [],
+  service_tier: "auto",
+  usage: null,
+  ...echoOf(asked.body as Fields)
+})
+
+/** The response with what it says, and how it finished if it did. */
+const ended = (
+  response: Fields,
+  output: ReadonlyArray<Fields>,
+  parts: ReadonlyArray<Part>,
+  usage: Fields
+): Fields => {
+  const finish = parts.findLast((part) => part.type === "finish")
+  if (finish === undefined) return { ...response, output }
+  const reason = incomplete[finish.reason]
+  return {
+    ...response,
+    status: reason === undefined ? "completed" : "incomplete",
+    completed_at: reason === undefined ? response.created_at! : null,
+    incomplete_details: reason === undefined ? null : { reason },
+    output,
+    service_tier: "default",
+    usage
+  }
+}
+
+const itemsFor = (parts: ReadonlyArray<Part>, asked: Asked, ids: Ids): Items =>
+  new Items(
+    parts,
+    ids,
+    (asked.body as unknown as ResponsesRequest).include?.includes("reasoning.encrypted_content") === true
+  )
+
+const whole: Protocol["whole"] = (delivery, asked, ids) => {
+  const parts = Delivery.toParts(delivery)
+  const response = begun(asked, ids.next("resp_"), ids.created)
+  return ended(response, itemsOf(parts, itemsFor(parts, asked, ids)), parts, usageOf(delivery, asked))
+}
+
+const frames: Protocol["frames"] = (delivery, asked, ids) => {
+  const sent: Array<SseFrame> = []
+  const send = ({ type, ...event }: Fields): void => {
+    sent.push({ event: type as string, data: JSON.stringify({ type, sequence_number: sent.length, ...event }) })
+  }
+  const chunks = Delivery.toChunks(delivery)
+  const all = chunks.flat()
+  const response = begun(asked, ids.next("resp_"), ids.created)
+  send({ type: "response.created", response })
+  send({ type: "response.in_progress", response })
+  const events = new Events(all, itemsFor(all, asked, ids))
+  const shown = all.filter(shows)
+  let position = 0
+  for (const chunk of chunks) {
+    const before = sent.length
+    for (const part of chunk.filter(shows)) for (const event of events.of(part, shown[++position])) send(event)
+    if (sent.length > before) sent.push({ ...sent.pop()!, isPiece: true })
+  }
+  const last = ended(response, events.done, all, usageOf(delivery, asked))
+  if (last.status !== "in_progress") send({ type: `response.${last.status as string}`, response: last })
+  return sent
+}
+
+const error = ({ code, message, param, type }: Refusal): Fields => ({
+  error: { message, type, param: param ?? null, code: code ?? null }
+})
+
+/**
+ * The protocol of OpenAI's responses.
+ *
+ * @category protocols
+ * @since 0.1.0
+ */
+export const protocol: Protocol = {
+  name: "openai-responses",
+  path: "/v1/responses",
+  read: (body) => {
+    const refusal = check(body)
+    return refusal === undefined ? Result.succeed(fromRequest(body as ResponsesRequest)) : Result.fail(refusal)
+  },
+  whole,
+  frames,
+  error,
+  streamError: ({ code, message, param, type }, index) => ({
+    event: "error",
+    data: JSON.stringify(
+      {
+        type: "error",
+        sequence_number: index,
+        code: code ?? type,
+        message,
+        param: param ?? null
+      } satisfies Schema.Json
+    )
+  }),
+  headers: (id) => ({
+    "openai-organization": "org-troupe",
+    "openai-processing-ms": "1",
+    "openai-version": "2020-10-01",
+    "x-request-id": id
+  })
+}

@@ -1,0 +1,154 @@
+/**
+ * The items of a response: their shapes and their ids.
+ *
+ * @since 0.1.0
+ */
+import type * as Response from "effect/ai/Response"
+import * as Predicate from "effect/Predicate"
+import type * as Schema from "effect/Schema"
+import type { Ids } from "./Protocol.ts"
+
+/** Fields of JSON. */
+export type Fields = { readonly [key: string]: Schema.Json }
+
+/** A part of a response, at once or of a stream. */
+export type Part = Response.PartEncoded | Response.StreamPartEncoded
+
+type Source = Response.UrlSourcePartEncoded | Response.DocumentSourcePartEncoded
+
+type Metadata = Part["metadata"]
+
+/** Whether a part is a source, which the text before it cites. */
+export const isSource = (part: Part | undefined): part is Source => part?.type === "source"
+
+/** Whether a file is what a model of this provider makes: an image. */
+export const isImage = (part: Part): part is Response.FilePartEncoded =>
+  part.type === "file" && part.mediaType.startsWith("image/")
+
+/** Whether a part shows in a response. The result of a provider's tool is in the item of its call. */
+export const shows = (part: Part): boolean =>
+  part.type !== "finish" && part.type !== "response-metadata" && part.type !== "tool-result" &&
+  (part.type !== "file" || isImage(part))
+
+const ownString = (metadata: Metadata, key: string): string | undefined => {
+  const own = metadata?.openai
+  return Predicate.hasProperty(own, key) && typeof own[key] === "string" ? own[key] : undefined
+}
+
+/** The id of the reasoning that the call of this id came with. */
+export const thoughtOf = (callId: string): string | undefined => {
+  const found = /^fc_(.+)_rs\d+$/.exec(callId)
+  return found === null ? undefined : `rs_${found[1]}`
+}
+
+/** Makes the items of one response, in order. A call that comes with reasoning has an id that says so. */
+export class Items {
+  readonly #ids: Ids
+  readonly #isEncrypted: boolean
+  readonly #results: ReadonlyMap<string, Response.ToolResultPartEncoded>
+  #thought: string | undefined
+  #calls = 0
+
+  constructor(parts: ReadonlyArray<Part>, ids: Ids, isEncrypted: boolean) {
+    this.#ids = ids
+    this.#isEncrypted = isEncrypted
+    this.#results = new Map(
+      parts.flatMap((part) => part.type === "tool-result" ? [[part.id, part as Response.ToolResultPartEncoded]] : [])
+    )
+  }
+
+  message(): Fields {
+    return { id: this.#ids.next("msg_"), type: "message", status: "in_progress", content: [], role: "assistant" }
+  }
+
+  reasoning(metadata: Metadata): Fields {
+    const id = ownString(metadata, "itemId") ?? this.#ids.next("rs_")
+    this.#thought = id.startsWith("rs_") ? id : undefined
+    const encrypted = ownString(metadata, "encryptedContent") ??
+      (this.#isEncrypted ? this.#ids.next("gAAAAAB") : undefined)
+    return { id, type: "reasoning", summary: [], ...(encrypted === undefined ? {} : { encrypted_content: encrypted }) }
+  }
+
+  call(part: { readonly id: string; readonly name: string }): Fields {
+    const id = this.#thought === undefined
+      ? this.#ids.next("fc_")
+      : `fc_${this.#thought.slice("rs_".length)}_rs${this.#calls++}`
+    return { id, type: "function_call", status: "in_progress", arguments: "", call_id: part.id, name: part.name }
+  }
+
+  image(part: Response.FilePartEncoded): Fields {
+    const id = this.#ids.next("ig_")
+    return { id, type: "image_generation_call", status: "completed", result: part.data as Schema.Json }
+  }
+
+  /** A call of a tool of the provider's, with its result: a search, or else that of a server of tools. */
+  serverCall({ id: callId, name, params }: Response.ToolCallPartEncoded): Fields {
+    const given = this.#results.get(callId)
+    const isFailure = given?.isFailure === true
+    if (name === "web_search" || name === "web_search_preview") {
+      const query = Predicate.hasProperty(params, "query") ? String(params.query) : ""
+      const id = this.#ids.next("ws_")
+      return {
+        id,
+        type: "web_search_call",
+        status: isFailure ? "failed" : "completed",
+        action: { type: "search", query, queries: [query] }
+      }
+    }
+    const result = given === undefined ? null : JSON.stringify(given.result ?? null)
+    return {
+      id: this.#ids.next("mcp_"),
+      type: "mcp_call",
+      status: isFailure ? "failed" : "completed",
+      approval_request_id: null,
+      arguments: JSON.stringify(params ?? {}),
+      error: isFailure ? result : null,
+      name,
+      output: isFailure ? null : result,
+      server_label: "troupe"
+    }
+  }
+}
+
+/** A part of a message's content. */
+export const outputText = (text: string, annotations: ReadonlyArray<Fields>): Fields => ({
+  type: "output_text",
+  annotations,
+  logprobs: [],
+  text
+})
+
+/** A part of the summary of reasoning. */
+export const summaryText = (text: string): Fields => ({ type: "summary_text", text })
+
+/** A citation at the end of what is said so far. */
+export const annotation = (source: Source, position: number): Fields =>
+  source.sourceType === "url"
+    ? { type: "url_citation", start_index: position, end_index: position, title: source.title, url: source.url }
+    : { type: "file_citation", file_id: source.id, filename: source.fileName ?? source.title, index: position }
+
+/** All items of a response. */
+export const itemsOf = (parts: ReadonlyArray<Response.PartEncoded>, items: Items): ReadonlyArray<Fields> => {
+  const made: Array<Fields> = []
+  let said: { readonly item: Fields; readonly text: string; readonly annotations: Array<Fields> } | undefined
+  for (const part of parts.filter(shows)) {
+    if (said !== undefined && !isSource(part)) said = undefined
+    if (part.type === "text" || (isSource(part) && said === undefined)) {
+      said = { item: items.message(), text: part.type === "text" ? part.text : "", annotations: [] }
+      made.push({ ...said.item, status: "completed", content: [outputText(said.text, said.annotations)] })
+    }
+    if (isSource(part)) said!.annotations.push(annotation(part, said!.text.length))
+    if (part.type === "reasoning") {
+      made.push({ ...items.reasoning(part.metadata), summary: part.text === "" ? [] : [summaryText(part.text)] })
+    }
+    if (isImage(part)) made.push(items.image(part))
+    if (part.type === "tool-call") {
+      made.push(
+        part.providerExecuted === true
+          ? items.serverCall(part)
+          : { ...items.call(part), status: "completed", arguments: JSON.stringify(part.params ?? {}) }
+      )
+    }
+  }
+  return made
+}

@@ -1,0 +1,479 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Schema } from "effect"
+import { AiError } from "effect/ai"
+import OpenAI, { type APIError, AuthenticationError, BadRequestError, RateLimitError } from "openai"
+import type { FunctionTool, Response, ResponseInputItem } from "openai/resources/responses/responses"
+import { InstructionChain, MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
+import { openai, rejection, served } from "./serve.ts"
+
+const tool = (name: string): FunctionTool => ({
+  type: "function",
+  name,
+  description: `Does ${name}`,
+  parameters: { type: "object", properties: { city: { type: "string" } } },
+  strict: false
+})
+
+const ask = (input = "Hello") => ({ model: "gpt-5", input, tools: [tool("get_weather")] })
+
+const question = "Book the warmer one"
+
+/** A thought and two calls at once, then a call that depends on them, then an answer. */
+const script = MockModel.queue(
+  MockResponse.all(
+    MockResponse.reasoning("Two cities."),
+    "Let me look.",
+    MockResponse.toolCall("get_weather", { city: "Paris" }),
+    MockResponse.toolCall("get_weather", { city: "Oslo, far in the north" })
+  ),
+  MockResponse.toolCall("book", { city: "Paris" }, { id: "call_book" }),
+  MockResponse.withUsage("Booked Paris.", { input: 40, output: 4, cached: 30, reasoning: 1 })
+)
+
+/** The same as the script, in the conversation. */
+const chain = InstructionChain.make(
+  InstructionChain.step([
+    InstructionChain.reasoning("Two cities."),
+    InstructionChain.text("Let me look."),
+    InstructionChain.toolCalls(
+      { name: "get_weather", args: { city: "Paris" } },
+      { name: "get_weather", args: { city: "Oslo, far in the north" } }
+    )
+  ]),
+  InstructionChain.toolCall("book", { city: "Paris" }, { id: "call_book" }),
+  InstructionChain.step(InstructionChain.text("Booked Paris."), {
+    usage: { input: 40, output: 4, cached: 30, reasoning: 1 }
+  })
+)
+
+const runs: Readonly<Record<string, (city: string) => unknown>> = {
+  get_weather: (city) => ({ city, celsius: city.length }),
+  book: () => "done"
+}
+
+const callsOf = ({ output }: Response) => output.flatMap((item) => item.type === "function_call" ? [item] : [])
+
+/** The loop of a client, with what the model says, streamed or not. */
+const loop = async (client: OpenAI, content: string, stream: boolean) => {
+  const input: Array<ResponseInputItem> = [{ role: "user", content }]
+  const answers: Array<Response> = []
+  for (;;) {
+    const request = { model: "gpt-5", input, tools: [tool("get_weather"), tool("book")] }
+    const answer = stream
+      ? await client.responses.stream(request).finalResponse()
+      : await client.responses.create(request)
+    answers.push(answer)
+    input.push(...answer.output as ReadonlyArray<ResponseInputItem>)
+    const calls = callsOf(answer)
+    if (calls.length === 0) return answers
+    for (const { arguments: given, call_id, name } of calls) {
+      const output = JSON.stringify(runs[name]!(JSON.parse(given).city))
+      input.push({ type: "function_call_output", call_id, output })
+    }
+  }
+}
+
+describe("the official client of OpenAI for responses, over a socket", () => {
+  const drivers = [
+    { what: "a handler", content: question, handler: script },
+    { what: "one chain", content: InstructionChain.embed(question, chain), handler: MockModel.queue() }
+  ]
+  for (const { content, handler, what } of drivers) {
+    for (const streamed of [false, true]) {
+      it.effect(`goes through a loop of tools in three steps that ${what} drives, ${streamed ? "streamed" : "at once"}`, () =>
+        Effect.gen(function*() {
+          const client = yield* openai()
+          const answers = yield* Effect.promise(() => loop(client, content, streamed))
+          assert.deepStrictEqual(answers.map(({ output }) => output.map(({ type }) => type)), [
+            ["reasoning", "message", "function_call", "function_call"],
+            ["function_call"],
+            ["message"]
+          ])
+          const calls = answers.flatMap(callsOf)
+          assert.deepStrictEqual(calls.map(({ arguments: given, name }) => [name, given]), [
+            ["get_weather", `{"city":"Paris"}`],
+            ["get_weather", `{"city":"Oslo, far in the north"}`],
+            ["book", `{"city":"Paris"}`]
+          ])
+          assert.match(calls[0]!.call_id, /^call_\w{24}$/)
+          assert.strictEqual(calls[2]!.call_id, "call_book")
+          assert.deepStrictEqual(answers.map(({ output_text }) => output_text), ["Let me look.", "", "Booked Paris."])
+          assert.deepInclude(answers[0]!.output[0], { summary: [{ type: "summary_text", text: "Two cities." }] })
+          const ids = answers.map(({ id, output }) =>
+            [id, ...output.map(({ id }) => id)].map((id) => id?.split("_")[0])
+          )
+          assert.deepStrictEqual(ids, [["resp", "rs", "msg", "fc", "fc"], ["resp", "fc"], ["resp", "msg"]])
+          const last = answers[2]!
+          assert.strictEqual(last.status, "completed")
+          assert.deepStrictEqual(last.usage, {
+            input_tokens: 40,
+            input_tokens_details: { cached_tokens: 30 },
+            output_tokens: 4,
+            output_tokens_details: { reasoning_tokens: 1 },
+            total_tokens: 44
+          } as never)
+          const requests = yield* MockProvider.requests("openai-responses")
+          assert.deepStrictEqual(requests.map(({ input, stream }) => [input.length, stream === true]), [
+            [1, streamed],
+            [7, streamed],
+            [9, streamed]
+          ])
+        }).pipe(Effect.provide(served({ handler, strict: true }))))
+    }
+  }
+
+  it.effect("shows a handler what the client sent", () => {
+    let seen: MockModel.MockRequest | undefined
+    const handler = MockModel.make((request) => {
+      seen = request
+      return "ok"
+    })
+    return Effect.gen(function*() {
+      const client = yield* openai()
+      yield* Effect.promise(() =>
+        client.responses.create({
+          model: "gpt-5",
+          instructions: "Be brief.",
+          input: [
+            {
+              role: "user",
+              content: [
+                { type: "input_text", text: "How warm" },
+                { type: "input_image", image_url: "data:image/png;base64,AAAA", detail: "auto" },
+                { type: "input_text", text: " is it?" }
+              ]
+            },
+            { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "Hm." }], encrypted_content: "x" },
+            { type: "function_call", call_id: "c1", name: "get_weather", arguments: `{"city":"Rome"}` },
+            { type: "function_call", call_id: "c2", name: "get_weather", arguments: `{"city":"Oslo"}` },
+            { type: "function_call_output", call_id: "c1", output: `{"celsius":30}` },
+            { type: "function_call_output", call_id: "c2", output: [{ type: "input_text", text: "cold" }] }
+          ],
+          tools: [tool("get_weather"), { type: "web_search" }],
+          tool_choice: { type: "function", name: "get_weather" }
+        })
+      )
+      assert.strictEqual(seen?.system, "Be brief.")
+      assert.strictEqual(seen?.lastUserText, "How warm is it?")
+      assert.deepStrictEqual(seen?.toolNames, ["get_weather"])
+      assert.deepStrictEqual(seen?.toolChoice, { tool: "get_weather" })
+      assert.strictEqual(seen?.iteration, 1)
+      assert.deepStrictEqual(seen?.lastToolResults.map(({ id, name, result }) => [id, name, result]), [
+        ["c1", "get_weather", { celsius: 30 }],
+        ["c2", "get_weather", "cold"]
+      ])
+      assert.deepStrictEqual(seen?.messages.map(({ role }) => role), ["system", "user", "assistant", "tool"])
+      const [, user, assistant] = seen?.messages ?? []
+      assert.deepInclude(user?.content[1], { type: "file", mediaType: "image/png", data: "AAAA" })
+      assert.deepInclude(assistant?.content[0], {
+        type: "reasoning",
+        text: "Hm.",
+        options: { openai: { itemId: "rs_1", encryptedContent: "x" } }
+      })
+    }).pipe(Effect.provide(served({ handler })))
+  })
+
+  it.effect("tries again what it may, and each body has its own sequence of statuses", () =>
+    Effect.gen(function*() {
+      const client = yield* openai({ maxRetries: 2 })
+      const [first, second] = yield* Effect.promise(() =>
+        Promise.all([client.responses.create(ask("one")), client.responses.create(ask("two"))])
+      )
+      assert.deepStrictEqual([first, second].map(({ output_text }) => output_text), ["one", "two"])
+      const entries = yield* MockProvider.entries
+      for (const said of ["one", "two"]) {
+        const attempts = entries.filter(({ body }) => body.includes(said))
+        assert.deepStrictEqual(attempts.map(({ by, status }) => [by, status]), [
+          ["status 1 of 3", 429],
+          ["status 2 of 3", 500],
+          ["fallback", 200]
+        ])
+      }
+    }).pipe(Effect.provide(served({ status: [429, { status: 500, headers: { "retry-after": "0" } }, 200] }))))
+
+  it.effect("makes its own errors of those that are sent", () =>
+    Effect.gen(function*() {
+      const client = yield* openai()
+      const create = (text: string) => rejection(() => client.responses.create(ask(text)))
+      const limited = yield* create("limited")
+      assert.instanceOf(limited, RateLimitError)
+      assert.strictEqual((limited as RateLimitError).headers.get("retry-after"), "7")
+      assert.strictEqual((limited as RateLimitError).code, "rate_limit_exceeded")
+      assert.match((limited as RateLimitError).requestID ?? "", /^req_/)
+      const key = yield* create("key")
+      assert.instanceOf(key, AuthenticationError)
+      const refused = yield* rejection(() => client.responses.create({ model: "gpt-5", input: [] }))
+      assert.instanceOf(refused, BadRequestError)
+      assert.strictEqual((refused as BadRequestError).param, "input")
+    }).pipe(Effect.provide(served({
+      handler: MockModel.conditional(
+        MockModel.when(
+          ({ lastUserText }) => lastUserText === "limited",
+          MockResponse.fail(new AiError.RateLimitError({ retryAfter: Duration.seconds(7) }))
+        ),
+        MockModel.otherwise(MockResponse.fail(new AiError.AuthenticationError({ kind: "InvalidKey" })))
+      )
+    }))))
+
+  it.effect("hears a stream up to where it breaks, by the connection or by an error of the provider", () => {
+    const handler = MockModel.queue(
+      MockResponse.cut("one two three", 2),
+      MockResponse.breakAfter("one two three", 1, new AiError.InternalProviderError({ description: "overloaded" })),
+      MockResponse.cut("one two three", 9)
+    )
+    return Effect.gen(function*() {
+      const client = yield* openai()
+      const hear = async () => {
+        const heard: Array<string> = []
+        try {
+          for await (const event of await client.responses.create({ ...ask(), stream: true })) {
+            if (event.type === "response.output_text.delta") heard.push(event.delta)
+            if (event.type === "response.completed") heard.push("!")
+          }
+        } catch (error) {
+          return [heard.join(""), (error as APIError).message]
+        }
+        return [heard.join("")]
+      }
+      const [cut, broken, late] = yield* Effect.promise(async () => [await hear(), await hear(), await hear()])
+      assert.deepStrictEqual(cut, ["one two", "terminated"])
+      assert.deepStrictEqual(broken, ["one", "overloaded"])
+      assert.deepStrictEqual(late, ["one two three", "terminated"])
+      assert.deepStrictEqual((yield* MockProvider.entries).map(({ outcome }) => outcome), ["cut", "sent", "cut"])
+    }).pipe(Effect.provide(served({ handler })))
+  })
+})
+
+const Length = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))
+
+const Parts = Schema.Array(Schema.Union([
+  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("reasoning"), text: Schema.String }),
+  Schema.Struct({
+    type: Schema.Literal("tool-call"),
+    name: Schema.Literals(["get_weather", "book"]),
+    params: Schema.Record(Schema.String, Schema.String)
+  }),
+  Schema.Struct({
+    type: Schema.Literal("tool-call"),
+    name: Schema.Literals(["web_search", "lookup"]),
+    params: Schema.Struct({ query: Schema.String }),
+    providerExecuted: Schema.Literal(true)
+  }),
+  Schema.Struct({
+    type: Schema.Literal("source"),
+    sourceType: Schema.Literal("url"),
+    id: Schema.String,
+    url: Schema.String,
+    title: Schema.String
+  }),
+  Schema.Struct({
+    type: Schema.Literal("file"),
+    mediaType: Schema.Literals(["image/png", "text/plain"]),
+    data: Schema.Literal("AAAA")
+  })
+]))
+
+interface Event {
+  readonly type: string
+  readonly sequence_number: number
+  readonly response: Response
+  readonly [field: string]: unknown
+}
+
+const framesOf = async (response: MockResponse.Input, request: object = ask()): Promise<ReadonlyArray<Event>> => {
+  const { fetch } = MockProvider.make({ handler: MockModel.make(() => response) })
+  const body = JSON.stringify({ ...request, stream: true })
+  const text = await (await fetch("http://mock/v1/responses", { method: "POST", body })).text()
+  const events = text.trimEnd().split("\n\n").map((frame) => {
+    const [event, data] = frame.split("\ndata: ")
+    const parsed = JSON.parse(data!)
+    assert.strictEqual(event, `event: ${parsed.type}`)
+    return parsed
+  })
+  assert.deepStrictEqual(events.map(({ sequence_number }) => sequence_number), events.map((_, index) => index))
+  return events
+}
+
+/** The events without what they have in common, and ids by the item that they name. */
+const brief = (events: ReadonlyArray<Event>) =>
+  events.map((event) =>
+    JSON.parse(
+      JSON.stringify({ ...event, sequence_number: undefined }).replace(/"(msg|rs|fc)_[^"]*"/g, "\"$1\"")
+    )
+  )
+
+const local = (response: MockResponse.Input) => {
+  const { fetch } = MockProvider.make({ handler: MockModel.make(() => response) })
+  return new OpenAI({ apiKey: "none", baseURL: "http://mock/v1", fetch, maxRetries: 0 })
+}
+
+describe("a response", () => {
+  it.effect.prop("says the same streamed as at once", [Parts, Length], ([parts, length]) =>
+    Effect.promise(async () => {
+      const response = MockResponse.chunked({ _tag: "MockResponse", parts }, length)
+      const whole = await local(response).responses.create(ask())
+      const events = await framesOf(response)
+      const { output_text: _, ...said } = JSON.parse(JSON.stringify(whole))
+      assert.deepStrictEqual(events.at(-1)!.response as unknown, said)
+      const done = events.filter(({ type }) => type === "response.output_item.done").map(({ item }) => item)
+      assert.deepStrictEqual(done, said.output)
+      const streamed = await local(response).responses.stream(ask()).finalResponse()
+      assert.strictEqual(streamed.output_text, whole.output_text)
+      assert.strictEqual(new Set(said.output.map(({ id }: { readonly id: string }) => id)).size, said.output.length)
+    }))
+
+  it.effect("comes event by event as OpenAI sends it", () =>
+    Effect.promise(async () => {
+      const events = await framesOf(MockResponse.all(
+        MockResponse.reasoning("Hm so"),
+        "Hi you",
+        MockResponse.toolCall("a", { n: 1 }, { id: "call_a" })
+      ))
+      const [created, ongoing] = events
+      assert.deepStrictEqual([created!.type, ongoing!.type], ["response.created", "response.in_progress"])
+      assert.deepStrictEqual(ongoing!.response, created!.response)
+      assert.match(created!.response.id, /^resp_\w{24}$/)
+      assert.deepInclude(created!.response, {
+        object: "response",
+        status: "in_progress",
+        model: "gpt-5",
+        output: [],
+        usage: null,
+        error: null,
+        incomplete_details: null
+      } as never)
+      const thought = { item_id: "rs", output_index: 0, summary_index: 0 }
+      const said = { item_id: "msg", output_index: 1, content_index: 0 }
+      const called = { item_id: "fc", output_index: 2 }
+      const part = (text: string) => ({ type: "output_text", annotations: [], logprobs: [], text })
+      const summary = (text: string) => ({ type: "summary_text", text })
+      const call = { id: "fc", type: "function_call", call_id: "call_a", name: "a" }
+      const message = { id: "msg", type: "message", role: "assistant" }
+      assert.deepStrictEqual(brief(events.slice(2, -1)), [
+        {
+          type: "response.output_item.added",
+          output_index: 0,
+          item: { id: "rs", type: "reasoning", summary: [] }
+        },
+        { type: "response.reasoning_summary_part.added", ...thought, part: summary("") },
+        { type: "response.reasoning_summary_text.delta", ...thought, delta: "Hm" },
+        { type: "response.reasoning_summary_text.delta", ...thought, delta: " so" },
+        { type: "response.reasoning_summary_text.done", ...thought, text: "Hm so" },
+        { type: "response.reasoning_summary_part.done", ...thought, part: summary("Hm so") },
+        {
+          type: "response.output_item.done",
+          output_index: 0,
+          item: { id: "rs", type: "reasoning", summary: [summary("Hm so")] }
+        },
+        {
+          type: "response.output_item.added",
+          output_index: 1,
+          item: { ...message, status: "in_progress", content: [] }
+        },
+        { type: "response.content_part.added", ...said, part: part("") },
+        { type: "response.output_text.delta", ...said, delta: "Hi", logprobs: [] },
+        { type: "response.output_text.delta", ...said, delta: " you", logprobs: [] },
+        { type: "response.output_text.done", ...said, text: "Hi you", logprobs: [] },
+        { type: "response.content_part.done", ...said, part: part("Hi you") },
+        {
+          type: "response.output_item.done",
+          output_index: 1,
+          item: { ...message, status: "completed", content: [part("Hi you")] }
+        },
+        {
+          type: "response.output_item.added",
+          output_index: 2,
+          item: { ...call, status: "in_progress", arguments: "" }
+        },
+        { type: "response.function_call_arguments.delta", ...called, delta: `{"n":1}` },
+        { type: "response.function_call_arguments.done", ...called, name: "a", arguments: `{"n":1}` },
+        {
+          type: "response.output_item.done",
+          output_index: 2,
+          item: { ...call, status: "completed", arguments: `{"n":1}` }
+        }
+      ])
+      const last = events.at(-1)!
+      assert.strictEqual(last.type, "response.completed")
+      assert.strictEqual(last.response.status, "completed")
+      assert.strictEqual(last.response.output.length, 3)
+      assert.strictEqual(last.response.usage?.total_tokens, 8)
+    }))
+
+  it.effect("cites its sources in the text before them, and shows what the provider's tools gave", () =>
+    Effect.promise(async () => {
+      const { cited, make, serverToolResult, serverToolUse, step } = InstructionChain
+      const steps = make(step([
+        serverToolUse("web_search", { query: "warm" }),
+        serverToolResult("web_search", { result: [] }),
+        serverToolUse("lookup", { key: 1 }),
+        serverToolResult("lookup", { error_code: "unavailable" }),
+        cited("It is warm.", { url: "https://example.com", title: "Example" })
+      ]))
+      const { fetch } = MockProvider.make({ chain: steps })
+      const client = new OpenAI({ apiKey: "none", baseURL: "http://mock/v1", fetch, maxRetries: 0 })
+      for (const stream of [false, true]) {
+        const { output } = stream
+          ? await client.responses.stream(ask()).finalResponse()
+          : await client.responses.create(ask())
+        const [search, lookup, message] = output
+        assert.deepInclude(search, { type: "web_search_call", status: "completed" })
+        assert.deepInclude(lookup, { type: "mcp_call", status: "failed", name: "lookup", arguments: `{"key":1}` })
+        assert.strictEqual(message?.type, "message")
+        if (message?.type !== "message") return
+        assert.deepInclude(message.content[0], {
+          text: "It is warm.",
+          annotations: [{
+            type: "url_citation",
+            start_index: 11,
+            end_index: 11,
+            title: "Example",
+            url: "https://example.com"
+          }]
+        } as never)
+      }
+    }))
+
+  it.effect("ends as the script says", () =>
+    Effect.promise(async () => {
+      const ends = {
+        stop: ["completed", undefined],
+        length: ["incomplete", "max_output_tokens"],
+        "content-filter": ["incomplete", "content_filter"],
+        "tool-calls": ["completed", undefined]
+      } as const
+      for (const [reason, [status, why]] of Object.entries(ends)) {
+        const response = MockResponse.withFinishReason("Hi", reason as keyof typeof ends)
+        const whole = await local(response).responses.create(ask())
+        assert.deepStrictEqual([whole.status, whole.incomplete_details?.reason], [status, why])
+        assert.strictEqual((await framesOf(response)).at(-1)?.type, `response.${status}`)
+      }
+    }))
+
+  it.effect("breaks off with an error that counts on", () =>
+    Effect.promise(async () => {
+      const error = new AiError.InternalProviderError({ description: "overloaded" })
+      const events = await framesOf(MockResponse.breakAfter("one two", 1, error))
+      assert.deepInclude(events.at(-1), { type: "error", code: "server_error", message: "overloaded", param: null })
+    }))
+
+  it.effect("says of its request what it was asked, and hides reasoning in what only the provider reads", () =>
+    Effect.promise(async () => {
+      const asked = {
+        ...ask(),
+        instructions: "Be brief.",
+        temperature: 0.5,
+        store: false,
+        metadata: { a: "b" },
+        reasoning: { effort: "low" as const },
+        include: ["reasoning.encrypted_content" as const]
+      }
+      const response = await local(MockResponse.reasoning("Hm")).responses.create(asked)
+      assert.deepInclude(response, { instructions: "Be brief.", temperature: 0.5, store: false } as never)
+      assert.deepStrictEqual([response.metadata, response.reasoning?.effort], [{ a: "b" }, "low"])
+      assert.deepStrictEqual(response.tools.length, 1)
+      const [thought] = response.output
+      assert.match(thought?.type === "reasoning" ? thought.encrypted_content ?? "" : "", /^gAAAAAB/)
+    }))
+})
