@@ -1,0 +1,242 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { InstructionChain, MockProvider } from "../../../src/testing/index.ts"
+
+const ask = { role: "user", content: "Hello" }
+
+const call = (id: string) => ({ type: "function_call", call_id: id, name: "add", arguments: "{}" })
+
+const output = (id: string) => ({ type: "function_call_output", call_id: id, output: "1" })
+
+const thought = (id: string) => ({ type: "reasoning", id, summary: [] })
+
+const reference = (id: string) => ({ type: "item_reference", id })
+
+const add = { type: "function", name: "add", parameters: { type: "object", properties: {} } }
+
+const model = "gpt-5"
+
+const asking = (...input: ReadonlyArray<object>) => ({ model, input })
+
+const emptyArray = (param: string) =>
+  `Invalid '${param}': empty array. Expected an array with minimum length 1, but got an empty array instead.`
+
+/** A body that OpenAI refuses, with what it says of it, of which parameter and by which code. */
+const refused: Readonly<Record<string, readonly [unknown, string, (string | null)?, (string | null)?]>> = {
+  "without a model": [
+    { input: "Hello" },
+    "Missing required parameter: 'model'.",
+    "model",
+    "missing_required_parameter"
+  ],
+  "without input": [{ model }, "Missing required parameter: 'input'.", "input", "missing_required_parameter"],
+  "with input that is neither text nor items": [
+    { model, input: 5 },
+    "Invalid type for 'input': expected one of a string or array of input items, but got an integer instead.",
+    "input",
+    "invalid_type"
+  ],
+  "with no item": [asking(), emptyArray("input"), "input", "empty_array"],
+  "with a message of nobody": [
+    asking({ content: "Hello" }),
+    "Missing required parameter: 'input[0].role'.",
+    "input[0].role",
+    "missing_required_parameter"
+  ],
+  "with an unknown role": [
+    asking({ role: "tool", content: "Hello" }),
+    "Invalid value: 'tool'. Supported values are: 'assistant', 'system', 'developer', and 'user'.",
+    "input[0].role",
+    "invalid_value"
+  ],
+  "with a message without content": [
+    asking({ role: "user" }),
+    "Missing required parameter: 'input[0].content'.",
+    "input[0].content",
+    "missing_required_parameter"
+  ],
+  "with a part of chat completions": [
+    asking({ role: "user", content: [{ type: "text", text: "Hello" }] }),
+    "Invalid value: 'text'. Supported values are: 'input_text', 'input_image', and 'input_file'.",
+    "input[0].content[0]",
+    "invalid_value"
+  ],
+  "with an assistant that says what is put in": [
+    asking(ask, { role: "assistant", content: [{ type: "input_text", text: "Hi" }] }),
+    "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.",
+    "input[1].content[0]",
+    "invalid_value"
+  ],
+  "with a part without text": [
+    asking({ role: "user", content: [{ type: "input_text" }] }),
+    "Missing required parameter: 'input[0].content[0].text'.",
+    "input[0].content[0].text",
+    "missing_required_parameter"
+  ],
+  "with a call without arguments": [
+    asking(ask, { type: "function_call", call_id: "a", name: "add" }, output("a")),
+    "Missing required parameter: 'input[1].arguments'.",
+    "input[1].arguments",
+    "missing_required_parameter"
+  ],
+  "with a call that has its call's id as its own": [
+    asking(ask, { ...call("call_a"), id: "call_a" }, output("call_a")),
+    "Invalid 'input[1].id': 'call_a'. Expected an ID that begins with 'fc'.",
+    "input[1].id",
+    "invalid_value"
+  ],
+  "with an output that names no call": [
+    asking(ask, call("a"), { type: "function_call_output", output: "1" }),
+    "Missing required parameter: 'input[2].call_id'.",
+    "input[2].call_id",
+    "missing_required_parameter"
+  ],
+  "with an output of a call without a name": [
+    asking(ask, call("a"), output("")),
+    "Invalid 'input[2].call_id': empty string. Expected a string with minimum length 1, but got an empty string " +
+    "instead.",
+    "input[2].call_id",
+    "empty_string"
+  ],
+  "with an output without a call": [
+    asking(ask, output("a")),
+    "No tool call found for function call output with call_id a.",
+    "input"
+  ],
+  "with an output before its call": [
+    asking(ask, output("a"), call("a")),
+    "No tool call found for function call output with call_id a.",
+    "input"
+  ],
+  "with more outputs than it refers to calls": [
+    asking(ask, reference("fc_1"), output("a"), output("b")),
+    "No tool call found for function call output with call_id b.",
+    "input"
+  ],
+  "with a call that is never answered": [
+    asking(ask, call("a"), call("b"), output("a"), ask),
+    "No tool output found for function call b.",
+    "input"
+  ],
+  "with a thought that leads to nothing": [
+    asking(ask, thought("rs_1")),
+    "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+    "input"
+  ],
+  "with a thought that the user cuts short": [
+    asking(ask, thought("rs_1"), ask),
+    "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+    "input"
+  ],
+  "that lost the thought before its call": [
+    asking(ask, { ...call("a"), id: "fc_X_rs0" }, output("a")),
+    "Item 'fc_X_rs0' of type 'function_call' was provided without its required 'reasoning' item: 'rs_X'.",
+    "input"
+  ],
+  "with an item twice": [
+    asking(ask, { ...call("a"), id: "fc_1" }, { ...call("b"), id: "fc_1" }, output("a"), output("b")),
+    "Duplicate item found with id fc_1. Remove duplicate items from your input and try again.",
+    "input"
+  ],
+  "that goes on from a response": [
+    { ...asking(ask), previous_response_id: "resp_1" },
+    "Previous response with id 'resp_1' not found.",
+    "previous_response_id",
+    "previous_response_not_found"
+  ],
+  "with a tool of chat completions": [
+    { ...asking(ask), tools: [{ type: "function", function: { name: "add" } }] },
+    "Missing required parameter: 'tools[0].name'.",
+    "tools[0].name",
+    "missing_required_parameter"
+  ],
+  "with a tool of an impossible name": [
+    { ...asking(ask), tools: [{ ...add, name: "a.b" }] },
+    "Invalid 'tools[0].name': string does not match pattern. " +
+    "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+    "tools[0].name",
+    "invalid_value"
+  ],
+  "with an unknown choice": [
+    { ...asking(ask), tool_choice: "any" },
+    "Invalid value: 'any'. Supported values are: 'none', 'auto', and 'required'.",
+    "tool_choice",
+    "invalid_value"
+  ],
+  "with the choice of a tool that isn't there": [
+    { ...asking(ask), tools: [add], tool_choice: { type: "function", name: "sub" } },
+    "Tool choice 'function' not found in 'tools' parameter.",
+    "tool_choice"
+  ],
+  "with options of a stream that isn't one": [
+    { ...asking(ask), stream_options: { include_obfuscation: false } },
+    "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
+    "stream_options"
+  ],
+  "that isn't an object": [
+    [ask],
+    "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library " +
+    "correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)"
+  ]
+}
+
+const postTo = (provider: MockProvider.Provider, body: unknown) =>
+  Effect.promise(() => provider.fetch("http://mock/v1/responses", { method: "POST", body: JSON.stringify(body) }))
+
+const jsonOf = (response: Response) => Effect.promise(() => response.json())
+
+describe("a request for a response", () => {
+  for (const [what, [body, message, param = null, code = null]] of Object.entries(refused)) {
+    it.effect(`is refused ${what}`, () =>
+      Effect.gen(function*() {
+        const response = yield* postTo(MockProvider.make(), body)
+        assert.strictEqual(response.status, 400)
+        assert.deepStrictEqual(yield* jsonOf(response), {
+          error: { message, type: "invalid_request_error", param, code }
+        })
+      }))
+  }
+
+  const taken: Readonly<Record<string, object>> = {
+    "that is a text": { model, input: "Hello" },
+    "whose calls are answered in another order": asking(ask, call("a"), call("b"), output("b"), output("a")),
+    "whose calls are answered one by one": asking(ask, call("a"), output("a"), call("b"), output("b")),
+    "whose assistant speaks between a call and its output": asking(
+      ask,
+      call("a"),
+      { role: "assistant", content: "Well" },
+      output("a")
+    ),
+    "that only refers to a call": asking(ask, reference("rs_1"), reference("fc_1"), output("a")),
+    "whose thought leads to a call": asking(ask, thought("rs_X"), { ...call("a"), id: "fc_X_rs0" }, output("a")),
+    "that refers to a thought": asking(ask, reference("rs_X"), { ...call("a"), id: "fc_X_rs0" }, output("a")),
+    "that lost the thought and the id of its call": asking(ask, call("a"), output("a")),
+    "with an output in parts": asking(ask, call("a"), {
+      ...output("a"),
+      output: [{ type: "input_text", text: "1" }]
+    }),
+    "with a tool of the provider": { ...asking(ask), tools: [{ type: "web_search" }], tool_choice: "required" },
+    "with options that mean nothing here": { ...asking(ask), temperature: 2, tools: null, tool_choice: null }
+  }
+  for (const [what, body] of Object.entries(taken)) {
+    it.effect(`is taken ${what}`, () =>
+      Effect.gen(function*() {
+        const response = yield* postTo(MockProvider.make(), { model, ...body })
+        assert.strictEqual(response.status, 200, yield* Effect.promise(() => response.clone().text()))
+      }))
+  }
+
+  it.effect("is refused where it lost the thought that its calls came with", () =>
+    Effect.gen(function*() {
+      const { make, reasoning, step, toolCalls } = InstructionChain
+      const provider = MockProvider.make({
+        chain: make(step([reasoning("Hm."), toolCalls({ name: "add" }, { name: "add" })]), "done")
+      })
+      const { output: items } = yield* jsonOf(yield* postTo(provider, asking(ask)))
+      const outputs = items.slice(1).map((item: { readonly call_id: string }) => output(item.call_id))
+      const lost = yield* jsonOf(yield* postTo(provider, asking(ask, ...items.slice(1), ...outputs)))
+      assert.include(lost.error.message, `without its required 'reasoning' item: '${items[0].id}'`)
+      const kept = yield* jsonOf(yield* postTo(provider, asking(ask, ...items, ...outputs)))
+      assert.strictEqual(kept.output[0].content[0].text, "done")
+    }))
+})
