@@ -2,7 +2,7 @@
  * Chains on the wire: who answers, what is noted, and what a strict provider refuses.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { InstructionChain, MockModel, MockProvider } from "troupe/testing"
 import { chainOf, marked, say } from "./request.ts"
 
@@ -145,5 +145,139 @@ describe("A mock provider", () => {
         none.body.error.message,
         /there is no handler, and no message of the user carries an instruction chain/
       )
+    }))
+})
+
+/** A conversation in no protocol: calls come with their results. */
+const Spoken = Schema.Array(Schema.Union([
+  Schema.Struct({ type: Schema.Literal("user"), carries: Schema.Boolean, isPart: Schema.Boolean }),
+  Schema.Struct({ type: Schema.Literal("says") }),
+  Schema.Struct({ type: Schema.Literal("calls"), count: Schema.Literals([1, 2]), says: Schema.Boolean })
+])).check(Schema.isMaxLength(8))
+
+type Spoken = typeof Spoken.Type
+
+/** Steps that say which they are, of a chain that says where it stands. */
+const stepsAt = (place: number) => make(...[0, 1, 2, 3].map((step) => `chain ${place}, step ${step}`))
+
+const userText = (place: number, carries: boolean): string => carries ? embed("Go", stepsAt(place)) : "and then?"
+
+const idsAt = (place: number, count: number) => Array.from({ length: count }, (_, index) => `call_${place}_${index}`)
+
+const called = { name: "look", arguments: "{}" }
+
+const chatOf = (spoken: Spoken): ReadonlyArray<Message> =>
+  spoken.flatMap((turn, place): ReadonlyArray<Message> => {
+    if (turn.type === "says") return [assistant("Well.")]
+    if (turn.type === "user") {
+      const text = userText(place, turn.carries)
+      return [user(turn.isPart ? [{ type: "text", text }] : text)]
+    }
+    const ids = idsAt(place, turn.count)
+    return [
+      {
+        role: "assistant",
+        content: turn.says ? "Wait." : null,
+        tool_calls: ids.map((id) => ({ id, type: "function", function: called }))
+      },
+      ...ids.map((id) => ({ role: "tool", tool_call_id: id, content: "ok" }))
+    ]
+  })
+
+const itemsOf = (spoken: Spoken): ReadonlyArray<Message> =>
+  spoken.flatMap((turn, place): ReadonlyArray<Message> => {
+    if (turn.type === "says") return [{ role: "assistant", content: [{ type: "output_text", text: "Well." }] }]
+    if (turn.type === "user") {
+      const text = userText(place, turn.carries)
+      return [user(turn.isPart ? [{ type: "input_text", text }] : text)]
+    }
+    const ids = idsAt(place, turn.count)
+    return [
+      ...(turn.says ? [assistant("Wait.")] : []),
+      ...ids.map((call_id) => ({ type: "function_call", call_id, ...called })),
+      ...ids.map((call_id) => ({ type: "function_call_output", call_id, output: "ok" }))
+    ]
+  })
+
+/** What the user says behind results is in one message with them where it is a part. */
+const messagesOf = (spoken: Spoken): ReadonlyArray<Message> => {
+  const messages: Array<Message> = []
+  spoken.forEach((turn, place) => {
+    if (turn.type === "says") messages.push(assistant("Well."))
+    if (turn.type === "user") {
+      const text = userText(place, turn.carries)
+      const before = turn.isPart && messages.at(-1)?.role === "user" ? messages.pop()?.content : []
+      const parts = typeof before === "string" ? [{ type: "text", text: before }] : before as ReadonlyArray<Message>
+      messages.push(user(turn.isPart ? [...parts, { type: "text", text }] : text))
+    }
+    if (turn.type === "calls") {
+      const ids = idsAt(place, turn.count)
+      const uses = ids.map((id) => ({ type: "tool_use", id, name: "look", input: {} }))
+      messages.push(
+        { role: "assistant", content: [...(turn.says ? [{ type: "text", text: "Wait." }] : []), ...uses] },
+        user(ids.map((id) => ({ type: "tool_result", tool_use_id: id, content: "ok" })))
+      )
+    }
+  })
+  return messages
+}
+
+const post = (provider: MockProvider.Provider, path: string, body: Message) =>
+  Effect.promise(async () =>
+    (await provider.fetch(`http://localhost:4010/v1/${path}`, { method: "POST", body: JSON.stringify(body) })).json()
+  )
+
+/** The step that answers, by the rule in words: turns since the last chain, assistants in a row being one. */
+const expectedOf = (spoken: Spoken): string => {
+  const place = spoken.findLastIndex((turn) => turn.type === "user" && turn.carries)
+  const after = spoken.slice(place + 1)
+  const turns = after.filter((turn, index) => turn.type !== "user" && after[index - 1]?.type !== "says").length
+  return turns < 4 ? `chain ${place}, step ${turns}` : "fallback"
+}
+
+describe("All protocols", () => {
+  it.effect.prop("count the turns of a chain alike", [Spoken], ([rest]) =>
+    Effect.gen(function*() {
+      const spoken: Spoken = [{ type: "user", carries: true, isPart: false }, ...rest]
+      const provider = MockProvider.make({ handler: MockModel.make(() => "fallback") })
+      const model = "any"
+      const chat = yield* post(provider, "chat/completions", { model, messages: chatOf(spoken) })
+      const response = yield* post(provider, "responses", { model, input: itemsOf(spoken) })
+      const message = yield* post(provider, "messages", { model, max_tokens: 9, messages: messagesOf(spoken) })
+      const expected = expectedOf(spoken)
+      assert.strictEqual(chat.choices?.[0].message.content, expected, JSON.stringify(chat))
+      assert.strictEqual(response.output?.[0].content[0].text, expected, JSON.stringify(response))
+      assert.strictEqual(message.content?.[0].text, expected, JSON.stringify(message))
+    }))
+
+  it.effect("run agents inside tools by the chains in their parameters", () =>
+    Effect.gen(function*() {
+      const provider = MockProvider.make({ strict: true })
+      const inner = embed("Find the year.", make(toolCalls({ name: "look" }), "1969"))
+      const outer = embed("When?", make(toolCalls({ name: "ask", args: { task: inner } }), "In 1969."))
+      const model = "any"
+      const sent = yield* post(provider, "messages", { model, max_tokens: 9, messages: [user(outer)] })
+      assert.strictEqual(sent.content[0].input.task, inner)
+      const within = yield* post(provider, "responses", { model, input: sent.content[0].input.task })
+      assert.strictEqual(within.output[0].name, "look")
+      const found = yield* post(provider, "responses", {
+        model,
+        input: [user(inner), ...within.output, {
+          type: "function_call_output",
+          call_id: within.output[0].call_id,
+          output: "1969"
+        }]
+      })
+      assert.strictEqual(found.output[0].content[0].text, "1969")
+      const answered = yield* post(provider, "messages", {
+        model,
+        max_tokens: 9,
+        messages: [
+          user(outer),
+          { role: "assistant", content: sent.content },
+          user([{ type: "tool_result", tool_use_id: sent.content[0].id, content: "1969" }])
+        ]
+      })
+      assert.strictEqual(answered.content[0].text, "In 1969.")
     }))
 })
