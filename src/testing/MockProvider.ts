@@ -6,6 +6,8 @@
  * 3. A request that the provider would refuse is refused, in its words.
  * 4. A request that carries an `InstructionChain` is answered by its step.
  * 5. It opens no socket of itself: it is a `fetch`, or answers for an `HttpClient`, or is served by an `HttpServer`.
+ * 6. It stores nothing: `previous_response_id` is never found, and an `item_reference` is only what its id says.
+ * 7. Where Anthropic's thinking is `enabled`, a turn that calls tools begins with it, empty where the script has none.
  *
  * **Example** (Ask it as a client does)
  *

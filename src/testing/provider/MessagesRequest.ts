@@ -8,7 +8,7 @@ import type * as Schema from "effect/Schema"
 type JsonFields = { readonly [key: string]: Schema.Json }
 
 /** Where an image or a document comes from. */
-export interface MessagesSource {
+interface MessagesSource {
   readonly type: string
   readonly media_type?: string
   readonly data?: string
@@ -43,7 +43,7 @@ export interface MessagesMessage {
 }
 
 /** A tool that a request offers. One with another type than `"custom"` is the provider's own. */
-export interface MessagesTool {
+interface MessagesTool {
   readonly name: string
   readonly type?: string | null
   readonly description?: string

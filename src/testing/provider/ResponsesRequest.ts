@@ -36,7 +36,7 @@ export interface ResponsesItem {
 }
 
 /** A tool that a request offers. One of another type than `"function"` is the provider's own. */
-export interface ResponsesTool {
+interface ResponsesTool {
   readonly type: string
   readonly name?: string
   readonly description?: string | null
