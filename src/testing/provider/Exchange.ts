@@ -35,6 +35,7 @@ export class Exchange {
   readonly #clock: Clock.Clock
   readonly #closing: AbortSignal
   readonly #ids: ReturnType<typeof Ids.make>
+  readonly #id: string
 
   constructor(
     arrived: Omit<Entry, "number" | "by" | "outcome" | "arrivedAt">,
@@ -49,6 +50,7 @@ export class Exchange {
     this.#clock = clock
     this.#closing = closing
     this.#ids = Ids.make(body)
+    this.#id = this.#ids.next("req_")
     this.number = journal.open({ ...arrived, arrivedAt: clock.currentTimeMillisUnsafe() })
   }
 
@@ -62,7 +64,7 @@ export class Exchange {
 
   /** Refuses the request with the provider's error. */
   refuse(by: string, refusal: Refusal): Response {
-    const body = JSON.stringify(this.#protocol.error(refusal))
+    const body = JSON.stringify(this.#protocol.error(refusal, this.#id))
     return this.#send(by, refusal.status, { ...json, ...refusal.headers }, body)
   }
 
@@ -79,7 +81,7 @@ export class Exchange {
   fail(by: string, { body, headers, status }: HttpFailure): Response {
     const isText = typeof body === "string"
     const { error, name } = this.#protocol
-    const text = isText ? body : JSON.stringify(body ?? error(Refusals.ofStatus(name, status)))
+    const text = isText ? body : JSON.stringify(body ?? error(Refusals.ofStatus(name, status), this.#id))
     return this.#send(by, status, { ...(isText ? { "content-type": "text/plain" } : json), ...headers }, text)
   }
 
@@ -106,7 +108,7 @@ export class Exchange {
   }
 
   #headers(headers: Headers): Headers {
-    return { ...this.#protocol.headers(this.#ids.next("req_")), ...headers }
+    return { ...this.#protocol.headers(this.#id), ...headers }
   }
 
   #send(by: string, status: number, headers: Headers, body: string): Response {

@@ -146,6 +146,8 @@ const frames: Protocol["frames"] = (delivery, asked, ids) => {
 
 const error = ({ message, type }: Refusal): Fields => ({ type: "error", error: { type, message } })
 
+const errorBody: Protocol["error"] = (refusal, id) => ({ ...error(refusal), request_id: id })
+
 /**
  * The protocol of Anthropic's messages.
  *
@@ -161,7 +163,7 @@ export const protocol: Protocol = {
   },
   whole,
   frames,
-  error,
+  error: errorBody,
   streamError: (refusal) => frame(error(refusal)),
   headers: (id) => ({
     "anthropic-organization-id": "org-troupe",

@@ -89,8 +89,8 @@ export interface Protocol {
   readonly whole: (delivery: Delivery, asked: Asked, ids: Ids) => Schema.Json
   /** The stream of a response that doesn't fail, to its end. */
   readonly frames: (delivery: Delivery, asked: Asked, ids: Ids) => ReadonlyArray<SseFrame>
-  /** The body of an error. */
-  readonly error: (refusal: Refusal) => Schema.Json
+  /** The body of an error, in a response with this id. */
+  readonly error: (refusal: Refusal, id: string) => Schema.Json
   /** An error in the middle of a stream, behind so many frames, where the protocol has one. */
   readonly streamError: (refusal: Refusal, index: number) => SseFrame | undefined
   /** The headers of any response, as its id and the version. */

@@ -241,7 +241,8 @@ describe("the official client of Anthropic, over a socket", () => {
       assert.instanceOf(overloaded, InternalServerError)
       assert.deepStrictEqual((overloaded as APIError).error, {
         type: "error",
-        error: { type: "overloaded_error", message: "Overloaded" }
+        error: { type: "overloaded_error", message: "Overloaded" },
+        request_id: (overloaded as APIError).requestID
       })
       const refused = yield* rejection(() => client.messages.create({ ...ask(), messages: [] }))
       assert.instanceOf(refused, BadRequestError)

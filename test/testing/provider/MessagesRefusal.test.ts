@@ -226,7 +226,8 @@ describe("a request for a message", () => {
         assert.strictEqual(response.status, 400)
         assert.deepStrictEqual(yield* Effect.promise(() => response.json()), {
           type: "error",
-          error: { type: "invalid_request_error", message }
+          error: { type: "invalid_request_error", message },
+          request_id: response.headers.get("request-id")
         })
       }))
   }
