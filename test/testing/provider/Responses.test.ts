@@ -143,6 +143,8 @@ describe("the official client of OpenAI for responses, over a socket", () => {
                 { type: "input_text", text: " is it?" }
               ]
             },
+            { type: "function_call", call_id: "c0", name: "book", arguments: "{}" },
+            { type: "function_call_output", call_id: "c0", output: "done" },
             { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "Hm." }], encrypted_content: "x" },
             { type: "function_call", call_id: "c1", name: "get_weather", arguments: `{"city":"Rome"}` },
             { type: "function_call", call_id: "c2", name: "get_weather", arguments: `{"city":"Oslo"}` },
@@ -157,13 +159,14 @@ describe("the official client of OpenAI for responses, over a socket", () => {
       assert.strictEqual(seen?.lastUserText, "How warm is it?")
       assert.deepStrictEqual(seen?.toolNames, ["get_weather"])
       assert.deepStrictEqual(seen?.toolChoice, { tool: "get_weather" })
-      assert.strictEqual(seen?.iteration, 1)
+      assert.strictEqual(seen?.iteration, 2)
       assert.deepStrictEqual(seen?.lastToolResults.map(({ id, name, result }) => [id, name, result]), [
         ["c1", "get_weather", { celsius: 30 }],
         ["c2", "get_weather", "cold"]
       ])
-      assert.deepStrictEqual(seen?.messages.map(({ role }) => role), ["system", "user", "assistant", "tool"])
-      const [, user, assistant] = seen?.messages ?? []
+      const roles = ["system", "user", "assistant", "tool", "assistant", "tool"]
+      assert.deepStrictEqual(seen?.messages.map(({ role }) => role), roles)
+      const [, user, , , assistant] = seen?.messages ?? []
       assert.deepInclude(user?.content[1], { type: "file", mediaType: "image/png", data: "AAAA" })
       assert.deepInclude(assistant?.content[0], {
         type: "reasoning",
