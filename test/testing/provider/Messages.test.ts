@@ -467,6 +467,22 @@ describe("a message", () => {
       assert.strictEqual(type, "error")
     }))
 
+  it.effect("may choose tools in each way", () =>
+    Effect.promise(async () => {
+      const seen: Array<unknown> = []
+      const handler = MockModel.make(({ toolChoice }) => {
+        seen.push(toolChoice)
+        return "ok"
+      })
+      const { fetch } = MockProvider.make({ handler })
+      const client = new Anthropic({ apiKey: "none", baseURL: "http://mock", fetch })
+      for (const type of ["auto", "any", "none"] as const) {
+        await client.messages.create({ ...ask(), tool_choice: { type } })
+      }
+      await client.messages.create({ ...ask(), tool_choice: { type: "tool", name: "get_weather" } })
+      assert.deepStrictEqual(seen, ["auto", "required", "none", { tool: "get_weather" }])
+    }))
+
   it.effect("ends as the script says", () =>
     Effect.promise(async () => {
       const ends = {

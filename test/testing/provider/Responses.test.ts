@@ -438,6 +438,28 @@ describe("a response", () => {
       }
     }))
 
+  it.effect("may choose tools in each way", () =>
+    Effect.promise(async () => {
+      const seen: Array<unknown> = []
+      const handler = MockModel.make(({ toolChoice }) => {
+        seen.push(toolChoice)
+        return "ok"
+      })
+      const { fetch } = MockProvider.make({ handler })
+      const client = new OpenAI({ apiKey: "none", baseURL: "http://mock/v1", fetch })
+      for (const choice of ["auto", "required", "none"] as const) {
+        await client.responses.create({ ...ask(), tool_choice: choice })
+      }
+      const named = { type: "function", name: "get_weather" } as const
+      await client.responses.create({ ...ask(), tool_choice: named })
+      await client.responses.create({
+        ...ask(),
+        tool_choice: { type: "allowed_tools", mode: "required", tools: [named] }
+      })
+      const oneOf = { mode: "required", oneOf: ["get_weather"] }
+      assert.deepStrictEqual(seen, ["auto", "required", "none", { tool: "get_weather" }, oneOf])
+    }))
+
   it.effect("ends as the script says", () =>
     Effect.promise(async () => {
       const ends = {

@@ -4,6 +4,7 @@ import { APICallError, generateText, isStepCount, jsonSchema, type LanguageModel
 import { Effect } from "effect"
 import { AiError } from "effect/ai"
 import { InstructionChain, MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
+import { itemsOf } from "../../../src/testing/provider/ResponsesRequest.ts"
 import { rejection, served } from "./serve.ts"
 
 const place = jsonSchema<{ readonly city: string }>({ type: "object", properties: { city: { type: "string" } } })
@@ -18,6 +19,7 @@ const { reasoning, step, text, toolCall, toolCalls } = InstructionChain
 /** Two calls at once, then one that depends on them, then an answer. */
 const chain = InstructionChain.make(
   step([
+    reasoning("Two cities."),
     text("Let me look."),
     toolCalls({ name: "get_weather", args: { city: "Paris" } }, {
       name: "get_weather",
@@ -79,9 +81,17 @@ describe("the Vercel AI SDK for OpenAI's responses, over a socket", () => {
           steps.map(({ usage }) => usage.totalTokens),
           whole.steps.map(({ usage }) => usage.totalTokens)
         )
-        const said = [whole.steps[2]?.reasoningText, steps[2]?.reasoningText]
-        assert.deepStrictEqual(said, ["Warm enough.", "Warm enough."])
-        assert.strictEqual((yield* MockProvider.requests("openai-responses")).length, 6)
+        for (const said of [whole.steps, steps]) {
+          assert.deepStrictEqual(said.map(({ reasoningText }) => reasoningText || undefined), [
+            "Two cities.",
+            undefined,
+            "Warm enough."
+          ])
+        }
+        const requests = yield* MockProvider.requests("openai-responses")
+        assert.strictEqual(requests.length, 6)
+        const refers = itemsOf(requests[1]!).some(({ type }) => type === "item_reference")
+        assert.strictEqual(refers, providerOptions !== unstored)
       }).pipe(Effect.provide(served({ strict: true }))))
   }
 
