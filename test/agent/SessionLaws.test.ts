@@ -191,5 +191,5 @@ describe("A session under anything that is asked of it", () => {
       Effect.provide(Layer.fresh(KeyValueStore.layerMemory)),
       Effect.provide(handlers),
       Effect.provide(Layer.fresh(model))
-    ), { arbitrary: { runs: 250 } })
+    ), { arbitrary: { runs: 100 } })
 })

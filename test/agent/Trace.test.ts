@@ -87,7 +87,7 @@ const Nasty = Schema.Array(Schema.Union([Schema.Literals(nasties), Schema.String
 )
 
 const Events = Schema.Array(AgentEvent.AgentEvent)
-const many = { arbitrary: { runs: 60 }, timeout: 60_000 }
+const many = { arbitrary: { runs: 25 }, timeout: 60_000 }
 
 /**
  * What Markdown makes of a document, by the rules of CommonMark for fences and code spans: one entry for each line that
@@ -223,7 +223,7 @@ describe("toMermaid", () => {
     Effect.gen(function*() {
       const events = conversation(nasty.join(""))
       for (let n = 0; n <= events.length; n += 3) yield* parses(Trace.toMermaid(events.slice(0, n)))
-    }), { arbitrary: { runs: 10 }, timeout: 60_000 })
+    }), { arbitrary: { runs: 5 }, timeout: 60_000 })
 
   it.effect.prop("draws the same and shows all of any content", [Nasty], ([nasty]) =>
     Effect.gen(function*() {

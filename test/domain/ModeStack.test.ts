@@ -852,7 +852,7 @@ describe("Any way through modes", () => {
       for (const { mode } of state.prompt) assert.isBelow(mode ?? -1, state.modes.length)
       assert.isAtMost(state.transition?.to ?? 0, state.modes.length)
     })
-  }, { arbitrary: { runs: 300 } })
+  }, { arbitrary: { runs: 120 } })
 
   it.prop("loses no words of a user that the run under way has to answer", [moves], ([moves]) => {
     let words: ReadonlyArray<string> = []
@@ -869,7 +869,7 @@ describe("Any way through modes", () => {
     })
     const left = turns(leaveAll(state))
     for (const word of words) assert.include(left, word)
-  }, { arbitrary: { runs: 500 } })
+  }, { arbitrary: { runs: 150 } })
 
   it.prop("comes back to what was before, once a fork is left", [moves], ([moves]) => {
     const before = after(asked("Q"), answered("A"), settings({ model: "small" }), appended("before"))
@@ -885,5 +885,5 @@ describe("Any way through modes", () => {
     assert.deepStrictEqual(left.prompt, before.prompt)
     assert.strictEqual(left.initialQuery, before.initialQuery)
     assert.deepStrictEqual(left.modes, [])
-  }, { arbitrary: { runs: 200 } })
+  }, { arbitrary: { runs: 100 } })
 })

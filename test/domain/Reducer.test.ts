@@ -59,7 +59,7 @@ describe("AgentState.reduce", () => {
       assert.deepStrictEqual(problems(next.conversation), [])
       return next
     }, state)
-  }, { arbitrary: { runs: 300 } })
+  }, { arbitrary: { runs: 120 } })
 
   it.prop("makes states that survive JSON", [state, shots], ([state, shots]) => {
     const reduced = shots.reduce((self, shot) => AgentState.reduce(self, aim(self, shot)), state)

@@ -46,7 +46,7 @@ describe("A state as JSON", () => {
     const read = Result.getOrThrow(AgentState.fromJson(text))
     assert.strictEqual(JSON.stringify(AgentState.toJson(read)), text)
     assert.deepStrictEqual(files(read), files(state))
-  }, { arbitrary: { runs: 200 } })
+  }, { arbitrary: { runs: 100 } })
 
   it.prop("survives as a document, the same value", [state], ([state]) => {
     const read = Result.getOrThrow(AgentState.fromJson(AgentState.toJson(state)))

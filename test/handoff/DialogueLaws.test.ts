@@ -230,7 +230,7 @@ const anyState = Arbitrary.map(
   }
 )
 
-const law = { arbitrary: { runs: 150 } } as const
+const law = { arbitrary: { runs: 60 } } as const
 
 describe("A dialogue", () => {
   it.effect.prop("tells each agent what the others said, all of it, once and in order, in every state", [Script], ([
@@ -289,7 +289,7 @@ describe("A dialogue", () => {
           assert.deepStrictEqual(resumed, ended)
         }
       }),
-    { arbitrary: { runs: 60 } }
+    { arbitrary: { runs: 30 } }
   )
 
   it.effect.prop(

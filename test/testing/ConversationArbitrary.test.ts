@@ -10,7 +10,7 @@ const sample = <A>(arbitrary: Arbitrary.Arbitrary<A>, count = 80) =>
 
 /** What is left of a failure that was found by a property. */
 const shrunk = <A>(arbitrary: Arbitrary.Arbitrary<A>, property: (value: A) => boolean) =>
-  Effect.map(Arbitrary.checkEffect(arbitrary, property, { runs: 300, size: 12, seed: 5 }), (result) => {
+  Effect.map(Arbitrary.checkEffect(arbitrary, property, { runs: 120, size: 12, seed: 5 }), (result) => {
     if (result._tag !== "Falsified") return assert.fail(result._tag)
     return result.shrunkInput
   })
@@ -39,7 +39,7 @@ describe("Random conversations", () => {
         yield* Schema.encodeEffect(Conversation.Conversation)(conversation)
       )
       assert.deepStrictEqual(again, conversation)
-    }), { arbitrary: { runs: 60 } })
+    }), { arbitrary: { runs: 30 } })
 
   it.effect("have as many turns as they may", () =>
     Effect.gen(function*() {
@@ -144,7 +144,7 @@ describe("Random states", () => {
       if (JSON.stringify(JSON.parse(text)) !== text) return
       const again = yield* Effect.fromResult(AgentState.fromJson(JSON.parse(text)))
       assert.deepStrictEqual(again, state)
-    }), { arbitrary: { runs: 60 } })
+    }), { arbitrary: { runs: 30 } })
 
   it.effect("have the statuses, the modes and the depth that they may have", () =>
     Effect.gen(function*() {
@@ -188,7 +188,7 @@ describe("Random prompts", () => {
   it.prop("keep the default policy", [ConversationArbitrary.prompt()], ([prompt]) => {
     assert.deepStrictEqual(ConversationRules.check(prompt), [])
     assert.isTrue(Object.isFrozen(prompt.content))
-  }, { arbitrary: { runs: 150 } })
+  }, { arbitrary: { runs: 30 } })
 
   it.effect("begin with a system message where they shall, and have turns as the options say", () =>
     Effect.gen(function*() {
@@ -208,7 +208,7 @@ describe("Random prompts", () => {
         const found = ConversationRules.check(messages, policy)
         assert.deepStrictEqual(found.map(({ kind }) => kind), [kind], ConversationRules.format(found))
       },
-      { arbitrary: { runs: 60 } }
+      { arbitrary: { runs: 30 } }
     )
   }
 
@@ -248,7 +248,7 @@ describe("Random scripts", () => {
           assert.strictEqual(toolCalls.length, answer.parts.filter(({ type }) => type === "tool-call").length)
         }
       }),
-    { arbitrary: { runs: 100 } }
+    { arbitrary: { runs: 40 } }
   )
 
   it.effect("are as the options say", () =>

@@ -272,11 +272,11 @@ describe("The default policy", () => {
     Effect.gen(function*() {
       yield* Effect.exit(Agent.run(agentOf(script), "What is it?"))
       assert.strictEqual(yield* sentIn, "")
-    }).pipe(Effect.provide(environment(script))), { arbitrary: { runs: 300 } })
+    }).pipe(Effect.provide(environment(script))), { arbitrary: { runs: 120 } })
 
   it.effect.prop("accepts every prompt of a run that changes hands", [Scene], ([scene]) =>
     Effect.gen(function*() {
       yield* Effect.exit(Agent.run(runnableOf(scene), "What is it?"))
       if (!isOwn(scene) && (scene.kind === "agent" || scene.start !== "broken")) assert.strictEqual(yield* sentIn, "")
-    }).pipe(Effect.provide(sceneEnvironment(scene))), { arbitrary: { runs: 300 } })
+    }).pipe(Effect.provide(sceneEnvironment(scene))), { arbitrary: { runs: 120 } })
 })

@@ -118,7 +118,7 @@ describe("A law that is broken", () => {
           const { next } = yield* Stock
           return { sell: () => next }
         })).pipe(Layer.provide(stock))
-        const error = yield* broken(Laws.agent(clerk, { layer, runs: 200, seed: 1 }))
+        const error = yield* broken(Laws.agent(clerk, { layer, runs: 80, seed: 1 }))
         assert.strictEqual(error.law, "a run goes on from each of its states as if it had never stopped")
         assert.include(error.issue, "resumed after event ")
         assert.strictEqual(error.script.filter((line) => line.includes("sell")).join("").split("calls sell").length, 3)
@@ -141,7 +141,7 @@ describe("A law that is broken", () => {
         const opened = yield* broken(Laws.history(({ turns }) =>
           Effect.succeed({
             turns: [...turns, ...turns]
-          }), { runs: 200 }))
+          }), { runs: 80 }))
         assert.strictEqual(opened.law, "what crosses is legal")
         let calls = 0
         const fickle = yield* broken(
