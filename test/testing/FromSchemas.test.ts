@@ -57,8 +57,8 @@ describe("MockModel.fromSchemas", () => {
           ["Succeeded", "Succeeded", "Succeeded", "Succeeded"]
         )
         const parts = (yield* MockModel.calls)[0]?.response?.parts
-      assert.deepStrictEqual(JSON.parse(JSON.stringify(parts)), parts)
-      const Remote = Schema.Struct({
+        assert.deepStrictEqual(JSON.parse(JSON.stringify(parts)), parts)
+        const Remote = Schema.Struct({
           size: Schema.Int.check(Schema.isBetween({ minimum: 3, maximum: 5 })),
           name: Schema.String
         })
