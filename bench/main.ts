@@ -8,11 +8,13 @@ import { parseArgs } from "node:util"
 import { load } from "./aiSdk.ts"
 import { bare } from "./bare.ts"
 import { byHand } from "./byHand.ts"
+import { kept, type Kind, throughput } from "./loopback.ts"
+import { mocked, written } from "./mockModel.ts"
 import { withModes, withoutModes } from "./modes.ts"
 import { coldImport, memory } from "./processes.ts"
 import { interleave, median, ratio } from "./rounds.ts"
 import { troupe } from "./troupe.ts"
-import { type Modes, modes, type Workload, workloads } from "./workloads.ts"
+import { mockCalls, type Modes, modes, type Workload, workloads } from "./workloads.ts"
 
 const { values: { only, rounds: chosen } } = parseArgs({
   options: { only: { type: "string" }, rounds: { type: "string", default: "15" } }
@@ -54,6 +56,25 @@ const measureModes = async ({ aim, name, run, units }: Modes): Promise<void> => 
   row(`${name}, µs`, micros(within!), micros(without!), "", "", number(ratio(within!, without!), 2), "", "", `≤ ${aim}`)
 }
 
+/** The mock of a model is compared with a provider written for the same test. */
+const measureMocks = async ({ name, run, units }: typeof mockCalls): Promise<void> => {
+  const runs = [mocked, written].map((subject) => () => run(subject))
+  const [mock, hand] = await interleave(runs, rounds, { warmUp: 500, batch: 100 })
+  const micros = (of: ReadonlyArray<number>): string => number(median(of) * 1000 / units)
+  row(`${name}, µs`, micros(mock!), micros(hand!), "", "", number(ratio(mock!, hand!), 2), "", "", "")
+}
+
+const measureThroughput = async (name: string, kind: Kind): Promise<void> => {
+  const [mock, hand] = await throughput(kind, rounds, 200)
+  const perSecond = (of: ReadonlyArray<number>): string => number(1000 / median(of), 0)
+  row(name, perSecond(mock!), perSecond(hand!), "", "", number(ratio(mock!, hand!), 2), "", "", "")
+}
+
+const measureServers = async (name: string): Promise<void> => {
+  const [mock, hand] = (await kept(10_000, 5000)).map((bytes) => number(bytes / 1024, 0))
+  row(`${name}, KiB`, mock!, hand!, "", "", "", "", "", "< 1,024 KiB")
+}
+
 /** Memory doesn't vary much from process to process: the median of three. */
 const bytes = (subject: "troupe" | "by-hand", which: "each" | "last"): number =>
   median([1, 2, 3].map(() => {
@@ -90,6 +111,13 @@ row("", "Troupe", "by hand", "AI SDK", "floor", "to by hand", "to AI SDK", "to f
 row("---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:")
 for (const workload of workloads) if (isChosen(workload.name)) await measure(workload)
 for (const workload of modes) if (isChosen(workload.name)) await measureModes(workload)
+if (isChosen(mockCalls.name)) await measureMocks(mockCalls)
+for (const kind of ["whole", "streamed"] as const) {
+  const name = `requests to a mock provider in a second, ${kind}`
+  if (isChosen(name)) await measureThroughput(name, kind)
+}
+const served = "what stays of 10,000 requests to a mock provider"
+if (isChosen(served)) await measureServers(served)
 if (isChosen("each state kept")) measureMemory("each state kept of 1,000 steps", "each", 2, "≤ 1")
 if (isChosen("the last state kept")) measureMemory("the last state kept of 1,000 steps", "last", 0, "< 1,024 KiB")
 if (isChosen("import")) measureImport("import")

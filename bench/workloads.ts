@@ -1,6 +1,7 @@
 /**
  * What is timed. Each run is checked, so that no subject can be fast by leaving something out.
  */
+import type { Asking } from "./mockModel.ts"
 import type { Calling } from "./modes.ts"
 import { answer, type Chunks, counted, delta, type Kind, type Subject } from "./script.ts"
 
@@ -104,6 +105,16 @@ export const modes: ReadonlyArray<Modes> = [
   modesAround("a mode: enter, one call, leave", 0, 1.1),
   modesAround("a mode: enter, one call of 10 steps, leave", 10, 1.1)
 ]
+
+export const mockCalls = {
+  name: "a call of a mock model, of 100",
+  units: 100,
+  run: async (subject: Asking): Promise<void> => {
+    const said = await subject(100)
+    equal(said.length, 100, "answers")
+    for (const text of said) equal(text, answer, "answer")
+  }
+}
 
 export const workloads: ReadonlyArray<Workload> = [
   oneTurn("tool"),

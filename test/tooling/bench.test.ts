@@ -2,11 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { load } from "../../bench/aiSdk.ts"
 import { bare } from "../../bench/bare.ts"
 import { byHand } from "../../bench/byHand.ts"
+import { mocked, written } from "../../bench/mockModel.ts"
 import { withModes, withoutModes } from "../../bench/modes.ts"
 import { interleave, median, ratio } from "../../bench/rounds.ts"
 import type { Subject } from "../../bench/script.ts"
 import { troupe } from "../../bench/troupe.ts"
-import { modes, tiny } from "../../bench/workloads.ts"
+import { mockCalls, modes, tiny } from "../../bench/workloads.ts"
 
 const aiSdk = await load()
 
@@ -30,6 +31,11 @@ describe("benchmarks", () => {
       await run(withoutModes)
     })
   }
+
+  it("ask a mock model and one written by hand", async () => {
+    await mockCalls.run(mocked)
+    await mockCalls.run(written)
+  })
 
   it("refuse a mode that is left out", async () => {
     const lazy = { ...withModes, run: withoutModes.run, calls: withoutModes.calls }
