@@ -38,7 +38,7 @@ const cut = (script: AnyScript, from: string | AgentState.AgentState) =>
     (state) => resumeOf(script, state)
   )
 
-const law = { arbitrary: { runs: 75 } } as const
+const law = { arbitrary: { runs: 50 } } as const
 
 describe("A run", () => {
   it.effect.prop(

@@ -87,7 +87,7 @@ const Nasty = Schema.Array(Schema.Union([Schema.Literals(nasties), Schema.String
 )
 
 const Events = Schema.Array(AgentEvent.AgentEvent)
-const many = { arbitrary: { runs: 25 }, timeout: 60_000 }
+const many = { arbitrary: { runs: 12 }, timeout: 60_000 }
 
 /**
  * What Markdown makes of a document, by the rules of CommonMark for fences and code spans: one entry for each line that

@@ -1,5 +1,7 @@
 /** Examples as processes of their own. */
 import { type ChildProcess, spawn } from "node:child_process"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 
 export interface Outcome {
   readonly code: number | null
@@ -13,7 +15,14 @@ const args = (path: string, rest: ReadonlyArray<string>): Array<string> => [
   ...rest
 ]
 
-const environment = { ...process.env, FORCE_COLOR: undefined, NO_COLOR: undefined, NODE_OPTIONS: undefined }
+/** Programs share what Node compiled of their sources: most of a short program's time goes there. */
+const environment = {
+  ...process.env,
+  FORCE_COLOR: undefined,
+  NO_COLOR: undefined,
+  NODE_OPTIONS: undefined,
+  NODE_COMPILE_CACHE: join(tmpdir(), "troupe-compile-cache")
+}
 
 const outcome = (child: ChildProcess, onOutput: (stdout: string) => void = () => {}): Promise<Outcome> =>
   new Promise((resolve, reject) => {

@@ -230,7 +230,7 @@ const anyState = Arbitrary.map(
   }
 )
 
-const law = { arbitrary: { runs: 60 } } as const
+const law = { arbitrary: { runs: 40 } } as const
 
 describe("A dialogue", () => {
   it.effect.prop("tells each agent what the others said, all of it, once and in order, in every state", [Script], ([

@@ -31,7 +31,7 @@ const saidIn = (events: ReadonlyArray<AgentEvent.AgentEvent>): ReadonlyArray<str
 const wordsOf = ({ conversation }: AgentState.AgentState): ReadonlyArray<string> =>
   conversation.turns.flatMap((turn) => turn._tag === "Assistant" ? [Conversation.textOf(turn)] : [])
 
-const law = { arbitrary: { runs: 60 } } as const
+const law = { arbitrary: { runs: 40 } } as const
 
 describe("A run that changes hands", () => {
   it.effect.prop(

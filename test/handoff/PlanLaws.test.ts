@@ -122,7 +122,7 @@ const imbalances = (events: ReadonlyArray<Plan.PlanEvent>): ReadonlyArray<string
   return [...found, ...Array.from(open, (node) => `${node} has no end`)]
 }
 
-const law = { arbitrary: { runs: 120 } } as const
+const law = { arbitrary: { runs: 60 } } as const
 
 describe("A plan of any shape", () => {
   it.effect.prop(

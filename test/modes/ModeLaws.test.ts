@@ -552,7 +552,7 @@ describe("Modes under any program", () => {
       assert.deepStrictEqual(yield* play.session!.state, play.folded)
       assert.deepStrictEqual(play.folded.modes, [])
       assertBalanced(play.events)
-    }), { arbitrary: { runs: 80 } })
+    }), { arbitrary: { runs: 50 } })
 
   it.effect.prop("that a model enters and leaves do the same in runs, each of them in another process", [Book, Talk], (
     [written, talk]
@@ -566,5 +566,5 @@ describe("Modes under any program", () => {
       assertSame(play.log, plain.log)
       assert.deepStrictEqual(calls.map(sentOf), plain.requests)
       assertBalanced(play.events)
-    }), { arbitrary: { runs: 80 } })
+    }), { arbitrary: { runs: 50 } })
 })

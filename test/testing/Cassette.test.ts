@@ -105,7 +105,7 @@ describe("A cassette", () => {
         const again = yield* Effect.exit(asIs).pipe(Effect.provide(fromLog))
         if (script.agent.break !== "crash") assert.deepStrictEqual(lastOf(again), lastOf(played))
       }).pipe(withFiles),
-    { arbitrary: { runs: 40 } }
+    { arbitrary: { runs: 25 } }
   )
 
   it.effect("writes the events of a log, which others can read, and the same again for the same", () =>

@@ -99,6 +99,6 @@ describe("A script", () => {
           assert.deepStrictEqual(yield* ending(Effect.tap(run, Cassette.assertDrained), playing), expected)
         }
       }).pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer)),
-    { arbitrary: { runs: 40 } }
+    { arbitrary: { runs: 20 } }
   )
 })

@@ -172,11 +172,11 @@ describe("Story", () => {
     Effect.gen(function*() {
       const { events, last } = yield* observe(Agent.stream(agentOf(script), input), start)
       holds(events, last)
-    }).pipe(Effect.provide(environment(script))), { arbitrary: { runs: 80 } })
+    }).pipe(Effect.provide(environment(script))), { arbitrary: { runs: 50 } })
 
   it.effect.prop("holds of the events of every run that changes hands", [Scene], ([scene]) =>
     Effect.gen(function*() {
       const { events } = yield* observe(Agent.stream(runnableOf(scene), input), AgentState.make("a"))
       holds(events, events.reduce(AgentState.reduce, AgentState.make(events[0]?.path[0] ?? "")))
-    }).pipe(Effect.provide(sceneEnvironment(scene))), { arbitrary: { runs: 80 } })
+    }).pipe(Effect.provide(sceneEnvironment(scene))), { arbitrary: { runs: 50 } })
 })

@@ -131,7 +131,7 @@ describe("A script", () => {
         assert.deepStrictEqual(streamed.calls, whole.calls)
         assert.deepStrictEqual(streamed.toolCalls, whole.toolCalls)
       }),
-    { arbitrary: { runs: 100 } }
+    { arbitrary: { runs: 50 } }
   )
 
   it.effect("gives an object, and the output of an agent, by one and the same response", () =>
