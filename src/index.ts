@@ -61,6 +61,13 @@ export * as Conversation from "./domain/Conversation.ts"
 export * as Dialogue from "./handoff/Dialogue.ts"
 
 /**
+ * What may pass: guardrails on what users say, on answers, on calls and their results, and on handoffs.
+ *
+ * @since 0.1.0
+ */
+export * as Guardrail from "./agent/Guardrail.ts"
+
+/**
  * Several agents that hold one conversation: who starts, and how they collaborate.
  *
  * @since 0.1.0

@@ -6,18 +6,18 @@
 import * as Schema from "effect/Schema"
 
 /**
- * Error for a name that can't be: an agent's or a mode's that is empty, or one of a tool that providers refuse.
+ * Error for a name that can't be: an agent's, a mode's or a guardrail's that is empty, or one of a tool that providers refuse.
  *
  * @category errors
  * @since 0.1.0
  */
 export class InvalidName extends Schema.TaggedError<InvalidName>("troupe/domain/InvalidName")("InvalidName", {
-  what: Schema.Literals(["agent", "mode", "tool"]),
+  what: Schema.Literals(["agent", "mode", "guardrail", "tool"]),
   name: Schema.String
 }) {
   override get message(): string {
     return this.what !== "tool"
-      ? `The name of ${this.what === "agent" ? "an agent" : "a mode"} can't be empty`
+      ? `The name of ${this.what === "agent" ? "an" : "a"} ${this.what} can't be empty`
       : `A tool can't have the name "${this.name}": providers take 1 to 64 letters, digits, "_" and "-"`
   }
 }

@@ -1,0 +1,221 @@
+/**
+ * Guardrails made of guardrails.
+ *
+ * What one of them replaced is what counts, one refusal is given as it is, and several are given with their names.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import * as Schema from "effect/Schema"
+import { type Any, type ContextOf, fromInternals, type Guardrail, internalsOf, type Subject } from "./GuardrailType.ts"
+import { type Block, block, pass, replace, type Retry, retry, type Verdict, warn } from "./Verdict.ts"
+
+/**
+ * Error for any of no guardrails: nothing could pass.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class NoGuardrails extends Schema.TaggedError<NoGuardrails>("troupe/agent/NoGuardrails")("NoGuardrails", {}) {
+  override get message(): string {
+    return "Any of no guardrails lets nothing pass"
+  }
+}
+
+type Judged = Effect.Effect<Verdict<unknown>, never, unknown>
+
+/** Asks a guardrail, and names it in its refusal. */
+const ask = (self: Any, value: unknown, context: unknown): Judged => {
+  const judged = internalsOf(self).judge(value as never, context as never)
+  return Effect.isEffect(judged)
+    ? Effect.map(judged, (verdict) => named(self, verdict))
+    : Effect.succeed(named(self, judged))
+}
+
+const named = (self: Any, verdict: Verdict<unknown>): Verdict<unknown> =>
+  verdict._tag === "Block" ? { ...verdict, guardrail: verdict.guardrail ?? self.name } : verdict
+
+const isRefusal = (verdict: Verdict<unknown>): verdict is Block | Retry =>
+  verdict._tag === "Block" || verdict._tag === "Retry"
+
+/** Makes one refusal of several: one alone stays as it is, and where one blocks, all do. */
+const refuse = (refusals: ReadonlyArray<Block | Retry>): Block | Retry | undefined => {
+  if (refusals.length < 2) return refusals[0]
+  const said = refusals.map((refusal) =>
+    refusal._tag === "Retry"
+      ? refusal.feedback
+      : refusal.guardrail === undefined
+      ? refusal.reason
+      : `${refusal.guardrail}: ${refusal.reason}`
+  ).join("; ")
+  if (!refusals.some(({ _tag }) => _tag === "Block")) return retry(said)
+  const isFailure = refusals.some((refusal) => refusal._tag === "Block" && refusal.isFailure === true)
+  return isFailure ? { ...block(said), isFailure } : block(said)
+}
+
+/** Asks guardrails one after the other, each with what the one before it passed on, and stops at the first refusal. */
+const askInOrder = Effect.fnUntraced(function*(
+  guardrails: ReadonlyArray<Any>,
+  value: unknown,
+  context: unknown,
+  notes: ReadonlyArray<string> = []
+) {
+  const reasons = [...notes]
+  let at = value
+  let isReplaced = false
+  for (const guardrail of guardrails) {
+    const verdict = yield* ask(guardrail, at, context)
+    if (isRefusal(verdict)) return verdict
+    if (verdict._tag === "Pass") continue
+    reasons.push(verdict.reason)
+    if (verdict._tag === "Warn") continue
+    at = verdict.value
+    isReplaced = true
+  }
+  const reason = reasons.join("; ")
+  return isReplaced ? replace(at, reason) : reasons.length > 0 ? warn(reason) : pass
+})
+
+/** Asks all guardrails about the same value. What several replaced is made one after the other. */
+const askAll = Effect.fnUntraced(function*(guardrails: ReadonlyArray<Any>, value: unknown, context: unknown) {
+  const verdicts = yield* Effect.forEach(guardrails, (guardrail) => ask(guardrail, value, context), {
+    concurrency: "unbounded"
+  })
+  const refusal = refuse(verdicts.filter(isRefusal))
+  if (refusal !== undefined) return refusal
+  const warnings = verdicts.flatMap((verdict) => verdict._tag === "Warn" ? [verdict.reason] : [])
+  const replacing = guardrails.filter((_, index) => verdicts[index]!._tag === "Replace")
+  if (replacing.length === 1) {
+    const [first] = verdicts.filter((verdict) => verdict._tag === "Replace")
+    return replace(first!.value, [...warnings, first!.reason].join("; "))
+  }
+  return yield* askInOrder(replacing, value, context, warnings)
+})
+
+/** What guardrails make together: one that looks at what they look at, fails with what they fail with, needs what they need. */
+type Composed<Members extends ReadonlyArray<Any>> = [Members[number]] extends
+  [Guardrail<infer On, infer Value, infer E, infer R>] ? Guardrail<On, Value, E, R> : Guardrail
+
+const compose = <Members extends ReadonlyArray<Any>>(
+  combinator: "all" | "any" | "sequence",
+  members: Members,
+  judge: (value: unknown, context: unknown) => Judged
+): Composed<Members> =>
+  fromInternals<Subject, unknown, unknown, unknown>(
+    `${combinator}(${members.map(({ name }) => name).join(", ")})`,
+    {
+      on: members[0] === undefined ? "text" : internalsOf(members[0]).on,
+      isParallel: members.length > 0 && members.every((member) => internalsOf(member).isParallel),
+      judge
+    }
+  ) as Composed<Members>
+
+/**
+ * Asks all guardrails at once about the same value; it passes if it passes them all.
+ *
+ * One refusal is given as it is, several together, each with its guardrail's name. What several of them replace is replaced one
+ * after the other. None at all let everything pass.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const all = <Members extends ReadonlyArray<Any>>(...members: Members): Composed<Members> =>
+  compose("all", members, (value, context) => askAll(members, value, context))
+
+/**
+ * Asks guardrails one after the other, each about what the one before it passed on, and stops at the first that refuses.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const sequence = <Members extends ReadonlyArray<Any>>(...members: Members): Composed<Members> =>
+  compose("sequence", members, (value, context) => askInOrder(members, value, context))
+
+/**
+ * Asks guardrails one after the other until one lets the value pass; it is refused if all of them refuse it.
+ *
+ * Throws `NoGuardrails` when there are none.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const any = <Members extends readonly [Any, ...ReadonlyArray<Any>]>(...members: Members): Composed<Members> => {
+  if (members.length === 0) throw new NoGuardrails()
+  return compose("any", members, (value, context) => askUntilPassed(members, value, context))
+}
+
+const askUntilPassed = Effect.fnUntraced(function*(guardrails: ReadonlyArray<Any>, value: unknown, context: unknown) {
+  const refusals: Array<Block | Retry> = []
+  for (const guardrail of guardrails) {
+    const verdict = yield* ask(guardrail, value, context)
+    if (!isRefusal(verdict)) return verdict
+    refusals.push(verdict)
+  }
+  return refuse(refusals) ?? pass
+})
+
+/** Makes a guardrail of the verdicts of another. */
+const mapVerdict = <On extends Subject, Value, E, R>(
+  self: Guardrail<On, Value, E, R>,
+  name: string,
+  f: (verdict: Verdict<unknown>) => Verdict<unknown>
+): Guardrail<On, Value, E, R> =>
+  fromInternals(name, {
+    ...internalsOf(self),
+    judge: (value, context) => Effect.map(ask(self, value, context), f)
+  })
+
+/**
+ * Blocks what another guardrail lets pass, and lets pass what that refuses.
+ *
+ * A guardrail that failed itself refused nothing: that blocks here too.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const not = <On extends Subject, Value, E, R>(
+  self: Guardrail<On, Value, E, R>,
+  reason = `"${self.name}" let it pass`
+): Guardrail<On, Value, E, R> =>
+  mapVerdict(self, `not(${self.name})`, (verdict) => {
+    if (!isRefusal(verdict)) return block(reason)
+    return verdict._tag === "Block" && verdict.isFailure === true ? verdict : pass
+  })
+
+/**
+ * Asks a guardrail only about what a predicate holds for; the rest passes.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const when = <On extends Subject, Value, E, R>(
+  predicate: (value: Value, context: ContextOf<On>) => boolean,
+  self: Guardrail<On, Value, E, R>
+): Guardrail<On, Value, E, R> => {
+  const { judge } = internalsOf(self)
+  return fromInternals(self.name, {
+    ...internalsOf(self),
+    judge: (value, context) => predicate(value, context) ? judge(value, context) : pass
+  })
+}
+
+/**
+ * Makes something else of what a guardrail blocks: another reason, a warning, a replacement.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const mapBlock: {
+  <Value>(
+    f: (block: Block) => Verdict<Value>
+  ): <On extends Subject, E, R>(self: Guardrail<On, Value, E, R>) => Guardrail<On, Value, E, R>
+  <On extends Subject, Value, E, R>(
+    self: Guardrail<On, Value, E, R>,
+    f: (block: Block) => Verdict<Value>
+  ): Guardrail<On, Value, E, R>
+} = dual(
+  2,
+  <On extends Subject, Value, E, R>(self: Guardrail<On, Value, E, R>, f: (block: Block) => Verdict<Value>) =>
+    mapVerdict(self, self.name, (verdict) => verdict._tag === "Block" ? f(verdict) : verdict)
+)

@@ -1,0 +1,251 @@
+/**
+ * What a guardrail is, and what its type collects.
+ *
+ * @since 0.1.0
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import * as Predicate from "effect/Predicate"
+import type * as Schema from "effect/Schema"
+import type { HandoffRequest } from "../../domain/AgentStatus.ts"
+import type { Stage } from "../../domain/GuardrailStage.ts"
+import { InvalidName } from "../../domain/InvalidName.ts"
+import type { UserPart } from "../../domain/Part.ts"
+import type { AgentState, Outcome } from "../../domain/StateSchema.ts"
+import { messageOf } from "../../handoff/Described.ts"
+import { block, type Verdict, warn } from "./Verdict.ts"
+
+/** Marks a guardrail. */
+export const TypeId = "~troupe/agent/Guardrail"
+
+/**
+ * What a guardrail looks at: `"text"` at any stage, or what one stage has.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Subject = "text" | Stage
+
+/** The call that a guardrail looks at: its parameters as JSON, and once it has a result how it ended. */
+export interface CheckedCall {
+  readonly id: string
+  readonly name: string
+  readonly params: Schema.Json
+  readonly outcome?: Outcome
+}
+
+/**
+ * Where a guardrail looks: at which stage of which agent, in which state. `call` is there at `toolCall` and `toolResult`, and at
+ * `handoff` where a model asked for that.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Context {
+  readonly stage: Stage
+  readonly agent: string
+  readonly state: AgentState
+  readonly call?: CheckedCall
+}
+
+/** Where a guardrail looks that stands on calls: there is one. */
+export interface CallContext extends Context {
+  readonly call: CheckedCall
+}
+
+/** What a guardrail of a subject is given. */
+export interface Values {
+  readonly text: string
+  readonly input: ReadonlyArray<UserPart>
+  readonly output: unknown
+  readonly toolCall: Schema.Json
+  readonly toolResult: Schema.Json
+  readonly handoff: Pick<HandoffRequest, "target" | "reason" | "context">
+}
+
+/** Where a guardrail of a subject looks. */
+export type ContextOf<On extends Subject> = On extends "toolCall" | "toolResult" ? CallContext : Context
+
+/** Judges a value, at once or by an effect. */
+export type Judge<E = never> = (
+  value: never,
+  context: never
+) => Verdict<unknown> | Effect.Effect<Verdict<unknown>, E, unknown>
+
+/** What a guardrail keeps for those that run it. What fails within `judge` is a verdict. */
+export interface Internals {
+  readonly on: Subject
+  readonly isParallel: boolean
+  readonly judge: Judge
+}
+
+/**
+ * A guardrail: it looks at a value, and says whether that may pass.
+ *
+ * `Value` is what it looks at, `E` what its check may fail with (the run doesn't: `onError` says what becomes of that), and `R`
+ * what it needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Guardrail<out On extends Subject = "text", in Value = Values[On], out E = never, out R = never>
+  extends Pipeable
+{
+  readonly [TypeId]: Internals & {
+    readonly _On?: () => On
+    readonly _Value?: (value: Value) => void
+    readonly _E?: () => E
+    readonly _R?: () => R
+  }
+  readonly name: string
+}
+
+/** Any guardrail that can stand at a stage where a value is looked at, without its failures and needs: inference takes those. */
+export interface AnyAt<S extends Stage, Value> extends Pipeable {
+  readonly [TypeId]:
+    & Internals
+    & (
+      | { readonly _On?: () => "text"; readonly _Value?: (value: string) => void }
+      | { readonly _On?: () => S; readonly _Value?: (value: Value) => void }
+    )
+  readonly name: string
+}
+
+/** Any guardrail. */
+export interface Any extends Pipeable {
+  readonly [TypeId]: Internals
+  readonly name: string
+}
+
+/** What the checks of guardrails need. */
+export type Services<G> = G extends Guardrail<infer _On, never, infer _E, infer R> ? R : never
+/** What the check of a guardrail may fail with. */
+export type Error<G> = G extends Guardrail<infer _On, never, infer E, infer _R> ? E : never
+
+/** Gives what a guardrail keeps for those that run it. */
+export const internalsOf = (self: Any): Internals => self[TypeId]
+
+const Proto = {
+  pipe() {
+    return pipeArguments(this, arguments)
+  },
+  toJSON(this: Any) {
+    return { _id: "Guardrail", name: this.name }
+  }
+}
+
+/** Makes a guardrail of what it keeps. */
+export const fromInternals = <On extends Subject, Value, E, R>(
+  name: string,
+  internals: Internals
+): Guardrail<On, Value, E, R> => {
+  if (name === "") throw new InvalidName({ what: "guardrail", name })
+  return Object.assign(Object.create(Proto), { [TypeId]: internals, name })
+}
+
+/**
+ * Checks whether something is a guardrail.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isGuardrail = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
+
+/**
+ * How a guardrail stands; everything is optional.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<On extends Subject> {
+  /**
+   * What it looks at; `"text"` by default, which can stand at every stage: it sees the whole text of an input or an answer, and
+   * each string in parameters, results and handoffs.
+   */
+  readonly on?: On | undefined
+  /**
+   * Whether the model is asked while an input is looked at; `"blocking"` by default, which isn't. In `"parallel"` nothing that the
+   * model says is shown and no tool runs before the input has passed. It says nothing at other stages.
+   */
+  readonly mode?: "blocking" | "parallel" | undefined
+  /** What becomes of a check that fails itself, or times out; `"block"` by default, or `"pass"` with a warning. */
+  readonly onError?: "block" | "pass" | undefined
+  /** How long a check may take; as long as it likes by default. */
+  readonly timeout?: Duration.Input | undefined
+}
+
+type Check<On extends Subject, Value, E, R> = (
+  value: Value,
+  context: ContextOf<On>
+) => Verdict<Value> | Effect.Effect<Verdict<Value>, E, R>
+
+/**
+ * Makes a guardrail of a check: a function that gives a verdict, or an effect that does.
+ *
+ * A check that throws is a defect, and ends the run as one. Throws `InvalidName` when the name is empty.
+ *
+ * **Example** (A guardrail of one's own)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentState, Guardrail } from "troupe"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const noNames = Guardrail.make("no-names", (text) =>
+ *   text.includes("Ada") ? Guardrail.replace(text.replaceAll("Ada", "the customer"), "a name") : Guardrail.pass)
+ *
+ * const assistant = Agent.make("assistant", { guardrails: { input: [noNames], output: [noNames] } })
+ *
+ * const program = Agent.run(assistant, "Write to Ada.").pipe(
+ *   Effect.map(AgentState.text),
+ *   Effect.provide(MockModel.layer(MockModel.queue("Dear Ada, welcome.")))
+ * )
+ *
+ * await Effect.runPromise(program) // => "Dear the customer, welcome."
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make: {
+  <Value, E = never, R = never>(
+    name: string,
+    check: Check<"output", Value, E, R>,
+    options: Options<"output"> & { readonly on: "output" }
+  ): Guardrail<"output", Value, E, R>
+  <const On extends Subject = "text", E = never, R = never>(
+    name: string,
+    check: Check<On, Values[On], E, R>,
+    options?: Options<On>
+  ): Guardrail<On, Values[On], E, R>
+} = (
+  name: string,
+  check: Judge<unknown>,
+  options?: Options<Subject>
+): Guardrail<never, unknown> =>
+  fromInternals(name, {
+    on: options?.on ?? "text",
+    isParallel: options?.mode === "parallel",
+    judge: judgeOf(check, options)
+  })
+
+const judgeOf = (
+  check: Judge<unknown>,
+  options: Options<Subject> | undefined
+): Judge => {
+  const failed = (why: string): Verdict<never> =>
+    options?.onError === "pass"
+      ? warn(`the guardrail ${why}`)
+      : { ...block(`the guardrail ${why}`), isFailure: true }
+  const { timeout } = options ?? {}
+  return (value, context) => {
+    const checked = check(value, context)
+    if (!Effect.isEffect(checked)) return checked
+    const judged = Effect.catch(checked, (error) => Effect.succeed(failed(`failed: ${messageOf(error)}`)))
+    return timeout === undefined ? judged : Effect.timeoutOrElse(judged, {
+      duration: timeout,
+      orElse: () => Effect.succeed(failed(`took longer than ${Duration.format(Duration.fromInputUnsafe(timeout))}`))
+    })
+  }
+}
