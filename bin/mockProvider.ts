@@ -85,12 +85,13 @@ const readScript = async (file: string): Promise<MockProvider.Options> => {
 
 /** Answers as a provider does, and says of which requests it had no answer to. */
 const reporting = ({ fetch, misses }: MockProvider.Provider) => {
-  let reported = 0
+  let last: MockProvider.Miss | undefined
   return async (request: Request): Promise<Response> => {
     const response = await fetch(request)
-    for (const { number, reason } of Effect.runSync(misses).slice(reported)) {
-      process.stderr.write(`request ${number}: ${reason}\n`)
-      reported++
+    const missed = Effect.runSync(misses)
+    for (const miss of missed.slice(last === undefined ? 0 : missed.lastIndexOf(last) + 1)) {
+      process.stderr.write(`request ${miss.number}: ${miss.reason}\n`)
+      last = miss
     }
     return response
   }

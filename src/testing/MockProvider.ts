@@ -40,18 +40,17 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Answer, Handler } from "./Handler.ts"
-import * as InstructionChain from "./InstructionChain.ts"
-import * as MockRequest from "./MockRequest.ts"
-import * as MockResponse from "./MockResponse.ts"
+import type * as InstructionChain from "./InstructionChain.ts"
 import * as Chat from "./provider/Chat.ts"
 import type { ChatRequest } from "./provider/ChatRequest.ts"
+import { choose } from "./provider/Choosing.ts"
 import { type Entry, Journal, type Miss, type Outcome } from "./provider/Journal.ts"
 import * as Messages from "./provider/Messages.ts"
 import type { MessagesRequest } from "./provider/MessagesRequest.ts"
 import type { Asked, Protocol } from "./provider/Protocol.ts"
 import * as Responses from "./provider/Responses.ts"
 import type { ResponsesRequest } from "./provider/ResponsesRequest.ts"
-import { type Arrived, type Chosen, respond } from "./provider/Session.ts"
+import { type Arrived, respond } from "./provider/Session.ts"
 import { counter, type Status } from "./provider/Statuses.ts"
 
 export type { ChatRequest, Entry, MessagesRequest, Miss, Outcome, ResponsesRequest, Status }
@@ -82,7 +81,7 @@ interface Bodies {
  * - `status` are statuses sent in turn, as `[429, 500, 200]`, counted for each body of a request apart, so that retries
  *   are counted and conversations side by side don't take each other's. 200, and any request after them, is answered.
  * - `retryAfter` is what a 429, 503 or 529 of these tells to wait, unless it has headers of its own. By default, none.
- * - `journal` is how many requests are remembered, by default 1000.
+ * - `journal` is how many requests are remembered, and how many misses, by default 1000.
  *
  * @category models
  * @since 0.1.0
@@ -132,83 +131,25 @@ export class MockProvider extends Context.Service<MockProvider, Provider>()("tro
 /**
  * Error for requests that a mock provider had no answer to. What uses a strict one dies of it.
  *
+ * It holds the last of them, as many as the journal remembers, and how many there were earlier.
+ *
  * @category errors
  * @since 0.1.0
  */
 export class MissedRequests
   extends Schema.TaggedError<MissedRequests>("troupe/testing/MockProvider/MissedRequests")("MissedRequests", {
-    misses: Schema.Array(Schema.Struct({ number: Schema.Int, reason: Schema.String, isDefect: Schema.Boolean }))
+    misses: Schema.Array(Schema.Struct({ number: Schema.Int, reason: Schema.String, isDefect: Schema.Boolean })),
+    earlier: Schema.Natural
   })
 {
   override get message(): string {
+    const count = this.misses.length + this.earlier
+    const earlier = this.earlier === 0 ? [] : [`\n  ${this.earlier} before these`]
     const lines = this.misses.map(({ number, reason }) => `\n  request ${number}: ${reason}`)
-    return `The mock provider had no answer to ${this.misses.length === 1 ? "a request" : "requests"}${lines.join("")}`
+    return `The mock provider had no answer to ${count === 1 ? "a request" : "requests"}${
+      [...earlier, ...lines].join("")
+    }`
   }
-}
-
-const lastUserText = ({ messages }: Asked): string => messages.findLast(({ role }) => role === "user")?.texts[0] ?? ""
-
-/** How often the model has spoken since the user did. */
-const turnOf = ({ messages }: Asked): number => {
-  const spoke = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1)
-  return spoke.filter(({ role }, index) => role === "assistant" && spoke[index - 1]?.role !== "assistant").length
-}
-
-const fallback = (asked: Asked) => ({ by: "fallback", response: MockResponse.text(lastUserText(asked)) })
-
-/** What a handler answers to a request, its error too. */
-const ask = <R>(asked: Asked, number: number, handler: Answer<R>): Effect.Effect<Chosen, never, R> => {
-  const asking = {
-    prompt: asked.prompt,
-    tools: asked.tools,
-    toolChoice: asked.toolChoice,
-    responseFormat: { type: "text" },
-    iteration: turnOf(asked)
-  } as const
-  const notes: Array<string> = []
-  const by = () => notes.length === 0 ? "handler" : `handler: ${notes.join(" > ")}`
-  const request = MockRequest.make(asking, undefined, number, asked.isStreaming)
-  return Effect.match(handler(request, (what) => void notes.push(what)), {
-    onFailure: (error) => ({ by: by(), response: MockResponse.fail(error) }),
-    onSuccess: (answer) =>
-      answer._tag === "Declined" ? { ...fallback(asked), miss: answer.reason } : { by: by(), response: answer }
-  })
-}
-
-/** The step that answers a request: of the chain that it carries, else of the one that is given. */
-const chooseStep = (request: InstructionChain.Request, chain: string | undefined): InstructionChain.Choice => {
-  const carried = InstructionChain.choose(request)
-  if (carried._tag !== "Absent" || chain === undefined) return carried
-  const messages = [{ role: "user", texts: [chain] } as const, ...request.messages]
-  const given = InstructionChain.choose({ ...request, messages })
-  const named = (text: string) => text.replace("the instruction chain in message 0", "the given instruction chain")
-  return given._tag === "Chosen" ? { ...given, by: named(given.by) } : { ...given, reason: named(given.reason) }
-}
-
-/** Who answers a request: a step of a chain, else the handler, else nobody. */
-const choose = <R>(
-  asked: Asked,
-  arrived: Arrived,
-  chain: string | undefined,
-  handler: Answer<R> | undefined,
-  isStrict: boolean
-): Effect.Effect<Chosen, never, R> => {
-  const { number, ...echoed } = arrived
-  const choice = chooseStep({ ...asked, ...echoed }, chain)
-  const { warnings } = choice
-  if (choice._tag === "Chosen") return Effect.succeed({ by: choice.by, response: choice.response, warnings })
-  if (choice._tag === "Absent") {
-    return handler !== undefined
-      ? ask(asked, number, handler)
-      : Effect.succeed({
-        ...fallback(asked),
-        ...(isStrict ? { miss: `there is no handler, and ${choice.reason}` } : undefined)
-      })
-  }
-  const missed = { miss: choice.reason, warnings }
-  return handler === undefined || isStrict
-    ? Effect.succeed({ ...fallback(asked), ...missed })
-    : Effect.map(ask(asked, number, handler), (chosen) => ({ ...chosen, ...missed }))
 }
 
 const unlessAborted = async <A>(promise: Promise<A>, signal: AbortSignal): Promise<A> => {
@@ -227,19 +168,21 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
   const made = handler === undefined
     ? Effect.succeed(undefined)
     : Effect.runSync(Effect.cached(handler.make))
-  const given = chain === undefined ? undefined : InstructionChain.embed("", chain)
   const settings = {
     protocols,
     choose: (asked: Asked, arrived: Arrived) =>
-      Effect.flatMap(made, (answer: Answer<R> | undefined) => choose(asked, arrived, given, answer, isStrict)),
+      Effect.flatMap(
+        made,
+        (answer: Answer<R> | undefined) => choose(asked, arrived, { chain, handler: answer, isStrict })
+      ),
     attempt: counter(status, Duration.toSeconds(Duration.fromInputUnsafe(retryAfter))),
     journal,
     isStrict,
     closing: closing.signal
   }
   const entries = Effect.sync(() => journal.entries)
-  const dieOf = (misses: ReadonlyArray<Miss>): Effect.Effect<void> =>
-    misses.length === 0 ? Effect.void : Effect.die(new MissedRequests({ misses }))
+  const dieOf = ({ earlier, kept }: typeof journal.misses): Effect.Effect<void> =>
+    kept.length + earlier === 0 ? Effect.void : Effect.die(new MissedRequests({ misses: kept, earlier }))
   const provider: Provider = {
     fetch: (input, init) => {
       const request = input instanceof Request && init === undefined ? input : new Request(input, init)
@@ -254,11 +197,11 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
           entries.flatMap(({ asked }) => asked?.protocol === name ? [asked.body as unknown as Bodies[Name]] : [])
       ),
     wait: (count) => Effect.andThen(journal.wait(count), entries),
-    misses: Effect.sync(() => journal.misses.slice()),
+    misses: Effect.sync(() => journal.misses.kept),
     assertNoMisses: Effect.suspend(() => dieOf(journal.misses)),
     close: Effect.sync(() => closing.abort())
   }
-  const verdict = Effect.suspend(() => dieOf(journal.misses.filter(({ isDefect }) => isStrict || isDefect)))
+  const verdict = Effect.suspend(() => dieOf(isStrict ? journal.misses : journal.defects))
   return { provider, verdict }
 }
 

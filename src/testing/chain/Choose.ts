@@ -8,6 +8,7 @@ import type { MockResponse } from "../MockResponse.ts"
 import type { WireMessage } from "../provider/Protocol.ts"
 import type { Echoed } from "./Echo.ts"
 import * as Find from "./Find.ts"
+import type * as Instruction from "./Instruction.ts"
 import { formatWarning, type Warning } from "./Parse.ts"
 import { respond } from "./Respond.ts"
 
@@ -22,7 +23,7 @@ export interface Request extends Echoed {
 }
 
 /**
- * Where a step stands: its index in a chain of `length`, and the index of the message that carries the chain.
+ * Where a step stands: its index in a chain of `length`, and the index of the message that carries the chain, if one does.
  *
  * @category models
  * @since 0.1.0
@@ -30,7 +31,7 @@ export interface Request extends Echoed {
 export interface Place {
   readonly index: number
   readonly length: number
-  readonly message: number
+  readonly message?: number
   readonly id?: string
 }
 
@@ -78,6 +79,45 @@ const skipped = (warnings: ReadonlyArray<Warning>, index: number): string => {
   return why.length === 0 ? "is null, which leaves its turn to the fallback" : `can't be taken: ${why.join("; ")}`
 }
 
+/** A chain that may have the step, the model's turns since it began, and what it is called in words. */
+interface Candidate {
+  readonly chain: Instruction.InstructionChain
+  readonly turns: number
+  readonly isSingle?: boolean
+  readonly warnings?: ReadonlyArray<Warning>
+  readonly message?: number
+}
+
+const chooseOf = (candidate: Candidate, request: Request): Choice => {
+  const { chain: { instruction_chain: steps }, isSingle = false, message, turns, warnings = [] } = candidate
+  const where = message === undefined ? "" : `message ${message}`
+  const named = message === undefined ? "the given instruction chain" : `the instruction chain in ${where}`
+  const lines = warnings.map((warning) => `${where}: ${formatWarning(warning)}`)
+  const index = isSingle ? 0 : turns
+  if (index >= steps.length) {
+    const reason = steps.length === 0
+      ? `${named} has no steps`
+      : `${named} is exhausted: ${turnsOf(turns)} after it, ${steps.length} in it`
+    return { _tag: "Exhausted", reason, warnings: lines }
+  }
+  const step = steps[index]!
+  if (step === null) {
+    return { _tag: "Skipped", reason: `step ${index + 1} of ${named} ${skipped(warnings, index)}`, warnings: lines }
+  }
+  const id = step.id ?? step.id_message
+  const place = {
+    index,
+    length: steps.length,
+    ...(message === undefined ? undefined : { message }),
+    ...(id === undefined ? undefined : { id })
+  }
+  const quoted = id === undefined ? "" : ` "${id}"`
+  const by = isSingle
+    ? `the instruction${quoted} in ${where}`
+    : `step ${index + 1}${quoted} of ${steps.length} of ${named}`
+  return { _tag: "Chosen", response: respond(step, request), step: place, by, warnings: lines }
+}
+
 /**
  * Chooses the step for a request: of the last chain in it, the step at the number of turns that the model took since.
  *
@@ -85,42 +125,22 @@ const skipped = (warnings: ReadonlyArray<Warning>, index: number): string => {
  *
  * - past the end of a chain, and where its step can't be taken, no step answers, and no older chain does
  * - a single instruction outside of a chain answers each request
+ * - a chain that is `given` counts the turns from the beginning, where the request carries none
  *
  * @category combinators
  * @since 0.1.0
  */
-export const choose = (request: Request): Choice => {
+export const choose = (request: Request, given?: Instruction.InstructionChain): Choice => {
   const found = Find.find(request.messages)
-  if (found === undefined) return absent
-  const where = `message ${found.message}`
-  if (Result.isFailure(found.parsed)) {
-    const reason = `the instruction chain in ${where} is malformed: ${found.parsed.failure.message}`
+  if (found === undefined) {
+    return given === undefined
+      ? absent
+      : chooseOf({ chain: given, turns: Find.countTurns(request.messages, 0) }, request)
+  }
+  const { message, parsed, turns } = found
+  if (Result.isFailure(parsed)) {
+    const reason = `the instruction chain in message ${message} is malformed: ${parsed.failure.message}`
     return { _tag: "Malformed", reason, warnings: [reason] }
   }
-  const { chain: { instruction_chain: steps }, isSingle, warnings } = found.parsed.success
-  const lines = warnings.map((warning) => `${where}: ${formatWarning(warning)}`)
-  const index = isSingle ? 0 : found.turns
-  if (index >= steps.length) {
-    const reason = steps.length === 0
-      ? `the instruction chain in ${where} has no steps`
-      : `the instruction chain in ${where} is exhausted: ${turnsOf(found.turns)} after it, ${steps.length} in it`
-    return { _tag: "Exhausted", reason, warnings: lines }
-  }
-  const step = steps[index]!
-  if (step === null) {
-    const reason = `step ${index + 1} of the instruction chain in ${where} ${skipped(warnings, index)}`
-    return { _tag: "Skipped", reason, warnings: lines }
-  }
-  const name = step.id ?? step.id_message
-  const place = {
-    index,
-    length: steps.length,
-    message: found.message,
-    ...(name === undefined ? undefined : { id: name })
-  }
-  const named = name === undefined ? "" : ` "${name}"`
-  const by = isSingle
-    ? `the instruction${named} in ${where}`
-    : `step ${index + 1}${named} of ${steps.length} of the instruction chain in ${where}`
-  return { _tag: "Chosen", response: respond(step, request), step: place, by, warnings: lines }
+  return chooseOf({ ...parsed.success, message, turns }, request)
 }

@@ -21,7 +21,7 @@ export interface Found {
  *
  * Messages of the assistant that follow each other are one turn, whatever is in them. Those of the system don't part them.
  */
-const countTurns = (messages: ReadonlyArray<WireMessage>, from: number): number => {
+export const countTurns = (messages: ReadonlyArray<WireMessage>, from: number): number => {
   let turns = 0
   let isSpeaking = false
   for (let index = from; index < messages.length; index++) {

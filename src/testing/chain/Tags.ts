@@ -40,6 +40,18 @@ export const last = (text: string): Marked | undefined => {
     : marked
 }
 
+/** A text without what tags mark in it, and what is around that. A start that is never closed goes to the end. */
+export const unmarked = (text: string): string => {
+  let [kept, depth, from] = ["", 0, 0]
+  for (const match of text.matchAll(tags)) {
+    if (match[0] === start) {
+      if (depth++ === 0) kept += text.slice(from, match.index)
+    } else if (depth > 0 && --depth === 0) from = match.index + end.length
+  }
+  if (from === 0 && depth === 0) return text
+  return (depth === 0 ? kept + text.slice(from) : kept).trim()
+}
+
 const isBalanced = (text: string): boolean => {
   let depth = 0
   for (const [tag] of text.matchAll(tags)) {

@@ -5,6 +5,7 @@
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import type { Place } from "../chain/Choose.ts"
 import type { Delivery } from "../Delivery.ts"
 import type { Asked, Protocol } from "./Protocol.ts"
 
@@ -21,7 +22,7 @@ export type Outcome = "pending" | "sent" | "cut" | "hanging" | "aborted"
  *
  * **Details**
  *
- * - `by` says who answered: a handler, a step of a chain, a status sequence, a refusal.
+ * - `by` says who answered: a handler, a step of a chain, a status sequence, a refusal. `step` tells a step's place.
  * - `miss` says why nothing was foreseen for the request.
  * - `warnings` say what is wrong in the instruction chain that it carries, and where.
  * - `asked` and `response` are missing where a request isn't one that the provider would take.
@@ -39,6 +40,7 @@ export interface Entry {
   readonly body: string
   readonly asked?: Asked
   readonly by: string
+  readonly step?: Place
   readonly miss?: string
   readonly warnings?: ReadonlyArray<string>
   readonly status?: number
@@ -66,9 +68,37 @@ interface Waiting {
   readonly arrived: Deferred.Deferred<void>
 }
 
-/** The last requests, up to a number of them, and how many there were. */
+/** The last misses, up to a number of them, and how many there were before. */
+class Misses {
+  readonly #limit: number
+  readonly #kept: Array<Miss> = []
+  #earlier = 0
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  add(miss: Miss): void {
+    this.#kept.push(miss)
+    if (this.#kept.length <= this.#limit) return
+    this.#kept.shift()
+    this.#earlier++
+  }
+
+  get kept(): ReadonlyArray<Miss> {
+    return this.#kept.slice()
+  }
+
+  get earlier(): number {
+    return this.#earlier
+  }
+}
+
+/** The last requests and misses, up to a number of them, and how many there were. */
 export class Journal {
-  readonly misses: Array<Miss> = []
+  readonly misses: Misses
+  /** Those of the misses in which a handler died, apart, so that they aren't lost among the others. */
+  readonly defects: Misses
   readonly #limit: number
   readonly #entries = new Map<number, Entry>()
   #waiting: ReadonlyArray<Waiting> = []
@@ -76,6 +106,8 @@ export class Journal {
 
   constructor(limit: number) {
     this.#limit = limit
+    this.misses = new Misses(limit)
+    this.defects = new Misses(limit)
   }
 
   /** Takes a request in, and gives its number. */
@@ -97,7 +129,8 @@ export class Journal {
 
   /** Notes that nothing was foreseen for a request. */
   miss(miss: Miss): void {
-    this.misses.push(miss)
+    this.misses.add(miss)
+    if (miss.isDefect) this.defects.add(miss)
     this.write(miss.number, { miss: miss.reason })
   }
 

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
+import type { Place } from "../chain/Choose.ts"
 import type * as MockResponse from "../MockResponse.ts"
 import { Exchange } from "./Exchange.ts"
 import type { Journal } from "./Journal.ts"
@@ -16,12 +17,13 @@ import * as Refusals from "./Refusals.ts"
 import type { Attempt } from "./Statuses.ts"
 
 /**
- * Who answers a request, with what. `miss` says why nothing was foreseen for it: then the response is the fallback.
- * `warnings` say what is wrong in the chain that it carries.
+ * Who answers a request, with what. `step` is the step of a chain that does, `miss` says why nothing was foreseen for it:
+ * then the response is the fallback. `warnings` say what is wrong in the chain that it carries.
  */
 export interface Chosen {
   readonly by: string
   readonly response: MockResponse.MockResponse
+  readonly step?: Place
   readonly miss?: string
   readonly warnings?: ReadonlyArray<string>
 }
@@ -60,7 +62,8 @@ const answer = <R>(settings: Settings<R>, exchange: Exchange, asked: Asked, arri
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
         : Effect.succeed(exchange.miss(500, `its handler died of ${Cause.pretty(cause)}`, true)),
-    onSuccess: ({ by, miss, response, warnings = [] }) => {
+    onSuccess: ({ by, miss, response, step, warnings = [] }) => {
+      if (step !== undefined) exchange.write({ step })
       if (warnings.length > 0) exchange.write({ warnings })
       if (miss !== undefined && settings.isStrict) return Effect.succeed(exchange.miss(400, miss))
       if (miss !== undefined) settings.journal.miss({ number: exchange.number, reason: miss, isDefect: false })

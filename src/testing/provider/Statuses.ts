@@ -29,6 +29,9 @@ export interface Attempt {
 
 const waits = new Set([429, 503, 529])
 
+/** How many bodies are counted. The one that was sent least recently is forgotten first. */
+const counted = 10_000
+
 /** Counts the requests with a body, and gives what is sent in the place of an answer, if anything. */
 export const counter = (statuses: ReadonlyArray<Status>, retryAfter: number) => {
   const counts = new Map<number, number>()
@@ -36,9 +39,14 @@ export const counter = (statuses: ReadonlyArray<Status>, retryAfter: number) => 
     if (statuses.length === 0) return undefined
     const key = hash(body)
     const index = counts.get(key) ?? 0
+    counts.delete(key)
+    counts.set(key, index + 1)
+    for (const oldest of counts.keys()) {
+      if (counts.size <= counted) break
+      counts.delete(oldest)
+    }
     const next = statuses[index]
     if (next === undefined) return undefined
-    counts.set(key, index + 1)
     const sent = typeof next === "number" ? { status: next } : next
     if (sent.status < 300) return undefined
     const headers = waits.has(sent.status) ? { "retry-after": String(retryAfter) } : {}

@@ -59,6 +59,23 @@ describe("A mock provider", () => {
       assert.notStrictEqual((yield* send(provider, [user(halves)])).text, "yes")
     }))
 
+  it.effect("says back what the user said where nothing answers, without the chain in it", () =>
+    Effect.gen(function*() {
+      const provider = MockProvider.make()
+      const part = (text: string) => ({ type: "text", text })
+      const said = (content: Schema.Json) => Effect.map(send(provider, [user(content)]), ({ text }) => text)
+      const chain = embed("", make())
+      assert.strictEqual(yield* said("  Hello\n"), "  Hello\n")
+      assert.strictEqual(yield* said([part("Hello"), part("there")]), "Hello")
+      assert.strictEqual(yield* said(embed("Hello", make())), "Hello")
+      assert.strictEqual(yield* said(`${chain} and so ${marked(`[${chain}]`)}`), "and so")
+      assert.strictEqual(yield* said([part(chain), part("Hello")]), "Hello")
+      assert.strictEqual(yield* said(`Hello <|instruction_end|>`), "Hello <|instruction_end|>")
+      assert.strictEqual(yield* said(`Hello ${marked("{")}`), "Hello")
+      assert.strictEqual(yield* said("Hello <|instruction_start|>{"), "Hello")
+      assert.strictEqual(yield* said([{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }]), "")
+    }))
+
   it.effect("echoes the request as it arrived", () =>
     Effect.gen(function*() {
       const provider = MockProvider.make()

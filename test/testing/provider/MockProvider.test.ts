@@ -135,6 +135,12 @@ describe("MockProvider.layer", () => {
         "step 1 of 1 of the instruction chain in message 0",
         "handler: queue 1 of 1"
       ])
+      assert.deepStrictEqual((yield* MockProvider.entries).map(({ step }) => step), [
+        { index: 0, length: 2 },
+        { index: 1, length: 2 },
+        { index: 0, length: 1, message: 0 },
+        undefined
+      ])
       assert.deepStrictEqual((yield* MockProvider.misses).map(({ reason }) => reason), [
         "the given instruction chain is exhausted: 2 turns after it, 2 in it"
       ])
@@ -190,6 +196,31 @@ describe("MockProvider.layer", () => {
       )
       assert.isTrue(Exit.isSuccess(yield* fails({ handler }, ...asked)))
       assert.isTrue(Exit.isSuccess(yield* fails({ handler, strict: true }, ["a"])))
+    }))
+
+  it.effect("remembers as many misses as its journal does, and counts those before", () =>
+    Effect.gen(function*() {
+      const asked = ["a", "b", "c", "d"].map((content) => [content] as const)
+      const options = { handler: MockModel.queue("one"), strict: true, journal: 2 }
+      assert.strictEqual(
+        defectOf(yield* fails(options, ...asked)),
+        "troupe/testing/MockProvider/MissedRequests: The mock provider had no answer to requests\n" +
+          "  1 before these\n" +
+          "  request 3: all 1 queued responses are used up\n" +
+          "  request 4: all 1 queued responses are used up"
+      )
+    }))
+
+  it.effect("doesn't lose a handler that died among what nothing was foreseen for", () =>
+    Effect.gen(function*() {
+      const died = MockModel.make(() => {
+        throw new Error("the script is wrong")
+      })
+      const handler = MockModel.firstOf(MockModel.conditional(MockModel.when(/a/, died)))
+      const asked = ["a", "b", "c", "d"].map((content) => [content] as const)
+      const text = defectOf(yield* fails({ handler, journal: 2 }, ...asked))
+      assert.include(text, "request 1: its handler died of")
+      assert.notInclude(text, "request 2")
     }))
 
   it.effect("answers a request that a strict one has no answer to with an error that no client tries again", () =>

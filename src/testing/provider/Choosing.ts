@@ -1,0 +1,77 @@
+/**
+ * Who answers a request: a step of a chain, else the handler, else nobody.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { choose as chooseStep } from "../chain/Choose.ts"
+import type { InstructionChain } from "../chain/Instruction.ts"
+import { unmarked } from "../chain/Tags.ts"
+import type { Answer } from "../Handler.ts"
+import * as MockRequest from "../MockRequest.ts"
+import * as MockResponse from "../MockResponse.ts"
+import type { Asked } from "./Protocol.ts"
+import type { Arrived, Chosen } from "./Session.ts"
+
+/** What a mock provider answers with. */
+export interface Answering<R> {
+  readonly chain: InstructionChain | undefined
+  readonly handler: Answer<R> | undefined
+  readonly isStrict: boolean
+}
+
+/** What the user said last, without the chain that it carries. */
+const lastUserText = ({ messages }: Asked): string => {
+  const texts = messages.findLast(({ role }) => role === "user")?.texts ?? []
+  return texts.map(unmarked).find((text) => text !== "") ?? ""
+}
+
+/** How often the model has spoken since the user did. */
+const turnOf = ({ messages }: Asked): number => {
+  const spoke = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1)
+  return spoke.filter(({ role }, index) => role === "assistant" && spoke[index - 1]?.role !== "assistant").length
+}
+
+const fallback = (asked: Asked) => ({ by: "fallback", response: MockResponse.text(lastUserText(asked)) })
+
+/** What a handler answers to a request, its error too. */
+const ask = <R>(asked: Asked, number: number, handler: Answer<R>): Effect.Effect<Chosen, never, R> => {
+  const asking = {
+    prompt: asked.prompt,
+    tools: asked.tools,
+    toolChoice: asked.toolChoice,
+    responseFormat: { type: "text" },
+    iteration: turnOf(asked)
+  } as const
+  const notes: Array<string> = []
+  const by = () => notes.length === 0 ? "handler" : `handler: ${notes.join(" > ")}`
+  const request = MockRequest.make(asking, undefined, number, asked.isStreaming)
+  return Effect.match(handler(request, (what) => void notes.push(what)), {
+    onFailure: (error) => ({ by: by(), response: MockResponse.fail(error) }),
+    onSuccess: (answer) =>
+      answer._tag === "Declined" ? { ...fallback(asked), miss: answer.reason } : { by: by(), response: answer }
+  })
+}
+
+/** Chooses who answers a request. Where a chain has no step for it, a handler does, unless that isn't allowed. */
+export const choose = <R>(
+  asked: Asked,
+  arrived: Arrived,
+  { chain, handler, isStrict }: Answering<R>
+): Effect.Effect<Chosen, never, R> => {
+  const { number, ...echoed } = arrived
+  const choice = chooseStep({ ...asked, ...echoed }, chain)
+  if (choice._tag === "Chosen") return Effect.succeed(choice)
+  if (choice._tag === "Absent") {
+    return handler !== undefined
+      ? ask(asked, number, handler)
+      : Effect.succeed({
+        ...fallback(asked),
+        ...(isStrict ? { miss: `there is no handler, and ${choice.reason}` } : undefined)
+      })
+  }
+  const missed = { miss: choice.reason, warnings: choice.warnings }
+  return handler === undefined || isStrict
+    ? Effect.succeed({ ...fallback(asked), ...missed })
+    : Effect.map(ask(asked, number, handler), (chosen) => ({ ...chosen, ...missed }))
+}
