@@ -15,26 +15,38 @@ import * as Stream from "effect/Stream"
 import type { OwnModel, Plan } from "./Definition.ts"
 import type { Built, Loop, Models } from "./Loop.ts"
 import { modelIn } from "./modes/ModeEntry.ts"
+import { CurrentStandIn, type ModelLayer, type StandIn } from "./StandIn.ts"
+
+/** Gives the layer of a step of a plan, and of a context where something stands in for it. */
+const layerOf = ({ provide }: Plan["steps"][number], { model }: StandIn): ModelLayer | undefined => {
+  if (!Context.isContext(provide)) return model?.(provide) ?? provide
+  return model?.(Layer.succeedContext(provide))
+}
 
 /** Builds each model of a plan at most once in the run that uses it. */
-const preparePlan = Effect.fnUntraced(function*(plan: Plan, scope: Scope.Scope) {
+const preparePlan = Effect.fnUntraced(function*(plan: Plan, scope: Scope.Scope, standIn: StandIn) {
   const steps: Array<ExecutionPlan.make.Step> = []
   for (const step of plan.steps) {
-    const provide = Layer.isLayer(step.provide)
-      ? Layer.effectContext(yield* Effect.cached(Layer.buildWithScope(step.provide, scope)))
-      : step.provide
+    const layer = layerOf(step, standIn)
+    const provide = layer === undefined
+      ? step.provide
+      : Layer.effectContext(yield* Effect.cached(Layer.buildWithScope(layer, scope)))
     steps.push({ ...step, provide } as ExecutionPlan.make.Step)
   }
   return ExecutionPlan.make(...steps as [ExecutionPlan.make.Step]) as Plan
 })
 
-const build = (model: OwnModel, { built, scope }: Models): Effect.Effect<Built, unknown, unknown> => {
+const build = (
+  model: OwnModel,
+  { built, scope }: Models,
+  standIn: StandIn
+): Effect.Effect<Built, unknown, unknown> => {
   const making: Effect.Effect<Built, unknown, unknown> = model._tag === "Layer"
     ? Effect.map(
-      Layer.buildWithScope(model.layer, scope),
+      Layer.buildWithScope(standIn.model?.(model.layer) ?? model.layer, scope),
       (context) => ({ context: context as Context.Context<never>, plan: undefined })
     )
-    : Effect.map(preparePlan(model.plan, scope), (plan) => ({
+    : Effect.map(preparePlan(model.plan, scope, standIn), (plan) => ({
       context: Context.make(LanguageModel.LanguageModel, fromPlan(plan)) as Context.Context<never>,
       plan
     }))
@@ -55,8 +67,10 @@ export const provide = <A>(
   const built = models.built.get(model)
   // A model of a mode that is used alone is built with the services of whoever entered that.
   const context = loop.live.open.findLast(({ entry }) => entry.model === model)?.context
-  const making = build(model, models)
-  const needed = context === undefined ? making : Effect.provideContext(making, context)
+  const needed = Effect.flatMap(CurrentStandIn, (standIn) => {
+    const making = build(model, models, standIn)
+    return context === undefined ? making : Effect.provideContext(making, context)
+  })
   return Effect.flatMap(built === undefined ? needed : Effect.succeed(built), ({ context, plan }) => {
     loop.plan = plan
     return Effect.provideContext(Effect.suspend(use), context)

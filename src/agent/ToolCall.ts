@@ -22,6 +22,7 @@ import * as Codec from "./Codec.ts"
 import type { HandledTool } from "./Definition.ts"
 import * as Handlers from "./Handlers.ts"
 import * as Loop from "./Loop.ts"
+import { CurrentStandIn, type ToolHandler } from "./StandIn.ts"
 
 /**
  * What came of a call: its result, what the handler itself gave where that is what was settled, and the cause that ends the
@@ -117,22 +118,38 @@ const withoutHandler = (tool: Tool.Any): Effect.Effect<Answered> =>
     ? Effect.succeed(failed(`The tool "${tool.name}" is the provider's to run, and it didn't.`))
     : Effect.die(new Error(`No handler of tool "${tool.name}" was provided`))
 
+const contextOf = (loop: Loop.Loop, call: Call, entry: HandledTool): Toolkit.HandlerContext<Tool.Any> => ({
+  toolCallId: call.id,
+  preliminary: (result) => tellProgress(loop, call, entry, result)
+})
+
 /** One attempt at a call whose handler comes from the environment. */
 const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params: unknown): Attempt =>
   Effect.withFiber((fiber) => {
     const found = Handlers.find(loop.handlers, entry.tool, fiber.context)
     if (found === undefined) return withoutHandler(entry.tool)
-    const context: Toolkit.HandlerContext<Tool.Any> = {
-      toolCallId: call.id,
-      preliminary: (result) => tellProgress(loop, call, entry, result)
-    }
-    return Effect.suspend(() => found.handler(params, context)).pipe(
+    return Effect.suspend(() => found.handler(params, contextOf(loop, call, entry))).pipe(
       Effect.updateContext((services: Context.Context<never>) => Handlers.addServices(services, found)),
       Effect.flatMap((value) => encodeSuccess(entry, value))
     )
   })
 
-/** One attempt at a call whose toolkit has its own handlers, and decodes parameters itself: not from JSON. */
+/** The handler of a toolkit that has its own, and decodes parameters itself: not from JSON. */
+const ownHandler =
+  ({ encodeParams, tool }: HandledTool, handle: NonNullable<HandledTool["handle"]>): ToolHandler =>
+  (params, { preliminary, toolCallId }) =>
+    Effect.suspend(() => encodeParams(params)).pipe(
+      Effect.flatMap((encoded) => handle(tool.name, encoded as never, toolCallId)),
+      Stream.unwrap,
+      Stream.tap((output) => output.preliminary ? preliminary(output.result as never) : Effect.void),
+      Stream.runLast,
+      Effect.flatMap(Option.match({
+        onNone: () => Effect.die(new Error(`The handler of tool "${tool.name}" gave no result`)),
+        onSome: (output) => output.isFailure ? Effect.fail<unknown>(output.result) : Effect.succeed(output.result)
+      }))
+    )
+
+/** One attempt at a call whose toolkit has its own handlers. */
 const fromToolkit = (
   loop: Loop.Loop,
   call: Call,
@@ -140,15 +157,12 @@ const fromToolkit = (
   params: unknown,
   handle: NonNullable<HandledTool["handle"]>
 ): Attempt =>
-  Effect.suspend(() => entry.encodeParams(params)).pipe(
-    Effect.flatMap((encoded) => handle(entry.tool.name, encoded as never, call.id)),
-    Stream.unwrap,
-    Stream.tap((output) => output.preliminary ? tellProgress(loop, call, entry, output.result) : Effect.void),
-    Stream.runLast,
-    Effect.flatMap(Option.match({
-      onNone: () => Effect.die(new Error(`The handler of tool "${entry.tool.name}" gave no result`)),
-      onSome: (output) => output.isFailure ? Effect.fail<unknown>(output.result) : encodeSuccess(entry, output.result)
-    })),
+  Effect.flatMap(CurrentStandIn, (standIn) => {
+    const own = ownHandler(entry, handle)
+    const handler = standIn.handler?.(entry.tool, own) ?? own
+    return Effect.suspend(() => handler(params, contextOf(loop, call, entry)))
+  }).pipe(
+    Effect.flatMap((value) => encodeSuccess(entry, value)),
     Effect.catchIf(isRefused, (error) => refused(entry, error.message))
   )
 

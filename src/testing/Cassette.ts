@@ -61,24 +61,38 @@ import type * as Toolkit from "effect/ai/Toolkit"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { CurrentStandIn, type StandIn, type ToolHandler } from "../agent/StandIn.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
-import { CassetteDrift, CassetteExhausted, CassetteLeftOver, type InvalidTape } from "./cassette/CassetteError.ts"
+import {
+  CassetteConflict,
+  CassetteDrift,
+  CassetteExhausted,
+  CassetteLeftOver,
+  type InvalidTape
+} from "./cassette/CassetteError.ts"
 import * as Entry from "./cassette/Entry.ts"
 import * as Line from "./cassette/Line.ts"
+import * as OwnParts from "./cassette/OwnParts.ts"
 import { Player } from "./cassette/Player.ts"
 import { Recorder } from "./cassette/Recorder.ts"
 import * as Recording from "./cassette/Recording.ts"
 import * as Redact from "./cassette/Redact.ts"
 import * as Replaying from "./cassette/Replaying.ts"
+import * as TapeFile from "./cassette/TapeFile.ts"
 import * as Tools from "./cassette/Tools.ts"
 
-export { CassetteDrift, CassetteExhausted, CassetteLeftOver, InvalidTape } from "./cassette/CassetteError.ts"
+export {
+  CassetteConflict,
+  CassetteDrift,
+  CassetteExhausted,
+  CassetteLeftOver,
+  InvalidTape
+} from "./cassette/CassetteError.ts"
 export type { Redact } from "./cassette/Redact.ts"
 
 /**
@@ -97,11 +111,15 @@ export type Mode = "record" | "replay" | "auto"
  * `redact` is applied to every text that is written, and to what is asked before that is compared. A function must leave what
  * it made of a text as it is. It serves for texts that are others each time too, such as the date in a system message.
  *
+ * The handlers of a toolkit that an agent has together with them are on the tape, too, unless `ownHandlers` is `false`: they
+ * run as they are then.
+ *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
   readonly redact?: Redact.Redact
+  readonly ownHandlers?: boolean
 }
 
 /** What a tape is doing. */
@@ -119,46 +137,41 @@ export class Cassette extends Context.Service<Cassette, Service>()("troupe/testi
 
 type Provided = Context.Context<LanguageModel.LanguageModel | Cassette>
 
-const provided = (model: LanguageModel.LanguageModel, service: Service): Provided =>
-  Context.make(LanguageModel.LanguageModel, model).pipe(Context.add(Cassette, service))
+const provided = (model: LanguageModel.LanguageModel, service: Service, standIn: StandIn): Provided =>
+  Context.make(LanguageModel.LanguageModel, model).pipe(
+    Context.add(Cassette, service),
+    Context.add(CurrentStandIn, standIn)
+  )
 
-const replay = (tape: string, lines: ReadonlyArray<Line.Line>, redact: Redact.Redact | undefined) => {
+const replay = (tape: string, lines: ReadonlyArray<Line.Line>, { ownHandlers = true, redact }: Options = {}) => {
   const change = Redact.toFunction(redact)
   const player = new Player(tape, Entry.fromLines(lines, change))
-  return Effect.map(Replaying.make(player, change), (model) => provided(model, { mode: "replay", player, change }))
+  return Effect.map(
+    Replaying.make(player, change),
+    (model) =>
+      provided(model, { mode: "replay", player, change }, OwnParts.replayed(model, player, change, ownHandlers))
+  )
 }
 
-const read = Effect.fnUntraced(function*(path: string, redact: Redact.Redact | undefined) {
+const read = Effect.fnUntraced(function*(path: string, options: Options | undefined) {
   const files = yield* FileSystem.FileSystem
   const lines = yield* Effect.fromResult(Line.read(yield* files.readFileString(path), path))
-  return yield* replay(path, lines, redact)
+  return yield* replay(path, lines, options)
 })
 
-const folderOf = (path: string): string => path.replace(/[\\/]?[^\\/]*$/, "")
-
-/** Opens a file beside that of the tape, which takes its place once all is written. */
-const open = Effect.fnUntraced(function*(path: string) {
-  const files = yield* FileSystem.FileSystem
-  const folder = folderOf(path)
-  if (folder !== "") yield* files.makeDirectory(folder, { recursive: true })
-  const beside = `${path}.recording`
-  yield* Effect.addFinalizer((exit) =>
-    Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
-      ? Effect.void
-      : Effect.orDie(files.rename(beside, path))
-  )
-  return yield* files.open(beside, { flag: "w" })
-})
-
-const record = Effect.fnUntraced(function*(path: string, redact: Redact.Redact | undefined) {
+const record = Effect.fnUntraced(function*(path: string, { ownHandlers = true, redact }: Options = {}) {
   const model = yield* LanguageModel.LanguageModel
-  const file = yield* open(path)
+  const file = yield* TapeFile.open(path)
   const encoder = new TextEncoder()
   const recorder = new Recorder(
     Redact.toFunction(redact),
     (text) => Effect.orDie(file.writeAll(encoder.encode(text)))
   )
-  return provided(yield* Recording.make(model, recorder), { mode: "record", recorder })
+  return provided(
+    yield* Recording.make(model, recorder),
+    { mode: "record", recorder },
+    yield* OwnParts.recorded(recorder, ownHandlers)
+  )
 })
 
 /** What a layer needs beside files: a model, unless it only plays. */
@@ -176,14 +189,13 @@ type Needed<M extends Mode> = "replay" extends M ? M extends "replay" ? never : 
  * **Details**
  *
  * - `"record"` and `"auto"` take the model from the environment, `"replay"` needs none. Tools are for `toolkit`.
- * - A tape is written beside its place, as `….recording`, and moved there when the layer is closed: a recording that was
- *   interrupted doesn't replace a tape.
+ * - A tape is written beside its place and moved there when the layer is closed. One whose recording was interrupted is kept as
+ *   `….recording`, and so is one that would replace what another recording wrote meanwhile: closing dies of `CassetteConflict`.
  * - Failures of the model are played as the same `AiError` without headers, and what was interrupted never answers.
  * - What is streamed and what isn't can play the same tape.
  *
- * **Gotchas**
- *
- * An agent with a model of its own doesn't ask the one in the environment: give that model a tape of its own.
+ * - Models that agents and modes bring along, plans of them too, are on the same tape, and so are the handlers of toolkits that
+ *   have them: replayed, none of them is built or run.
  *
  * @category layers
  * @since 0.1.0
@@ -199,7 +211,7 @@ export const layer = <const M extends Mode = "auto">(
   Layer.effectContext(Effect.gen(function*() {
     const mode = options?.mode ?? "auto"
     const isPlayed = mode === "auto" ? yield* (yield* FileSystem.FileSystem).exists(path) : mode === "replay"
-    return yield* isPlayed ? read(path, options?.redact) : record(path, options?.redact)
+    return yield* isPlayed ? read(path, options) : record(path, options)
   }) as Effect.Effect<Provided, PlatformError | InvalidTape, FileSystem.FileSystem | Needed<M> | Scope.Scope>)
 
 /**
@@ -249,8 +261,7 @@ export const fromEvents = <E = never, R = never>(
   Layer.effectContext(
     Effect.flatMap(
       Stream.isStream(events) ? Stream.runCollect(events) : Effect.sync(() => Array.from(events)),
-      (events) =>
-        replay(options?.name ?? "events", events.map((event): Line.Line => ({ event, beside: {} })), options?.redact)
+      (events) => replay(options?.name ?? "events", events.map((event): Line.Line => ({ event, beside: {} })), options)
     )
   )
 
@@ -259,7 +270,7 @@ type Handlers<T extends Record<string, Tool.Any>> = Context.Context<Tool.Handler
 /** Makes the handlers of a toolkit. */
 const handlersOf = <T extends Record<string, Tool.Any>>(
   toolkit: Toolkit.Toolkit<T>,
-  make: (tool: Tool.Any) => Tools.Handler | undefined
+  make: (tool: Tool.Any) => ToolHandler | undefined
 ): Effect.Effect<Handlers<T>> => {
   const handlers = Object.entries(toolkit.tools).flatMap(([name, tool]) => {
     const handler = make(tool)
@@ -278,9 +289,7 @@ const handlersOf = <T extends Record<string, Tool.Any>>(
  * A call is found by the path of its agent, the name of its tool and its parameters, and what it gives goes through the schemas
  * of the tool. Preliminary results and failures are played, too. A call that was interrupted never answers.
  *
- * **Gotchas**
- *
- * A toolkit whose agent has it together with its handlers doesn't take them from the environment, and so isn't recorded.
+ * Handlers that an agent's toolkit brings along don't come from the environment: `layer` alone has them on the tape.
  *
  * @category layers
  * @since 0.1.0
@@ -320,8 +329,11 @@ export const assertDrained: Effect.Effect<void, never, Cassette> = Effect.flatMa
     : Effect.die(new CassetteLeftOver({ tape: service.player.tape, left }))
 })
 
-const isOurs = (u: unknown): u is CassetteDrift | CassetteExhausted | CassetteLeftOver =>
-  u instanceof CassetteDrift || u instanceof CassetteExhausted || u instanceof CassetteLeftOver
+type CassetteError = CassetteConflict | CassetteDrift | CassetteExhausted | CassetteLeftOver
+
+const isOurs = (u: unknown): u is CassetteError =>
+  u instanceof CassetteDrift || u instanceof CassetteExhausted || u instanceof CassetteLeftOver ||
+  u instanceof CassetteConflict
 
 /**
  * Fails with the error of a tape where an effect died of it.
@@ -356,8 +368,8 @@ const isOurs = (u: unknown): u is CassetteDrift | CassetteExhausted | CassetteLe
  */
 export const orFail = <A, E, R>(
   self: Effect.Effect<A, E, R>
-): Effect.Effect<A, E | CassetteDrift | CassetteExhausted | CassetteLeftOver, R> =>
-  Effect.catchCause(self, (cause): Effect.Effect<never, E | CassetteDrift | CassetteExhausted | CassetteLeftOver> => {
+): Effect.Effect<A, E | CassetteError, R> =>
+  Effect.catchCause(self, (cause): Effect.Effect<never, E | CassetteError> => {
     const ours = cause.reasons.flatMap((reason) =>
       Cause.isDieReason(reason) && isOurs(reason.defect) ? [reason.defect] : []
     )

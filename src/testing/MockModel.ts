@@ -63,6 +63,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { CurrentStandIn } from "../agent/StandIn.ts"
 import { type Building, CurrentBuilding, type Handler } from "./Handler.ts"
 import { shownRequest } from "./handler/Shown.ts"
 import type { StateMachine } from "./handler/StateMachine.ts"
@@ -208,6 +209,18 @@ export const expectCalls = (count: number): Effect.Effect<void, never, MockModel
       ))
 
 /**
+ * How a mock model is provided.
+ *
+ * With `replacesOwn` it also answers for agents and modes that bring a model of their own, which isn't built then.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LayerOptions {
+  readonly replacesOwn?: boolean
+}
+
+/**
  * Provides a language model that answers as the handler says, and `calls` with what it was asked.
  *
  * What the handler needs, the layer needs. Where a caller has a service of the same kind, the handler sees the caller's.
@@ -216,7 +229,8 @@ export const expectCalls = (count: number): Effect.Effect<void, never, MockModel
  * @since 0.1.0
  */
 export const layer = <R>(
-  handler: Handler<R>
+  handler: Handler<R>,
+  options?: LayerOptions
 ): Layer.Layer<LanguageModel.LanguageModel | MockModel, never, Exclude<R, Scope.Scope>> =>
   Layer.effectContext(Effect.gen(function*() {
     const told: Building["told"] = []
@@ -226,7 +240,7 @@ export const layer = <R>(
       generateText: (options) => Effect.flatMap(session.ask(options, false), whole),
       streamText: (options) => Stream.fromPull(Effect.map(session.ask(options, true), streamed))
     })
-    return Context.make(LanguageModel.LanguageModel, model).pipe(
+    const provided = Context.make(LanguageModel.LanguageModel, model).pipe(
       Context.add(MockModel, {
         calls: Effect.sync(() => session.calls.slice()),
         toolCalls: [],
@@ -234,6 +248,9 @@ export const layer = <R>(
         told
       })
     )
+    if (options?.replacesOwn !== true) return provided
+    const standIn = Layer.succeed(LanguageModel.LanguageModel, model)
+    return Context.add(provided, CurrentStandIn, { model: () => standIn })
   }))
 
 /**

@@ -1,12 +1,12 @@
-import { NodeFileSystem } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Duration, Effect, Exit, Fiber, FileSystem, Layer, Schedule, Schema, Stream } from "effect"
 import { AiError, LanguageModel, OpenAiStructuredOutput, type Prompt, Tool, Toolkit } from "effect/ai"
-import { Agent, AgentEvent, AgentState, Trace } from "troupe"
+import { Agent, AgentEvent, AgentState, Conversation, Trace } from "troupe"
 import { Cassette, MockModel, MockResponse } from "troupe/testing"
 import { input, lastOf } from "../agent/laws.ts"
 import { agentOf, environment, Script, Tools } from "../agent/scripts.ts"
 import { ask as askModel, stream as streamModel } from "./ask.ts"
+import { content, newPath, observed, withFiles } from "./tape.ts"
 
 const Weather = Toolkit.make(
   Tool.make("get_weather", {
@@ -21,14 +21,6 @@ const handlers = Weather.toLayer({
   get_weather: ({ city }) => city === "Atlantis" ? Effect.fail({ why: "it sank" }) : Effect.succeed(22)
 })
 
-/** A path in a folder of its own, which isn't there yet. */
-const newPath = Effect.gen(function*() {
-  const files = yield* FileSystem.FileSystem
-  return `${yield* files.makeTempDirectoryScoped()}/tapes/tape.jsonl`
-})
-
-const content = (path: string) => Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(path))
-
 /** What records a run of an agent with the weather. */
 const recorder = (path: string, model: ReadonlyArray<MockResponse.Input>, options?: Cassette.Options) =>
   Cassette.toolkit(Weather, handlers).pipe(
@@ -42,17 +34,6 @@ const player = (path: string, options?: Cassette.Options) =>
 const paris = [MockResponse.toolCall("get_weather", { city: "Paris" }, { id: "toolu_01" }), "It is 22 °C."] as const
 
 const run = (query = "How warm is Paris?") => Agent.run(agent, query)
-
-const withFiles = <A, E, R>(self: Effect.Effect<A, E, R>) =>
-  self.pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer))
-
-/** The events of a run, and how it ended. */
-const observed = <A, E, R>(self: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    const events: Array<AgentEvent.AgentEvent> = []
-    const exit = yield* Effect.exit(Agent.observe(self, (event) => Effect.sync(() => events.push(event))))
-    return { events, exit }
-  })
 
 const problem = (exit: Exit.Exit<unknown, unknown>) => Exit.isSuccess(exit) ? undefined : Cause.squash(exit.cause)
 
@@ -167,6 +148,125 @@ describe("A cassette", () => {
       const drift = yield* Effect.flip(run().pipe(Cassette.orFail, Effect.provide(player(path))))
       assert.include(drift.message, `A call of tool "get_weather" of agent "weather" isn't what the tape`)
       assert.include(drift.message, `-  "city": "Oslo"\n+  "city": "Paris"`)
+    }).pipe(withFiles))
+
+  it.effect("shows how a tool and the form of an answer differ from those on the tape", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      yield* run().pipe(Effect.provide(recorder(path, [...paris])))
+      type Fields = { readonly [field: string]: Schema.String | Schema.Boolean }
+      const other = (description: string | undefined, parameters: Schema.Struct<Fields>) =>
+        Agent.make("weather", {
+          instructions: "Be brief.",
+          toolkit: Toolkit.make(Tool.make("get_weather", { description, parameters, success: Schema.Finite }))
+        })
+      const driftOf = (description: string | undefined, parameters: Schema.Struct<Fields>) =>
+        Agent.run(other(description, parameters), "How warm is Paris?").pipe(
+          Cassette.orFail,
+          Effect.flip,
+          Effect.map(({ message }) => message.slice(message.indexOf("\n"))),
+          Effect.provide([player(path), handlers])
+        )
+      assert.strictEqual(
+        yield* driftOf("Asks Paris", Schema.Struct({ city: Schema.Boolean })),
+        `
+--- recorded
++++ asked
+@@ -4,9 +4,10 @@
+ tool get_weather:
+   {
++    "description": "Asks Paris",
+     "parameters": {
+       "additionalProperties": true,
+       "properties": {
+         "city": {
+-          "type": "string"
++          "type": "boolean"
+         }
+       },`
+      )
+      assert.include(yield* driftOf("Asks", Schema.Struct({ city: Schema.String })), `+    "description": "Asks"`)
+      assert.include(yield* driftOf(undefined, Schema.Struct({})), `-        "city": {`)
+
+      const object = (schema: Schema.Codec<unknown, Record<string, unknown>>) =>
+        LanguageModel.generateObject({ prompt: "How warm?", objectName: "weather", schema }).pipe(Cassette.orFail)
+      const model = MockModel.layer(MockModel.queue(MockResponse.json({ celsius: 22 })))
+      const celsius = Schema.Struct({ celsius: Schema.Finite })
+      yield* object(celsius).pipe(
+        Effect.provide(Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(model)))
+      )
+      const drift = yield* Effect.flip(
+        object(Schema.Struct({ celsius: Schema.String })).pipe(Effect.provide(player(path)))
+      )
+      assert.match(drift.message, /\n-\s+"type": "number"\n\+\s+"type": "string"/)
+      yield* object(Schema.Struct({ celsius: Schema.Finite })).pipe(Effect.provide(player(path)))
+    }).pipe(withFiles))
+
+  it.effect("tells tools of one provider apart by their arguments, and bears schemas that JSON can't say", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const Search = Tool.providerDefined({
+        id: "some.search",
+        customName: "WebSearch",
+        providerName: "web_search",
+        args: Schema.Struct({ most: Schema.Int }),
+        success: Schema.String
+      })
+      const Odd = Tool.make("odd", {
+        parameters: Schema.Struct({ at: Schema.declare((u): u is Map<string, string> => u instanceof Map) }),
+        success: Schema.String
+      })
+      const ask = (most: number) =>
+        LanguageModel.generateText({
+          prompt: "Hello",
+          toolkit: Toolkit.make(Search({ most }), Odd),
+          disableToolCallResolution: true
+        }).pipe(Effect.map(({ text }) => text), Cassette.orFail)
+      const recording = Cassette.layer(path, { mode: "record" }).pipe(
+        Layer.provide(MockModel.layer(MockModel.queue("Hi.")))
+      )
+      yield* ask(3).pipe(Effect.provide(recording))
+      assert.strictEqual(yield* ask(3).pipe(Effect.provide(player(path))), "Hi.")
+      const drift = yield* Effect.flip(ask(4).pipe(Effect.provide(player(path))))
+      assert.include(drift.message, `-      "most": 3\n+      "most": 4`)
+    }).pipe(withFiles))
+
+  it.effect("finds a call by the name of its tool, too, and its parameters without what is redacted", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const Places = Toolkit.make(
+        ...["near", "far"].map((name) =>
+          Tool.make(name, { parameters: Schema.Struct({ of: Schema.String }), success: Schema.String })
+        )
+      )
+      const guide = Agent.make("guide", { toolkit: Places })
+      const give = (name: string) => ({ of }: { readonly of: string }) => Effect.succeed(`${name} ${of}`)
+      const calls = (names: ReadonlyArray<string>, word: string) =>
+        MockModel.layer(MockModel.queue(
+          MockResponse.all(...names.map((name) => MockResponse.toolCall(name, { of: word }))),
+          "Well."
+        ))
+      const handlers = Places.toLayer({ near: give("near"), far: give("far") })
+      const redact = [/hunter\d/]
+      const recording = Cassette.toolkit(Places, handlers).pipe(
+        Layer.provideMerge(Cassette.layer(path, { mode: "record", redact })),
+        Layer.provide(calls(["near", "far"], "hunter2"))
+      )
+      yield* Agent.run(guide, "Where?").pipe(Effect.provide(recording))
+      // Played beside a model that names the tools the other way around, and another word that is redacted, too.
+      const player = Layer.merge(
+        Cassette.toolkit(Places).pipe(Layer.provide(Cassette.layer(path, { mode: "replay", redact }))),
+        calls(["far", "near"], "hunter3")
+      )
+      const state = yield* Agent.run(guide, "Where?").pipe(Effect.provide(player))
+      assert.deepStrictEqual(
+        state.conversation.turns.flatMap((turn) =>
+          turn._tag === "Assistant"
+            ? Conversation.callsOf(turn).map(({ state }) => state._tag === "Settled" && state.result)
+            : []
+        ),
+        ["far <redacted>", "near <redacted>"]
+      )
     }).pipe(withFiles))
 
   it.effect("says when there is no more on the tape, and what is left over", () =>
@@ -358,7 +458,7 @@ describe("A cassette", () => {
       yield* Effect.gen(function*() {
         const fiber = yield* Effect.forkChild(Effect.exit(run()))
         const files = yield* FileSystem.FileSystem
-        const isThere = Effect.map(files.readFileString(`${path}.recording`), (text) => text.includes(`"result":9`))
+        const isThere = Effect.map(files.readFileString(`${path}.recording-1`), (text) => text.includes(`"result":9`))
         yield* Effect.repeat(Effect.tap(isThere, () => Effect.yieldNow), { until: (isThere) => isThere })
         yield* Deferred.succeed(gate, undefined)
         yield* Fiber.join(fiber)
@@ -439,6 +539,41 @@ describe("A cassette", () => {
       )
       assert.isUndefined(again.pollUnsafe())
       yield* Fiber.interrupt(again)
+    }).pipe(withFiles))
+
+  it.effect("doesn't write over a tape that another recording wrote meanwhile, and keeps what it has", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const ask = LanguageModel.generateText({ prompt: "Hello" })
+      const recorderOf = (text: string) =>
+        Layer.fresh(
+          Cassette.layer(path, { mode: "record" }).pipe(
+            Layer.provide(Layer.fresh(MockModel.layer(MockModel.queue(text))))
+          )
+        )
+      for (const before of ["", "An older one"]) {
+        if (before !== "") yield* ask.pipe(Effect.provide(recorderOf(before)))
+        const slow = Effect.gen(function*() {
+          yield* ask
+          yield* ask.pipe(Effect.provide(recorderOf("The quick one")))
+          return "slow"
+        })
+        const conflict = yield* Effect.flip(slow.pipe(Effect.provide(recorderOf("The slow one")), Cassette.orFail))
+        assert.strictEqual(
+          conflict.message,
+          `Another recording wrote the tape "${path}" meanwhile. This one is kept in "${path}.recording".`
+        )
+        assert.include(yield* content(path), "The quick one")
+        assert.notInclude(yield* content(path), "The slow one")
+        assert.include(yield* content(`${path}.recording`), "The slow one")
+        assert.notInclude(yield* content(`${path}.recording`), "The quick one")
+        const files = yield* FileSystem.FileSystem
+        assert.deepStrictEqual(yield* files.readDirectory(path.replace(/\/[^/]*$/, "")), [
+          "tape.jsonl",
+          "tape.jsonl.recording"
+        ])
+        yield* files.remove(path)
+      }
     }).pipe(withFiles))
 
   it.effect("plays preliminary results and what was interrupted, which never ends", () =>

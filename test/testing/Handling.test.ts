@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Ref, Result, Schema, Stream } from "effect"
+import { Effect, ExecutionPlan, Layer, Ref, Result, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent, AgentError, AgentState, Conversation, Dialogue, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -400,6 +400,39 @@ describe("Around a mock model", () => {
       assert.strictEqual(yield* say("2").pipe(provide(MockModel.queue("inner"))), "inner")
       assert.strictEqual(yield* say("3"), "outer 2")
     }).pipe(provide(MockModel.queue("outer 1", "outer 2"))))
+
+  it.effect("agents that bring a model are answered by it, or by the mock where that is asked for", () =>
+    Effect.gen(function*() {
+      let built = 0
+      const real = Layer.unwrap(Effect.sync(() => {
+        built++
+        return MockModel.layer(MockModel.make("real"))
+      }))
+      const agents = [
+        Agent.withModel(helper, real),
+        Agent.withModel(helper, ExecutionPlan.make({ provide: real })),
+        Agent.make("boss", { agents: [Agent.asTool(Agent.withModel(helper, real))] })
+      ]
+      const handler = MockModel.byAgent({
+        helper: MockModel.make("mocked"),
+        boss: MockModel.conditional(
+          MockModel.when(
+            ({ lastToolResults }) => lastToolResults.length > 0,
+            ({ lastToolResults }) => `${lastToolResults[0]?.result}`
+          ),
+          MockModel.otherwise(MockResponse.toolCall("helper", { task: "help" }))
+        )
+      })
+      const saidOf = (options?: MockModel.LayerOptions) =>
+        Effect.forEach(agents, (agent) =>
+          Agent.run(agent, "Go").pipe(
+            Effect.map(AgentState.text),
+            Effect.provide(MockModel.layer(handler, options))
+          ))
+      assert.deepStrictEqual(yield* saidOf({ replacesOwn: true }), ["mocked", "mocked", "mocked"])
+      assert.strictEqual(built, 0)
+      assert.deepStrictEqual(yield* saidOf(), ["real", "real", "real"])
+    }))
 
   it.effect("records of requests don't change as the conversation goes on", () =>
     Effect.gen(function*() {

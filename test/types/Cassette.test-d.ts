@@ -45,7 +45,14 @@ describe("Cassette", () => {
 
   it("fails with what is wrong with a tape where one asks for it", () => {
     expectTypeOf(Effect.fail("no" as const).pipe(Cassette.orFail)).toEqualTypeOf<
-      Effect.Effect<never, "no" | Cassette.CassetteDrift | Cassette.CassetteExhausted | Cassette.CassetteLeftOver>
+      Effect.Effect<
+        never,
+        | "no"
+        | Cassette.CassetteConflict
+        | Cassette.CassetteDrift
+        | Cassette.CassetteExhausted
+        | Cassette.CassetteLeftOver
+      >
     >()
   })
 })

@@ -10,15 +10,16 @@ import * as Base64 from "effect/encoding/Base64"
 import * as Hash from "effect/Hash"
 import * as Schema from "effect/Schema"
 import * as JsonValue from "../../domain/JsonValue.ts"
+import * as Offer from "./Offer.ts"
 import * as Redact from "./Redact.ts"
 
 /** What is asked of a model. Of a log that wasn't recorded as a tape, `messages` may be all that is known. */
 export const Asked = Schema.Struct({
   system: Schema.optionalKey(Schema.String),
   messages: Schema.optionalKey(Schema.Array(Schema.Json)),
-  tools: Schema.optionalKey(Schema.Array(Schema.String)),
+  tools: Schema.optionalKey(Schema.Array(Offer.ToolOffer)),
   choice: Schema.optionalKey(Schema.Json),
-  format: Schema.optionalKey(Schema.String)
+  format: Schema.optionalKey(Offer.Format)
 })
 
 /** What is asked of a model. */
@@ -107,9 +108,9 @@ export const fromOptions = (options: LanguageModel.ProviderOptions, change: Chan
   return {
     system: change(system.join("\n\n")),
     ...fromMessages(content.slice(first), change),
-    tools: options.tools.map((tool) => tool.name),
-    choice: options.tools.length === 0 ? "none" : choiceOf(options.toolChoice as LanguageModel.ToolChoice<string>),
-    format: options.responseFormat.type === "text" ? "text" : `object ${options.responseFormat.objectName}`
+    tools: options.tools.map((tool) => Offer.ofTool(tool, change)),
+    choice: options.tools.length === 0 ? "none" : choiceOf(options.toolChoice),
+    format: Offer.ofFormat(options.responseFormat, change)
   }
 }
 

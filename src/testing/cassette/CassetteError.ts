@@ -82,3 +82,22 @@ export class CassetteLeftOver
     return `Left over on the tape "${this.tape}":\n  ${this.left.join("\n  ")}`
   }
 }
+
+/**
+ * Error for a tape that another recording wrote while this one went on. Closing the layer dies of it.
+ *
+ * What was recorded is in the file `kept`.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class CassetteConflict
+  extends Schema.TaggedError<CassetteConflict>("troupe/testing/Cassette/CassetteConflict")("CassetteConflict", {
+    tape: Schema.String,
+    kept: Schema.String
+  })
+{
+  override get message(): string {
+    return `Another recording wrote the tape "${this.tape}" meanwhile. This one is kept in "${this.kept}".`
+  }
+}

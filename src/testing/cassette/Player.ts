@@ -109,7 +109,11 @@ export class Player {
       const recorded = this.#models.all(asking).length
       return this.#exhausted(request, Shown.request(asking.asked), recorded, this.#models.agents)
     }
-    return this.#drift(request, Shown.request(expected.asked), Shown.request(asking.asked, expected.asked))
+    return this.#drift(
+      request,
+      Shown.request(expected.asked, asking.asked),
+      Shown.request(asking.asked, expected.asked)
+    )
   }
 
   /** Gives what came of a call, or says why there is nothing. */

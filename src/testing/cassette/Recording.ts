@@ -7,6 +7,7 @@ import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Response from "effect/ai/Response"
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
@@ -79,8 +80,12 @@ const answerOf = (parts: ReadonlyArray<Parts.Part>): Answer.Answer => {
   return Answer.finish(answer)
 }
 
+/** Whether a request is part of one that is being recorded: a model that an agent brings may ask the one around it. */
+const IsPart = Context.Reference<boolean>("troupe/testing/Cassette/IsPart", { defaultValue: () => false })
+
 /** Whom a request comes from and what it says, and the writing of how it ends. */
 const begin = (recorder: Recorder, fiber: Fiber.Fiber<unknown, unknown>, options: Options) => {
+  if (fiber.getRef(IsPart)) return () => Effect.void
   const place = Place.current(fiber, 0)
   const asked = Asked.fromOptions(options, recorder.change)
   return (ending: Ending, heard: Answer.Answer["parts"] = []) => recorder.model(place, asked, ending, heard)
@@ -90,6 +95,7 @@ const whole = (model: LanguageModel.LanguageModel, recorder: Recorder) => (optio
   Effect.withFiber<Array<Response.PartEncoded>, AiError.AiError>((fiber) => {
     const write = begin(recorder, fiber, options)
     return generate(model, options).pipe(
+      Effect.provideService(IsPart, true),
       Effect.onExit((exit) =>
         write(Exit.isSuccess(exit) ? { _tag: "Answered", answer: answerOf(exit.value) } : endingOf(exit.cause))
       ),
@@ -104,6 +110,7 @@ const streamed = (model: LanguageModel.LanguageModel, recorder: Recorder) => (op
     let ending: Ending | undefined
     const stream = model.streamText(passedOn(options) as never) as Stream.Stream<Parts.Part, AiError.AiError>
     return Effect.succeed(stream.pipe(
+      Stream.provideService(IsPart, true),
       Stream.map((part) => {
         if (part.type === "error") ending ??= { _tag: "Failed", error: brokenOff(part.error) }
         Answer.take(arriving, part)

@@ -7,6 +7,7 @@ import type * as Schema from "effect/Schema"
 import * as TextDiff from "effect/TextDiff"
 import * as Asked from "./Asked.ts"
 import type { Asking } from "./Entry.ts"
+import type { Format, ToolOffer } from "./Offer.ts"
 
 type Fields = { readonly [field: string]: Schema.Json }
 
@@ -34,22 +35,43 @@ const messageOf = (message: Schema.Json): ReadonlyArray<string> =>
       : [said(role, json(content))]
   )
 
-/** A request in lines, as far as `known` says something about it. */
-export const request = (asked: Asked.Asked, known: Asked.Asked = asked): string => {
-  const { choice, format, messages = [], system, tools } = asked
+const pretty = (json: Schema.Json): ReadonlyArray<string> =>
+  JSON.stringify(JSON.parse(Asked.text(json)), undefined, 2).split("\n")
+
+/** A tool in lines: nothing of one that is the same in the other request. */
+const toolOf = ({ name, ...tool }: ToolOffer, others: ReadonlyArray<ToolOffer>): ReadonlyArray<string> =>
+  others.some((other) => Asked.text(other) === Asked.text({ name, ...tool }))
+    ? []
+    : [`tool ${name}:`, ...pretty(tool).map((line) => `  ${line}`)]
+
+const formatOf = (format: Format, other: Format | undefined): ReadonlyArray<string> => {
+  if (format === "text") return []
+  return [
+    `format: object ${format.object}`,
+    ...(other === undefined || format.schema === undefined || Asked.text(other) === Asked.text(format)
+      ? []
+      : pretty(format.schema).map((line) => `  ${line}`))
+  ]
+}
+
+/** A request in lines, as far as `that` says something about it, too. Schemas are there where those of `that` are others. */
+export const request = (self: Asked.Asked, that: Asked.Asked = self): string => {
+  const { choice, format, messages = [], system, tools = [] } = self
   const lines = [
-    ...(known.system === undefined || system === undefined || system === "" ? [] : [said("system", system)]),
-    ...(known.messages === undefined ? [] : messages.flatMap(messageOf)),
-    ...(known.tools === undefined || tools === undefined || tools.length === 0 ? [] : [`tools: ${tools.join(", ")}`]),
-    ...(known.choice === undefined || choice === "auto" || tools?.length === 0 ? [] : [`tool choice: ${json(choice)}`]),
-    ...(known.format === undefined || format === "text" ? [] : [`format: ${json(format)}`])
+    ...(that.system === undefined || system === undefined || system === "" ? [] : [said("system", system)]),
+    ...(that.messages === undefined ? [] : messages.flatMap(messageOf)),
+    ...(that.tools === undefined || tools.length === 0 ? [] : [`tools: ${tools.map(({ name }) => name).join(", ")}`]),
+    ...(that.tools === undefined ? [] : tools.flatMap((tool) => toolOf(tool, that.tools ?? []))),
+    ...(that.choice === undefined || choice === undefined || choice === "auto" || tools.length === 0
+      ? []
+      : [`tool choice: ${json(choice)}`]),
+    ...(that.format === undefined || format === undefined ? [] : formatOf(format, that.format))
   ]
   return lines.join("\n")
 }
 
 /** A call of a tool in lines: a line for each parameter. */
-export const call = (name: string, params: Schema.Json): string =>
-  [name, ...JSON.stringify(JSON.parse(Asked.text(params)), undefined, 2).split("\n")].join("\n")
+export const call = (name: string, params: Schema.Json): string => [name, ...pretty(params)].join("\n")
 
 /** What is other in two texts, line by line. */
 export const difference = (recorded: string, asked: string): string =>

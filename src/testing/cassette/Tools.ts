@@ -8,6 +8,7 @@ import type * as Toolkit from "effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
+import type { ToolHandler } from "../../agent/StandIn.ts"
 import { CassetteDrift, CassetteExhausted } from "./CassetteError.ts"
 import type { ToolEntry } from "./Entry.ts"
 import * as Place from "./Place.ts"
@@ -18,11 +19,14 @@ import * as ToolCodec from "./ToolCodec.ts"
 
 type HandlerContext = Toolkit.HandlerContext<Tool.Any>
 
-/** The handler of a tool. */
-export type Handler = (params: unknown, context: HandlerContext) => Effect.Effect<unknown, unknown, unknown>
+/** A handler, with the services that it was made with. */
+interface Real {
+  readonly handler: ToolHandler
+  readonly context: Context.Context<never>
+}
 
 /** Makes a handler that runs another and writes down what that gave. */
-export const recorded = (tool: Tool.Any, real: Tool.Handler<string>, recorder: Recorder): Handler => {
+export const recorded = (tool: Tool.Any, real: Real, recorder: Recorder): ToolHandler => {
   const codec = ToolCodec.make(tool)
   return (params, context) =>
     Effect.withFiber((fiber) => {
@@ -36,7 +40,7 @@ export const recorded = (tool: Tool.Any, real: Tool.Handler<string>, recorder: R
       const handled = Effect.suspend(() => real.handler(params, { ...context, preliminary }))
       return Effect.flatMap(codec.toParams(params), (json) =>
         handled.pipe(
-          Effect.updateContext((services: Context.Context<never>) => Context.merge(real.context, services)),
+          Effect.updateContext((services: Context.Context<unknown>) => Context.merge(real.context, services)),
           Effect.onExit((exit) =>
             Effect.flatMap(codec.toOutcome(exit), (outcome) =>
               recorder.tool(place, {
@@ -60,7 +64,7 @@ const waitToCrash = Effect.fnUntraced(function*(player: Player, entry: ToolEntry
 })
 
 /** Makes a handler that gives what a tape says. */
-export const replayed = (tool: Tool.Any, player: Player, change: (text: string) => string): Handler => {
+export const replayed = (tool: Tool.Any, player: Player, change: (text: string) => string): ToolHandler => {
   const codec = ToolCodec.make(tool)
   player.handles(codec.name)
   const normalize = (params: Schema.Json) => Redact.everyText(codec.normalize(params), change)

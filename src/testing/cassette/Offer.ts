@@ -1,0 +1,72 @@
+/**
+ * What a request offers its model and wants of it: tools and forms of an answer, each as a provider is told of it.
+ *
+ * @since 0.1.0
+ */
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import * as Tool from "effect/ai/Tool"
+import * as Schema from "effect/Schema"
+import * as JsonValue from "../../domain/JsonValue.ts"
+import * as Redact from "./Redact.ts"
+
+/** A tool as a provider is told of it: `args` are those of a tool of the provider's own. */
+export const ToolOffer = Schema.Struct({
+  name: Schema.String,
+  description: Schema.optionalKey(Schema.String),
+  parameters: Schema.optionalKey(Schema.Json),
+  args: Schema.optionalKey(Schema.Json)
+})
+
+/** A tool as a provider is told of it. */
+export interface ToolOffer extends Schema.Schema.Type<typeof ToolOffer> {}
+
+/** What an answer shall be: text, or an object that fits a schema. */
+export const Format = Schema.Union([
+  Schema.Literal("text"),
+  Schema.Struct({ object: Schema.String, schema: Schema.optionalKey(Schema.Json) })
+])
+
+/** What an answer shall be. */
+export type Format = typeof Format.Type
+
+type Change = (text: string) => string
+
+const known = new WeakMap<object, Schema.Json | undefined>()
+
+/** Gives the JSON schema of something, made once; nothing where it has none. */
+const jsonSchemaOf = (self: object, make: () => unknown): Schema.Json | undefined => {
+  if (known.has(self)) return known.get(self)
+  let json: Schema.Json | undefined
+  try {
+    json = JsonValue.fromUnknown(make())
+  } catch {
+    json = undefined
+  }
+  known.set(self, json)
+  return json
+}
+
+const clean = (json: Schema.Json | undefined, change: Change): Schema.Json | undefined =>
+  json === undefined ? undefined : Redact.everyText(json, change)
+
+/** Gives what a provider is told of a tool. */
+export const ofTool = (tool: Tool.Any, change: Change): ToolOffer => {
+  const { name } = tool
+  if (Tool.isProviderDefined(tool)) {
+    return { name, args: Redact.everyText(JsonValue.fromUnknown(tool.args), change) }
+  }
+  const description = Tool.getDescription(tool)
+  const parameters = clean(jsonSchemaOf(tool, () => Tool.getJsonSchema(tool)), change)
+  return {
+    name,
+    ...(description === undefined ? undefined : { description: change(description) }),
+    ...(parameters === undefined ? undefined : { parameters })
+  }
+}
+
+/** Gives what a provider is told of the answer that is wanted. */
+export const ofFormat = (format: LanguageModel.ProviderOptions["responseFormat"], change: Change): Format => {
+  if (format.type === "text") return "text"
+  const schema = clean(jsonSchemaOf(format.schema, () => Tool.getJsonSchemaFromSchema(format.schema)), change)
+  return { object: format.objectName, ...(schema === undefined ? undefined : { schema }) }
+}

@@ -1,0 +1,53 @@
+/**
+ * What agents bring along, on a tape: their own models, and the handlers of toolkits that have them.
+ *
+ * @since 0.1.0
+ */
+import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Tool from "effect/ai/Tool"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { CurrentStandIn, type StandIn, type ToolHandler } from "../../agent/StandIn.ts"
+import type { Player } from "./Player.ts"
+import type { Recorder } from "./Recorder.ts"
+import * as Recording from "./Recording.ts"
+import * as Tools from "./Tools.ts"
+
+/** Records what agents bring along, or what stands in for that already. */
+export const recorded = (recorder: Recorder, isHandled: boolean): Effect.Effect<StandIn> =>
+  Effect.map(CurrentStandIn, ({ handler, model }): StandIn => ({
+    model: (own) => {
+      const real = model?.(own) ?? own
+      return Layer.effect(
+        LanguageModel.LanguageModel,
+        Effect.flatMap(LanguageModel.LanguageModel, (real) => Recording.make(real, recorder))
+      ).pipe(Layer.provideMerge(real))
+    },
+    handler: (tool, own) => {
+      const real = handler?.(tool, own) ?? own
+      return isHandled
+        ? Tools.recorded(tool, { handler: real, context: Context.empty() }, recorder)
+        : real
+    }
+  }))
+
+/** Plays instead of what agents bring along, which is neither built nor run. */
+export const replayed = (
+  model: LanguageModel.LanguageModel,
+  player: Player,
+  change: (text: string) => string,
+  isHandled: boolean
+): StandIn => {
+  const layer = Layer.succeed(LanguageModel.LanguageModel, model)
+  const handlers = new WeakMap<Tool.Any, ToolHandler>()
+  return {
+    model: () => layer,
+    handler: (tool, own) => {
+      if (!isHandled) return own
+      const handler = handlers.get(tool) ?? Tools.replayed(tool, player, change)
+      handlers.set(tool, handler)
+      return handler
+    }
+  }
+}

@@ -1,0 +1,189 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, ExecutionPlan, Layer, Schema, Stream } from "effect"
+import { AiError, LanguageModel, Tool, Toolkit } from "effect/ai"
+import { Agent, AgentState, Conversation, Mode } from "troupe"
+import { Cassette, MockModel, MockResponse } from "troupe/testing"
+import { content, newPath, observed, withFiles } from "./tape.ts"
+
+class Broken extends Schema.TaggedError<Broken>("test/Broken")("Broken", { why: Schema.String }) {}
+
+const Weather = Toolkit.make(
+  Tool.make("get_weather", { parameters: Schema.Struct({ on: Schema.Date }), success: Schema.Date, failure: Broken }),
+  Tool.make("get_news", { success: Schema.String })
+)
+
+/** A toolkit with handlers of its own, and what they did. */
+const own = () => {
+  const done: Array<string> = []
+  const handlers = Weather.toLayer({
+    get_weather: Effect.fnUntraced(function*({ on }, { preliminary }) {
+      done.push(`weather on ${on.getUTCFullYear()}`)
+      if (on.getTime() === 0) return yield* new Broken({ why: "too long ago" })
+      yield* preliminary(new Date(1))
+      return on
+    }),
+    get_news: () => Effect.sync(() => void done.push("news")).pipe(Effect.andThen(Effect.die(new Error("no paper"))))
+  })
+  return { done, toolkit: Effect.runSync(Effect.provide(Weather, handlers)) }
+}
+
+/** A model that an agent brings, and how often it was built and asked. */
+const counted = (...responses: ReadonlyArray<MockResponse.Input>) => {
+  const count = { built: 0, asked: 0 }
+  const layer = Layer.unwrap(Effect.sync(() => {
+    count.built++
+    return MockModel.layer(MockModel.tap(MockModel.queue(...responses), { before: () => void count.asked++ }))
+  }))
+  return { count, layer }
+}
+
+const nobody = MockModel.layer(MockModel.queue())
+
+const recording = (path: string, options?: Cassette.Options) =>
+  Layer.fresh(Cassette.layer(path, { mode: "record", ...options }).pipe(Layer.provide(nobody)))
+
+const playing = (path: string, options?: Cassette.Options) =>
+  Layer.fresh(Cassette.layer(path, { mode: "replay", ...options }))
+
+const weather = (on: string) => MockResponse.toolCall("get_weather", { on })
+const today = "2026-01-01T00:00:00.000Z"
+
+const results = ({ conversation }: AgentState.AgentState) =>
+  conversation.turns.flatMap((turn) =>
+    turn._tag === "Assistant"
+      ? Conversation.callsOf(turn).map(({ state }) => state._tag === "Settled" && state.result)
+      : []
+  )
+
+describe("A cassette around what an agent brings along", () => {
+  it.effect("records its model and its handlers, and plays without building the one or running the others", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const { done, toolkit } = own()
+      const { count, layer } = counted(
+        MockResponse.all(weather(today), weather("1970-01-01T00:00:00.000Z")),
+        "It is warm."
+      )
+      const agent = Agent.withModel(Agent.make("own", { toolkit, toolConcurrency: 1 }), layer)
+      const run = observed(Agent.run(agent, "How warm?"))
+      const recorded = yield* run.pipe(Effect.provide(recording(path)))
+      assert.deepStrictEqual([count, done], [{ built: 1, asked: 2 }, ["weather on 2026", "weather on 1970"]])
+      const played = yield* run.pipe(Effect.tap(Cassette.assertDrained), Effect.provide(playing(path)))
+      assert.deepStrictEqual(played, recorded)
+      assert.deepStrictEqual(
+        played.events.flatMap((event) => event._tag === "ToolCallProgressed" ? [event.result] : []),
+        ["1970-01-01T00:00:00.001Z"]
+      )
+      const last = played.exit._tag === "Success" ? results(played.exit.value) : []
+      assert.deepStrictEqual(last, [today, { _tag: "Broken", why: "too long ago" }])
+      const fromLog = yield* run.pipe(Effect.provide(Cassette.fromEvents(recorded.events)))
+      assert.deepStrictEqual(fromLog.exit, recorded.exit)
+      assert.deepStrictEqual([count, done.length], [{ built: 1, asked: 2 }, 2])
+    }).pipe(withFiles))
+
+  it.effect("plays a crash of its handler", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const { done, toolkit } = own()
+      const { layer } = counted(MockResponse.toolCall("get_news", {}))
+      const run = observed(Agent.run(Agent.withModel(Agent.make("own", { toolkit }), layer), "What is new?"))
+      const recorded = yield* run.pipe(Effect.provide(recording(path)))
+      const played = yield* run.pipe(Effect.provide(playing(path)))
+      assert.include(String(recorded.exit), "no paper")
+      assert.deepStrictEqual(String(played.exit), String(recorded.exit))
+      assert.deepStrictEqual(done, ["news"])
+    }).pipe(withFiles))
+
+  it.effect("lets its handlers run as they are where that is asked for", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const { done, toolkit } = own()
+      const { count, layer } = counted(weather(today), "It is warm.")
+      const run = Agent.run(Agent.withModel(Agent.make("own", { toolkit }), layer), "How warm?")
+      const recorded = yield* run.pipe(Effect.provide(recording(path, { ownHandlers: false })))
+      assert.notInclude(yield* content(path), "ToolCallSettled")
+      const played = yield* run.pipe(
+        Effect.tap(Cassette.assertDrained),
+        Effect.provide(playing(path, { ownHandlers: false }))
+      )
+      assert.deepStrictEqual(played, recorded)
+      assert.deepStrictEqual([count.asked, done.length], [2, 2])
+    }).pipe(withFiles))
+
+  it.effect("records each model of a plan, and of a mode, and plays them in their places", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const overloaded = MockResponse.fail(new AiError.InternalProviderError({ description: "overloaded" }))
+      const first = counted(overloaded, overloaded, overloaded)
+      const second = yield* Layer.build(
+        counted("From the second.", MockResponse.toolCall("enter_research_mode", {}), "Out again.").layer
+      )
+      const mode = counted("From the mode.")
+      const agent = Agent.withModel(
+        Agent.make("own", {
+          modes: [Mode.make("research", { model: mode.layer, invokable: true, enter: () => Effect.void })]
+        }),
+        ExecutionPlan.make({ provide: first.layer }, { provide: second })
+      )
+      const talk = Effect.gen(function*() {
+        const state = yield* Agent.run(agent, "One")
+        return yield* Agent.continueConversation(agent, state, "Two")
+      })
+      const recorded = yield* observed(talk).pipe(Effect.provide(recording(path)))
+      assert.deepStrictEqual([first.count, mode.count], [{ built: 2, asked: 2 }, { built: 1, asked: 1 }])
+      const played = yield* observed(talk).pipe(Effect.tap(Cassette.assertDrained), Effect.provide(playing(path)))
+      assert.deepStrictEqual(played, recorded)
+      assert.include(String(played.events.map(({ _tag }) => _tag)), "ModelCallFailed,ModelCallStarted,ModelResponded")
+      assert.include(JSON.stringify(played.events), "From the mode.")
+      assert.deepStrictEqual([first.count.built, mode.count.built], [2, 1])
+    }).pipe(withFiles))
+
+  it.effect("records one request where its model asks the one around it", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const around = Layer.effect(
+        LanguageModel.LanguageModel,
+        Effect.flatMap(LanguageModel.LanguageModel, (outer) =>
+          LanguageModel.make({
+            generateText: ({ prompt }) =>
+              Effect.map(outer.generateText({ prompt }), ({ text }) => [{ type: "text", text: `${text}!` }]),
+            streamText: ({ prompt }) =>
+              Stream.flatMap(outer.streamText({ prompt }), (part) =>
+                part.type === "text-delta"
+                  ? Stream.make(
+                    { type: "text-start", id: "1" } as const,
+                    { type: "text-delta", id: "1", delta: `${part.delta}!` } as const,
+                    { type: "text-end", id: "1" } as const
+                  )
+                  : Stream.empty)
+          }))
+      )
+      const agent = Agent.withModel(Agent.make("own"), around)
+      for (const run of [Agent.run(agent, "Hi"), Agent.stream(agent, "Hi").pipe(Stream.runDrain)]) {
+        const recorded = yield* observed(run).pipe(
+          Effect.provide(Layer.fresh(
+            Cassette.layer(path, { mode: "record" }).pipe(
+              Layer.provide(MockModel.layer(MockModel.queue("Hello")))
+            )
+          ))
+        )
+        assert.strictEqual((yield* content(path)).trim().split("\n").length, 2)
+        const played = yield* observed(run).pipe(Effect.tap(Cassette.assertDrained), Effect.provide(playing(path)))
+        assert.deepStrictEqual(played.exit, recorded.exit)
+        assert.include(yield* content(path), "Hello!")
+      }
+    }).pipe(withFiles))
+
+  it.effect("records what stands in for that already", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const { count, layer } = counted("Real.")
+      const agent = Agent.withModel(Agent.make("own"), layer)
+      const standIn = MockModel.layer(MockModel.queue("Mocked."), { replacesOwn: true })
+      const recorder = Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(standIn))
+      const run = Effect.map(Agent.run(agent, "Hi"), AgentState.text)
+      assert.strictEqual(yield* run.pipe(Effect.provide(recorder)), "Mocked.")
+      assert.strictEqual(yield* run.pipe(Effect.provide(playing(path))), "Mocked.")
+      assert.deepStrictEqual(count, { built: 0, asked: 0 })
+    }).pipe(withFiles))
+})
