@@ -135,6 +135,51 @@ const pathOf = (parent: Loop | undefined, { name }: Definition): Loop["path"] =>
 const planOf = (parent: Loop | undefined, { model }: Definition): Plan | undefined =>
   model === undefined ? parent?.plan : undefined
 
+/** A loop as it is made: of one hidden class for all, which a getter in an object literal would keep it from. */
+class Made implements Loop {
+  readonly root: Root
+  readonly parent: Loop | undefined
+  readonly live: Live
+  roster: Roster
+  definition: Definition
+  path: Loop["path"]
+  readonly calls: ReadonlyArray<string>
+  readonly open: Open = { run: false, step: false, attempt: undefined, handoff: undefined, calls: new Map() }
+  readonly sent: Sent
+  readonly handlers: Map<string, Found> = new Map()
+  plan: Plan | undefined
+  models: Models | undefined = undefined
+  state: AgentState
+  answered: AgentState | undefined = undefined
+  step: number
+  asking = 0
+  #host: Enterable | undefined = undefined
+  constructor(
+    root: Root,
+    parent: Loop | undefined,
+    callId: string | undefined,
+    roster: Roster,
+    state: AgentState,
+    live: Live
+  ) {
+    const definition = roster.agents.get(state.agent) ?? roster.first
+    this.root = root
+    this.parent = parent
+    this.live = live
+    this.roster = roster
+    this.definition = definition
+    this.path = pathOf(parent, definition)
+    this.calls = parent === undefined || callId === undefined ? [] : [...parent.calls, callId]
+    this.sent = { messages: [], system: "", turns: 0, note: untold(state) }
+    this.plan = planOf(parent, definition)
+    this.state = state
+    this.step = Math.max(0, state.run.iteration - 1)
+  }
+  get host(): Enterable {
+    return this.#host ??= this.root.hostOf(this)
+  }
+}
+
 /** Makes the loop of a roster in a state. The agent that the state names is in control, if the roster has it. */
 export const make = (
   root: Root,
@@ -143,31 +188,7 @@ export const make = (
   roster: Roster,
   state: AgentState,
   live: Live = makeLive(false)
-): Loop => {
-  const definition = roster.agents.get(state.agent) ?? roster.first
-  let host: Enterable | undefined
-  return {
-    root,
-    parent,
-    live,
-    roster,
-    definition,
-    plan: planOf(parent, definition),
-    path: pathOf(parent, definition),
-    calls: parent === undefined || callId === undefined ? [] : [...parent.calls, callId],
-    open: { run: false, step: false, attempt: undefined, handoff: undefined, calls: new Map() },
-    sent: { messages: [], system: "", turns: 0, note: untold(state) },
-    handlers: new Map(),
-    models: undefined,
-    state,
-    answered: undefined,
-    step: Math.max(0, state.run.iteration - 1),
-    asking: 0,
-    get host(): Enterable {
-      return host ??= root.hostOf(this)
-    }
-  }
-}
+): Loop => new Made(root, parent, callId, roster, state, live)
 
 /** Lets a loop go on with another roster: agents of the same names that have more modes. */
 export const putOnRoster = (self: Loop, roster: Roster): void => {

@@ -10,6 +10,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import { AgentError, isAgentError } from "../domain/AgentError.ts"
 import * as AgentStatus from "../domain/AgentStatus.ts"
 import { next } from "../domain/Command.ts"
@@ -18,7 +19,7 @@ import * as ModeStack from "../domain/ModeStack.ts"
 import * as Reducer from "../domain/Reducer.ts"
 import type { AgentState, Call, User } from "../domain/StateSchema.ts"
 import { annotate } from "../handoff/FailedState.ts"
-import { Host, whatWasAdded } from "../modes/Host.ts"
+import { type Enterable, Host, whatWasAdded } from "../modes/Host.ts"
 import * as Binding from "./Binding.ts"
 import * as Correction from "./Correction.ts"
 import { CurrentAgent } from "./CurrentAgent.ts"
@@ -332,19 +333,36 @@ export const byHand = <A>(
     return Effect.ensuring(atWork(loop, inView(loop, Effect.suspend(() => f(loop)))), root.flush)
   })
 
+/** What a run is, for the loops in it: of one hidden class for all, as a loop is. */
+class Root implements Loop.Root {
+  readonly clock: Clock.Clock
+  readonly deliver: Loop.Root["deliver"]
+  readonly flush: Effect.Effect<void>
+  readonly isObserved: boolean
+  readonly isStreaming: boolean
+  readonly recordsContent: boolean
+  readonly runChild = runChild
+  readonly talk = talk
+  readonly hostOf = hostOf
+  sequence = 0
+  readonly #state: AgentState
+  #takenIds: Set<string> | undefined = undefined
+  constructor(state: AgentState, fiber: Fiber.Fiber<unknown, unknown>, receiver: Delivery.Receiver | undefined) {
+    const { deliver, flush, isObserved, isStreaming } = Delivery.make(fiber.getRef(CurrentObservers), receiver)
+    this.clock = fiber.getRef(Clock.Clock)
+    this.deliver = deliver
+    this.flush = flush
+    this.isObserved = isObserved
+    this.isStreaming = isStreaming
+    this.recordsContent = fiber.getRef(Telemetry.RecordContent)
+    this.#state = state
+  }
+  get takenIds(): Set<string> {
+    return this.#takenIds ??= TakenIds.of(this.#state)
+  }
+}
+
+const hostOf = (loop: Loop.Loop): Enterable => new LoopHost(loop)
+
 const makeRoot = (state: AgentState, receiver: Delivery.Receiver | undefined): Effect.Effect<Loop.Root> =>
-  Effect.withFiberSucceed((fiber) => {
-    let takenIds: Set<string> | undefined
-    return {
-      clock: fiber.getRef(Clock.Clock),
-      get takenIds() {
-        return takenIds ??= TakenIds.of(state)
-      },
-      ...Delivery.make(fiber.getRef(CurrentObservers), receiver),
-      recordsContent: fiber.getRef(Telemetry.RecordContent),
-      runChild,
-      talk,
-      hostOf: (loop) => new LoopHost(loop),
-      sequence: 0
-    }
-  })
+  Effect.withFiberSucceed((fiber) => new Root(state, fiber, receiver))
