@@ -23,11 +23,17 @@ const said = (delivery: Delivery): ReadonlyArray<string> =>
 const thought = (delivery: Delivery): ReadonlyArray<string> =>
   delivery.parts.map((part) => part.type === "reasoning" ? part.text : "")
 
+/** The texts of a request. What its messages of the system say is in `system`, too. */
+const textsOf = ({ messages, system }: Asked): ReadonlyArray<string> => [
+  system,
+  ...messages.flatMap(({ role, texts }) => role === "system" ? [] : texts)
+]
+
 /** The tokens of a response, four characters a token where the script doesn't say. */
 export const tokensOf = ({ usage = {}, ...delivery }: Delivery, asked: Asked): Tokens => {
   const reasoning = usage.reasoning ?? (usage.output === undefined ? estimate(thought(delivery)) : 0)
   return {
-    input: usage.input ?? estimate([asked.system, ...asked.messages.flatMap(({ texts }) => texts)]),
+    input: usage.input ?? estimate(textsOf(asked)),
     output: usage.output ?? reasoning + estimate(said(delivery)),
     reasoning,
     cached: usage.cached ?? 0
