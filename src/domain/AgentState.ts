@@ -17,6 +17,7 @@ export * from "./AgentOutput.ts"
 export * from "./Approval.ts"
 export * from "./Command.ts"
 export { ask, make, reduce, withConversation } from "./Reducer.ts"
+export * from "./Rewind.ts"
 export * from "./StateJson.ts"
 export { AgentState, ModeFrame, PromptSegment, Received, Run } from "./StateSchema.ts"
 

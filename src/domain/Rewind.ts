@@ -1,0 +1,131 @@
+/**
+ * Going back to an earlier turn of a conversation, to go on from there as if what followed hadn't been.
+ *
+ * What was spent stays spent: `steps`, `usage` and `logs` go on. All else is as it was at that turn, as far as a state knows:
+ * who was in control, the modes that were entered, what the run had used.
+ *
+ * @since 0.1.0
+ */
+import { dual } from "effect/Function"
+import { callIds, fork } from "./Conversation.ts"
+import { statusOf } from "./ImpliedStatus.ts"
+import * as ModeStack from "./ModeStack.ts"
+import { ask } from "./Reducer.ts"
+import type { AgentState, ModeFrame, Turn, User } from "./StateSchema.ts"
+import * as Usage from "./Usage.ts"
+
+/** Undoes the modes that were entered later, the innermost first. */
+const undoModes = (self: AgentState, count: number): AgentState => {
+  let state = self
+  for (let top = ModeStack.top(state); top !== undefined && top.turns > count; top = ModeStack.top(state)) {
+    state = ModeStack.undo(state, false)
+  }
+  return state
+}
+
+/** Of a view that is cut in the turns that it shows, fewer are shown. */
+const cutView = (frame: ModeFrame, count: number): ModeFrame =>
+  frame.view === undefined || frame.view.shown <= count
+    ? frame
+    : { ...frame, view: { ...frame.view, shown: count } }
+
+/** Gives the agents that spoke, each once in a row. */
+const speakers = (turns: ReadonlyArray<Turn>): ReadonlyArray<string> =>
+  turns.flatMap((turn) => turn._tag === "Assistant" ? [turn.agent] : [])
+    .filter((agent, index, all) => agent !== all[index - 1])
+
+/** Gives who was in control before some turns were said, and before whom. */
+const inControl = (
+  { agent, trail }: AgentState,
+  gone: ReadonlyArray<Turn>
+): Pick<AgentState, "agent" | "trail"> => {
+  const spoke = speakers(gone)
+  const [first] = spoke
+  if (first === undefined || spoke.every((name) => name === agent)) return { agent, trail }
+  const later = spoke.length - (spoke[spoke.length - 1] === agent ? 1 : 0)
+  const before = trail.slice(0, Math.max(0, trail.length - later))
+  return { agent: first, trail: before[before.length - 1] === first ? before : [...before, first] }
+}
+
+/** Gives what is known of the run that some turns end in: the answers since a user spoke, or another agent. */
+const runOf = (self: AgentState, agent: string, turns: ReadonlyArray<Turn>): AgentState["run"] => {
+  const start = turns.findLastIndex((turn) =>
+    turn._tag === "Assistant" ? turn.agent !== agent : turn._tag === "User" && turn.mode === undefined
+  )
+  const answers = turns.slice(start + 1).filter((turn) => turn._tag === "Assistant")
+  return {
+    startedAt: self.run.startedAt,
+    elapsed: 0,
+    iteration: answers.length,
+    steps: answers.length,
+    corrections: 0,
+    usage: answers.reduce((usage, answer) => Usage.add(usage, answer.usage), Usage.empty)
+  }
+}
+
+/**
+ * Goes back to where the conversation had its first `count` turns. The state can go on from there, whatever its status was.
+ *
+ * Modes that were entered later are undone, and a move between modes or a handoff that was asked for isn't any more. The agent
+ * is in control that spoke next then. With as many turns as there are, or more, only the status is made anew.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const forkAt: {
+  (count: number): (self: AgentState) => AgentState
+  (self: AgentState, count: number): AgentState
+} = dual(2, (self: AgentState, count: number): AgentState => {
+  if (count >= self.conversation.turns.length) return { ...self, status: statusOf(self.conversation) }
+  const { handoff, initialQuery, transition: _, ...undone } = undoModes(self, Math.max(0, Math.trunc(count) || 0))
+  const conversation = fork(undone.conversation, count)
+  const { turns } = conversation
+  const { agent, trail } = inControl(undone, undone.conversation.turns.slice(turns.length))
+  const asked = turns.some((turn) => turn._tag === "User" && turn.mode === undefined)
+  const crossed = handoff?.callId === undefined || callIds(conversation).includes(handoff.callId)
+  return {
+    ...undone,
+    agent,
+    trail,
+    conversation,
+    status: statusOf(conversation),
+    ...(asked && initialQuery !== undefined ? { initialQuery } : undefined),
+    ...(handoff !== undefined && agent === self.agent && crossed ? { handoff } : undefined),
+    modes: undone.modes.map((frame) => cutView(frame, turns.length)),
+    run: runOf(self, agent, turns)
+  }
+})
+
+/**
+ * Lets the user say something else in the place of a turn, counted from 0: it goes back to where that turn was said, and the
+ * model speaks next.
+ *
+ * **Example** (Asking differently)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentState } from "troupe"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const guide = Agent.make("guide")
+ *
+ * const program = Effect.gen(function*() {
+ *   const state = yield* Agent.run(guide, "Is Rome warm?")
+ *   const edited = AgentState.editAt(state, 0, "Is Oslo warm?")
+ *   return AgentState.text(yield* Agent.resume(guide, edited))
+ * }).pipe(Effect.provide(MockModel.layer(MockModel.make(({ lastUserText }) => `You ask: ${lastUserText}`))))
+ *
+ * await Effect.runPromise(program) // => "You ask: Is Oslo warm?"
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const editAt: {
+  (index: number, input: string | User["parts"]): (self: AgentState) => AgentState
+  (self: AgentState, index: number, input: string | User["parts"]): AgentState
+} = dual(
+  3,
+  (self: AgentState, index: number, input: string | User["parts"]): AgentState =>
+    ask(forkAt(self, index), input, self.run.startedAt)
+)

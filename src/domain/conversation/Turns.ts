@@ -1,0 +1,324 @@
+/**
+ * Turns and their calls: what makes a conversation, changes it and reads it.
+ *
+ * Every function here keeps a conversation legal and changes none of its arguments.
+ *
+ * @since 0.1.0
+ */
+import { dual } from "effect/Function"
+import { withUniqueIds } from "../CallIds.ts"
+import * as Part from "../Part.ts"
+import type { Assistant, AssistantPart, Call, CallState, Conversation, Settled, Turn, User } from "../StateSchema.ts"
+
+/**
+ * The conversation without turns.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const empty: Conversation = Object.freeze({ turns: Object.freeze([]) })
+
+/**
+ * Makes what a user says: a text, or parts.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const user = (input: string | ReadonlyArray<Part.UserPart>): User => ({
+  _tag: "User",
+  parts: typeof input === "string" ? [Part.text(input)] : input
+})
+
+/**
+ * Makes an answer of an agent: a text, or parts. What it used is unknown unless it is told.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const assistant = (
+  agent: string,
+  answer: string | ReadonlyArray<AssistantPart>,
+  options?: {
+    readonly usage?: Assistant["usage"] | undefined
+    readonly finishReason?: Assistant["finishReason"] | undefined
+  }
+): Assistant => {
+  const parts = typeof answer === "string" ? [Part.text(answer)] : answer
+  return {
+    _tag: "Assistant",
+    agent,
+    parts,
+    usage: options?.usage ?? {},
+    finishReason: options?.finishReason ?? (parts.some(isCall) ? "tool-calls" : "stop")
+  }
+}
+
+/**
+ * Makes a call; it is pending unless its state is told.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const call = (id: string, name: string, params: Call["params"], state?: CallState): Call => ({
+  _tag: "Call",
+  id,
+  name,
+  params,
+  state: state ?? { _tag: "Pending" }
+})
+
+/**
+ * Checks whether a call still waits for its result.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isOpen = (call: Call): boolean => call.state._tag !== "Settled"
+
+const isCall = (part: AssistantPart): part is Call => part._tag === "Call"
+
+/**
+ * Gives the calls of an assistant turn, in the model's order.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const callsOf = (turn: Assistant): ReadonlyArray<Call> => turn.parts.filter(isCall)
+
+const lastAssistantIndex = (turns: ReadonlyArray<Turn>): number => {
+  let index = turns.length - 1
+  while (index >= 0 && turns[index]!._tag !== "Assistant") index--
+  return index
+}
+
+/**
+ * Gives the last assistant turn, or `undefined` where there is none.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const lastAssistant = (self: Conversation): Assistant | undefined =>
+  self.turns[lastAssistantIndex(self.turns)] as Assistant | undefined
+
+/**
+ * Gives the calls that still wait for their results, in the model's order.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const openCalls = (self: Conversation): ReadonlyArray<Call> => {
+  const turn = lastAssistant(self)
+  return turn === undefined ? [] : callsOf(turn).filter(isOpen)
+}
+
+/**
+ * Checks whether any call of a conversation still waits for its result.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const hasOpenCalls = (self: Conversation): boolean => {
+  const turn = lastAssistant(self)
+  return turn !== undefined && turn.parts.some((part) => part._tag === "Call" && part.state._tag !== "Settled")
+}
+
+/**
+ * Sets the state of an open call. A call that is settled, or that the last assistant turn doesn't have, stays as it is.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const updateCall: {
+  (id: string, state: CallState): (self: Conversation) => Conversation
+  (self: Conversation, id: string, state: CallState): Conversation
+} = dual(3, (self: Conversation, id: string, state: CallState): Conversation => {
+  const index = lastAssistantIndex(self.turns)
+  const turn = self.turns[index] as Assistant | undefined
+  const at = turn?.parts.findIndex((part) => part._tag === "Call" && part.id === id && isOpen(part)) ?? -1
+  if (turn === undefined || at < 0) return self
+  const parts = turn.parts.slice()
+  parts[at] = { ...(parts[at] as Call), state }
+  const turns = self.turns.slice()
+  turns[index] = { ...turn, parts }
+  return { turns }
+})
+
+/** What the model reads where a call was open when its conversation went on without it. */
+const abandoned: Settled = Object.freeze({
+  _tag: "Settled",
+  outcome: "Interrupted",
+  result: "The conversation went on before this call had a result."
+})
+
+const settleOpen = (turn: Assistant): Assistant =>
+  turn.parts.some((part) => isCall(part) && isOpen(part))
+    ? { ...turn, parts: turn.parts.map((part) => isCall(part) && isOpen(part) ? { ...part, state: abandoned } : part) }
+    : turn
+
+/** Settles the calls of the last assistant turn that are still open as `Interrupted`. */
+export const settleOpenCalls = (self: Conversation): Conversation => {
+  const last = lastAssistantIndex(self.turns)
+  const turn = self.turns[last] as Assistant | undefined
+  const settled = turn === undefined ? undefined : settleOpen(turn)
+  if (settled === undefined || settled === turn) return self
+  const turns = self.turns.slice()
+  turns[last] = settled
+  return { turns }
+}
+
+/**
+ * Gives the ids of all calls.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const callIds = (self: Conversation): ReadonlyArray<string> =>
+  self.turns.flatMap((turn) => turn._tag === "Assistant" ? callsOf(turn).map((call) => call.id) : [])
+
+/** Appends a turn whose call ids are known to be unique, in the time of a step, not of a conversation. */
+export const appendUnchecked = (self: Conversation, turn: Turn): Conversation => {
+  const last = turn._tag === "Assistant" ? lastAssistantIndex(self.turns) : -1
+  const turns = self.turns.slice()
+  if (last >= 0) turns[last] = settleOpen(turns[last] as Assistant)
+  turns.push(turn)
+  return { turns }
+}
+
+/**
+ * Appends a turn.
+ *
+ * An assistant turn behind open calls settles them as `Interrupted`, and its calls get new ids where the conversation
+ * has theirs already.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const append: {
+  (turn: Turn): (self: Conversation) => Conversation
+  (self: Conversation, turn: Turn): Conversation
+} = dual(2, (self: Conversation, turn: Turn): Conversation =>
+  appendUnchecked(
+    self,
+    turn._tag === "Assistant" ? { ...turn, parts: withUniqueIds(turn.parts, new Set(callIds(self))) } : turn
+  ))
+
+/**
+ * Appends what a user says.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const appendUser: {
+  (input: string | ReadonlyArray<Part.UserPart>): (self: Conversation) => Conversation
+  (self: Conversation, input: string | ReadonlyArray<Part.UserPart>): Conversation
+} = dual(
+  2,
+  (self: Conversation, input: string | ReadonlyArray<Part.UserPart>): Conversation =>
+    appendUnchecked(self, { _tag: "User", parts: typeof input === "string" ? [Part.text(input)] : input })
+)
+
+/**
+ * Makes a conversation of turns: each one is appended in its order.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (turns: ReadonlyArray<Turn>): Conversation => {
+  const taken = new Set<string>()
+  return turns.reduce<Conversation>(
+    (self, turn) =>
+      appendUnchecked(self, turn._tag === "Assistant" ? { ...turn, parts: withUniqueIds(turn.parts, taken) } : turn),
+    empty
+  )
+}
+
+const joinText = (parts: ReadonlyArray<AssistantPart>): string =>
+  parts.reduce((text, part) => part._tag === "Text" ? text + part.text : text, "")
+
+/**
+ * Joins the text of a turn.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const textOf = (turn: Turn): string =>
+  turn._tag === "Summary" || turn._tag === "Feedback" ? turn.text : joinText(turn.parts)
+
+/**
+ * Gives the text of the last user turn, or `undefined` where no user spoke.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const lastUserText = (self: Conversation): string | undefined => {
+  const turn = self.turns.findLast((turn) => turn._tag === "User")
+  return turn === undefined ? undefined : textOf(turn)
+}
+
+/**
+ * Gives the text of the last assistant turn, or `undefined` where no assistant spoke.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const lastAssistantText = (self: Conversation): string | undefined => {
+  const turn = lastAssistant(self)
+  return turn === undefined ? undefined : textOf(turn)
+}
+
+/**
+ * Gives the turns of one agent.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const byAgent: {
+  (agent: string): (self: Conversation) => ReadonlyArray<Assistant>
+  (self: Conversation, agent: string): ReadonlyArray<Assistant>
+} = dual(
+  2,
+  (self: Conversation, agent: string): ReadonlyArray<Assistant> =>
+    self.turns.filter((turn): turn is Assistant => turn._tag === "Assistant" && turn.agent === agent)
+)
+
+/**
+ * Counts turns.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const count = (self: Conversation): number => self.turns.length
+
+/**
+ * Keeps the last `n` turns.
+ *
+ * A conversation doesn't begin with the answer to a question that was cut: assistant turns at its new beginning go too,
+ * as long as a turn that isn't an assistant's follows, so that fewer than `n` may remain.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const truncate: {
+  (n: number): (self: Conversation) => Conversation
+  (self: Conversation, n: number): Conversation
+} = dual(2, (self: Conversation, n: number): Conversation => {
+  const kept = n <= 0 ? [] : self.turns.slice(-n)
+  if (kept.length === self.turns.length) return self
+  const start = kept.findIndex((turn) => turn._tag !== "Assistant")
+  return { turns: start <= 0 ? kept : kept.slice(start) }
+})
+
+/**
+ * Takes the first `n` turns as a conversation of its own, to go another way from there.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const fork: {
+  (n: number): (self: Conversation) => Conversation
+  (self: Conversation, n: number): Conversation
+} = dual(
+  2,
+  (self: Conversation, n: number): Conversation =>
+    n >= self.turns.length ? self : { turns: self.turns.slice(0, Math.max(0, n)) }
+)
