@@ -154,6 +154,13 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
         : line(style.strong(`  ◂ ${event.path.at(-1)} left mode ${event.name}`))
     case "ModeFailed":
       return line(style.bad(`  ✗ mode ${event.name}: ${short(event.message, width)}`))
+    case "GuardrailSettled":
+      return event.verdict === "Pass" || event.verdict === "Interrupted"
+        ? [shown, ""]
+        : line(style.bad(`  ! guardrail ${event.guardrail}: ${short(event.reason ?? event.verdict, width)}`))
+    case "TextWithdrawn":
+      return line(style.bad("  ! what was said is taken back"))
+    case "GuardrailStarted":
     case "InputGiven":
     case "ToolInvoked":
     case "ModeEntering":

@@ -53,6 +53,7 @@ import { type AnyAsTool, ToolTypeId } from "./AgentTool.ts"
 import { type Agent, type Any, fromDefinition } from "./AgentType.ts"
 import * as Definition from "./Definition.ts"
 import { DuplicateTool } from "./Duplicate.ts"
+import { type Guardrails, type GuardrailServices, make as makeStanding } from "./guardrail/Standing.ts"
 import { add, ownModel } from "./modes/ModeEntry.ts"
 import * as Offered from "./Offered.ts"
 import * as Output from "./Output.ts"
@@ -129,7 +130,8 @@ export const make = <
   InstructionsE = never,
   InstructionsR = never,
   RetryE = never,
-  RetryR = never
+  RetryR = never,
+  const Guards extends Guardrails<Output> = {}
 >(
   name: Name,
   options?: Options<
@@ -143,7 +145,8 @@ export const make = <
     InstructionsE,
     InstructionsR,
     RetryE,
-    RetryR
+    RetryR,
+    Guards
   >
 ): Agent<
   Name,
@@ -154,6 +157,7 @@ export const make = <
   | AgentServices<Agents[number]>
   | InstructionsR
   | RetryR
+  | GuardrailServices<Guards>
   | Handoff.Services<Handoffs[number]>
   | Mode.Services<Modes[number]>
 > => {
@@ -188,7 +192,8 @@ export const make = <
     output,
     outputRetries: options?.outputRetries ?? 1,
     maxInputLength: options?.maxInputLength ?? 1_000_000,
-    maxHandoffs: options?.maxHandoffs ?? 10
+    maxHandoffs: options?.maxHandoffs ?? 10,
+    guardrails: makeStanding(options?.guardrails)
   })
 }
 

@@ -40,7 +40,8 @@ export interface Options<
   InstructionsE,
   InstructionsR,
   RetryE,
-  RetryR
+  RetryR,
+  Guards
 > {
   /** What the agent is for, in words for other agents and their models. */
   readonly description?: string | undefined
@@ -83,4 +84,6 @@ export interface Options<
   readonly outputRetries?: number | undefined
   /** How many characters an input may have; 1,000,000 by default. */
   readonly maxInputLength?: number | undefined
+  /** What may pass: guardrails on inputs, answers, calls, results and handoffs; none by default. */
+  readonly guardrails?: Guards | undefined
 }

@@ -14,8 +14,11 @@ import { format } from "effect/Formatter"
 import * as Stream from "effect/Stream"
 import { ModelCallFailed } from "../domain/AgentError.ts"
 import { withUniqueIds } from "../domain/CallIds.ts"
+import { textIn } from "../domain/Conversation.ts"
 import * as Answer from "./Answer.ts"
 import type { Request } from "./Definition.ts"
+import * as AnswerGuard from "./guardrail/AnswerGuard.ts"
+import * as InputGuard from "./guardrail/InputGuard.ts"
 import { Halt } from "./Halt.ts"
 import * as Loop from "./Loop.ts"
 import { makePrompt } from "./Request.ts"
@@ -52,22 +55,52 @@ export const brokenOff = (error: unknown): AiError.AiError =>
     })
   })
 
-const streamed = (loop: Loop.Loop, options: Options): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
+const streamed = (
+  loop: Loop.Loop,
+  options: Options,
+  held: Held | undefined
+): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
   Effect.suspend(() => {
     const answer = Answer.begin()
+    if (held !== undefined) holdAnew(held, answer)
     return Stream.runForEachArray(
       LanguageModel.streamText(options) as Stream.Stream<Part, AiError.AiError, unknown>,
       (parts) => {
         const at = Loop.now(loop)
         for (const part of parts) {
           if (part.type === "error") return Effect.fail(brokenOff(part.error))
-          tellPart(loop, answer, part, at)
+          if (held === undefined || held.isOpen) tellPart(loop, answer, part, at)
+          else held.parts.push(part)
           Answer.take(answer, part)
         }
         return loop.root.flush
       }
     ).pipe(Effect.map(() => Answer.finish(answer)))
   })
+
+/** What of an answer has arrived and may not be shown yet. Once it is open, pieces are shown as they arrive. */
+interface Held {
+  answer: Answer.Arriving | undefined
+  parts: Array<Part>
+  isOpen: boolean
+}
+
+const holdAnew = (held: Held, answer: Answer.Arriving): void => {
+  held.answer = answer
+  held.parts = []
+}
+
+/** Shows what was held back: all of it, or else the reasoning alone. */
+const release = (loop: Loop.Loop, held: Held | undefined, shown: AnswerGuard.Seen["shown"]): Effect.Effect<void> => {
+  if (held?.answer === undefined || held.isOpen) return Effect.void
+  held.isOpen = true
+  const at = Loop.now(loop)
+  for (const part of held.parts) {
+    if (shown === "All" || part.type === "reasoning-delta") tellPart(loop, held.answer, part, at)
+  }
+  held.parts = []
+  return loop.root.flush
+}
 
 const whole = (options: Options): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
   Effect.map(LanguageModel.generateText(options), (response) => {
@@ -80,14 +113,20 @@ interface Options extends Request {
   readonly prompt: Prompt.Prompt
 }
 
+/** How often the model was asked, and what is held back of what it says. */
+interface Asking {
+  attempts: number
+  readonly held: Held | undefined
+}
+
 /** One attempt: told when it starts and when it fails. Its answer is told by `askModel`. */
-const attempt = (loop: Loop.Loop, options: Options, count: { attempts: number }) =>
+const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
   Effect.suspend(() => {
-    const attempt = count.attempts++
+    const attempt = asking.attempts++
     loop.open.attempt = attempt
     Loop.tell(loop, { _tag: "ModelCallStarted", attempt })
     return loop.root.isObserved
-      ? Effect.andThen(loop.root.flush, loop.root.isStreaming ? streamed(loop, options) : whole(options))
+      ? Effect.andThen(loop.root.flush, loop.root.isStreaming ? streamed(loop, options, asking.held) : whole(options))
       : whole(options)
   }).pipe(
     Effect.catch((error: AiError.AiError) => {
@@ -99,9 +138,9 @@ const attempt = (loop: Loop.Loop, options: Options, count: { attempts: number })
   )
 
 /** Asks the model of the agent, by its own model or plan where it has one, as often as its schedule says. */
-const ask = (loop: Loop.Loop, options: Options, count: { attempts: number }) => {
+const ask = (loop: Loop.Loop, options: Options, asking: Asking) => {
   const { retry, settings } = loop.definition
-  let call: Effect.Effect<Answer.Answer, unknown, unknown> = attempt(loop, options, count)
+  let call: Effect.Effect<Answer.Answer, unknown, unknown> = attempt(loop, options, asking)
   if (retry !== undefined) {
     call = Effect.retry(call, {
       schedule: retry,
@@ -122,31 +161,92 @@ export const askModel = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown>
   return Effect.ensuring(request(loop), Effect.sync(() => Loop.countAsking(loop, -1)))
 }
 
-const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
+/** Asks the model for its answer, as it is. */
+const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: Held | undefined) {
   const made = makePrompt(loop)
   const prompt = Effect.isEffect(made) ? yield* made : made
-  const count = { attempts: 0 }
-  const answer = yield* Effect.catch(
-    ask(loop, { ...loop.definition.request(loop.state, loop.live.between > 0), prompt }, count),
+  const asking: Asking = { attempts: 0, held }
+  return yield* Effect.catch(
+    ask(loop, { ...loop.definition.request(loop.state, loop.live.between > 0), prompt }, asking),
     (error) =>
-      AiError.isAiError(error) && count.attempts > 0
+      AiError.isAiError(error) && asking.attempts > 0
         ? Effect.fail(
           new Halt(
             new ModelCallFailed({
               agent: loop.definition.name,
               step: loop.step,
-              attempts: count.attempts,
+              attempts: asking.attempts,
               error
             })
           )
         )
         : Effect.fail(error)
   )
+})
+
+/** An input was replaced while the model was asked about it. */
+class InputReplaced {
+  readonly _tag = "troupe/agent/InputReplaced"
+}
+
+/**
+ * Asks the model while guardrails look at the input. What it says is held back until they have let that pass; a block interrupts
+ * the model, and so does another input, about which it is asked anew.
+ */
+const answerBeside = (
+  loop: Loop.Loop,
+  guardrails: Effect.Effect<boolean, Halt, unknown>,
+  held: Held,
+  isHeldOn: boolean
+): Effect.Effect<Answer.Answer, unknown, unknown> => {
+  const passed = Effect.flatMap(
+    guardrails,
+    (isReplaced) => isReplaced ? Effect.fail(new InputReplaced()) : isHeldOn ? Effect.void : release(loop, held, "All")
+  )
+  return Effect.all([answerOf(loop, held), passed], { concurrency: 2 }).pipe(
+    Effect.map(([answer]) => answer),
+    Effect.catch((error) => {
+      if (error instanceof InputReplaced) {
+        Loop.endAttempt(loop, { tag: "Interrupted", message: "What the user said was replaced." })
+        return answerOf(loop, isHeldOn ? held : undefined)
+      }
+      if (error instanceof Halt) Loop.endAttempt(loop, { tag: error.reason._tag, message: error.reason.message })
+      return Effect.fail(error)
+    })
+  )
+}
+
+/** Shows what the guardrails have let pass of an answer. */
+const show = (loop: Loop.Loop, { parts, shown }: AnswerGuard.Seen, held: Held | undefined): Effect.Effect<void> => {
+  if (!loop.root.isStreaming) return Effect.void
+  if (shown !== "Replaced") return release(loop, held, shown)
+  return Effect.flatMap(release(loop, held, "Unseen"), () => {
+    Loop.tellDelta(loop, "TextDelta", textIn(parts), Loop.now(loop))
+    return loop.root.flush
+  })
+}
+
+const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
+  const before = InputGuard.before(loop)
+  if (before !== undefined) yield* before
+  const beside = InputGuard.beside(loop)
+  const isGuarded = AnswerGuard.isGuarded(loop)
+  const isHeldOn = isGuarded && !loop.definition.guardrails.isReleasedEarly
+  const held: Held | undefined = isHeldOn || beside !== undefined
+    ? { answer: undefined, parts: [], isOpen: false }
+    : undefined
+  const answer = yield* beside === undefined || held === undefined
+    ? answerOf(loop, held)
+    : answerBeside(loop, beside, held, isHeldOn)
+  const seen = isGuarded ? yield* AnswerGuard.see(loop, answer) : undefined
+  if (seen !== undefined) yield* show(loop, seen, held)
   loop.open.attempt = undefined
+  loop.open.usage = undefined
   Loop.tell(loop, {
     _tag: "ModelResponded",
-    parts: withUniqueIds(answer.parts, loop.root.takenIds),
+    parts: withUniqueIds(seen?.parts ?? answer.parts, loop.root.takenIds),
     usage: answer.usage,
     finishReason: answer.finishReason
   })
+  if (seen?.feedback !== undefined) Loop.tell(loop, { _tag: "FeedbackGiven", text: seen.feedback })
 })

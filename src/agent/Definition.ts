@@ -20,6 +20,7 @@ import * as Handoff from "../handoff/Handoff.ts"
 import type * as HandoffPolicy from "../handoff/HandoffPolicy.ts"
 import type * as ModeType from "../modes/ModeType.ts"
 import type { Codec } from "./Codec.ts"
+import type { Standing } from "./guardrail/Standing.ts"
 import type { OutputCodec, OutputTool } from "./Output.ts"
 import type { StopWhen } from "./StopWhen.ts"
 import * as ToolPolicy from "./ToolPolicy.ts"
@@ -117,6 +118,7 @@ export interface Definition {
   readonly output: OutputCodec | undefined
   readonly outputRetries: number
   readonly maxInputLength: number
+  readonly guardrails: Standing
 }
 
 /** Marks an agent. */

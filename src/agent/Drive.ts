@@ -11,6 +11,8 @@ import { next } from "../domain/Command.ts"
 import { askModel } from "./AskModel.ts"
 import * as Binding from "./Binding.ts"
 import * as Correction from "./Correction.ts"
+import * as AnswerGuard from "./guardrail/AnswerGuard.ts"
+import * as CallGuard from "./guardrail/CallGuard.ts"
 import { Halt } from "./Halt.ts"
 import { handOver } from "./HandOver.ts"
 import * as Limit from "./Limit.ts"
@@ -49,8 +51,11 @@ const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<Driven, unknown,
             break
           }
           const conclusion = conclude(loop)
-          if (conclusion === "Ended") return "Ended"
-          if (conclusion === "HandoffRequested") break
+          if (conclusion !== undefined) {
+            const isHandingOver = yield* finish(loop, conclusion)
+            if (isHandingOver) break
+            return "Ended"
+          }
           if (loop.state.conversation.turns.length === 0) {
             return yield* Effect.fail(new Halt(Binding.emptyInput(loop.definition)))
           }
@@ -101,17 +106,24 @@ const decide = ({ live, roster, state }: Loop.Loop): HandoffRequest | undefined 
   state.status._tag === "Failed" || live.between > 0 ? undefined : roster.decide(state)
 
 /**
- * Concludes what has nothing left to ask the model, unless an answer is wrong: the policy's handoff is asked for, or the
- * loop ends. Gives `undefined` where the model, a call or another agent is next.
+ * Concludes what has nothing left to ask the model, unless an answer is wrong: the loop ends, or hands over where its policy wants
+ * that. Gives `undefined` where the model, a call or another agent is next.
  */
-export const conclude = (loop: Loop.Loop): "Ended" | "HandoffRequested" | undefined => {
+export const conclude = (loop: Loop.Loop): "Ended" | HandoffRequest | undefined => {
   const { _tag } = next(loop.state)
   if (_tag !== "Stop" && (_tag !== "AskModel" || !Limit.isFinished(loop))) return undefined
-  const decision = decide(loop)
-  if (decision === undefined) return "Ended"
-  Loop.requestHandoff(loop, decision)
-  return "HandoffRequested"
+  return decide(loop) ?? "Ended"
 }
+
+/** Ends a loop as was concluded, once the guardrails have let that pass. Gives whether another agent is to take over. */
+export const finish = Effect.fnUntraced(function*(loop: Loop.Loop, conclusion: "Ended" | HandoffRequest) {
+  const last = AnswerGuard.seeLast(loop)
+  if (last !== undefined) yield* last
+  if (conclusion === "Ended") return false
+  if (loop.definition.guardrails.handoff.length === 0) Loop.requestHandoff(loop, conclusion)
+  else Loop.requestHandoff(loop, yield* CallGuard.seeDecision(loop, conclusion))
+  return true
+})
 
 /** Checks whether a loop has nothing left to do, so that it needs no model. */
 export const isOver = (loop: Loop.Loop): boolean =>

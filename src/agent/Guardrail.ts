@@ -22,6 +22,7 @@ export {
   type Subject,
   type Values
 } from "./guardrail/GuardrailType.ts"
+export type { Guardrails } from "./guardrail/Standing.ts"
 export {
   type Block,
   block,

@@ -17,6 +17,7 @@ import { callsOf } from "../domain/Conversation.ts"
 import { reduceAt } from "../domain/Reducer.ts"
 import type { AgentState, Call, User } from "../domain/StateSchema.ts"
 import { untold } from "../domain/Takeover.ts"
+import type { RequestUsage } from "../domain/Usage.ts"
 import type { Enterable } from "../modes/Host.ts"
 import type { AgentTool, Definition, OwnModel, Plan, Roster } from "./Definition.ts"
 import type { Found } from "./Handlers.ts"
@@ -102,11 +103,15 @@ export interface Built {
   readonly plan: Plan | undefined
 }
 
-/** What has started and not yet ended, so that it can be ended whatever happens. */
+/**
+ * What has started and not yet ended, so that it can be ended whatever happens. `usage` is what the answer used that has arrived and
+ * that guardrails look at.
+ */
 interface Open {
   run: boolean
   step: boolean
   attempt: number | undefined
+  usage: RequestUsage | undefined
   handoff: HandoffRequest | undefined
   readonly calls: Map<string, OpenCall>
 }
@@ -144,7 +149,14 @@ class Made implements Loop {
   definition: Definition
   path: Loop["path"]
   readonly calls: ReadonlyArray<string>
-  readonly open: Open = { run: false, step: false, attempt: undefined, handoff: undefined, calls: new Map() }
+  readonly open: Open = {
+    run: false,
+    step: false,
+    attempt: undefined,
+    usage: undefined,
+    handoff: undefined,
+    calls: new Map()
+  }
   readonly sent: Sent
   readonly handlers: Map<string, Found> = new Map()
   plan: Plan | undefined
@@ -279,6 +291,21 @@ const envelope = (self: Loop): Pick<AgentEvent, Filled> => ({
 export const tell = (self: Loop, happening: Happening): void =>
   take(self, { ...happening, ...envelope(self) } as AgentEvent)
 
+/** Gives the state as it will be once something has happened. */
+export const foresee = (self: Loop, happening: Happening): AgentState =>
+  reduceAt(
+    self.state,
+    {
+      ...happening,
+      path: self.path,
+      calls: self.calls,
+      step: self.step,
+      sequence: self.root.sequence,
+      at: now(self)
+    } as AgentEvent,
+    self.calls.length
+  )
+
 /** Tells that a piece arrived. Pieces change no state, so this does no more than make the event. */
 export const tellDelta = (self: Loop, _tag: "TextDelta" | "ReasoningDelta", delta: string, at: number): void =>
   self.root.deliver({
@@ -327,6 +354,15 @@ export interface Closing {
   readonly message: string
 }
 
+/** Ends a model call that is open without an answer. What its answer used, if one has arrived, counts all the same. */
+export const endAttempt = (self: Loop, { message, tag }: { readonly tag: string; readonly message: string }): void => {
+  const { attempt, usage } = self.open
+  if (attempt === undefined) return
+  self.open.attempt = undefined
+  self.open.usage = undefined
+  tell(self, { _tag: "ModelCallFailed", attempt, tag, message, ...(usage === undefined ? undefined : { usage }) })
+}
+
 /**
  * Ends whatever has started and not ended: the model call, then the calls in their order, then the step.
  *
@@ -334,11 +370,7 @@ export interface Closing {
  * too; those that await approval go on waiting, and so does one that asked for a handoff.
  */
 export const close = (self: Loop, closing: Closing): void => {
-  if (self.open.attempt !== undefined) {
-    const attempt = self.open.attempt
-    self.open.attempt = undefined
-    tell(self, { _tag: "ModelCallFailed", attempt, tag: closing.tag, message: closing.message })
-  }
+  endAttempt(self, closing)
   const { conversation, status } = self.state
   const asking = status._tag === "HandoffRequested" ? status.request.callId : undefined
   const turn = conversation.turns.findLast((turn) => turn._tag === "Assistant")

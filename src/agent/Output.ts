@@ -30,6 +30,9 @@ export interface OutputCodec {
   readonly fromParams: (params: unknown) => Result.Result<unknown, Schema.SchemaError>
   readonly fromText: (text: string) => Result.Result<unknown, Schema.SchemaError>
   readonly unwrap: (params: Schema.Json) => Schema.Json
+  readonly wrap: (json: Schema.Json) => Schema.Json
+  readonly decode: (json: unknown) => Result.Result<unknown, Schema.SchemaError>
+  readonly encode: (value: unknown) => Result.Result<unknown, Schema.SchemaError>
 }
 
 /** The tool by which a model gives its final answer. */
@@ -60,7 +63,10 @@ export const makeCodec = (schema: Schema.Codec<unknown, unknown>): OutputCodec =
     }) as Tool.Any,
     fromParams: (params) => Result.map(decodeParams(params), unwrap),
     fromText: (text) => decodeText(text),
-    unwrap: (params) => unwrap(params) as Schema.Json
+    unwrap: (params) => unwrap(params) as Schema.Json,
+    wrap: (json) => isWrapped ? { value: json } : json,
+    decode: Schema.decodeUnknownResult(schema),
+    encode: Schema.encodeUnknownResult(schema)
   }
 }
 

@@ -25,7 +25,7 @@ import * as Correction from "./Correction.ts"
 import { CurrentAgent } from "./CurrentAgent.ts"
 import type { AgentTool, Roster } from "./Definition.ts"
 import * as Delivery from "./Delivery.ts"
-import { conclude, driveAll, type Ending, type Extent, isOver } from "./Drive.ts"
+import { conclude, driveAll, type Ending, type Extent, finish, isOver } from "./Drive.ts"
 import * as Failure from "./Failure.ts"
 import { Halt } from "./Halt.ts"
 import type { From } from "./Input.ts"
@@ -279,13 +279,14 @@ export const run = (
   })
 
 /** Concludes a step, so that a state which is `Complete` needs nothing: no handoff that the policy wants either. */
-const endByHand = (loop: Loop.Loop): void => {
+const endByHand = Effect.fnUntraced(function*(loop: Loop.Loop) {
   const { _tag } = loop.state.status
   if (_tag !== "Complete" && Correction.wrongAnswer(loop) !== undefined) return
-  if (conclude(loop) === "Ended" && _tag === "InProgress") {
-    loop.state = { ...loop.state, status: AgentStatus.complete }
-  }
-}
+  const conclusion = conclude(loop)
+  if (conclusion === undefined) return
+  const isHandingOver = yield* finish(loop, conclusion)
+  if (!isHandingOver && _tag === "InProgress") loop.state = { ...loop.state, status: AgentStatus.complete }
+})
 
 /** Takes one step: one answer of the model and the calls in it, the calls that are open, or a handoff. */
 export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentState, unknown, unknown> =>
@@ -294,7 +295,7 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
     const taken = Effect.suspend(() => {
       const mismatch = Binding.findMismatch(roster, state)
       return mismatch === undefined ? goOn(loop, "Step") : Effect.fail(new Halt(mismatch))
-    }).pipe(Effect.tap(() => Effect.sync(() => endByHand(loop))))
+    }).pipe(Effect.tap(() => endByHand(loop)))
     return Effect.matchCauseEffect(inView(loop, Effect.onExit(taken, (exit) => end(loop, exit))), {
       onFailure: (cause) => {
         if (!Cause.hasInterruptsOnly(cause)) {

@@ -91,8 +91,12 @@ const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<Answered,
   return Exit.isExit(encoded) ? Effect.succeed(answer(encoded)) : Effect.map(encoded, answer)
 }
 
-/** Tells a preliminary result. One that doesn't encode is left out, and so is one that comes after the last. */
+/**
+ * Tells a preliminary result. One that doesn't encode is left out, and so is one that comes after the last, or that guardrails on
+ * results would have to look at.
+ */
 const tellProgress = (loop: Loop.Loop, call: Call, entry: HandledTool, result: unknown): Effect.Effect<void> => {
+  if (loop.definition.guardrails.toolResult.length > 0) return Effect.void
   const tell = (encoded: Codec.CodecExit) => {
     const open = loop.open.calls.get(call.id)
     if (Exit.isFailure(encoded) || open === undefined || open.settlement !== undefined) return Effect.void

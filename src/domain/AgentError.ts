@@ -9,6 +9,7 @@
 import * as AiError from "effect/ai/AiError"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { Stage } from "./GuardrailStage.ts"
 import type { AgentState } from "./StateSchema.ts"
 
 const quoted = (names: ReadonlyArray<string>): string =>
@@ -112,10 +113,10 @@ export class OutputInvalid extends Schema.TaggedError<OutputInvalid>("troupe/dom
  */
 export class GuardrailBlocked extends Schema.TaggedError<GuardrailBlocked>("troupe/domain/AgentError/GuardrailBlocked")(
   "GuardrailBlocked",
-  { guardrail: Schema.String, stage: Schema.String, reason: Schema.String }
+  { agent: Schema.String, guardrail: Schema.String, stage: Stage, reason: Schema.String }
 ) {
   override get message(): string {
-    return `Guardrail "${this.guardrail}" blocked the ${this.stage}: ${this.reason}`
+    return `Guardrail "${this.guardrail}" of agent "${this.agent}" blocked the ${this.stage}: ${this.reason}`
   }
 }
 

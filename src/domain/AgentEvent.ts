@@ -12,6 +12,7 @@ import * as Response from "effect/ai/Response"
 import * as Schema from "effect/Schema"
 import { Adjustment } from "./Adjustment.ts"
 import { Failure, HandoffRequest } from "./AgentStatus.ts"
+import { Stage } from "./GuardrailStage.ts"
 import { Isolation } from "./Isolation.ts"
 import { ModeTransition } from "./ModeTransition.ts"
 import * as Part from "./Part.ts"
@@ -39,6 +40,9 @@ const mode = { name: Schema.NonEmptyString, stack: Schema.Array(Schema.String), 
 
 const call = { callId: Schema.NonEmptyString, name: Schema.String }
 
+/** `callId` is there where the guardrail looks at a call, its result, or a handoff that a call asks for. */
+const guardrail = { guardrail: Schema.NonEmptyString, stage: Stage, callId: Schema.optionalKey(Schema.NonEmptyString) }
+
 /**
  * Schema for what happened in a run.
  *
@@ -64,7 +68,13 @@ export const AgentEvent = Schema.TaggedUnion({
     usage: RequestUsage,
     finishReason: Response.FinishReason
   },
-  ModelCallFailed: { ...envelope, attempt: Count, tag: Schema.String, message: Schema.String },
+  ModelCallFailed: {
+    ...envelope,
+    attempt: Count,
+    tag: Schema.String,
+    message: Schema.String,
+    usage: Schema.optionalKey(RequestUsage)
+  },
   ApprovalRequested: { ...envelope, ...call, params: Schema.Json },
   ToolCallStarted: { ...envelope, ...call, params: Schema.Json },
   ToolCallProgressed: { ...envelope, ...call, result: Schema.Json },
@@ -78,6 +88,21 @@ export const AgentEvent = Schema.TaggedUnion({
     duration: Count
   },
   FeedbackGiven: { ...envelope, text: Schema.String },
+  GuardrailStarted: { ...envelope, ...guardrail },
+  GuardrailSettled: {
+    ...envelope,
+    ...guardrail,
+    started: Count,
+    verdict: Schema.Literals(["Pass", "Replace", "Warn", "Retry", "Block", "Interrupted"]),
+    reason: Schema.optionalKey(Schema.String),
+    replaced: Schema.optionalKey(Schema.Union([
+      Schema.Struct({ turn: Count, input: Schema.Array(Part.UserPart) }),
+      Schema.Struct({ params: Schema.Json }),
+      Schema.Struct({ answer: Schema.String })
+    ])),
+    duration: Count
+  },
+  TextWithdrawn: { ...envelope, reason: Schema.String },
   HandoffRequested: { ...envelope, request: HandoffRequest },
   TransformFailed: { ...envelope, request: HandoffRequest, tag: Schema.String, message: Schema.String },
   HandoffCompleted: {
@@ -137,7 +162,10 @@ export interface ReasoningDelta extends Case<"ReasoningDelta"> {}
 export interface ToolParamsDelta extends Case<"ToolParamsDelta"> {}
 /** The model's whole answer arrived; its calls are pending, or settled where the provider ran them. */
 export interface ModelResponded extends Case<"ModelResponded"> {}
-/** The model gave no answer: `tag` is the reason of the `AiError`, or `Interrupted`, or `Defect`. */
+/**
+ * The model gave no answer: `tag` is the reason of the `AiError`, or `Interrupted`, or `Defect`; or it gave one, for the tokens in
+ * `usage`, that was blocked: `GuardrailBlocked`.
+ */
 export interface ModelCallFailed extends Case<"ModelCallFailed"> {}
 /** A call waits for approval. */
 export interface ApprovalRequested extends Case<"ApprovalRequested"> {}
@@ -151,6 +179,16 @@ export interface ToolCallSuspended extends Case<"ToolCallSuspended"> {}
 export interface ToolCallSettled extends Case<"ToolCallSettled"> {}
 /** Troupe told the model something, for example why an answer wasn't accepted. */
 export interface FeedbackGiven extends Case<"FeedbackGiven"> {}
+/** A guardrail began to look at something. */
+export interface GuardrailStarted extends Case<"GuardrailStarted"> {}
+/**
+ * A guardrail gave its verdict, or was interrupted; `started` is the `sequence` of its start. `reason` says why it didn't simply
+ * pass, and `replaced` what now stands in the state in the place of what it looked at: what a user said in a turn, the parameters
+ * of a call, the text of an answer. `duration` is in milliseconds.
+ */
+export interface GuardrailSettled extends Case<"GuardrailSettled"> {}
+/** Text that was shown before the guardrails had seen all of it isn't the answer after all: whoever shows it takes it back. */
+export interface TextWithdrawn extends Case<"TextWithdrawn"> {}
 /** Another agent is to take over, once the other calls of the turn are settled. */
 export interface HandoffRequested extends Case<"HandoffRequested"> {}
 /** What a policy would make of the conversation on its way failed: it crosses without that. */
@@ -211,6 +249,9 @@ export type AgentEvent =
   | ToolCallSuspended
   | ToolCallSettled
   | FeedbackGiven
+  | GuardrailStarted
+  | GuardrailSettled
+  | TextWithdrawn
   | HandoffRequested
   | TransformFailed
   | HandoffCompleted
@@ -243,6 +284,7 @@ export const starts: {
       | "StepStarted"
       | "ModelCallStarted"
       | "ToolCallStarted"
+      | "GuardrailStarted"
       | "HandoffRequested"
       | "ModeEntering"
       | "ModeExiting"
@@ -252,6 +294,7 @@ export const starts: {
   StepStarted: ["StepCompleted"],
   ModelCallStarted: ["ModelResponded", "ModelCallFailed"],
   ToolCallStarted: ["ToolCallSettled", "ToolCallSuspended"],
+  GuardrailStarted: ["GuardrailSettled"],
   HandoffRequested: ["HandoffCompleted", "HandoffSuspended"],
   ModeEntering: ["ModeEntered", "ModeFailed"],
   ModeExiting: ["ModeExited"]

@@ -15,6 +15,7 @@ import { appendUnchecked, empty, hasOpenCalls, lastAssistant, textOf, updateCall
 import { statusOf } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import * as Part from "./Part.ts"
+import { putInPlace } from "./Replacement.ts"
 import type { AgentState, Call, CallState, Conversation, User } from "./StateSchema.ts"
 import { stillRequested, takeOver } from "./Takeover.ts"
 import * as Usage from "./Usage.ts"
@@ -140,17 +141,21 @@ export const ask: {
 )
 
 /** Counts an answer of the model: for the agent whose model it was, and for each agent above it. */
-const spend = (self: AgentState, event: ModelResponded, isOwn: boolean): AgentState => ({
+const spend = (self: AgentState, usage: Usage.RequestUsage, isOwn: boolean): AgentState => ({
   ...self,
   steps: self.steps + 1,
-  usage: Usage.add(self.usage, event.usage),
+  usage: Usage.add(self.usage, usage),
   run: {
     ...self.run,
     iteration: self.run.iteration + (isOwn ? 1 : 0),
     steps: self.run.steps + 1,
-    usage: Usage.add(self.run.usage, event.usage)
+    usage: Usage.add(self.run.usage, usage)
   }
 })
+
+/** Gives what an answer used, also that of one which was blocked. */
+const usedBy = (event: AgentEvent): Usage.RequestUsage | undefined =>
+  event._tag === "ModelResponded" || event._tag === "ModelCallFailed" ? event.usage : undefined
 
 const rest = (self: AgentState, at: number, status: AgentStatus.AgentStatus): AgentState => ({
   ...self,
@@ -175,7 +180,11 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
         ? { ...self, run: { ...self.run, startedAt: event.at } }
         : start(control(self, event.path[event.path.length - 1]!), event.input, event.at, event.mode)
     case "ModelResponded":
-      return respond(spend(self, event, true), event)
+      return respond(spend(self, event.usage, true), event)
+    case "ModelCallFailed":
+      return event.usage === undefined ? self : spend(self, event.usage, false)
+    case "GuardrailSettled":
+      return event.replaced === undefined ? self : putInPlace(self, event.replaced, event.callId)
     case "ApprovalRequested":
       return callOf(self, event.callId)?.state._tag === "Pending"
         ? withCall(self, event.callId, { _tag: "AwaitingApproval" })
@@ -232,10 +241,11 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     case "TextDelta":
     case "ReasoningDelta":
     case "ToolParamsDelta":
-    case "ModelCallFailed":
     case "ToolCallStarted":
     case "ToolCallProgressed":
     case "ToolCallSuspended":
+    case "GuardrailStarted":
+    case "TextWithdrawn":
     case "TransformFailed":
     case "HandoffSuspended":
     case "ModeExiting":
@@ -268,7 +278,8 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
   const child = reduceAt(before, event, depth + 1)
   if (child === before) return self
   const updated = withCall(self, callId, { _tag: "Delegated", child })
-  return event._tag === "ModelResponded" ? spend(updated, event, false) : updated
+  const usage = usedBy(event)
+  return usage === undefined ? updated : spend(updated, usage, false)
 }
 
 /** Gives the state of the agent that an event happened in, where it is there. */

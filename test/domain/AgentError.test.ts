@@ -46,8 +46,8 @@ describe("AgentError", () => {
       `The answer of agent "triage" doesn't fit its output schema after 2 corrections: Missing key`
     ],
     [
-      new AgentError.GuardrailBlocked({ guardrail: "noSecrets", stage: "output", reason: "a key" }),
-      `Guardrail "noSecrets" blocked the output: a key`
+      new AgentError.GuardrailBlocked({ agent: "a", guardrail: "pii", stage: "output", reason: "a key" }),
+      `Guardrail "pii" of agent "a" blocked the output: a key`
     ],
     [
       new AgentError.HandoffTargetNotFound({ agent, target: "biling", available: ["billing", "tech"] }),

@@ -20,6 +20,7 @@ import type * as Part from "../../domain/Part.ts"
 import type { AgentState, AssistantPart, Call, Outcome } from "../../domain/StateSchema.ts"
 import type { RequestUsage, TokenCount } from "../../domain/Usage.ts"
 import * as Excerpt from "./Excerpt.ts"
+import { guardrailLine } from "./GuardrailLine.ts"
 import { modeLine } from "./ModeLine.ts"
 
 /**
@@ -215,6 +216,7 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
     case "TextDelta":
     case "ReasoningDelta":
     case "ToolParamsDelta":
+    case "GuardrailStarted":
       return ""
     case "ModelResponded":
       return write.answer(event)
@@ -241,6 +243,11 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
         write.modelOutput(event.modelOutput)
     case "FeedbackGiven":
       return paragraph(`${who(event)} was given feedback:`) + write.text(event.text)
+    case "GuardrailSettled":
+      return paragraph(`${who(event)}: ${guardrailLine(event, code)} at ${at}`) +
+        (event.reason === undefined ? "" : write.text(event.reason))
+    case "TextWithdrawn":
+      return paragraph(`${who(event)} took back what it had said at ${at}:`) + write.text(event.reason)
     case "HandoffRequested":
       return paragraph(`${who(event)} hands over to ${code(event.request.target)} at ${at}`) +
         write.reason(event.request)

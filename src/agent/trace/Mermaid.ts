@@ -14,6 +14,7 @@ import { pendingApprovals } from "../../domain/Approval.ts"
 import { lastAssistantText } from "../../domain/Conversation.ts"
 import type { AssistantPart, Outcome } from "../../domain/StateSchema.ts"
 import * as Excerpt from "./Excerpt.ts"
+import { guardrailLine } from "./GuardrailLine.ts"
 import { modeLine } from "./ModeLine.ts"
 
 /**
@@ -188,6 +189,15 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
     case "FeedbackGiven":
       on.note(agent, event.text)
       break
+    case "GuardrailSettled":
+      if (event.verdict !== "Pass") {
+        const reason = event.reason === undefined ? "" : `: ${event.reason}`
+        on.note(agent, `${guardrailLine(event, (text) => text)}${reason}`)
+      }
+      break
+    case "TextWithdrawn":
+      on.note(agent, `took back what it had said: ${event.reason}`)
+      break
     case "HandoffCompleted": {
       const target = on.agent([...event.path.slice(0, -1), event.request.target])
       on.arrow(
@@ -230,6 +240,7 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
     case "ToolCallProgressed":
     case "HandoffRequested":
     case "HandoffSuspended":
+    case "GuardrailStarted":
     case "ToolInvoked":
     case "ModeEntering":
     case "ModeExiting":

@@ -232,7 +232,13 @@ export const make = (turns: ReadonlyArray<Turn>): Conversation => {
   )
 }
 
-const joinText = (parts: ReadonlyArray<AssistantPart>): string =>
+/**
+ * Joins the text among parts of a turn.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const textIn = (parts: ReadonlyArray<AssistantPart>): string =>
   parts.reduce((text, part) => part._tag === "Text" ? text + part.text : text, "")
 
 /**
@@ -242,7 +248,7 @@ const joinText = (parts: ReadonlyArray<AssistantPart>): string =>
  * @since 0.1.0
  */
 export const textOf = (turn: Turn): string =>
-  turn._tag === "Summary" || turn._tag === "Feedback" ? turn.text : joinText(turn.parts)
+  turn._tag === "Summary" || turn._tag === "Feedback" ? turn.text : textIn(turn.parts)
 
 /**
  * Gives the text of the last user turn, or `undefined` where no user spoke.

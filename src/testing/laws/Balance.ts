@@ -7,9 +7,17 @@ import * as AgentEvent from "../../domain/AgentEvent.ts"
 
 type Event = AgentEvent.AgentEvent
 
-/** What an event is about: the agent, by the calls that lead to it, and the call, where it is one's. */
-const subject = (event: Event): string =>
-  [...event.calls, ...("callId" in event && event._tag.startsWith("ToolCall") ? [event.callId] : [])].join("/")
+/** What an event is about: the agent, by the calls that lead to it, and the call or the check, where it is one's. */
+const subject = (event: Event): string => [...event.calls, ...part(event)].join("/")
+
+const part = (event: Event): ReadonlyArray<string> =>
+  event._tag === "GuardrailStarted"
+    ? [`check ${event.sequence}`]
+    : event._tag === "GuardrailSettled"
+    ? [`check ${event.started}`]
+    : "callId" in event && event.callId !== undefined && event._tag.startsWith("ToolCall")
+    ? [event.callId]
+    : []
 
 const startTags = Object.keys(AgentEvent.starts) as ReadonlyArray<keyof typeof AgentEvent.starts>
 

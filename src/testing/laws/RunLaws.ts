@@ -127,8 +127,13 @@ const pure: Readonly<Record<string, Pure>> = {
     return difference(state, last)
   },
   "usage adds up": ({ events, last }) => {
-    const answers = events.filter((event) => event._tag === "ModelResponded")
-    const usage = answers.reduce((sum, event) => Usage.add(sum, event.usage), Usage.empty)
+    // A blocked answer has its price too.
+    const answers = events.flatMap((event) =>
+      (event._tag === "ModelResponded" || event._tag === "ModelCallFailed") && event.usage !== undefined
+        ? [event.usage]
+        : []
+    )
+    const usage = answers.reduce((sum, usage) => Usage.add(sum, usage), Usage.empty)
     return difference(last.usage, usage, "usage") ?? difference(last.steps, answers.length, "steps")
   }
 }
