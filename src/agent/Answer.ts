@@ -42,6 +42,12 @@ export const begin = (): Arriving => ({
   finishReason: "unknown"
 })
 
+/** A part as a model gives it, whose calls nobody has decoded. */
+export type Incoming =
+  | Response.AllParts<{}>
+  | Response.ToolCallPart<string, unknown>
+  | Response.ToolResultPart<string, unknown, unknown>
+
 const withMetadata = (metadata: Response.ProviderMetadata): { readonly metadata?: Part.Metadata } | undefined => {
   for (const _ in metadata) return { metadata }
   return undefined
@@ -110,7 +116,7 @@ const settle = (self: Arriving, part: Response.ToolResultPart<string, unknown, u
 }
 
 /** Takes in a part of a response. */
-export const take = (self: Arriving, part: Response.AllParts<Record<string, never>>): void => {
+export const take = (self: Arriving, part: Incoming): void => {
   switch (part.type) {
     case "text":
       if (says(part)) self.parts.push(spoken("Text", part.text, part.metadata))

@@ -8,7 +8,6 @@
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Prompt from "effect/ai/Prompt"
-import type * as Response from "effect/ai/Response"
 import * as Effect from "effect/Effect"
 import { format } from "effect/Formatter"
 import * as Stream from "effect/Stream"
@@ -23,9 +22,7 @@ import { Halt } from "./Halt.ts"
 import * as Loop from "./Loop.ts"
 import { makePrompt } from "./Request.ts"
 
-type Part = Response.AllParts<Record<string, never>>
-
-const tellPart = (loop: Loop.Loop, answer: Answer.Arriving, part: Part, at: number): void => {
+const tellPart = (loop: Loop.Loop, answer: Answer.Arriving, part: Answer.Incoming, at: number): void => {
   switch (part.type) {
     case "text-delta":
       return Loop.tellDelta(loop, "TextDelta", part.delta, at)
@@ -64,7 +61,7 @@ const streamed = (
     const answer = Answer.begin()
     if (held !== undefined) holdAnew(held, answer)
     return Stream.runForEachArray(
-      LanguageModel.streamText(options) as Stream.Stream<Part, AiError.AiError, unknown>,
+      LanguageModel.streamText(options),
       (parts) => {
         const at = Loop.now(loop)
         for (const part of parts) {
@@ -105,7 +102,7 @@ const release = (loop: Loop.Loop, held: Held | undefined, shown: AnswerGuard.See
 const whole = (options: Options): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
   Effect.map(LanguageModel.generateText(options), (response) => {
     const answer = Answer.begin()
-    for (const part of response.content) Answer.take(answer, part as Part)
+    for (const part of response.content) Answer.take(answer, part)
     return Answer.finish(answer)
   })
 

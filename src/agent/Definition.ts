@@ -166,15 +166,15 @@ export const handledTool = (
   isFatal,
   decode: decoder(tool),
   encodeSuccess: resultEncoder(tool.successSchema),
-  encodeFailure: Schema.encodeUnknownEffect(Schema.toCodecJson(tool.failureSchema)) as Codec,
+  encodeFailure: Schema.encodeUnknownEffect(Schema.toCodecJson(tool.failureSchema)),
   handle,
-  encodeParams: Schema.encodeUnknownEffect(tool.parametersSchema) as Codec
+  encodeParams: Schema.encodeUnknownEffect(tool.parametersSchema)
 })
 
 /** Gives the encoder of a tool's results. Where the schema takes anything, a result is what JSON makes of it. */
 const resultEncoder = (schema: Schema.Constraint): Codec => {
   if (!SchemaAST.isUnknown(schema.ast) && !SchemaAST.isAny(schema.ast)) {
-    return Schema.encodeUnknownEffect(Schema.toCodecJson(schema)) as Codec
+    return Schema.encodeUnknownEffect(Schema.toCodecJson(schema))
   }
   const encode = Schema.encodeUnknownEffect(Schema.Json)
   return (u) => encode(throughJson(u))
@@ -197,7 +197,7 @@ const throughJson = (u: unknown): unknown => {
 export const decoder = (tool: Tool.Any): Codec =>
   Tool.isDynamic(tool) && tool.jsonSchema !== undefined
     ? Effect.succeed
-    : Schema.decodeUnknownEffect(Schema.toCodecJson(tool.parametersSchema)) as Codec
+    : Schema.decodeUnknownEffect(Schema.toCodecJson(tool.parametersSchema))
 
 /** Prepares a tool whose call lets another agent take over. */
 export const handoffTool = (handoff: Handoff.Any): HandoffTool => {

@@ -105,7 +105,7 @@ const fromOptions = (name: string, options: AnyOptions, isSingleShot: boolean): 
         name,
         description: options.description,
         isolation: options.isolation ?? "none",
-        params: Schema.toCodecJson(struct) as unknown as Schema.Codec<unknown, unknown>,
+        params: Schema.toCodecJson(struct),
         paramsOfTool: struct,
         enter: options.enter as Definition["enter"],
         exit: options.exit,

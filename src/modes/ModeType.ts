@@ -30,7 +30,7 @@ export interface Definition {
   readonly name: string
   readonly description: string | undefined
   readonly isolation: Isolation
-  readonly params: Schema.Codec<unknown, unknown>
+  readonly params: Schema.Constraint
   readonly paramsOfTool: Schema.Constraint
   readonly enter: (params: unknown, entry: Entry) => Effect.Effect<unknown, unknown, unknown>
   readonly exit: ((exit: Exit.Exit<unknown, unknown>) => Effect.Effect<unknown, unknown, unknown>) | undefined

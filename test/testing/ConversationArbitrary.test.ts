@@ -251,6 +251,24 @@ describe("Random scripts", () => {
     { arbitrary: { runs: 40 } }
   )
 
+  it.effect("fit tools that JSON schema alone describes, too", () =>
+    Effect.gen(function*() {
+      const Size = Schema.Struct({ size: Schema.Int.check(Schema.isBetween({ minimum: 3, maximum: 5 })) })
+      const Remote = Toolkit.make(Tool.dynamic("remote", {
+        description: "Described by JSON schema alone",
+        parameters: {
+          type: "object",
+          properties: { size: { type: "integer", minimum: 3, maximum: 5 } },
+          required: ["size"],
+          additionalProperties: false
+        },
+        success: Schema.Unknown
+      }))
+      const calls = (yield* sample(ConversationArbitrary.script(Remote), 20)).flatMap(toolCalls)
+      assert.isAbove(calls.length, 0)
+      for (const { params } of calls) assert.isTrue(Schema.is(Size)(params), JSON.stringify(params))
+    }))
+
   it.effect("are as the options say", () =>
     Effect.gen(function*() {
       const free = yield* sample(script())

@@ -10,7 +10,6 @@ import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as ModeType from "../../modes/ModeType.ts"
-import type { Codec } from "../Codec.ts"
 import * as Definition from "../Definition.ts"
 import { DuplicateMode, DuplicateTool } from "../Duplicate.ts"
 
@@ -45,8 +44,8 @@ const entryOf = (self: ModeType.Any, mode: ModeType.Definition): Definition.Mode
   self,
   mode,
   model: mode.model === undefined ? undefined : ownModel(mode.model),
-  decode: Schema.decodeUnknownEffect(mode.params) as Codec,
-  encode: Schema.encodeUnknownEffect(mode.params) as Codec
+  decode: Schema.decodeUnknownEffect(mode.params),
+  encode: Schema.encodeUnknownEffect(mode.params)
 })
 
 /** Gives a mode that models may enter, whether or not it lets them. */

@@ -4,10 +4,11 @@
  * @since 0.1.0
  */
 import * as AiError from "effect/ai/AiError"
-import * as Tool from "effect/ai/Tool"
+import type * as Tool from "effect/ai/Tool"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Schema from "effect/Schema"
 import * as MockResponse from "../MockResponse.ts"
+import { paramsOf } from "../ToolParams.ts"
 import { below, one, oneOf, pick } from "./Choice.ts"
 
 /** Anything that offers tools by their names. */
@@ -48,14 +49,6 @@ export interface ScriptOptions {
  * @since 0.1.0
  */
 export type Script = ReadonlyArray<MockResponse.MockResponse>
-
-/** Random parameters of a tool, as JSON has them. */
-export const paramsOf = (tool: Tool.Any): Arbitrary.Arbitrary<unknown> => {
-  const schema = (tool as unknown as { readonly parametersSchema?: Schema.Constraint }).parametersSchema
-  if (schema === undefined || Tool.isDynamic(tool)) return one({})
-  const encode = Schema.encodeUnknownSync(Schema.toCodecJson(schema as Schema.Codec<unknown, unknown>))
-  return Arbitrary.map(Arbitrary.schema(schema), (params) => encode(params) ?? {})
-}
 
 const callOf = (tool: Tool.Any): Arbitrary.Arbitrary<MockResponse.MockResponse> =>
   Arbitrary.map(paramsOf(tool), (params) => MockResponse.toolCall(tool.name, params))

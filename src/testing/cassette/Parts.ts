@@ -8,11 +8,9 @@ import type * as Response from "effect/ai/Response"
 import * as DateTime from "effect/DateTime"
 import * as Base64 from "effect/encoding/Base64"
 import * as Schema from "effect/Schema"
+import type { Incoming } from "../../agent/Answer.ts"
 import type { AssistantPart, Call } from "../../domain/StateSchema.ts"
 import type { ResponsePart } from "../MockResponse.ts"
-
-/** A part as a model gives it whose calls nobody has decoded. */
-export type Part = Response.AllParts<Record<string, never>>
 
 const encodeModelOutput = Schema.encodeSync(Schema.Array(Prompt.ToolModelOutputPart))
 
@@ -24,7 +22,7 @@ const finish = ({ metadata, reason, usage }: Response.FinishPart): Response.Fini
 })
 
 /** Gives a part of a model back as its provider gave it. */
-export const encode = (part: Part): Response.AllPartsEncoded => {
+export const encode = (part: Incoming): Response.AllPartsEncoded => {
   switch (part.type) {
     case "tool-result": {
       const { encodedResult, id, isFailure, metadata, modelOutput, name, preliminary, providerExecuted, type } = part

@@ -5,7 +5,9 @@
  */
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
+import type * as Toolkit from "effect/ai/Toolkit"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -16,6 +18,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Answer from "../../agent/Answer.ts"
 import { brokenOff } from "../../agent/AskModel.ts"
+import type { Request } from "../../agent/Definition.ts"
 import * as Asked from "./Asked.ts"
 import * as Parts from "./Parts.ts"
 import * as Place from "./Place.ts"
@@ -23,24 +26,29 @@ import type { Ending, Recorder } from "./Recorder.ts"
 
 type Options = LanguageModel.ProviderOptions
 
+/** What the other model is asked, with tools that it knows no more of than that they are there. */
+interface PassedOn extends Omit<Request, "toolkit" | "toolChoice"> {
+  readonly prompt: Prompt.Prompt
+  readonly toolkit: Toolkit.WithHandler<{}>
+  readonly toolChoice: LanguageModel.ToolChoice<never>
+}
+
 /** Options for the other model that come to the same for its provider. Calls come back as that wrote them. */
-const passedOn = ({ prompt, toolChoice, tools }: Options) => ({
+const passedOn = ({ prompt, toolChoice, tools }: Options): PassedOn => ({
   prompt,
-  toolCallValidation: "deferred" as const,
-  disableToolCallResolution: true as const,
-  ...(tools.length === 0 ? undefined : {
-    toolkit: {
-      tools: Object.fromEntries(tools.map((tool) => [tool.name, tool])),
-      handle: () => Effect.die(new Error("Nobody answers calls here"))
-    },
-    toolChoice
-  })
+  toolCallValidation: "deferred",
+  disableToolCallResolution: true,
+  toolkit: {
+    tools: Object.fromEntries(tools.map((tool) => [tool.name, tool])),
+    handle: () => Effect.die(new Error("Nobody answers calls here"))
+  },
+  toolChoice: tools.length === 0 ? "auto" : toolChoice as LanguageModel.ToolChoice<never>
 })
 
-type Content = Effect.Effect<ReadonlyArray<Parts.Part>, AiError.AiError>
+type Content = Effect.Effect<ReadonlyArray<Answer.Incoming>, AiError.AiError>
 
 const generateText = (model: LanguageModel.LanguageModel, options: Options): Content =>
-  Effect.map(model.generateText(passedOn(options) as never), ({ content }) => content) as Content
+  Effect.map(model.generateText(passedOn(options)), ({ content }) => content)
 
 /** What a provider wrote for a schema of its own making is an object by now, and becomes the text of the schema asked for. */
 const generateObject = (
@@ -48,17 +56,15 @@ const generateObject = (
   options: Options,
   { objectName, schema }: Extract<Options["responseFormat"], { readonly type: "json" }>
 ): Content => {
-  const encode = Schema.encodeUnknownEffect(Schema.fromJsonString(schema))
-  const asked = model.generateObject({ ...passedOn(options), objectName, schema } as never) as unknown as Effect.Effect<
-    { readonly content: ReadonlyArray<Parts.Part>; readonly value: unknown },
-    AiError.AiError
-  >
+  // What a schema needs is there where it is asked for.
+  const wanted = schema as Schema.Codec<unknown, Record<string, unknown>>
+  const encode = Schema.encodeUnknownEffect(Schema.fromJsonString(wanted))
   return Effect.flatMap(
-    asked,
+    model.generateObject({ ...passedOn(options), objectName, schema: wanted }),
     ({ content, value }) =>
-      Effect.map(Effect.orDie(encode(value)) as Effect.Effect<string>, (text) => {
+      Effect.map(Effect.orDie(encode(value)), (text) => {
         const rest = content.filter((part) => part.type !== "text")
-        return [{ type: "text", text, metadata: {} } as Parts.Part, ...rest]
+        return [{ type: "text", text, metadata: {} } as Answer.Incoming, ...rest]
       })
   )
 }
@@ -74,7 +80,7 @@ const endingOf = (cause: Cause.Cause<AiError.AiError>): Ending => {
   return Cause.hasDies(cause) ? { _tag: "Died", defect: Cause.squash(cause) } : { _tag: "Interrupted" }
 }
 
-const answerOf = (parts: ReadonlyArray<Parts.Part>): Answer.Answer => {
+const answerOf = (parts: ReadonlyArray<Answer.Incoming>): Answer.Answer => {
   const answer = Answer.begin()
   for (const part of parts) Answer.take(answer, part)
   return Answer.finish(answer)
@@ -108,7 +114,7 @@ const streamed = (model: LanguageModel.LanguageModel, recorder: Recorder) => (op
     const write = begin(recorder, fiber, options)
     const arriving = Answer.begin()
     let ending: Ending | undefined
-    const stream = model.streamText(passedOn(options) as never) as Stream.Stream<Parts.Part, AiError.AiError>
+    const stream = model.streamText(passedOn(options))
     return Effect.succeed(stream.pipe(
       Stream.provideService(IsPart, true),
       Stream.map((part) => {

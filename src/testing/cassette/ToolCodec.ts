@@ -32,7 +32,7 @@ export interface ToolCodec {
 const takesAnything = ({ ast }: Schema.Constraint): boolean => SchemaAST.isUnknown(ast) || SchemaAST.isAny(ast)
 
 const decoderOf = (schema: Schema.Constraint): Codec =>
-  takesAnything(schema) ? Effect.succeed : Schema.decodeUnknownEffect(Schema.toCodecJson(schema)) as Codec
+  takesAnything(schema) ? Effect.succeed : Schema.decodeUnknownEffect(Schema.toCodecJson(schema))
 
 /** A codec may need services, which are those of whoever calls the tool. */
 const exitOf = (effect: ReturnType<Codec>) =>
@@ -62,9 +62,9 @@ export const make = (tool: Tool.Any): ToolCodec => {
   const isRaw = Tool.isDynamic(tool) && tool.jsonSchema !== undefined
   const encode: Codec = isRaw
     ? Effect.succeed
-    : Schema.encodeUnknownEffect(Schema.toCodecJson(tool.parametersSchema)) as Codec
+    : Schema.encodeUnknownEffect(Schema.toCodecJson(tool.parametersSchema))
   const decodeSuccess = decoderOf(tool.successSchema)
-  const decodeFailure = Schema.decodeUnknownEffect(Schema.toCodecJson(tool.failureSchema)) as Codec
+  const decodeFailure = Schema.decodeUnknownEffect(Schema.toCodecJson(tool.failureSchema))
   const misfits = `The tool "${name}" gave a result that doesn't fit its schema.`
   const prefix = `The tool "${name}" failed: `
   const failed = (result: Schema.Json): Outcome => ({ _tag: "Settled", isFailure: true, result })

@@ -82,9 +82,10 @@ export const byAgent: {
  */
 export const firstOf = <const H extends ReadonlyArray<AnyHandler>>(
   ...handlers: H
-): Handler<HandlerServices<H[number]>> =>
-  fromMake(Effect.map(
-    Effect.forEach(handlers as unknown as ReadonlyArray<Handler<unknown>>, (handler) => handler.make),
+): Handler<HandlerServices<H[number]>> => {
+  const all: ReadonlyArray<AnyHandler> = handlers
+  return fromMake(Effect.map(
+    Effect.forEach(all as ReadonlyArray<Handler<unknown>>, (handler) => handler.make),
     (answers): Answer<unknown> => (request, note) => {
       const reasons: Array<string> = []
       const answerFrom = (index: number): ReturnType<Answer<unknown>> => {
@@ -106,6 +107,7 @@ export const firstOf = <const H extends ReadonlyArray<AnyHandler>>(
       return answerFrom(0)
     }
   )) as Handler<HandlerServices<H[number]>>
+}
 
 /** What came of a request: a response, a reason for none, or a failure. */
 export type Outcome = Exit.Exit<MockResponse | Declined, AiError.AiError>

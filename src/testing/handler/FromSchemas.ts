@@ -8,13 +8,12 @@ import * as Arbitrary from "effect/Arbitrary"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { format } from "effect/Formatter"
-import * as JsonSchema from "effect/JsonSchema"
-import * as Schema from "effect/Schema"
-import * as SchemaRepresentation from "effect/SchemaRepresentation"
+import type * as Schema from "effect/Schema"
 import { toolName as finalAnswer } from "../../agent/Output.ts"
 import { decline, type Declined, fromMake, type Handler } from "../Handler.ts"
 import type { MockRequest } from "../MockRequest.ts"
 import * as MockResponse from "../MockResponse.ts"
+import { jsonOf, paramsOf } from "../ToolParams.ts"
 
 /**
  * How values are made up: the same `seed` makes the same. The greater the `size`, the longer texts and lists are.
@@ -28,23 +27,10 @@ export interface FromSchemasOptions {
   readonly answer?: string
 }
 
-type Sampler = Effect.Effect<Schema.Json, unknown>
-
-const samplerOf = (schema: Schema.Top, seed: string, size: number): Sampler =>
-  Effect.suspend(() => {
-    const codec = Schema.toCodecJson(schema as unknown as Schema.Codec<unknown, unknown>)
-    return Effect.flatMap(
-      Arbitrary.sampleEffect(Arbitrary.schema(schema), { count: 1, seed, size }),
-      ([value]) => Schema.encodeUnknownEffect(codec)(value) as Effect.Effect<Schema.Json, unknown>
-    )
-  })
-
-const parametersOf = (tool: Tool.Any): Schema.Top =>
-  Tool.isDynamic(tool) && tool.jsonSchema !== undefined
-    ? SchemaRepresentation.fromJsonSchemaDocument(JsonSchema.fromSchemaDraft2020_12(tool.jsonSchema), {
-      patterns: "ignore"
-    })
-    : tool.parametersSchema
+const sampled = (values: () => Arbitrary.Arbitrary<Schema.Json>, seed: string, size: number) =>
+  Effect.suspend(() =>
+    Effect.map(Arbitrary.sampleEffect(values(), { count: 1, seed, size }), ([value]) => value ?? null)
+  )
 
 /** Gives the names of the calls since the user last spoke, in order. */
 const calledSince = ({ messages }: MockRequest): ReadonlyArray<string> =>
@@ -122,9 +108,7 @@ export const fromSchemas = (options: FromSchemasOptions = {}): Handler => {
   }
   const call = (request: MockRequest, tool: Tool.Any) => {
     const times = calledSince(request).filter((name) => name === tool.name).length
-    return Effect.suspend(() =>
-      samplerOf(parametersOf(tool), `${seed}/${request.path.join("/")}/${tool.name}/${times}`, size)
-    ).pipe(
+    return sampled(() => paramsOf(tool), `${seed}/${request.path.join("/")}/${tool.name}/${times}`, size).pipe(
       Effect.map((params) => MockResponse.toolCall(tool.name, params)),
       Effect.catchCause(refuse(`the parameters of "${tool.name}"`))
     )
@@ -133,11 +117,11 @@ export const fromSchemas = (options: FromSchemasOptions = {}): Handler => {
     note?.("made up from schemas")
     const { responseFormat } = request
     if (responseFormat.type === "json") {
-      return samplerOf(responseFormat.schema, `${seed}/${request.path.join("/")}/${responseFormat.objectName}`, size)
-        .pipe(
-          Effect.map(MockResponse.json),
-          Effect.catchCause(refuse(`"${responseFormat.objectName}"`))
-        )
+      const { objectName, schema } = responseFormat
+      return sampled(() => jsonOf(schema), `${seed}/${request.path.join("/")}/${objectName}`, size).pipe(
+        Effect.map(MockResponse.json),
+        Effect.catchCause(refuse(`"${objectName}"`))
+      )
     }
     const tools = nextOf(request)
     if (tools.length === 0) return Effect.succeed(MockResponse.text(answer))

@@ -10,10 +10,10 @@ import type * as Tool from "effect/ai/Tool"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { paramsOf } from "../arbitrary/Scripts.ts"
 import * as MockModel from "../MockModel.ts"
 import type { MockRequest } from "../MockRequest.ts"
 import * as MockResponse from "../MockResponse.ts"
+import { paramsOf } from "../ToolParams.ts"
 
 const upTo = (limit: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limit }))
 
