@@ -28,10 +28,8 @@ export interface Receiver {
 export const make = (
   observers: ReadonlyArray<Observer>,
   receiver: Receiver | undefined
-): Pick<Root, "deliver" | "flush" | "isObserved" | "isStreaming"> => {
-  if (observers.length === 0 && receiver === undefined) {
-    return { deliver: () => {}, flush: Effect.void, isObserved: false, isStreaming: false }
-  }
+): Pick<Root, "deliver" | "flush" | "isBehind" | "isObserved" | "isStreaming"> => {
+  if (observers.length === 0 && receiver === undefined) return unseen
   const waiting: Array<AgentEvent> = []
   if (observers.length === 0 && receiver !== undefined) {
     return { ...sendAll(waiting, receiver), isObserved: true, isStreaming: receiver.isStreaming }
@@ -41,13 +39,24 @@ export const make = (
       waiting.push(event)
     },
     flush: showAll(waiting, observers, receiver),
+    // What doesn't wait any more may still be being shown.
+    isBehind: () => true,
     isObserved: true,
     isStreaming: receiver?.isStreaming === true
   }
 }
 
+/** Where nobody looks. */
+const unseen: ReturnType<typeof make> = {
+  deliver: () => {},
+  flush: Effect.void,
+  isBehind: () => false,
+  isObserved: false,
+  isStreaming: false
+}
+
 /** Most events need no turn of the runtime: only those behind others that wait for room do, one batch after the other. */
-const sendAll = (waiting: Array<AgentEvent>, receiver: Receiver): Pick<Root, "deliver" | "flush"> => {
+const sendAll = (waiting: Array<AgentEvent>, receiver: Receiver): Pick<Root, "deliver" | "flush" | "isBehind"> => {
   const lock = Semaphore.makeUnsafe(1)
   const send = Effect.uninterruptible(
     lock.withPermit(Effect.suspend(() => waiting.length === 0 ? Effect.void : receiver.send(waiting.splice(0))))
@@ -56,7 +65,8 @@ const sendAll = (waiting: Array<AgentEvent>, receiver: Receiver): Pick<Root, "de
     deliver: (event) => {
       if (waiting.length > 0 || !receiver.take(event)) waiting.push(event)
     },
-    flush: Effect.suspend(() => waiting.length === 0 ? Effect.void : send)
+    flush: Effect.suspend(() => waiting.length === 0 ? Effect.void : send),
+    isBehind: () => waiting.length > 0
   }
 }
 

@@ -9,7 +9,7 @@
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { AgentEvent, RunCompleted, RunFailed, RunInterrupted } from "../domain/AgentEvent.ts"
 import type { Failure, HandoffRequest } from "../domain/AgentStatus.ts"
@@ -49,14 +49,15 @@ type Talk = (loop: Loop, input: User["parts"]) => Effect.Effect<AgentState, unkn
 /**
  * What a run shares with the runs of the agents that it calls.
  *
- * `flush` waits until everybody has seen what was told; it does nothing when nobody looks. `runChild`, `talk` and `hostOf`
- * are what the loop is run by, for those who are run by it.
+ * `flush` waits until everybody has seen what was told; it does nothing when nobody looks, and needn't be run unless somebody
+ * `isBehind`. `runChild`, `talk` and `hostOf` are what the loop is run by, for those who are run by it.
  */
 export interface Root {
   readonly clock: Clock.Clock
   readonly takenIds: Set<string>
   readonly deliver: (event: AgentEvent) => void
   readonly flush: Effect.Effect<void>
+  readonly isBehind: () => boolean
   readonly isObserved: boolean
   readonly isStreaming: boolean
   readonly recordsContent: boolean
@@ -305,6 +306,10 @@ export const foresee = (self: Loop, happening: Happening): AgentState =>
     } as AgentEvent,
     self.calls.length
   )
+
+/** Goes on once everybody has seen what was told until now. */
+export const flushed = <A, E, R>({ root }: Loop, next: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  root.isBehind() ? Effect.andThen(root.flush, next) : next
 
 /** Tells that a piece arrived. Pieces change no state, so this does no more than make the event. */
 export const tellDelta = (self: Loop, _tag: "TextDelta" | "ReasoningDelta", delta: string, at: number): void =>

@@ -199,7 +199,7 @@ const begin = (
     if (Exit.isFailure(picked)) return Effect.failCause(picked.cause)
     if (failure !== undefined) giveUpHandoffs(loop, failure)
     const driven = goOn(loop, "Run")
-    return loop.root.isObserved ? Effect.andThen(loop.root.flush, driven) : driven
+    return Loop.flushed(loop, driven)
   })
 
 /** Sets up the modes that a state says are entered and that aren't live, unless nothing is left to do, and drives a loop. */
@@ -339,6 +339,7 @@ class Root implements Loop.Root {
   readonly clock: Clock.Clock
   readonly deliver: Loop.Root["deliver"]
   readonly flush: Effect.Effect<void>
+  readonly isBehind: () => boolean
   readonly isObserved: boolean
   readonly isStreaming: boolean
   readonly recordsContent: boolean
@@ -349,10 +350,14 @@ class Root implements Loop.Root {
   readonly #state: AgentState
   #takenIds: Set<string> | undefined = undefined
   constructor(state: AgentState, fiber: Fiber.Fiber<unknown, unknown>, receiver: Delivery.Receiver | undefined) {
-    const { deliver, flush, isObserved, isStreaming } = Delivery.make(fiber.getRef(CurrentObservers), receiver)
+    const { deliver, flush, isBehind, isObserved, isStreaming } = Delivery.make(
+      fiber.getRef(CurrentObservers),
+      receiver
+    )
     this.clock = fiber.getRef(Clock.Clock)
     this.deliver = deliver
     this.flush = flush
+    this.isBehind = isBehind
     this.isObserved = isObserved
     this.isStreaming = isStreaming
     this.recordsContent = fiber.getRef(Telemetry.RecordContent)

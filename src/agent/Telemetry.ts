@@ -12,6 +12,7 @@
 import type * as Tool from "effect/ai/Tool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import { lastAssistantText, lastUserText } from "../domain/Conversation.ts"
@@ -65,12 +66,12 @@ export const handoffSpan = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, 
     (span) => within(self, span)
   )
 
-/** Puts entering or leaving a mode into a span. */
+/** Puts entering or leaving a mode into a span. What `use` does at once is in it, too. */
 export const modeSpan = <A, E, R>(
   { definition }: Loop.Loop,
   operation: "enter_mode" | "exit_mode",
   mode: string,
-  self: Effect.Effect<A, E, R>
+  use: () => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.useSpan(
     `${operation} ${mode}`,
@@ -81,7 +82,10 @@ export const modeSpan = <A, E, R>(
         "troupe.mode.name": mode
       }
     },
-    (span) => within(self, span)
+    (span) => {
+      const self = use()
+      return Exit.isExit(self) ? self : within(self, span)
+    }
   )
 
 /** Puts a guardrail's look at something into its span; `use` ends what the span says by `endGuardrail`. */

@@ -98,76 +98,105 @@ const setUp = (
   loop: Loop.Loop,
   entry: ModeEntry,
   params: Params,
-  { context, isResumed = false, note, onEntered }: Options
+  options: Options
 ): Effect.Effect<Open, unknown, unknown> =>
+  // What is done at once waits until nothing can interrupt any more: the mask itself may still be followed by an interruption.
   Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function*() {
+    Effect.suspend(() => {
       const { mode } = entry
       const { live } = loop
+      const isResumed = options.isResumed ?? false
       const startedAt = Loop.now(loop)
-      const about = { name: mode.name, params: params.json }
-      const resumed = isResumed ? { isResumed: true } as const : undefined
       Loop.tell(loop, {
         _tag: "ModeEntering",
-        ...about,
+        name: mode.name,
+        params: params.json,
         isolation: mode.isolation,
         stack: [...ModeStack.names(loop.state).slice(0, live.open.length), mode.name],
-        ...resumed
+        ...(isResumed ? { isResumed } : undefined)
       })
       const open: Open = {
         entry,
         scope: Scope.makeUnsafe(),
         stage: { places: undefined },
-        context,
+        context: options.context,
         isResuming: isResumed
       }
       live.open.push(open)
-      const stack = ModeStack.names(loop.state).slice(0, live.open.length)
-      yield* loop.root.flush
-      const settingUp = Effect.suspend(() => mode.enter(params.decoded, { isResumed }))
-      const exit = yield* Effect.exit(
-        Telemetry.modeSpan(loop, "enter_mode", mode.name, between(loop, open, restore(settingUp)))
-      )
-      open.isResuming = false
-      if (Exit.isSuccess(exit)) {
-        Loop.tell(loop, {
-          _tag: "ModeEntered",
-          ...about,
-          stack,
-          duration: Math.max(0, Loop.now(loop) - startedAt),
-          ...(note === undefined || mode.isSingleShot ? undefined : { note })
-        })
-        onEntered?.(open)
-        yield* loop.root.flush
-        if (!mode.isSingleShot) return open
-        const left = yield* leave(loop, open, {
-          exit: Exit.void,
-          isOver: true,
-          note: note === undefined ? undefined : noteOfLeaving
-        })
-        return Exit.isFailure(left) ? yield* Effect.failCause(left.cause) : open
+      const setting: SettingUp = {
+        loop,
+        open,
+        params: params.json,
+        stack: ModeStack.names(loop.state).slice(0, live.open.length),
+        startedAt,
+        options
       }
-      const undone = yield* runPart(loop, open, exit)
-      const closed = yield* runPart(loop, open, Scope.close(open.scope, exit))
-      live.open.pop()
-      const { message, tag } = fromCause(loop, exit.cause)
-      const isInterrupted = Cause.hasInterruptsOnly(exit.cause)
-      Loop.tell(loop, {
-        _tag: "ModeFailed",
-        ...about,
-        stack,
-        phase: "SetUp",
-        tag: isInterrupted ? "Interrupted" : tag,
-        message,
-        ...resumed
-      })
-      Loop.forgetSent(loop)
-      yield* loop.root.flush
-      return yield* Effect.failCause(
-        [undone, closed].filter(Exit.isFailure).map(({ cause }) => cause).reduce(Cause.combine)
+      const settingUp = restore(Effect.suspend(() => mode.enter(params.decoded, { isResumed })))
+      const ended = Effect.matchCauseEffect(
+        Telemetry.modeSpan(loop, "enter_mode", mode.name, () => between(loop, open, settingUp)),
+        { onSuccess: () => succeeded(setting), onFailure: (cause) => undo(setting, cause) }
       )
+      return Loop.flushed(loop, ended)
     })
   )
+
+/** A mode on its way in: what is told of it, however that ends. */
+interface SettingUp {
+  readonly loop: Loop.Loop
+  readonly open: Open
+  readonly params: Schema.Json
+  readonly stack: ReadonlyArray<string>
+  readonly startedAt: number
+  readonly options: Options
+}
+
+/** Tells that a mode is set up. One that is only that is left at once. */
+const succeeded = (
+  { loop, open, options: { note, onEntered }, params, stack, startedAt }: SettingUp
+): Effect.Effect<Open, unknown, unknown> => {
+  const { isSingleShot, name } = open.entry.mode
+  open.isResuming = false
+  Loop.tell(loop, {
+    _tag: "ModeEntered",
+    name,
+    params,
+    stack,
+    duration: Math.max(0, Loop.now(loop) - startedAt),
+    ...(note === undefined || isSingleShot ? undefined : { note })
+  })
+  onEntered?.(open)
+  if (!isSingleShot) return Loop.flushed(loop, Effect.succeed(open))
+  const why = { exit: Exit.void, isOver: true, note: note === undefined ? undefined : noteOfLeaving }
+  return Effect.andThen(loop.root.flush, Effect.flatMap(leave(loop, open, why), (left) => Effect.as(left, open)))
+}
+
+/** Undoes a set-up that failed: what it opened is closed, and the mode was never entered. */
+const undo = Effect.fnUntraced(function*(
+  { loop, open, options: { isResumed }, params, stack }: SettingUp,
+  cause: Cause.Cause<unknown>
+) {
+  const exit = Exit.failCause(cause)
+  open.isResuming = false
+  const undone = yield* runPart(loop, open, exit)
+  const closed = yield* runPart(loop, open, Scope.close(open.scope, exit))
+  loop.live.open.pop()
+  const { message, tag } = fromCause(loop, cause)
+  Loop.tell(loop, {
+    _tag: "ModeFailed",
+    name: open.entry.mode.name,
+    params,
+    stack,
+    phase: "SetUp",
+    tag: Cause.hasInterruptsOnly(cause) ? "Interrupted" : tag,
+    message,
+    ...(isResumed === true ? { isResumed } : undefined)
+  })
+  Loop.forgetSent(loop)
+  yield* loop.root.flush
+  return yield* Effect.failCause(
+    [undone, closed].filter(Exit.isFailure).map(({ cause }) => cause).reduce(Cause.combine)
+  )
+})
 
 /** Sets up again what a state says is entered and isn't live, from the bottom. */
 export const resume = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> =>

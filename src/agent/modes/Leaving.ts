@@ -99,42 +99,54 @@ export const runPart = (
     }
   )
 
-/** Puts leaving a mode into a span, which ends with what failed on the way. */
-const spanned = <E, R>(loop: Loop.Loop, { entry }: Open, leaving: Effect.Effect<Left, E, R>) =>
-  Effect.suspend(() => {
-    let left: Left | undefined
-    const ending = Effect.flatMap(leaving, (done): Exit.Exit<Left, unknown> => {
-      left = done
-      return done.failures.length === 0 ? Exit.succeed(done) : Exit.failCause(done.failures.reduce(Cause.combine))
-    })
-    return Effect.catchCause(
-      Telemetry.modeSpan(loop, "exit_mode", entry.mode.name, ending),
-      (cause) => left === undefined ? Effect.failCause(cause) : Effect.succeed(left)
-    )
-  })
+/** What ran while a mode was left: how it was recovered from, if it was, and how its clean-up and its finalizers ended. */
+interface Cleaning {
+  readonly recovered: Exit.Exit<unknown, unknown> | undefined
+  readonly cleaned: Exit.Exit<unknown, unknown>
+  readonly closed: Exit.Exit<unknown, unknown>
+  readonly wish: Wish
+}
+
+const nothingToClean: Cleaning = { recovered: undefined, cleaned: Exit.void, closed: Exit.void, wish: undefined }
+
+const isKeeping = (wish: Wish): boolean => wish?._tag === "Stay" || wish?._tag === "Push"
+
+const runClean = Effect.fnUntraced(function*(loop: Loop.Loop, open: Open, { exit, isOver, recovers }: Why) {
+  const { entry: { mode }, scope } = open
+  const { recover } = mode
+  const recovered = recovers === true && Exit.isFailure(exit) && recover !== undefined
+    ? yield* runPart(loop, open, Effect.suspend(() => recover(exit.cause)))
+    : undefined
+  const cleaned = mode.exit === undefined
+    ? Exit.void
+    : yield* runPart(loop, open, Effect.suspend(() => mode.exit!(exit)))
+  const wish = wishOf(cleaned, isOver)
+  const closed = isKeeping(wish) || scope.state._tag === "Empty"
+    ? Exit.void
+    : yield* runPart(loop, open, Scope.close(scope, exit))
+  return { recovered, cleaned, closed, wish } satisfies Cleaning
+})
+
+/** Runs what cleans a mode up, where it has anything of the kind. */
+const clean = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Cleaning, never, unknown> => {
+  const { entry: { mode }, scope } = open
+  return mode.exit === undefined && mode.recover === undefined && scope.state._tag === "Empty"
+    ? Effect.succeed(nothingToClean)
+    : runClean(loop, open, why)
+}
 
 /** Leaves the innermost mode. */
-const leaveTop = (loop: Loop.Loop, open: Open, { endsRun, exit, isOver, note, recovers }: Why): Effect.Effect<Left> =>
-  Effect.gen(function*() {
-    const { entry: { mode }, scope } = open
-    const frame = ModeStack.top(loop.state)
-    const about = { name: mode.name, params: frame?.params ?? null }
-    const stack = ModeStack.names(loop.state)
-    if (Exit.isFailure(exit)) tellFailure(loop, open, "Body", exit.cause)
-    Loop.tell(loop, { _tag: "ModeExiting", ...about, stack })
-    yield* loop.root.flush
-    const { recover } = mode
-    const recovered = recovers === true && Exit.isFailure(exit) && recover !== undefined
-      ? yield* runPart(loop, open, Effect.suspend(() => recover(exit.cause)))
-      : undefined
-    const cleaned = mode.exit === undefined
-      ? Exit.void
-      : yield* runPart(loop, open, Effect.suspend(() => mode.exit!(exit)))
-    const wish = wishOf(cleaned, isOver)
-    const isKept = wish?._tag === "Stay" || wish?._tag === "Push"
-    const closed = isKept || scope.state._tag === "Empty"
-      ? Exit.void
-      : yield* runPart(loop, open, Scope.close(scope, exit))
+const leaveTop = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Left, unknown, unknown> => {
+  const { entry: { mode } } = open
+  const { exit } = why
+  const frame = ModeStack.top(loop.state)
+  const about = { name: mode.name, params: frame?.params ?? null }
+  const stack = ModeStack.names(loop.state)
+  if (Exit.isFailure(exit)) tellFailure(loop, open, "Body", exit.cause)
+  Loop.tell(loop, { _tag: "ModeExiting", ...about, stack })
+  const end = ({ cleaned, closed, recovered, wish }: Cleaning): Effect.Effect<Left> => {
+    const { endsRun, note } = why
+    const isKept = isKeeping(wish)
     const failures = [recovered ?? Exit.void, cleaned, closed].filter(Exit.isFailure).map(({ cause }) => cause)
     if (failures.length > 0) tellFailure(loop, open, "CleanUp", failures.reduce(Cause.combine))
     if (wish !== undefined) Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: wish })
@@ -151,32 +163,49 @@ const leaveTop = (loop: Loop.Loop, open: Open, { endsRun, exit, isOver, note, re
         : { note: (isKept ? noteOfStaying : note)(mode.name) })
     })
     if (hasView(mode.isolation) && !isKept) Loop.forgetSent(loop)
-    yield* loop.root.flush
     // What was recovered from is lost only where the way out succeeds.
     const body = recovered !== undefined && failures.length === 0 ? recovered : exit
-    return { isKept, exit: join(body, failures), failures }
-  }).pipe((leaving) => spanned(loop, open, leaving)) as Effect.Effect<Left>
+    return Loop.flushed(loop, Effect.succeed({ isKept, exit: join(body, failures), failures }))
+  }
+  return Effect.flatMapEager(Loop.flushed(loop, clean(loop, open, why)), end)
+}
+
+/** Leaves the innermost mode in a span, which ends with what failed on the way. */
+const leaveInSpan = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Left> => {
+  let left: Left | undefined
+  const failing = (done: Left): Exit.Exit<Left, unknown> => {
+    left = done
+    return done.failures.length === 0 ? Exit.succeed(done) : Exit.failCause(done.failures.reduce(Cause.combine))
+  }
+  const leaving = Telemetry.modeSpan(
+    loop,
+    "exit_mode",
+    open.entry.mode.name,
+    () => Effect.flatMapEager(leaveTop(loop, open, why), failing)
+  )
+  return Effect.catchCause(
+    leaving,
+    (cause) => left === undefined ? Effect.failCause(cause) : Effect.succeed(left)
+  ) as Effect.Effect<Left>
+}
+
+const leaveNext = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> => {
+  const { open } = loop.live
+  const top = open[open.length - 1]
+  if (top === undefined || open.length <= height) return Effect.succeed(why.exit)
+  const isLast = open.length === height + 1
+  return Effect.flatMap(
+    leaveInSpan(loop, top, isLast ? why : { ...why, recovers: false }),
+    ({ exit, isKept }) => isKept ? Effect.succeed(exit) : leaveNext(loop, height, { ...why, exit })
+  )
+}
 
 /**
  * Leaves modes until `height` are left, unless one of them stays. Gives how what ran in them has ended now: its own failure
  * first, then those of the clean-ups.
  */
 export const leaveTo = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> =>
-  Effect.uninterruptible(Effect.gen(function*() {
-    let { exit } = why
-    while (loop.live.open.length > height) {
-      const { open } = loop.live
-      const isLast = open.length === height + 1
-      const left: Left = yield* leaveTop(loop, open[open.length - 1]!, {
-        ...why,
-        exit,
-        recovers: isLast && why.recovers
-      })
-      exit = left.exit
-      if (left.isKept) break
-    }
-    return exit
-  }))
+  Effect.uninterruptible(Effect.suspend(() => leaveNext(loop, height, why)))
 
 /** Leaves a mode, and those above it, if it is still entered. */
 export const leave = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> =>
