@@ -78,7 +78,7 @@ const streamed = (
 /** What of an answer has arrived and may not be shown yet. Once it is open, pieces are shown as they arrive. */
 interface Held {
   answer: Answer.Arriving | undefined
-  parts: Array<Part>
+  parts: Array<Answer.Incoming>
   isOpen: boolean
 }
 
@@ -89,13 +89,15 @@ const holdAnew = (held: Held, answer: Answer.Arriving): void => {
 
 /** Shows what was held back: all of it, or else the reasoning alone. */
 const release = (loop: Loop.Loop, held: Held | undefined, shown: AnswerGuard.Seen["shown"]): Effect.Effect<void> => {
-  if (held?.answer === undefined || held.isOpen) return Effect.void
+  if (held === undefined || held.isOpen) return Effect.void
+  const { answer, parts } = held
   held.isOpen = true
-  const at = Loop.now(loop)
-  for (const part of held.parts) {
-    if (shown === "All" || part.type === "reasoning-delta") tellPart(loop, held.answer, part, at)
-  }
   held.parts = []
+  if (answer === undefined) return Effect.void
+  const at = Loop.now(loop)
+  for (const part of parts) {
+    if (shown === "All" || part.type === "reasoning-delta") tellPart(loop, answer, part, at)
+  }
   return loop.root.flush
 }
 

@@ -10,6 +10,7 @@ import type { AgentError } from "../domain/AgentError.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
 import { type Any, isRunnable, type Runnable } from "../handoff/Runnable.ts"
+import * as ByHand from "./ByHand.ts"
 import type { Roster } from "./Definition.ts"
 import * as EventStream from "./EventStream.ts"
 import { begin, type From, type FromOptions, type Input } from "./Input.ts"
@@ -181,7 +182,7 @@ export const step: {
 } = dual(
   2,
   (self: Any, state: AgentState.AgentState) =>
-    Effect.suspend(() => Run.step(rosterOf(self), state) as Effect.Effect<AgentState.AgentState, never>)
+    Effect.suspend(() => ByHand.step(rosterOf(self), state) as Effect.Effect<AgentState.AgentState, never>)
 )
 
 /**

@@ -14,10 +14,10 @@ import { withUniqueIds } from "../../domain/CallIds.ts"
 import { callsOf, lastAssistant, openCalls } from "../../domain/Conversation.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
+import { runCall } from "../ByHand.ts"
 import type { Codec } from "../Codec.ts"
 import * as Loop from "../Loop.ts"
 import { isOffered } from "../Offered.ts"
-import { runCall } from "../Run.ts"
 import type { Answered } from "../ToolCall.ts"
 import {
   because,

@@ -28,4 +28,6 @@ export const guardrailLine = (
   { callId, guardrail, stage, verdict }: GuardrailSettled,
   mark: (text: string) => string
 ): string =>
-  `guardrail ${mark(guardrail)} ${verdicts[verdict]} ${subjects[stage]}${callId === undefined ? "" : ` ${mark(callId)}`}`
+  `guardrail ${mark(guardrail)} ${verdicts[verdict]} ${subjects[stage]}${
+    callId === undefined ? "" : ` ${mark(callId)}`
+  }`

@@ -1,0 +1,79 @@
+/**
+ * Steps and calls that are taken by hand: no run starts or ends.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as AgentStatus from "../domain/AgentStatus.ts"
+import type { AgentState } from "../domain/StateSchema.ts"
+import * as Binding from "./Binding.ts"
+import * as Correction from "./Correction.ts"
+import type { Roster } from "./Definition.ts"
+import type * as Delivery from "./Delivery.ts"
+import { conclude, finish } from "./Drive.ts"
+import { close, end } from "./EndRun.ts"
+import * as Failure from "./Failure.ts"
+import { Halt } from "./Halt.ts"
+import { atWork, inView } from "./InView.ts"
+import * as Loop from "./Loop.ts"
+import type { Live } from "./modes/Live.ts"
+import { goOn, makeRoot } from "./Play.ts"
+import { runCalls } from "./RunCalls.ts"
+import type { Answered } from "./ToolCall.ts"
+
+/** Concludes a step, so that a state which is `Complete` needs nothing: no handoff that the policy wants either. */
+const endByHand = Effect.fnUntraced(function*(loop: Loop.Loop) {
+  const { _tag } = loop.state.status
+  if (_tag !== "Complete" && Correction.wrongAnswer(loop) !== undefined) return
+  const conclusion = conclude(loop)
+  if (conclusion === undefined) return
+  const isHandingOver = yield* finish(loop, conclusion)
+  if (!isHandingOver && _tag === "InProgress") loop.state = { ...loop.state, status: AgentStatus.complete }
+})
+
+/** Takes one step: one answer of the model and the calls in it, the calls that are open, or a handoff. */
+export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentState, unknown, unknown> =>
+  Effect.flatMap(makeRoot(state, undefined), (root) => {
+    const loop = Loop.make(root, undefined, undefined, roster, state)
+    const taken = Effect.suspend(() => {
+      const mismatch = Binding.findMismatch(roster, state)
+      return mismatch === undefined ? goOn(loop, "Step") : Effect.fail(new Halt(mismatch))
+    }).pipe(Effect.tap(() => endByHand(loop)))
+    return Effect.matchCauseEffect(inView(loop, Effect.onExit(taken, (exit) => end(loop, exit))), {
+      onFailure: (cause) => {
+        if (!Cause.hasInterruptsOnly(cause)) {
+          loop.state = Failure.failedBy(loop, cause)
+        }
+        return Effect.failCause(Failure.withStates(loop, cause))
+      },
+      onSuccess: () => Effect.succeed(loop.state)
+    })
+  })
+
+/** Runs one open call by hand. Fails where a fatal tool does. */
+export const runCall = (
+  loop: Loop.Loop,
+  callId: string,
+  onAnswer: (answered: Answered) => void
+): Effect.Effect<void, unknown, unknown> =>
+  Effect.onExit(
+    Effect.as(runCalls(loop, [callId], onAnswer), "Ended" as const),
+    (exit) => {
+      close(loop, exit)
+      return loop.root.flush
+    }
+  )
+
+/** Does something with a conversation by hand, and gives the state after it. No run starts. */
+export const byHand = <A>(
+  roster: Roster,
+  state: AgentState,
+  receiver: Delivery.Receiver | undefined,
+  live: Live,
+  f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown, unknown> =>
+  Effect.flatMap(makeRoot(state, receiver), (root) => {
+    const loop = Loop.make(root, undefined, undefined, roster, state, live)
+    return Effect.ensuring(atWork(loop, inView(loop, Effect.suspend(() => f(loop)))), root.flush)
+  })

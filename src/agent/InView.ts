@@ -1,0 +1,33 @@
+/**
+ * Who can see which loop is at work: those whom it calls, and what holds modes beyond its run.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { Host } from "../modes/Host.ts"
+import { CurrentAgent } from "./CurrentAgent.ts"
+import type * as Loop from "./Loop.ts"
+import { Running } from "./modes/LoopHost.ts"
+
+/** Lets those whom a loop calls see its agent: models, handlers, instructions. */
+export const inView = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.updateContext(
+    self,
+    (context: Context.Context<R>) => Context.add(Context.add(context, CurrentAgent, new Running(loop)), Host, loop.host)
+  )
+
+/** Lets what holds modes beyond a run know which loop is at work on their conversation. */
+export const atWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+  const { live } = loop
+  if (!live.isHeld) return self
+  return Effect.suspend(() => {
+    live.atWork = loop.host
+    return Effect.ensuring(
+      self,
+      Effect.sync(() => {
+        live.atWork = undefined
+      })
+    )
+  })
+}
