@@ -11,6 +11,7 @@
  * @since 0.1.0
  */
 export * from "./conversation/Branch.ts"
+export * from "./conversation/Pin.ts"
 export * from "./conversation/Search.ts"
 export * from "./conversation/Turns.ts"
 export * from "./Part.ts"
@@ -33,3 +34,4 @@ export {
   Turn,
   type User
 } from "./StateSchema.ts"
+export { Summarized } from "./Summarized.ts"

@@ -13,11 +13,13 @@ import type { Adjustment } from "./Adjustment.ts"
 import * as AgentStatus from "./AgentStatus.ts"
 import { withUniqueIds } from "./CallIds.ts"
 import { appendUnchecked, callIds, hasOpenCalls, make, settleOpenCalls, textOf } from "./Conversation.ts"
+import { withTurns as withSummaries } from "./conversation/Summaries.ts"
 import { statusOf } from "./ImpliedStatus.ts"
 import * as Isolation from "./Isolation.ts"
 import * as ModeTransition from "./ModeTransition.ts"
 import * as PromptSegments from "./PromptSegments.ts"
 import type { AgentState, Conversation, ModeFrame, Turn } from "./StateSchema.ts"
+import { within } from "./Summarized.ts"
 
 /** What is entered: the first values of a mode are its parameters. */
 export interface Entered {
@@ -121,11 +123,21 @@ const restatus = ({ status }: AgentState, conversation: Conversation): AgentStat
     : AgentStatus.handoffRequested(request)
 }
 
-const withTurns = (self: AgentState, turns: ReadonlyArray<Turn>): AgentState => {
+/** Gives the texts that stand for the first `count` of a mode's turns as if none had been cut or edited. */
+const wholeSummaries = ({ view }: ModeFrame, { summaries }: Conversation, count: number): Conversation["summaries"] =>
+  within(view === undefined ? summaries : view.summaries, count)
+
+const withTurns = (
+  self: AgentState,
+  turns: ReadonlyArray<Turn>,
+  summaries: Conversation["summaries"] | undefined
+): AgentState => {
   const { conversation } = self
   const isSame = turns.length === conversation.turns.length &&
     turns.every((turn, at) => Equal.equals(turn, conversation.turns[at]))
-  return isSame ? self : { ...self, conversation: { turns }, status: restatus(self, { turns }) }
+  if (isSame) return self
+  const changed = withSummaries(summaries, turns)
+  return { ...self, conversation: changed, status: restatus(self, changed) }
 }
 
 const withSettings = (self: AgentState, settings: AgentState["settings"]): AgentState => {
@@ -180,11 +192,16 @@ export const leave = (self: AgentState, goesOn: boolean, endsRun = false): Agent
   left = withTransition(left, stillPending(self.transition, height))
   if (Isolation.restoresSettings(isolation)) left = withSettings(left, frame.before.settings)
   if (!drops) {
-    return { ...withTurns(left, all), ...(self.status._tag === "Failed" ? { status: self.status } : undefined) }
+    const summaries = wholeSummaries(frame, self.conversation, all.length)
+    return {
+      ...withTurns(left, all, summaries),
+      ...(self.status._tag === "Failed" ? { status: self.status } : undefined)
+    }
   }
   const first = asked[0]
   left = withInitialQuery(left, frame.before.initialQuery ?? (first === undefined ? undefined : textOf(first)))
-  return withTurns(left, [...all.slice(0, frame.turns), ...asked, ...answer])
+  const kept = all.slice(0, frame.turns)
+  return withTurns(left, [...kept, ...asked, ...answer], wholeSummaries(frame, self.conversation, kept.length))
 }
 
 /** Leaves all modes, the innermost first. */
@@ -201,9 +218,11 @@ export const undo = (self: AgentState, isInterrupted: boolean): AgentState => {
   const { initialQuery, settings, transition: before } = frame.before
   const transition = isInterrupted || !isDue(before, frame.name, height) ? before : undefined
   const undone = { ...self, modes: self.modes.slice(0, height), prompt: PromptSegments.undo(self.prompt, height) }
+  const kept = whole(frame, self.conversation.turns).slice(0, frame.turns)
   return withTurns(
     withInitialQuery(withSettings(withTransition(undone, transition), settings), initialQuery),
-    whole(frame, self.conversation.turns).slice(0, frame.turns)
+    kept,
+    wholeSummaries(frame, self.conversation, kept.length)
   )
 }
 
@@ -231,10 +250,9 @@ const view = (self: AgentState, turns: ReadonlyArray<Turn>): AgentState => {
   const rest = self.conversation.turns.slice(at)
   const shown = settleOpenCalls(makeBeside(turns, callIds({ turns: rest }))).turns
   const hidden = whole(frame, self.conversation.turns.slice(0, at))
-  return withTurns(
-    withTop(self, { ...frame, view: { hidden, shown: shown.length } }),
-    [...shown, ...rest]
-  )
+  const summaries = wholeSummaries(frame, self.conversation, hidden.length)
+  const view = { hidden, shown: shown.length, ...(summaries === undefined ? undefined : { summaries }) }
+  return withTurns(withTop(self, { ...frame, view }), [...shown, ...rest], undefined)
 }
 
 /** Takes a change by hand into a state: the innermost mode's, or that of the one at a height, which keeps its view. */

@@ -18,6 +18,7 @@ import { Isolation, isWithin } from "./Isolation.ts"
 import { Pending as PendingTransition } from "./ModeTransition.ts"
 import * as Part from "./Part.ts"
 import { Settings } from "./Settings.ts"
+import { fits, Summarized } from "./Summarized.ts"
 import * as Usage from "./Usage.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -130,6 +131,9 @@ export type AssistantPart = Part.Text | Part.Reasoning | Part.File | Part.Source
  */
 export const AssistantPart = Schema.Union([Part.Text, Part.Reasoning, Part.File, Part.Source, Call])
 
+/** Marks a turn that a context window never leaves out. */
+const pinned = { pinned: Schema.optionalKey(Schema.Literal(true)) }
+
 /**
  * Schema for one turn of a conversation.
  *
@@ -137,15 +141,17 @@ export const AssistantPart = Schema.Union([Part.Text, Part.Reasoning, Part.File,
  * @since 0.1.0
  */
 export const Turn = Schema.TaggedUnion({
-  User: { parts: Schema.Array(Part.UserPart), mode: Schema.optionalKey(Schema.NonEmptyString) },
+  User: { parts: Schema.Array(Part.UserPart), mode: Schema.optionalKey(Schema.NonEmptyString), ...pinned },
   Assistant: {
     agent: Schema.String,
     parts: Schema.Array(AssistantPart),
     usage: Usage.RequestUsage,
-    finishReason: Response.FinishReason
+    finishReason: Response.FinishReason,
+    counted: Schema.optionalKey(Count),
+    ...pinned
   },
-  Summary: { text: Schema.String, of: Count },
-  Feedback: { text: Schema.String }
+  Summary: { text: Schema.String, of: Count, ...pinned },
+  Feedback: { text: Schema.String, ...pinned }
 })
 
 /** What a user said, or what a mode said in the user's place, on its way in or out. */
@@ -153,25 +159,33 @@ export interface User {
   readonly _tag: "User"
   readonly parts: ReadonlyArray<Part.UserPart>
   readonly mode?: string
+  readonly pinned?: true
 }
-/** What one request to the model gave back, and what became of its calls. */
+/**
+ * What one request to the model gave back, and what became of its calls. `counted` is how many tokens the agent's context
+ * window took the request for, where it has one that counts them.
+ */
 export interface Assistant {
   readonly _tag: "Assistant"
   readonly agent: string
   readonly parts: ReadonlyArray<AssistantPart>
   readonly usage: Usage.RequestUsage
   readonly finishReason: Response.FinishReason
+  readonly counted?: number
+  readonly pinned?: true
 }
 /** A text that stands for a number of earlier turns. */
 export interface Summary {
   readonly _tag: "Summary"
   readonly text: string
   readonly of: number
+  readonly pinned?: true
 }
 /** What Troupe itself told the model, for example why an answer wasn't accepted. The model reads it as a user's words. */
 export interface Feedback {
   readonly _tag: "Feedback"
   readonly text: string
+  readonly pinned?: true
 }
 
 /**
@@ -183,17 +197,30 @@ export interface Feedback {
 export type Turn = User | Assistant | Summary | Feedback
 
 /**
- * Schema for a conversation: its turns, oldest first.
+ * Schema for a conversation: its turns, oldest first, and texts that stand for its first turns.
  *
  * @category schemas
  * @since 0.1.0
  */
-export const Conversation = Schema.Struct({ turns: Schema.Array(Turn) }).check(
+export const Conversation = Schema.Struct({
+  turns: Schema.Array(Turn),
+  summaries: Schema.optionalKey(Schema.Array(Summarized))
+}).check(
   Schema.makeFilter((conversation) => illegality(conversation), { expected: "a legal conversation" })
 )
 
-/** What is illegal in a conversation: a call id that stands twice, or a call left open before the last assistant turn. */
-const illegality = ({ turns }: Conversation): Schema.FilterIssue | undefined => {
+/**
+ * What is illegal in a conversation: a call id that stands twice, a call left open before the last assistant turn, or a summary
+ * of turns that aren't there or that the one before stands for.
+ */
+const illegality = ({ summaries, turns }: Conversation): Schema.FilterIssue | undefined => {
+  const misfit = summaries?.findIndex((summary, at) => !fits(summary, summaries[at - 1], turns.length)) ?? -1
+  if (misfit >= 0) {
+    return {
+      path: ["summaries", misfit],
+      issue: "Expected a text for turns that are there, and for more than the last"
+    }
+  }
   const ids = new Set<string>()
   const last = turns.findLastIndex((turn) => turn._tag === "Assistant")
   for (const [index, turn] of turns.entries()) {
@@ -241,20 +268,23 @@ const contradiction = (state: AgentState): Schema.FilterIssue | undefined => {
 }
 
 /**
- * A conversation: its turns, oldest first.
+ * A conversation: its turns, oldest first, and texts that a context window sends in the place of its first turns, each for more
+ * of them than the one before.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Conversation {
   readonly turns: ReadonlyArray<Turn>
+  readonly summaries?: ReadonlyArray<Summarized>
 }
 
 /**
  * Schema for a mode that is entered, and what leaving it needs to know.
  *
  * `values` are the mode's own, its parameters first. `enteredAt` is in epoch milliseconds. The conversation had `turns` turns
- * then; where turns were cut or edited since, `view` holds them as they were, and says how many are shown in their place.
+ * then; where turns were cut or edited since, `view` holds them as they were, with their summaries, and says how many are shown
+ * in their place.
  * `before` is what was set.
  *
  * @category schemas
@@ -267,7 +297,13 @@ export const ModeFrame = Schema.Struct({
   values: Schema.Record(Schema.String, Schema.Json),
   enteredAt: Schema.Int,
   turns: Count,
-  view: Schema.optionalKey(Schema.Struct({ hidden: Schema.Array(Turn), shown: Count })),
+  view: Schema.optionalKey(
+    Schema.Struct({
+      hidden: Schema.Array(Turn),
+      shown: Count,
+      summaries: Schema.optionalKey(Schema.Array(Summarized))
+    })
+  ),
   before: Schema.Struct({
     initialQuery: Schema.optionalKey(Schema.String),
     settings: Schema.optionalKey(Settings),

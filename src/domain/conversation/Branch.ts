@@ -55,12 +55,20 @@ const joined = (left: ReadonlyArray<Turn>, right: ReadonlyArray<Turn>, join: Joi
   return turns
 }
 
-const same: Join = (left, right) => Equal.equals(left, right) ? left : undefined
+const unpinned = ({ pinned: _, ...turn }: Turn): unknown => turn
+
+/** Joins equal turns. A pin makes no difference, and stays. */
+const same: Join = (left, right) =>
+  Equal.equals(left, right)
+    ? left
+    : left.pinned !== right.pinned && Equal.equals(unpinned(left), unpinned(right))
+    ? { ...left, pinned: true }
+    : undefined
 
 /**
  * Compares two conversations: how many turns they share from their beginning, and what each has behind those.
  *
- * A turn whose calls are open in one and settled in the other isn't the same.
+ * A turn whose calls are open in one and settled in the other isn't the same. That one is pinned makes no difference.
  *
  * @category getters
  * @since 0.1.0
@@ -83,16 +91,15 @@ const joinParts = (left: AssistantPart, right: AssistantPart): AssistantPart | u
 }
 
 const joinAssistants = (left: Assistant, right: Assistant): Turn | undefined => {
-  if (!Equal.equals({ ...left, parts: right.parts }, right) || left.parts.length !== right.parts.length) {
-    return undefined
-  }
+  const rest = same({ ...left, parts: [] }, { ...right, parts: [] })
+  if (rest?._tag !== "Assistant" || left.parts.length !== right.parts.length) return undefined
   const parts: Array<AssistantPart> = []
   for (const [at, part] of left.parts.entries()) {
     const both = joinParts(part, right.parts[at]!)
     if (both === undefined) return undefined
     parts.push(both)
   }
-  return { ...left, parts }
+  return { ...rest, parts }
 }
 
 /** Joins what is the same turn, its calls as far as either got. */

@@ -9,6 +9,8 @@ import { dual } from "effect/Function"
 import { withUniqueIds } from "../CallIds.ts"
 import * as Part from "../Part.ts"
 import type { Assistant, AssistantPart, Call, CallState, Conversation, Settled, Turn, User } from "../StateSchema.ts"
+import * as Summarized from "../Summarized.ts"
+import { withTurns } from "./Summaries.ts"
 
 /**
  * The conversation without turns.
@@ -140,7 +142,7 @@ export const updateCall: {
   parts[at] = { ...(parts[at] as Call), state }
   const turns = self.turns.slice()
   turns[index] = { ...turn, parts }
-  return { turns }
+  return withTurns(self.summaries, turns)
 })
 
 /** What the model reads where a call was open when its conversation went on without it. */
@@ -163,7 +165,7 @@ export const settleOpenCalls = (self: Conversation): Conversation => {
   if (settled === undefined || settled === turn) return self
   const turns = self.turns.slice()
   turns[last] = settled
-  return { turns }
+  return withTurns(self.summaries, turns)
 }
 
 /**
@@ -181,7 +183,7 @@ export const appendUnchecked = (self: Conversation, turn: Turn): Conversation =>
   const turns = self.turns.slice()
   if (last >= 0) turns[last] = settleOpen(turns[last] as Assistant)
   turns.push(turn)
-  return { turns }
+  return withTurns(self.summaries, turns)
 }
 
 /**
@@ -325,6 +327,9 @@ export const fork: {
   (self: Conversation, n: number): Conversation
 } = dual(
   2,
-  (self: Conversation, n: number): Conversation =>
-    n >= self.turns.length ? self : { turns: self.turns.slice(0, Math.max(0, n)) }
+  (self: Conversation, n: number): Conversation => {
+    if (n >= self.turns.length) return self
+    const turns = self.turns.slice(0, Math.max(0, n))
+    return withTurns(Summarized.within(self.summaries, turns.length), turns)
+  }
 )

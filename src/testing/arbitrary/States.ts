@@ -4,11 +4,13 @@
  * @since 0.1.0
  */
 import * as Arbitrary from "effect/Arbitrary"
+import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import * as AgentState from "../../domain/AgentState.ts"
 import * as AgentStatus from "../../domain/AgentStatus.ts"
 import * as Conversation from "../../domain/Conversation.ts"
 import { levels } from "../../domain/Isolation.ts"
+import { fits, type Summarized } from "../../domain/Summarized.ts"
 import { below, one, oneOf } from "./Choice.ts"
 import { assistantOf, type Legalize, legalized, turnOf, type TurnOptions, turnsOf } from "./Turns.ts"
 
@@ -72,6 +74,22 @@ const childrenOf = (options: StateOptions, depth: number) =>
     ? Arbitrary.map(rawState(options, depth - 1), (child): Conversation.CallState => ({ _tag: "Delegated", child }))
     : undefined
 
+/** A text that may stand for some first turns, or for none that are there. */
+const summary: Arbitrary.Arbitrary<Summarized> = Arbitrary.map(
+  Arbitrary.all({ text: Arbitrary.schema(Schema.String), upTo: below(6), except: below(6) }),
+  ({ except, text, upTo }) => ({ text, upTo, except: except < upTo ? [except] : [] })
+)
+
+/** Gives a conversation those texts that can stand for its turns. */
+const summarized = (
+  { turns }: Conversation.Conversation,
+  all: ReadonlyArray<Summarized>
+): Conversation.Conversation => {
+  const summaries: Array<Summarized> = []
+  for (const each of all) if (fits(each, summaries[summaries.length - 1], turns.length)) summaries.push(each)
+  return summaries.length === 0 ? { turns } : { turns, summaries }
+}
+
 /** Random states whose parts don't fit yet. */
 const rawState = (options: StateOptions, depth: number): Arbitrary.Arbitrary<AgentState.AgentState> =>
   Arbitrary.map(
@@ -79,16 +97,17 @@ const rawState = (options: StateOptions, depth: number): Arbitrary.Arbitrary<Age
       fields: stateFields,
       status: statusesOf(options),
       turns: turnsOf(options, childrenOf(options, depth)),
+      summaries: Arbitrary.array(summary, { maxLength: 2 }),
       asked: Arbitrary.array(assistantOf(options, undefined, 1), { minLength: 1, maxLength: 1 }),
       modes: Arbitrary.array(frameOf(options), { maxLength: options.maxModes ?? 3 }),
       prompt: Arbitrary.array(Arbitrary.schema(AgentState.PromptSegment), { maxLength: 3 })
     }),
-    ({ asked, fields, modes, prompt, status, turns }) => ({
+    ({ asked, fields, modes, prompt, status, summaries, turns }) => ({
       ...fields,
       status,
       modes,
       prompt,
-      conversation: { turns: status._tag === "WaitingForTools" ? waiting(turns, asked, options) : turns }
+      conversation: { turns: status._tag === "WaitingForTools" ? waiting(turns, asked, options) : turns, summaries }
     })
   )
 
@@ -151,10 +170,11 @@ const consistentBy = ({ statuses }: StateOptions): Legalize => {
   const waits = statuses === undefined || statuses.includes("WaitingForTools")
   const consistent: Legalize = (state, prefix) => {
     const { status } = state
-    const { turns } = state.conversation
-    const conversation = waits || status._tag === "Failed"
+    const { summaries = [], turns } = state.conversation
+    const legal = waits || status._tag === "Failed"
       ? legalized(turns, prefix, consistent)
       : { turns: settledTurns(turns, prefix) }
+    const conversation = summarized(legal, summaries)
     const modes = stacked(state.modes, prefix)
     return {
       ...state,

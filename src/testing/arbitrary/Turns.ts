@@ -38,7 +38,9 @@ export interface TurnOptions {
 const { Assistant, Feedback, Summary, User } = Conversation.Turn.cases
 
 const callFields = Arbitrary.schema(Conversation.Call.mapFields(Struct.omit(["state"])))
-const assistantFields = Arbitrary.schema(Schema.Struct(Struct.pick(Assistant.fields, ["usage", "finishReason"])))
+const assistantFields = Arbitrary.schema(
+  Schema.Struct(Struct.pick(Assistant.fields, ["usage", "finishReason", "counted", "pinned"]))
+)
 
 const settled = one<Conversation.CallState>({ _tag: "Settled", outcome: "Succeeded", result: "done" })
 

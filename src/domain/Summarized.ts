@@ -1,0 +1,39 @@
+/**
+ * Texts that stand for turns which are still there: a context window sends them in the place of those.
+ *
+ * Each stands for more than the one before it, and is made of it.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/**
+ * Schema for a text that stands for the first `upTo` turns of a conversation, but for those at the places in `except`.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Summarized = Schema.Struct({ text: Schema.String, upTo: Count, except: Schema.Array(Count) })
+
+/** A text that stands for the first `upTo` turns of a conversation, but for those at the places in `except`. */
+export interface Summarized extends Schema.Schema.Type<typeof Summarized> {}
+
+/** Counts the turns that a text stands for. */
+export const weightOf = ({ except, upTo }: Summarized): number => upTo - except.length
+
+/** Checks whether a text can stand for turns of a conversation that has so many, behind the text before it. */
+export const fits = (self: Summarized, before: Summarized | undefined, turns: number): boolean =>
+  self.text.trim() !== "" && self.upTo <= turns &&
+  self.except.every((place, at) => place < self.upTo && place > (self.except[at - 1] ?? -1)) &&
+  weightOf(self) > (before === undefined ? 0 : weightOf(before)) && self.upTo >= (before?.upTo ?? 0)
+
+/** Gives those that stand for no turn behind the first `count`. */
+export const within = (
+  summaries: ReadonlyArray<Summarized> | undefined,
+  count: number
+): ReadonlyArray<Summarized> | undefined => {
+  const kept = summaries?.filter(({ upTo }) => upTo <= count) ?? []
+  return kept.length === 0 ? undefined : kept.length === summaries?.length ? summaries : kept
+}
