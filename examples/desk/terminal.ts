@@ -172,6 +172,7 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
     case "HandoffRequested":
     case "TransformFailed":
     case "HandoffSuspended":
+    case "ConversationSummarized":
     case "ModelCallStarted":
     case "ReasoningDelta":
     case "ToolParamsDelta":

@@ -17,6 +17,7 @@ import { Isolation } from "./Isolation.ts"
 import { ModeTransition } from "./ModeTransition.ts"
 import * as Part from "./Part.ts"
 import { AgentState, AssistantPart, CallState, Conversation, Outcome } from "./StateSchema.ts"
+import { Summarized } from "./Summarized.ts"
 import { RequestUsage } from "./Usage.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -44,6 +45,24 @@ const call = { callId: Schema.NonEmptyString, name: Schema.String }
 const guardrail = { guardrail: Schema.NonEmptyString, stage: Stage, callId: Schema.optionalKey(Schema.NonEmptyString) }
 
 /**
+ * Schema for what a context window made of a request: how many turns were sent as they are, and how many weren't, because they
+ * were left out, summarized or changed. Where it counts tokens, `tokens` is how many it took the request for, tools and system
+ * message included, and `by` how it counted: by a function, by the provider's `Tokenizer`, or by an estimate.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Window = Schema.Struct({
+  turns: Count,
+  left: Count,
+  tokens: Schema.optionalKey(Count),
+  by: Schema.optionalKey(Schema.Literals(["count", "tokenizer", "estimate"]))
+})
+
+/** What a context window made of a request. */
+export interface Window extends Schema.Schema.Type<typeof Window> {}
+
+/**
  * Schema for what happened in a run.
  *
  * @category schemas
@@ -58,7 +77,13 @@ export const AgentEvent = Schema.TaggedUnion({
   InputGiven: { ...envelope, input: Schema.Array(Part.UserPart), mode: Schema.NonEmptyString },
   ToolInvoked: { ...envelope, ...call, params: Schema.Json },
   StepStarted: envelope,
-  ModelCallStarted: { ...envelope, attempt: Count },
+  ConversationSummarized: {
+    ...envelope,
+    ...Summarized.fields,
+    duration: Count,
+    usage: Schema.optionalKey(RequestUsage)
+  },
+  ModelCallStarted: { ...envelope, attempt: Count, window: Schema.optionalKey(Window) },
   TextDelta: { ...envelope, delta: Schema.String },
   ReasoningDelta: { ...envelope, delta: Schema.String },
   ToolParamsDelta: { ...envelope, callId: Schema.String, name: Schema.String, delta: Schema.String },
@@ -66,7 +91,8 @@ export const AgentEvent = Schema.TaggedUnion({
     ...envelope,
     parts: Schema.Array(AssistantPart),
     usage: RequestUsage,
-    finishReason: Response.FinishReason
+    finishReason: Response.FinishReason,
+    counted: Schema.optionalKey(Count)
   },
   ModelCallFailed: {
     ...envelope,
@@ -149,7 +175,15 @@ export interface StepStarted extends Case<"StepStarted"> {}
 export interface InputGiven extends Case<"InputGiven"> {}
 /** A program called a tool as if the model had. */
 export interface ToolInvoked extends Case<"ToolInvoked"> {}
-/** The model was asked; `attempt` counts from 0 within the step. */
+/**
+ * A text was made that a context window sends in the place of the first `upTo` turns, but for those `except`. `duration` is in
+ * milliseconds; `usage` is there where a model made it.
+ */
+export interface ConversationSummarized extends Case<"ConversationSummarized"> {}
+/**
+ * The model was asked; `attempt` counts from 0 within the step. `window` says what the agent's context window made of the
+ * request, where it has one.
+ */
 export interface ModelCallStarted extends Case<"ModelCallStarted"> {}
 /** A piece of the model's text arrived. */
 export interface TextDelta extends Case<"TextDelta"> {}
@@ -160,7 +194,10 @@ export interface ReasoningDelta extends Case<"ReasoningDelta"> {}
  * that is empty or taken.
  */
 export interface ToolParamsDelta extends Case<"ToolParamsDelta"> {}
-/** The model's whole answer arrived; its calls are pending, or settled where the provider ran them. */
+/**
+ * The model's whole answer arrived; its calls are pending, or settled where the provider ran them. `counted` is how many tokens
+ * a context window took the request for, before it was corrected by what the provider had reported.
+ */
 export interface ModelResponded extends Case<"ModelResponded"> {}
 /**
  * The model gave no answer: `tag` is the reason of the `AiError`, or `Interrupted`, or `Defect`; or it gave one, for the tokens in
@@ -237,6 +274,7 @@ export type AgentEvent =
   | InputGiven
   | ToolInvoked
   | StepStarted
+  | ConversationSummarized
   | ModelCallStarted
   | TextDelta
   | ReasoningDelta

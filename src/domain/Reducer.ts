@@ -8,10 +8,11 @@
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
-import type { AgentEvent, ModelResponded, ToolInvoked } from "./AgentEvent.ts"
+import type { AgentEvent, ConversationSummarized, ModelResponded, ToolInvoked } from "./AgentEvent.ts"
 import * as AgentStatus from "./AgentStatus.ts"
 import { withUniqueIds } from "./CallIds.ts"
 import { appendUnchecked, empty, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
+import { addSummary } from "./conversation/Summaries.ts"
 import { statusOf } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import * as Part from "./Part.ts"
@@ -66,10 +67,17 @@ export const withConversation: {
 const withCall = (self: AgentState, callId: string, state: CallState): AgentState =>
   withConversation(self, updateCall(self.conversation, callId, state))
 
-const respond = (self: AgentState, { finishReason, parts, usage }: ModelResponded): AgentState =>
+const respond = (self: AgentState, { counted, finishReason, parts, usage }: ModelResponded): AgentState =>
   withConversation(
     self,
-    appendUnchecked(self.conversation, { _tag: "Assistant", agent: self.agent, parts, usage, finishReason })
+    appendUnchecked(self.conversation, {
+      _tag: "Assistant",
+      agent: self.agent,
+      parts,
+      usage,
+      finishReason,
+      ...(counted === undefined ? undefined : { counted })
+    })
   )
 
 /** Records a call that is about to run. Whoever invokes a tool approves of the call; the turn used nothing. */
@@ -157,6 +165,14 @@ const spend = (self: AgentState, usage: Usage.RequestUsage, isOwn: boolean): Age
 const usedBy = (event: AgentEvent): Usage.RequestUsage | undefined =>
   event._tag === "ModelResponded" || event._tag === "ModelCallFailed" ? event.usage : undefined
 
+/** Counts what a model used that summarized: for the agent whose conversation it was, and for each agent above it. */
+const spendOnSummary = (self: AgentState, { usage }: ConversationSummarized): AgentState =>
+  usage === undefined ? self : {
+    ...self,
+    usage: Usage.add(self.usage, usage),
+    run: { ...self.run, usage: Usage.add(self.run.usage, usage) }
+  }
+
 const rest = (self: AgentState, at: number, status: AgentStatus.AgentStatus): AgentState => ({
   ...self,
   status,
@@ -185,6 +201,10 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       return event.usage === undefined ? self : spend(self, event.usage, false)
     case "GuardrailSettled":
       return event.replaced === undefined ? self : putInPlace(self, event.replaced, event.callId)
+    case "ConversationSummarized": {
+      const conversation = addSummary(self.conversation, event)
+      return conversation === self.conversation ? self : { ...spendOnSummary(self, event), conversation }
+    }
     case "ApprovalRequested":
       return callOf(self, event.callId)?.state._tag === "Pending"
         ? withCall(self, event.callId, { _tag: "AwaitingApproval" })
@@ -278,6 +298,7 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
   const child = reduceAt(before, event, depth + 1)
   if (child === before) return self
   const updated = withCall(self, callId, { _tag: "Delegated", child })
+  if (event._tag === "ConversationSummarized") return spendOnSummary(updated, event)
   const usage = usedBy(event)
   return usage === undefined ? updated : spend(updated, usage, false)
 }

@@ -5,13 +5,15 @@
  */
 import type { GuardrailSettled } from "./AgentEvent.ts"
 import { lastAssistant, textOf } from "./Conversation.ts"
+import { withTurns } from "./conversation/Summaries.ts"
 import * as Part from "./Part.ts"
 import type { AgentState, AssistantPart, Turn, User } from "./StateSchema.ts"
+import { notOf } from "./Summarized.ts"
 
-const withTurn = (self: AgentState, index: number, turn: Turn): AgentState => ({
-  ...self,
-  conversation: { turns: self.conversation.turns.with(index, turn) }
-})
+const withTurn = (self: AgentState, index: number, turn: Turn): AgentState => {
+  const { summaries, turns } = self.conversation
+  return { ...self, conversation: withTurns(notOf(summaries, index), turns.with(index, turn)) }
+}
 
 /** Puts words in the place of what a user said. The query that began the conversation is those words then, too. */
 const withInput = (self: AgentState, index: number, parts: User["parts"]): AgentState => {

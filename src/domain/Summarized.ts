@@ -29,11 +29,16 @@ export const fits = (self: Summarized, before: Summarized | undefined, turns: nu
   self.except.every((place, at) => place < self.upTo && place > (self.except[at - 1] ?? -1)) &&
   weightOf(self) > (before === undefined ? 0 : weightOf(before)) && self.upTo >= (before?.upTo ?? 0)
 
-/** Gives those that stand for no turn behind the first `count`. */
-export const within = (
-  summaries: ReadonlyArray<Summarized> | undefined,
-  count: number
-): ReadonlyArray<Summarized> | undefined => {
-  const kept = summaries?.filter(({ upTo }) => upTo <= count) ?? []
-  return kept.length === 0 ? undefined : kept.length === summaries?.length ? summaries : kept
+type Summaries = ReadonlyArray<Summarized> | undefined
+
+const only = (summaries: Summaries, keeps: (summary: Summarized) => boolean): Summaries => {
+  const kept = summaries?.filter(keeps) ?? []
+  return kept.length === 0 ? undefined : kept
 }
+
+/** Gives those that stand for no turn behind the first `count`. */
+export const within = (summaries: Summaries, count: number): Summaries => only(summaries, ({ upTo }) => upTo <= count)
+
+/** Gives those that don't stand for the turn at a place. */
+export const notOf = (summaries: Summaries, place: number): Summaries =>
+  only(summaries, ({ except, upTo }) => upTo <= place || except.includes(place))

@@ -178,6 +178,39 @@ describe("toMarkdown", () => {
     assert.strictEqual(shown("abc", 0), "… (3 more characters)")
   })
 
+  it("says what a context window made of a request, and what it summarized", () => {
+    const { ConversationSummarized, ModelCallStarted } = AgentEvent.AgentEvent.cases
+    const here = { path: ["a"], calls: [], step: 0, sequence: 0, at: 0 } as const
+    const asked = (window: AgentEvent.Window) =>
+      Trace.fragment(ModelCallStarted.make({ ...here, attempt: 0, window })).trim()
+    const at = "1970-01-01T00:00:00.000Z"
+    assert.strictEqual(asked({ turns: 1, left: 0 }), `\`a\` asked the model at ${at} with 1 turn`)
+    assert.strictEqual(
+      asked({ turns: 3, left: 4, tokens: 120, by: "estimate" }),
+      `\`a\` asked the model at ${at} with 3 turns of 7, about 120 tokens`
+    )
+    assert.strictEqual(
+      asked({ turns: 3, left: 0, tokens: 120, by: "tokenizer" }),
+      `\`a\` asked the model at ${at} with 3 turns, 120 tokens`
+    )
+    const event = ConversationSummarized.make({ ...here, text: "So far.", upTo: 4, except: [0], duration: 5 })
+    assert.strictEqual(
+      Trace.fragment(event).trim(),
+      `\`a\` summarized 3 turns in 5 ms at ${at}:\n\n\`\`\`text\nSo far.\n\`\`\``
+    )
+    assert.include(Trace.fragment({ ...event, usage: { input: 7 } }), `at ${at}; tokens: 7 input:`)
+    const lines = Trace.toMermaid([
+      event,
+      ModelCallStarted.make({ ...here, attempt: 0, window: { turns: 1, left: 3 } }),
+      ModelCallStarted.make({ ...here, attempt: 0, window: { turns: 4, left: 0 } })
+    ]).split("\n").map((line) => line.trim())
+    assert.deepStrictEqual(lines.slice(-4, -1), [
+      "Note over Agent1: summarized 3 turns#58; So far.",
+      "Agent1->>Model: step 1, 1 of 4 turns",
+      "Agent1->>Model: step 1"
+    ])
+  })
+
   it("shows times and numbers that no clock has", () => {
     const [event] = conversation()
     assert.include(Trace.fragment({ ...event!, at: Number.MAX_SAFE_INTEGER }), `at ${Number.MAX_SAFE_INTEGER} ms`)

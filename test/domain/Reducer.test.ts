@@ -110,22 +110,42 @@ describe("AgentState.reduce", () => {
     }
   })
 
+  it.prop("takes a summary that stands for more than the last, and changes nothing else", [state, shots], (
+    [state, shots]
+  ) => {
+    for (const shot of shots) {
+      const event = aim(state, shot)
+      if (event._tag !== "ConversationSummarized" || event.calls.length > 0) continue
+      const { conversation, run, usage } = AgentState.reduce(state, event)
+      assert.strictEqual(conversation.turns, state.conversation.turns)
+      const before = state.conversation.summaries ?? []
+      const { except, text, upTo } = event
+      const [more, last] = [upTo - except.length, before.at(-1)]
+      const fits = text.trim() !== "" && upTo <= conversation.turns.length && more > 0 &&
+        (last === undefined || (upTo >= last.upTo && more > last.upTo - last.except.length))
+      assert.deepStrictEqual(conversation.summaries ?? [], fits ? [...before, { text, upTo, except }] : before)
+      assert.strictEqual(AgentState.reduce({ ...state, conversation, run, usage }, event).conversation, conversation)
+    }
+  })
+
   it.prop("counts each answer of a model once for every agent on its path", [state, shots], ([state, shots]) => {
     for (const shot of shots) {
       const event = aim(state, shot)
-      if (event._tag !== "ModelResponded") continue
+      if (event._tag !== "ModelResponded" && event._tag !== "ConversationSummarized") continue
       const next = AgentState.reduce(state, event)
       if (next === state) continue
+      const steps = event._tag === "ModelResponded" ? 1 : 0
       const before = places(state)
       for (const place of places(next)) {
         const isOnPath = place.calls.every((id, depth) => event.calls[depth] === id)
         const old = before.find((other) => other.calls.join() === place.calls.join())?.state
         if (old === undefined) continue
-        assert.strictEqual(place.state.steps - old.steps, isOnPath ? 1 : 0)
-        assert.strictEqual(place.state.run.steps - old.run.steps, isOnPath ? 1 : 0)
-        assert.deepStrictEqual(place.state.usage, isOnPath ? Usage.add(old.usage, event.usage) : old.usage)
+        assert.strictEqual(place.state.steps - old.steps, isOnPath ? steps : 0)
+        assert.strictEqual(place.state.run.steps - old.run.steps, isOnPath ? steps : 0)
+        const spent = isOnPath && event.usage !== undefined ? Usage.add(old.usage, event.usage) : old.usage
+        assert.deepStrictEqual(place.state.usage, spent)
         const isOwn = isOnPath && place.calls.length === event.calls.length
-        assert.strictEqual(place.state.run.iteration - old.run.iteration, isOwn ? 1 : 0)
+        assert.strictEqual(place.state.run.iteration - old.run.iteration, isOwn ? steps : 0)
       }
     }
   })

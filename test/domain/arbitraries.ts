@@ -38,15 +38,18 @@ const responded = Arbitrary.map(
   ({ event, turn }): AgentEvent.AgentEvent => ({ ...event, parts: turn._tag === "Assistant" ? turn.parts : [] })
 )
 
-const { ModeEntered, ModeEntering, ModeExited, ModeFailed, StateAdjusted } = AgentEvent.AgentEvent.cases
+const { ConversationSummarized, ModeEntered, ModeEntering, ModeExited, ModeFailed, StateAdjusted } =
+  AgentEvent.AgentEvent.cases
 
 const moded = Arbitrary.schema(
   Schema.Union([ModeEntering, ModeEntered, ModeExited, ModeFailed, StateAdjusted])
 )
 
+const summarized = Arbitrary.schema(ConversationSummarized)
+
 /** An event, and where in a state to aim it: at which agent, at which call, and whether anywhere at all. */
 const shot = Arbitrary.all({
-  event: oneOf<AgentEvent.AgentEvent>(anyEvent, anyEvent, responded, moded),
+  event: oneOf<AgentEvent.AgentEvent>(anyEvent, anyEvent, responded, moded, summarized),
   place: below(4),
   call: below(6),
   misses: below(5)
@@ -77,6 +80,10 @@ export const aim = (state: AgentState.AgentState, { call, event, misses, place }
   }
   if (event._tag === "ModeExited" || event._tag === "ModeFailed") {
     return { ...event, ...at, name: target.state.modes.at(-1)?.name ?? event.name }
+  }
+  if (event._tag === "ConversationSummarized") {
+    const upTo = event.upTo % (target.state.conversation.turns.length + 2)
+    return { ...event, ...at, upTo, except: call % 2 === 0 || upTo < 2 ? [] : [call % upTo] }
   }
   return "callId" in event ? { ...event, ...at, callId: id } : { ...event, ...at }
 }

@@ -12,12 +12,13 @@
  */
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Schema from "effect/Schema"
-import type { AgentEvent, ModelResponded, RunStarted } from "../../domain/AgentEvent.ts"
+import type { AgentEvent, ModelResponded, RunStarted, Window } from "../../domain/AgentEvent.ts"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { pendingApprovals } from "../../domain/Approval.ts"
 import { openCalls } from "../../domain/Conversation.ts"
 import type * as Part from "../../domain/Part.ts"
 import type { AgentState, AssistantPart, Call, Outcome } from "../../domain/StateSchema.ts"
+import { weightOf } from "../../domain/Summarized.ts"
 import type { RequestUsage, TokenCount } from "../../domain/Usage.ts"
 import * as Excerpt from "./Excerpt.ts"
 import { guardrailLine } from "./GuardrailLine.ts"
@@ -89,6 +90,14 @@ const tokens = (usage: RequestUsage): string => {
   ]
   return `tokens: ${known.length === 0 ? "unknown" : known.join(", ")}`
 }
+
+const turns = (count: number): string => `${count} turn${count === 1 ? "" : "s"}`
+
+const windowed = ({ by, left, turns: sent, tokens }: Window): string =>
+  [
+    `${turns(sent)}${left === 0 ? "" : ` of ${sent + left}`}`,
+    ...(tokens === undefined ? [] : [`${by === "estimate" ? "about " : ""}${tokens} tokens`])
+  ].join(", ")
 
 const atLeast = (count: TokenCount): string => count.unreported === 0 ? `${count.known}` : `at least ${count.known}`
 
@@ -211,8 +220,16 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
       return heading(event, 2, `Step ${event.step + 1} of ${who(event)}`)
     case "ModelCallStarted":
       return paragraph(
-        `${who(event)} asked the model${event.attempt === 0 ? "" : `, attempt ${event.attempt + 1},`} at ${at}`
+        `${who(event)} asked the model${event.attempt === 0 ? "" : `, attempt ${event.attempt + 1},`} at ${at}${
+          event.window === undefined ? "" : ` with ${windowed(event.window)}`
+        }`
       )
+    case "ConversationSummarized":
+      return paragraph(
+        `${who(event)} summarized ${turns(weightOf(event))} in ${event.duration} ms at ${at}${
+          event.usage === undefined ? "" : `; ${tokens(event.usage)}`
+        }:`
+      ) + write.text(event.text)
     case "TextDelta":
     case "ReasoningDelta":
     case "ToolParamsDelta":
@@ -261,7 +278,7 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
           `${code(event.request.target)} took over at ${at}${
             event.conversation === undefined
               ? ""
-              : ` with ${event.conversation.turns.length} turn${event.conversation.turns.length === 1 ? "" : "s"}`
+              : ` with ${turns(event.conversation.turns.length)}`
           }`
         )
     case "HandoffSuspended":

@@ -13,6 +13,7 @@ import type { AgentEvent, RunCompleted, RunStarted } from "../../domain/AgentEve
 import { pendingApprovals } from "../../domain/Approval.ts"
 import { lastAssistantText } from "../../domain/Conversation.ts"
 import type { AssistantPart, Outcome } from "../../domain/StateSchema.ts"
+import { weightOf } from "../../domain/Summarized.ts"
 import * as Excerpt from "./Excerpt.ts"
 import { guardrailLine } from "./GuardrailLine.ts"
 import { modeLine } from "./ModeLine.ts"
@@ -160,8 +161,15 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
         agent,
         "->>",
         on.model(),
-        `step ${event.step + 1}${event.attempt === 0 ? "" : `, attempt ${event.attempt + 1}`}`
+        `step ${event.step + 1}${event.attempt === 0 ? "" : `, attempt ${event.attempt + 1}`}${
+          event.window === undefined || event.window.left === 0
+            ? ""
+            : `, ${event.window.turns} of ${event.window.turns + event.window.left} turns`
+        }`
       )
+      break
+    case "ConversationSummarized":
+      on.note(agent, `summarized ${weightOf(event)} turns: ${event.text}`)
       break
     case "ModelResponded":
       on.arrow(on.model(), "-->>", agent, answered(event.parts))

@@ -55,7 +55,10 @@ const joined = (left: ReadonlyArray<Turn>, right: ReadonlyArray<Turn>, join: Joi
   return turns
 }
 
-const unpinned = ({ pinned: _, ...turn }: Turn): unknown => turn
+const unpinned = (turn: Turn): unknown => {
+  const { pinned: _, ...rest } = turn
+  return rest
+}
 
 /** Joins equal turns. A pin makes no difference, and stays. */
 const same: Join = (left, right) =>

@@ -36,7 +36,9 @@ const play = (
   for (const [index, event] of events.entries()) {
     if (event._tag === "ModelCallStarted") {
       const asking = stateAt(state, event.calls)
-      if (asking !== undefined) requests.set(offset + index, asking.conversation.turns.flatMap(toMessages))
+      // What a context window made of turns isn't in a log.
+      const isWhole = event.window === undefined || event.window.left === 0
+      if (asking !== undefined && isWhole) requests.set(offset + index, asking.conversation.turns.flatMap(toMessages))
     }
     if (!isRunEnd(event)) state = Reducer.reduceAt(state, event, 0)
   }

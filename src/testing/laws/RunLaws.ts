@@ -133,7 +133,10 @@ const pure: Readonly<Record<string, Pure>> = {
         ? [event.usage]
         : []
     )
-    const usage = answers.reduce((sum, usage) => Usage.add(sum, usage), Usage.empty)
+    const summaries = events.flatMap((event) =>
+      event._tag === "ConversationSummarized" && event.usage !== undefined ? [event.usage] : []
+    )
+    const usage = [...answers, ...summaries].reduce((sum, usage) => Usage.add(sum, usage), Usage.empty)
     return difference(last.usage, usage, "usage") ?? difference(last.steps, answers.length, "steps")
   }
 }
