@@ -41,13 +41,14 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Answer, Handler } from "./Handler.ts"
 import type * as InstructionChain from "./InstructionChain.ts"
+import type { Asked, Bodies } from "./provider/Asked.ts"
 import * as Chat from "./provider/Chat.ts"
 import type { ChatRequest } from "./provider/ChatRequest.ts"
 import { choose } from "./provider/Choosing.ts"
 import { type Entry, Journal, type Miss, type Outcome } from "./provider/Journal.ts"
 import * as Messages from "./provider/Messages.ts"
 import type { MessagesRequest } from "./provider/MessagesRequest.ts"
-import type { Asked, Protocol } from "./provider/Protocol.ts"
+import type { Protocol } from "./provider/Protocol.ts"
 import * as Responses from "./provider/Responses.ts"
 import type { ResponsesRequest } from "./provider/ResponsesRequest.ts"
 import { type Arrived, respond } from "./provider/Session.ts"
@@ -62,12 +63,10 @@ const protocols: readonly [Protocol, ...ReadonlyArray<Protocol>] = [
   Messages.protocol
 ]
 
-/** The bodies of requests, by protocol. */
-interface Bodies {
-  readonly "openai-chat": ChatRequest
-  readonly "openai-responses": ResponsesRequest
-  readonly "anthropic-messages": MessagesRequest
-}
+const isOf = <Name extends keyof Bodies>(
+  asked: Asked | undefined,
+  name: Name
+): asked is Asked & { readonly body: Bodies[Name] } => asked?.protocol === name
 
 /**
  * What a mock provider answers, and how it fails.
@@ -193,8 +192,7 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
     requests: <Name extends keyof Bodies>(name: Name) =>
       Effect.map(
         entries,
-        (entries) =>
-          entries.flatMap(({ asked }) => asked?.protocol === name ? [asked.body as unknown as Bodies[Name]] : [])
+        (entries) => entries.flatMap(({ asked }) => isOf(asked, name) ? [asked.body] : [])
       ),
     wait: (count) => Effect.andThen(journal.wait(count), entries),
     misses: Effect.sync(() => journal.misses.kept),

@@ -5,7 +5,7 @@
  */
 import * as Result from "effect/Result"
 import type { MockResponse } from "../MockResponse.ts"
-import type { WireMessage } from "../provider/Protocol.ts"
+import type { WireMessage } from "../provider/Asked.ts"
 import type { Echoed } from "./Echo.ts"
 import * as Find from "./Find.ts"
 import type * as Instruction from "./Instruction.ts"

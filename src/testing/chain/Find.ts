@@ -5,7 +5,7 @@
  */
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Result from "effect/Result"
-import type { WireMessage } from "../provider/Protocol.ts"
+import type { WireMessage } from "../provider/Asked.ts"
 import { type ChainError, type Parsed, readMarked } from "./Parse.ts"
 import * as Tags from "./Tags.ts"
 

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { Delivery } from "../Delivery.ts"
-import type { Asked, Ids, Protocol, SseFrame } from "./Protocol.ts"
+import type { Ids, Protocol, Reading, SseFrame } from "./Protocol.ts"
 import * as Refusals from "./Refusals.ts"
 
 /** The frames that are sent, and what comes after them. */
@@ -38,8 +38,8 @@ export const isCut = ({ failure, http }: Delivery): boolean =>
 export const said = ({ failure: _failure, hang: _hang, http: _http, ...delivery }: Delivery): Delivery => delivery
 
 /** The stream of a response. */
-export const stream = (protocol: Protocol, delivery: Delivery, asked: Asked, ids: Ids): Body => {
-  const frames = protocol.frames(said(delivery), asked, ids)
+export const stream = (protocol: Protocol, reading: Reading, delivery: Delivery, ids: Ids): Body => {
+  const frames = reading.frames(said(delivery), ids)
   const { failure, hang } = delivery
   if (hang !== undefined && (failure === undefined || failure.after > hang)) {
     return { frames: upTo(frames, hang).map(encode), end: "hanging" }

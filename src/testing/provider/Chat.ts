@@ -7,15 +7,12 @@
  */
 import type * as Response from "effect/ai/Response"
 import * as Result from "effect/Result"
-import type * as Schema from "effect/Schema"
 import * as Delivery from "../Delivery.ts"
+import type * as Asked from "./Asked.ts"
 import { fromRequest } from "./ChatAsked.ts"
-import { check } from "./ChatRefusal.ts"
-import type { ChatRequest } from "./ChatRequest.ts"
-import type { Asked, Ids, Protocol, Refusal, SseFrame } from "./Protocol.ts"
+import { read } from "./ChatRefusal.ts"
+import { type Fields, type Ids, type Protocol, reading, type Refusal, type SseFrame, type Writing } from "./Protocol.ts"
 import { tokensOf } from "./Tokens.ts"
-
-type Fields = { readonly [key: string]: Schema.Json }
 
 const finishReasons: Readonly<Record<Response.FinishReason, string>> = {
   "stop": "stop",
@@ -28,7 +25,7 @@ const finishReasons: Readonly<Record<Response.FinishReason, string>> = {
   "unknown": "stop"
 }
 
-const usageOf = (delivery: Delivery.Delivery, asked: Asked): Fields => {
+const usageOf = (delivery: Delivery.Delivery, asked: Asked.Chat): Fields => {
   const { cached, input, output, reasoning } = tokensOf(delivery, asked)
   return {
     prompt_tokens: input,
@@ -65,7 +62,7 @@ const citation = (
     }]
     : []
 
-const common = (asked: Asked, ids: Ids, object: string): Fields => ({
+const common = (asked: Asked.Chat, ids: Ids, object: string): Fields => ({
   id: ids.next("chatcmpl-"),
   object,
   created: ids.created,
@@ -74,7 +71,7 @@ const common = (asked: Asked, ids: Ids, object: string): Fields => ({
   system_fingerprint: "fp_troupe"
 })
 
-const whole: Protocol["whole"] = (delivery, asked, ids) => {
+const whole: Writing<Asked.Chat>["whole"] = (delivery, asked, ids) => {
   const parts = Delivery.toParts(delivery)
   let content = ""
   let reasoning = ""
@@ -143,7 +140,7 @@ const deltas = () => {
   }
 }
 
-const frames: Protocol["frames"] = (delivery, asked, ids) => {
+const frames: Writing<Asked.Chat>["frames"] = (delivery, asked, ids) => {
   const envelope = common(asked, ids, "chat.completion.chunk")
   const noUsage = asked.includesUsage ? { usage: null } : undefined
   const frame = (delta: Fields, finishReason: string | null = null): SseFrame => ({
@@ -187,12 +184,7 @@ const error = ({ code, message, param, type }: Refusal): Fields => ({
 export const protocol: Protocol = {
   name: "openai-chat",
   path: "/v1/chat/completions",
-  read: (body) => {
-    const refusal = check(body)
-    return refusal === undefined ? Result.succeed(fromRequest(body as ChatRequest)) : Result.fail(refusal)
-  },
-  whole,
-  frames,
+  read: (body) => Result.map(read(body), (request) => reading(fromRequest(request), { whole, frames })),
   error,
   streamError: (refusal) => ({ data: JSON.stringify(error(refusal)) }),
   headers: (id) => ({

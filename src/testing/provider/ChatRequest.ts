@@ -3,59 +3,104 @@
  *
  * @since 0.1.0
  */
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
+import { content, jsonSchema, optional, tool } from "./OpenAiSchema.ts"
 
-interface ContentPart {
-  readonly type: string
-  readonly text?: string
-  readonly refusal?: string
-  readonly image_url?: { readonly url: string }
-  readonly input_audio?: { readonly data: string; readonly format: string }
-  readonly file?: { readonly filename?: string; readonly file_data?: string; readonly file_id?: string }
-}
+const Part = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("image_url"), image_url: Schema.Struct({ url: Schema.String }) }),
+  Schema.Struct({
+    type: Schema.Literal("input_audio"),
+    input_audio: Schema.Struct({ data: Schema.String, format: Schema.String })
+  }),
+  Schema.Struct({ type: Schema.Literal("refusal"), refusal: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("audio") }),
+  Schema.Struct({
+    type: Schema.Literal("file"),
+    file: Schema.Struct({
+      filename: Schema.optionalKey(Schema.String),
+      file_data: Schema.optionalKey(Schema.String),
+      file_id: Schema.optionalKey(Schema.String)
+    })
+  })
+])
 
-/** Content of a message, text or parts. */
-export type ChatContent = string | ReadonlyArray<ContentPart> | null
+const Content = content(Schema.NonEmptyArray(Part))
 
-/** A call in a message of the assistant. */
-export interface ChatToolCall {
-  readonly id: string
-  readonly type: "function"
-  readonly function: { readonly name: string; readonly arguments: string }
-}
+const Call = Schema.Union([
+  Schema.Struct({
+    id: Schema.String,
+    type: Schema.Literal("function"),
+    function: Schema.Struct({ name: Schema.String, arguments: Schema.String })
+  }),
+  Schema.Struct({
+    id: Schema.String,
+    type: Schema.Literal("custom"),
+    custom: Schema.Struct({ name: Schema.String, input: Schema.String })
+  })
+])
 
-/** A message of a request for a chat completion. */
-export interface ChatMessage {
-  readonly role: "system" | "developer" | "user" | "assistant" | "tool" | "function"
-  readonly content?: ChatContent
-  readonly name?: string
-  readonly reasoning_content?: string | null
-  readonly refusal?: string | null
-  readonly tool_calls?: ReadonlyArray<ChatToolCall>
-  readonly tool_call_id?: string
-}
+const spoken = <Role extends string>(role: Role) =>
+  Schema.Struct({ role: Schema.Literal(role), content: Content, name: Schema.optionalKey(Schema.String) })
 
-/** A tool that a request for a chat completion offers. */
-export interface ChatTool {
-  readonly type: "function"
-  readonly function: {
-    readonly name: string
-    readonly description?: string
-    readonly parameters?: { readonly [key: string]: Schema.Json }
-    readonly strict?: boolean | null
-  }
-}
+const Message = Schema.Union([
+  spoken("system"),
+  Schema.Struct({
+    role: Schema.Literal("assistant"),
+    content: optional(Content),
+    name: Schema.optionalKey(Schema.String),
+    reasoning_content: optional(Schema.String),
+    refusal: optional(Schema.String),
+    tool_calls: optional(Schema.NonEmptyArray(Call))
+  }),
+  spoken("user"),
+  spoken("function"),
+  Schema.Struct({ role: Schema.Literal("tool"), content: Content, tool_call_id: Schema.String }),
+  spoken("developer")
+])
 
-/** Names a tool. */
-export interface NamedChoice {
-  readonly type: "function"
-  readonly function: { readonly name: string }
-}
+const Named = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct({ name: Schema.String }) }),
+  Schema.Struct({ type: Schema.Literal("custom"), custom: Schema.Struct({ name: Schema.String }) })
+])
 
-interface AllowedChoice {
-  readonly type: "allowed_tools"
-  readonly allowed_tools: { readonly mode: "auto" | "required"; readonly tools: ReadonlyArray<NamedChoice> }
-}
+const Choice = Schema.Union([
+  Schema.Literals(["none", "auto", "required"]),
+  Named,
+  Schema.Struct({
+    type: Schema.Literal("allowed_tools"),
+    allowed_tools: Schema.Struct({
+      mode: Schema.Literals(["auto", "required"]),
+      tools: Schema.NonEmptyArray(Named)
+    })
+  })
+])
+
+const Format = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("json_object") }),
+  Schema.Struct({ type: Schema.Literal("json_schema"), json_schema: Schema.Struct(jsonSchema) }),
+  Schema.Struct({ type: Schema.Literal("text") })
+])
+
+/** Schema for the body of a request for a chat completion. */
+export const ChatRequest = Schema.StructWithRest(
+  Schema.Struct({
+    model: Schema.String,
+    messages: Schema.NonEmptyArray(Message),
+    tools: optional(Schema.NonEmptyArray(Schema.Union([
+      Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct(tool) }),
+      Schema.Struct({
+        type: Schema.Literal("custom"),
+        custom: Schema.Struct({ name: Schema.String, description: optional(Schema.String) })
+      })
+    ]))),
+    tool_choice: optional(Choice),
+    response_format: optional(Format),
+    stream: optional(Schema.Boolean),
+    stream_options: optional(Schema.Struct({ include_usage: optional(Schema.Boolean) }))
+  }),
+  [Schema.Record(Schema.String, Schema.Json)]
+)
 
 /**
  * The body of a request for a chat completion, as far as it matters here. It may hold more.
@@ -63,12 +108,20 @@ interface AllowedChoice {
  * @category models
  * @since 0.1.0
  */
-export interface ChatRequest {
-  readonly model: string
-  readonly messages: ReadonlyArray<ChatMessage>
-  readonly tools?: ReadonlyArray<ChatTool>
-  readonly tool_choice?: "auto" | "none" | "required" | NamedChoice | AllowedChoice
-  readonly stream?: boolean | null
-  readonly stream_options?: { readonly include_usage?: boolean } | null
-  readonly [option: string]: unknown
-}
+export interface ChatRequest extends Schema.Schema.Type<typeof ChatRequest> {}
+
+/** A message of a request for a chat completion. */
+export type ChatMessage = ChatRequest["messages"][number]
+
+/** Content of a message, text or parts. */
+export type ChatContent = Schema.Schema.Type<typeof Content>
+
+/** A call in a message of the assistant. */
+export type ChatToolCall = Schema.Schema.Type<typeof Call>
+
+/** The name of a tool that is offered, chosen or called. */
+export const nameOf = (
+  named:
+    | { readonly type: "function"; readonly function: { readonly name: string } }
+    | { readonly type: "custom"; readonly custom: { readonly name: string } }
+): string => named.type === "function" ? named.function.name : named.custom.name

@@ -10,7 +10,7 @@ import { unmarked } from "../chain/Tags.ts"
 import type { Answer } from "../Handler.ts"
 import * as MockRequest from "../MockRequest.ts"
 import * as MockResponse from "../MockResponse.ts"
-import type { Asked } from "./Protocol.ts"
+import type { Asked } from "./Asked.ts"
 import type { Arrived, Chosen } from "./Session.ts"
 
 /** What a mock provider answers with. */
@@ -59,8 +59,19 @@ export const choose = <R>(
   arrived: Arrived,
   { chain, handler, isStrict }: Answering<R>
 ): Effect.Effect<Chosen, never, R> => {
-  const { number, ...echoed } = arrived
-  const choice = chooseStep({ ...asked, ...echoed }, chain)
+  const { headers, number, url } = arrived
+  const { body, messages, system } = asked
+  const request = {
+    body,
+    headers,
+    messages,
+    system,
+    url,
+    get tools() {
+      return asked.tools
+    }
+  }
+  const choice = chooseStep(request, chain)
   if (choice._tag === "Chosen") return Effect.succeed(choice)
   if (choice._tag === "Absent") {
     return handler !== undefined

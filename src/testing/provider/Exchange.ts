@@ -12,7 +12,7 @@ import type * as MockResponse from "../MockResponse.ts"
 import * as Body from "./Body.ts"
 import * as Ids from "./Ids.ts"
 import type { Entry, Journal } from "./Journal.ts"
-import type { Asked, Protocol, Refusal } from "./Protocol.ts"
+import type { Protocol, Reading, Refusal } from "./Protocol.ts"
 import * as Refusals from "./Refusals.ts"
 
 type Headers = Readonly<Record<string, string>>
@@ -86,20 +86,21 @@ export class Exchange {
   }
 
   /** Sends a response as the request asks for it. */
-  deliver(by: string, response: MockResponse.MockResponse, asked: Asked): Effect.Effect<Response, TypeError> {
+  deliver(by: string, response: MockResponse.MockResponse, reading: Reading): Effect.Effect<Response, TypeError> {
     const protocol = this.#protocol
+    const { isStreaming } = reading.asked
     const delivery = Delivery.address(response, () => this.#ids.next(callPrefixes[protocol.name]))
     const { failure, hang, http } = delivery
     this.write({ by, response: delivery })
     if (http !== undefined && failure?.after === 0) return Effect.succeed(this.fail(by, http))
-    if (failure !== undefined && (failure.after === 0 || !asked.isStreaming) && !Body.isCut(delivery)) {
+    if (failure !== undefined && (failure.after === 0 || !isStreaming) && !Body.isCut(delivery)) {
       return Effect.succeed(this.refuse(by, Refusals.ofError(protocol.name, failure.error)))
     }
-    if (asked.isStreaming) {
-      return Effect.succeed(this.#stream(Body.stream(protocol, delivery, asked, this.#ids), events))
+    if (isStreaming) {
+      return Effect.succeed(this.#stream(Body.stream(protocol, reading, delivery, this.#ids), events))
     }
     if (hang !== undefined) return this.#never
-    const body = JSON.stringify(protocol.whole(Body.said(delivery), asked, this.#ids))
+    const body = JSON.stringify(reading.whole(Body.said(delivery), this.#ids))
     return Effect.succeed(
       failure === undefined
         ? this.#send(by, 200, json, body)

@@ -34,10 +34,13 @@ const letters = (seed: string): string => {
   return text
 }
 
+const isObject = (json: Schema.Json): json is Schema.JsonObject =>
+  typeof json === "object" && json !== null && !Array.isArray(json)
+
 /** What a request asks for, streamed or not. */
 const essence = (body: Schema.Json): string => {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) return JSON.stringify(body)
-  const { stream: _stream, stream_options: _options, ...rest } = body as Schema.JsonObject
+  if (!isObject(body)) return JSON.stringify(body)
+  const { stream: _stream, stream_options: _options, ...rest } = body
   return JSON.stringify(rest)
 }
 

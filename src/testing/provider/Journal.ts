@@ -7,7 +7,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type { Place } from "../chain/Choose.ts"
 import type { Delivery } from "../Delivery.ts"
-import type { Asked, Protocol } from "./Protocol.ts"
+import type { Asked } from "./Asked.ts"
 
 /**
  * How far the response to a request got.
@@ -36,7 +36,7 @@ export interface Entry {
   readonly method: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly protocol: Protocol["name"] | undefined
+  readonly protocol: Asked["protocol"] | undefined
   readonly body: string
   readonly asked?: Asked
   readonly by: string

@@ -9,11 +9,20 @@
 import type * as Response from "effect/ai/Response"
 import * as Result from "effect/Result"
 import * as Delivery from "../Delivery.ts"
+import type * as Asked from "./Asked.ts"
 import { fromRequest } from "./MessagesAsked.ts"
-import { blocksOf, Events, type Fields, ofAnthropic, shows } from "./MessagesBlocks.ts"
-import { check } from "./MessagesRefusal.ts"
-import type { MessagesRequest } from "./MessagesRequest.ts"
-import type { Asked, Ids, Protocol, Refusal, SseFrame } from "./Protocol.ts"
+import { blocksOf, Events, ofAnthropic, shows } from "./MessagesBlocks.ts"
+import { read } from "./MessagesRefusal.ts"
+import {
+  type Fields,
+  type Ids,
+  type Protocol,
+  reading,
+  type Refusal,
+  type SseFrame,
+  type WireEvent,
+  type Writing
+} from "./Protocol.ts"
 import { tokensOf } from "./Tokens.ts"
 
 const stopReasons: Readonly<Record<Response.FinishReason, string>> = {
@@ -52,7 +61,7 @@ const stopOf = (parts: ReadonlyArray<Response.PartEncoded | Response.StreamPartE
 }
 
 /** What is counted of a response. Tokens that were read from the cache aren't among those of the input. */
-const countsOf = (delivery: Delivery.Delivery, asked: Asked): Fields => {
+const countsOf = (delivery: Delivery.Delivery, asked: Asked.Messages): Fields => {
   const { cached, input, output, reasoning } = tokensOf(delivery, asked)
   const used = (name: string): number =>
     delivery.parts.filter((part) => part.type === "tool-call" && part.providerExecuted === true && part.name === name)
@@ -70,7 +79,13 @@ const countsOf = (delivery: Delivery.Delivery, asked: Asked): Fields => {
   }
 }
 
-const message = (content: ReadonlyArray<Fields>, stop: Stop, counts: Fields, asked: Asked, id: string): Fields => ({
+const message = (
+  content: ReadonlyArray<Fields>,
+  stop: Stop,
+  counts: Fields,
+  asked: Asked.Messages,
+  id: string
+): Fields => ({
   model: asked.model,
   id,
   type: "message",
@@ -92,25 +107,28 @@ const isCall = (part: Delivery.Delivery["parts"][number]): boolean =>
   part.type === "tool-call" && part.providerExecuted !== true
 
 /** The block of thinking that a model begins its turn with where it calls tools, unless the response does. */
-const thoughtOf = ({ parts }: Delivery.Delivery, asked: Asked): ReadonlyArray<Response.ReasoningPartEncoded> => {
-  const { thinking } = asked.body as unknown as MessagesRequest
+const thoughtOf = (
+  { parts }: Delivery.Delivery,
+  asked: Asked.Messages
+): ReadonlyArray<Response.ReasoningPartEncoded> => {
+  const { thinking } = asked.body
   const begins = asked.messages.at(-1)?.role === "user"
   return thinking?.type === "enabled" && begins && parts.some(isCall) && parts[0]?.type !== "reasoning"
     ? [{ type: "reasoning", text: "" }]
     : []
 }
 
-const whole: Protocol["whole"] = (delivery, asked, ids) => {
+const whole: Writing<Asked.Messages>["whole"] = (delivery, asked, ids) => {
   const parts = Delivery.toParts(delivery)
   const id = ids.next("msg_")
   const content = blocksOf([...thoughtOf(delivery, asked), ...parts], ids)
   return message(content, stopOf(parts) ?? unstopped, countsOf(delivery, asked), asked, id)
 }
 
-const frame = (event: Fields): SseFrame => ({ event: event.type as string, data: JSON.stringify(event) })
+const frame = (event: WireEvent): SseFrame => ({ event: event.type, data: JSON.stringify(event) })
 
 /** The events of a delivery's chunks. The last of each ends a piece. */
-const blocks = (delivery: Delivery.Delivery, asked: Asked, ids: Ids): ReadonlyArray<SseFrame> => {
+const blocks = (delivery: Delivery.Delivery, asked: Asked.Messages, ids: Ids): ReadonlyArray<SseFrame> => {
   const chunks = Delivery.toChunks(delivery).map((chunk) => chunk.filter(shows))
   const thoughts = thoughtOf(delivery, asked).flatMap((): ReadonlyArray<Response.StreamPartEncoded> => [
     { type: "reasoning-start", id: "thought" },
@@ -129,7 +147,7 @@ const blocks = (delivery: Delivery.Delivery, asked: Asked, ids: Ids): ReadonlyAr
   return sent
 }
 
-const frames: Protocol["frames"] = (delivery, asked, ids) => {
+const frames: Writing<Asked.Messages>["frames"] = (delivery, asked, ids) => {
   const counts = countsOf(delivery, asked)
   const started = { ...counts, output_tokens: 1, output_tokens_details: null, server_tool_use: null }
   const stop = stopOf(Delivery.toChunks(delivery).flat())
@@ -144,7 +162,7 @@ const frames: Protocol["frames"] = (delivery, asked, ids) => {
   ]
 }
 
-const error = ({ message, type }: Refusal): Fields => ({ type: "error", error: { type, message } })
+const error = ({ message, type }: Refusal): WireEvent => ({ type: "error", error: { type, message } })
 
 const errorBody: Protocol["error"] = (refusal, id) => ({ ...error(refusal), request_id: id })
 
@@ -157,12 +175,7 @@ const errorBody: Protocol["error"] = (refusal, id) => ({ ...error(refusal), requ
 export const protocol: Protocol = {
   name: "anthropic-messages",
   path: "/v1/messages",
-  read: (body) => {
-    const refusal = check(body)
-    return refusal === undefined ? Result.succeed(fromRequest(body as MessagesRequest)) : Result.fail(refusal)
-  },
-  whole,
-  frames,
+  read: (body) => Result.map(read(body), (request) => reading(fromRequest(request), { whole, frames })),
   error: errorBody,
   streamError: (refusal) => frame(error(refusal)),
   headers: (id) => ({

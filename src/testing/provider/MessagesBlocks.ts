@@ -6,10 +6,7 @@
 import type * as Response from "effect/ai/Response"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
-import type { Ids } from "./Protocol.ts"
-
-/** Fields of JSON. */
-export type Fields = { readonly [key: string]: Schema.Json }
+import type { Fields, Ids, WireEvent } from "./Protocol.ts"
 
 type Part = Response.PartEncoded | Response.StreamPartEncoded
 
@@ -144,7 +141,7 @@ export class Events {
   }
 
   /** The events of a part. Text that is cited by the `next` part stays open for it. */
-  of(part: Response.StreamPartEncoded, next: Response.StreamPartEncoded | undefined): ReadonlyArray<Fields> {
+  of(part: Response.StreamPartEncoded, next: Response.StreamPartEncoded | undefined): ReadonlyArray<WireEvent> {
     switch (part.type) {
       case "text-start":
         return [this.#start(part.id, { type: "text", text: "" })]
@@ -191,7 +188,7 @@ export class Events {
     }
   }
 
-  #cite(source: Source, isCitedOn: boolean): ReadonlyArray<Fields> {
+  #cite(source: Source, isCitedOn: boolean): ReadonlyArray<WireEvent> {
     const opened = this.#isCiting ? [] : [this.#start(source.id, { type: "text", text: "" })]
     this.#isCiting = isCitedOn
     const index = this.#count - 1
@@ -202,11 +199,11 @@ export class Events {
     ]
   }
 
-  #input(id: string, json: string): Fields {
+  #input(id: string, json: string): WireEvent {
     return this.#delta(id, { type: "input_json_delta", partial_json: json })
   }
 
-  #start(id: string, block: Fields): Fields {
+  #start(id: string, block: Fields): WireEvent {
     const index = this.#count++
     this.#indices.set(id, index)
     return { type: "content_block_start", index, content_block: block }
@@ -216,11 +213,11 @@ export class Events {
     return this.#indices.get(id) ?? this.#count
   }
 
-  #delta(id: string, delta: Fields): Fields {
+  #delta(id: string, delta: Fields): WireEvent {
     return { type: "content_block_delta", index: this.#index(id), delta }
   }
 
-  #stop(id: string): Fields {
+  #stop(id: string): WireEvent {
     return { type: "content_block_stop", index: this.#index(id) }
   }
 }

@@ -1,54 +1,141 @@
 /**
  * The body of a request for a message.
  *
+ * Messages of checks are Anthropic's, behind the path of the value.
+ *
  * @since 0.1.0
  */
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
 
-type JsonFields = { readonly [key: string]: Schema.Json }
+const Fields = Schema.JsonObject
 
-/** Where an image or a document comes from. */
-interface MessagesSource {
-  readonly type: string
-  readonly media_type?: string
-  readonly data?: string
-  readonly url?: string
-  readonly content?: MessagesContent
-}
+/** A field that may be left out, or null, which says the same. */
+const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
-/** A block of a message's content, whatever its type. */
-export interface MessagesBlock {
-  readonly type: string
-  readonly text?: string
-  readonly thinking?: string
-  readonly signature?: string
-  readonly data?: string
-  readonly id?: string
-  readonly name?: string
-  readonly input?: Schema.Json
-  readonly tool_use_id?: string
-  readonly content?: MessagesContent | JsonFields
-  readonly is_error?: boolean
-  readonly source?: MessagesSource
-  readonly title?: string | null
-}
+const matching = (pattern: RegExp) =>
+  Schema.String.check(
+    Schema.makeFilter((text) => pattern.test(text) ? undefined : `String should match pattern '${pattern.source}'`)
+  )
 
-/** Content of a message, text or blocks. */
-export type MessagesContent = string | ReadonlyArray<MessagesBlock>
+const integer = (minimum: number) =>
+  Schema.Number.annotate({ expected: "integer" }).check(
+    Schema.makeFilter(Number.isInteger, { expected: "integer" }),
+    Schema.makeFilter((value) => value >= minimum ? undefined : `Input should be greater than or equal to ${minimum}`)
+  )
 
-/** A message of a request for a message. */
-export interface MessagesMessage {
-  readonly role: "user" | "assistant" | "system"
-  readonly content: MessagesContent
-}
+const Id = matching(/^[a-zA-Z0-9_-]+$/)
+
+/** A text, or blocks. */
+const content = <S extends Schema.Constraint>(blocks: S) =>
+  Schema.Union([Schema.String, Schema.Array(blocks)]).annotate({ expected: "list" })
+
+const Text = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
+
+const Source = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("base64"), data: Schema.String, media_type: Schema.String }),
+  Schema.Struct({
+    type: Schema.Literal("content"),
+    content: content(Schema.Struct({ type: Schema.String, text: Schema.optionalKey(Schema.String) }))
+  }),
+  Schema.Struct({ type: Schema.Literal("file"), file_id: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("text"), data: Schema.String, media_type: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("url"), url: Schema.String })
+])
+
+const Image = Schema.Struct({ type: Schema.Literal("image"), source: Source })
+
+const Document = Schema.Struct({ type: Schema.Literal("document"), source: Source, title: optional(Schema.String) })
+
+const SearchResult = Schema.Struct({ type: Schema.Literal("search_result") })
+
+const called = <Type extends string>(type: Type) =>
+  Schema.Struct({ type: Schema.Literal(type), id: Id, input: Fields, name: Schema.String })
+
+const shown = <Type extends string>(type: Type) =>
+  Schema.Struct({ type: Schema.Literal(type), tool_use_id: Id, content: Schema.optionalKey(Schema.Json) })
+
+const Block = Schema.Union([
+  shown("bash_code_execution_tool_result"),
+  shown("code_execution_tool_result"),
+  Schema.Struct({ type: Schema.Literal("container_upload") }),
+  Document,
+  Image,
+  Schema.Struct({ type: Schema.Literal("redacted_thinking"), data: Schema.String }),
+  SearchResult,
+  called("server_tool_use"),
+  Text,
+  shown("text_editor_code_execution_tool_result"),
+  Schema.Struct({ type: Schema.Literal("thinking"), signature: Schema.String, thinking: Schema.String }),
+  Schema.Struct({
+    type: Schema.Literal("tool_result"),
+    tool_use_id: Id,
+    content: Schema.optionalKey(content(Schema.Union([
+      Text,
+      Image,
+      Document,
+      SearchResult,
+      Schema.Struct({ type: Schema.Literal("tool_reference") })
+    ]))),
+    is_error: optional(Schema.Boolean)
+  }),
+  shown("tool_search_tool_result"),
+  called("tool_use"),
+  shown("web_fetch_tool_result"),
+  shown("web_search_tool_result")
+])
+
+const Message = Schema.Struct({
+  role: Schema.Literals(["user", "assistant", "system"]),
+  content: content(Block)
+})
 
 /** A tool that a request offers. One with another type than `"custom"` is the provider's own. */
-interface MessagesTool {
-  readonly name: string
-  readonly type?: string | null
-  readonly description?: string
-  readonly input_schema?: JsonFields
-}
+const Tool = Schema.Union([
+  Schema.Struct({
+    type: optional(Schema.Literal("custom")),
+    name: matching(/^[a-zA-Z0-9_-]{1,128}$/),
+    description: Schema.optionalKey(Schema.String),
+    input_schema: Schema.StructWithRest(Schema.Struct({ type: Schema.Literal("object") }), [
+      Schema.Record(Schema.String, Schema.Json)
+    ])
+  }),
+  Schema.Struct({
+    type: Schema.String.check(Schema.makeFilter((type) => type !== "custom")),
+    name: Schema.String
+  })
+])
+
+const Choice = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("auto") }),
+  Schema.Struct({ type: Schema.Literal("any") }),
+  Schema.Struct({ type: Schema.Literal("tool"), name: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("none") })
+])
+
+const Thinking = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("adaptive") }),
+  Schema.Struct({ type: Schema.Literal("between_tools") }),
+  Schema.Struct({ type: Schema.Literal("disabled") }),
+  Schema.Struct({ type: Schema.Literal("enabled"), budget_tokens: integer(1024) })
+])
+
+/** Schema for the body of a request for a message. */
+export const MessagesRequest = Schema.StructWithRest(
+  Schema.Struct({
+    model: Schema.String,
+    messages: Schema.Array(Message),
+    max_tokens: integer(0),
+    stream: optional(Schema.Boolean),
+    system: optional(content(Text)),
+    tools: optional(Schema.Array(Tool)),
+    tool_choice: optional(Choice),
+    thinking: optional(Thinking),
+    output_config: optional(Schema.Struct({
+      format: optional(Schema.Struct({ type: Schema.Literal("json_schema"), schema: Fields }))
+    }))
+  }),
+  [Schema.Record(Schema.String, Schema.Json)]
+)
 
 /**
  * The body of a request for a message, as far as it matters here. It may hold more.
@@ -56,21 +143,23 @@ interface MessagesTool {
  * @category models
  * @since 0.1.0
  */
-export interface MessagesRequest {
-  readonly model: string
-  readonly max_tokens: number
-  readonly messages: ReadonlyArray<MessagesMessage>
-  readonly system?: MessagesContent
-  readonly tools?: ReadonlyArray<MessagesTool>
-  readonly tool_choice?: { readonly type: "auto" | "any" | "none" } | { readonly type: "tool"; readonly name: string }
-  readonly thinking?: { readonly type: string; readonly budget_tokens?: number }
-  readonly stream?: boolean
-  readonly [option: string]: unknown
-}
+export interface MessagesRequest extends Schema.Schema.Type<typeof MessagesRequest> {}
 
-/** The blocks of a content. */
-export const blocksOf = (content: MessagesContent): ReadonlyArray<MessagesBlock> =>
+/** A message of a request for a message. */
+export type MessagesMessage = Schema.Schema.Type<typeof Message>
+
+/** A block of a message's content, whatever its type. */
+export type MessagesBlock = Schema.Schema.Type<typeof Block>
+
+/** The result of a tool that the client runs. */
+export type MessagesResult = Extract<MessagesBlock, { readonly type: "tool_result" }>
+
+/** Where an image or a document comes from. */
+export type MessagesSource = Schema.Schema.Type<typeof Source>
+
+/** The blocks of a message. */
+export const blocksOf = ({ content }: MessagesMessage): ReadonlyArray<MessagesBlock> =>
   typeof content === "string" ? [{ type: "text", text: content }] : content
 
 /** Whether a block is a result of a tool that the client runs. */
-export const isResult = ({ type }: MessagesBlock): boolean => type === "tool_result"
+export const isResult = (block: MessagesBlock): block is MessagesResult => block.type === "tool_result"

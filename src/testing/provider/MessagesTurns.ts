@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { refuse } from "./AnthropicRefusal.ts"
 import {
   blocksOf,
   isResult,
@@ -10,8 +11,8 @@ import {
   type MessagesMessage,
   type MessagesRequest
 } from "./MessagesRequest.ts"
-import { first } from "./OpenAiRefusal.ts"
 import type { Refusal } from "./Protocol.ts"
+import { first } from "./Refusals.ts"
 
 /** A block with its place. */
 interface Placed {
@@ -28,10 +29,11 @@ interface Turn {
 
 const turnsOf = (messages: ReadonlyArray<MessagesMessage>): ReadonlyArray<Turn> => {
   const turns: Array<Turn> = []
-  messages.forEach(({ content, role }, position) => {
+  messages.forEach((message, position) => {
+    const { role } = message
     if (role === "system") return
     const at = `messages.${position}`
-    const blocks = blocksOf(content).map((block, index) => ({ block, at: `${at}.content.${index}` }))
+    const blocks = blocksOf(message).map((block, index) => ({ block, at: `${at}.content.${index}` }))
     const last = turns.at(-1)
     if (last?.role === role) turns[turns.length - 1] = { role, at, blocks: [...last.blocks, ...blocks] }
     else turns.push({ role, at, blocks })
@@ -40,35 +42,37 @@ const turnsOf = (messages: ReadonlyArray<MessagesMessage>): ReadonlyArray<Turn> 
 }
 
 const idsOf = (turn: Turn | undefined): ReadonlyArray<string> =>
-  (turn?.blocks ?? []).flatMap(({ block }) => block.type === "tool_use" ? [block.id!] : [])
-
-type Refuse = (message: string) => Refusal
+  (turn?.blocks ?? []).flatMap(({ block }) => block.type === "tool_use" ? [block.id] : [])
 
 /** Each call is answered once, by a result at the start of the next message. */
-const checkResults = (turn: Turn, before: Turn | undefined, refuse: Refuse): Refusal | undefined => {
+const checkResults = (turn: Turn, before: Turn | undefined): Refusal | undefined => {
   const called = before?.role === "assistant" ? idsOf(before) : []
   const answered = new Set<string>()
-  return first(turn.blocks.filter(({ block }) => isResult(block)), ({ at, block: { tool_use_id: id } }) => {
-    if (!called.includes(id!)) {
+  return first(turn.blocks, ({ at, block }) => {
+    if (!isResult(block)) return undefined
+    const id = block.tool_use_id
+    if (!called.includes(id)) {
       return refuse(
         `${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must ` +
           "have a corresponding `tool_use` block in the previous message."
       )
     }
-    if (answered.has(id!)) {
+    if (answered.has(id)) {
       return refuse(
         `${at}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`
       )
     }
-    answered.add(id!)
+    answered.add(id)
     return undefined
   })
 }
 
-const unanswered = (turn: Turn, after: Turn | undefined, refuse: Refuse): Refusal | undefined => {
+const unanswered = (turn: Turn, after: Turn | undefined): Refusal | undefined => {
   const blocks = after?.blocks ?? []
   const spoken = blocks.findIndex(({ block }) => !isResult(block))
-  const answered = blocks.slice(0, spoken === -1 ? blocks.length : spoken).map(({ block }) => block.tool_use_id)
+  const answered = blocks.slice(0, spoken === -1 ? blocks.length : spoken).flatMap(({ block }) =>
+    isResult(block) ? [block.tool_use_id] : []
+  )
   const left = idsOf(turn).filter((id) => !answered.includes(id))
   return left.length === 0 ? undefined : refuse(
     `${turn.at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${left.join(", ")}. ` +
@@ -81,7 +85,7 @@ const isThought = ({ type }: MessagesBlock): boolean => type === "thinking" || t
 const documentation = "https://docs.claude.com/en/docs/build-with-claude/extended-thinking"
 
 /** Where thinking is on, the turn that is going on began with it. Turns before the user last spoke may have lost it. */
-const checkThought = (turns: ReadonlyArray<Turn>, refuse: Refuse): Refusal | undefined => {
+const checkThought = (turns: ReadonlyArray<Turn>): Refusal | undefined => {
   const asked = turns.findLastIndex(({ blocks, role }) =>
     role === "user" && blocks.some(({ block }) => !isResult(block))
   )
@@ -96,31 +100,31 @@ const checkThought = (turns: ReadonlyArray<Turn>, refuse: Refuse): Refusal | und
 
 const endsInSpace = (turn: Turn): boolean => {
   const last = turn.blocks.at(-1)?.block
-  return turn.role === "assistant" && last?.type === "text" && /\s$/.test(last.text!)
+  return turn.role === "assistant" && last?.type === "text" && /\s$/.test(last.text)
 }
 
 /** Why Anthropic refuses the conversation of a request, if it does. */
-export const checkTurns = ({ messages, thinking }: MessagesRequest, refuse: Refuse): Refusal | undefined => {
+export const checkTurns = ({ messages, thinking }: MessagesRequest): Refusal | undefined => {
   const turns = turnsOf(messages)
   if (turns.length > 0 && turns[0]!.role !== "user") {
     return refuse("messages: first message must use the \"user\" role")
   }
   const seen = new Set<string>()
   const refusal = first(turns, (turn, index) => {
-    if (turn.role === "user") return checkResults(turn, turns[index - 1], refuse)
-    const repeated = turn.blocks.find(({ block: { id, type } }) => {
-      if (type !== "tool_use") return false
-      if (seen.has(id!)) return true
-      seen.add(id!)
+    if (turn.role === "user") return checkResults(turn, turns[index - 1])
+    const repeated = turn.blocks.find(({ block }) => {
+      if (block.type !== "tool_use") return false
+      if (seen.has(block.id)) return true
+      seen.add(block.id)
       return false
     })
     return repeated !== undefined
       ? refuse(`${repeated.at}: \`tool_use\` ids must be unique`)
-      : unanswered(turn, turns[index + 1], refuse)
+      : unanswered(turn, turns[index + 1])
   })
   if (refusal !== undefined) return refusal
   if (turns.length > 0 && endsInSpace(turns.at(-1)!)) {
     return refuse("messages: final assistant content cannot end with trailing whitespace")
   }
-  return thinking?.type === "enabled" ? checkThought(turns, refuse) : undefined
+  return thinking?.type === "enabled" ? checkThought(turns) : undefined
 }

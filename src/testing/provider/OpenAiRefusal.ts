@@ -3,14 +3,8 @@
  *
  * @since 0.1.0
  */
+import type { Flaw, Step } from "./Flaw.ts"
 import type { Refusal } from "./Protocol.ts"
-
-/** An object of JSON. */
-export type Fields = Readonly<Record<string, unknown>>
-
-/** Whether a value is an object of JSON. */
-export const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Refuses a request as OpenAI does. */
 export const refuse = (message: string, param?: string, code?: string): Refusal => ({
@@ -21,11 +15,7 @@ export const refuse = (message: string, param?: string, code?: string): Refusal 
   ...(code === undefined ? undefined : { code })
 })
 
-/** Refuses a request without a parameter. */
-export const missing = (param: string): Refusal =>
-  refuse(`Missing required parameter: '${param}'.`, param, "missing_required_parameter")
-
-const kind = (value: unknown): string =>
+const kindOf = (value: unknown): string =>
   value === null
     ? "null"
     : Array.isArray(value)
@@ -36,60 +26,78 @@ const kind = (value: unknown): string =>
     ? "an object"
     : `a ${typeof value}`
 
-/** Refuses a parameter of another type. */
-export const mistyped = (param: string, expected: string, value: unknown): Refusal =>
-  refuse(
-    `Invalid type for '${param}': expected ${expected}, but got ${kind(value)} instead.`,
-    param,
-    "invalid_type"
+/** What a value was to be. An annotation of the schema says it in OpenAI's words. */
+const expectations: Readonly<Record<string, string>> = {
+  string: "a string",
+  integer: "an integer",
+  number: "a decimal",
+  boolean: "a boolean",
+  list: "an array of objects",
+  "list of strings": "an array of strings",
+  object: "an object",
+  dictionary: "an object"
+}
+
+const listed = (values: ReadonlyArray<string>): string => {
+  const quoted = values.map((value) => `'${value}'`)
+  return values.length < 2
+    ? quoted.join()
+    : `${quoted.slice(0, -1).join(", ")}${values.length > 2 ? "," : ""} and ${quoted.at(-1)}`
+}
+
+/** A way into a body, as OpenAI writes it. */
+const paramOf = (at: ReadonlyArray<Step>): string =>
+  at.reduce<string>(
+    (param, step) =>
+      typeof step === "object"
+        ? param
+        : typeof step === "number"
+        ? `${param}[${step}]`
+        : `${param}${param === "" ? "" : "."}${String(step)}`,
+    ""
   )
 
-const empty = (param: string): Refusal =>
-  refuse(
-    `Invalid '${param}': empty array. Expected an array with minimum length 1, but got an empty array instead.`,
-    param,
-    "empty_array"
-  )
+const unreadable = refuse(
+  "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library " +
+    "correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)"
+)
 
-const listed = (values: ReadonlyArray<string>): string =>
-  `${values.slice(0, -1).map((value) => `'${value}'`).join(", ")}${values.length > 2 ? "," : ""} and '${
-    values[values.length - 1]
-  }'`
-
-/** Refuses a value that isn't one of a few. */
-export const unsupported = (param: string, value: unknown, values: ReadonlyArray<string>): Refusal =>
-  refuse(`Invalid value: '${String(value)}'. Supported values are: ${listed(values)}.`, param, "invalid_value")
-
-/** The first refusal, if any. */
-export const first = <A>(
-  values: Iterable<A>,
-  check: (value: A, index: number) => Refusal | undefined
-): Refusal | undefined => {
-  let index = 0
-  for (const value of values) {
-    const refusal = check(value, index++)
-    if (refusal !== undefined) return refusal
+/** Refuses a body for its first flaw. */
+export const refuseFlaw = (flaw: Flaw): Refusal => {
+  if (flaw.at.length === 0) return unreadable
+  const param = paramOf(flaw.at)
+  switch (flaw._tag) {
+    case "Missing":
+      return refuse(`Missing required parameter: '${param}'.`, param, "missing_required_parameter")
+    case "Mistyped": {
+      const expected = expectations[flaw.expected] ?? flaw.expected
+      return refuse(
+        `Invalid type for '${param}': expected ${expected}, but got ${kindOf(flaw.value)} instead.`,
+        param,
+        "invalid_type"
+      )
+    }
+    case "Unsupported":
+      return refuse(
+        `Invalid value: '${flaw.value}'. Supported values are: ${listed(flaw.values)}.`,
+        param,
+        "invalid_value"
+      )
+    case "Empty":
+      return refuse(
+        `Invalid '${param}': empty array. Expected an array with minimum length 1, but got an empty array instead.`,
+        param,
+        "empty_array"
+      )
+    case "Unfit":
+      return refuse(`Invalid '${param}': ${flaw.message}`, param, flaw.title ?? "invalid_value")
   }
-  return undefined
 }
 
-/** Checks that there is a field and that it is a string. */
-export const string = (fields: Fields, name: string, at: string): Refusal | undefined => {
-  const param = at === "" ? name : `${at}.${name}`
-  if (fields[name] === undefined) return missing(param)
-  return typeof fields[name] === "string" ? undefined : mistyped(param, "a string", fields[name])
-}
-
-/** A list of objects, each of which is checked. */
-export const list = (
-  value: unknown,
-  param: string,
-  check: (element: Fields, at: string) => Refusal | undefined
-): Refusal | undefined => {
-  if (!Array.isArray(value)) return mistyped(param, "an array of objects", value)
-  if (value.length === 0) return empty(param)
-  return first(value as ReadonlyArray<unknown>, (element, index) => {
-    const at = `${param}[${index}]`
-    return isObject(element) ? check(element, at) : mistyped(at, "an object", element)
-  })
-}
+/** Refuses options of a stream where there is none. */
+export const checkStream = (
+  { stream, stream_options: options }: { readonly stream?: boolean | null; readonly stream_options?: object | null }
+): Refusal | undefined =>
+  options !== undefined && options !== null && stream !== true
+    ? refuse("The 'stream_options' parameter is only allowed when 'stream' is enabled.", "stream_options")
+    : undefined

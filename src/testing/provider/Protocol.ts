@@ -5,43 +5,10 @@
  *
  * @since 0.1.0
  */
-import type * as LanguageModel from "effect/ai/LanguageModel"
-import type * as Prompt from "effect/ai/Prompt"
-import type * as Tool from "effect/ai/Tool"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { Delivery } from "../Delivery.ts"
-
-/** A message of a request, whatever the protocol: an assistant's holds its calls, a tool's the results. */
-export interface WireMessage {
-  readonly role: "system" | "user" | "assistant" | "tool"
-  /** Each part of text apart, in order. */
-  readonly texts: ReadonlyArray<string>
-}
-
-/**
- * What a request asks for, read from its body.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Asked {
-  readonly protocol: Protocol["name"]
-  /** As it arrived. */
-  readonly body: Schema.Json
-  readonly model: string
-  readonly isStreaming: boolean
-  /** Whether a stream ends with its usage. */
-  readonly includesUsage: boolean
-  readonly system: string
-  /** In the responses API, function calls are messages of the assistant, and their outputs those of a tool. */
-  readonly messages: ReadonlyArray<WireMessage>
-  /** The same as `effect/ai` has it. */
-  readonly prompt: Prompt.Prompt
-  /** With the JSON schema of their parameters. */
-  readonly tools: ReadonlyArray<Tool.Any>
-  readonly toolChoice: LanguageModel.ToolChoice<string>
-}
+import type { Asked } from "./Asked.ts"
 
 /**
  * Why a provider refuses a request, in its own words.
@@ -59,6 +26,14 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** Fields of JSON. */
+export type Fields = Schema.JsonObject
+
+/** What a protocol says in the middle of a stream, by its type. */
+export interface WireEvent extends Fields {
+  readonly type: string
+}
+
 /** An event of a stream, as the wire has it. */
 export interface SseFrame {
   readonly event?: string
@@ -74,6 +49,28 @@ export interface Ids {
   readonly created: number
 }
 
+/** A request that a provider takes, and how it writes a response to it. */
+export interface Reading {
+  readonly asked: Asked
+  /** The body of a response that isn't streamed. */
+  readonly whole: (delivery: Delivery, ids: Ids) => Schema.Json
+  /** The stream of a response that doesn't fail, to its end. */
+  readonly frames: (delivery: Delivery, ids: Ids) => ReadonlyArray<SseFrame>
+}
+
+/** How a protocol writes responses to requests of its own. */
+export interface Writing<A extends Asked> {
+  readonly whole: (delivery: Delivery, asked: A, ids: Ids) => Schema.Json
+  readonly frames: (delivery: Delivery, asked: A, ids: Ids) => ReadonlyArray<SseFrame>
+}
+
+/** Puts a request and how responses to it are written together. */
+export const reading = <A extends Asked>(asked: A, { frames, whole }: Writing<A>): Reading => ({
+  asked,
+  whole: (delivery, ids) => whole(delivery, asked, ids),
+  frames: (delivery, ids) => frames(delivery, asked, ids)
+})
+
 /**
  * How a provider reads a request and writes its response.
  *
@@ -81,14 +78,10 @@ export interface Ids {
  * @since 0.1.0
  */
 export interface Protocol {
-  readonly name: "openai-chat" | "openai-responses" | "anthropic-messages"
+  readonly name: Asked["protocol"]
   readonly path: string
   /** Reads a body, or refuses it where the provider would. */
-  readonly read: (body: unknown) => Result.Result<Asked, Refusal>
-  /** The body of a response that isn't streamed. */
-  readonly whole: (delivery: Delivery, asked: Asked, ids: Ids) => Schema.Json
-  /** The stream of a response that doesn't fail, to its end. */
-  readonly frames: (delivery: Delivery, asked: Asked, ids: Ids) => ReadonlyArray<SseFrame>
+  readonly read: (body: unknown) => Result.Result<Reading, Refusal>
   /** The body of an error, in a response with this id. */
   readonly error: (refusal: Refusal, id: string) => Schema.Json
   /** An error in the middle of a stream, behind so many frames, where the protocol has one. */

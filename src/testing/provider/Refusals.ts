@@ -105,3 +105,16 @@ export const ofError = (protocol: Protocol["name"], { reason }: AiError.AiError)
     ...(retryAfter === undefined ? undefined : { headers: { "retry-after": String(Duration.toSeconds(retryAfter)) } })
   }
 }
+
+/** The first refusal, if any. */
+export const first = <A>(
+  values: Iterable<A>,
+  check: (value: A, index: number) => Refusal | undefined
+): Refusal | undefined => {
+  let index = 0
+  for (const value of values) {
+    const refusal = check(value, index++)
+    if (refusal !== undefined) return refusal
+  }
+  return undefined
+}

@@ -10,11 +10,21 @@ import type * as Response from "effect/ai/Response"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Delivery from "../Delivery.ts"
-import type { Asked, Ids, Protocol, Refusal, SseFrame } from "./Protocol.ts"
+import type * as Asked from "./Asked.ts"
+import {
+  type Fields,
+  type Ids,
+  type Protocol,
+  reading,
+  type Refusal,
+  type SseFrame,
+  type WireEvent,
+  type Writing
+} from "./Protocol.ts"
 import { fromRequest } from "./ResponsesAsked.ts"
 import { Events } from "./ResponsesEvents.ts"
-import { type Fields, Items, itemsOf, type Part, shows } from "./ResponsesItems.ts"
-import { check } from "./ResponsesRefusal.ts"
+import { Items, itemsOf, type Part, shows } from "./ResponsesItems.ts"
+import { read } from "./ResponsesRefusal.ts"
 import type { ResponsesRequest } from "./ResponsesRequest.ts"
 import { tokensOf } from "./Tokens.ts"
 
@@ -23,7 +33,7 @@ const incomplete: Partial<Record<Response.FinishReason, string>> = {
   "content-filter": "content_filter"
 }
 
-const usageOf = (delivery: Delivery.Delivery, asked: Asked): Fields => {
+const usageOf = (delivery: Delivery.Delivery, asked: Asked.Responses): Fields => {
   const { cached, input, output, reasoning } = tokensOf(delivery, asked)
   return {
     input_tokens: input,
@@ -35,7 +45,7 @@ const usageOf = (delivery: Delivery.Delivery, asked: Asked): Fields => {
 }
 
 /** What a response says of its request. */
-const echoOf = (body: Fields): Fields => ({
+const echoOf = (body: ResponsesRequest): Fields => ({
   instructions: body.instructions ?? null,
   max_output_tokens: body.max_output_tokens ?? null,
   max_tool_calls: body.max_tool_calls ?? null,
@@ -43,11 +53,11 @@ const echoOf = (body: Fields): Fields => ({
   parallel_tool_calls: body.parallel_tool_calls ?? true,
   previous_response_id: null,
   prompt_cache_key: body.prompt_cache_key ?? null,
-  reasoning: { effort: null, summary: null, ...(body.reasoning as Fields | null | undefined) },
+  reasoning: { effort: null, summary: null, ...body.reasoning },
   safety_identifier: body.safety_identifier ?? null,
   store: body.store ?? true,
   temperature: body.temperature ?? 1,
-  text: { format: { type: "text" }, verbosity: "medium", ...(body.text as Fields | null | undefined) },
+  text: { format: { type: "text" }, verbosity: "medium", ...body.text },
   tool_choice: body.tool_choice ?? "auto",
   tools: body.tools ?? [],
   top_logprobs: body.top_logprobs ?? 0,
@@ -57,7 +67,7 @@ const echoOf = (body: Fields): Fields => ({
 })
 
 /** The response as it is at first. */
-const begun = (asked: Asked, id: string, created: number): Fields => ({
+const begun = (asked: Asked.Responses, id: string, created: number): Fields => ({
   id,
   object: "response",
   created_at: created,
@@ -70,7 +80,7 @@ const begun = (asked: Asked, id: string, created: number): Fields => ({
   output: [],
   service_tier: "auto",
   usage: null,
-  ...echoOf(asked.body as Fields)
+  ...echoOf(asked.body)
 })
 
 /** The response with what it says, and how it finished if it did. */
@@ -94,23 +104,23 @@ const ended = (
   }
 }
 
-const itemsFor = (parts: ReadonlyArray<Part>, asked: Asked, ids: Ids): Items =>
+const itemsFor = (parts: ReadonlyArray<Part>, asked: Asked.Responses, ids: Ids): Items =>
   new Items(
     parts,
     ids,
-    (asked.body as unknown as ResponsesRequest).include?.includes("reasoning.encrypted_content") === true
+    asked.body.include?.includes("reasoning.encrypted_content") === true
   )
 
-const whole: Protocol["whole"] = (delivery, asked, ids) => {
+const whole: Writing<Asked.Responses>["whole"] = (delivery, asked, ids) => {
   const parts = Delivery.toParts(delivery)
   const response = begun(asked, ids.next("resp_"), ids.created)
   return ended(response, itemsOf(parts, itemsFor(parts, asked, ids)), parts, usageOf(delivery, asked))
 }
 
-const frames: Protocol["frames"] = (delivery, asked, ids) => {
+const frames: Writing<Asked.Responses>["frames"] = (delivery, asked, ids) => {
   const sent: Array<SseFrame> = []
-  const send = ({ type, ...event }: Fields): void => {
-    sent.push({ event: type as string, data: JSON.stringify({ type, sequence_number: sent.length, ...event }) })
+  const send = ({ type, ...event }: WireEvent): void => {
+    sent.push({ event: type, data: JSON.stringify({ type, sequence_number: sent.length, ...event }) })
   }
   const chunks = Delivery.toChunks(delivery)
   const all = chunks.flat()
@@ -143,12 +153,7 @@ const error = ({ code, message, param, type }: Refusal): Fields => ({
 export const protocol: Protocol = {
   name: "openai-responses",
   path: "/v1/responses",
-  read: (body) => {
-    const refusal = check(body)
-    return refusal === undefined ? Result.succeed(fromRequest(body as ResponsesRequest)) : Result.fail(refusal)
-  },
-  whole,
-  frames,
+  read: (body) => Result.map(read(body), (request) => reading(fromRequest(request), { whole, frames })),
   error,
   streamError: ({ code, message, param, type }, index) => ({
     event: "error",

@@ -4,11 +4,12 @@
  * @since 0.1.0
  */
 import type * as Response from "effect/ai/Response"
-import { annotation, type Fields, isImage, isSource, type Items, outputText, summaryText } from "./ResponsesItems.ts"
+import type { Fields, WireEvent } from "./Protocol.ts"
+import { annotation, isImage, isSource, type Item, type Items, outputText, summaryText } from "./ResponsesItems.ts"
 
 /** An item that is being written. */
 interface Open {
-  readonly item: Fields
+  readonly item: Item
   readonly index: number
   readonly annotations: Array<Fields>
   text: string
@@ -40,7 +41,7 @@ export class Events {
   }
 
   /** The events of a part. Text that is cited by the `next` part stays open for it. */
-  of(part: StreamPart, next: StreamPart | undefined): ReadonlyArray<Fields> {
+  of(part: StreamPart, next: StreamPart | undefined): ReadonlyArray<WireEvent> {
     switch (part.type) {
       case "text-start":
         return this.#startText(part.id)
@@ -83,7 +84,7 @@ export class Events {
         const started = this.#cited === undefined ? this.#startText(part.id) : []
         const open = this.#cited ?? this.#open.get(part.id)!
         const annotated = annotation(part, open.text.length)
-        const at = { item_id: open.item.id!, output_index: open.index, content_index: 0 }
+        const at = { item_id: open.item.id, output_index: open.index, content_index: 0 }
         const annotation_index = open.annotations.push(annotated) - 1
         this.#cited = isSource(next) ? open : undefined
         return [
@@ -99,7 +100,7 @@ export class Events {
     }
   }
 
-  #start(id: string, item: Fields): ReadonlyArray<Fields> {
+  #start(id: string, item: Item): ReadonlyArray<WireEvent> {
     const index = this.#count++
     this.#open.set(id, { item, index, annotations: [], text: "" })
     return [{ type: "response.output_item.added", output_index: index, item }]
@@ -110,26 +111,26 @@ export class Events {
     type: string,
     at: Fields = {},
     more: Fields = {}
-  ): ReadonlyArray<Fields> {
+  ): ReadonlyArray<WireEvent> {
     const open = this.#open.get(id)
     if (open === undefined) return []
     open.text += delta
-    return [{ type, item_id: open.item.id!, output_index: open.index, ...at, delta, ...more }]
+    return [{ type, item_id: open.item.id, output_index: open.index, ...at, delta, ...more }]
   }
 
-  #end({ index }: Open, item: Fields): Fields {
+  #end({ index }: Open, item: Fields): WireEvent {
     this.done.push(item)
     return { type: "response.output_item.done", output_index: index, item }
   }
 
-  #startText(id: string): ReadonlyArray<Fields> {
+  #startText(id: string): ReadonlyArray<WireEvent> {
     const item = this.#items.message()
     const output_index = this.#count
     return [
       ...this.#start(id, item),
       {
         type: "response.content_part.added",
-        item_id: item.id!,
+        item_id: item.id,
         output_index,
         content_index: 0,
         part: outputText("", [])
@@ -137,9 +138,9 @@ export class Events {
     ]
   }
 
-  #endText(open: Open): ReadonlyArray<Fields> {
+  #endText(open: Open): ReadonlyArray<WireEvent> {
     const { annotations, index, item, text } = open
-    const at = { item_id: item.id!, output_index: index, content_index: 0 }
+    const at = { item_id: item.id, output_index: index, content_index: 0 }
     const part = outputText(text, annotations.slice())
     return [
       { type: "response.output_text.done", ...at, text, logprobs: [] },
@@ -148,19 +149,19 @@ export class Events {
     ]
   }
 
-  #startSummary(id: string): ReadonlyArray<Fields> {
+  #startSummary(id: string): ReadonlyArray<WireEvent> {
     const open = this.#open.get(id)
     if (open === undefined || open.text !== "") return []
-    const at = { item_id: open.item.id!, output_index: open.index, summary_index: 0 }
+    const at = { item_id: open.item.id, output_index: open.index, summary_index: 0 }
     return [{ type: "response.reasoning_summary_part.added", ...at, part: summaryText("") }]
   }
 
-  #endSummary(id: string): ReadonlyArray<Fields> {
+  #endSummary(id: string): ReadonlyArray<WireEvent> {
     const open = this.#open.get(id)
     if (open === undefined) return []
     const { index, item, text } = open
     if (text === "") return [this.#end(open, item)]
-    const at = { item_id: item.id!, output_index: index, summary_index: 0 }
+    const at = { item_id: item.id, output_index: index, summary_index: 0 }
     const part = summaryText(text)
     return [
       { type: "response.reasoning_summary_text.done", ...at, text },
@@ -169,23 +170,23 @@ export class Events {
     ]
   }
 
-  #endCall(id: string): ReadonlyArray<Fields> {
+  #endCall(id: string): ReadonlyArray<WireEvent> {
     const open = this.#open.get(id)
     if (open === undefined) return []
     const { index, item, text } = open
-    const at = { item_id: item.id!, output_index: index }
+    const at = { item_id: item.id, output_index: index }
     return [
-      { type: "response.function_call_arguments.done", ...at, name: item.name!, arguments: text },
+      { type: "response.function_call_arguments.done", ...at, name: item.name ?? null, arguments: text },
       this.#end(open, { ...item, status: "completed", arguments: text })
     ]
   }
 
   /** An item that comes at once. */
-  #whole(item: Fields): ReadonlyArray<Fields> {
+  #whole(item: Item): ReadonlyArray<WireEvent> {
     const index = this.#count++
-    const at = { item_id: item.id!, output_index: index }
-    const { type } = item as { readonly type: string }
-    const states = waits[type]!.map((state) => ({
+    const at = { item_id: item.id, output_index: index }
+    const { type } = item
+    const states = (waits[type] ?? []).map((state) => ({
       type: `response.${type}.${state === "completed" && item.status === "failed" ? "failed" : state}`,
       ...at
     }))

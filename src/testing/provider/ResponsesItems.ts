@@ -6,10 +6,7 @@
 import type * as Response from "effect/ai/Response"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
-import type { Ids } from "./Protocol.ts"
-
-/** Fields of JSON. */
-export type Fields = { readonly [key: string]: Schema.Json }
+import type { Fields, Ids } from "./Protocol.ts"
 
 /** A part of a response, at once or of a stream. */
 export type Part = Response.PartEncoded | Response.StreamPartEncoded
@@ -41,6 +38,12 @@ export const thoughtOf = (callId: string): string | undefined => {
   return found === null ? undefined : `rs_${found[1]}`
 }
 
+/** An item of a response, whatever its type. */
+export interface Item extends Fields {
+  readonly id: string
+  readonly type: string
+}
+
 /** Makes the items of one response, in order. A call that comes with reasoning has an id that says so. */
 export class Items {
   readonly #ids: Ids
@@ -57,11 +60,11 @@ export class Items {
     )
   }
 
-  message(): Fields {
+  message(): Item {
     return { id: this.#ids.next("msg_"), type: "message", status: "in_progress", content: [], role: "assistant" }
   }
 
-  reasoning(metadata: Metadata): Fields {
+  reasoning(metadata: Metadata): Item {
     const id = ownString(metadata, "itemId") ?? this.#ids.next("rs_")
     this.#thought = id.startsWith("rs_") ? id : undefined
     const encrypted = ownString(metadata, "encryptedContent") ??
@@ -69,20 +72,20 @@ export class Items {
     return { id, type: "reasoning", summary: [], ...(encrypted === undefined ? {} : { encrypted_content: encrypted }) }
   }
 
-  call(part: { readonly id: string; readonly name: string }): Fields {
+  call(part: { readonly id: string; readonly name: string }): Item {
     const id = this.#thought === undefined
       ? this.#ids.next("fc_")
       : `fc_${this.#thought.slice("rs_".length)}_rs${this.#calls++}`
     return { id, type: "function_call", status: "in_progress", arguments: "", call_id: part.id, name: part.name }
   }
 
-  image(part: Response.FilePartEncoded): Fields {
+  image(part: Response.FilePartEncoded): Item {
     const id = this.#ids.next("ig_")
     return { id, type: "image_generation_call", status: "completed", result: part.data as Schema.Json }
   }
 
   /** A call of a tool of the provider's, with its result: a search, or else that of a server of tools. */
-  serverCall({ id: callId, name, params }: Response.ToolCallPartEncoded): Fields {
+  serverCall({ id: callId, name, params }: Response.ToolCallPartEncoded): Item {
     const given = this.#results.get(callId)
     const isFailure = given?.isFailure === true
     if (name === "web_search" || name === "web_search_preview") {

@@ -3,13 +3,11 @@
  *
  * @since 0.1.0
  */
-import { first, refuse } from "./OpenAiRefusal.ts"
+import { refuse } from "./OpenAiRefusal.ts"
 import type { Refusal } from "./Protocol.ts"
+import { first } from "./Refusals.ts"
 import { thoughtOf } from "./ResponsesItems.ts"
-import { itemsOf, type ResponsesItem, type ResponsesRequest, typeOf } from "./ResponsesRequest.ts"
-
-const isReference = (item: ResponsesItem, prefix: string): boolean =>
-  item.type === "item_reference" && item.id!.startsWith(prefix)
+import { isMessage, isOutput, itemsOf, type ResponsesItem, type ResponsesRequest } from "./ResponsesRequest.ts"
 
 /** A call has its output, and an output its call. One that is only referred to may be any. */
 const checkOutputs = (items: ReadonlyArray<ResponsesItem>): Refusal | undefined => {
@@ -17,13 +15,13 @@ const checkOutputs = (items: ReadonlyArray<ResponsesItem>): Refusal | undefined 
   const called = new Set<string>()
   let referred = 0
   const refusal = first(items, (item) => {
-    if (isReference(item, "fc")) referred++
+    if (item.type === "item_reference" && item.id.startsWith("fc")) referred++
     if (item.type === "function_call") {
-      open.add(item.call_id!)
-      called.add(item.call_id!)
+      open.add(item.call_id)
+      called.add(item.call_id)
     }
     if (item.type !== "function_call_output") return undefined
-    const id = item.call_id!
+    const id = item.call_id
     if (!called.has(id) && --referred < 0) {
       return refuse(`No tool call found for function call output with call_id ${id}.`, "input")
     }
@@ -37,20 +35,20 @@ const checkOutputs = (items: ReadonlyArray<ResponsesItem>): Refusal | undefined 
 }
 
 const isSpoken = (item: ResponsesItem | undefined): boolean =>
-  item !== undefined && !typeOf(item).endsWith("_output") && (typeOf(item) !== "message" || item.role === "assistant")
+  item !== undefined && !isOutput(item) && (!isMessage(item) || item.role === "assistant")
 
 /** Reasoning stands before what it led to, and a call that came with reasoning stands behind it. */
 const checkThoughts = (items: ReadonlyArray<ResponsesItem>): Refusal | undefined => {
   const thoughts = new Set<string>()
   return first(items, (item, index) => {
-    if (item.type === "reasoning" || isReference(item, "rs")) thoughts.add(item.id!)
+    if (item.type === "reasoning" || (item.type === "item_reference" && item.id.startsWith("rs"))) thoughts.add(item.id)
     if (item.type === "reasoning" && !isSpoken(items[index + 1])) {
       return refuse(
         `Item '${item.id}' of type 'reasoning' was provided without its required following item.`,
         "input"
       )
     }
-    const thought = item.type === "function_call" && item.id !== undefined ? thoughtOf(item.id) : undefined
+    const thought = item.type === "function_call" && item.id ? thoughtOf(item.id) : undefined
     return thought === undefined || thoughts.has(thought) ? undefined : refuse(
       `Item '${item.id}' of type 'function_call' was provided without its required 'reasoning' item: '${thought}'.`,
       "input"

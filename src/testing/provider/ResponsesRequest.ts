@@ -3,57 +3,144 @@
  *
  * @since 0.1.0
  */
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
+import { content, Fields, Filled, jsonSchema, optional, tool } from "./OpenAiSchema.ts"
 
-type JsonFields = { readonly [key: string]: Schema.Json }
+/** The id of an item, which says of what kind it is. */
+const id = (prefix: string) =>
+  Schema.String.check(
+    Schema.makeFilter((id) =>
+      id.startsWith(prefix) ? undefined : `'${id}'. Expected an ID that begins with '${prefix}'.`
+    )
+  )
 
-/** A part of an item's content. */
-export interface ResponsesPart {
-  readonly type: string
-  readonly text?: string
-  readonly refusal?: string
-  readonly image_url?: string | null
-  readonly file_data?: string
-  readonly file_url?: string
-  readonly filename?: string
-}
+const InputPart = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("input_text"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("input_image"), image_url: optional(Schema.String) }),
+  Schema.Struct({
+    type: Schema.Literal("input_file"),
+    file_data: optional(Schema.String),
+    file_url: optional(Schema.String),
+    filename: optional(Schema.String)
+  })
+])
 
-/** Content of an item, text or parts. */
-export type ResponsesContent = string | ReadonlyArray<ResponsesPart>
+const OutputPart = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("output_text"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("refusal"), refusal: Schema.String })
+])
 
-/** An item of the input, whatever its type. Without one it is a message. */
-export interface ResponsesItem {
-  readonly type?: string
-  readonly id?: string
-  readonly role?: "user" | "assistant" | "system" | "developer"
-  readonly content?: ResponsesContent | null
-  readonly call_id?: string
-  readonly name?: string
-  readonly arguments?: string
-  readonly output?: ResponsesContent
-  readonly summary?: ReadonlyArray<{ readonly type: string; readonly text: string }>
-  readonly encrypted_content?: string | null
-}
+const Input = content(Schema.Array(InputPart))
 
-/** A tool that a request offers. One of another type than `"function"` is the provider's own. */
-interface ResponsesTool {
-  readonly type: string
-  readonly name?: string
-  readonly description?: string | null
-  readonly parameters?: JsonFields | null
-  readonly strict?: boolean | null
-}
+const Output = content(Schema.Array(OutputPart))
 
-interface Named {
-  readonly type: string
-  readonly name: string
-}
+/** Items that stand for what a tool of the provider's did, or for an answer to that. */
+const Other = Schema.Struct({
+  type: Schema.Literals([
+    "apply_patch_call",
+    "apply_patch_call_output",
+    "code_interpreter_call",
+    "compaction",
+    "computer_call",
+    "computer_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "file_search_call",
+    "image_generation_call",
+    "local_shell_call",
+    "local_shell_call_output",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "mcp_call",
+    "mcp_list_tools",
+    "shell_call",
+    "shell_call_output",
+    "tool_search_call",
+    "tool_search_output",
+    "web_search_call"
+  ]),
+  id: optional(Schema.String)
+})
 
-interface Allowed {
-  readonly type: "allowed_tools"
-  readonly mode: "auto" | "required"
-  readonly tools: ReadonlyArray<Named>
-}
+/** Without a type, an item is a message. Ids of messages that go in may be of any form. */
+const message = Schema.optionalKey(Schema.Literal("message"))
+
+const Item = Schema.Union([
+  Schema.Struct({ type: message, role: Schema.Literal("assistant"), content: Output, id: optional(id("msg")) }),
+  Schema.Struct({
+    type: message,
+    role: Schema.Literals(["system", "developer", "user"]),
+    content: Input,
+    id: optional(Schema.String)
+  }),
+  Schema.Struct({
+    type: Schema.Literal("function_call"),
+    id: optional(id("fc")),
+    call_id: Filled,
+    name: Filled,
+    arguments: Schema.String
+  }),
+  Schema.Struct({
+    type: Schema.Literal("function_call_output"),
+    id: optional(Schema.String),
+    call_id: Filled,
+    output: Input
+  }),
+  Schema.Struct({
+    type: Schema.Literal("reasoning"),
+    id: id("rs"),
+    summary: Schema.Array(Schema.Struct({ type: Schema.String, text: Schema.String })),
+    encrypted_content: optional(Schema.String)
+  }),
+  Schema.Struct({ type: Schema.Literal("item_reference"), id: Schema.String }),
+  Other
+])
+
+const Tool = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("function"), ...tool }),
+  Schema.Struct({ type: Schema.String.check(Schema.makeFilter((type) => type !== "function")) })
+])
+
+const Reference = Schema.Struct({ type: Schema.String, name: Schema.optionalKey(Schema.String) })
+
+const Choice = Schema.Union([
+  Schema.Literals(["none", "auto", "required"]),
+  Schema.Struct({ type: Schema.Literal("function"), name: Schema.String }),
+  Schema.Struct({
+    type: Schema.Literal("allowed_tools"),
+    mode: Schema.Literals(["auto", "required"]),
+    tools: Schema.NonEmptyArray(Reference)
+  }),
+  Schema.Struct({
+    type: Schema.String.check(Schema.makeFilter((type) => !["function", "allowed_tools"].includes(type)))
+  })
+])
+
+const Format = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("json_object") }),
+  Schema.Struct({ type: Schema.Literal("json_schema"), ...jsonSchema }),
+  Schema.Struct({ type: Schema.Literal("text") })
+])
+
+/** Schema for the body of a request for a response. */
+export const ResponsesRequest = Schema.StructWithRest(
+  Schema.Struct({
+    model: Schema.String,
+    input: Schema.Union([Schema.String, Schema.NonEmptyArray(Item)]).annotate({
+      expected: "one of a string or array of input items"
+    }),
+    previous_response_id: optional(Schema.String),
+    instructions: optional(Schema.String),
+    tools: optional(Schema.Array(Tool)),
+    tool_choice: optional(Choice),
+    text: optional(Schema.Struct({ format: Schema.optionalKey(Format) })),
+    reasoning: optional(Fields),
+    include: optional(Schema.Array(Schema.String)),
+    stream: optional(Schema.Boolean),
+    stream_options: optional(Schema.Struct({}))
+  }),
+  [Schema.Record(Schema.String, Schema.Json)]
+)
 
 /**
  * The body of a request for a response, as far as it matters here. It may hold more.
@@ -61,23 +148,23 @@ interface Allowed {
  * @category models
  * @since 0.1.0
  */
-export interface ResponsesRequest {
-  readonly model: string
-  readonly input: string | ReadonlyArray<ResponsesItem>
-  readonly instructions?: string | null
-  readonly tools?: ReadonlyArray<ResponsesTool> | null
-  readonly tool_choice?: "auto" | "none" | "required" | Named | Allowed | null
-  readonly include?: ReadonlyArray<string> | null
-  readonly stream?: boolean | null
-  readonly [option: string]: unknown
-}
+export interface ResponsesRequest extends Schema.Schema.Type<typeof ResponsesRequest> {}
+
+/** An item of the input, whatever its type. */
+export type ResponsesItem = Schema.Schema.Type<typeof Item>
+
+/** A message among the items of an input. */
+export type ResponsesMessage = Extract<ResponsesItem, { readonly role: string }>
+
+/** Content of a message or an output, text or parts. */
+export type ResponsesContent = ResponsesMessage["content"]
 
 /** The items of an input. */
 export const itemsOf = ({ input }: ResponsesRequest): ReadonlyArray<ResponsesItem> =>
-  typeof input === "string" ? [{ type: "message", role: "user", content: input }] : input
+  typeof input === "string" ? [{ role: "user", content: input }] : input
 
-/** The type of an item. */
-export const typeOf = ({ type }: ResponsesItem): string => type ?? "message"
+/** Whether an item is a message. */
+export const isMessage = (item: ResponsesItem): item is ResponsesMessage => "role" in item
 
 /** Whether an item answers a call. */
-export const isOutput = (item: ResponsesItem): boolean => typeOf(item).endsWith("_output")
+export const isOutput = ({ type }: ResponsesItem): boolean => type?.endsWith("_output") === true

@@ -10,9 +10,10 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { Place } from "../chain/Choose.ts"
 import type * as MockResponse from "../MockResponse.ts"
+import type { Asked } from "./Asked.ts"
 import { Exchange } from "./Exchange.ts"
 import type { Journal } from "./Journal.ts"
-import type { Asked, Protocol } from "./Protocol.ts"
+import type { Protocol, Reading } from "./Protocol.ts"
 import * as Refusals from "./Refusals.ts"
 import type { Attempt } from "./Statuses.ts"
 
@@ -56,8 +57,8 @@ const parse = (text: string): unknown => {
 const hint = (path: string): string =>
   /^\/(chat\/completions|responses)$/.test(path) ? ", and the base URL of an OpenAI client ends in /v1" : ""
 
-const answer = <R>(settings: Settings<R>, exchange: Exchange, asked: Asked, arrived: Arrived) =>
-  Effect.matchCauseEffect(Effect.suspend(() => settings.choose(asked, arrived)), {
+const answer = <R>(settings: Settings<R>, exchange: Exchange, reading: Reading, arrived: Arrived) =>
+  Effect.matchCauseEffect(Effect.suspend(() => settings.choose(reading.asked, arrived)), {
     onFailure: (cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
@@ -67,7 +68,7 @@ const answer = <R>(settings: Settings<R>, exchange: Exchange, asked: Asked, arri
       if (warnings.length > 0) exchange.write({ warnings })
       if (miss !== undefined && settings.isStrict) return Effect.succeed(exchange.miss(400, miss))
       if (miss !== undefined) settings.journal.miss({ number: exchange.number, reason: miss, isDefect: false })
-      const sent = Effect.suspend(() => exchange.deliver(by, response, asked))
+      const sent = Effect.suspend(() => exchange.deliver(by, response, reading))
       const later = response.delay === undefined ? sent : Effect.delay(sent, response.delay)
       return warnings.length === 0 ? later : Effect.andThen(Effect.logWarning(...warnings), later)
     }
@@ -112,7 +113,7 @@ export const respond = <R>(settings: Settings<R>, request: Request): Effect.Effe
         if (isStrict) journal.miss({ number: exchange.number, reason: read.failure.message, isDefect: false })
         return Effect.succeed(exchange.refuse("refusal", read.failure))
       }
-      exchange.write({ asked: read.success })
+      exchange.write({ asked: read.success.asked })
       return Effect.onExit(
         answer(settings, exchange, read.success, { number: exchange.number, url: request.url, headers }),
         (exit) => Exit.isFailure(exit) ? Effect.sync(() => exchange.end("aborted")) : Effect.void

@@ -5,7 +5,7 @@
  */
 import type { RequestUsage } from "../../domain/Usage.ts"
 import type { Delivery } from "../Delivery.ts"
-import type { Asked } from "./Protocol.ts"
+import type { Asked } from "./Asked.ts"
 
 /** The tokens of a response. Providers always say them. */
 export type Tokens = Required<RequestUsage>

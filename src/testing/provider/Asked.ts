@@ -1,0 +1,125 @@
+/**
+ * What a request asks for, read from its body, whatever the protocol.
+ *
+ * @since 0.1.0
+ */
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import * as Prompt from "effect/ai/Prompt"
+import * as Tool from "effect/ai/Tool"
+import type * as Schema from "effect/Schema"
+import type { ChatRequest } from "./ChatRequest.ts"
+import type { MessagesRequest } from "./MessagesRequest.ts"
+import type { ResponsesRequest } from "./ResponsesRequest.ts"
+
+/** A message of a request, whatever the protocol: an assistant's holds its calls, a tool's the results. */
+export interface WireMessage {
+  readonly role: "system" | "user" | "assistant" | "tool"
+  /** Each part of text apart, in order. */
+  readonly texts: ReadonlyArray<string>
+}
+
+/** What a request of one protocol asks for. */
+export interface AskedBy<Name extends string, Body> {
+  readonly protocol: Name
+  /** As it arrived. */
+  readonly body: Body
+  readonly model: string
+  readonly isStreaming: boolean
+  /** Whether a stream ends with its usage. */
+  readonly includesUsage: boolean
+  readonly system: string
+  /** In the responses API, function calls are messages of the assistant, and their outputs those of a tool. */
+  readonly messages: ReadonlyArray<WireMessage>
+  /** The same as `effect/ai` has it. */
+  readonly prompt: Prompt.Prompt
+  /** With the JSON schema of their parameters. */
+  readonly tools: ReadonlyArray<Tool.Any>
+  readonly toolChoice: LanguageModel.ToolChoice<string>
+}
+
+/** The bodies of requests, by protocol. */
+export interface Bodies {
+  readonly "openai-chat": ChatRequest
+  readonly "openai-responses": ResponsesRequest
+  readonly "anthropic-messages": MessagesRequest
+}
+
+/** What a request of a protocol asks for. */
+type Of<Name extends keyof Bodies> = AskedBy<Name, Bodies[Name]>
+
+/**
+ * What a request asks for, read from its body.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Asked = { [Name in keyof Bodies]: Of<Name> }[keyof Bodies]
+
+/** What a request for a chat completion asks for. */
+export type Chat = Of<"openai-chat">
+
+/** What a request for a response asks for. */
+export type Responses = Of<"openai-responses">
+
+/** What a request for a message asks for. */
+export type Messages = Of<"anthropic-messages">
+
+/** What is made of a request where it is looked at, once. */
+interface Made {
+  readonly prompt: () => ReadonlyArray<Prompt.MessageEncoded>
+  readonly tools: () => ReadonlyArray<Tool.Any>
+}
+
+/** Makes what a request asks for. Its prompt and its tools are made where they are looked at. */
+export const make = <Name extends string, Body>(
+  read: Omit<AskedBy<Name, Body>, keyof Made | "system"> & { readonly instructions?: string },
+  made: Made
+): AskedBy<Name, Body> => {
+  const { instructions = "", ...asked } = read
+  const system = asked.messages.flatMap(({ role, texts }) => role === "system" ? [texts.join("\n")] : [])
+  let prompt: Prompt.Prompt | undefined
+  let tools: ReadonlyArray<Tool.Any> | undefined
+  return {
+    ...asked,
+    system: (instructions === "" ? system : [instructions, ...system]).join("\n\n"),
+    get prompt() {
+      return prompt ??= Prompt.make(made.prompt())
+    },
+    get tools() {
+      return tools ??= made.tools()
+    }
+  }
+}
+
+const anyParameters: Schema.JsonObject = { type: "object", properties: {} }
+
+/** A tool that the client runs. */
+export const tool = (
+  name: string,
+  description: string | null | undefined,
+  parameters: Schema.JsonObject | null | undefined
+): Tool.Any =>
+  Tool.dynamic(name, {
+    parameters: parameters ?? anyParameters,
+    ...(typeof description === "string" ? { description } : undefined)
+  })
+
+/** The result of a tool. What is JSON is read as that, as clients send it. */
+export const resultOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+const dataUrl = /^data:([^;,]+)[^,]*,(.*)$/s
+
+/** A file at a URL, which may be its data. */
+export const fileOf = (url: string, mediaType: string, fileName?: string | null): Prompt.FilePartEncoded => {
+  const [, type, data] = dataUrl.exec(url) ?? []
+  const named = typeof fileName === "string" ? { fileName } : undefined
+  return type === undefined || data === undefined
+    ? { type: "file", mediaType, data: URL.canParse(url) ? new URL(url) : url, ...named }
+    : { type: "file", mediaType: type, data, ...named }
+}

@@ -1,0 +1,54 @@
+/**
+ * What the bodies of OpenAI's two protocols have in common.
+ *
+ * Messages of checks are OpenAI's, behind `Invalid '<parameter>': `, and titles are its codes.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+
+/** A field that may be left out, or null, which says the same. */
+export const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+/** A text that isn't empty. */
+export const Filled = Schema.String.check(
+  Schema.makeFilter(
+    (text) =>
+      text === ""
+        ? "empty string. Expected a string with minimum length 1, but got an empty string instead."
+        : undefined,
+    { title: "empty_string" }
+  )
+)
+
+const pattern = /^[a-zA-Z0-9_-]+$/
+
+/** What a tool or a format may be called. */
+const Named = Filled.check(Schema.makeFilter((name) =>
+  pattern.test(name)
+    ? undefined
+    : `string does not match pattern. Expected a string that matches the pattern '${pattern.source}'.`
+))
+
+/** A text, or parts. */
+export const content = <S extends Schema.Constraint>(parts: S) =>
+  Schema.Union([Schema.String, parts]).annotate({ expected: "one of a string or array of objects" })
+
+/** An object of JSON, as a JSON schema is one. */
+export const Fields = Schema.JsonObject
+
+/** A tool that the client runs, as far as both protocols have it. */
+export const tool = {
+  name: Named,
+  description: optional(Schema.String),
+  parameters: optional(Fields),
+  strict: optional(Schema.Boolean)
+}
+
+/** JSON of a schema, as an answer may be asked for. */
+export const jsonSchema = {
+  name: Named,
+  description: optional(Schema.String),
+  schema: optional(Fields),
+  strict: optional(Schema.Boolean)
+}
