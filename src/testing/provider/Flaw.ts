@@ -124,6 +124,11 @@ const issueOf = (issue: SchemaIssue.Issue, ast: SchemaAST.AST): SchemaIssue.Issu
   return undefined
 }
 
+const tagsOf = (cases: ReadonlyArray<SchemaAST.Objects>, key: PropertyKey): ReadonlyArray<string> => {
+  const types = cases.map((each) => typeOf(each, key))
+  return [...new Set(types.flatMap((type) => type === undefined ? [] : literalsOf(type)))]
+}
+
 const ofCases = (
   issue: SchemaIssue.AnyOf,
   value: { readonly [key: PropertyKey]: unknown },
@@ -135,21 +140,16 @@ const ofCases = (
     const tag = value[key]
     const left = casesOf(cases, key, tag)
     if (left.length === 0) {
-      if (tag === undefined) return { _tag: "Missing", at: [...within, key] }
-      return typeof tag === "string"
-        ? {
-          _tag: "Unsupported",
-          isTag: true,
-          at: [...within, key],
-          value: tag,
-          values: cases.flatMap((each) => literalsOf(typeOf(each, key)!))
-        }
-        : { _tag: "Mistyped", at: [...within, key], expected: "string", value: tag }
+      const here = [...within, key]
+      if (tag === undefined) return { _tag: "Missing", at: here }
+      if (typeof tag !== "string") return { _tag: "Mistyped", at: here, expected: "string", value: tag }
+      return { _tag: "Unsupported", isTag: true, at: here, value: tag, values: tagsOf(cases, key) }
     }
-    within = [...within, { tag: String(tag ?? literalsOf(typeOf(left[0]!, key)!)[0]) }]
+    within = [...within, { tag: String(tag ?? tagsOf(left, key)[0]) }]
     cases = left
   }
-  const found = cases.length === 1 ? issueOf(issue, cases[0]!) : undefined
+  const [only, ...others] = cases
+  const found = only === undefined || others.length > 0 ? undefined : issueOf(issue, only)
   return found === undefined ? undefined : flawOf(found, value, within)
 }
 

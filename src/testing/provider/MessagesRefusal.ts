@@ -5,14 +5,17 @@
  */
 import { refuse, refuseFlaw } from "./AnthropicRefusal.ts"
 import * as Flaw from "./Flaw.ts"
-import { type MessagesMessage, MessagesRequest } from "./MessagesRequest.ts"
+import { type MessagesBlock, type MessagesInner, type MessagesMessage, MessagesRequest } from "./MessagesRequest.ts"
 import { checkTurns } from "./MessagesTurns.ts"
 import type { Refusal } from "./Protocol.ts"
 import { first } from "./Refusals.ts"
 
-const isEmpty = (content: string | ReadonlyArray<{ readonly type: string }> | null | undefined): boolean =>
-  typeof content === "object" && content !== null &&
-  content.some((block) => block.type === "text" && "text" in block && block.text === "")
+/** Whether a block is a text that is empty, or a result that holds one. */
+const isEmpty = (block: MessagesBlock | MessagesInner): boolean =>
+  block.type === "text" ? block.text === "" : block.type === "tool_result" && isEmptyIn(block.content)
+
+const isEmptyIn = (content: string | ReadonlyArray<MessagesBlock | MessagesInner> | null | undefined): boolean =>
+  typeof content === "object" && content !== null && content.some(isEmpty)
 
 const checkMessages = (messages: ReadonlyArray<MessagesMessage>): Refusal | undefined => {
   if (messages.length === 0) return refuse("messages: at least one message is required")
@@ -24,14 +27,12 @@ const checkMessages = (messages: ReadonlyArray<MessagesMessage>): Refusal | unde
         `messages.${position}: all messages must have non-empty content except for the optional final assistant message`
       )
     }
-    return isEmpty(content)
-      ? refuse("messages: text content blocks must be non-empty")
-      : undefined
+    return isEmptyIn(content) ? refuse("messages: text content blocks must be non-empty") : undefined
   })
 }
 
 const checkSystem = ({ system }: MessagesRequest): Refusal | undefined =>
-  isEmpty(system) ? refuse("system: text content blocks must be non-empty") : undefined
+  isEmptyIn(system) ? refuse("system: text content blocks must be non-empty") : undefined
 
 const checkTools = ({ tools }: MessagesRequest): Refusal | undefined => {
   const names = (tools ?? []).map(({ name }) => name)

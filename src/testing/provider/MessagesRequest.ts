@@ -48,6 +48,15 @@ const Document = Schema.Struct({ type: Schema.Literal("document"), source: Sourc
 
 const SearchResult = Schema.Struct({ type: Schema.Literal("search_result") })
 
+/** What the result of a tool may hold. */
+const Inner = Schema.Union([
+  Text,
+  Image,
+  Document,
+  SearchResult,
+  Schema.Struct({ type: Schema.Literal("tool_reference") })
+])
+
 const called = <Type extends string>(type: Type) =>
   Schema.Struct({ type: Schema.Literal(type), id: Id, input: Fields, name: Schema.String })
 
@@ -69,13 +78,7 @@ const Block = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("tool_result"),
     tool_use_id: Id,
-    content: Schema.optionalKey(content(Schema.Union([
-      Text,
-      Image,
-      Document,
-      SearchResult,
-      Schema.Struct({ type: Schema.Literal("tool_reference") })
-    ]))),
+    content: Schema.optionalKey(content(Inner)),
     is_error: optional(Schema.Boolean)
   }),
   shown("tool_search_tool_result"),
@@ -150,6 +153,9 @@ export type MessagesMessage = Schema.Schema.Type<typeof Message>
 
 /** A block of a message's content, whatever its type. */
 export type MessagesBlock = Schema.Schema.Type<typeof Block>
+
+/** A block of the result of a tool. */
+export type MessagesInner = Schema.Schema.Type<typeof Inner>
 
 /** The result of a tool that the client runs. */
 export type MessagesResult = Extract<MessagesBlock, { readonly type: "tool_result" }>

@@ -57,6 +57,48 @@ const refused: Readonly<Record<string, readonly [unknown, string, (string | null
     "messages[0].role",
     "invalid_value"
   ],
+  "with a role that isn't one": [
+    { model, messages: [{ role: 5, content: "Hello" }] },
+    "Invalid type for 'messages[0].role': expected a string, but got an integer instead.",
+    "messages[0].role",
+    "invalid_type"
+  ],
+  "with a message that isn't one": [
+    { model, messages: ["Hello"] },
+    "Invalid type for 'messages[0]': expected an object, but got a string instead.",
+    "messages[0]",
+    "invalid_type"
+  ],
+  "with content that is neither text nor parts": [
+    { model, messages: [{ role: "user", content: 0.5 }] },
+    "Invalid type for 'messages[0].content': expected one of a string or array of objects, but got a decimal instead.",
+    "messages[0].content",
+    "invalid_type"
+  ],
+  "with an image that is nowhere": [
+    { model, messages: [{ role: "user", content: [{ type: "image_url", image_url: {} }] }] },
+    "Missing required parameter: 'messages[0].content[0].image_url.url'.",
+    "messages[0].content[0].image_url.url",
+    "missing_required_parameter"
+  ],
+  "with a tool that the provider runs": [
+    { model, messages: [ask], tools: [{ type: "web_search" }] },
+    "Invalid value: 'web_search'. Supported values are: 'function' and 'custom'.",
+    "tools[0].type",
+    "invalid_value"
+  ],
+  "with an unknown choice": [
+    { model, messages: [ask], tools: [add], tool_choice: "any" },
+    "Invalid value: 'any'. Supported values are: 'none', 'auto', and 'required'.",
+    "tool_choice",
+    "invalid_value"
+  ],
+  "with a stream that isn't a boolean": [
+    { model, messages: [ask], stream: "yes" },
+    "Invalid type for 'stream': expected a boolean, but got a string instead.",
+    "stream",
+    "invalid_type"
+  ],
   "with a message that says nothing": [
     { model, messages: [{ role: "user", content: null }] },
     "Invalid value for 'content': expected a string, got null.",

@@ -89,6 +89,31 @@ const refused: Readonly<Record<string, readonly [unknown, string]>> = {
     "'thinking', 'tool_result', 'tool_search_tool_result', 'tool_use', 'web_fetch_tool_result', " +
     "'web_search_tool_result'"
   ],
+  "with an image that is nowhere": [
+    asking(user({ type: "image", source: { type: "base64", media_type: "image/png" } })),
+    "messages.0.content.0.image.source.base64.data: Field required"
+  ],
+  "with a block that isn't one": [
+    asking({ role: "user", content: ["Hello"] }),
+    "messages.0.content.0: Input should be a valid dictionary or object to extract fields from"
+  ],
+  "with an empty text in a result": [
+    asking(ask, calls("a"), user({ ...result("a"), content: [text("")] })),
+    "messages: text content blocks must be non-empty"
+  ],
+  "with thoughts of an unknown kind": [
+    { ...asking(ask), thinking: { type: "on" } },
+    "thinking: Input tag 'on' found using 'type' does not match any of the expected tags: " +
+    "'adaptive', 'between_tools', 'disabled', 'enabled'"
+  ],
+  "with a fraction of a token": [
+    { ...asking(ask), max_tokens: 0.5 },
+    "max_tokens: Input should be a valid integer"
+  ],
+  "with a tool of the provider's without a name": [
+    { ...asking(ask), tools: [{ type: "web_search_20250305" }] },
+    "tools.0.web_search_20250305.name: Field required"
+  ],
   "with a text without text": [asking(user({ type: "text" })), "messages.0.content.0.text.text: Field required"],
   "with a thought without its signature": [
     asking(ask, assistant({ type: "thinking", thinking: "Hm." }), ask),

@@ -37,6 +37,35 @@ const refused: Readonly<Record<string, readonly [unknown, string, (string | null
     "invalid_type"
   ],
   "with no item": [asking(), emptyArray("input"), "input", "empty_array"],
+  "with an item of an unknown type": [
+    asking(ask, { type: "tool_use" }),
+    "Invalid value: 'tool_use'. Supported values are: 'message', 'function_call', 'function_call_output', 'reasoning', " +
+    "'item_reference', 'apply_patch_call', 'apply_patch_call_output', 'code_interpreter_call', 'compaction', " +
+    "'computer_call', 'computer_call_output', 'custom_tool_call', 'custom_tool_call_output', 'file_search_call', " +
+    "'image_generation_call', 'local_shell_call', 'local_shell_call_output', 'mcp_approval_request', " +
+    "'mcp_approval_response', 'mcp_call', 'mcp_list_tools', 'shell_call', 'shell_call_output', 'tool_search_call', " +
+    "'tool_search_output', and 'web_search_call'.",
+    "input[1]",
+    "invalid_value"
+  ],
+  "with reasoning without its summary": [
+    asking(ask, { type: "reasoning", id: "rs_1" }, call("a"), output("a")),
+    "Missing required parameter: 'input[1].summary'.",
+    "input[1].summary",
+    "missing_required_parameter"
+  ],
+  "with a list of more than texts": [
+    { ...asking(ask), include: [5] },
+    "Invalid type for 'include[0]': expected a string, but got an integer instead.",
+    "include[0]",
+    "invalid_type"
+  ],
+  "with what is to be included in no list": [
+    { ...asking(ask), include: "all" },
+    "Invalid type for 'include': expected an array of strings, but got a string instead.",
+    "include",
+    "invalid_type"
+  ],
   "with a message of nobody": [
     asking({ content: "Hello" }),
     "Missing required parameter: 'input[0].role'.",
