@@ -256,7 +256,7 @@ const change = <E>(
   name: string,
   to: (state: AgentState.AgentState) => Result.Result<AgentState.AgentState, E>
 ): Effect.Effect<AgentState.AgentState, E | SessionError> =>
-  Line.run(held.line, {
+  Line.run(held.line, () => ({
     name,
     task: Effect.suspend((): Effect.Effect<AgentState.AgentState, E | SessionError> => {
       const changed = to(held.ref.value)
@@ -269,12 +269,12 @@ const change = <E>(
         ? put
         : Effect.uninterruptible(Effect.andThen(held.store.save(changed.success), put))
     })
-  })
+  }))
 
 const open = (
   self: Any,
   roster: Roster,
-  environment: Environment.Environment,
+  environment: Line.Environment,
   state: AgentState.AgentState,
   store: Opened | undefined
 ): Effect.Effect<Untyped, never, Scope.Scope> =>
@@ -297,7 +297,7 @@ const open = (
 const fromHeld = (held: Held, end: AgentState.AgentState): Untyped => {
   const { environment, line, ref, roster, self } = held
   const run = (name: string, input: Input | undefined, options?: CallOptions) =>
-    Effect.suspend(() => Line.run(line, operation(held, name, running(held, input, options))))
+    Line.run(line, () => operation(held, name, running(held, input, options)))
   const call = (input: Input, options?: CallOptions) =>
     between(held, (loop) => loop.root.talk(loop, partsOf(input)), run("call", input, options))
   return {
@@ -315,7 +315,7 @@ const fromHeld = (held: Held, end: AgentState.AgentState): Untyped => {
       return between(held, invoked, inTurn(held, "invoke", invoked)) as Effect.Effect<never>
     },
     fork: Effect.flatMap(
-      Line.run(line, { name: "fork", task: SubscriptionRef.get(ref) }),
+      Line.run(line, () => ({ name: "fork", task: SubscriptionRef.get(ref) })),
       (state) => open(self, roster, environment, state, undefined)
     ),
     enterMode: (name, params) => Modes.enter(held, name, params),

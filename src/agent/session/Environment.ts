@@ -20,7 +20,7 @@ import { Host } from "../../modes/Host.ts"
 import { CurrentAgent } from "../CurrentAgent.ts"
 import { CurrentObservers } from "../Observer.ts"
 import { RecordContent } from "../Telemetry.ts"
-import { CurrentPlaces } from "./Line.ts"
+import { CurrentPlaces, type Environment } from "./Line.ts"
 
 const ofCaller: ReadonlySet<string> = new Set([
   Clock.Clock.key,
@@ -52,9 +52,6 @@ const ofCaller: ReadonlySet<string> = new Set([
   RecordContent.key
 ])
 
-/** Lets something run with the services of a session. */
-export type Environment = <A, E>(self: Effect.Effect<A, E, unknown>) => Effect.Effect<A, E>
-
 /** Gives the services of a place that belong to it, and not to the fiber that is there. */
 export const servicesOf = (here: Context.Context<never>): Context.Context<never> =>
   Context.makeUnsafe(new Map(Array.from(here.mapUnsafe).filter(([key]) => !ofCaller.has(key))))
@@ -65,13 +62,15 @@ export const capture: Effect.Effect<Environment> = Effect.contextWith((here: Con
   // Whoever calls often does so from one place.
   let from: Context.Context<never> | undefined
   let merged: Context.Context<unknown> = kept
-  return Effect.succeed((self) =>
-    Effect.updateContext(self, (caller: Context.Context<never>) => {
-      if (caller !== from) {
-        from = caller
-        merged = Context.merge(caller, kept)
-      }
-      return merged
-    })
-  )
+  return Effect.succeed((caller) => {
+    if (caller !== from) {
+      from = caller
+      merged = Context.merge(caller, kept)
+    }
+    return merged
+  })
 })
+
+/** Lets something run with the services of a session. */
+export const provide = <A, E>(self: Effect.Effect<A, E, unknown>, environment: Environment): Effect.Effect<A, E> =>
+  Effect.updateContext(self, environment)

@@ -5,7 +5,6 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
 import type * as SubscriptionRef from "effect/SubscriptionRef"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Any } from "../../handoff/Runnable.ts"
@@ -17,7 +16,7 @@ import type * as Mailbox from "../Mailbox.ts"
 import type { Live } from "../modes/Live.ts"
 import { LoopHost } from "../modes/LoopHost.ts"
 import { extend } from "../Roster.ts"
-import type * as Environment from "./Environment.ts"
+import * as Environment from "./Environment.ts"
 import { Follower } from "./Follower.ts"
 import * as Line from "./Line.ts"
 import type { SessionError } from "./SessionError.ts"
@@ -27,7 +26,7 @@ import type { Opened } from "./Store.ts"
 export interface Held {
   readonly self: Any
   readonly roster: Roster
-  readonly environment: Environment.Environment
+  readonly environment: Line.Environment
   readonly line: Line.Line
   readonly ref: SubscriptionRef.SubscriptionRef<AgentState>
   readonly store: Opened | undefined
@@ -47,12 +46,13 @@ export const operation = <A, E>(
   name: string,
   play: (follower: Follower) => Effect.Effect<A, E, unknown>,
   reader?: Mailbox.Mailbox
-): Line.Operation<A, E | SessionError, never> => {
+): Line.Operation<A, E | SessionError> => {
   const follower = new Follower(ref, store, reader)
   const task = Effect.suspend(() => play(follower))
   return {
     name,
-    task: environment(store === undefined ? task : Effect.andThen(store.check, task)),
+    task: store === undefined ? task : Effect.andThen(store.check, task),
+    environment,
     failure: () => follower.failure,
     ...(reader === undefined ? undefined : { onExit: reader.end })
   }
@@ -61,34 +61,36 @@ export const operation = <A, E>(
 /** Does something with the conversation outside of any run, and saves what came of it. */
 const playByHand =
   <A>(held: Held, f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>) =>
-  (follower: Follower): Effect.Effect<A, unknown, unknown> =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.suspend(() => {
-        const { live, ref, store } = held
-        const before = ref.value
-        const save = (exit: Exit.Exit<A, unknown>) =>
-          store === undefined || ref.value === before ? exit : Effect.andThen(store.save(ref.value), exit)
-        return Effect.flatMap(follower.begin(before), () =>
-          Effect.flatMap(Effect.exit(restore(byHand(rosterIn(held), before, follower, live, f))), save))
-      })
+  (follower: Follower): Effect.Effect<A, unknown, unknown> => {
+    const { live, ref, store } = held
+    const before = ref.value
+    const played = Effect.flatMap(follower.begin(before), () => byHand(rosterIn(held), before, follower, live, f))
+    return store === undefined ? played : Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(
+        Effect.exit(restore(played)),
+        (exit) => ref.value === before ? exit : Effect.andThen(store.save(ref.value), exit)
+      )
     )
+  }
 
 /** Does something alone with the conversation outside of any run. */
 export const inTurn = <A>(
   held: Held,
   name: string,
   f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
-): Effect.Effect<A, unknown> => Effect.suspend(() => Line.run(held.line, operation(held, name, playByHand(held, f))))
+): Effect.Effect<A, unknown> => Line.run(held.line, () => operation(held, name, playByHand(held, f)))
 
 /** Does something with the conversation when nothing else can any more. */
-export const atEnd = (held: Held, f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>) =>
-  held.environment(Effect.suspend(() => {
+export const atEnd = (held: Held, f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>) => {
+  const playing = Effect.suspend(() => {
     const follower = new Follower(held.ref, undefined, undefined)
     return Effect.flatMap(
       follower.begin(held.ref.value),
       (state) => byHand(rosterIn(held), state, follower, held.live, f)
     )
-  }))
+  })
+  return Environment.provide(playing, held.environment)
+}
 
 /**
  * Does something with the conversation in the middle of an operation, where that is a mode's set-up or clean-up and no step is
@@ -102,5 +104,5 @@ export const between = <A, B>(
   Effect.withFiber((fiber): Effect.Effect<A | B, unknown> => {
     const host: unknown = Context.getOrUndefined(fiber.context, Host)
     const loop = host instanceof LoopHost ? host.loopBetween(held.live) : undefined
-    return loop === undefined ? inTurn : held.environment(now(loop))
+    return loop === undefined ? inTurn : Environment.provide(now(loop), held.environment)
   })

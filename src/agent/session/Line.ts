@@ -15,24 +15,37 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import * as Semaphore from "effect/Semaphore"
 import { because, ReentrantOperation, SessionClosed, type SessionError } from "./SessionError.ts"
 
-/** The line of a session: whoever has the permit is under way. */
+/** The line of a session: one operation is under way where it `isTaken`, and the others wait in their order. */
 export interface Line {
   readonly agent: string
-  readonly permit: Semaphore.Semaphore
   readonly scope: Scope.Closeable
+  readonly waiting: Array<Turn>
+  isTaken: boolean
   isClosed: boolean
 }
 
-/** Something to be done alone. `failure` says why it was stopped, where it was stopped from within. */
-export interface Operation<A, E, R> {
+/** The turn of an operation: whether it has come, and how to wake who waits for it. */
+interface Turn {
+  hasCome: boolean
+  wake: () => void
+}
+
+/**
+ * Something to be done alone, with the services of whoever asks for it, or with those that an `environment` makes of them.
+ * `failure` says why it was stopped, where it was stopped from within.
+ */
+export interface Operation<A, E> {
   readonly name: string
-  readonly task: Effect.Effect<A, E, R>
+  readonly task: Effect.Effect<A, E, unknown>
+  readonly environment?: Environment
   readonly failure?: () => SessionError | undefined
   readonly onExit?: (exit: Exit.Exit<A, E | SessionError>) => Effect.Effect<void>
 }
+
+/** Gives the services that something runs with, of those of whoever asks for it. */
+export type Environment = (caller: Context.Context<never>) => Context.Context<unknown>
 
 /** An operation that is under way, known to all that it runs. */
 export interface Place {
@@ -74,7 +87,7 @@ export const make = (agent: string): Effect.Effect<Line, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.map(
       Scope.make(),
-      (scope): Line => ({ agent, permit: Semaphore.makeUnsafe(1), scope, isClosed: false })
+      (scope): Line => ({ agent, scope, waiting: [], isTaken: false, isClosed: false })
     ),
     (line) =>
       Effect.suspend(() => {
@@ -85,36 +98,79 @@ export const make = (agent: string): Effect.Effect<Line, never, Scope.Scope> =>
 
 const closed = ({ agent }: Line, operation: string): SessionError => because(new SessionClosed({ agent, operation }))
 
-/** Starts an operation, or puts it at the end of the line. Interrupting the fiber ends it, or takes it out of the line. */
-export const start = <A, E, R>(
+/** Says why an operation can't be asked for here. */
+const findRefusal = (line: Line, operation: string, places: ReadonlyArray<Place>): SessionError | undefined => {
+  const around = places.find((place) => place.line === line && !place.isOver)
+  if (around !== undefined) {
+    const { agent } = line
+    return because(new ReentrantOperation({ agent, operation, within: around.operation }))
+  }
+  return line.isClosed ? closed(line, operation) : undefined
+}
+
+/** Passes the turn on. The next operation goes on by itself: a long line doesn't make a deep stack. */
+const passOn = (line: Line, fiber: Fiber.Fiber<unknown, unknown>): void => {
+  const next = line.waiting.shift()
+  if (next === undefined) {
+    line.isTaken = false
+    return
+  }
+  next.hasCome = true
+  fiber.currentDispatcher.scheduleTask(() => next.wake(), 0)
+}
+
+const waitFor = (turn: Turn): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    if (turn.hasCome) return resume(Effect.void)
+    turn.wake = () => resume(Effect.void)
+  })
+
+/** Runs an operation in a fiber of the line's scope, at once where its turn has come. */
+const begin = <A, E>(
   line: Line,
-  { name, onExit, task }: Operation<A, E, R>
-): Effect.Effect<Fiber.Fiber<A, E | SessionError>, SessionError, R> =>
-  Effect.withFiber((fiber) => {
-    const places = fiber.getRef(CurrentPlaces)
-    const around = places.find((place) => place.line === line && !place.isOver)
-    if (around !== undefined) {
-      const { agent } = line
-      return Effect.fail(because(new ReentrantOperation({ agent, operation: name, within: around.operation })))
-    }
-    if (line.isClosed) return Effect.fail(closed(line, name))
-    const place: Place = { line, operation: name, isOver: false }
-    const alone = Effect.ensuring(
-      task,
-      Effect.sync(() => {
-        place.isOver = true
-      })
-    )
-    const inLine = Effect.provideService(line.permit.withPermit(alone), CurrentPlaces, [...places, place])
-    return Effect.forkIn(onExit === undefined ? inLine : Effect.onExit(inLine, onExit), line.scope, {
-      startImmediately: true
-    })
+  { environment, name, onExit, task }: Operation<A, E>,
+  { context }: Fiber.Fiber<unknown, unknown>,
+  places: ReadonlyArray<Place>
+): Fiber.Fiber<A, E | SessionError> => {
+  const place: Place = { line, operation: name, isOver: false }
+  const turn: Turn = { hasCome: !line.isTaken, wake: () => {} }
+  if (line.isTaken) line.waiting.push(turn)
+  line.isTaken = true
+  const services = Context.add(
+    environment === undefined ? context as Context.Context<unknown> : environment(context),
+    CurrentPlaces,
+    [...places, place]
+  )
+  const alone = turn.hasCome ? task : Effect.andThen(waitFor(turn), task)
+  const fiber = Effect.runForkWith(services)(onExit === undefined ? alone : Effect.onExit(alone, onExit))
+  // A fiber that is done by now has no need to be ended with the scope.
+  if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, line.scope)
+  fiber.addObserver(() => {
+    place.isOver = true
+    if (turn.hasCome) passOn(line, fiber)
+    else line.waiting.splice(line.waiting.indexOf(turn), 1)
+  })
+  return fiber
+}
+
+/**
+ * Starts an operation, or puts it at the end of the line. Interrupting the fiber ends it, or takes it out of the line. To be run
+ * where nothing can interrupt it.
+ */
+export const start = <A, E>(
+  line: Line,
+  operation: Operation<A, E>
+): Effect.Effect<Fiber.Fiber<A, E | SessionError>, SessionError> =>
+  Effect.withFiber((caller) => {
+    const places = caller.getRef(CurrentPlaces)
+    const refusal = findRefusal(line, operation.name, places)
+    return refusal === undefined ? Effect.succeed(begin(line, operation, caller, places)) : Effect.fail(refusal)
   })
 
 /** Says how an operation ended: why it was stopped from within, or that the session was closed. */
 export const ended = <A, E>(
   line: Line,
-  { failure, name }: Pick<Operation<A, E, unknown>, "failure" | "name">,
+  { failure, name }: Pick<Operation<A, E>, "failure" | "name">,
   exit: Exit.Exit<A, E | SessionError>
 ): Exit.Exit<A, E | SessionError> => {
   const why = failure?.()
@@ -125,11 +181,20 @@ export const ended = <A, E>(
 }
 
 /** Does something alone, once all that came before is done. */
-export const run = <A, E, R>(line: Line, operation: Operation<A, E, R>): Effect.Effect<A, E | SessionError, R> =>
+export const run = <A, E>(line: Line, make: () => Operation<A, E>): Effect.Effect<A, E | SessionError> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(start(line, operation), (fiber) =>
-      Effect.flatMap(
-        Effect.onInterrupt(restore(Fiber.await(fiber)), () => Fiber.interrupt(fiber)),
-        (exit) => ended(line, operation, exit)
-      ))
+    Effect.withFiber((caller) => {
+      const operation = make()
+      const places = caller.getRef(CurrentPlaces)
+      const refusal = findRefusal(line, operation.name, places)
+      if (refusal !== undefined) return Effect.fail(refusal)
+      const fiber = begin(line, operation, caller, places)
+      const exit = fiber.pollUnsafe()
+      return exit === undefined
+        ? Effect.flatMap(
+          Effect.onInterrupt(restore(Fiber.await(fiber)), () => Fiber.interrupt(fiber)),
+          (exit) => ended(line, operation, exit)
+        )
+        : ended(line, operation, exit)
+    })
   )
