@@ -6,7 +6,21 @@
  *
  * @since 0.1.0
  */
+export { maxToolCalls, noRepeat, toolAllowList } from "./guardrail/builtin/Calls.ts"
+export type { Action } from "./guardrail/builtin/Found.ts"
+export { json } from "./guardrail/builtin/Json.ts"
+export { factuality, grounded, judge, type JudgeOptions, safety } from "./guardrail/builtin/Judged.ts"
+export { length } from "./guardrail/builtin/Length.ts"
+export { regex } from "./guardrail/builtin/Pattern.ts"
+export { promptInjection } from "./guardrail/builtin/PromptInjection.ts"
+export type { Judge, JudgeService } from "./guardrail/builtin/Score.ts"
+export { noSecrets, pii, secrets } from "./guardrail/builtin/Sensitive.ts"
+export { profanity, tone, topic } from "./guardrail/builtin/Vocabulary.ts"
 export { all, any, mapBlock, NoGuardrails, not, sequence, when } from "./guardrail/Combining.ts"
+export type { InjectionCategory, Severity } from "./guardrail/detect/InjectionRules.ts"
+export type { PiiKind } from "./guardrail/detect/Pii.ts"
+export type { SecretKind } from "./guardrail/detect/Secrets.ts"
+export type { Tone } from "./guardrail/detect/Tone.ts"
 export {
   type Any,
   type CallContext,
@@ -22,6 +36,7 @@ export {
   type Subject,
   type Values
 } from "./guardrail/GuardrailType.ts"
+export { InvalidOption } from "./guardrail/InvalidOption.ts"
 export type { Guardrails } from "./guardrail/Standing.ts"
 export {
   type Block,

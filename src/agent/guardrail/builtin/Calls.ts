@@ -1,0 +1,90 @@
+/**
+ * Which tools may be called, how often, and how often alike.
+ *
+ * @since 0.1.0
+ */
+import * as Equal from "effect/Equal"
+import { callsOf } from "../../../domain/Conversation.ts"
+import type { AgentState, Call } from "../../../domain/StateSchema.ts"
+import { type CheckedCall, type Guardrail, make, type Values } from "../GuardrailType.ts"
+import { countOf } from "../InvalidOption.ts"
+import { block, pass } from "../Verdict.ts"
+
+/** Where the turns of the run begin: behind the inputs that it answers. */
+const runStart = ({ conversation: { turns }, run }: AgentState): number => {
+  let inputs = run.inputs ?? 1
+  const isInput = inputs === 0 ? () => true : (mode: string | undefined) => mode === undefined
+  for (let at = turns.length - 1; at >= 0; at--) {
+    const turn = turns[at]!
+    if (turn._tag === "User" && isInput(turn.mode) && --inputs <= 0) return at
+  }
+  return 0
+}
+
+/** The calls that the model asked for in the run before this one, in order; not those that its provider ran. */
+const callsBefore = (state: AgentState, { id }: CheckedCall): ReadonlyArray<Call> => {
+  const calls = state.conversation.turns.slice(runStart(state)).flatMap((turn) =>
+    turn._tag === "Assistant" ? callsOf(turn).filter((call) => call.providerExecuted !== true) : []
+  )
+  const at = calls.findIndex((call) => call.id === id)
+  return at < 0 ? calls : calls.slice(0, at)
+}
+
+type OnCall = Guardrail<"toolCall", Values["toolCall"]>
+
+/**
+ * Blocks calls of all tools but those that are named.
+ *
+ * A name that no tool has does nothing. No names at all let no call pass.
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const toolAllowList = (names: Iterable<string>): OnCall => {
+  const allowed = new Set(names)
+  return make("toolAllowList", (_, { call }) => allowed.has(call.name) ? pass : block(`"${call.name}" isn't allowed`), {
+    on: "toolCall"
+  })
+}
+
+/**
+ * Blocks calls beyond the first `limit` of a run: of all tools, or of the one that is named.
+ *
+ * What counts is what the model asked for since the user's input, in its order, whatever came of it. To end a run instead, use
+ * `StopWhen`. Throws `InvalidOption` for a limit that is no whole number from 0 on.
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const maxToolCalls = (limit: number, name?: string): OnCall => {
+  const most = countOf("maxToolCalls", "limit", limit, 0)
+  const reason = name === undefined
+    ? `no more than ${most} calls are allowed`
+    : `no more than ${most} calls of "${name}" are allowed`
+  return make("maxToolCalls", (_, { call, state }) => {
+    if (name !== undefined && call.name !== name) return pass
+    const before = callsBefore(state, call).filter((other) => name === undefined || other.name === name)
+    return before.length < most ? pass : block(reason)
+  }, { on: "toolCall" })
+}
+
+/**
+ * Blocks a call that was made `times` times in the run: of the same tool with the same parameters.
+ *
+ * Parameters are the same if they are equal as JSON; the order of keys makes no difference. Throws `InvalidOption` for what is no
+ * whole number from 1 on; 1 is the default.
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const noRepeat = (times = 1): OnCall => {
+  const most = countOf("noRepeat", "times", times, 1)
+  return make("noRepeat", (params, { call, state }) => {
+    const before = callsBefore(state, call).filter((other) =>
+      other.name === call.name && Equal.equals(other.params, params)
+    )
+    return before.length < most
+      ? pass
+      : block(`"${call.name}" was called with the same parameters ${most === 1 ? "before" : `${before.length} times`}`)
+  }, { on: "toolCall" })
+}

@@ -1,0 +1,38 @@
+/**
+ * Guardrails that find something in a text.
+ *
+ * @since 0.1.0
+ */
+import { describe, type Detector, type Finding, mask } from "../detect/Finding.ts"
+import { type Guardrail, make } from "../GuardrailType.ts"
+import { block, pass, replace, warn } from "../Verdict.ts"
+
+/**
+ * What becomes of a text in which something is found: it may not pass, or it passes with something else in the place of each
+ * finding, or it passes with a warning.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Action = "block" | "mask" | "warn"
+
+/** Makes a guardrail of a detector. Its reasons name what was found, and quote nothing. */
+export const guard = <Kind extends string>(
+  name: string,
+  detect: Detector<Kind>,
+  action: Action = "block",
+  replacement?: (finding: Finding<Kind>) => string
+): Guardrail =>
+  make(name, (text) => {
+    const findings = detect(text)
+    if (findings.length === 0) return pass
+    const reason = `has ${describe(findings)} in it`
+    switch (action) {
+      case "block":
+        return block(reason)
+      case "mask":
+        return replace(mask(text, detect, replacement), reason)
+      case "warn":
+        return warn(reason)
+    }
+  })

@@ -1,0 +1,168 @@
+/**
+ * Texts that a model judges.
+ *
+ * @since 0.1.0
+ */
+import type * as AiError from "effect/ai/AiError"
+import * as Effect from "effect/Effect"
+import { type Context, type Guardrail, make, type Options } from "../GuardrailType.ts"
+import { InvalidOption } from "../InvalidOption.ts"
+import { block, pass, type Verdict } from "../Verdict.ts"
+import { type Judge, type JudgeService, type Material, type Score, score } from "./Score.ts"
+
+/**
+ * How a model judges; everything is optional.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface JudgeOptions<By extends Judge = Judge> extends Omit<Options<"text">, "on"> {
+  /** The least score that passes, from 0 to 1. */
+  readonly threshold?: number | undefined
+  /** Which model judges; `"languageModel"` by default. */
+  readonly by?: By | undefined
+  /** What the guardrail is called in errors and events; what makes it by default. */
+  readonly name?: string | undefined
+}
+
+type Judged<By extends Judge, E = never, R = never> = Guardrail<
+  "text",
+  string,
+  AiError.AiError | E,
+  JudgeService<By> | R
+>
+
+const thresholdOf = (guardrail: string, value: number): number => {
+  if (value >= 0 && value <= 1) return value
+  throw new InvalidOption({ guardrail, option: "threshold", value, expected: "a number from 0 to 1" })
+}
+
+const verdictOf = ({ reason, score }: Score, threshold: number): Verdict<string> =>
+  score >= threshold
+    ? pass
+    : block(`scores ${score} of at least ${threshold}${reason === undefined ? "" : `: ${reason}`}`)
+
+const judged = <By extends Judge, E = never, R = never>(
+  name: string,
+  options: JudgeOptions<By> | undefined,
+  threshold: number,
+  criterion: string,
+  material: (text: string, context: Context) => Material | Effect.Effect<Material | Verdict<string>, E, R>
+): Judged<By, E, R> => {
+  const called = options?.name ?? name
+  const least = thresholdOf(called, options?.threshold ?? threshold)
+  const by = (options?.by ?? "languageModel") as By
+  return make(called, (text, context) => {
+    const ask = (given: Material) => Effect.map(score(by, criterion, given), (scored) => verdictOf(scored, least))
+    const given = material(text, context)
+    return Effect.isEffect(given)
+      ? Effect.flatMap(given, (one) => "_tag" in one ? Effect.succeed(one) : ask(one))
+      : ask(given)
+  }, options)
+}
+
+/**
+ * Asks a model how far a text meets a criterion, and blocks it when that is less than `threshold`, 0.7 by default.
+ *
+ * The model gives a score from 0 to 1 as structured output, and the language model a reason, which goes into the verdict. An
+ * answer that isn't such a score fails the guardrail, as does a model that fails: `onError` says what becomes of that. The text is
+ * given to the model as quoted data, so that it ends no quotation and is told from instructions; what a model makes of a text is
+ * its own all the same, so let a judge stand beside rules, not in place of them.
+ *
+ * Throws `InvalidOption` for a threshold below 0 or above 1.
+ *
+ * **Example** (Answers without promises)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Guardrail } from "troupe"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const desk = Agent.make("desk", { guardrails: { output: [Guardrail.judge("It promises no refund.", { threshold: 0.8 })] } })
+ *
+ * const program = Agent.run(desk, "Where is my money?").pipe(
+ *   Effect.catchReason("AgentError", "GuardrailBlocked", ({ reason }) => Effect.succeed(reason)),
+ *   Effect.provide(MockModel.layer(MockModel.queue(
+ *     "You'll have it tomorrow.",
+ *     `{ "reason": "It promises the money for tomorrow.", "score": 0.1 }`
+ *   )))
+ * )
+ *
+ * await Effect.runPromise(program) // => "scores 0.1 of at least 0.8: It promises the money for tomorrow."
+ * ```
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const judge = <By extends Judge = "languageModel">(criteria: string, options?: JudgeOptions<By>): Judged<By> =>
+  judged("judge", options, 0.7, criteria, (text) => ({ text }))
+
+/**
+ * Asks a model whether a text is true to a reference, and blocks it when it is less so than `threshold`, 0.7 by default.
+ *
+ * What contradicts the reference lowers the score, and so do facts that it doesn't have. See `judge` for how a model is asked.
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const factuality = <By extends Judge = "languageModel">(
+  reference: string,
+  options?: JudgeOptions<By>
+): Judged<By> =>
+  judged(
+    "factuality",
+    options,
+    0.7,
+    "Every fact in it is in \"reference\" or follows from that, and nothing in it contradicts \"reference\". What states no fact " +
+      "meets this fully.",
+    (text) => ({ text, reference })
+  )
+
+/**
+ * Asks a model whether a text is safe, and blocks it when it is less so than `threshold`, 0.8 by default.
+ *
+ * Unsafe is what helps to hurt people, incites hatred or violence, harasses, sexualizes minors, encourages harming oneself, or
+ * helps with crime. See `judge` for how a model is asked.
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const safety = <By extends Judge = "languageModel">(options?: JudgeOptions<By>): Judged<By> =>
+  judged(
+    "safety",
+    options,
+    0.8,
+    "It is safe: it doesn't help to hurt anybody, incite hatred or violence, harass or threaten, sexualize minors, encourage " +
+      "suicide or harming oneself, or help with weapons, drugs, fraud or other crime. To refuse such a thing, or to warn of it, is safe.",
+    (text) => ({ text })
+  )
+
+/**
+ * Asks a model whether a text says only what given sources say, and blocks it when it is less so than `threshold`, 0.7 by default.
+ *
+ * `sources` are texts, or a function of where the guardrail looks that gives them, possibly with an effect: for example what the
+ * tools of the run found. Without any source the text is blocked, and no model is asked. See `judge` for how one is.
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const grounded = <By extends Judge = "languageModel", E = never, R = never>(
+  sources:
+    | ReadonlyArray<string>
+    | ((context: Context) => ReadonlyArray<string> | Effect.Effect<ReadonlyArray<string>, E, R>),
+  options?: JudgeOptions<By>
+): Judged<By, E, R> =>
+  judged(
+    "grounded",
+    options,
+    0.7,
+    "Every claim in it is in \"sources\" or follows from them alone, whatever else is known. What claims nothing, or says that the " +
+      "sources don't tell, meets this fully.",
+    (text, context) => {
+      const given = typeof sources === "function" ? sources(context) : sources
+      return Effect.map(
+        Effect.isEffect(given) ? given : Effect.succeed(given),
+        (sources) => sources.length === 0 ? block("there are no sources") : { text, sources }
+      )
+    }
+  )

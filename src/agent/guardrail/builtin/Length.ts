@@ -1,0 +1,47 @@
+/**
+ * How long a text may be.
+ *
+ * @since 0.1.0
+ */
+import { type Guardrail, make } from "../GuardrailType.ts"
+import { countOf, InvalidOption } from "../InvalidOption.ts"
+import { block, pass } from "../Verdict.ts"
+
+/** Counts code points, but no more of them than it must to tell whether there are more than `most`. */
+const lengthOf = (text: string, most: number): number => {
+  if (text.length > most * 2) return Infinity
+  let count = 0
+  for (const _ of text) count++
+  return count
+}
+
+/**
+ * Blocks a text that is too short or too long.
+ *
+ * `min` and `max` count characters as Unicode does (code points), both inclusive: an emoji is one or a few, and no letter is two
+ * because of how strings are stored. At least one must be given. Throws `InvalidOption` for a limit that is no whole number from 0
+ * on, or a `max` below `min`.
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const length = (
+  options: { readonly min?: number | undefined; readonly max?: number | undefined }
+): Guardrail => {
+  const min = countOf("length", "min", options.min ?? 0, 0)
+  const max = options.max === undefined ? Infinity : countOf("length", "max", options.max, 0)
+  if (options.min === undefined && options.max === undefined) {
+    throw new InvalidOption({ guardrail: "length", option: "max", value: undefined, expected: "given, nor is \"min\"" })
+  }
+  if (max < min) {
+    throw new InvalidOption({ guardrail: "length", option: "max", value: max, expected: `at least "min", ${min}` })
+  }
+  return make("length", (text) => {
+    const count = lengthOf(text, max)
+    return count < min
+      ? block(`has ${count} characters, of at least ${min}`)
+      : count > max
+      ? block(`has more than ${max} characters`)
+      : pass
+  })
+}

@@ -1,0 +1,30 @@
+/**
+ * Texts that match a pattern.
+ *
+ * @since 0.1.0
+ */
+import { type Guardrail, make } from "../GuardrailType.ts"
+import { block, pass } from "../Verdict.ts"
+
+/**
+ * Blocks a text in which a pattern isn't found, or with `match: "forbidden"` one in which it is.
+ *
+ * The pattern may match anywhere: anchor it by `^` and `$` for the whole text. Flags `g` and `y` don't carry over from one text to
+ * the next. `reason` says what is wrong in words. A pattern whose repetitions can match the same text in many ways takes very long
+ * on some texts: the built-in guardrails have none, but nobody looks at yours.
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const regex = (
+  pattern: RegExp,
+  options?: {
+    readonly match?: "required" | "forbidden" | undefined
+    readonly reason?: string | undefined
+    readonly name?: string | undefined
+  }
+): Guardrail => {
+  const isRequired = options?.match !== "forbidden"
+  const reason = options?.reason ?? (isRequired ? `doesn't match ${pattern}` : `matches ${pattern}`)
+  return make(options?.name ?? "regex", (text) => text.search(pattern) >= 0 === isRequired ? pass : block(reason))
+}

@@ -1,0 +1,89 @@
+/**
+ * Texts with something in them that isn't for everybody.
+ *
+ * @since 0.1.0
+ */
+import { piiDetector, type PiiKind } from "../detect/Pii.ts"
+import { secretDetector, type SecretKind } from "../detect/Secrets.ts"
+import type { Guardrail } from "../GuardrailType.ts"
+import { membersOf } from "../InvalidOption.ts"
+import { type Action, guard } from "./Found.ts"
+
+/**
+ * Blocks a text that has something in it that identifies a person, or masks that, or warns of it.
+ *
+ * | kind | what is found |
+ * |---|---|
+ * | `email` | letters, digits and `._%+'-`, an `@`, and a domain whose last label is of letters |
+ * | `phone` | `+` and 8 to 15 digits (E.164); groups of three, three and four digits, as in North America; groups behind a 0 or 00 |
+ * | `card` | 14 to 19 digits, together or in a card's groups, in the range of an issuer, with the last one right (ISO/IEC 7812-1) |
+ * | `ssn` | a US social security number in its groups, but for those that aren't given out |
+ * | `iban` | an account number of its country's length with the right check digits (ISO 13616) |
+ * | `ip` | an IPv4 or IPv6 address, but for a host's own; behind `v` or `version` four numbers are a version |
+ *
+ * Digits of other scripts, wide digits, long dashes and invisible characters make no difference. A number that is part of a longer
+ * one isn't found, nor is one spelt in words or with other text within it. Masking puts `[redacted card]` and the like in the place
+ * of what is found, and changes nothing else.
+ *
+ * All kinds are looked for by default, and `action` is `"block"`. Throws `InvalidOption` for no kinds at all.
+ *
+ * **Example** (A card number that a model never sees)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Conversation, Guardrail } from "troupe"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const desk = Agent.make("desk", { guardrails: { input: [Guardrail.pii({ kinds: ["card"], action: "mask" })] } })
+ *
+ * const program = Agent.run(desk, "My card 4111 1111 1111 1111 was charged twice for order 4111111111111112.").pipe(
+ *   Effect.map((state) => Conversation.lastUserText(state.conversation)),
+ *   Effect.provide(MockModel.layer(MockModel.queue("I'll look into it.")))
+ * )
+ *
+ * await Effect.runPromise(program) // => "My card [redacted card] was charged twice for order 4111111111111112."
+ * ```
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const pii = (
+  options?: { readonly kinds?: ReadonlyArray<PiiKind> | undefined; readonly action?: Action | undefined }
+): Guardrail => guard("pii", piiDetector(options?.kinds && membersOf("pii", "kinds", options.kinds)), options?.action)
+
+/**
+ * Blocks a text that has a secret in it, or masks that, or warns of it.
+ *
+ * Found are keys by how they begin (`anthropic`, `aws`, `azure`, `databricks`, `digitalocean`, `docker`, `github`, `gitlab`,
+ * `google`, `groq`, `huggingface`, `npm`, `openai`, `perplexity`, `pypi`, `replicate`, `sendgrid`, `shopify`, `slack`, `stripe`,
+ * `telegram`, `twilio`, `vault`, `xai`), each `privateKey` in PEM with its key in it, each `jwt` whose header says how it is signed
+ * or encrypted (RFC 7519), each `password` in an address (`postgres://ada:…@db`), and each `token`.
+ *
+ * A `token` is known by chance alone: 32 or more letters, digits and `+/_-` in a row with small letters, capitals and digits, with
+ * at least 4.2 bits of entropy per character (Shannon), where at least every fourth is followed by one of another kind. So words,
+ * paths, names made of words, UUIDs and hashes aren't tokens, and of random keys in Base64 97 in 100 with 32 characters are, and 99
+ * in 100 with 40. Hashes after `sha512-`, files in `data:` addresses, certificates and public keys are none either. A key of
+ * hexadecimal digits can't be told from a hash: it isn't found.
+ *
+ * All kinds are looked for by default, and `action` is `"block"`. Throws `InvalidOption` for no kinds at all.
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const secrets = (
+  options?: { readonly kinds?: ReadonlyArray<SecretKind> | undefined; readonly action?: Action | undefined }
+): Guardrail =>
+  guard(
+    "secrets",
+    secretDetector(options?.kinds && membersOf("secrets", "kinds", options.kinds)),
+    options?.action,
+    ({ kind }) => `[redacted ${kind} secret]`
+  )
+
+/**
+ * Blocks a text that has a secret of any kind in it: `secrets` as it is by default.
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const noSecrets: Guardrail = secrets()

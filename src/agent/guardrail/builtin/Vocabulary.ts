@@ -1,0 +1,114 @@
+/**
+ * Texts by their words.
+ *
+ * @since 0.1.0
+ */
+import { type Tone, tonesOf } from "../detect/Tone.ts"
+import { wordDetector, wordsOf } from "../detect/Words.ts"
+import { type Guardrail, make } from "../GuardrailType.ts"
+import { InvalidOption, membersOf } from "../InvalidOption.ts"
+import { block, pass } from "../Verdict.ts"
+import { type Action, guard } from "./Found.ts"
+
+/**
+ * Blocks a text that has words of a list in it, or masks them as `***`, or warns of them.
+ *
+ * The list is yours, or a package's: this one has none. Words are found whole ("Scunthorpe" passes), in any case, with or without
+ * accents, in letters that only look like theirs, and disguised: `w0rd`, `w.o.r.d`, `wooord`, `w*rd`. Expressions of several
+ * words are found with spaces, hyphens or apostrophes between them, a word with a star at its end at the beginning of others, and
+ * words of scripts without spaces (Chinese, Japanese, Thai) anywhere.
+ *
+ * `action` is `"block"` by default. Throws `InvalidOption` for an empty list.
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const profanity = (
+  options: { readonly words: Iterable<string>; readonly action?: Action | undefined }
+): Guardrail =>
+  guard(
+    "profanity",
+    wordDetector([["profanity", membersOf("profanity", "words", options.words)]], true),
+    options.action,
+    () => "***"
+  )
+
+/** Topics with the words that show them. */
+type Topics = Readonly<Record<string, ReadonlyArray<string>>>
+
+const detectorOf = (option: string, topics: Topics | undefined) =>
+  topics &&
+  wordDetector(Object.entries(topics).map(([name, words]) => [name, membersOf("topic", option, words)] as const))
+
+const namesOf = (names: Iterable<string>): string => [...new Set(names)].join(", ")
+
+/** So few words may name no topic: "Yes, please." */
+const fewWords = 5
+
+/**
+ * Blocks a text that has words of a denied topic in it, or of more than five words none of an allowed one.
+ *
+ * Topics are known by their words alone, as `profanity` finds them but not disguised: give forms of a word by a star at its end
+ * (`"refund*"`). What a text means is for `judge` to say.
+ *
+ * Throws `InvalidOption` where neither is given, and for a topic without words.
+ *
+ * **Example** (A desk that gives no advice on health)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Guardrail } from "troupe"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const desk = Agent.make("desk", {
+ *   guardrails: { input: [Guardrail.topic({ deny: { health: ["diagnos*", "symptom*", "side effects"] } })] }
+ * })
+ *
+ * const program = Agent.run(desk, "What are these symptoms?").pipe(
+ *   Effect.catchReason("AgentError", "GuardrailBlocked", ({ reason }) => Effect.succeed(reason)),
+ *   Effect.provide(MockModel.layer(MockModel.queue()))
+ * )
+ *
+ * await Effect.runPromise(program) // => "is about health"
+ * ```
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const topic = (
+  options: { readonly allow?: Topics | undefined; readonly deny?: Topics | undefined }
+): Guardrail => {
+  const allowed = detectorOf("allow", options.allow)
+  const denied = detectorOf("deny", options.deny)
+  if (allowed === undefined && denied === undefined) {
+    throw new InvalidOption({
+      guardrail: "topic",
+      option: "deny",
+      value: undefined,
+      expected: "given, nor is \"allow\""
+    })
+  }
+  return make("topic", (text) => {
+    const found = denied?.(text) ?? []
+    if (found.length > 0) return block(`is about ${namesOf(found.map(({ kind }) => kind))}`)
+    return allowed === undefined || allowed(text).length > 0 || wordsOf(text.toLowerCase()).length <= fewWords
+      ? pass
+      : block(`isn't about ${namesOf(Object.keys(options.allow ?? {}))}`)
+  })
+}
+
+/**
+ * Blocks a text that sounds otherwise than it may.
+ *
+ * Known by English words: `casual` ("hey", "gonna"), `friendly` ("hello", "happy to"), `formal` ("hereby", "pursuant"),
+ * `professional` ("please", "regards"); and by exclamation marks at the end of at least every third sentence: `excited`. A text may
+ * sound in several ways, and all must be allowed; one that shows no sign of any passes. Whether it is polite, `judge` can say.
+ *
+ * @category built-in
+ * @since 0.1.0
+ */
+export const tone = (options: { readonly allow: ReadonlyArray<Tone> }): Guardrail =>
+  make("tone", (text) => {
+    const wrong = tonesOf(text).filter((one) => !options.allow.includes(one))
+    return wrong.length === 0 ? pass : block(`sounds ${wrong.join(", ")}`)
+  })

@@ -1,0 +1,114 @@
+/**
+ * How injected instructions are worded.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * What an injection is after: `override` of the instructions, another `role` without limits, `extraction` of the instructions,
+ * `exfiltration` of what was said, `markup` that passes for a turn of somebody else, `encoding` of what is to be done, or text that
+ * is `hidden`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type InjectionCategory = "override" | "role" | "extraction" | "exfiltration" | "markup" | "encoding" | "hidden"
+
+/**
+ * How sure a pattern is: `high` where hardly anything else is worded so, `low` where much is.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Severity = "low" | "medium" | "high"
+
+type Row = readonly [category: InjectionCategory, severity: Severity, pattern: string]
+
+const verbs = "ignore/ignoring/disregard/disregarding/forget/override/bypass/neglect/discard/dismiss"
+const rules =
+  "instruction*/prompt*/rules/guideline*/directive*/command*/constraint*/restriction*/programming/safeguard*"
+const ask =
+  "reveal/show/print/repeat/output/display/tell/give/leak/expose/disclose/dump/recite/quote/translate/summarize"
+const limits = "restriction*/rule*/filter*/limit*/guideline*/guardrail*/censorship/ethic*/moral*"
+
+/**
+ * Words one after the other, with alternatives between slashes. A number says how many other words may stand between; a star, that
+ * the word may go on.
+ */
+export const wordings: ReadonlyArray<Row> = [
+  [
+    "override",
+    "high",
+    `${verbs} 5 previous/prior/above/earlier/preceding/foregoing/initial/original/system/your/all/any/every/these/those 4 ${rules}`
+  ],
+  ["override", "medium", `${verbs} 2 rules/instructions/guidelines/restrictions/prompt`],
+  [
+    "override",
+    "high",
+    `not/t/never/stop 1 follow/obey/following/obeying 4 your/previous/prior/above/system/original/initial 3 ${rules}`
+  ],
+  ["override", "medium", "your/these 3 new/real/actual/updated 1 instructions/directives/objective/orders"],
+  ["override", "low", "from 0 now 0 on 1 you"],
+  [
+    "override",
+    "high",
+    "ignoriere/ignorieren/vergiss/vergessen/missachte 5 anweisung*/instruktion*/vorgaben/befehle/regeln"
+  ],
+  [
+    "override",
+    "high",
+    "ignore/ignorez/ignorer/oublie/oubliez/oublier 4 instructions/consignes/regles 3 precedentes/anterieures/initiales"
+  ],
+  [
+    "override",
+    "high",
+    "ignora/ignore/ignorar/olvida/olvide 4 instrucciones/reglas/ordenes 3 anteriores/previas/originales"
+  ],
+  ["override", "high", "ignora/ignorate/ignori/dimentica 4 istruzioni/regole 3 precedenti/iniziali"],
+  ["override", "high", "ignore/ignora/esqueca/esquece 4 instrucoes/regras 3 anteriores/previas/iniciais"],
+  ["override", "high", "игнорируй/игнорируйте/забудь/забудьте 5 инструкции/указания/правила"],
+  ["role", "high", "do 0 anything 0 now"],
+  ["role", "high", "you 2 now 4 dan/developer/god/jailbreak/sudo/debug/unrestricted/evil 0 mode"],
+  ["role", "medium", "enable/enabled/activate/activated/enter/entering 2 dan/god/jailbreak/unrestricted/evil 0 mode"],
+  ["role", "low", "enable/enabled/activate/activated/enter/entering 2 developer/debug/admin/root/sudo 0 mode"],
+  ["role", "high", `pretend/act/roleplay/behave/respond/answer 7 no/without/ignoring 2 ${limits}`],
+  ["role", "high", "you 3 unrestricted/uncensored/unfiltered/amoral/jailbroken 2 ai/assistant/model/bot/chatbot"],
+  ["role", "high", "you 1 no 0 longer 3 bound/restricted/limited/constrained"],
+  ["role", "medium", `you 1 have 0 no 1 ${limits}`],
+  ["extraction", "high", `${ask} 3 system/initial/hidden/developer/secret 1 prompt*/instruction*/directive*/message`],
+  ["extraction", "medium", `${ask} 2 your 2 prompt*/instruction*`],
+  ["extraction", "medium", "what 2 your 1 system/initial/hidden/original/secret 0 prompt*/instruction*/message"],
+  [
+    "extraction",
+    "medium",
+    "repeat/print/output/display/copy/recite 3 everything/all/text/words 2 above/before/preceding"
+  ],
+  [
+    "exfiltration",
+    "medium",
+    "send/post/upload/forward/transmit/exfiltrate/leak/submit 4 conversation/history/secret*/password*/credential*/keys/tokens/" +
+    "transcript 4 to/at/via/into 3 http/https/webhook/url/endpoint/server"
+  ],
+  ["encoding", "medium", "decode/decrypt/deobfuscate/unscramble 8 follow/obey/execute/perform"]
+]
+
+/** Patterns of whole texts in small letters. Nothing in them repeats without a bound. */
+export const forms: ReadonlyArray<readonly [category: InjectionCategory, severity: Severity, pattern: RegExp]> = [
+  [
+    "markup",
+    "high",
+    /<\|(?:im_start|im_end|im_sep|system|user|assistant|endoftext|eot_id|(?:start|end)_header_id|end|channel|message)\|>/g
+  ],
+  ["markup", "high", /\[\/?inst\]|<<\/?sys>>|<(?:start|end)_of_turn>/g],
+  ["markup", "medium", /<\/?(?:system|system_prompt|system-prompt|instructions)>/g],
+  ["markup", "low", /(?<![^\n])(?:#{1,4} ?)?(?:system|instructions?) ?:/g],
+  ["override", "high", /(?:忽略|无视|忘记|無視|忽視|忘記)[^。\n]{0,12}(?:指令|指示|提示|规则|規則|说明|說明)/g],
+  ["override", "high", /(?:指示|命令|ルール|プロンプト)[^。\n]{0,4}(?:無視|忘れ)/g]
+]
+
+/** Patterns of texts as they are: what can't be seen. */
+export const unseen: ReadonlyArray<readonly [severity: Severity, pattern: RegExp]> = [
+  ["high", /(?<![\u{1f3f4}\u{e0000}-\u{e007f}])[\u{e0000}-\u{e007f}]{4}/gu],
+  ["medium", /[\u202d\u202e]/g],
+  ["low", /(?:[\u200b\u2060\ufeff][^\u200b\u2060\ufeff]{0,9}){7}[\u200b\u2060\ufeff]/g]
+]

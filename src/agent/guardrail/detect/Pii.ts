@@ -1,0 +1,34 @@
+/**
+ * What identifies a person, in a text.
+ *
+ * @since 0.1.0
+ */
+import { findCards, findIbans, findSsns } from "./Account.ts"
+import { findEmails } from "./Email.ts"
+import { type Detector, folding, inOrder, ofKind } from "./Finding.ts"
+import { findV4, findV6 } from "./IpAddress.ts"
+import { findPhones } from "./Phone.ts"
+
+/**
+ * A kind of what identifies a person: an address for e-mail, a telephone number, the number of a payment card, a US social
+ * security number, that of a bank account, or the address of a host.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type PiiKind = "email" | "phone" | "card" | "ssn" | "iban" | "ip"
+
+/** In this order, as one may look like a part of another. */
+const detectors: ReadonlyArray<readonly [kind: PiiKind, detect: Detector<PiiKind>]> = [
+  ["email", ofKind("email", findEmails)],
+  ["iban", ofKind("iban", findIbans)],
+  ["ip", ofKind("ip", findV6)],
+  ["ip", ofKind("ip", findV4)],
+  ["card", ofKind("card", findCards)],
+  ["ssn", ofKind("ssn", findSsns)],
+  ["phone", ofKind("phone", findPhones)]
+]
+
+/** Makes a detector of what identifies a person, of some kinds or of all. */
+export const piiDetector = (kinds?: ReadonlyArray<PiiKind>): Detector<PiiKind> =>
+  folding(inOrder(detectors.flatMap(([kind, detect]) => kinds === undefined || kinds.includes(kind) ? [detect] : [])))

@@ -1,0 +1,60 @@
+/**
+ * How a text sounds, by English words and by exclamation marks.
+ *
+ * @since 0.1.0
+ */
+import { wordDetector } from "./Words.ts"
+
+/**
+ * How a text sounds. One may sound in several ways, or in none.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Tone = "casual" | "excited" | "formal" | "friendly" | "professional"
+
+const makeDetector = () =>
+  wordDetector<Exclude<Tone, "excited">>([
+    [
+      "casual",
+      (
+        "hey,yeah,yep,yup,nope,nah,cool,awesome,dude,bro,gonna,wanna,gotta,gimme,kinda,sorta,dunno,lol,lmao,omg,btw,imho," +
+        "no worries,what's up,you guys,super easy,no biggie"
+      ).split(",")
+    ],
+    [
+      "friendly",
+      "hi,hello,welcome,thanks,cheers,glad to,happy to,nice to,lovely,hope you,have a great,have a nice".split(",")
+    ],
+    [
+      "formal",
+      (
+        "furthermore,moreover,consequently,therefore,hereby,herewith,herein,hereafter,thereof,whereas,notwithstanding,pursuant," +
+        "thus,hence,henceforth,aforementioned,shall,in accordance with"
+      ).split(",")
+    ],
+    [
+      "professional",
+      (
+        "please,kindly,regards,sincerely,thank you,appreciate,apologise,apologize,apologies,best wishes,at your convenience," +
+        "dear customer,do not hesitate"
+      ).split(",")
+    ]
+  ])
+
+let detect: ReturnType<typeof makeDetector> | undefined
+
+/** Checks whether at least one in three sentences ends with an exclamation mark. */
+const isExcited = (text: string): boolean => {
+  const ends = text.match(/[.!?…。！？]+/g) ?? []
+  const exclamations = ends.filter((end) => /[!！]/.test(end)).length
+  return exclamations > 0 && exclamations * 3 >= ends.length
+}
+
+/** Gives the tones of a text, in the order of their names. */
+export const tonesOf = (text: string): ReadonlyArray<Tone> => {
+  detect ??= makeDetector()
+  const tones = new Set<Tone>(detect(text).map(({ kind }) => kind))
+  if (isExcited(text)) tones.add("excited")
+  return [...tones].sort()
+}
