@@ -5,6 +5,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as AgentStatus from "../domain/AgentStatus.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import * as Binding from "./Binding.ts"
@@ -15,7 +16,7 @@ import { conclude, finish } from "./Drive.ts"
 import { close, end } from "./EndRun.ts"
 import * as Failure from "./Failure.ts"
 import { Halt } from "./Halt.ts"
-import { atWork, inView } from "./InView.ts"
+import { inView } from "./InView.ts"
 import * as Loop from "./Loop.ts"
 import type { Live } from "./modes/Live.ts"
 import { goOn, makeRoot } from "./Play.ts"
@@ -34,8 +35,8 @@ const endByHand = Effect.fnUntraced(function*(loop: Loop.Loop) {
 
 /** Takes one step: one answer of the model and the calls in it, the calls that are open, or a handoff. */
 export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentState, unknown, unknown> =>
-  Effect.flatMap(makeRoot(state, undefined), (root) => {
-    const loop = Loop.make(root, undefined, undefined, roster, state)
+  Effect.withFiber((fiber) => {
+    const loop = Loop.make(makeRoot(fiber, state, undefined), undefined, undefined, roster, state)
     const taken = Effect.suspend(() => {
       const mismatch = Binding.findMismatch(roster, state)
       return mismatch === undefined ? goOn(loop, "Step") : Effect.fail(new Halt(mismatch))
@@ -65,15 +66,23 @@ export const runCall = (
     }
   )
 
-/** Does something with a conversation by hand, and gives the state after it. No run starts. */
+/** Does something with a conversation by hand, in a fiber, and gives what that gives. No run starts. */
 export const byHand = <A>(
+  fiber: Fiber.Fiber<unknown, unknown>,
   roster: Roster,
   state: AgentState,
   receiver: Delivery.Receiver | undefined,
   live: Live,
   f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
-): Effect.Effect<A, unknown, unknown> =>
-  Effect.flatMap(makeRoot(state, receiver), (root) => {
-    const loop = Loop.make(root, undefined, undefined, roster, state, live)
-    return Effect.ensuring(atWork(loop, inView(loop, Effect.suspend(() => f(loop)))), root.flush)
+): Effect.Effect<A, unknown, unknown> => {
+  const root = makeRoot(fiber, state, receiver)
+  const loop = Loop.make(root, undefined, undefined, roster, state, live)
+  const working = Effect.suspend(() => {
+    live.atWork = loop.host
+    return f(loop)
   })
+  return Effect.onExitPrimitive(inView(loop, working), () => {
+    live.atWork = undefined
+    return root.isBehind() ? root.flush : undefined
+  })
+}

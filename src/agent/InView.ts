@@ -21,13 +21,12 @@ export const inView = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): 
 export const atWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   const { live } = loop
   if (!live.isHeld) return self
-  return Effect.suspend(() => {
+  const working = Effect.suspend(() => {
     live.atWork = loop.host
-    return Effect.ensuring(
-      self,
-      Effect.sync(() => {
-        live.atWork = undefined
-      })
-    )
+    return self
   })
+  return Effect.onExitPrimitive(working, () => {
+    live.atWork = undefined
+    return undefined
+  }, true)
 }

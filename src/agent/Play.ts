@@ -165,5 +165,9 @@ class Root implements Loop.Root {
 
 const hostOf = (loop: Loop.Loop): Enterable => new LoopHost(loop)
 
-export const makeRoot = (state: AgentState, receiver: Delivery.Receiver | undefined): Effect.Effect<Loop.Root> =>
-  Effect.withFiberSucceed((fiber) => new Root(state, fiber, receiver))
+/** Makes what a run in a fiber is, for the loops in it. */
+export const makeRoot = (
+  fiber: Fiber.Fiber<unknown, unknown>,
+  state: AgentState,
+  receiver: Delivery.Receiver | undefined
+): Loop.Root => new Root(state, fiber, receiver)

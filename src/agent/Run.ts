@@ -23,8 +23,8 @@ export const run = (
   onFailure: "Fail" | "Keep",
   live?: Live
 ): Effect.Effect<AgentState, unknown, unknown> =>
-  Effect.flatMap(makeRoot(from.state, receiver), (root) => {
-    const loop = Loop.make(root, undefined, undefined, roster, from.state, live)
+  Effect.withFiber((fiber) => {
+    const loop = Loop.make(makeRoot(fiber, from.state, receiver), undefined, undefined, roster, from.state, live)
     return Effect.matchCauseEffect(atWork(loop, play(loop, from.input, from.isPicked)), {
       onFailure: (cause) =>
         onFailure === "Keep" && Cause.hasFails(cause)

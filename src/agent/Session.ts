@@ -233,10 +233,11 @@ const startOf = ({ ref, roster }: Held, input: Input | undefined, options: CallO
     : begin(roster, input, { ...options, state: ref.value })
 
 const running = (held: Held, input: Input | undefined, options?: CallOptions) => (follower: Follower) =>
-  Effect.suspend(() => {
+  Effect.withFiber((fiber) => {
     const from = startOf(held, input, options)
-    return Effect.flatMap(follower.begin(from.state), () => Run.run(rosterIn(held), from, follower, "Fail", held.live))
-  }).pipe(Effect.map(() => held.ref.value))
+    follower.begin(from.state, fiber)
+    return Effect.map(Run.run(rosterIn(held), from, follower, "Fail", held.live), () => held.ref.value)
+  })
 
 const stream = (held: Held, input: Input | undefined, options?: CallOptions): Stream.Stream<AgentEvent, unknown> =>
   Stream.unwrap(Effect.suspend(() => {

@@ -12,7 +12,6 @@
 import type * as Tool from "effect/ai/Tool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import { lastAssistantText, lastUserText } from "../domain/Conversation.ts"
@@ -38,14 +37,17 @@ const attribute = (span: Tracer.Span, name: string, value: unknown): void => {
 
 const noStack = (): undefined => undefined
 
+/** Gives the services of what runs in a span. */
+export const inSpan = (span: Tracer.Span) => <R>(services: Context.Context<R>): Context.Context<R> => {
+  const parent = Context.get(services, References.CurrentStackFrame)
+  return Context.add(services, Tracer.ParentSpan, span).pipe(
+    Context.add(References.CurrentStackFrame, { name: span.name, stack: noStack, parent })
+  )
+}
+
 /** What `Effect.withParentSpan` does without a stack trace, in one change of the services where that takes two. */
-const within = <A, E, R>(self: Effect.Effect<A, E, R>, span: Tracer.Span): Effect.Effect<A, E, R> =>
-  Effect.updateContext(self, (services: Context.Context<R>) => {
-    const parent = Context.get(services, References.CurrentStackFrame)
-    return Context.add(services, Tracer.ParentSpan, span).pipe(
-      Context.add(References.CurrentStackFrame, { name: span.name, stack: noStack, parent })
-    )
-  })
+export const within = <A, E, R>(self: Effect.Effect<A, E, R>, span: Tracer.Span): Effect.Effect<A, E, R> =>
+  Effect.updateContext(self, inSpan(span)<R>)
 
 /** Puts a run into its span; `use` ends what the span says by `endRun`. */
 export const runSpan = <A, E, R>(
@@ -66,12 +68,12 @@ export const handoffSpan = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, 
     (span) => within(self, span)
   )
 
-/** Puts entering or leaving a mode into a span. What `use` does at once is in it, too. */
+/** Puts entering or leaving a mode into a span, which `use` lets be seen by what runs in it. */
 export const modeSpan = <A, E, R>(
   { definition }: Loop.Loop,
   operation: "enter_mode" | "exit_mode",
   mode: string,
-  use: () => Effect.Effect<A, E, R>
+  use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.useSpan(
     `${operation} ${mode}`,
@@ -82,10 +84,7 @@ export const modeSpan = <A, E, R>(
         "troupe.mode.name": mode
       }
     },
-    (span) => {
-      const self = use()
-      return Exit.isExit(self) ? self : within(self, span)
-    }
+    use
   )
 
 /** Puts a guardrail's look at something into its span; `use` ends what the span says by `endGuardrail`. */

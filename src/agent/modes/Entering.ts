@@ -16,7 +16,7 @@ import { AgentMismatch } from "../../domain/AgentError.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
 import type { ModeFrame } from "../../domain/StateSchema.ts"
-import { because, ParamsRejected, Unavailable } from "../../modes/ModeError.ts"
+import { because, type ModeError, ParamsRejected, Unavailable } from "../../modes/ModeError.ts"
 import type { ModeEntry } from "../Definition.ts"
 import { fromCause } from "../Failure.ts"
 import { Halt } from "../Halt.ts"
@@ -34,17 +34,20 @@ export interface Params {
 
 /** Reads parameters from JSON. */
 export const decode = (entry: ModeEntry, json: Schema.Json): Effect.Effect<Params, unknown, unknown> =>
-  Effect.matchEffect(entry.decode(json), {
-    onSuccess: (decoded) => Effect.succeed({ json, decoded }),
-    onFailure: (error) => Effect.fail(because(new ParamsRejected({ mode: entry.mode.name, issue: error.message })))
+  Effect.mapBothEager(entry.decode(json), {
+    onSuccess: (decoded) => ({ json, decoded }),
+    onFailure: rejected(entry)
   })
+
+const rejected = ({ mode }: ModeEntry) => ({ message: issue }: Schema.SchemaError): ModeError =>
+  because(new ParamsRejected({ mode: mode.name, issue }))
 
 /** Reads parameters from values of the mode's own types. */
 export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<Params, unknown, unknown> =>
-  Effect.matchEffect(entry.encode(params), {
-    onSuccess: (json) => decode(entry, JsonValue.fromUnknown(json)),
-    onFailure: (error) => Effect.fail(because(new ParamsRejected({ mode: entry.mode.name, issue: error.message })))
-  })
+  Effect.flatMapEager(
+    Effect.mapErrorEager(entry.encode(params), rejected(entry)),
+    (json) => decode(entry, JsonValue.fromUnknown(json))
+  )
 
 /**
  * How a mode is entered: by hand with the `context` of whoever does, in a run that goes on, or anew after it was stored.
@@ -82,17 +85,16 @@ const enterAgain = (
       })
     ))
 
-/** Enters a mode whose parameters were read, and gives what is live of it. */
+/** Enters a mode whose parameters were read, and gives what is live of it. To be called where it runs. */
 export const enter = (
   loop: Loop.Loop,
   entry: ModeEntry,
   params: Params,
   options: Options
-): Effect.Effect<Open, unknown, unknown> =>
-  Effect.suspend(() => {
-    const frame = options.isResumed === true ? undefined : nextFrame(loop)
-    return frame === undefined ? setUp(loop, entry, params, options) : enterAgain(loop, entry, frame, options)
-  })
+): Effect.Effect<Open, unknown, unknown> => {
+  const frame = options.isResumed === true ? undefined : nextFrame(loop)
+  return frame === undefined ? setUp(loop, entry, params, options) : enterAgain(loop, entry, frame, options)
+}
 
 const setUp = (
   loop: Loop.Loop,
@@ -133,7 +135,12 @@ const setUp = (
       }
       const settingUp = restore(Effect.suspend(() => mode.enter(params.decoded, { isResumed })))
       const ended = Effect.matchCauseEffect(
-        Telemetry.modeSpan(loop, "enter_mode", mode.name, () => between(loop, open, settingUp)),
+        Telemetry.modeSpan(
+          loop,
+          "enter_mode",
+          mode.name,
+          (span) => between(loop, open, settingUp, Telemetry.inSpan(span))
+        ),
         { onSuccess: () => succeeded(setting), onFailure: (cause) => undo(setting, cause) }
       )
       return Loop.flushed(loop, ended)
@@ -198,20 +205,19 @@ const undo = Effect.fnUntraced(function*(
   )
 })
 
-/** Sets up again what a state says is entered and isn't live, from the bottom. */
-export const resume = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> =>
-  Effect.suspend(() => {
-    const { definition, live, state } = loop
-    const frame = state.modes[live.open.length]
-    if (frame === undefined) return Effect.void
-    const entry = definition.modes.get(frame.name)
-    if (entry === undefined) {
-      const available = [...definition.modes.keys()]
-      const { name: agent } = definition
-      return Effect.fail(new Halt(new AgentMismatch({ agent, missing: "mode", wanted: frame.name, available })))
-    }
-    return decode(entry, frame.params).pipe(
-      Effect.flatMap((params) => enter(loop, entry, params, { isResumed: true })),
-      Effect.andThen(resume(loop))
-    )
-  })
+/** Sets up again what a state says is entered and isn't live, from the bottom. To be called where it runs. */
+export const resume = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> => {
+  const { definition, live, state } = loop
+  const frame = state.modes[live.open.length]
+  if (frame === undefined) return Effect.void
+  const entry = definition.modes.get(frame.name)
+  if (entry === undefined) {
+    const available = [...definition.modes.keys()]
+    const { name: agent } = definition
+    return Effect.fail(new Halt(new AgentMismatch({ agent, missing: "mode", wanted: frame.name, available })))
+  }
+  return Effect.flatMapEager(
+    decode(entry, frame.params),
+    (params) => Effect.flatMap(enter(loop, entry, params, { isResumed: true }), () => resume(loop))
+  )
+}

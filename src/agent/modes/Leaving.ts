@@ -181,7 +181,10 @@ const leaveInSpan = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Left>
     loop,
     "exit_mode",
     open.entry.mode.name,
-    () => Effect.flatMapEager(leaveTop(loop, open, why), failing)
+    (span) => {
+      const leaving = Effect.flatMapEager(leaveTop(loop, open, why), failing)
+      return Exit.isExit(leaving) ? leaving : Telemetry.within(leaving, span)
+    }
   )
   return Effect.catchCause(
     leaving,

@@ -94,29 +94,31 @@ export const schedule = (
     return loop.root.flush
   }) as Effect.Effect<void, ModeError>
 
-/** Enters a mode by hand: one that the agent has, or one that is used alone, with the services of whoever enters it. */
+/**
+ * Enters a mode by hand: one that the agent has, or one that is used alone, with the services of whoever enters it. To be called
+ * where it runs.
+ */
 export const enter = (
   loop: Loop.Loop,
   mode: ModeType.Any,
   params: unknown,
   context: Context.Context<never>,
   onEntered?: Entering.Options["onEntered"]
-): Effect.Effect<Open, unknown, unknown> =>
-  Effect.suspend(() => {
-    const entry = prepare(mode)
-    const isOwn = loop.definition.modes.get(mode.name) === entry
-    const obstacle = Moving.findObstacle(entry, ModeStack.top(seen(loop)))
-    if (obstacle !== undefined) return Effect.fail(because(obstacle))
-    return Effect.flatMap(isOwn ? Effect.void : bring(loop, mode), () =>
-      Effect.flatMap(
-        Entering.encode(entry, params),
-        (read) => Entering.enter(loop, entry, read, isOwn ? { onEntered } : { context: servicesOf(context), onEntered })
-      ))
-  })
+): Effect.Effect<Open, unknown, unknown> => {
+  const entry = prepare(mode)
+  const isOwn = loop.definition.modes.get(mode.name) === entry
+  const obstacle = Moving.findObstacle(entry, ModeStack.top(seen(loop)))
+  if (obstacle !== undefined) return Effect.fail(because(obstacle))
+  return Effect.flatMapEager(isOwn ? Effect.void : bring(loop, mode), () =>
+    Effect.flatMapEager(
+      Entering.encode(entry, params),
+      (read) => Entering.enter(loop, entry, read, isOwn ? { onEntered } : { context: servicesOf(context), onEntered })
+    ))
+}
 
 /**
  * Enters a mode for somebody who leaves it, or doesn't: an interruption may come when it is entered already, and before anybody
- * knows.
+ * knows. To be called where it runs.
  */
 export const enterFor = (
   enter: (onEntered: (open: Open) => void) => Effect.Effect<Open, unknown, unknown>,
@@ -125,23 +127,22 @@ export const enterFor = (
     exit: Exit.Exit<unknown, unknown>,
     recovers: boolean
   ) => Effect.Effect<Exit.Exit<unknown, unknown>>
-): Effect.Effect<Entered, unknown, unknown> =>
-  Effect.suspend(() => {
-    let entered: Open | undefined
-    const entering = enter((open) => {
-      entered = open
-    })
-    return Effect.matchCauseEffect(entering, {
-      onSuccess: (open) => Effect.succeed<Entered>({ leave: (exit, recovers) => leave(open, exit, recovers) }),
-      onFailure: (cause) =>
-        entered === undefined
-          ? Effect.failCause(cause)
-          : Effect.flatMap(
-            leave(entered, Exit.failCause(cause), false),
-            (left) => Effect.andThen(left, Effect.failCause(cause))
-          )
-    })
+): Effect.Effect<Entered, unknown, unknown> => {
+  let entered: Open | undefined
+  const entering = enter((open) => {
+    entered = open
   })
+  return Effect.matchCauseEffect(entering, {
+    onSuccess: (open) => Effect.succeed<Entered>({ leave: (exit, recovers) => leave(open, exit, recovers) }),
+    onFailure: (cause) =>
+      entered === undefined
+        ? Effect.failCause(cause)
+        : Effect.flatMap(
+          leave(entered, Exit.failCause(cause), false),
+          (left) => Effect.andThen(left, Effect.failCause(cause))
+        )
+  })
+}
 
 /** Gives the agents of a loop a mode that is used alone. */
 const bring = (loop: Loop.Loop, mode: ModeType.Any): Effect.Effect<void, ModeError> =>

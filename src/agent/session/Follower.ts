@@ -50,12 +50,11 @@ export class Follower implements Receiver {
   }
 
   /** Makes ready for a run from a state, which is stopped with its fiber. */
-  readonly begin = (from: AgentState): Effect.Effect<AgentState> =>
-    Effect.withFiberSucceed((fiber) => {
-      this.#from = from
-      this.#fiber = fiber
-      return from
-    })
+  begin(from: AgentState, fiber: Fiber.Fiber<unknown, unknown>): AgentState {
+    this.#from = from
+    this.#fiber = fiber
+    return from
+  }
 
   readonly take = (event: AgentEvent): boolean => {
     if (this.#store !== undefined && isMilestone(event)) return false

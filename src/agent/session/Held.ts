@@ -48,7 +48,7 @@ export const operation = <A, E>(
   reader?: Mailbox.Mailbox
 ): Line.Operation<A, E | SessionError> => {
   const follower = new Follower(ref, store, reader)
-  const task = Effect.suspend(() => play(follower))
+  const task = play(follower)
   return {
     name,
     task: store === undefined ? task : Effect.andThen(store.check, task),
@@ -61,17 +61,18 @@ export const operation = <A, E>(
 /** Does something with the conversation outside of any run, and saves what came of it. */
 const playByHand =
   <A>(held: Held, f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>) =>
-  (follower: Follower): Effect.Effect<A, unknown, unknown> => {
-    const { live, ref, store } = held
-    const before = ref.value
-    const played = Effect.flatMap(follower.begin(before), () => byHand(rosterIn(held), before, follower, live, f))
-    return store === undefined ? played : Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(
-        Effect.exit(restore(played)),
-        (exit) => ref.value === before ? exit : Effect.andThen(store.save(ref.value), exit)
+  (follower: Follower): Effect.Effect<A, unknown, unknown> =>
+    Effect.withFiber((fiber) => {
+      const { live, ref, store } = held
+      const before = ref.value
+      const played = byHand(fiber, rosterIn(held), follower.begin(before, fiber), follower, live, f)
+      return store === undefined ? played : Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(
+          Effect.exit(restore(played)),
+          (exit) => ref.value === before ? exit : Effect.andThen(store.save(ref.value), exit)
+        )
       )
-    )
-  }
+    })
 
 /** Does something alone with the conversation outside of any run. */
 export const inTurn = <A>(
@@ -82,12 +83,9 @@ export const inTurn = <A>(
 
 /** Does something with the conversation when nothing else can any more. */
 export const atEnd = (held: Held, f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>) => {
-  const playing = Effect.suspend(() => {
+  const playing = Effect.withFiber((fiber) => {
     const follower = new Follower(held.ref, undefined, undefined)
-    return Effect.flatMap(
-      follower.begin(held.ref.value),
-      (state) => byHand(rosterIn(held), state, follower, held.live, f)
-    )
+    return byHand(fiber, rosterIn(held), follower.begin(held.ref.value, fiber), follower, held.live, f)
   })
   return Environment.provide(playing, held.environment)
 }

@@ -64,23 +64,18 @@ export interface Stage {
   places: ReadonlyArray<Place> | undefined
 }
 
-/** Runs a part of a mode. While it does, what the set-up left behind is within the operations that this part runs in. */
-export const onStage = <A, E, R>(stage: Stage, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.withFiber((fiber) => {
-    const around = fiber.getRef(CurrentPlaces)
-    if (stage.places === undefined) {
-      stage.places = around.map((place) => ({ ...place }))
-      return Effect.ensuring(Effect.provideService(self, CurrentPlaces, stage.places), endAll(stage.places))
-    }
-    const within = stage.places.filter(({ line }) => around.some((place) => place.line === line && !place.isOver))
-    for (const place of within) place.isOver = false
-    return within.length === 0 ? self : Effect.ensuring(self, endAll(within))
-  })
+/** Begins a part of a mode: what the set-up left behind is within the operations that this part runs in. Gives those. */
+export const takeStage = (stage: Stage, around: ReadonlyArray<Place>): ReadonlyArray<Place> => {
+  if (stage.places === undefined) return stage.places = around.map((place) => ({ ...place }))
+  const within = stage.places.filter(({ line }) => around.some((place) => place.line === line && !place.isOver))
+  for (const place of within) place.isOver = false
+  return within
+}
 
-const endAll = (places: ReadonlyArray<Place>): Effect.Effect<void> =>
-  Effect.sync(() => {
-    for (const place of places) place.isOver = true
-  })
+/** Ends a part of a mode, for what the set-up left behind. */
+export const leaveStage = (places: ReadonlyArray<Place>): void => {
+  for (const place of places) place.isOver = true
+}
 
 /** Makes a line that is closed with its scope, when all that is under way or waits has ended. */
 export const make = (agent: string): Effect.Effect<Line, never, Scope.Scope> =>

@@ -38,11 +38,11 @@ const give = (
 /** Enters a mode by its name, on top of the others. It stays entered until somebody leaves it. */
 export const enter = (held: Held, name: string, params: Schema.Json | undefined): Effect.Effect<AgentState, unknown> =>
   give(held, "enterMode", (loop) =>
-    Effect.flatMap(Entering.resume(loop), () => {
+    Effect.flatMapEager(Entering.resume(loop), () => {
       const entry = Moving.find(loop.definition, name, ModeStack.top(LoopHost.seen(loop)))
       return "_tag" in entry
         ? Effect.fail(because(entry))
-        : Effect.flatMap(Entering.decode(entry, params ?? {}), (read) => Entering.enter(loop, entry, read, {}))
+        : Effect.flatMapEager(Entering.decode(entry, params ?? {}), (read) => Entering.enter(loop, entry, read, {}))
     }))
 
 /** Leaves the innermost mode, which must have that name if one is given. Its clean-up may keep it. */
@@ -52,11 +52,11 @@ export const exit = (held: Held, name: string | undefined): Effect.Effect<AgentS
     const top = stack[stack.length - 1]
     if (top === undefined) return Effect.fail(because(new NoMode({ operation: "exitMode" })))
     if (name !== undefined && name !== top) return Effect.fail(because(new NotOnTop({ mode: name, stack })))
-    const left = Effect.andThen(
+    const left = Effect.flatMapEager(
       Entering.resume(loop),
-      Leaving.leaveTo(loop, stack.length - 1, { exit: Exit.void, isOver: false })
+      () => Leaving.leaveTo(loop, stack.length - 1, { exit: Exit.void, isOver: false })
     )
-    return Effect.map(Effect.flatten(left), () => loop.state)
+    return Effect.flatMap(left, (exit) => Effect.as(exit, loop.state))
   })
 
 /** Asks for a move between modes, which is taken with the next call. */
@@ -137,7 +137,11 @@ export const operations = (
           inTurn(
             held,
             "enterMode",
-            (loop) => Effect.andThen(Entering.resume(loop), LoopHost.enter(loop, mode, params, context, onEntered))
+            (loop) =>
+              Effect.flatMapEager(
+                Entering.resume(loop),
+                () => LoopHost.enter(loop, mode, params, context, onEntered)
+              )
           )
         return Effect.mapError(
           LoopHost.enterFor((onEntered) => restore(entering(onEntered)), leave),
