@@ -46,10 +46,13 @@ export const promptInjection = (
   const least = severities.indexOf(options?.threshold ?? "medium")
   const categories = options?.categories && membersOf("promptInjection", "categories", options.categories)
   return make("promptInjection", (text) => {
-    const found = findInjections(text).filter(({ kind, severity }) =>
-      severities.indexOf(severity) >= least && (categories === undefined || categories.includes(kind))
-    )
-    const said = [...new Set(found.map(({ kind, severity }) => `${kind} (${severity})`))]
+    const found = new Map<InjectionCategory, number>()
+    for (const { kind, severity } of findInjections(text)) {
+      const rank = severities.indexOf(severity)
+      if (rank < least || categories?.includes(kind) === false) continue
+      found.set(kind, Math.max(rank, found.get(kind) ?? 0))
+    }
+    const said = Array.from(found, ([kind, rank]) => `${kind} (${severities[rank]})`)
     return said.length === 0 ? pass : block(`is worded like an injection: ${said.join(", ")}`)
   })
 }

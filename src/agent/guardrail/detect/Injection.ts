@@ -8,7 +8,7 @@
 import type { Finding } from "./Finding.ts"
 import { foldLetters } from "./Fold.ts"
 import { forms, type InjectionCategory, type Severity, unseen, wordings } from "./InjectionRules.ts"
-import { joined, trim, withLetters, type Word, wordsOf } from "./Words.ts"
+import { joined, withLetters, type Word, wordsOf } from "./Words.ts"
 
 /** An injection, and how sure that is. */
 export interface Injection extends Finding<InjectionCategory> {
@@ -64,7 +64,7 @@ const meant = (text: string): ReadonlyArray<Word> => {
     const count = spelt?.count ?? 1
     const { end } = words[at + count - 1]!
     const { start, text: word } = words[at]!
-    found.push({ text: spelt?.text ?? withLetters(trim(word, "!*#|+")), start, end })
+    found.push({ text: spelt?.text ?? withLetters(word), start, end })
     at += count
   }
   return found

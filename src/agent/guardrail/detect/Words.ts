@@ -25,18 +25,25 @@ const isInWord = (character: string, isDisguised: boolean): boolean =>
   (character >= "a" && character <= "z") || (character >= "0" && character <= "9") ||
   (character < "\x80" ? isDisguised && disguises.includes(character) : letter.test(character))
 
-/** Gives the words of a folded text: letters and digits in a row, and where they may be disguised, signs. */
+const isEdge = (character: string): boolean => "!*#|+".includes(character)
+
+/**
+ * Gives the words of a folded text: letters and digits in a row, and where they may be disguised, signs between them, and `@` and
+ * `$` also at their ends.
+ */
 export const wordsOf = (text: string, isDisguised = false): ReadonlyArray<Word> => {
   const words: Array<Word> = []
   let start = -1
   let at = 0
   const close = () => {
-    if (start >= 0) words.push({ text: text.slice(start, at), start, end: at })
+    let end = at
+    while (start < end && isEdge(text[end - 1]!)) end--
+    if (start >= 0 && start < end) words.push({ text: text.slice(start, end), start, end })
     start = -1
   }
   for (const character of text) {
     if (!isInWord(character, isDisguised)) close()
-    else if (start < 0) start = at
+    else if (start < 0 && !isEdge(character)) start = at
     at += character.length
   }
   close()
@@ -100,15 +107,6 @@ const listsOf = <Kind extends string>(
   return { entries, beginnings, within, shapes }
 }
 
-/** Takes characters off both ends. */
-export const trim = (text: string, characters: string): string => {
-  let start = 0
-  let end = text.length
-  while (start < end && characters.includes(text[start]!)) start++
-  while (end > start && characters.includes(text[end - 1]!)) end--
-  return text.slice(start, end)
-}
-
 const signs: Readonly<Record<string, string>> = {
   0: "o",
   1: "i",
@@ -132,19 +130,26 @@ export const withLetters = (word: string): string =>
   sign.test(word) && /\p{L}/u.test(word) ? word.replace(/[0-9@$!|+]/g, (sign) => signs[sign] ?? sign) : word
 
 /** Spellings of a word: with letters for the digits and signs that stand for them, and without letters said over and over. */
-const spellings = (word: string): ReadonlyArray<string> => {
-  const found = new Set([trim(word, "!*#|+"), trim(word, "!*#|+@$")])
-  for (const spelling of Array.from(found)) {
-    if (!sign.test(spelling)) continue
-    found.add(withLetters(spelling))
-    if (/\p{L}/u.test(spelling)) found.add(withLetters(spelling.replace(/[1|]/g, "l")))
+const spellings = (word: string): ReadonlySet<string> => {
+  const found = new Set([word])
+  if (sign.test(word) && /\p{L}/u.test(word)) {
+    found.add(withLetters(word))
+    found.add(withLetters(word.replace(/[1|]/g, "l")))
   }
   for (const spelling of Array.from(found)) {
     if (!/(.)\1\1/u.test(spelling)) continue
     found.add(spelling.replace(/(.)\1{2,}/gu, "$1$1"))
     found.add(spelling.replace(/(.)\1{2,}/gu, "$1"))
   }
-  return [...found].filter((spelling) => spelling !== "")
+  return found
+}
+
+/** Gives a word without the signs at its ends that may stand for letters, if that is another. */
+const bareOf = ({ start, text }: Word): ReadonlyArray<Word> => {
+  const bare = /[^@$](?:.*[^@$])?/u.exec(text)
+  if (bare === null || bare[0] === text) return []
+  const from = start + bare.index
+  return [{ text: bare[0], start: from, end: from + bare[0].length }]
 }
 
 /**
@@ -235,22 +240,28 @@ export const wordDetector = <Kind extends string>(
     const folded = foldLetters(text)
     const words = wordsOf(folded.text, isDisguised)
     const findings: Array<Finding<Kind>> = []
-    const add = (kind: Kind, at: number, count: number): number => {
-      findings.push({ kind, start: words[at]!.start, end: words[at + count - 1]!.end })
-      return count
+    const add = (kind: Kind, { start }: Word, { end }: Word): void => {
+      findings.push({ kind, start, end })
     }
+    /** Gives how many words were looked at. */
     const findAt = (at: number): number => {
-      const word = words[at]!.text
-      for (const spelling of isDisguised ? spellings(word) : [word]) {
-        const entry = entryAt(lists, folded.text, words, at, spelling)
-        if (entry !== undefined) return add(entry.kind, at, entry.words.length)
-        const kind = beginningOf(lists, spelling) ?? (isDisguised ? hiddenIn(lists, spelling) : undefined)
-        if (kind !== undefined) return add(kind, at, 1)
+      const word = words[at]!
+      for (const read of isDisguised ? [word, ...bareOf(word)] : [word]) {
+        for (const spelling of isDisguised ? spellings(read.text) : [read.text]) {
+          const entry = entryAt(lists, folded.text, words, at, spelling)
+          const count = entry?.words.length ?? 1
+          const kind = entry?.kind ?? beginningOf(lists, spelling) ??
+            (isDisguised ? hiddenIn(lists, spelling) : undefined)
+          if (kind === undefined) continue
+          add(kind, read, count === 1 ? read : words[at + count - 1]!)
+          return count
+        }
       }
       const letters = isDisguised ? joined(folded.text, words, at) : undefined
       if (letters === undefined) return 1
       const spelt = entryAt(lists, folded.text, [], 0, letters.text)
-      return spelt === undefined ? letters.count : add(spelt.kind, at, letters.count)
+      if (spelt !== undefined) add(spelt.kind, word, words[at + letters.count - 1]!)
+      return letters.count
     }
     for (let at = 0; at < words.length;) at += findAt(at)
     return withoutOverlaps([...findings, ...findWithin(lists, folded.text)]).map(folded.locate)
