@@ -8,6 +8,7 @@ import * as Prompt from "effect/ai/Prompt"
 import * as Tool from "effect/ai/Tool"
 import type * as Schema from "effect/Schema"
 import type { ChatRequest } from "./ChatRequest.ts"
+import type { Format } from "./Format.ts"
 import type { MessagesRequest } from "./MessagesRequest.ts"
 import type { ResponsesRequest } from "./ResponsesRequest.ts"
 
@@ -35,6 +36,8 @@ export interface AskedBy<Name extends string, Body> {
   /** With the JSON schema of their parameters. */
   readonly tools: ReadonlyArray<Tool.Any>
   readonly toolChoice: LanguageModel.ToolChoice<string>
+  /** With a schema that is read from JSON. */
+  readonly responseFormat: Format
 }
 
 /** The bodies of requests, by protocol. */
@@ -68,9 +71,10 @@ export type Messages = Of<"anthropic-messages">
 interface Made {
   readonly prompt: () => ReadonlyArray<Prompt.MessageEncoded>
   readonly tools: () => ReadonlyArray<Tool.Any>
+  readonly responseFormat: () => Format
 }
 
-/** Makes what a request asks for. Its prompt and its tools are made where they are looked at. */
+/** Makes what a request asks for. Its prompt, its tools and its format are made where they are looked at. */
 export const make = <Name extends string, Body>(
   read: Omit<AskedBy<Name, Body>, keyof Made | "system"> & { readonly instructions?: string },
   made: Made
@@ -79,6 +83,7 @@ export const make = <Name extends string, Body>(
   const system = asked.messages.flatMap(({ role, texts }) => role === "system" ? [texts.join("\n")] : [])
   let prompt: Prompt.Prompt | undefined
   let tools: ReadonlyArray<Tool.Any> | undefined
+  let responseFormat: Format | undefined
   return {
     ...asked,
     system: (instructions === "" ? system : [instructions, ...system]).join("\n\n"),
@@ -87,6 +92,9 @@ export const make = <Name extends string, Body>(
     },
     get tools() {
       return tools ??= made.tools()
+    },
+    get responseFormat() {
+      return responseFormat ??= made.responseFormat()
     }
   }
 }
@@ -103,6 +111,10 @@ export const tool = (
     parameters: parameters ?? anyParameters,
     ...(typeof description === "string" ? { description } : undefined)
   })
+
+/** A tool that the provider runs. */
+export const ownTool = (provider: string, type: string, name: string): Tool.Any =>
+  Tool.providerDefined({ id: `${provider}.${type}`, customName: name, providerName: name })()
 
 /** The result of a tool. What is JSON is read as that, as clients send it. */
 export const resultOf = (text: string): unknown => {

@@ -8,6 +8,7 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Tool from "effect/ai/Tool"
 import * as Asked from "./Asked.ts"
 import { type ChatContent, type ChatMessage, type ChatRequest, type ChatToolCall, nameOf } from "./ChatRequest.ts"
+import * as Format from "./Format.ts"
 
 const texts = (content: ChatContent | null | undefined): ReadonlyArray<string> =>
   typeof content === "string"
@@ -107,6 +108,11 @@ const choiceOf = ({ tool_choice: choice }: ChatRequest): LanguageModel.ToolChoic
   return { mode, oneOf: tools.map(nameOf) }
 }
 
+const formatOf = ({ response_format: format }: ChatRequest): Format.Format => {
+  if (format?.type === "json_object") return Format.json(format.type, undefined)
+  return format?.type === "json_schema" ? Format.json(format.json_schema.name, format.json_schema.schema) : Format.text
+}
+
 /** Reads what a body asks for. */
 export const fromRequest = (body: ChatRequest): Asked.Chat =>
   Asked.make({
@@ -119,5 +125,6 @@ export const fromRequest = (body: ChatRequest): Asked.Chat =>
     toolChoice: choiceOf(body)
   }, {
     prompt: () => promptOf(body),
-    tools: () => toolsOf(body)
+    tools: () => toolsOf(body),
+    responseFormat: () => formatOf(body)
   })

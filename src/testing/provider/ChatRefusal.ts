@@ -5,7 +5,7 @@
  */
 import { type ChatMessage, ChatRequest, type ChatToolCall, nameOf } from "./ChatRequest.ts"
 import * as Flaw from "./Flaw.ts"
-import { checkStream, refuse, refuseFlaw } from "./OpenAiRefusal.ts"
+import { checkStream, checkStrict, refuse, refuseFlaw } from "./OpenAiRefusal.ts"
 import type { Refusal } from "./Protocol.ts"
 import { first } from "./Refusals.ts"
 
@@ -80,9 +80,36 @@ const checkChoice = ({ tool_choice: choice, tools }: ChatRequest): Refusal | und
     : refuse(`Invalid value for 'tool_choice': function '${name}' not found in 'tools'.`, "tool_choice")
 }
 
+const checkTools = ({ tools }: ChatRequest): Refusal | undefined =>
+  first(tools ?? [], (tool, index) => {
+    if (tool.type !== "function") return undefined
+    const { name, parameters: schema, strict } = tool.function
+    return checkStrict(
+      "function",
+      { name, schema, strict },
+      `tools[${index}].function.parameters`,
+      "invalid_function_parameters"
+    )
+  })
+
+const saysJson = (message: ChatMessage): boolean => /json/i.test(JSON.stringify(message.content))
+
+const checkFormat = ({ messages, response_format: format }: ChatRequest): Refusal | undefined => {
+  if (format?.type === "json_schema") return checkStrict("response_format", format.json_schema, "response_format")
+  return format?.type !== "json_object" || messages.some(saysJson) ? undefined : refuse(
+    "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
+    "messages"
+  )
+}
+
 /** Reads a body, or refuses it as OpenAI does. */
 export const read = Flaw.reader(
   ChatRequest,
   refuseShape,
-  (request) => checkMessages(request.messages) ?? checkChoice(request) ?? checkStream(request)
+  (request) =>
+    checkMessages(request.messages) ??
+      checkTools(request) ??
+      checkChoice(request) ??
+      checkFormat(request) ??
+      checkStream(request)
 )

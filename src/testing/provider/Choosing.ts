@@ -40,9 +40,9 @@ const ask = <R>(asked: Asked, number: number, handler: Answer<R>): Effect.Effect
     prompt: asked.prompt,
     tools: asked.tools,
     toolChoice: asked.toolChoice,
-    responseFormat: { type: "text" },
+    responseFormat: asked.responseFormat,
     iteration: turnOf(asked)
-  } as const
+  }
   const notes: Array<string> = []
   const by = () => notes.length === 0 ? "handler" : `handler: ${notes.join(" > ")}`
   const request = MockRequest.make(asking, undefined, number, asked.isStreaming)

@@ -8,13 +8,15 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Tool from "effect/ai/Tool"
 import * as Predicate from "effect/Predicate"
 import * as Asked from "./Asked.ts"
+import * as Format from "./Format.ts"
 import {
   blocksOf,
   isResult,
   type MessagesBlock,
   type MessagesRequest,
   type MessagesResult,
-  type MessagesSource
+  type MessagesSource,
+  outputFormat
 } from "./MessagesRequest.ts"
 
 /** Texts of blocks, in order. */
@@ -137,16 +139,23 @@ const promptOf = (system: ReadonlyArray<string>, runs: ReadonlyArray<Run>): Read
 }
 
 const toolsOf = ({ tools }: MessagesRequest): ReadonlyArray<Tool.Any> =>
-  (tools ?? []).flatMap((tool) =>
-    (tool.type ?? "custom") === "custom" && "input_schema" in tool
-      ? [Asked.tool(tool.name, tool.description, tool.input_schema)]
-      : []
+  (tools ?? []).map((tool) =>
+    "input_schema" in tool
+      ? Asked.tool(tool.name, tool.description, tool.input_schema)
+      : Asked.ownTool("anthropic", tool.type, tool.name)
   )
 
 const choiceOf = ({ tool_choice: choice }: MessagesRequest): LanguageModel.ToolChoice<string> => {
   if (choice === undefined || choice === null) return "auto"
   if (choice.type === "tool") return { tool: choice.name }
   return choice.type === "any" ? "required" : choice.type
+}
+
+const formatOf = (body: MessagesRequest): Format.Format => {
+  const format = outputFormat(body)
+  if (format === undefined) return Format.text
+  const { title } = format.schema
+  return Format.json(typeof title === "string" ? title : "output", format.schema)
 }
 
 /** Reads what a body asks for. */
@@ -167,6 +176,7 @@ export const fromRequest = (body: MessagesRequest): Asked.Messages => {
     toolChoice: choiceOf(body)
   }, {
     prompt: () => promptOf(system, runs),
-    tools: () => toolsOf(body)
+    tools: () => toolsOf(body),
+    responseFormat: () => formatOf(body)
   })
 }

@@ -5,7 +5,14 @@
  */
 import { refuse, refuseFlaw } from "./AnthropicRefusal.ts"
 import * as Flaw from "./Flaw.ts"
-import { type MessagesBlock, type MessagesInner, type MessagesMessage, MessagesRequest } from "./MessagesRequest.ts"
+import { notClosed } from "./Format.ts"
+import {
+  type MessagesBlock,
+  type MessagesInner,
+  type MessagesMessage,
+  MessagesRequest,
+  outputFormat
+} from "./MessagesRequest.ts"
 import { checkTurns } from "./MessagesTurns.ts"
 import type { Refusal } from "./Protocol.ts"
 import { first } from "./Refusals.ts"
@@ -61,6 +68,13 @@ const checkThinking = ({ max_tokens: limit, thinking, tool_choice: choice }: Mes
     : undefined
 }
 
+const checkFormat = (request: MessagesRequest): Refusal | undefined => {
+  const format = outputFormat(request)
+  const problem = format === undefined ? undefined : notClosed(format.schema)
+  const at = request.output_config?.format ? "output_config.format" : "output_format"
+  return problem === undefined ? undefined : refuse(`${at}.schema: ${problem}`)
+}
+
 /** Reads a body, or refuses it as Anthropic does. */
 export const read = Flaw.reader(
   MessagesRequest,
@@ -71,5 +85,6 @@ export const read = Flaw.reader(
       checkTools(request) ??
       checkChoice(request) ??
       checkThinking(request) ??
+      checkFormat(request) ??
       checkTurns(request)
 )

@@ -122,6 +122,8 @@ const Thinking = Schema.Union([
   Schema.Struct({ type: Schema.Literal("enabled"), budget_tokens: integer(1024) })
 ])
 
+const Output = Schema.Struct({ type: Schema.Literal("json_schema"), schema: Fields })
+
 /** Schema for the body of a request for a message. */
 export const MessagesRequest = Schema.StructWithRest(
   Schema.Struct({
@@ -133,9 +135,8 @@ export const MessagesRequest = Schema.StructWithRest(
     tools: optional(Schema.Array(Tool)),
     tool_choice: optional(Choice),
     thinking: optional(Thinking),
-    output_config: optional(Schema.Struct({
-      format: optional(Schema.Struct({ type: Schema.Literal("json_schema"), schema: Fields }))
-    }))
+    output_config: optional(Schema.Struct({ format: optional(Output) })),
+    output_format: optional(Output)
   }),
   [Schema.Record(Schema.String, Schema.Json)]
 )
@@ -162,6 +163,10 @@ export type MessagesResult = Extract<MessagesBlock, { readonly type: "tool_resul
 
 /** Where an image or a document comes from. */
 export type MessagesSource = Schema.Schema.Type<typeof Source>
+
+/** The JSON that a request asks for, if any. Betas have it beside what else is configured. */
+export const outputFormat = ({ output_config: config, output_format: beta }: MessagesRequest) =>
+  config?.format ?? beta ?? undefined
 
 /** The blocks of a message. */
 export const blocksOf = ({ content }: MessagesMessage): ReadonlyArray<MessagesBlock> =>

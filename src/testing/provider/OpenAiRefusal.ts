@@ -3,7 +3,9 @@
  *
  * @since 0.1.0
  */
+import type * as Schema from "effect/Schema"
 import type { Flaw, Step } from "./Flaw.ts"
+import { notStrict } from "./Format.ts"
 import type { Refusal } from "./Protocol.ts"
 
 /** Refuses a request as OpenAI does. */
@@ -92,6 +94,24 @@ export const refuseFlaw = (flaw: Flaw): Refusal => {
     case "Unfit":
       return refuse(`Invalid '${param}': ${flaw.message}`, param, flaw.title ?? "invalid_value")
   }
+}
+
+/** A schema of JSON that is to be kept strictly, if that is asked for. */
+interface Strict {
+  readonly name: string
+  readonly schema?: Schema.JsonObject | null | undefined
+  readonly strict?: boolean | null | undefined
+}
+
+/** Refuses a schema that can't be kept strictly, where it is to be. */
+export const checkStrict = (
+  what: "function" | "response_format",
+  { name, schema, strict }: Strict,
+  param: string,
+  code?: string
+): Refusal | undefined => {
+  const problem = strict === true && schema ? notStrict(schema) : undefined
+  return problem === undefined ? undefined : refuse(`Invalid schema for ${what} '${name}': ${problem}`, param, code)
 }
 
 /** Refuses options of a stream where there is none. */

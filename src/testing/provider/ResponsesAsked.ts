@@ -7,6 +7,7 @@ import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Tool from "effect/ai/Tool"
 import * as Asked from "./Asked.ts"
+import * as Format from "./Format.ts"
 import {
   isMessage,
   isOutput,
@@ -94,8 +95,10 @@ const promptOf = (
 }
 
 const toolsOf = ({ tools }: ResponsesRequest): ReadonlyArray<Tool.Any> =>
-  (tools ?? []).flatMap((tool) =>
-    tool.type === "function" && "name" in tool ? [Asked.tool(tool.name, tool.description, tool.parameters)] : []
+  (tools ?? []).map((tool) =>
+    tool.type === "function" && "name" in tool
+      ? Asked.tool(tool.name, tool.description, tool.parameters)
+      : Asked.ownTool("openai", tool.type, tool.type)
   )
 
 const choiceOf = ({ tool_choice: choice }: ResponsesRequest): LanguageModel.ToolChoice<string> => {
@@ -103,6 +106,12 @@ const choiceOf = ({ tool_choice: choice }: ResponsesRequest): LanguageModel.Tool
   if (typeof choice === "string") return choice
   if ("mode" in choice) return { mode: choice.mode, oneOf: choice.tools.flatMap(({ name }) => name ?? []) }
   return choice.type === "function" && "name" in choice ? { tool: choice.name } : "auto"
+}
+
+const formatOf = ({ text }: ResponsesRequest): Format.Format => {
+  const format = text?.format
+  if (format?.type === "json_object") return Format.json(format.type, undefined)
+  return format?.type === "json_schema" ? Format.json(format.name, format.schema) : Format.text
 }
 
 /** Reads what a body asks for. */
@@ -119,6 +128,7 @@ export const fromRequest = (body: ResponsesRequest): Asked.Responses => {
     toolChoice: choiceOf(body)
   }, {
     prompt: () => promptOf(body, items),
-    tools: () => toolsOf(body)
+    tools: () => toolsOf(body),
+    responseFormat: () => formatOf(body)
   })
 }

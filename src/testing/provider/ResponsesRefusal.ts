@@ -4,8 +4,9 @@
  * @since 0.1.0
  */
 import * as Flaw from "./Flaw.ts"
-import { checkStream, refuse, refuseFlaw } from "./OpenAiRefusal.ts"
+import { checkStream, checkStrict, refuse, refuseFlaw } from "./OpenAiRefusal.ts"
 import type { Refusal } from "./Protocol.ts"
+import { first } from "./Refusals.ts"
 import { checkItems } from "./ResponsesOrder.ts"
 import { ResponsesRequest } from "./ResponsesRequest.ts"
 
@@ -28,9 +29,38 @@ const checkChoice = ({ tool_choice: choice, tools }: ResponsesRequest): Refusal 
     : refuse("Tool choice 'function' not found in 'tools' parameter.", "tool_choice")
 }
 
+const checkTools = ({ tools }: ResponsesRequest): Refusal | undefined =>
+  first(tools ?? [], (tool, index) => {
+    if (tool.type !== "function" || !("name" in tool)) return undefined
+    const { name, parameters: schema, strict } = tool
+    return checkStrict(
+      "function",
+      { name, schema, strict },
+      `tools[${index}].parameters`,
+      "invalid_function_parameters"
+    )
+  })
+
+const checkFormat = (request: ResponsesRequest): Refusal | undefined => {
+  const format = request.text?.format
+  if (format?.type === "json_schema") {
+    return checkStrict("response_format", format, "text.format.schema", "invalid_json_schema")
+  }
+  return format?.type !== "json_object" || /json/i.test(JSON.stringify(request.input)) ? undefined : refuse(
+    "Response input messages must contain the word 'json' in some form to use 'text.format' of type 'json_object'.",
+    "input"
+  )
+}
+
 /** Reads a body, or refuses it as OpenAI does. */
 export const read = Flaw.reader(
   ResponsesRequest,
   refuseShape,
-  (request) => checkPrevious(request) ?? checkItems(request) ?? checkChoice(request) ?? checkStream(request)
+  (request) =>
+    checkPrevious(request) ??
+      checkItems(request) ??
+      checkTools(request) ??
+      checkChoice(request) ??
+      checkFormat(request) ??
+      checkStream(request)
 )

@@ -14,6 +14,13 @@ const add = { type: "function", function: { name: "add", parameters: { type: "ob
 
 const model = "gpt-5"
 
+const one = { type: "string" }
+
+const formatted = (schema: object) => ({
+  type: "json_schema",
+  json_schema: { name: "answer", strict: true, schema: { type: "object", additionalProperties: false, ...schema } }
+})
+
 const answers = (unanswered: string) =>
   "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. " +
   `The following tool_call_ids did not have response messages: ${unanswered}`
@@ -199,6 +206,50 @@ const refused: Readonly<Record<string, readonly [unknown, string, (string | null
     "Invalid value for 'tool_choice': function 'sub' not found in 'tools'.",
     "tool_choice"
   ],
+  "with a tool whose schema isn't as strict as it should be": [
+    { model, messages: [ask], tools: [{ type: "function", function: { ...add.function, strict: true } }] },
+    "Invalid schema for function 'add': In context=(), 'additionalProperties' is required to be supplied and to be " +
+    "false.",
+    "tools[0].function.parameters",
+    "invalid_function_parameters"
+  ],
+  "with an answer whose schema leaves a key out": [
+    { model, messages: [ask], response_format: formatted({ properties: { a: one, b: one }, required: ["a"] }) },
+    "Invalid schema for response_format 'answer': In context=(), 'required' is required to be supplied and to be an " +
+    "array including every key in properties. Missing 'b'.",
+    "response_format"
+  ],
+  "with an answer whose schema is open inside": [
+    {
+      model,
+      messages: [ask],
+      response_format: formatted({
+        properties: { a: { type: "array", items: { type: "object" } } },
+        required: ["a"]
+      })
+    },
+    "Invalid schema for response_format 'answer': In context=('properties', 'a', 'items'), 'additionalProperties' is " +
+    "required to be supplied and to be false.",
+    "response_format"
+  ],
+  "with an answer whose schema isn't of an object": [
+    { model, messages: [ask], response_format: formatted({ type: "array" }) },
+    "Invalid schema for response_format 'answer': schema must be a JSON Schema of 'type: \"object\"', got " +
+    "'type: \"array\"'.",
+    "response_format"
+  ],
+  "with an answer of an impossible name": [
+    { model, messages: [ask], response_format: { type: "json_schema", json_schema: { name: "a b" } } },
+    "Invalid 'response_format.json_schema.name': string does not match pattern. Expected a string that matches the " +
+    "pattern '^[a-zA-Z0-9_-]+$'.",
+    "response_format.json_schema.name",
+    "invalid_value"
+  ],
+  "with an answer in JSON that nobody speaks of": [
+    { model, messages: [ask], response_format: { type: "json_object" } },
+    "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
+    "messages"
+  ],
   "with options of a stream that isn't one": [
     { model, messages: [ask], stream_options: { include_usage: true } },
     "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
@@ -234,6 +285,18 @@ describe("a request for a chat completion", () => {
     "that calls again with the same id": { messages: [ask, calls("a"), result("a"), calls("a"), result("a")] },
     "that a tool was offered to": { messages: [ask], tools: [add], tool_choice: "required" },
     "with parts": { messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }] },
+    "with a schema that nobody wants kept strictly": {
+      messages: [ask],
+      tools: [add],
+      response_format: { type: "json_schema", json_schema: { name: "answer", schema: { type: "object" } } }
+    },
+    "with a schema that may be kept strictly": {
+      messages: [ask],
+      response_format: formatted({
+        properties: { a: { anyOf: [{ type: "object", additionalProperties: false }, { type: "null" }] } },
+        required: ["a"]
+      })
+    },
     "with options that mean nothing here": { messages: [ask], temperature: 2, tools: null, tool_choice: null }
   }
   for (const [what, body] of Object.entries(taken)) {

@@ -180,7 +180,7 @@ describe("the official client of Anthropic, over a socket", () => {
       )
       assert.strictEqual(seen?.system, "Be brief.")
       assert.strictEqual(seen?.lastUserText, "How warm is it?")
-      assert.deepStrictEqual(seen?.toolNames, ["get_weather"])
+      assert.deepStrictEqual(seen?.toolNames, ["get_weather", "web_search"])
       assert.deepStrictEqual(seen?.toolChoice, { tool: "get_weather" })
       assert.strictEqual(seen?.iteration, 1)
       assert.deepStrictEqual(

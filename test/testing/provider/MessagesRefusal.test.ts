@@ -201,6 +201,25 @@ const refused: Readonly<Record<string, readonly [unknown, string]>> = {
     { ...asking(ask), thinking, tools: [add], tool_choice: { type: "any" } },
     "Thinking may not be enabled when tool_choice forces tool use."
   ],
+  "with an answer whose schema is open": [
+    { ...asking(ask), output_config: { format: { type: "json_schema", schema: { type: "object" } } } },
+    "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false"
+  ],
+  "with an answer whose schema is open inside, as betas have it": [
+    {
+      ...asking(ask),
+      output_format: {
+        type: "json_schema",
+        schema: {
+          type: "object",
+          additionalProperties: false,
+          properties: { a: { type: "object", additionalProperties: true } }
+        }
+      }
+    },
+    "output_format.schema: For 'object' type, 'additionalProperties: true' is not supported. " +
+    "Please set 'additionalProperties' to false"
+  ],
   "with an empty system prompt": [
     { ...asking(ask), system: [text("")] },
     "system: text content blocks must be non-empty"

@@ -157,7 +157,7 @@ describe("the official client of OpenAI for responses, over a socket", () => {
       )
       assert.strictEqual(seen?.system, "Be brief.")
       assert.strictEqual(seen?.lastUserText, "How warm is it?")
-      assert.deepStrictEqual(seen?.toolNames, ["get_weather"])
+      assert.deepStrictEqual(seen?.toolNames, ["get_weather", "web_search"])
       assert.deepStrictEqual(seen?.toolChoice, { tool: "get_weather" })
       assert.strictEqual(seen?.iteration, 2)
       assert.deepStrictEqual(seen?.lastToolResults.map(({ id, name, result }) => [id, name, result]), [

@@ -197,6 +197,28 @@ const refused: Readonly<Record<string, readonly [unknown, string, (string | null
     "Tool choice 'function' not found in 'tools' parameter.",
     "tool_choice"
   ],
+  "with a tool whose schema isn't as strict as it should be": [
+    { ...asking(ask), tools: [{ ...add, strict: true }] },
+    "Invalid schema for function 'add': In context=(), 'additionalProperties' is required to be supplied and to be " +
+    "false.",
+    "tools[0].parameters",
+    "invalid_function_parameters"
+  ],
+  "with an answer whose schema is open": [
+    {
+      ...asking(ask),
+      text: { format: { type: "json_schema", name: "answer", strict: true, schema: { type: "object" } } }
+    },
+    "Invalid schema for response_format 'answer': In context=(), 'additionalProperties' is required to be supplied " +
+    "and to be false.",
+    "text.format.schema",
+    "invalid_json_schema"
+  ],
+  "with an answer in JSON that nobody speaks of": [
+    { ...asking(ask), text: { format: { type: "json_object" } } },
+    "Response input messages must contain the word 'json' in some form to use 'text.format' of type 'json_object'.",
+    "input"
+  ],
   "with options of a stream that isn't one": [
     { ...asking(ask), stream_options: { include_obfuscation: false } },
     "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
