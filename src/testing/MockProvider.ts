@@ -42,26 +42,15 @@ import type * as Scope from "effect/Scope"
 import type { Answer, Handler } from "./Handler.ts"
 import type * as InstructionChain from "./InstructionChain.ts"
 import type { Asked, Bodies } from "./provider/Asked.ts"
-import * as Chat from "./provider/Chat.ts"
 import type { ChatRequest } from "./provider/ChatRequest.ts"
 import { choose } from "./provider/Choosing.ts"
 import { type Entry, Journal, type Miss, type Outcome } from "./provider/Journal.ts"
-import * as Messages from "./provider/Messages.ts"
 import type { MessagesRequest } from "./provider/MessagesRequest.ts"
-import type { Protocol } from "./provider/Protocol.ts"
-import * as Responses from "./provider/Responses.ts"
 import type { ResponsesRequest } from "./provider/ResponsesRequest.ts"
 import { type Arrived, respond } from "./provider/Session.ts"
 import { counter, type Status } from "./provider/Statuses.ts"
 
 export type { ChatRequest, Entry, MessagesRequest, Miss, Outcome, ResponsesRequest, Status }
-
-/** What is spoken, by path. The first also refuses requests to other paths. */
-const protocols: readonly [Protocol, ...ReadonlyArray<Protocol>] = [
-  Chat.protocol,
-  Responses.protocol,
-  Messages.protocol
-]
 
 const isOf = <Name extends keyof Bodies>(
   asked: Asked | undefined,
@@ -80,6 +69,8 @@ const isOf = <Name extends keyof Bodies>(
  * - `status` are statuses sent in turn, as `[429, 500, 200]`, counted for each body of a request apart, so that retries
  *   are counted and conversations side by side don't take each other's. 200, and any request after them, is answered.
  * - `retryAfter` is what a 429, 503 or 529 of these tells to wait, unless it has headers of its own. By default, none.
+ * - `apiKey` is the only key that is taken. By default any is, and none.
+ * - `models` are the models that there are. By default any name will do.
  * - `journal` is how many requests are remembered, and how many misses, by default 1000.
  *
  * @category models
@@ -91,6 +82,8 @@ export interface Options<R = never> {
   readonly strict?: boolean
   readonly status?: ReadonlyArray<Status>
   readonly retryAfter?: Duration.Input
+  readonly apiKey?: string
+  readonly models?: ReadonlyArray<string>
   readonly journal?: number
 }
 
@@ -161,14 +154,16 @@ const unlessAborted = async <A>(promise: Promise<A>, signal: AbortSignal): Promi
 
 /** A provider, and why it fails what uses it. */
 const build = <R>(options: Options<R>, context: Context.Context<R>) => {
-  const { chain, handler, journal: limit = 1000, retryAfter = 0, status = [], strict: isStrict = false } = options
+  const { apiKey, chain, handler, journal: limit = 1000, models, retryAfter = 0, status = [] } = options
+  const { strict: isStrict = false } = options
   const journal = new Journal(limit)
   const closing = new AbortController()
   const made = handler === undefined
     ? Effect.succeed(undefined)
     : Effect.runSync(Effect.cached(handler.make))
   const settings = {
-    protocols,
+    apiKey,
+    models,
     choose: (asked: Asked, arrived: Arrived) =>
       Effect.flatMap(
         made,

@@ -1,7 +1,8 @@
 /**
  * OpenAI's chat completions, as `POST /v1/chat/completions` speaks them.
  *
- * Reasoning is sent as `reasoning_content`, as the providers do that follow OpenAI's protocol and show it.
+ * Reasoning is sent as `reasoning_content`, as the providers do that follow OpenAI's protocol and show it. Where a request
+ * asks for several choices, they all say the same.
  *
  * @since 0.1.0
  */
@@ -25,8 +26,11 @@ const finishReasons: Readonly<Record<Response.FinishReason, string>> = {
   "unknown": "stop"
 }
 
+/** Of several choices that are said, each counts, unless the script counts them itself. */
 const usageOf = (delivery: Delivery.Delivery, asked: Asked.Chat): Fields => {
-  const { cached, input, output, reasoning } = tokensOf(delivery, asked)
+  const { cached, input, ...each } = tokensOf(delivery, asked)
+  const times = delivery.usage?.output === undefined ? choicesOf(asked) : 1
+  const [output, reasoning] = [each.output * times, each.reasoning * times]
   return {
     prompt_tokens: input,
     completion_tokens: output,
@@ -40,6 +44,8 @@ const usageOf = (delivery: Delivery.Delivery, asked: Asked.Chat): Fields => {
     }
   }
 }
+
+const choicesOf = ({ body }: Asked.Chat): number => body.n ?? 1
 
 const finishOf = (parts: ReadonlyArray<Response.PartEncoded | Response.StreamPartEncoded>): string | null => {
   const finish = parts.findLast((part) => part.type === "finish")
@@ -96,7 +102,10 @@ const whole: Writing<Asked.Chat>["whole"] = (delivery, asked, ids) => {
   }
   return {
     ...common(asked, ids, "chat.completion"),
-    choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(parts) }],
+    choices: Array.from(
+      { length: choicesOf(asked) },
+      (_, index) => ({ index, message, logprobs: null, finish_reason: finishOf(parts) })
+    ),
     usage: usageOf(delivery, asked)
   }
 }
@@ -143,30 +152,36 @@ const deltas = () => {
 const frames: Writing<Asked.Chat>["frames"] = (delivery, asked, ids) => {
   const envelope = common(asked, ids, "chat.completion.chunk")
   const noUsage = asked.includesUsage ? { usage: null } : undefined
-  const frame = (delta: Fields, finishReason: string | null = null): SseFrame => ({
-    data: JSON.stringify({
-      ...envelope,
-      choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason }],
-      ...noUsage
+  /** A delta of each of the choices, which all say the same. */
+  const framesOf = (delta: Fields, finish_reason: string | null = null): ReadonlyArray<SseFrame> =>
+    Array.from({ length: choicesOf(asked) }, (_, index) => {
+      const choices = [{ index, delta, logprobs: null, finish_reason }]
+      return { data: JSON.stringify({ ...envelope, choices, ...noUsage }) }
     })
-  })
   const chunks = Delivery.toChunks(delivery)
   const toDeltas = deltas()
   const speaks = delivery.parts.some((part) => part.type === "text") || !delivery.parts.some(isToolCall)
-  const sent: Array<SseFrame> = [frame({ role: "assistant", content: speaks ? "" : null, refusal: null })]
+  const sent: Array<SseFrame> = [...framesOf({ role: "assistant", content: speaks ? "" : null, refusal: null })]
   for (const chunk of chunks) {
-    const frames = chunk.flatMap(toDeltas).map((delta) => frame(delta))
+    const frames = chunk.flatMap(toDeltas).flatMap((delta) => framesOf(delta))
     const last = frames.pop()
     sent.push(...frames)
     if (last !== undefined) sent.push({ ...last, isPiece: true })
   }
   const reason = finishOf(chunks.flat())
-  if (reason !== null) sent.push(frame({}, reason))
+  if (reason !== null) sent.push(...framesOf({}, reason))
   if (asked.includesUsage) {
     sent.push({ data: JSON.stringify({ ...envelope, choices: [], usage: usageOf(delivery, asked) }) })
   }
   sent.push({ data: "[DONE]" })
   return sent
+}
+
+const omits: Writing<Asked.Chat>["omits"] = (part) => {
+  if (part.type === "file") return "a file in a chat completion"
+  return "providerExecuted" in part && part.providerExecuted === true
+    ? `what the provider itself does with "${part.name}" in a chat completion`
+    : undefined
 }
 
 const isToolCall = (part: Delivery.Delivery["parts"][number]): boolean => part.type === "tool-call"
@@ -184,7 +199,7 @@ const error = ({ code, message, param, type }: Refusal): Fields => ({
 export const protocol: Protocol = {
   name: "openai-chat",
   path: "/v1/chat/completions",
-  read: (body) => Result.map(read(body), (request) => reading(fromRequest(request), { whole, frames })),
+  read: (body) => Result.map(read(body), (request) => reading(fromRequest(request), { whole, frames, omits })),
   error,
   streamError: (refusal) => ({ data: JSON.stringify(error(refusal)) }),
   headers: (id) => ({

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { content, jsonSchema, optional, tool } from "./OpenAiSchema.ts"
+import { content, count, jsonSchema, optional, tool } from "./OpenAiSchema.ts"
 
 const Part = Schema.Union([
   Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
@@ -96,6 +96,7 @@ export const ChatRequest = Schema.StructWithRest(
     ]))),
     tool_choice: optional(Choice),
     response_format: optional(Format),
+    n: optional(count(128)),
     stream: optional(Schema.Boolean),
     stream_options: optional(Schema.Struct({ include_usage: optional(Schema.Boolean) }))
   }),

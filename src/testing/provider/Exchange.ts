@@ -36,6 +36,7 @@ export class Exchange {
   readonly #closing: AbortSignal
   readonly #ids: ReturnType<typeof Ids.make>
   readonly #id: string
+  readonly #warnings: Array<string> = []
 
   constructor(
     arrived: Omit<Entry, "number" | "by" | "outcome" | "arrivedAt">,
@@ -60,6 +61,19 @@ export class Exchange {
 
   end(outcome: Entry["outcome"]): void {
     this.write({ outcome, endedAt: this.#clock.currentTimeMillisUnsafe() })
+  }
+
+  /** Notes what isn't as it should be, though the request is answered. */
+  warn(lines: ReadonlyArray<string>): Effect.Effect<void> {
+    if (lines.length === 0) return Effect.void
+    this.#warnings.push(...lines)
+    this.write({ warnings: this.#warnings.slice() })
+    return Effect.logWarning(...lines)
+  }
+
+  /** Answers with JSON that no model says. */
+  tell(by: string, body: Schema.Json): Response {
+    return this.#send(by, 200, json, JSON.stringify(body))
   }
 
   /** Refuses the request with the provider's error. */
@@ -87,11 +101,19 @@ export class Exchange {
 
   /** Sends a response as the request asks for it. */
   deliver(by: string, response: MockResponse.MockResponse, reading: Reading): Effect.Effect<Response, TypeError> {
+    const delivery = Delivery.address(response, () => this.#ids.next(callPrefixes[this.#protocol.name]))
+    this.write({ by, response: delivery })
+    const omitted = delivery.parts.flatMap((part, index) => {
+      const what = reading.omits(part)
+      return what === undefined ? [] : [`part ${index + 1} isn't sent: there is no place for ${what}`]
+    })
+    return Effect.andThen(this.warn(omitted), this.#sent(by, delivery, reading))
+  }
+
+  #sent(by: string, delivery: Delivery.Delivery, reading: Reading): Effect.Effect<Response, TypeError> {
     const protocol = this.#protocol
     const { isStreaming } = reading.asked
-    const delivery = Delivery.address(response, () => this.#ids.next(callPrefixes[protocol.name]))
     const { failure, hang, http } = delivery
-    this.write({ by, response: delivery })
     if (http !== undefined && failure?.after === 0) return Effect.succeed(this.fail(by, http))
     if (failure !== undefined && (failure.after === 0 || !isStreaming) && !Body.isCut(delivery)) {
       return Effect.succeed(this.refuse(by, Refusals.ofError(protocol.name, failure.error)))

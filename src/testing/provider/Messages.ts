@@ -162,6 +162,8 @@ const frames: Writing<Asked.Messages>["frames"] = (delivery, asked, ids) => {
   ]
 }
 
+const omits: Writing<Asked.Messages>["omits"] = (part) => part.type === "file" ? "a file in a message" : undefined
+
 const error = ({ message, type }: Refusal): WireEvent => ({ type: "error", error: { type, message } })
 
 const errorBody: Protocol["error"] = (refusal, id) => ({ ...error(refusal), request_id: id })
@@ -175,7 +177,7 @@ const errorBody: Protocol["error"] = (refusal, id) => ({ ...error(refusal), requ
 export const protocol: Protocol = {
   name: "anthropic-messages",
   path: "/v1/messages",
-  read: (body) => Result.map(read(body), (request) => reading(fromRequest(request), { whole, frames })),
+  read: (body) => Result.map(read(body), (request) => reading(fromRequest(request), { whole, frames, omits })),
   error: errorBody,
   streamError: (refusal) => frame(error(refusal)),
   headers: (id) => ({

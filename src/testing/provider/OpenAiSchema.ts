@@ -30,6 +30,24 @@ const Named = Filled.check(Schema.makeFilter((name) =>
     : `string does not match pattern. Expected a string that matches the pattern '${pattern.source}'.`
 ))
 
+/** A number of things, from 1 up to a maximum. */
+export const count = (maximum: number) =>
+  Schema.Number.annotate({ expected: "integer" }).check(
+    Schema.makeFilter(Number.isInteger, { expected: "integer" }),
+    Schema.makeFilter(
+      (value) =>
+        value < 1 ? `integer below minimum value. Expected a value >= 1, but got ${value} instead.` : undefined,
+      { title: "integer_below_min_value" }
+    ),
+    Schema.makeFilter(
+      (value) =>
+        value > maximum
+          ? `integer above maximum value. Expected a value <= ${maximum}, but got ${value} instead.`
+          : undefined,
+      { title: "integer_above_max_value" }
+    )
+  )
+
 /** A text, or parts. */
 export const content = <S extends Schema.Constraint>(parts: S) =>
   Schema.Union([Schema.String, parts]).annotate({ expected: "one of a string or array of objects" })

@@ -56,17 +56,21 @@ export interface Reading {
   readonly whole: (delivery: Delivery, ids: Ids) => Schema.Json
   /** The stream of a response that doesn't fail, to its end. */
   readonly frames: (delivery: Delivery, ids: Ids) => ReadonlyArray<SseFrame>
+  /** What a part is that the protocol has no place for, and leaves out. */
+  readonly omits: (part: Delivery["parts"][number]) => string | undefined
 }
 
 /** How a protocol writes responses to requests of its own. */
 export interface Writing<A extends Asked> {
   readonly whole: (delivery: Delivery, asked: A, ids: Ids) => Schema.Json
   readonly frames: (delivery: Delivery, asked: A, ids: Ids) => ReadonlyArray<SseFrame>
+  readonly omits: Reading["omits"]
 }
 
 /** Puts a request and how responses to it are written together. */
-export const reading = <A extends Asked>(asked: A, { frames, whole }: Writing<A>): Reading => ({
+export const reading = <A extends Asked>(asked: A, { frames, omits, whole }: Writing<A>): Reading => ({
   asked,
+  omits,
   whole: (delivery, ids) => whole(delivery, asked, ids),
   frames: (delivery, ids) => frames(delivery, asked, ids)
 })

@@ -106,6 +106,22 @@ export const ofError = (protocol: Protocol["name"], { reason }: AiError.AiError)
   }
 }
 
+/** The error for a path at which there is nothing. */
+export const nowhere = (protocol: Protocol["name"], method: string, path: string): Refusal =>
+  protocol === "anthropic-messages"
+    ? ofStatus(protocol, 404, "Not Found")
+    : { status: 404, type: "invalid_request_error", message: `Invalid URL (${method} ${path})` }
+
+/** The error for a model that there isn't. */
+export const unknownModel = (protocol: Protocol["name"], model: string): Refusal =>
+  ofStatus(
+    protocol,
+    404,
+    protocol === "anthropic-messages"
+      ? `model: ${model}`
+      : `The model \`${model}\` does not exist or you do not have access to it.`
+  )
+
 /** The first refusal, if any. */
 export const first = <A>(
   values: Iterable<A>,

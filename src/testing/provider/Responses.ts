@@ -140,6 +140,11 @@ const frames: Writing<Asked.Responses>["frames"] = (delivery, asked, ids) => {
   return sent
 }
 
+const omits: Writing<Asked.Responses>["omits"] = (part) =>
+  part.type === "file" && !part.mediaType.startsWith("image/")
+    ? `a file of the type ${part.mediaType} in a response`
+    : undefined
+
 const error = ({ code, message, param, type }: Refusal): Fields => ({
   error: { message, type, param: param ?? null, code: code ?? null }
 })
@@ -153,7 +158,7 @@ const error = ({ code, message, param, type }: Refusal): Fields => ({
 export const protocol: Protocol = {
   name: "openai-responses",
   path: "/v1/responses",
-  read: (body) => Result.map(read(body), (request) => reading(fromRequest(request), { whole, frames })),
+  read: (body) => Result.map(read(body), (request) => reading(fromRequest(request), { whole, frames, omits })),
   error,
   streamError: ({ code, message, param, type }, index) => ({
     event: "error",

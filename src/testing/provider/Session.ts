@@ -10,11 +10,13 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { Place } from "../chain/Choose.ts"
 import type * as MockResponse from "../MockResponse.ts"
+import * as Admission from "./Admission.ts"
 import type { Asked } from "./Asked.ts"
 import { Exchange } from "./Exchange.ts"
 import type { Journal } from "./Journal.ts"
-import type { Protocol, Reading } from "./Protocol.ts"
+import type { Reading, Refusal } from "./Protocol.ts"
 import * as Refusals from "./Refusals.ts"
+import { routeOf } from "./Routes.ts"
 import type { Attempt } from "./Statuses.ts"
 
 /**
@@ -38,7 +40,8 @@ export interface Arrived {
 
 /** What a mock provider works with. */
 export interface Settings<R> {
-  readonly protocols: readonly [Protocol, ...ReadonlyArray<Protocol>]
+  readonly apiKey: string | undefined
+  readonly models: ReadonlyArray<string> | undefined
   readonly choose: (asked: Asked, arrived: Arrived) => Effect.Effect<Chosen, never, R>
   readonly attempt: (body: string) => Attempt | undefined
   readonly journal: Journal
@@ -46,7 +49,7 @@ export interface Settings<R> {
   readonly closing: AbortSignal
 }
 
-const parse = (text: string): unknown => {
+const parse = (text: string): Schema.Json | undefined => {
   try {
     return JSON.parse(text)
   } catch {
@@ -78,44 +81,48 @@ const answer = <R>(settings: Settings<R>, exchange: Exchange, reading: Reading, 
 export const respond = <R>(settings: Settings<R>, request: Request): Effect.Effect<Response, TypeError, R> =>
   Effect.clockWith((clock) =>
     Effect.flatMap(Effect.promise(() => request.text()), (text) => {
-      const { attempt, closing, isStrict, journal, protocols } = settings
-      const { pathname: path } = new URL(request.url)
-      const found = protocols.find((protocol) => path.endsWith(protocol.path))
-      const protocol = found ?? protocols[0]
-      const { method } = request
+      const { apiKey, attempt, closing, isStrict, journal, models } = settings
+      const { method, url } = request
+      const { pathname: path } = new URL(url)
       const headers = Object.fromEntries(request.headers)
       const body = parse(text)
-      const exchange = new Exchange(
-        { method, path, headers, protocol: found?.name, body: text },
-        (body ?? text) as Schema.Json,
-        protocol,
-        journal,
-        clock,
-        closing
-      )
-      if (found === undefined) {
-        journal.miss({ number: exchange.number, reason: `nothing is served at ${path}${hint(path)}`, isDefect: false })
-        const refusal = Refusals.ofStatus(protocol.name, 404, `Invalid URL (${method} ${path})`)
-        return Effect.succeed(
-          exchange.refuse("no route", { status: 404, type: refusal.type, message: refusal.message })
-        )
+      const route = routeOf(path, headers, models)
+      const { protocol } = route
+      const spoken = route._tag === "Model" ? protocol.name : undefined
+      const arrived = { method, path, headers, protocol: spoken, body: text }
+      const exchange = new Exchange(arrived, body ?? text, protocol, journal, clock, closing)
+      const { number } = exchange
+      const refuse = (refusal: Refusal) => {
+        if (isStrict) journal.miss({ number, reason: refusal.message, isDefect: false })
+        return Effect.succeed(exchange.refuse("refusal", refusal))
       }
-      if (method !== "POST") {
-        const refusal = Refusals.ofStatus(protocol.name, 405, "Only POST requests are accepted.")
-        return Effect.succeed(exchange.refuse("no route", refusal))
+      if (route._tag === "Nowhere") {
+        journal.miss({ number, reason: `nothing is served at ${path}${hint(path)}`, isDefect: false })
+        return Effect.succeed(exchange.refuse("no route", Refusals.nowhere(protocol.name, method, path)))
+      }
+      const unadmitted = Admission.check(protocol.name, headers, apiKey)
+      if (unadmitted !== undefined) return refuse(unadmitted)
+      const allowed = route._tag === "Model" ? "POST" : route.endpoint.method
+      if (method !== allowed) {
+        return refuse(Refusals.ofStatus(protocol.name, 405, `Only ${allowed} requests are accepted.`))
+      }
+      if (route._tag === "Endpoint") {
+        const told = route.endpoint.answer(body)
+        return Result.isFailure(told)
+          ? refuse(told.failure)
+          : Effect.succeed(exchange.tell(route.endpoint.name, told.success))
       }
       const failed = attempt(text)
       if (failed !== undefined) {
         return Effect.succeed(exchange.fail(`status ${failed.number} of ${failed.of}`, failed))
       }
       const read = protocol.read(body)
-      if (Result.isFailure(read)) {
-        if (isStrict) journal.miss({ number: exchange.number, reason: read.failure.message, isDefect: false })
-        return Effect.succeed(exchange.refuse("refusal", read.failure))
-      }
-      exchange.write({ asked: read.success.asked })
+      if (Result.isFailure(read)) return refuse(read.failure)
+      const { asked } = read.success
+      if (models?.includes(asked.model) === false) return refuse(Refusals.unknownModel(protocol.name, asked.model))
+      exchange.write({ asked })
       return Effect.onExit(
-        answer(settings, exchange, read.success, { number: exchange.number, url: request.url, headers }),
+        answer(settings, exchange, read.success, { number, url, headers }),
         (exit) => Exit.isFailure(exit) ? Effect.sync(() => exchange.end("aborted")) : Effect.void
       )
     })

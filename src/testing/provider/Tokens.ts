@@ -29,11 +29,14 @@ const textsOf = ({ messages, system }: Asked): ReadonlyArray<string> => [
   ...messages.flatMap(({ role, texts }) => role === "system" ? [] : texts)
 ]
 
+/** The tokens of what a request says. */
+export const inputOf = (asked: Asked): number => estimate(textsOf(asked))
+
 /** The tokens of a response, four characters a token where the script doesn't say. */
 export const tokensOf = ({ usage = {}, ...delivery }: Delivery, asked: Asked): Tokens => {
   const reasoning = usage.reasoning ?? (usage.output === undefined ? estimate(thought(delivery)) : 0)
   return {
-    input: usage.input ?? estimate(textsOf(asked)),
+    input: usage.input ?? inputOf(asked),
     output: usage.output ?? reasoning + estimate(said(delivery)),
     reasoning,
     cached: usage.cached ?? 0

@@ -240,9 +240,11 @@ const messagesOf = (spoken: Spoken): ReadonlyArray<Message> => {
 }
 
 const post = (provider: MockProvider.Provider, path: string, body: Message) =>
-  Effect.promise(async () =>
-    (await provider.fetch(`http://localhost:4010/v1/${path}`, { method: "POST", body: JSON.stringify(body) })).json()
-  )
+  Effect.promise(async () => {
+    const headers = { "anthropic-version": "2023-06-01" }
+    const request = { method: "POST", headers, body: JSON.stringify(body) }
+    return (await provider.fetch(`http://localhost:4010/v1/${path}`, request)).json()
+  })
 
 /** The step that answers, by the rule in words: turns since the last chain, assistants in a row being one. */
 const expectedOf = (spoken: Spoken): string => {

@@ -343,6 +343,44 @@ describe("a chat completion", () => {
       assert.deepStrictEqual(chunks.map(({ usage }) => usage === null), [true, true, true, true, true, true, false])
     }))
 
+  it.effect("has as many choices as it is asked for, which say the same", () =>
+    Effect.promise(async () => {
+      const asking = { ...ask(), n: 3 }
+      const client = (response: MockResponse.Input) => {
+        const { fetch } = MockProvider.make({ handler: MockModel.make(() => response) })
+        return new OpenAI({ apiKey: "none", baseURL: "http://mock/v1", fetch, maxRetries: 0 })
+      }
+      const said = MockResponse.all("Hi you", MockResponse.toolCall("a", { n: 1 }, { id: "call_a" }))
+      const whole = await client(said).chat.completions.create(asking)
+      const streamed = await client(said).chat.completions.stream({
+        ...asking,
+        stream_options: { include_usage: true }
+      })
+        .finalChatCompletion()
+      for (const { choices, usage } of [whole, streamed]) {
+        assert.deepStrictEqual(
+          choices.map(({ finish_reason, index, message }) => [index, message.content, finish_reason]),
+          [
+            [0, "Hi you", "tool_calls"],
+            [1, "Hi you", "tool_calls"],
+            [2, "Hi you", "tool_calls"]
+          ]
+        )
+        assert.deepStrictEqual(choices.map(({ message }) => message.tool_calls?.length), [1, 1, 1])
+        assert.strictEqual(usage?.completion_tokens, 12)
+      }
+      const counted = await client(MockResponse.withUsage("Hi", { output: 5 })).chat.completions.create(asking)
+      assert.strictEqual(counted.usage?.completion_tokens, 5)
+      const heard: Array<string> = []
+      const broken = client(MockResponse.cut("one two three", 2))
+      await (async () => {
+        for await (const { choices: [choice] } of await broken.chat.completions.create({ ...asking, stream: true })) {
+          heard.push(`${choice?.index}${choice?.delta.content}`)
+        }
+      })().catch(() => {})
+      assert.deepStrictEqual(heard.slice(3), ["0one", "1one", "2one", "0 two", "1 two", "2 two"])
+    }))
+
   it.effect("has no usage in a stream unless it is asked for", () =>
     Effect.promise(async () => {
       const { fetch } = MockProvider.make()

@@ -100,6 +100,24 @@ const refused: Readonly<Record<string, readonly [unknown, string, (string | null
     "tool_choice",
     "invalid_value"
   ],
+  "with no choice": [
+    { model, messages: [ask], n: 0 },
+    "Invalid 'n': integer below minimum value. Expected a value >= 1, but got 0 instead.",
+    "n",
+    "integer_below_min_value"
+  ],
+  "with too many choices": [
+    { model, messages: [ask], n: 129 },
+    "Invalid 'n': integer above maximum value. Expected a value <= 128, but got 129 instead.",
+    "n",
+    "integer_above_max_value"
+  ],
+  "with half a choice": [
+    { model, messages: [ask], n: 1.5 },
+    "Invalid type for 'n': expected an integer, but got a decimal instead.",
+    "n",
+    "invalid_type"
+  ],
   "with a stream that isn't a boolean": [
     { model, messages: [ask], stream: "yes" },
     "Invalid type for 'stream': expected a boolean, but got a string instead.",

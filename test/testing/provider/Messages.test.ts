@@ -330,7 +330,8 @@ const local = (response: MockResponse.Input) => {
 const eventsOf = async (response: MockResponse.Input, request: object = ask()) => {
   const { fetch } = MockProvider.make({ handler: MockModel.make(() => response) })
   const body = JSON.stringify({ ...request, stream: true })
-  const text = await (await fetch("http://mock/v1/messages", { method: "POST", body })).text()
+  const headers = { "anthropic-version": "2023-06-01" }
+  const text = await (await fetch("http://mock/v1/messages", { method: "POST", headers, body })).text()
   return text.trimEnd().split("\n\n").map((frame) => {
     const [event, data] = frame.split("\ndata: ")
     const parsed = JSON.parse(data!)

@@ -259,7 +259,11 @@ const refused: Readonly<Record<string, readonly [unknown, string]>> = {
 
 const post = (body: unknown) =>
   Effect.promise(() =>
-    MockProvider.make().fetch("http://mock/v1/messages", { method: "POST", body: JSON.stringify(body) })
+    MockProvider.make().fetch("http://mock/v1/messages", {
+      method: "POST",
+      headers: { "anthropic-version": "2023-06-01" },
+      body: JSON.stringify(body)
+    })
   )
 
 describe("a request for a message", () => {

@@ -116,6 +116,44 @@ describe("MockProvider.layer", () => {
       assert.deepStrictEqual(requests.map(({ messages }) => messages[0]?.content), ["two", "three"])
     }).pipe(Effect.provide(MockProvider.layer({ handler: MockModel.queue("first", "second"), journal: 3 }))))
 
+  it.effect("warns of what a protocol has no place for, and leaves it out", () => {
+    const search = { providerExecuted: true as const }
+    const parts = [
+      { type: "tool-call", id: "s", name: "web_search", params: {}, ...search },
+      { type: "tool-result", id: "s", name: "web_search", result: [], isFailure: false, ...search },
+      { type: "text", text: "Look:" },
+      { type: "file", mediaType: "image/png", data: "AAAA" },
+      { type: "file", mediaType: "text/plain", data: "AAAA" }
+    ] as const
+    return Effect.gen(function*() {
+      const { fetch } = yield* MockProvider.MockProvider
+      const headers = { "anthropic-version": "2023-06-01" }
+      const bodies = {
+        "chat/completions": { messages: [{ role: "user", content: "Hello" }] },
+        responses: { input: "Hello" },
+        messages: { messages: [{ role: "user", content: "Hello" }], max_tokens: 9 }
+      }
+      for (const [path, body] of Object.entries(bodies)) {
+        const request = { method: "POST", headers, body: JSON.stringify({ model: "any", ...body }) }
+        const response = yield* Effect.promise(() => fetch(`http://mock/v1/${path}`, request))
+        assert.strictEqual(response.status, 200)
+      }
+      assert.deepStrictEqual((yield* MockProvider.entries).map(({ warnings }) => warnings), [
+        [
+          `part 1 isn't sent: there is no place for what the provider itself does with "web_search" in a chat completion`,
+          `part 2 isn't sent: there is no place for what the provider itself does with "web_search" in a chat completion`,
+          "part 4 isn't sent: there is no place for a file in a chat completion",
+          "part 5 isn't sent: there is no place for a file in a chat completion"
+        ],
+        ["part 5 isn't sent: there is no place for a file of the type text/plain in a response"],
+        [
+          "part 4 isn't sent: there is no place for a file in a message",
+          "part 5 isn't sent: there is no place for a file in a message"
+        ]
+      ])
+    }).pipe(Effect.provide(MockProvider.layer({ handler: MockModel.make({ _tag: "MockResponse", parts }) })))
+  })
+
   it.effect("answers with a chain that is given where a conversation carries none", () =>
     Effect.gen(function*() {
       const said = (...content: ReadonlyArray<string>) =>
