@@ -158,6 +158,8 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
       return event.verdict === "Pass" || event.verdict === "Interrupted"
         ? [shown, ""]
         : line(style.bad(`  ! guardrail ${event.guardrail}: ${short(event.reason ?? event.verdict, width)}`))
+    case "LimitReached":
+      return line(style.bad(`  ! ${event.limit}: one more answer`))
     case "TextWithdrawn":
       return line(style.bad("  ! what was said is taken back"))
     case "GuardrailStarted":

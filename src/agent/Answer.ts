@@ -14,6 +14,7 @@ import type { RequestUsage } from "../domain/Usage.ts"
 export interface Answer {
   readonly parts: ReadonlyArray<AssistantPart>
   readonly usage: RequestUsage
+  readonly model: string | undefined
   readonly finishReason: Response.FinishReason
 }
 
@@ -23,6 +24,7 @@ export interface Arriving {
   readonly texts: Map<string, ArrivingText>
   readonly names: Map<string, string>
   usage: RequestUsage
+  model: string | undefined
   finishReason: Response.FinishReason
 }
 
@@ -39,6 +41,7 @@ export const begin = (): Arriving => ({
   texts: new Map(),
   names: new Map(),
   usage: {},
+  model: undefined,
   finishReason: "unknown"
 })
 
@@ -178,10 +181,12 @@ export const take = (self: Arriving, part: Incoming): void => {
     case "tool-params-start":
       self.names.set(part.id, part.name)
       break
+    case "response-metadata":
+      self.model = part.modelId ?? self.model
+      break
     case "tool-params-delta":
     case "tool-params-end":
     case "tool-approval-request":
-    case "response-metadata":
     case "error":
       break
   }
@@ -226,5 +231,5 @@ export const finish = (self: Arriving): Answer => {
   for (const part of self.parts) {
     if (part !== undefined) parts.push(part._tag === "Call" ? settleAtOnce(part, self.finishReason) : part)
   }
-  return { parts, usage: self.usage, finishReason: self.finishReason }
+  return { parts, usage: self.usage, model: self.model, finishReason: self.finishReason }
 }

@@ -240,11 +240,12 @@ const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
   const seen = isGuarded ? yield* AnswerGuard.see(loop, answer) : undefined
   if (seen !== undefined) yield* show(loop, seen, held)
   loop.open.attempt = undefined
-  loop.open.usage = undefined
+  loop.open.arrived = undefined
   Loop.tell(loop, {
     _tag: "ModelResponded",
     parts: withUniqueIds(seen?.parts ?? answer.parts, loop.root.takenIds),
     usage: answer.usage,
+    ...(answer.model === undefined ? undefined : { model: answer.model }),
     finishReason: answer.finishReason
   })
   if (seen?.feedback !== undefined) Loop.tell(loop, { _tag: "FeedbackGiven", text: seen.feedback })

@@ -60,8 +60,12 @@ const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<Driven, unknown,
             return yield* Effect.fail(new Halt(Binding.emptyInput(loop.definition)))
           }
           const limit = Limit.met(loop)
-          if (limit === "Own") return yield* Effect.fail(Limit.toHalt(loop))
-          if (limit === "Outer") return "Suspended"
+          if (limit !== undefined) {
+            if (limit.of !== loop) return "Suspended"
+            const halt = Limit.stop(loop, limit)
+            if (halt !== undefined) return yield* Effect.fail(halt)
+            break
+          }
           if (loop.state.transition !== undefined && loop.live.between === 0) {
             yield* takeAll(loop)
             return "Moved"
@@ -78,10 +82,12 @@ const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<Driven, unknown,
           break
         }
         case "RunCalls": {
-          if (Limit.isStuck(loop)) {
-            const halt = Limit.toHalt(loop)
+          const limit = Limit.metByAgents(loop)
+          if (limit !== undefined) {
+            if (limit.of !== loop) return "Suspended"
+            const halt = Limit.stop(loop, limit)
             if (halt !== undefined) return yield* Effect.fail(halt)
-            return "Suspended"
+            break
           }
           loop.step = Math.max(0, loop.state.run.iteration - 1)
           Loop.startStep(loop)
@@ -103,7 +109,9 @@ const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<Driven, unknown,
 
 /** Gives the handoff that the policy wants of an agent that has its answer. */
 const decide = ({ live, roster, state }: Loop.Loop): HandoffRequest | undefined =>
-  state.status._tag === "Failed" || live.between > 0 ? undefined : roster.decide(state)
+  state.status._tag === "Failed" || live.between > 0 || state.run.landing !== undefined
+    ? undefined
+    : roster.decide(state)
 
 /**
  * Concludes what has nothing left to ask the model, unless an answer is wrong: the loop ends, or hands over where its policy wants

@@ -105,14 +105,14 @@ export interface Built {
 }
 
 /**
- * What has started and not yet ended, so that it can be ended whatever happens. `usage` is what the answer used that has arrived and
- * that guardrails look at.
+ * What has started and not yet ended, so that it can be ended whatever happens. `arrived` is what an answer used that guardrails look
+ * at.
  */
 interface Open {
   run: boolean
   step: boolean
   attempt: number | undefined
-  usage: RequestUsage | undefined
+  arrived: { readonly usage: RequestUsage; readonly model?: string } | undefined
   handoff: HandoffRequest | undefined
   readonly calls: Map<string, OpenCall>
 }
@@ -154,7 +154,7 @@ class Made implements Loop {
     run: false,
     step: false,
     attempt: undefined,
-    usage: undefined,
+    arrived: undefined,
     handoff: undefined,
     calls: new Map()
   }
@@ -361,11 +361,11 @@ export interface Closing {
 
 /** Ends a model call that is open without an answer. What its answer used, if one has arrived, counts all the same. */
 export const endAttempt = (self: Loop, { message, tag }: { readonly tag: string; readonly message: string }): void => {
-  const { attempt, usage } = self.open
+  const { arrived, attempt } = self.open
   if (attempt === undefined) return
   self.open.attempt = undefined
-  self.open.usage = undefined
-  tell(self, { _tag: "ModelCallFailed", attempt, tag, message, ...(usage === undefined ? undefined : { usage }) })
+  self.open.arrived = undefined
+  tell(self, { _tag: "ModelCallFailed", attempt, tag, message, ...arrived })
 }
 
 /**

@@ -115,6 +115,8 @@ const isReachable = ({ mode }: ModeTool, { modes: stack }: AgentState, modes: Mo
  * elsewhere.
  */
 export const isOffered = (entry: ToolEntry, state: AgentState, modes: Modes, isNested: boolean): boolean => {
+  // Who may only answer once more has nothing left to call but that.
+  if (state.run.landing !== undefined) return entry._tag === "Output"
   const owner = ownerOf(entry, state)
   if (!isLeft(entry, owner, state, modes)) return false
   switch (entry._tag) {
@@ -175,9 +177,10 @@ export const requests = (
   const all = makeBoth(names, toolChoice)
   const isAlwaysAll = !entries.some(isConditional)
   return (state, isNested) => {
-    const { modes: stack, run: { iteration }, settings } = state
+    const { modes: stack, run: { iteration, landing }, settings } = state
     const choice = settings?.toolChoice ?? toolChoice
-    const isAll = isAlwaysAll && !isNested && stack.length === 0 && settings?.tools === undefined
+    const isAll = isAlwaysAll && !isNested && stack.length === 0 && settings?.tools === undefined &&
+      landing === undefined
     const offered = isAll ? names : names.filter((name) => isOffered(tools.get(name)!, state, modes, isNested))
     const both = offered.length === names.length && choice === toolChoice ? all : makeBoth(offered, choice)
     return iteration === 0 ? both[0] : both[1]

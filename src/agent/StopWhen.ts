@@ -1,68 +1,41 @@
 /**
  * When a run stops before its model has nothing more to do.
  *
- * A condition is data. `maxSteps`, `tokens` and `duration` are limits: meeting one fails the run with its reason, and
- * `AgentState.reopen` goes on from there with a larger one. The others finish the run: it ends `Complete`.
+ * A condition is data. `maxSteps` and the budgets `tokens`, `cost`, `toolCalls` and `duration` are limits: meeting one fails the run
+ * with its reason, and `AgentState.reopen` goes on from there with a larger one; with `onExhausted: "finish"` the model answers once
+ * more instead. The other conditions finish the run: it ends `Complete`.
  *
  * Conditions are looked at before each request to the model; those that finish a run only once the model has answered.
  *
- * An agent's limits count from when it got control of the run: from its input, or from the handoff to it.
+ * An agent's limits count from when it got control of the run: from its input, or from the handoff to it. What the agents spend that it
+ * calls counts, and its budgets go on to hold, and to count, when it hands over.
  *
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
-import { BudgetExceeded, StepLimitReached } from "../domain/AgentError.ts"
-import { callsOf, lastAssistant } from "../domain/Conversation.ts"
+import type { Price, Prices } from "../domain/Spending.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
-import * as Usage from "../domain/Usage.ts"
+import type { Limit, StopWhen } from "./StopCondition.ts"
 
-/** Fails the run that took `steps` steps. */
-export interface MaxSteps {
-  readonly _tag: "MaxSteps"
-  readonly steps: number
-}
-/** Fails the run that used `tokens` tokens. */
-export interface Tokens {
-  readonly _tag: "Tokens"
-  readonly tokens: number
-}
-/** Fails the run that ran for `millis` milliseconds. */
-export interface MaxDuration {
-  readonly _tag: "Duration"
-  readonly millis: number
-}
-/** Finishes the run whose last turn called a tool of this name. */
-export interface ToolCalled {
-  readonly _tag: "ToolCalled"
-  readonly name: string
-}
-/** Finishes the run whose last turn called no tool. */
-export interface NoToolCalls {
-  readonly _tag: "NoToolCalls"
-}
-/** Finishes the run whose state satisfies a predicate. */
-export interface Satisfies {
-  readonly _tag: "Satisfies"
-  readonly predicate: (state: AgentState) => boolean
-}
-/** Stops the run as soon as one of the conditions does. */
-export interface Any {
-  readonly _tag: "Any"
-  readonly conditions: ReadonlyArray<StopWhen>
-}
-/** Stops the run when all of the conditions do. */
-export interface All {
-  readonly _tag: "All"
-  readonly conditions: ReadonlyArray<StopWhen>
-}
+export type { Price } from "../domain/Spending.ts"
+export * from "./StopCondition.ts"
+export { evaluate, type Verdict } from "./StopVerdict.ts"
 
 /**
- * A condition under which a run stops.
+ * How a limit ends a run; `"fail"` by default.
+ *
+ * With `"finish"` the model is told that the limit was met, gets no tools but that of its final answer, and answers once: the run is
+ * `Complete` then. Where it asks for more all the same, the run fails.
  *
  * @category models
  * @since 0.1.0
  */
-export type StopWhen = MaxSteps | Tokens | MaxDuration | ToolCalled | NoToolCalls | Satisfies | Any | All
+export interface LimitOptions {
+  readonly onExhausted?: "fail" | "finish" | undefined
+}
+
+const exhausted = (options: LimitOptions | undefined): Limit =>
+  options?.onExhausted === "finish" ? { onExhausted: "finish" } : {}
 
 /**
  * Fails a run with `StepLimitReached` when its model, and the agents that it called, answered `steps` times.
@@ -72,26 +45,78 @@ export type StopWhen = MaxSteps | Tokens | MaxDuration | ToolCalled | NoToolCall
  * @category constructors
  * @since 0.1.0
  */
-export const maxSteps = (steps: number): StopWhen => ({ _tag: "MaxSteps", steps })
+export const maxSteps = (steps: number, options?: LimitOptions): StopWhen => ({
+  _tag: "MaxSteps",
+  steps,
+  ...exhausted(options)
+})
 
 /**
  * Fails a run with `BudgetExceeded` when its known input and output tokens reach `tokens`. What a provider doesn't
  * report can't be counted.
  *
- * @category constructors
+ * @category budgets
  * @since 0.1.0
  */
-export const tokens = (tokens: number): StopWhen => ({ _tag: "Tokens", tokens })
+export const tokens = (tokens: number, options?: LimitOptions): StopWhen => ({
+  _tag: "Tokens",
+  tokens,
+  ...exhausted(options)
+})
+
+/**
+ * Fails a run with `BudgetExceeded` when what its models cost reaches `limit`, in the currency of the prices.
+ *
+ * `prices` are by the names that providers give their models in their responses, for a million tokens each; `otherwise` is the price of
+ * every other model. A request that has no price, or whose tokens weren't reported, costs an unknown amount, never nothing: the run
+ * ends then too, before it asks again, and `unpriced` says how many those are.
+ *
+ * @category budgets
+ * @since 0.1.0
+ */
+export const cost = (
+  options: LimitOptions & {
+    readonly limit: number
+    readonly prices: Prices["models"]
+    readonly otherwise?: Price | undefined
+  }
+): StopWhen => ({
+  _tag: "Cost",
+  limit: options.limit,
+  prices: { models: options.prices, otherwise: options.otherwise },
+  ...exhausted(options)
+})
+
+/**
+ * Fails a run with `BudgetExceeded` when so many calls have their results: of the tool `name`, or of all. Calls that the model's last
+ * answer still made are run.
+ *
+ * @category budgets
+ * @since 0.1.0
+ */
+export const toolCalls: {
+  (calls: number, options?: LimitOptions): StopWhen
+  (name: string, calls: number, options?: LimitOptions): StopWhen
+} = (first: string | number, second?: number | LimitOptions, third?: LimitOptions): StopWhen => {
+  const [name, calls, options] = typeof first === "string" ? [first, second, third] : [undefined, first, second]
+  return {
+    _tag: "ToolCalls",
+    name,
+    calls: typeof calls === "number" ? calls : Number.NaN,
+    ...(typeof options === "object" ? exhausted(options) : undefined)
+  }
+}
 
 /**
  * Fails a run with `BudgetExceeded` when it has run for a time, not counting the time in which it was stopped.
  *
- * @category constructors
+ * @category budgets
  * @since 0.1.0
  */
-export const duration = (duration: Duration.Input): StopWhen => ({
+export const duration = (duration: Duration.Input, options?: LimitOptions): StopWhen => ({
   _tag: "Duration",
-  millis: Duration.toMillis(duration)
+  millis: Duration.toMillis(duration),
+  ...exhausted(options)
 })
 
 /**
@@ -143,70 +168,3 @@ export const all = (...conditions: ReadonlyArray<StopWhen>): StopWhen => ({ _tag
  * @since 0.1.0
  */
 export const defaultCondition: StopWhen = Object.freeze({ _tag: "MaxSteps", steps: 20 })
-
-/**
- * What a condition says of a state: `undefined` to go on, `"Finish"`, or the limit that was met.
- *
- * @category models
- * @since 0.1.0
- */
-export type Verdict = undefined | "Finish" | StepLimitReached | BudgetExceeded
-
-const isFinish = (holds: boolean): Verdict => holds ? "Finish" : undefined
-
-const millisOf = ({ run }: AgentState, now: number): number =>
-  run.elapsed + Math.max(0, now - run.startedAt) - (run.before?.elapsed ?? 0)
-
-/**
- * Says what a condition makes of a state at a time (epoch milliseconds).
- *
- * @category getters
- * @since 0.1.0
- */
-export const evaluate = (self: StopWhen, state: AgentState, now: number): Verdict => {
-  switch (self._tag) {
-    case "MaxSteps": {
-      const steps = state.run.steps - (state.run.before?.steps ?? 0)
-      return !(steps < self.steps) ? new StepLimitReached({ agent: state.agent, limit: self.steps, steps }) : undefined
-    }
-    case "Tokens": {
-      const used = Usage.knownTotal(state.run.usage) - (state.run.before?.tokens ?? 0)
-      return !(used < self.tokens)
-        ? new BudgetExceeded({ agent: state.agent, budget: "tokens", limit: self.tokens, used })
-        : undefined
-    }
-    case "Duration": {
-      const used = millisOf(state, now)
-      return !(used < self.millis)
-        ? new BudgetExceeded({ agent: state.agent, budget: "duration", limit: self.millis, used })
-        : undefined
-    }
-    case "ToolCalled":
-      return isFinish(lastCalls(state).some((call) => call.name === self.name))
-    case "NoToolCalls":
-      return isFinish(state.run.iteration > 0 && lastCalls(state).length === 0)
-    case "Satisfies":
-      return isFinish(state.run.iteration > 0 && self.predicate(state))
-    case "Any": {
-      for (const condition of self.conditions) {
-        const verdict = evaluate(condition, state, now)
-        if (verdict !== undefined) return verdict
-      }
-      return undefined
-    }
-    case "All": {
-      let met: Verdict = undefined
-      for (const condition of self.conditions) {
-        const verdict = evaluate(condition, state, now)
-        if (verdict === undefined) return undefined
-        if (met === undefined || met === "Finish") met = verdict
-      }
-      return met
-    }
-  }
-}
-
-const lastCalls = (state: AgentState) => {
-  const turn = state.run.iteration > 0 ? lastAssistant(state.conversation) : undefined
-  return turn === undefined ? [] : callsOf(turn)
-}

@@ -47,7 +47,8 @@ export class StepLimitReached extends Schema.TaggedError<StepLimitReached>("trou
 }
 
 /**
- * The run used up a budget: tokens, or milliseconds.
+ * The run used up a budget: tokens, milliseconds, money, or calls, of one `tool` or of all. With `unpriced` it isn't known what so many
+ * requests cost, and `used` is the rest.
  *
  * @category errors
  * @since 0.1.0
@@ -56,15 +57,30 @@ export class BudgetExceeded extends Schema.TaggedError<BudgetExceeded>("troupe/d
   "BudgetExceeded",
   {
     agent: Schema.String,
-    budget: Schema.Literals(["tokens", "duration"]),
+    budget: Schema.Literals(["tokens", "duration", "cost", "toolCalls"]),
     limit: Schema.Number,
-    used: Schema.Number
+    used: Schema.Number,
+    tool: Schema.optionalKey(Schema.String),
+    unpriced: Schema.optionalKey(Schema.Int)
   }
 ) {
   override get message(): string {
-    return this.budget === "tokens"
-      ? `Agent "${this.agent}" used ${this.used} of ${this.limit} tokens`
-      : `Agent "${this.agent}" ran for ${this.used} of ${this.limit} ms`
+    switch (this.budget) {
+      case "tokens":
+        return `Agent "${this.agent}" used ${this.used} of ${this.limit} tokens`
+      case "duration":
+        return `Agent "${this.agent}" ran for ${this.used} of ${this.limit} ms`
+      case "toolCalls":
+        return `Agent "${this.agent}" made ${this.used} of ${this.limit} calls${
+          this.tool === undefined ? "" : ` of "${this.tool}"`
+        }`
+      case "cost":
+        return this.unpriced === undefined
+          ? `Agent "${this.agent}" cost ${this.used} of ${this.limit}`
+          : `Agent "${this.agent}" cost at least ${this.used} of ${this.limit}: the price of ${this.unpriced} request${
+            this.unpriced === 1 ? "" : "s"
+          } isn't known`
+    }
   }
 }
 

@@ -91,6 +91,7 @@ export const AgentEvent = Schema.TaggedUnion({
     ...envelope,
     parts: Schema.Array(AssistantPart),
     usage: RequestUsage,
+    model: Schema.optionalKey(Schema.String),
     finishReason: Response.FinishReason,
     counted: Schema.optionalKey(Count)
   },
@@ -99,7 +100,8 @@ export const AgentEvent = Schema.TaggedUnion({
     attempt: Count,
     tag: Schema.String,
     message: Schema.String,
-    usage: Schema.optionalKey(RequestUsage)
+    usage: Schema.optionalKey(RequestUsage),
+    model: Schema.optionalKey(Schema.String)
   },
   ApprovalRequested: { ...envelope, ...call, params: Schema.Json },
   ToolCallStarted: { ...envelope, ...call, params: Schema.Json },
@@ -128,6 +130,7 @@ export const AgentEvent = Schema.TaggedUnion({
     ])),
     duration: Count
   },
+  LimitReached: { ...envelope, limit: Schema.String, text: Schema.String },
   TextWithdrawn: { ...envelope, reason: Schema.String },
   HandoffRequested: { ...envelope, request: HandoffRequest },
   TransformFailed: { ...envelope, request: HandoffRequest, tag: Schema.String, message: Schema.String },
@@ -224,6 +227,8 @@ export interface GuardrailStarted extends Case<"GuardrailStarted"> {}
  * of a call, the text of an answer. `duration` is in milliseconds.
  */
 export interface GuardrailSettled extends Case<"GuardrailSettled"> {}
+/** A limit was met that lets the model answer once more: `limit` says which, `text` is what the model is told. */
+export interface LimitReached extends Case<"LimitReached"> {}
 /** Text that was shown before the guardrails had seen all of it isn't the answer after all: whoever shows it takes it back. */
 export interface TextWithdrawn extends Case<"TextWithdrawn"> {}
 /** Another agent is to take over, once the other calls of the turn are settled. */
@@ -289,6 +294,7 @@ export type AgentEvent =
   | FeedbackGiven
   | GuardrailStarted
   | GuardrailSettled
+  | LimitReached
   | TextWithdrawn
   | HandoffRequested
   | TransformFailed

@@ -38,7 +38,13 @@ export const text = (self: AgentState): string => lastAssistantText(self.convers
  * @since 0.1.0
  */
 export const reopen = (self: AgentState): AgentState =>
-  AgentStatus.isTerminal(self.status) ? { ...self, status: statusOf(self.conversation) } : self
+  AgentStatus.isTerminal(self.status) ? { ...self, status: statusOf(self.conversation), run: resumed(self.run) } : self
+
+/** A run that goes on by hand may have a larger limit: it isn't on its last answer. */
+const resumed = (self: AgentState["run"]): AgentState["run"] => {
+  const { landing: _, ...run } = self
+  return run
+}
 
 /**
  * Adds a line to the logs.

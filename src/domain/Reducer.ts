@@ -8,7 +8,7 @@
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
-import type { AgentEvent, ConversationSummarized, ModelResponded, ToolInvoked } from "./AgentEvent.ts"
+import type { AgentEvent, ConversationSummarized, ModelResponded, ToolCallSettled, ToolInvoked } from "./AgentEvent.ts"
 import * as AgentStatus from "./AgentStatus.ts"
 import { withUniqueIds } from "./CallIds.ts"
 import { appendUnchecked, empty, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
@@ -17,6 +17,7 @@ import { statusOf } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import * as Part from "./Part.ts"
 import { putInPlace } from "./Replacement.ts"
+import * as Spending from "./Spending.ts"
 import type { AgentState, Call, CallState, Conversation, User } from "./StateSchema.ts"
 import { stillRequested, takeOver } from "./Takeover.ts"
 import * as Usage from "./Usage.ts"
@@ -149,7 +150,7 @@ export const ask: {
 )
 
 /** Counts an answer of the model: for the agent whose model it was, and for each agent above it. */
-const spend = (self: AgentState, usage: Usage.RequestUsage, isOwn: boolean): AgentState => ({
+const spend = (self: AgentState, { model, usage }: Used, isOwn: boolean): AgentState => ({
   ...self,
   steps: self.steps + 1,
   usage: Usage.add(self.usage, usage),
@@ -157,13 +158,32 @@ const spend = (self: AgentState, usage: Usage.RequestUsage, isOwn: boolean): Age
     ...self.run,
     iteration: self.run.iteration + (isOwn ? 1 : 0),
     steps: self.run.steps + 1,
-    usage: Usage.add(self.run.usage, usage)
+    usage: Usage.add(self.run.usage, usage),
+    ...(model === undefined ? undefined : { models: Spending.withModel(self.run.models, model, usage) })
   }
 })
 
-/** Gives what an answer used, also that of one which was blocked. */
-const usedBy = (event: AgentEvent): Usage.RequestUsage | undefined =>
-  event._tag === "ModelResponded" || event._tag === "ModelCallFailed" ? event.usage : undefined
+/** What an answer used, also one that was blocked. */
+type Used = { readonly usage: Usage.RequestUsage; readonly model?: string }
+
+const isUsed = (event: AgentEvent): event is AgentEvent & Used =>
+  (event._tag === "ModelResponded" || event._tag === "ModelCallFailed") && event.usage !== undefined
+
+/** Counts a call that has its result: for the agent whose call it was, and for each agent above it. */
+const countCall = (self: AgentState, name: string): AgentState => ({
+  ...self,
+  run: { ...self.run, calls: Spending.withCall(self.run.calls, name) }
+})
+
+const settle = (self: AgentState, { callId, modelOutput, name, outcome, result }: ToolCallSettled): AgentState => {
+  const settled = withCall(self, callId, {
+    _tag: "Settled",
+    outcome,
+    result,
+    ...(modelOutput === undefined ? undefined : { modelOutput })
+  })
+  return settled === self ? self : countCall(settled, name)
+}
 
 /** Counts what a model used that summarized: for the agent whose conversation it was, and for each agent above it. */
 const spendOnSummary = (self: AgentState, { usage }: ConversationSummarized): AgentState =>
@@ -196,9 +216,9 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
         ? { ...self, run: { ...self.run, startedAt: event.at } }
         : start(control(self, event.path[event.path.length - 1]!), event.input, event.at, event.mode)
     case "ModelResponded":
-      return respond(spend(self, event.usage, true), event)
+      return respond(spend(self, event, true), event)
     case "ModelCallFailed":
-      return event.usage === undefined ? self : spend(self, event.usage, false)
+      return isUsed(event) ? spend(self, event, false) : self
     case "GuardrailSettled":
       return event.replaced === undefined ? self : putInPlace(self, event.replaced, event.callId)
     case "ConversationSummarized": {
@@ -210,12 +230,11 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
         ? withCall(self, event.callId, { _tag: "AwaitingApproval" })
         : self
     case "ToolCallSettled":
-      return withCall(self, event.callId, {
-        _tag: "Settled",
-        outcome: event.outcome,
-        result: event.result,
-        ...(event.modelOutput === undefined ? undefined : { modelOutput: event.modelOutput })
-      })
+      return settle(self, event)
+    case "LimitReached": {
+      const told = appendUnchecked(self.conversation, { _tag: "Feedback", text: event.text })
+      return withConversation({ ...self, run: { ...self.run, landing: self.run.iteration } }, told)
+    }
     case "FeedbackGiven": {
       const corrected = appendUnchecked(self.conversation, { _tag: "Feedback", text: event.text })
       return withConversation({ ...self, run: { ...self.run, corrections: self.run.corrections + 1 } }, corrected)
@@ -299,8 +318,8 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
   if (child === before) return self
   const updated = withCall(self, callId, { _tag: "Delegated", child })
   if (event._tag === "ConversationSummarized") return spendOnSummary(updated, event)
-  const usage = usedBy(event)
-  return usage === undefined ? updated : spend(updated, usage, false)
+  if (event._tag === "ToolCallSettled") return countCall(updated, event.name)
+  return isUsed(event) ? spend(updated, event, false) : updated
 }
 
 /** Gives the state of the agent that an event happened in, where it is there. */

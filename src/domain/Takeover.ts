@@ -11,8 +11,8 @@
 import type * as Schema from "effect/Schema"
 import * as AgentStatus from "./AgentStatus.ts"
 import { appendUnchecked, callsOf, isOpen, lastAssistant, settleOpenCalls, updateCall } from "./Conversation.ts"
+import * as Spending from "./Spending.ts"
 import type { AgentState, Conversation, ModeFrame, Received } from "./StateSchema.ts"
-import * as Usage from "./Usage.ts"
 
 /** What crosses when another agent takes over. Without a conversation the whole of it does. */
 export interface Crossing {
@@ -75,6 +75,12 @@ const carry = ({ before, view, ...frame }: ModeFrame, crossing: Conversation | u
   before: before.initialQuery === undefined ? {} : { initialQuery: before.initialQuery }
 })
 
+/** Whose budgets go on to hold, and from where they count. */
+const sharing = ({ agent, run: { before } }: AgentState) => ({
+  agent,
+  ...(before === undefined ? undefined : { before })
+})
+
 /** Gives the state of the agent that takes over, at a time in epoch milliseconds. */
 export const takeOver = (
   self: AgentState,
@@ -99,11 +105,8 @@ export const takeOver = (
       iteration: 0,
       corrections: 0,
       handoffs: (self.run.handoffs ?? 0) + 1,
-      before: {
-        steps: self.run.steps,
-        tokens: Usage.knownTotal(self.run.usage),
-        elapsed: self.run.elapsed + Math.max(0, at - self.run.startedAt)
-      }
+      before: Spending.until(self.run, at),
+      sharing: [...(self.run.sharing ?? []), sharing(self)]
     },
     trail: [...self.trail, target],
     handoff,

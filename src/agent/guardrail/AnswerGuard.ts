@@ -112,13 +112,13 @@ const withdraw = (loop: Loop.Loop, parts: ReadonlyArray<AssistantPart>, reason: 
 /** Asks the guardrails about an answer that has arrived. Fails where it is blocked; the state doesn't hold it then. */
 export const see = (loop: Loop.Loop, answer: Answer): Effect.Effect<Seen, Halt, unknown> => {
   const { guardrails, output: codec, outputRetries } = loop.definition
-  const { finishReason, parts, usage } = answer
+  const { finishReason, model, parts, usage } = answer
   const state = Loop.foresee(loop, { _tag: "ModelResponded", parts, usage, finishReason })
   const found = find(codec, parts, state)
   if (found === undefined) return Effect.succeed({ parts, shown: "Unseen" })
   const isFinal = loop.state.run.corrections >= outputRetries
   const subject = subjectOf(loop, codec, state, isFinal)
-  loop.open.usage = usage
+  loop.open.arrived = { usage, ...(model === undefined ? undefined : { model }) }
   return Effect.flatMap(check(loop, guardrails.output, found.value, subject), (checked): Effect.Effect<Seen, Halt> => {
     if (checked._tag === "Passed") {
       if (!checked.isReplaced) return Effect.succeed({ parts, shown: "All" })

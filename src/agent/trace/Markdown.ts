@@ -263,6 +263,9 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
     case "GuardrailSettled":
       return paragraph(`${who(event)}: ${guardrailLine(event, code)} at ${at}`) +
         (event.reason === undefined ? "" : write.text(event.reason))
+    case "LimitReached":
+      return paragraph(`${who(event)} met its limit ${code(event.limit)} at ${at} and may answer once more:`) +
+        write.text(event.text)
     case "TextWithdrawn":
       return paragraph(`${who(event)} took back what it had said at ${at}:`) + write.text(event.reason)
     case "HandoffRequested":

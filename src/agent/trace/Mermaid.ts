@@ -203,6 +203,9 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
         on.note(agent, `${guardrailLine(event, (text) => text)}${reason}`)
       }
       break
+    case "LimitReached":
+      on.note(agent, `last answer: ${event.limit}`)
+      break
     case "TextWithdrawn":
       on.note(agent, `took back what it had said: ${event.reason}`)
       break

@@ -1,0 +1,136 @@
+/**
+ * What a run has spent, so that a budget can count from where it began.
+ *
+ * A budget of an agent holds for what the agent, the agents that it calls and those that it hands over to spend together.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import * as Usage from "./Usage.ts"
+
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/** How often each tool was called, by its name. */
+export const Calls = Schema.Record(Schema.String, Count)
+
+/** What each model used that said its name, by that. */
+export const Models = Schema.Record(Schema.String, Usage.Usage)
+
+/**
+ * Schema for what a run had spent at some time: steps, milliseconds, tokens, those of models that said their names, and calls.
+ */
+export const Spent = Schema.Struct({
+  steps: Count,
+  elapsed: Count,
+  usage: Usage.Usage,
+  models: Schema.optionalKey(Models),
+  calls: Schema.optionalKey(Calls)
+})
+
+/** What a run had spent at some time. */
+export interface Spent extends Schema.Schema.Type<typeof Spent> {}
+
+/** Counts of a run that a budget can look at. */
+interface Spending {
+  readonly startedAt: number
+  readonly elapsed: number
+  readonly steps: number
+  readonly usage: Usage.Usage
+  readonly models?: Schema.Schema.Type<typeof Models>
+  readonly calls?: Schema.Schema.Type<typeof Calls>
+}
+
+/** Gives what a run has spent until a time, in epoch milliseconds. */
+export const until = ({ calls, elapsed, models, startedAt, steps, usage }: Spending, at: number): Spent => ({
+  steps,
+  elapsed: elapsed + Math.max(0, at - startedAt),
+  usage,
+  ...(models === undefined ? undefined : { models }),
+  ...(calls === undefined ? undefined : { calls })
+})
+
+/** Counts one more call of a tool. */
+export const withCall = (self: Spending["calls"], name: string): NonNullable<Spending["calls"]> => ({
+  ...self,
+  [name]: (ownOf(self, name) ?? 0) + 1
+})
+
+/** Counts what a model used that said its name. */
+export const withModel = (
+  self: Spending["models"],
+  model: string,
+  usage: Usage.RequestUsage
+): NonNullable<Spending["models"]> => ({ ...self, [model]: Usage.add(ownOf(self, model) ?? Usage.empty, usage) })
+
+const ownOf = <A>(self: { readonly [name: string]: A } | undefined, name: string): A | undefined =>
+  self !== undefined && Object.hasOwn(self, name) ? self[name] : undefined
+
+/** Counts the calls of a tool, or of all. */
+export const countCalls = (calls: Spent["calls"], name: string | undefined): number =>
+  name === undefined
+    ? Object.values(calls ?? {}).reduce((sum, count) => sum + count, 0)
+    : ownOf(calls, name) ?? 0
+
+/**
+ * What a model's tokens cost, by the million, in any one currency.
+ *
+ * `cached` is for input read from a cache, `reasoning` for output spent on thought; they cost what other input and output does where
+ * they have no price of their own.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Price {
+  readonly input: number
+  readonly output: number
+  readonly cached?: number | undefined
+  readonly reasoning?: number | undefined
+}
+
+/** What something cost, as far as that is known, and how many requests it isn't known of. */
+export interface Cost {
+  readonly known: number
+  readonly unpriced: number
+}
+
+const costOf = (usage: Usage.Usage, price: Price | undefined): Cost => {
+  if (price === undefined) return { known: 0, unpriced: usage.requests }
+  const { cached, input, output, reasoning } = usage
+  const million = 1_000_000
+  const known = ((input.known - cached.known) * price.input + cached.known * (price.cached ?? price.input) +
+    (output.known - reasoning.known) * price.output + reasoning.known * (price.reasoning ?? price.output)) / million
+  return { known, unpriced: Math.max(input.unreported, output.unreported) }
+}
+
+/** Prices by the models' names; `otherwise` is that of all others, and of those that didn't say theirs. */
+export interface Prices {
+  readonly models: { readonly [model: string]: Price }
+  readonly otherwise: Price | undefined
+}
+
+/** Gives what was used by models that didn't say their names. */
+const unnamed = (total: Usage.Usage, models: ReadonlyArray<Usage.Usage>): Usage.Usage => {
+  const less = (kind: keyof Usage.RequestUsage): Usage.TokenCount =>
+    models.reduce((rest, usage) => ({
+      known: rest.known - usage[kind].known,
+      unreported: rest.unreported - usage[kind].unreported
+    }), total[kind])
+  return {
+    requests: models.reduce((rest, { requests }) => rest - requests, total.requests),
+    input: less("input"),
+    output: less("output"),
+    reasoning: less("reasoning"),
+    cached: less("cached")
+  }
+}
+
+/** Gives what models cost. What has no price, or wasn't reported, isn't known: it is never taken for nothing. */
+export const cost = ({ models = {}, usage }: Spent, prices: Prices): Cost => {
+  const named = Object.entries(models).map(([model, usage]) =>
+    costOf(usage, ownOf(prices.models, model) ?? prices.otherwise)
+  )
+  return [...named, costOf(unnamed(usage, Object.values(models)), prices.otherwise)].reduce((sum, each) => ({
+    known: sum.known + each.known,
+    unpriced: sum.unpriced + each.unpriced
+  }))
+}
