@@ -95,8 +95,8 @@ const onlyAgentsAsk = (definition: Definition, state: AgentState, time: number):
 /** Checks whether an agent asks its model next: one whose own limit or wish is met, or whose answer is wrong, doesn't. */
 const asks = (definition: Definition, roster: Roster, state: AgentState, time: number): boolean => {
   const verdict = verdictOf(definition, roster, state, time)
-  // A limit that lets the model answer once more lets it ask.
-  const isMet = verdict !== undefined && verdict !== "Finish" && !(verdict.lands && state.run.landing === undefined)
-  if (next(state)._tag !== "AskModel") return !isMet && onlyAgentsAsk(definition, state, time)
-  return !isMet && verdict !== "Finish" && !Output.isAccepted(state) && wrongAnswer({ definition, state }) === undefined
+  if (next(state)._tag !== "AskModel") {
+    return (verdict === undefined || verdict === "Finish") && onlyAgentsAsk(definition, state, time)
+  }
+  return verdict === undefined && !Output.isAccepted(state) && wrongAnswer({ definition, state }) === undefined
 }

@@ -64,8 +64,13 @@ const finish = (self: Delivery): ReadonlyArray<Response.FinishPartEncoded> =>
     ...(self.metadata === undefined ? undefined : { metadata: self.metadata })
   }]
 
+/** What a response says of itself: its model, where that has a name. */
+const about = ({ model }: Delivery): ReadonlyArray<Response.ResponseMetadataPartEncoded> =>
+  model === undefined ? [] : [{ type: "response-metadata", modelId: model }]
+
 /** All parts of a response, as they are sent at once. */
 export const toParts = (self: Delivery): Array<Response.PartEncoded> => [
+  ...about(self),
   ...self.parts.flatMap((part) => part.type === "raw" ? part.parts : [part]),
   ...finish(self)
 ]
@@ -133,7 +138,7 @@ const chunksOf = (part: Delivered, index: number, lengths: MockResponse["chunks"
 export const toChunks = (self: Delivery): ReadonlyArray<Chunk> => {
   const chunks = self.parts.flatMap((part, index) => chunksOf(part, index, self.chunks))
   const sent = self.failure === undefined
-    ? chunks.concat(finish(self).map((part): Chunk => [part]))
+    ? chunks.concat([...about(self), ...finish(self)].map((part): Chunk => [part]))
     : chunks.slice(0, self.failure.after)
   return self.hang === undefined ? sent : sent.slice(0, self.hang)
 }

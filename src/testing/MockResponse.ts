@@ -110,6 +110,7 @@ export interface MockResponse {
   readonly _tag: "MockResponse"
   readonly parts: ReadonlyArray<ResponsePart>
   readonly usage?: RequestUsage
+  readonly model?: string
   readonly finishReason?: Response.FinishReason
   readonly metadata?: Part.Metadata
   readonly delay?: Duration.Duration
@@ -287,6 +288,17 @@ export const withUsage: {
   (usage: RequestUsage): (self: Input) => MockResponse
   (self: Input, usage: RequestUsage): MockResponse
 } = dual(2, (self: Input, usage: RequestUsage): MockResponse => ({ ...fromInput(self), usage }))
+
+/**
+ * Sets the name that the provider gives its model, which says what a response costs.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withModel: {
+  (model: string): (self: Input) => MockResponse
+  (self: Input, model: string): MockResponse
+} = dual(2, (self: Input, model: string): MockResponse => ({ ...fromInput(self), model }))
 
 /**
  * Sets why the response ends.

@@ -88,7 +88,7 @@ export const Script = Schema.Struct({
   helper: Schema.Array(Turn).check(Schema.isMaxLength(2)),
   agent: Schema.Struct({
     steps: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8 })),
-    stop: Schema.Literals(["", "add", "slow", "text"]),
+    stop: Schema.Literals(["", "add", "slow", "text", "land", "calls"]),
     hasHelper: Schema.Boolean,
     hasOutput: Schema.Boolean,
     break: Schema.Literals(["fail", "fail", "fatal", "crash"]),
@@ -146,12 +146,16 @@ const stops = {
   "": [],
   add: [StopWhen.toolCalled("add")],
   slow: [StopWhen.all(StopWhen.toolCalled("slow"), StopWhen.tokens(20))],
-  text: [StopWhen.satisfies((state) => state.steps > 1 && state.usage.input.known > 15)]
+  text: [StopWhen.satisfies((state) => state.steps > 1 && state.usage.input.known > 15)],
+  land: [StopWhen.maxSteps(2, { onExhausted: "finish" })],
+  calls: [StopWhen.toolCalls(2, { onExhausted: "finish" })]
 }
+
+const helperLimits: Record<string, StopWhen.LimitOptions> = { land: { onExhausted: "finish" } }
 
 /** The agent of a script. */
 export const agentOf = ({ agent }: Script) => {
-  const helper = Agent.make("helper", { toolkit: Tools, stopWhen: StopWhen.maxSteps(2) })
+  const helper = Agent.make("helper", { toolkit: Tools, stopWhen: StopWhen.maxSteps(2, helperLimits[agent.stop]) })
   return Agent.make("main", {
     ...(agent.isPrompted ? { instructions: (state: AgentState.AgentState) => `Step ${state.steps}.` } : undefined),
     toolkit: Tools,

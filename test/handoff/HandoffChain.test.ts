@@ -215,7 +215,9 @@ describe("What belongs to each agent", () => {
         Effect.provide(models({ ...answers, b: [withUsage("Done.", tokens)] }))
       )
       assert.deepStrictEqual([state.status._tag, state.run.steps, state.run.iteration], ["Complete", 3, 1])
-      assert.deepStrictEqual(state.run.before, { steps: 2, tokens: 20, elapsed: 0 })
+      assert.deepInclude(state.run.before, { steps: 2, elapsed: 0 })
+      assert.strictEqual(state.run.before?.usage.input.known, 20)
+      assert.deepStrictEqual(state.run.sharing, [{ agent: "a" }])
       const { reason } = yield* failing(Agent.run(a, "Hi")).pipe(
         Effect.provide(models({ ...answers, b: [withUsage(handTo("nobody"), tokens)] }))
       )

@@ -85,7 +85,12 @@ describe("The state of the agent that takes over", () => {
       initialQuery: "Question 1",
       steps: 2,
       usage: source.usage,
-      run: { ...source.run, handoffs: 1, before: { steps: 0, tokens: 0, elapsed: 0 } },
+      run: {
+        ...source.run,
+        handoffs: 1,
+        before: { steps: 0, elapsed: 0, usage: source.run.usage },
+        sharing: [{ agent: "a" }]
+      },
       trail: ["a", "b"],
       handoff: { from: "a", callId: "h", reason: "sums", context: { order: 1 } },
       modes: [],

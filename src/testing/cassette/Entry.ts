@@ -26,7 +26,7 @@ export interface Asking {
 
 /** What came of a request to a model. What hangs never ends; of what failed, `heard` had arrived by then. */
 export type Answer =
-  | Pick<ModelResponded, "_tag" | "parts" | "usage" | "finishReason">
+  | Pick<ModelResponded, "_tag" | "parts" | "usage" | "model" | "finishReason">
   | { readonly _tag: "Failed"; readonly error: AiError.AiError; readonly heard: ReadonlyArray<AssistantPart> }
   | { readonly _tag: "Died"; readonly defect: unknown; readonly heard: ReadonlyArray<AssistantPart> }
   | { readonly _tag: "Hangs"; readonly heard: ReadonlyArray<AssistantPart> }

@@ -127,8 +127,14 @@ export class Recorder {
       )
     switch (ending._tag) {
       case "Answered": {
-        const { finishReason, parts, usage } = ending.answer
-        return this.#line(place, { _tag: "ModelResponded", parts: parts.map(named), usage, finishReason })
+        const { finishReason, model, parts, usage } = ending.answer
+        return this.#line(place, {
+          _tag: "ModelResponded",
+          parts: parts.map(named),
+          usage,
+          ...(model === undefined ? undefined : { model }),
+          finishReason
+        })
       }
       case "Failed":
         return fail(ending.error.reason._tag, ending.error.message, { error: ending.error })

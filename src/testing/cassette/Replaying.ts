@@ -25,7 +25,12 @@ const deliveryOf = (answer: Answer): Delivery => {
   const response = { _tag: "MockResponse", parts } as Delivery
   switch (answer._tag) {
     case "ModelResponded":
-      return { ...response, usage: answer.usage, finishReason: answer.finishReason }
+      return {
+        ...response,
+        usage: answer.usage,
+        ...(answer.model === undefined ? undefined : { model: answer.model }),
+        finishReason: answer.finishReason
+      }
     case "Failed":
       return { ...response, failure: { error: answer.error, after: Infinity } }
     case "Died":
