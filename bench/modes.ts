@@ -25,7 +25,7 @@ export interface Calling {
 
 const calling = <E>(
   said: string,
-  one: (session: Session.Of<typeof counter>) => Effect.Effect<AgentState.AgentState, E>
+  one: (session: Session.Of<typeof counter>) => Effect.Effect<AgentState.AgentState, E, Mode.Host>
 ): Calling => {
   const calls: Calls = { model: 0, tool: 0 }
   const runWith = remember((steps: number) =>
@@ -37,14 +37,19 @@ const calling = <E>(
     run: (count, steps) =>
       runWith(steps)(Effect.scoped(Effect.flatMap(
         Session.make(counter),
-        (session) => Effect.forEach(Array.from({ length: count }), () => Effect.map(one(session), AgentState.text))
+        (session) =>
+          Effect.provideService(
+            Effect.forEach(Array.from({ length: count }), () => Effect.map(one(session), AgentState.text)),
+            Mode.Host,
+            session
+          )
       )))
   }
 }
 
 export const withModes = calling(
   addition,
-  (session) => Effect.provideService(Mode.within(session.call(question), aloud, { how: addition }), Mode.Host, session)
+  (session) => Mode.within(session.call(question), aloud, { how: addition })
 )
 
 export const withoutModes = calling(system, (session) => session.call(question))
