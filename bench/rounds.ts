@@ -6,7 +6,7 @@ import { runInNewContext } from "node:vm"
 import { Bench } from "tinybench"
 
 setFlagsFromString("--expose-gc")
-const collectGarbage = runInNewContext("gc") as () => void
+const collectGarbage = runInNewContext("gc") as (options: { readonly type: "minor" }) => void
 
 /** How long each subject runs before it is timed, and then in each round, in milliseconds. */
 export interface Times {
@@ -47,7 +47,12 @@ export const median = (values: ReadonlyArray<number>): number => {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
-/** Gives, for each subject, the milliseconds of one run in each round. Garbage is collected before each batch. */
+/**
+ * Gives, for each subject, the milliseconds of one run in each round.
+ *
+ * The young generation is collected before each batch. A full collection would also throw away the optimized code that refers to
+ * anything that is gone, and the batch would time how that is made again.
+ */
 export const interleave = async (
   runs: ReadonlyArray<() => Promise<void>>,
   rounds: number,
@@ -59,7 +64,7 @@ export const interleave = async (
   for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < runs.length; turn++) {
       const at = (round + turn) % runs.length
-      collectGarbage()
+      collectGarbage({ type: "minor" })
       samples[at]!.push(await time(runs[at]!, counts[at]!))
     }
   }
