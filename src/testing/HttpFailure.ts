@@ -15,14 +15,14 @@ export interface HttpFailure {
   readonly body?: Schema.Json
 }
 
-/** What bodies of errors have in common: `{ error: { message, type, code } }`. */
-const fieldsOf = (body: unknown): { readonly message?: string; readonly type?: unknown; readonly code?: unknown } => {
+const stringOf = (value: unknown, key: string): string | undefined =>
+  Predicate.hasProperty(value, key) && typeof value[key] === "string" ? value[key] : undefined
+
+/** What bodies of errors have in common: `{ error: { message, type, code } }`, or nothing but a message. */
+export const fieldsOf = (body: unknown) => {
+  if (typeof body === "string") return { message: body }
   const error = Predicate.hasProperty(body, "error") ? body.error : undefined
-  return Predicate.hasProperty(error, "message") && typeof error.message === "string"
-    ? error as { readonly message: string }
-    : typeof body === "string"
-    ? { message: body }
-    : {}
+  return { message: stringOf(error, "message"), type: stringOf(error, "type"), code: stringOf(error, "code") }
 }
 
 const seconds = (header: string | undefined): Duration.Duration | undefined =>

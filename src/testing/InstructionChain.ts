@@ -136,12 +136,15 @@ export const text = (text: string): Instruction.Message => ({ text })
 const lengthOrText = (input: string | number) => typeof input === "string" ? { text: input } : { length: input }
 
 /**
- * Makes a message that is reasoning: a text, or a number of words.
+ * Makes a message that is reasoning: a text, or a number of words. The signature is what its provider checks it by.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const reasoning = (input: string | number): Instruction.Message => ({ reasoning: lengthOrText(input) })
+export const reasoning = (
+  input: string | number,
+  options?: { readonly signature?: string }
+): Instruction.Message => ({ reasoning: { ...lengthOrText(input), ...options } })
 
 /**
  * Makes a message that calls a tool.

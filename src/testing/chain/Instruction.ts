@@ -21,7 +21,8 @@ const saysSomething = Schema.makeFilter(({ length, text }: Said) =>
   text === undefined && length === undefined ? "Expected a text or a length" : undefined
 )
 
-const Thought = Schema.Struct(said).check(saysSomething)
+/** The signature is what a provider has to prove the reasoning its own. */
+const Thought = Schema.Struct({ ...said, signature: Schema.optionalKey(Schema.String) }).check(saysSomething)
 
 /**
  * Schema for one of the calls that a step makes at once.
@@ -108,7 +109,7 @@ export const Message = Schema.Union(Object.values(messages))
 export type Message = typeof Message.Type
 
 /**
- * Schema for the error of HTTP that a step answers with.
+ * Schema for the error of HTTP that a step answers with: at once, or in a stream `after` so many chunks of what it says.
  *
  * @category schemas
  * @since 0.1.0
@@ -116,8 +117,11 @@ export type Message = typeof Message.Type
 export const HttpError = Schema.Struct({
   status: Schema.Int.check(Schema.isBetween({ minimum: 400, maximum: 599 })),
   body: Schema.optionalKey(Schema.Json),
-  headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
+  headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  after: Schema.optionalKey(Schema.Natural)
 })
+
+const Length = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 
 /** All of a step but its messages. */
 export const options = {
@@ -125,6 +129,7 @@ export const options = {
   id_message: Schema.optionalKey(Schema.String),
   reasoning: Schema.optionalKey(Thought),
   error: Schema.optionalKey(HttpError),
+  chunks: Schema.optionalKey(Schema.Union([Length, Schema.NonEmptyArray(Schema.Natural)])),
   delay: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
   cut: Schema.optionalKey(Schema.Natural),
   hang: Schema.optionalKey(Schema.Union([Schema.Natural, Schema.Literal(true)])),
@@ -157,8 +162,9 @@ export const problem = (step: Schema.Struct.Type<typeof fields>): string | undef
  * **Details**
  *
  * - `messages` are its parts in order, with `reasoning` before them; those of one `tool_call` are parallel.
- * - `error` is an error of HTTP in the answer's place. `delay` is in milliseconds; `cut` breaks the connection after so many
- *   chunks, and after `hang` chunks nothing follows.
+ * - `error` is an error of HTTP in the answer's place, or in a stream of it `after` so many chunks. `delay` is in milliseconds;
+ *   `cut` breaks the connection after so many chunks, and after `hang` chunks nothing follows.
+ * - `chunks` is how many characters go in a chunk, or how many in each, of which the last number repeats.
  * - `ids` go to the calls that have none, in order.
  *
  * @category schemas

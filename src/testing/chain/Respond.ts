@@ -16,6 +16,14 @@ const said = ({ length = 0, text }: { readonly text?: string; readonly length?: 
 
 const text = (text: string): Parts => [{ type: "text", text }]
 
+/** Providers have a signature at different places. */
+const thought = ({ signature, ...rest }: Extract<Message, { readonly reasoning: unknown }>["reasoning"]) => {
+  const metadata = signature === undefined
+    ? undefined
+    : { anthropic: { info: { type: "thinking", signature } }, openai: { encryptedContent: signature } }
+  return { type: "reasoning", text: said(rest), ...(metadata === undefined ? undefined : { metadata }) } as const
+}
+
 const source = ({ cited_text, title, url }: Citation, index: number): MockResponse.ResponsePart => ({
   type: "source",
   sourceType: "url",
@@ -24,6 +32,8 @@ const source = ({ cited_text, title, url }: Citation, index: number): MockRespon
   title: title ?? url,
   ...(cited_text === undefined ? undefined : { metadata: { anthropic: { source: "url", citedText: cited_text } } })
 })
+
+const lengths = (chunks: NonNullable<Step["chunks"]>) => typeof chunks === "number" ? [chunks] as const : chunks
 
 /** Turns the messages of one step into parts. Ids that the step chose go to the calls that have none. */
 class Writer {
@@ -39,7 +49,7 @@ class Writer {
   write(message: Message): Parts {
     if ("text_message" in message) return text(said(message.text_message))
     if ("text" in message) return text(message.text)
-    if ("reasoning" in message) return [{ type: "reasoning", text: said(message.reasoning) }]
+    if ("reasoning" in message) return [thought(message.reasoning)]
     if ("tool_call" in message) return message.tool_call.map(({ args = {}, id, name }) => this.#call(name, args, id))
     if ("system_prompt_echo" in message) return text(Echo.systemPrompt(this.#echoed))
     if ("tools_list" in message) return text(Echo.toolNames(this.#echoed))
@@ -81,6 +91,16 @@ class Writer {
   }
 }
 
+/** A response that is an error, or becomes one after a number of chunks. */
+const failed = (
+  said: MockResponse.MockResponse,
+  { after = 0, ...http }: NonNullable<Step["error"]>
+): MockResponse.MockResponse => {
+  const failed = MockResponse.httpError(http.status, http)
+  const { failure } = failed
+  return after === 0 || failure === undefined ? failed : { ...said, http, failure: { ...failure, after } }
+}
+
 const content = (step: Step, echoed: Echo.Echoed): MockResponse.MockResponse => {
   const writer = new Writer(step.ids ?? [], echoed)
   const messages = (step.messages ?? []).flatMap((message) => writer.write(message))
@@ -89,7 +109,8 @@ const content = (step: Step, echoed: Echo.Echoed): MockResponse.MockResponse => 
     _tag: "MockResponse",
     parts: [...thought, ...messages],
     ...(step.usage === undefined ? undefined : { usage: step.usage }),
-    ...(step.finish === undefined ? undefined : { finishReason: step.finish })
+    ...(step.finish === undefined ? undefined : { finishReason: step.finish }),
+    ...(step.chunks === undefined ? undefined : { chunks: lengths(step.chunks) })
   }
 }
 
@@ -101,7 +122,8 @@ const content = (step: Step, echoed: Echo.Echoed): MockResponse.MockResponse => 
  */
 export const respond = (step: Step, echoed: Echo.Echoed): MockResponse.MockResponse => {
   const { cut, delay, error, hang } = step
-  let response = error === undefined ? content(step, echoed) : MockResponse.httpError(error.status, error)
+  const said = content(step, echoed)
+  let response = error === undefined ? said : failed(said, error)
   if (cut !== undefined && error === undefined) response = MockResponse.cut(response, cut)
   if (hang !== undefined) response = MockResponse.hang(response, hang === true ? 0 : hang)
   return delay === undefined ? response : { ...response, delay: Duration.millis(delay) }

@@ -48,7 +48,12 @@ export const stream = (protocol: Protocol, reading: Reading, delivery: Delivery,
   const sent = upTo(frames, failure.after)
   const error = isCut(delivery)
     ? undefined
-    : protocol.streamError(Refusals.ofError(protocol.name, failure.error), sent.length)
+    : protocol.streamError(
+      delivery.http === undefined
+        ? Refusals.ofError(protocol.name, failure.error)
+        : Refusals.ofHttp(protocol.name, delivery.http),
+      sent.length
+    )
   return error === undefined
     ? { frames: sent.map(encode), end: "cut" }
     : { frames: [...sent, error].map(encode), end: "sent" }

@@ -114,7 +114,7 @@ export class Exchange {
     const protocol = this.#protocol
     const { isStreaming } = reading.asked
     const { failure, hang, http } = delivery
-    if (http !== undefined && failure?.after === 0) return Effect.succeed(this.fail(by, http))
+    if (http !== undefined && (failure?.after === 0 || !isStreaming)) return Effect.succeed(this.fail(by, http))
     if (failure !== undefined && (failure.after === 0 || !isStreaming) && !Body.isCut(delivery)) {
       return Effect.succeed(this.refuse(by, Refusals.ofError(protocol.name, failure.error)))
     }

@@ -5,6 +5,7 @@
  */
 import type * as AiError from "effect/ai/AiError"
 import * as Duration from "effect/Duration"
+import { fieldsOf, type HttpFailure } from "../HttpFailure.ts"
 import type { Protocol, Refusal } from "./Protocol.ts"
 
 type Words = Omit<Refusal, "status">
@@ -103,6 +104,16 @@ export const ofError = (protocol: Protocol["name"], { reason }: AiError.AiError)
     ...ofStatus(protocol, status, message),
     ...codes(protocol, reason),
     ...(retryAfter === undefined ? undefined : { headers: { "retry-after": String(Duration.toSeconds(retryAfter)) } })
+  }
+}
+
+/** The error of a response of HTTP, as far as its body says what it is. */
+export const ofHttp = (protocol: Protocol["name"], { body, status }: HttpFailure): Refusal => {
+  const { code, message, type } = fieldsOf(body)
+  return {
+    ...ofStatus(protocol, status, message),
+    ...(type === undefined ? undefined : { type }),
+    ...(code === undefined ? undefined : { code })
   }
 }
 

@@ -61,6 +61,18 @@ describe("What a step says", () => {
     assert.deepStrictEqual(partsOf(first(reasoning(1))), [{ type: "reasoning", text: "lorem" }])
   })
 
+  it("signs its reasoning as providers do", () => {
+    const metadata = {
+      anthropic: { info: { type: "thinking", signature: "c2ln" } },
+      openai: { encryptedContent: "c2ln" }
+    }
+    const signed = { reasoning: { length: 1, signature: "c2ln" } }
+    assert.deepStrictEqual(partsOf(first(step([reasoning("b", { signature: "c2ln" })], signed))), [
+      { type: "reasoning", text: "lorem", metadata },
+      { type: "reasoning", text: "b", metadata }
+    ])
+  })
+
   it("calls tools, with ids of its own, of the step, or none", () => {
     const messages = [
       toolCalls({ name: "a", args: [1] }, { name: "b", id: "mine" }),
@@ -200,6 +212,20 @@ describe("How a step answers", () => {
     assert.deepStrictEqual(responseOf({ ...error(500), cut: 1 }), MockResponse.httpError(500))
     for (const status of [200, 399, 600]) {
       assert.throws(() => make("a", error(status)), /^instruction_chain\[1\].error.status: Expected /)
+    }
+  })
+
+  it("fails with an error of HTTP in the middle, and comes in chunks of a length", () => {
+    const body = { error: { message: "slow" } }
+    const broken = responseOf(step("one two", { error: { status: 529, body, after: 2 } }))
+    assert.deepStrictEqual(broken.parts, [{ type: "text", text: "one two" }])
+    assert.deepStrictEqual(broken.http, { status: 529, body })
+    assert.strictEqual(broken.failure?.after, 2)
+    assert.deepStrictEqual(broken.failure?.error, MockResponse.httpError(529, { body }).failure?.error)
+    assert.deepStrictEqual(responseOf(step("a", { chunks: 3 })), MockResponse.chunked("a", 3))
+    assert.deepStrictEqual(responseOf(step("a", { chunks: [0, 3] })), MockResponse.chunked("a", [0, 3]))
+    for (const chunks of [0, 0.5, -1]) {
+      assert.throws(() => make(step("a", { chunks })), /instruction_chain\[0\]\.chunks/)
     }
   })
 

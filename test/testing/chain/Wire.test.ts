@@ -6,7 +6,7 @@ import { Effect, Schema } from "effect"
 import { InstructionChain, MockModel, MockProvider } from "troupe/testing"
 import { chainOf, marked, say } from "./request.ts"
 
-const { embed, make, toolCalls } = InstructionChain
+const { embed, make, reasoning, step, toolCalls } = InstructionChain
 
 type Message = { readonly [key: string]: Schema.Json }
 
@@ -268,6 +268,52 @@ describe("All protocols", () => {
       assert.strictEqual(response.output?.[0].content[0].text, expected, JSON.stringify(response))
       assert.strictEqual(message.content?.[0].text, expected, JSON.stringify(message))
     }))
+
+  const asking = (path: string, text: string): Message =>
+    path === "responses"
+      ? { model: "any", input: text }
+      : { model: "any", messages: [user(text)], ...(path === "messages" ? { max_tokens: 9 } : undefined) }
+
+  it.effect("sign reasoning as a step does, where they have a place for that", () =>
+    Effect.gen(function*() {
+      const provider = MockProvider.make()
+      const text = embed("Go", make(step([reasoning("Hm.", { signature: "c2ln" })])))
+      const { content } = yield* post(provider, "messages", asking("messages", text))
+      assert.deepStrictEqual(content, [{ type: "thinking", thinking: "Hm.", signature: "c2ln" }])
+      const { output } = yield* post(provider, "responses", asking("responses", text))
+      assert.strictEqual(output[0].encrypted_content, "c2ln")
+      const { choices } = yield* post(provider, "chat/completions", asking("chat/completions", text))
+      assert.strictEqual(choices[0].message.reasoning_content, "Hm.")
+    }))
+
+  const middle: Readonly<Record<string, string>> = {
+    "chat/completions": `data: {"error":{"message":"slow down","type":"odd","param":null,"code":"overloaded"}}`,
+    responses:
+      `event: error\ndata: {"type":"error","sequence_number":5,"code":"overloaded","message":"slow down","param":null}`,
+    messages: `event: error\ndata: {"type":"error","error":{"type":"odd","message":"slow down"}}`
+  }
+  for (const [path, last] of Object.entries(middle)) {
+    it.effect(`break off with the error of a step in the middle of a stream: ${path}`, () =>
+      Effect.promise(async () => {
+        const provider = MockProvider.make()
+        const body = { error: { message: "slow down", type: "odd", code: "overloaded" } }
+        const error = { status: 529, body, headers: { "retry-after": "9" }, after: 1 }
+        const text = embed("Go", make(step("one two", { error, chunks: 3 })))
+        const send = (stream: boolean) =>
+          provider.fetch(`http://mock/v1/${path}`, {
+            method: "POST",
+            headers: { "anthropic-version": "2023-06-01" },
+            body: JSON.stringify({ ...asking(path, text), stream })
+          })
+        const streamed = await send(true)
+        assert.strictEqual(streamed.status, 200)
+        const frames = (await streamed.text()).trimEnd().split("\n\n")
+        assert.match(frames.at(-2)!, /"one"/)
+        assert.strictEqual(frames.at(-1), last)
+        const whole = await send(false)
+        assert.deepStrictEqual([whole.status, whole.headers.get("retry-after"), await whole.json()], [529, "9", body])
+      }))
+  }
 
   it.effect("run agents inside tools by the chains in their parameters", () =>
     Effect.gen(function*() {

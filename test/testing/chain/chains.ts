@@ -23,10 +23,11 @@ export const toText = (pieces: typeof Text.Type): string => pieces.join("")
 const Item = Schema.TaggedUnion({
   Say: { text: Text },
   Words: { length: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 })) },
-  Think: { text: Text },
+  Think: { text: Text, signature: Schema.optionalKey(Text) },
   Call: { name: Text, key: Text, args: Text, id: Schema.optionalKey(Text) },
   Skip: {},
   Fail: { status: Schema.Int.check(Schema.isBetween({ minimum: 400, maximum: 599 })), body: Schema.Json },
+  Break: { after: Schema.Literals([0, 2]), chunks: Schema.Literals([1, 5]) },
   Hang: { after: Schema.Literals([0, 3]), name: Text }
 })
 
@@ -38,7 +39,11 @@ export const toChain = (steps: typeof Steps.Type): InstructionChain.InstructionC
   InstructionChain.make(...steps.map(Item.match({
     Say: ({ text }) => toText(text),
     Words: ({ length }) => InstructionChain.words(length),
-    Think: ({ text }) => InstructionChain.reasoning(toText(text)),
+    Think: ({ signature, text }) =>
+      InstructionChain.reasoning(
+        toText(text),
+        signature === undefined ? undefined : { signature: toText(signature) }
+      ),
     Call: ({ args, id, key, name }) =>
       InstructionChain.toolCall(
         `n${toText(name)}`,
@@ -47,5 +52,6 @@ export const toChain = (steps: typeof Steps.Type): InstructionChain.InstructionC
       ),
     Skip: () => null,
     Fail: ({ body, status }) => InstructionChain.error(status, { body: JSON.parse(JSON.stringify(body)) }),
+    Break: ({ after, chunks }) => InstructionChain.step("…", { error: { status: 529, after }, chunks: [0, chunks] }),
     Hang: ({ after, name }) => InstructionChain.step("…", { hang: after, id: toText(name), delay: 1 })
   })))
