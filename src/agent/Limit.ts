@@ -49,14 +49,18 @@ export const met = (loop: Loop.Loop): Met | undefined => {
   return undefined
 }
 
-/** Stops a loop by its limit, unless that lets its model answer once more: then the model is told. */
+/**
+ * Stops a loop by its limit, unless that lets its model answer once more: then the calls are given up whose agents would only ask
+ * further, and once there are none left the model is told.
+ */
 export const stop = (loop: Loop.Loop, { lands, reason }: Met): Halt | undefined => {
   if (!lands || loop.state.run.landing !== undefined) return new Halt(reason)
-  for (const call of openCalls(loop.state.conversation)) {
-    if (call.state._tag === "AwaitingApproval") continue
+  const calls = openCalls(loop.state.conversation).filter((call) => call.state._tag !== "AwaitingApproval")
+  for (const call of calls) {
     const result = "A limit was met before this had a result."
     Loop.settle(loop, { callId: call.id, name: call.name, outcome: "Interrupted", result, duration: 0 })
   }
+  if (calls.length > 0) return undefined
   Loop.tell(loop, {
     _tag: "LimitReached",
     limit: reason.message,
