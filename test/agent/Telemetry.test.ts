@@ -1,33 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Option, Schema, Stream, Tracer } from "effect"
+import { Effect, Exit, Fiber, Schema, Stream, type Tracer } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
-
-/** Spans as they were made. */
-const recorded = <A, E, R>(self: Effect.Effect<A, E, R>) =>
-  Effect.suspend(() => {
-    const spans: Array<Tracer.NativeSpan> = []
-    const tracer = Tracer.make({
-      span: (options) => {
-        const span = new Tracer.NativeSpan(options)
-        spans.push(span)
-        return span
-      }
-    })
-    return self.pipe(
-      Effect.provideService(Tracer.Tracer, tracer),
-      Effect.exit,
-      Effect.map((exit) => ({ exit, spans }))
-    )
-  })
-
-const parentOf = (span: Tracer.Span | undefined): string | undefined => {
-  const parent = span === undefined ? undefined : Option.getOrUndefined(span.parent)
-  return parent?._tag === "Span" ? parent.name : undefined
-}
-
-const tree = (spans: ReadonlyArray<Tracer.Span>) => spans.map((span) => [span.name, parentOf(span)])
+import { recorded, tree } from "./spans.ts"
 
 const attributesOf = (spans: ReadonlyArray<Tracer.NativeSpan>, name: string) =>
   Object.fromEntries(spans.find((span) => span.name === name)?.attributes ?? [])

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Option, Schema, Tracer } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Schema, type Tracer } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { Agent, AgentEvent, AgentState, Handoff, Mode, ModeTransition, Session, Trace } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
+import { recorded, tree } from "../agent/spans.ts"
 import { ofTag, watch } from "../agent/watch.ts"
 import { stackOf } from "./sent.ts"
 
@@ -489,30 +490,6 @@ describe("In a run, the events of modes", () => {
       assert.deepStrictEqual(Schema.decodeUnknownSync(Events)(stored), events)
     }).pipe(Effect.scoped, Effect.provide(echo)))
 })
-
-/** Spans as they were made. */
-const recorded = <A, E, R>(self: Effect.Effect<A, E, R>) =>
-  Effect.suspend(() => {
-    const spans: Array<Tracer.NativeSpan> = []
-    const tracer = Tracer.make({
-      span: (options) => {
-        const span = new Tracer.NativeSpan(options)
-        spans.push(span)
-        return span
-      }
-    })
-    return self.pipe(
-      Effect.provideService(Tracer.Tracer, tracer),
-      Effect.exit,
-      Effect.map((exit) => ({ exit, spans }))
-    )
-  })
-
-const tree = (spans: ReadonlyArray<Tracer.Span>) =>
-  spans.map((span) => {
-    const parent = Option.getOrUndefined(span.parent)
-    return [span.name, parent?._tag === "Span" ? parent.name : undefined]
-  })
 
 describe("The spans of modes", () => {
   it.effect("stand around set-up and clean-up, within the run or the caller's own", () =>
