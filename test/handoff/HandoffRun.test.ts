@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, ExecutionPlan, Exit, Fiber, Layer, Option, Schema, Stream, Tracer } from "effect"
+import { Deferred, Effect, ExecutionPlan, Exit, Fiber, Layer, Schema, Stream } from "effect"
 import { AiError, LanguageModel, Tool, Toolkit } from "effect/ai"
 import mermaid from "mermaid"
 import {
@@ -16,6 +16,7 @@ import {
 } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { imbalances } from "../agent/balanced.ts"
+import { recorded, tree } from "../agent/spans.ts"
 import { told, watch } from "../agent/watch.ts"
 import {
   checked,
@@ -71,18 +72,8 @@ describe("A run that changes hands", () => {
 
   it.effect("has a span for each agent that took over, below the run's and as long as it is in control", () =>
     Effect.gen(function*() {
-      const spans: Array<Tracer.NativeSpan> = []
-      const tracer = Tracer.make({
-        span: (options) => {
-          const span = new Tracer.NativeSpan(options)
-          spans.push(span)
-          return span
-        }
-      })
-      yield* Agent.run(a, "Hi").pipe(Effect.provideService(Tracer.Tracer, tracer))
-      const parentOf = ({ parent }: Tracer.Span) =>
-        Option.isSome(parent) && parent.value._tag === "Span" ? parent.value.name : undefined
-      assert.deepStrictEqual(spans.map((span) => [span.name, parentOf(span)]), [
+      const { spans } = yield* recorded(Agent.run(a, "Hi"))
+      assert.deepStrictEqual(tree(spans), [
         ["invoke_agent a", undefined],
         ["LanguageModel.generateText", "invoke_agent a"],
         ["execute_tool work", "invoke_agent a"],
@@ -99,12 +90,11 @@ describe("A run that changes hands", () => {
         "troupe.handoff.from": "a"
       })
       assert.notProperty(attributes, "troupe.handoff.reason")
-      yield* Agent.run(a, "Hi").pipe(
-        Effect.provideService(Tracer.Tracer, tracer),
+      const { spans: told } = yield* recorded(Agent.run(a, "Hi")).pipe(
         Effect.provideService(Agent.RecordContent, true),
         Effect.provide([models(script), handlers])
       )
-      assert.strictEqual(spans[10]?.attributes.get("troupe.handoff.reason"), "why")
+      assert.strictEqual(told[3]?.attributes.get("troupe.handoff.reason"), "why")
     }).pipe(Effect.provide([models(script), handlers])))
 
   it.effect("can be read as Markdown and seen as a diagram", () =>
