@@ -133,6 +133,18 @@ interface Sent {
   system: string
   turns: number
   note: string | undefined
+  composed: Composed | undefined
+}
+
+/** A system text, and what it was composed of. */
+interface Composed {
+  readonly definition: Definition
+  readonly prompt: AgentState["prompt"]
+  readonly modes: AgentState["modes"]
+  readonly systemMessage: string | undefined
+  readonly instructions: string | undefined
+  readonly note: string | undefined
+  readonly text: string
 }
 
 const pathOf = (parent: Loop | undefined, { name }: Definition): Loop["path"] =>
@@ -183,7 +195,7 @@ class Made implements Loop {
     this.definition = definition
     this.path = pathOf(parent, definition)
     this.calls = parent === undefined || callId === undefined ? [] : [...parent.calls, callId]
-    this.sent = { messages: [], system: "", turns: 0, note: untold(state) }
+    this.sent = { messages: [], system: "", turns: 0, note: untold(state), composed: undefined }
     this.plan = planOf(parent, definition)
     this.state = state
     this.step = Math.max(0, state.run.iteration - 1)
@@ -290,7 +302,17 @@ const envelope = (self: Loop): Pick<AgentEvent, Filled> => ({
 
 /** Tells what happened: the states of this loop and of those around it take it in. */
 export const tell = (self: Loop, happening: Happening): void =>
-  take(self, { ...happening, ...envelope(self) } as AgentEvent)
+  take(
+    self,
+    {
+      ...happening,
+      path: self.path,
+      calls: self.calls,
+      step: self.step,
+      sequence: self.root.sequence++,
+      at: now(self)
+    } as AgentEvent
+  )
 
 /** Gives the state as it will be once something has happened. */
 export const foresee = (self: Loop, happening: Happening): AgentState =>

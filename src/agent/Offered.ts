@@ -133,6 +133,10 @@ export const isOffered = (entry: ToolEntry, state: AgentState, modes: Modes, isN
 
 type Modes = Definition["modes"]
 
+/** Checks whether a mode that is entered leaves only some tools. */
+const isNarrowed = (stack: AgentState["modes"], modes: Modes): boolean =>
+  stack.some(({ name }) => modes.get(name)?.mode.tools !== undefined)
+
 const noModes: Modes = new Map()
 
 /** Checks whether it depends on the state if a tool is offered. */
@@ -179,8 +183,8 @@ export const requests = (
   return (state, isNested) => {
     const { modes: stack, run: { iteration, landing }, settings } = state
     const choice = settings?.toolChoice ?? toolChoice
-    const isAll = isAlwaysAll && !isNested && stack.length === 0 && settings?.tools === undefined &&
-      landing === undefined
+    const isAll = isAlwaysAll && !isNested && settings?.tools === undefined && landing === undefined &&
+      !isNarrowed(stack, modes)
     const offered = isAll ? names : names.filter((name) => isOffered(tools.get(name)!, state, modes, isNested))
     const both = offered.length === names.length && choice === toolChoice ? all : makeBoth(offered, choice)
     return iteration === 0 ? both[0] : both[1]

@@ -40,6 +40,20 @@ const compose = (
     ? instructions ?? ""
     : PromptSegments.render(state.prompt, [instructions, note, state.systemMessage], modeNote(definition, state))
 
+/** Composes the system text, unless all that it is made of is what it was for the last request. */
+const composeOnce = (loop: Loop, instructions: string | undefined): string => {
+  const { definition, sent, state } = loop
+  const { modes, prompt, systemMessage } = state
+  const { composed: last, note } = sent
+  if (
+    last !== undefined && last.definition === definition && last.prompt === prompt && last.modes === modes &&
+    last.systemMessage === systemMessage && last.instructions === instructions && last.note === note
+  ) return last.text
+  const text = compose(definition, state, instructions, note)
+  sent.composed = { definition, prompt, modes, systemMessage, instructions, note, text }
+  return text
+}
+
 const instructionsOf = (
   definition: Definition,
   state: AgentState
@@ -55,8 +69,8 @@ const extendSent = ({ sent, state }: Loop): void => {
 const systemMessage = (content: string): Prompt.Message => Prompt.makeMessage("system", { content })
 
 const assemble = (loop: Loop, instructions: string | undefined): Prompt.Prompt => {
-  const { sent, state } = loop
-  const system = compose(loop.definition, state, instructions, sent.note)
+  const { sent } = loop
+  const system = composeOnce(loop, instructions)
   if (sent.messages.length === 0 || system !== sent.system) {
     sent.messages[0] = systemMessage(system)
     sent.system = system

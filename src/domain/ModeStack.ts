@@ -133,8 +133,8 @@ const withTurns = (
   summaries: Conversation["summaries"] | undefined
 ): AgentState => {
   const { conversation } = self
-  const isSame = turns.length === conversation.turns.length &&
-    turns.every((turn, at) => Equal.equals(turn, conversation.turns[at]))
+  const isSame = turns === conversation.turns || (turns.length === conversation.turns.length &&
+    turns.every((turn, at) => Equal.equals(turn, conversation.turns[at])))
   if (isSame) return self
   const changed = withSummaries(summaries, turns)
   return { ...self, conversation: changed, status: restatus(self, changed) }

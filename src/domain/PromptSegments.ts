@@ -54,18 +54,20 @@ const sections = (segments: Segments): Segments => {
   return [...byName.values()]
 }
 
-const textsOf = (segments: Segments): ReadonlyArray<string> => segments.map(({ text }) => text)
-
 /**
  * Composes a system text: prepends, what is in the middle, sections, appends, with an empty line between them.
  *
  * What is empty is left out, so that an empty section hides an outer one of its name.
  */
-export const render = (segments: Segments, middle: ReadonlyArray<string | undefined>, end?: string): string =>
-  [
-    ...textsOf(segments.filter(({ place }) => place === "prepend")),
-    ...middle,
-    ...textsOf(sections(segments)),
-    end,
-    ...textsOf(segments.filter(({ place }) => place === "append"))
-  ].filter((text) => text !== undefined && text !== "").join("\n\n")
+export const render = (segments: Segments, middle: ReadonlyArray<string | undefined>, end?: string): string => {
+  const texts: Array<string> = []
+  const add = (text: string | undefined): void => {
+    if (text !== undefined && text !== "") texts.push(text)
+  }
+  for (const { place, text } of segments) if (place === "prepend") add(text)
+  middle.forEach(add)
+  for (const { text } of sections(segments)) add(text)
+  add(end)
+  for (const { place, text } of segments) if (place === "append") add(text)
+  return texts.join("\n\n")
+}
