@@ -12,7 +12,7 @@ const examples = readdirSync("examples").filter((name) => name.endsWith(".ts"))
 
 describe.concurrent("examples", () => {
   it("are there", () => {
-    assert.includeMembers(examples, ["weather.ts", "approval.ts", "subagent.ts", "streaming.ts"])
+    assert.includeMembers(examples, ["weather.ts", "approval.ts", "subagent.ts", "streaming.ts", "guarded-desk.ts"])
   })
 
   for (const name of examples) {
