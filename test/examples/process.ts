@@ -1,5 +1,5 @@
-/** Examples as processes of their own. */
-import { type ChildProcess, spawn } from "node:child_process"
+/** Programs as processes of their own. */
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
@@ -34,16 +34,20 @@ const outcome = (child: ChildProcess, onOutput: (stdout: string) => void = () =>
     child.on("close", (code) => resolve({ code, stdout, stderr }))
   })
 
+/** Starts a program. */
+export const start = (path: string, rest: ReadonlyArray<string> = []): ChildProcessWithoutNullStreams =>
+  spawn(process.execPath, args(path, rest), { env: environment })
+
 /** Runs a program on some input, to its end. */
 export const run = (path: string, rest: ReadonlyArray<string> = [], input = ""): Promise<Outcome> => {
-  const child = spawn(process.execPath, args(path, rest), { env: environment })
+  const child = start(path, rest)
   child.stdin.end(input)
   return outcome(child)
 }
 
 /** Runs a program and stops reading what it prints after the first piece. */
 export const runUnread = (path: string, rest: ReadonlyArray<string>, input: string): Promise<Outcome> => {
-  const child = spawn(process.execPath, args(path, rest), { env: environment })
+  const child = start(path, rest)
   child.stdin.on("error", () => {})
   child.stdin.end(input)
   return outcome(child, () => child.stdout.destroy())

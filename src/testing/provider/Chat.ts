@@ -12,7 +12,8 @@ import * as Delivery from "../Delivery.ts"
 import type * as Asked from "./Asked.ts"
 import { fromRequest } from "./ChatAsked.ts"
 import { read } from "./ChatRefusal.ts"
-import { type Fields, type Ids, type Protocol, reading, type Refusal, type SseFrame, type Writing } from "./Protocol.ts"
+import { error, headers } from "./OpenAiRefusal.ts"
+import { type Fields, type Ids, type Protocol, reading, type SseFrame, type Writing } from "./Protocol.ts"
 import { tokensOf } from "./Tokens.ts"
 
 const finishReasons: Readonly<Record<Response.FinishReason, string>> = {
@@ -186,10 +187,6 @@ const omits: Writing<Asked.Chat>["omits"] = (part) => {
 
 const isToolCall = (part: Delivery.Delivery["parts"][number]): boolean => part.type === "tool-call"
 
-const error = ({ code, message, param, type }: Refusal): Fields => ({
-  error: { message, type, param: param ?? null, code: code ?? null }
-})
-
 /**
  * The protocol of OpenAI's chat completions.
  *
@@ -203,12 +200,9 @@ export const protocol: Protocol = {
   error,
   streamError: (refusal) => ({ data: JSON.stringify(error(refusal)) }),
   headers: (id) => ({
-    "openai-organization": "org-troupe",
-    "openai-processing-ms": "1",
-    "openai-version": "2020-10-01",
+    ...headers(id),
     "x-ratelimit-limit-requests": "500",
     "x-ratelimit-remaining-requests": "499",
-    "x-ratelimit-reset-requests": "120ms",
-    "x-request-id": id
+    "x-ratelimit-reset-requests": "120ms"
   })
 }

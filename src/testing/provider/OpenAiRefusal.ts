@@ -6,7 +6,7 @@
 import type * as Schema from "effect/Schema"
 import type { Flaw, Step } from "./Flaw.ts"
 import { notStrict } from "./Format.ts"
-import type { Refusal } from "./Protocol.ts"
+import type { Fields, Refusal } from "./Protocol.ts"
 
 /** Refuses a request as OpenAI does. */
 export const refuse = (message: string, param?: string, code?: string): Refusal => ({
@@ -15,6 +15,19 @@ export const refuse = (message: string, param?: string, code?: string): Refusal 
   message,
   ...(param === undefined ? undefined : { param }),
   ...(code === undefined ? undefined : { code })
+})
+
+/** The body of an error of OpenAI's. */
+export const error = ({ code, message, param, type }: Refusal): Fields => ({
+  error: { message, type, param: param ?? null, code: code ?? null }
+})
+
+/** The headers of any response of OpenAI's. */
+export const headers = (id: string): Readonly<Record<string, string>> => ({
+  "openai-organization": "org-troupe",
+  "openai-processing-ms": "1",
+  "openai-version": "2020-10-01",
+  "x-request-id": id
 })
 
 const kindOf = (value: unknown): string =>

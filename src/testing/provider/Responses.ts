@@ -11,12 +11,12 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Delivery from "../Delivery.ts"
 import type * as Asked from "./Asked.ts"
+import { error, headers } from "./OpenAiRefusal.ts"
 import {
   type Fields,
   type Ids,
   type Protocol,
   reading,
-  type Refusal,
   type SseFrame,
   type WireEvent,
   type Writing
@@ -145,10 +145,6 @@ const omits: Writing<Asked.Responses>["omits"] = (part) =>
     ? `a file of the type ${part.mediaType} in a response`
     : undefined
 
-const error = ({ code, message, param, type }: Refusal): Fields => ({
-  error: { message, type, param: param ?? null, code: code ?? null }
-})
-
 /**
  * The protocol of OpenAI's responses.
  *
@@ -172,10 +168,5 @@ export const protocol: Protocol = {
       } satisfies Schema.Json
     )
   }),
-  headers: (id) => ({
-    "openai-organization": "org-troupe",
-    "openai-processing-ms": "1",
-    "openai-version": "2020-10-01",
-    "x-request-id": id
-  })
+  headers
 }

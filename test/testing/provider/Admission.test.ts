@@ -1,19 +1,17 @@
 /** What providers look at before the body: keys, versions, paths, and which models there are. */
-import Anthropic, {
+import {
   AuthenticationError as AnthropicAuthenticationError,
   NotFoundError as AnthropicNotFoundError
 } from "@anthropic-ai/sdk"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import OpenAI, { type APIError, AuthenticationError, NotFoundError } from "openai"
+import { type APIError, AuthenticationError, NotFoundError } from "openai"
 import { MockProvider } from "../../../src/testing/index.ts"
-import { rejection } from "./serve.ts"
+import { anthropicOf, openaiOf, rejection } from "./serve.ts"
 
-const openai = ({ fetch }: MockProvider.Provider, apiKey = "sk-right") =>
-  new OpenAI({ apiKey, baseURL: "http://mock/v1", fetch, maxRetries: 0 })
+const openai = ({ fetch }: MockProvider.Provider, apiKey = "sk-right") => openaiOf(fetch, apiKey)
 
-const anthropic = ({ fetch }: MockProvider.Provider, apiKey = "sk-right") =>
-  new Anthropic({ apiKey, baseURL: "http://mock", fetch, maxRetries: 0 })
+const anthropic = ({ fetch }: MockProvider.Provider, apiKey = "sk-right") => anthropicOf(fetch, apiKey)
 
 const messages = [{ role: "user" as const, content: "Hello there" }]
 

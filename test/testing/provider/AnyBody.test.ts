@@ -1,7 +1,8 @@
 /** Whatever stands in a body, it is answered or refused: nothing in a provider breaks of it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
+import type { Schema } from "effect"
 import { MockModel, MockProvider } from "../../../src/testing/index.ts"
+import { post } from "./serve.ts"
 
 type Json = Schema.Json
 
@@ -109,25 +110,14 @@ describe("any body", () => {
       const all = [body, ...others, ...variants(body, others)]
       const statuses = new Map<number, number>()
       for (const each of all) {
-        const response = await provider.fetch(`http://mock/v1/${path}`, {
-          method: "POST",
-          headers: { "anthropic-version": "2023-06-01" },
-          body: JSON.stringify(each)
-        })
+        const response = await post(provider.fetch, path, each)
         const text = await response.text()
         assert.include([200, 400], response.status, `${JSON.stringify(each)}: ${text}`)
         statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1)
       }
       assert.isAbove(statuses.get(200) ?? 0, 40)
       assert.isAbove(statuses.get(400) ?? 0, 150)
-      assert.strictEqual(
-        (await provider.fetch(`http://mock/v1/${path}`, {
-          method: "POST",
-          headers: { "anthropic-version": "2023-06-01" },
-          body: JSON.stringify(body)
-        })).status,
-        200
-      )
+      assert.strictEqual((await post(provider.fetch, path, body)).status, 200)
     })
   }
 })

@@ -1,16 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Schema } from "effect"
-import { AiError } from "effect/ai"
-import OpenAI, {
+import { Effect, Schema } from "effect"
+import {
   APIConnectionTimeoutError,
   type APIError,
   AuthenticationError,
   BadRequestError,
+  type OpenAI,
   RateLimitError
 } from "openai"
 import type { ChatCompletionMessageParam, ChatCompletionTool } from "openai/resources/chat/completions"
-import { InstructionChain, MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
-import { openai, rejection, served } from "./serve.ts"
+import { MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
+import { calls, eachWay, resultOf } from "./booking.ts"
+import { common, Length } from "./parts.ts"
+import { showsHandler } from "./seeing.ts"
+import { openai, openaiOf, post, rejection, saying, served } from "./serve.ts"
+import { breaksOff, failing, hearing, triesAgain } from "./trouble.ts"
 
 const tool = (name: string): ChatCompletionTool => ({
   type: "function",
@@ -27,45 +31,12 @@ const ask = (content = "Hello") => ({
   tools: [tool("get_weather")]
 })
 
-const question = "Book the warmer one"
-
-/** Two calls at once, then one that depends on them, then an answer. */
-const script = MockModel.queue(
-  MockResponse.all(
-    "Let me look.",
-    MockResponse.toolCall("get_weather", { city: "Paris" }),
-    MockResponse.toolCall("get_weather", { city: "Oslo, far in the north" })
-  ),
-  MockResponse.toolCall("book", { city: "Paris" }, { id: "call_book" }),
-  MockResponse.withUsage("Booked Paris.", { input: 40, output: 4, cached: 30, reasoning: 1 })
-)
-
-/** The same as the script, in the conversation. */
-const chain = InstructionChain.make(
-  InstructionChain.step([
-    InstructionChain.text("Let me look."),
-    InstructionChain.toolCalls(
-      { name: "get_weather", args: { city: "Paris" } },
-      { name: "get_weather", args: { city: "Oslo, far in the north" } }
-    )
-  ]),
-  InstructionChain.toolCall("book", { city: "Paris" }, { id: "call_book" }),
-  InstructionChain.step(InstructionChain.text("Booked Paris."), {
-    usage: { input: 40, output: 4, cached: 30, reasoning: 1 }
-  })
-)
-
-const runs: Readonly<Record<string, (city: string) => unknown>> = {
-  get_weather: (city) => ({ city, celsius: city.length }),
-  book: () => "done"
-}
-
 /** The loop of a client, with what the model says, streamed or not. */
-const loop = async (client: OpenAI, content: string, stream: boolean) => {
+const loop = async (client: OpenAI, content: string, isStreamed: boolean) => {
   const messages: Array<ChatCompletionMessageParam> = [{ role: "user", content }]
   for (;;) {
     const request = { model: "gpt-5", messages, tools: [tool("get_weather"), tool("book")] }
-    const { choices: [choice], usage } = stream
+    const { choices: [choice], usage } = isStreamed
       ? await client.chat.completions.stream({ ...request, stream_options: { include_usage: true } })
         .finalChatCompletion()
       : await client.chat.completions.create(request)
@@ -73,112 +44,85 @@ const loop = async (client: OpenAI, content: string, stream: boolean) => {
     messages.push({ role, content, ...(calls === undefined ? undefined : { tool_calls: calls }) })
     if (choice!.finish_reason !== "tool_calls") return { messages, usage, finish: choice!.finish_reason }
     for (const call of calls ?? []) {
-      assert.strictEqual(call.type, "function")
-      if (call.type !== "function") continue
-      const result = runs[call.function.name]!(JSON.parse(call.function.arguments).city)
-      messages.push({ role: "tool", tool_call_id: call.id, content: JSON.stringify(result) })
+      if (call.type !== "function") return assert.fail(`a call of the type ${call.type}`)
+      const result = resultOf(call.function.name, JSON.parse(call.function.arguments).city)
+      messages.push({ role: "tool", tool_call_id: call.id, content: result })
     }
   }
 }
 
 describe("the official client of OpenAI, over a socket", () => {
-  const drivers = [
-    { what: "a handler", content: question, handler: script },
-    { what: "one chain", content: InstructionChain.embed(question, chain), handler: MockModel.queue() }
-  ]
-  for (const { content, handler, what } of drivers) {
-    for (const streamed of [false, true]) {
-      it.effect(`goes through a loop of tools in three steps that ${what} drives, ${streamed ? "streamed" : "at once"}`, () =>
-        Effect.gen(function*() {
-          const client = yield* openai()
-          const { finish, messages, usage } = yield* Effect.promise(() => loop(client, content, streamed))
-          const calls = messages.flatMap((message) =>
-            message.role === "assistant"
-              ? (message.tool_calls ?? []).map((call) => "function" in call && call.function)
-              : []
-          )
-          assert.deepStrictEqual(calls, [
-            { name: "get_weather", arguments: `{"city":"Paris"}` },
-            { name: "get_weather", arguments: `{"city":"Oslo, far in the north"}` },
-            { name: "book", arguments: `{"city":"Paris"}` }
-          ])
-          assert.deepStrictEqual(messages.slice(1).map(({ content }) => content), [
-            "Let me look.",
-            `{"city":"Paris","celsius":5}`,
-            `{"city":"Oslo, far in the north","celsius":22}`,
-            null,
-            `"done"`,
-            "Booked Paris."
-          ])
-          assert.strictEqual(finish, "stop")
-          assert.strictEqual(usage?.total_tokens, 44)
-          assert.strictEqual(usage?.prompt_tokens_details?.cached_tokens, 30)
-          assert.strictEqual(usage?.completion_tokens_details?.reasoning_tokens, 1)
-          const requests = yield* MockProvider.requests("openai-chat")
-          assert.deepStrictEqual(requests.map(({ messages, stream }) => [messages.length, stream === true]), [
-            [1, streamed],
-            [4, streamed],
-            [6, streamed]
-          ])
-        }).pipe(Effect.provide(served({ handler, strict: true }))))
-    }
-  }
-
-  it.effect("shows a handler what the client sent", () => {
-    let seen: MockModel.MockRequest | undefined
-    const handler = MockModel.make((request) => {
-      seen = request
-      return "ok"
-    })
-    return Effect.gen(function*() {
-      const client = yield* openai()
-      const messages: Array<ChatCompletionMessageParam> = [
-        { role: "developer", content: "Be brief." },
-        { role: "user", content: [{ type: "text", text: "How warm" }, { type: "text", text: " is it?" }] },
-        {
-          role: "assistant",
-          content: null,
-          tool_calls: [{ id: "c1", type: "function", function: { name: "get_weather", arguments: `{"city":"Rome"}` } }]
-        },
-        { role: "tool", tool_call_id: "c1", content: `{"celsius":30}` }
-      ]
-      yield* Effect.promise(() =>
-        client.chat.completions.create({
-          model: "gpt-5",
-          messages,
-          tools: [tool("get_weather")],
-          tool_choice: { type: "function", function: { name: "get_weather" } }
-        })
-      )
-      assert.strictEqual(seen?.system, "Be brief.")
-      assert.strictEqual(seen?.lastUserText, "How warm is it?")
-      assert.deepStrictEqual(seen?.toolNames, ["get_weather"])
-      assert.deepStrictEqual(seen?.toolChoice, { tool: "get_weather" })
-      assert.strictEqual(seen?.iteration, 1)
-      assert.deepStrictEqual(seen?.lastToolResults.map(({ id, name, result }) => [id, name, result]), [
-        ["c1", "get_weather", { celsius: 30 }]
-      ])
-    }).pipe(Effect.provide(served({ handler })))
-  })
-
-  it.effect("tries again what it may, and each body has its own sequence of statuses", () =>
+  eachWay((content, isStreamed) =>
     Effect.gen(function*() {
-      const client = yield* openai({ maxRetries: 2 })
-      const [first, second] = yield* Effect.promise(() =>
-        Promise.all([client.chat.completions.create(ask("one")), client.chat.completions.create(ask("two"))])
+      const client = yield* openai()
+      const { finish, messages, usage } = yield* Effect.promise(() => loop(client, content, isStreamed))
+      const called = messages.flatMap((message) =>
+        message.role === "assistant"
+          ? (message.tool_calls ?? []).map((call) =>
+            "function" in call && [call.function.name, call.function.arguments]
+          )
+          : []
       )
-      assert.deepStrictEqual([first, second].map(({ choices }) => choices[0]?.message.content), ["one", "two"])
-      const entries = yield* MockProvider.entries
-      for (const said of ["one", "two"]) {
-        const attempts = entries.filter(({ body }) => body.includes(said))
-        assert.deepStrictEqual(attempts.map(({ by, status }) => [by, status]), [
-          ["status 1 of 3", 429],
-          ["status 2 of 3", 500],
-          ["fallback", 200]
-        ])
-        assert.deepStrictEqual(attempts.map(({ headers }) => headers["x-stainless-retry-count"]), ["0", "1", "2"])
-      }
-    }).pipe(Effect.provide(served({ status: [429, { status: 500, headers: { "retry-after": "0" } }, 200] }))))
+      assert.deepStrictEqual(called, calls.map(([name, params]) => [name, JSON.stringify(params)]))
+      assert.deepStrictEqual(messages.slice(1).map(({ content }) => content), [
+        "Let me look.",
+        `{"city":"Paris","celsius":5}`,
+        `{"city":"Oslo, far in the north","celsius":22}`,
+        null,
+        `"done"`,
+        "Booked Paris."
+      ])
+      assert.strictEqual(finish, "stop")
+      assert.strictEqual(usage?.total_tokens, 44)
+      assert.strictEqual(usage?.prompt_tokens_details?.cached_tokens, 30)
+      assert.strictEqual(usage?.completion_tokens_details?.reasoning_tokens, 1)
+      const requests = yield* MockProvider.requests("openai-chat")
+      assert.deepStrictEqual(requests.map(({ messages, stream }) => [messages.length, stream === true]), [
+        [1, isStreamed],
+        [4, isStreamed],
+        [6, isStreamed]
+      ])
+    })
+  )
+
+  showsHandler(
+    Effect.map(openai(), (client) => () =>
+      client.chat.completions.create({
+        model: "gpt-5",
+        messages: [
+          { role: "developer", content: "Be brief." },
+          { role: "user", content: [{ type: "text", text: "How warm" }, { type: "text", text: " is it?" }] },
+          {
+            role: "assistant",
+            content: null,
+            tool_calls: [
+              { id: "c1", type: "function", function: { name: "get_weather", arguments: `{"city":"Rome"}` } },
+              { id: "c2", type: "custom", custom: { name: "note", input: "warm" } }
+            ]
+          },
+          { role: "tool", tool_call_id: "c1", content: `{"celsius":30}` },
+          { role: "tool", tool_call_id: "c2", content: "noted" }
+        ],
+        tools: [tool("get_weather"), { type: "custom", custom: { name: "note", description: "Notes" } }],
+        tool_choice: { type: "function", function: { name: "get_weather" } }
+      })),
+    {
+      toolNames: ["get_weather", "note"],
+      iteration: 1,
+      results: [["c1", "get_weather", false, { celsius: 30 }], ["c2", "note", false, "noted"]],
+      roles: ["system", "user", "assistant", "tool"]
+    },
+    ({ messages: [, , assistant] }) =>
+      assert.deepInclude(assistant?.content[1], { type: "tool-call", id: "c2", name: "note", params: "warm" })
+  )
+
+  triesAgain(
+    500,
+    Effect.map(openai({ maxRetries: 2 }), (client) => async (text) => {
+      const { choices } = await client.chat.completions.create(ask(text))
+      return choices[0]?.message.content
+    })
+  )
 
   it.effect("makes its own errors of those that are sent", () =>
     Effect.gen(function*() {
@@ -200,50 +144,18 @@ describe("the official client of OpenAI, over a socket", () => {
       assert.instanceOf(refused, BadRequestError)
       assert.strictEqual((refused as BadRequestError).param, "messages")
     }).pipe(Effect.provide(served({
-      handler: MockModel.conditional(
-        MockModel.when(
-          ({ lastUserText }) => lastUserText === "limited",
-          MockResponse.fail(new AiError.RateLimitError({ retryAfter: Duration.seconds(7) }))
-        ),
-        MockModel.when(
-          ({ lastUserText }) => lastUserText === "quota",
-          MockResponse.fail(new AiError.QuotaExhaustedError({}))
-        ),
-        MockModel.when(
-          ({ lastUserText }) => lastUserText === "key",
-          MockResponse.fail(new AiError.AuthenticationError({ kind: "InvalidKey" }))
-        ),
-        MockModel.otherwise(MockResponse.httpError(418, { body: { error: { message: "short and stout" } } }))
-      )
+      handler: failing(MockResponse.httpError(418, { body: { error: { message: "short and stout" } } }))
     }))))
 
-  it.effect("hears a stream up to where it breaks, by the connection or by an error of the provider", () => {
-    const overloaded = new AiError.InternalProviderError({ description: "overloaded" })
-    const handler = MockModel.queue(
-      MockResponse.cut("one two three", 2),
-      MockResponse.breakAfter("one two three", 1, overloaded),
-      MockResponse.cut("one two three", 9)
-    )
-    return Effect.gen(function*() {
-      const client = yield* openai()
-      const hear = async () => {
-        const heard: Array<string> = []
-        try {
-          for await (const chunk of await client.chat.completions.create({ ...ask(), stream: true })) {
-            heard.push(chunk.choices[0]?.delta.content ?? chunk.choices[0]?.finish_reason ?? "?")
-          }
-        } catch (error) {
-          return [heard.join(""), (error as Error).message]
+  breaksOff(
+    "overloaded",
+    Effect.map(openai(), (client) => () =>
+      hearing(async function*() {
+        for await (const chunk of await client.chat.completions.create({ ...ask(), stream: true })) {
+          yield chunk.choices[0]?.delta.content ?? chunk.choices[0]?.finish_reason ?? "?"
         }
-        return [heard.join("")]
-      }
-      const [cut, broken, late] = yield* Effect.promise(async () => [await hear(), await hear(), await hear()])
-      assert.deepStrictEqual(cut, ["one two", "terminated"])
-      assert.deepStrictEqual(broken, ["one", "overloaded"])
-      assert.deepStrictEqual(late, ["one two three", "terminated"])
-      assert.deepStrictEqual((yield* MockProvider.entries).map(({ outcome }) => outcome), ["cut", "sent", "cut"])
-    }).pipe(Effect.provide(served({ handler })))
-  })
+      }))
+  )
 
   it.effect("loses a response that isn't streamed in the middle of its body", () =>
     Effect.gen(function*() {
@@ -270,58 +182,36 @@ describe("the official client of OpenAI, over a socket", () => {
     }))))
 })
 
-const Length = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))
-
-const Parts = Schema.Array(Schema.Union([
-  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
-  Schema.Struct({ type: Schema.Literal("reasoning"), text: Schema.String }),
-  Schema.Struct({
-    type: Schema.Literal("tool-call"),
-    name: Schema.Literals(["get_weather", "book"]),
-    params: Schema.Record(Schema.String, Schema.String)
-  }),
-  Schema.Struct({
-    type: Schema.Literal("source"),
-    sourceType: Schema.Literal("url"),
-    id: Schema.String,
-    url: Schema.String,
-    title: Schema.String
-  })
-]))
-
 describe("a chat completion", () => {
-  it.effect.prop("says the same streamed as at once", [Parts, Length], ([parts, length]) =>
-    Effect.promise(async () => {
-      const response = MockResponse.chunked({ _tag: "MockResponse", parts }, length)
-      const { fetch } = MockProvider.make({ handler: MockModel.make(() => response) })
-      const client = new OpenAI({ apiKey: "none", baseURL: "http://mock/v1", fetch })
-      const whole = await client.chat.completions.create(ask())
-      const { choices: [choice], created, id, usage } = await client.chat.completions.stream({
-        ...ask(),
-        stream_options: { include_usage: true }
-      }).finalChatCompletion()
-      const said = ({ content, tool_calls: calls }: OpenAI.Chat.ChatCompletionMessage) => ({
-        content: content ?? "",
-        calls: (calls ?? []).map((call) =>
-          call.type === "function" && [call.id, call.function.name, call.function.arguments]
-        )
+  it.effect.prop(
+    "says the same streamed as at once",
+    [Schema.Array(Schema.Union(common)), Length],
+    ([parts, length]) =>
+      Effect.promise(async () => {
+        const response = MockResponse.chunked({ _tag: "MockResponse", parts }, length)
+        const client = openaiOf(saying(response))
+        const whole = await client.chat.completions.create(ask())
+        const { choices: [choice], created, id, usage } = await client.chat.completions.stream({
+          ...ask(),
+          stream_options: { include_usage: true }
+        }).finalChatCompletion()
+        const said = ({ content, tool_calls: calls }: OpenAI.Chat.ChatCompletionMessage) => ({
+          content: content ?? "",
+          calls: (calls ?? []).map((call) =>
+            call.type === "function" && [call.id, call.function.name, call.function.arguments]
+          )
+        })
+        assert.deepStrictEqual(said(choice!.message), said(whole.choices[0]!.message))
+        assert.strictEqual(choice!.finish_reason, whole.choices[0]!.finish_reason)
+        assert.deepStrictEqual([id, created, usage], [whole.id, whole.created, whole.usage])
       })
-      assert.deepStrictEqual(said(choice!.message), said(whole.choices[0]!.message))
-      assert.strictEqual(choice!.finish_reason, whole.choices[0]!.finish_reason)
-      assert.deepStrictEqual([id, created, usage], [whole.id, whole.created, whole.usage])
-    }))
+  )
 
   it.effect("comes frame by frame as OpenAI sends it", () =>
     Effect.promise(async () => {
-      const { fetch } = MockProvider.make({
-        handler: MockModel.make(() =>
-          MockResponse.all("Hi you", MockResponse.toolCall("a", { n: 1 }, { id: "call_a" }))
-        )
-      })
-      const response = await fetch("http://mock/v1/chat/completions", {
-        method: "POST",
-        body: JSON.stringify({ ...ask(), stream: true, stream_options: { include_usage: true } })
-      })
+      const said = MockResponse.all("Hi you", MockResponse.toolCall("a", { n: 1 }, { id: "call_a" }))
+      const asking = { ...ask(), stream: true, stream_options: { include_usage: true } }
+      const response = await post(saying(said), "chat/completions", asking)
       assert.strictEqual(response.headers.get("content-type"), "text/event-stream; charset=utf-8")
       const lines = (await response.text()).split("\n\n")
       assert.deepStrictEqual(lines.slice(-2), ["data: [DONE]", ""])
@@ -346,10 +236,7 @@ describe("a chat completion", () => {
   it.effect("has as many choices as it is asked for, which say the same", () =>
     Effect.promise(async () => {
       const asking = { ...ask(), n: 3 }
-      const client = (response: MockResponse.Input) => {
-        const { fetch } = MockProvider.make({ handler: MockModel.make(() => response) })
-        return new OpenAI({ apiKey: "none", baseURL: "http://mock/v1", fetch, maxRetries: 0 })
-      }
+      const client = (response: MockResponse.Input) => openaiOf(saying(response))
       const said = MockResponse.all("Hi you", MockResponse.toolCall("a", { n: 1 }, { id: "call_a" }))
       const whole = await client(said).chat.completions.create(asking)
       const streamed = await client(said).chat.completions.stream({
@@ -383,9 +270,7 @@ describe("a chat completion", () => {
 
   it.effect("has no usage in a stream unless it is asked for", () =>
     Effect.promise(async () => {
-      const { fetch } = MockProvider.make()
-      const body = JSON.stringify({ ...ask(), stream: true })
-      const response = await fetch("http://mock/v1/chat/completions", { method: "POST", body })
+      const response = await post(saying("Hi"), "chat/completions", { ...ask(), stream: true })
       assert.notInclude(await response.text(), "usage")
     }))
 
@@ -399,9 +284,7 @@ describe("a chat completion", () => {
       } as const
       for (const [reason, expected] of Object.entries(ends)) {
         const response = MockResponse.withFinishReason("Hi", reason as keyof typeof ends)
-        const { fetch } = MockProvider.make({ handler: MockModel.make(() => response) })
-        const client = new OpenAI({ apiKey: "none", baseURL: "http://mock/v1", fetch })
-        const { choices: [choice] } = await client.chat.completions.create(ask())
+        const { choices: [choice] } = await openaiOf(saying(response)).chat.completions.create(ask())
         assert.strictEqual(choice?.finish_reason, expected)
       }
     }))
@@ -409,10 +292,7 @@ describe("a chat completion", () => {
   it.effect("reads arguments back that were sent in fragments", () =>
     Effect.promise(async () => {
       const params = { city: "Åre \"x\" 👩‍👩‍👧", list: [1, null, { deep: true }] }
-      const { fetch } = MockProvider.make({
-        handler: MockModel.make(() => MockResponse.chunked(MockResponse.toolCall("get_weather", params), 1))
-      })
-      const client = new OpenAI({ apiKey: "none", baseURL: "http://mock/v1", fetch })
+      const client = openaiOf(saying(MockResponse.chunked(MockResponse.toolCall("get_weather", params), 1)))
       const { choices: [choice] } = await client.chat.completions.stream(ask()).finalChatCompletion()
       const [call] = choice!.message.tool_calls ?? []
       assert.deepStrictEqual(

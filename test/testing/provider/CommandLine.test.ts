@@ -1,43 +1,41 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
+import type { Readable } from "node:stream"
 import OpenAI from "openai"
+import { Misuse, mockProvider } from "../../../bin/mockProvider.ts"
+import * as Process from "../../examples/process.ts"
 import { rejection } from "./serve.ts"
 
 const bin = resolve(import.meta.dirname, "../../../bin/troupe.ts")
 
-const start = (...args: ReadonlyArray<string>) =>
-  spawn(process.execPath, ["--conditions=@troupe/source", bin, ...args], { stdio: ["ignore", "pipe", "pipe"] })
-
-const textOf = (stream: ChildProcess["stdout"]) => {
+const textOf = (stream: Readable) => {
   const said = { text: "" }
-  stream?.setEncoding("utf8").on("data", (text: string) => void (said.text += text))
+  stream.setEncoding("utf8").on("data", (text: string) => void (said.text += text))
   return said
 }
 
 /** Runs the command line to its end. */
 const run = (...args: ReadonlyArray<string>) =>
-  Effect.promise(async () => {
-    const child = start(...args)
-    const [output, errors] = [textOf(child.stdout), textOf(child.stderr)]
-    const [code] = await once(child, "close")
-    return { code, output: output.text, errors: errors.text }
-  })
+  Effect.map(Effect.promise(() => Process.run(bin, args)), ({ code, stderr, stdout }) => ({
+    code,
+    output: stdout,
+    errors: stderr
+  }))
 
 /** The URL of a mock provider that the command line serves as long as the scope is open. */
 const served = (...args: ReadonlyArray<string>) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const child = start("mock-provider", "--port", "0", ...args)
+      const child = Process.start(bin, ["mock-provider", "--port", "0", ...args])
       const errors = textOf(child.stderr)
       const output: string = await Promise.race([
-        once(child.stdout!.setEncoding("utf8"), "data").then(([text]) => text),
+        once(child.stdout.setEncoding("utf8"), "data").then(([text]) => text),
         once(child, "close").then(() => errors.text)
       ])
       const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0]
@@ -124,39 +122,55 @@ describe("troupe mock-provider", () => {
       assert.match(errors.text, /^request 2: there is no handler[^\n]*\n$/)
     }))
 
-  const wrong: Readonly<Record<string, readonly [ReadonlyArray<string>, string]>> = {
+  const misused: Readonly<Record<string, readonly [ReadonlyArray<string>, string]>> = {
     "no command": [[], "say what to do, as in troupe mock-provider --help"],
     "an unknown command": [["serve"], `there is no command "serve", only mock-provider`],
-    "an unknown option": [["mock-provider", "--prot", "1"], "Unknown option '--prot'"],
-    "a port that is none": [["mock-provider", "--port", "65536"], `--port takes a number from 0 to 65535, not "65536"`],
-    "an argument too many": [["mock-provider", "script.ts"], "Unexpected argument 'script.ts'"],
-    "a script that isn't there": [["mock-provider", "--script", "no.mjs"], "--script no.mjs: there is no such file"]
+    "an unknown option": [["mock-provider", "--prot", "1"], "Unknown option '--prot'"]
   }
-  for (const [what, [args, line]] of Object.entries(wrong)) {
+  for (const [what, [args, line]] of Object.entries(misused)) {
     it.live(`ends with ${what} in one line and exit code 2`, () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* run(...args), { code: 2, output: "", errors: `troupe: ${line}\n` })
       }))
   }
 
-  it.live("ends with a script that is wrong in one line and exit code 2", () =>
+  /** Why arguments are misused. */
+  const misuse = (...args: ReadonlyArray<string>) =>
+    Effect.map(rejection(() => mockProvider(args)), (error) => {
+      assert.instanceOf(error, Misuse)
+      return (error as Misuse).message
+    })
+
+  const wrong: Readonly<Record<string, readonly [ReadonlyArray<string>, string]>> = {
+    "a port that is none": [["--port", "65536"], `--port takes a number from 0 to 65535, not "65536"`],
+    "a port that is no number": [["--port", ""], `--port takes a number from 0 to 65535, not ""`],
+    "an argument too many": [["script.ts"], "Unexpected argument 'script.ts'"],
+    "an option without its value": [["--script"], "Option '--script <value>' argument missing"],
+    "a script that isn't there": [["--script", "no.mjs"], "--script no.mjs: there is no such file"]
+  }
+  for (const [what, [args, line]] of Object.entries(wrong)) {
+    it.effect(`takes ${what} for misuse`, () =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* misuse(...args), line)
+      }))
+  }
+
+  it.effect("takes a script that is wrong for misuse, and says in one line how", () =>
     Effect.gen(function*() {
       const throwing = yield* script("throws.mjs", `throw new Error("not today\\nnor ever")`)
-      assert.deepStrictEqual(yield* run("mock-provider", "--script", throwing), {
-        code: 2,
-        output: "",
-        errors: `troupe: --script ${throwing} can't be loaded: not today\n`
-      })
+      assert.strictEqual(yield* misuse("--script", throwing), `--script ${throwing} can't be loaded: not today`)
       const chain = yield* script("chain.json", `{"instruction_chain":[{"messages":[{"txt":"one"}]}]}`)
-      const { code, errors } = yield* run("mock-provider", "--script", chain)
-      assert.strictEqual(code, 2)
-      assert.match(errors, /^troupe: --script \S+ is no instruction chain: [^\n]*instruction_chain\[0\][^\n]*\n$/)
+      assert.match(
+        yield* misuse("--script", chain),
+        /^--script \S+ is no instruction chain: [^\n]*instruction_chain\[0\][^\n]*$/
+      )
+      const broken = yield* script("broken.json", `{"instruction_chain":`)
+      assert.match(yield* misuse("--script", broken), /^--script \S+ is no instruction chain: [^\n]*JSON[^\n]*$/)
       const nothing = yield* script("nothing.mjs", "export const handler = 1")
-      assert.deepStrictEqual(yield* run("mock-provider", "--script", nothing), {
-        code: 2,
-        output: "",
-        errors: `troupe: --script ${nothing} has no default export that is a handler, a function or options\n`
-      })
+      assert.strictEqual(
+        yield* misuse("--script", nothing),
+        `--script ${nothing} has no default export that is a handler, a function or options`
+      )
     }))
 
   it.live("ends with a port that is taken in one line and exit code 1", () =>

@@ -1,13 +1,12 @@
 /** Answers in JSON: what handlers see of the schema that a request has for them, and what clients make of an answer. */
 import { createAnthropic } from "@ai-sdk/anthropic"
 import { createOpenAI } from "@ai-sdk/openai"
-import Anthropic from "@anthropic-ai/sdk"
 import { jsonSchemaOutputFormat } from "@anthropic-ai/sdk/helpers/json-schema"
 import { assert, describe, it } from "@effect/vitest"
 import { generateText, jsonSchema, type LanguageModel, Output } from "ai"
 import { Effect, Schema } from "effect"
-import OpenAI from "openai"
 import { MockModel, MockProvider } from "../../../src/testing/index.ts"
+import { anthropicOf, openaiOf, post, saying } from "./serve.ts"
 
 const schema = {
   type: "object",
@@ -34,10 +33,6 @@ const Forecast = Schema.Struct({
 
 type Fetch = MockProvider.Provider["fetch"]
 
-const openai = (fetch: Fetch) => new OpenAI({ apiKey: "none", baseURL: "http://mock/v1", fetch, maxRetries: 0 })
-
-const anthropic = (fetch: Fetch) => new Anthropic({ apiKey: "none", baseURL: "http://mock", fetch, maxRetries: 0 })
-
 const prompt = "Forecast as json"
 
 const messages = [{ role: "user" as const, content: prompt }]
@@ -55,7 +50,7 @@ const generated = async (model: LanguageModel) => {
 /** What each client makes of an answer by the schema. */
 const clients: Readonly<Record<string, (fetch: Fetch) => Promise<unknown>>> = {
   "OpenAI's for chat completions": async (fetch) => {
-    const { choices: [choice] } = await openai(fetch).chat.completions.parse({
+    const { choices: [choice] } = await openaiOf(fetch).chat.completions.parse({
       model: "gpt-5",
       messages,
       response_format: { type: "json_schema", json_schema: { name: "forecast", schema, strict: true } }
@@ -63,7 +58,7 @@ const clients: Readonly<Record<string, (fetch: Fetch) => Promise<unknown>>> = {
     return JSON.parse(choice?.message.content ?? "")
   },
   "OpenAI's for responses": async (fetch) => {
-    const { output_text } = await openai(fetch).responses.create({
+    const { output_text } = await openaiOf(fetch).responses.create({
       model: "gpt-5",
       input: prompt,
       text: { format: { type: "json_schema", name: "forecast", schema, strict: true } }
@@ -71,7 +66,7 @@ const clients: Readonly<Record<string, (fetch: Fetch) => Promise<unknown>>> = {
     return JSON.parse(output_text)
   },
   "Anthropic's": async (fetch) => {
-    const { parsed_output } = await anthropic(fetch).messages.parse({
+    const { parsed_output } = await anthropicOf(fetch).messages.parse({
       model: "claude-sonnet-5",
       max_tokens: 100,
       messages,
@@ -110,15 +105,11 @@ describe("an answer in JSON", () => {
 
   const formatOf = async (path: string, body: object) => {
     let seen: MockModel.MockRequest["responseFormat"] | undefined
-    const handler = MockModel.make(({ responseFormat }) => {
+    const fetch = saying(({ responseFormat }) => {
       seen = responseFormat
       return "{}"
     })
-    const response = await MockProvider.make({ handler }).fetch(`http://mock/v1/${path}`, {
-      method: "POST",
-      headers: { "anthropic-version": "2023-06-01" },
-      body: JSON.stringify({ model: "any", max_tokens: 9, ...body })
-    })
+    const response = await post(fetch, path, { model: "any", max_tokens: 9, ...body })
     assert.strictEqual(response.status, 200, await response.text())
     return seen
   }

@@ -1,10 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { AiError } from "effect/ai"
-import OpenAI, { type APIError, AuthenticationError, BadRequestError, RateLimitError } from "openai"
+import { AuthenticationError, BadRequestError, type OpenAI, RateLimitError } from "openai"
 import type { FunctionTool, Response, ResponseInputItem } from "openai/resources/responses/responses"
 import { InstructionChain, MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
-import { openai, rejection, served } from "./serve.ts"
+import { calls, eachWay, resultOf } from "./booking.ts"
+import { common, file, Length } from "./parts.ts"
+import { showsHandler } from "./seeing.ts"
+import { openai, openaiOf, post, rejection, saying, served } from "./serve.ts"
+import { breaksOff, failing, hearing, triesAgain } from "./trouble.ts"
 
 const tool = (name: string): FunctionTool => ({
   type: "function",
@@ -16,50 +20,15 @@ const tool = (name: string): FunctionTool => ({
 
 const ask = (input = "Hello") => ({ model: "gpt-5", input, tools: [tool("get_weather")] })
 
-const question = "Book the warmer one"
-
-/** A thought and two calls at once, then a call that depends on them, then an answer. */
-const script = MockModel.queue(
-  MockResponse.all(
-    MockResponse.reasoning("Two cities."),
-    "Let me look.",
-    MockResponse.toolCall("get_weather", { city: "Paris" }),
-    MockResponse.toolCall("get_weather", { city: "Oslo, far in the north" })
-  ),
-  MockResponse.toolCall("book", { city: "Paris" }, { id: "call_book" }),
-  MockResponse.withUsage("Booked Paris.", { input: 40, output: 4, cached: 30, reasoning: 1 })
-)
-
-/** The same as the script, in the conversation. */
-const chain = InstructionChain.make(
-  InstructionChain.step([
-    InstructionChain.reasoning("Two cities."),
-    InstructionChain.text("Let me look."),
-    InstructionChain.toolCalls(
-      { name: "get_weather", args: { city: "Paris" } },
-      { name: "get_weather", args: { city: "Oslo, far in the north" } }
-    )
-  ]),
-  InstructionChain.toolCall("book", { city: "Paris" }, { id: "call_book" }),
-  InstructionChain.step(InstructionChain.text("Booked Paris."), {
-    usage: { input: 40, output: 4, cached: 30, reasoning: 1 }
-  })
-)
-
-const runs: Readonly<Record<string, (city: string) => unknown>> = {
-  get_weather: (city) => ({ city, celsius: city.length }),
-  book: () => "done"
-}
-
 const callsOf = ({ output }: Response) => output.flatMap((item) => item.type === "function_call" ? [item] : [])
 
 /** The loop of a client, with what the model says, streamed or not. */
-const loop = async (client: OpenAI, content: string, stream: boolean) => {
+const loop = async (client: OpenAI, content: string, isStreamed: boolean) => {
   const input: Array<ResponseInputItem> = [{ role: "user", content }]
   const answers: Array<Response> = []
   for (;;) {
     const request = { model: "gpt-5", input, tools: [tool("get_weather"), tool("book")] }
-    const answer = stream
+    const answer = isStreamed
       ? await client.responses.stream(request).finalResponse()
       : await client.responses.create(request)
     answers.push(answer)
@@ -67,132 +36,99 @@ const loop = async (client: OpenAI, content: string, stream: boolean) => {
     const calls = callsOf(answer)
     if (calls.length === 0) return answers
     for (const { arguments: given, call_id, name } of calls) {
-      const output = JSON.stringify(runs[name]!(JSON.parse(given).city))
+      const output = resultOf(name, JSON.parse(given).city)
       input.push({ type: "function_call_output", call_id, output })
     }
   }
 }
 
 describe("the official client of OpenAI for responses, over a socket", () => {
-  const drivers = [
-    { what: "a handler", content: question, handler: script },
-    { what: "one chain", content: InstructionChain.embed(question, chain), handler: MockModel.queue() }
-  ]
-  for (const { content, handler, what } of drivers) {
-    for (const streamed of [false, true]) {
-      it.effect(`goes through a loop of tools in three steps that ${what} drives, ${streamed ? "streamed" : "at once"}`, () =>
-        Effect.gen(function*() {
-          const client = yield* openai()
-          const answers = yield* Effect.promise(() => loop(client, content, streamed))
-          assert.deepStrictEqual(answers.map(({ output }) => output.map(({ type }) => type)), [
-            ["reasoning", "message", "function_call", "function_call"],
-            ["function_call"],
-            ["message"]
-          ])
-          const calls = answers.flatMap(callsOf)
-          assert.deepStrictEqual(calls.map(({ arguments: given, name }) => [name, given]), [
-            ["get_weather", `{"city":"Paris"}`],
-            ["get_weather", `{"city":"Oslo, far in the north"}`],
-            ["book", `{"city":"Paris"}`]
-          ])
-          assert.match(calls[0]!.call_id, /^call_\w{24}$/)
-          assert.strictEqual(calls[2]!.call_id, "call_book")
-          assert.deepStrictEqual(answers.map(({ output_text }) => output_text), ["Let me look.", "", "Booked Paris."])
-          assert.deepInclude(answers[0]!.output[0], { summary: [{ type: "summary_text", text: "Two cities." }] })
-          const ids = answers.map(({ id, output }) =>
-            [id, ...output.map(({ id }) => id)].map((id) => id?.split("_")[0])
-          )
-          assert.deepStrictEqual(ids, [["resp", "rs", "msg", "fc", "fc"], ["resp", "fc"], ["resp", "msg"]])
-          const last = answers[2]!
-          assert.strictEqual(last.status, "completed")
-          assert.deepStrictEqual(last.usage, {
-            input_tokens: 40,
-            input_tokens_details: { cached_tokens: 30 },
-            output_tokens: 4,
-            output_tokens_details: { reasoning_tokens: 1 },
-            total_tokens: 44
-          } as never)
-          const requests = yield* MockProvider.requests("openai-responses")
-          assert.deepStrictEqual(requests.map(({ input, stream }) => [input.length, stream === true]), [
-            [1, streamed],
-            [7, streamed],
-            [9, streamed]
-          ])
-        }).pipe(Effect.provide(served({ handler, strict: true }))))
-    }
-  }
-
-  it.effect("shows a handler what the client sent", () => {
-    let seen: MockModel.MockRequest | undefined
-    const handler = MockModel.make((request) => {
-      seen = request
-      return "ok"
-    })
-    return Effect.gen(function*() {
+  eachWay((content, isStreamed) =>
+    Effect.gen(function*() {
       const client = yield* openai()
-      yield* Effect.promise(() =>
-        client.responses.create({
-          model: "gpt-5",
-          instructions: "Be brief.",
-          input: [
-            {
-              role: "user",
-              content: [
-                { type: "input_text", text: "How warm" },
-                { type: "input_image", image_url: "data:image/png;base64,AAAA", detail: "auto" },
-                { type: "input_text", text: " is it?" }
-              ]
-            },
-            { type: "function_call", call_id: "c0", name: "book", arguments: "{}" },
-            { type: "function_call_output", call_id: "c0", output: "done" },
-            { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "Hm." }], encrypted_content: "x" },
-            { type: "function_call", call_id: "c1", name: "get_weather", arguments: `{"city":"Rome"}` },
-            { type: "function_call", call_id: "c2", name: "get_weather", arguments: `{"city":"Oslo"}` },
-            { type: "function_call_output", call_id: "c1", output: `{"celsius":30}` },
-            { type: "function_call_output", call_id: "c2", output: [{ type: "input_text", text: "cold" }] }
-          ],
-          tools: [tool("get_weather"), { type: "web_search" }],
-          tool_choice: { type: "function", name: "get_weather" }
-        })
-      )
-      assert.strictEqual(seen?.system, "Be brief.")
-      assert.strictEqual(seen?.lastUserText, "How warm is it?")
-      assert.deepStrictEqual(seen?.toolNames, ["get_weather", "web_search"])
-      assert.deepStrictEqual(seen?.toolChoice, { tool: "get_weather" })
-      assert.strictEqual(seen?.iteration, 2)
-      assert.deepStrictEqual(seen?.lastToolResults.map(({ id, name, result }) => [id, name, result]), [
-        ["c1", "get_weather", { celsius: 30 }],
-        ["c2", "get_weather", "cold"]
+      const answers = yield* Effect.promise(() => loop(client, content, isStreamed))
+      assert.deepStrictEqual(answers.map(({ output }) => output.map(({ type }) => type)), [
+        ["reasoning", "message", "function_call", "function_call"],
+        ["function_call"],
+        ["reasoning", "message"]
       ])
-      const roles = ["system", "user", "assistant", "tool", "assistant", "tool"]
-      assert.deepStrictEqual(seen?.messages.map(({ role }) => role), roles)
-      const [, user, , , assistant] = seen?.messages ?? []
+      const called = answers.flatMap(callsOf)
+      assert.deepStrictEqual(
+        called.map(({ arguments: given, name }) => [name, given]),
+        calls.map(([name, params]) => [name, JSON.stringify(params)])
+      )
+      assert.match(called[0]!.call_id, /^call_\w{24}$/)
+      assert.strictEqual(called[2]!.call_id, "chosen_by_the_script")
+      assert.deepStrictEqual(answers.map(({ output_text }) => output_text), ["Let me look.", "", "Booked Paris."])
+      assert.deepInclude(answers[0]!.output[0], { summary: [{ type: "summary_text", text: "Two cities." }] })
+      const ids = answers.map(({ id, output }) => [id, ...output.map(({ id }) => id)].map((id) => id?.split("_")[0]))
+      assert.deepStrictEqual(ids, [["resp", "rs", "msg", "fc", "fc"], ["resp", "fc"], ["resp", "rs", "msg"]])
+      const last = answers[2]!
+      assert.strictEqual(last.status, "completed")
+      assert.deepStrictEqual(last.usage, {
+        input_tokens: 40,
+        input_tokens_details: { cached_tokens: 30 },
+        output_tokens: 4,
+        output_tokens_details: { reasoning_tokens: 1 },
+        total_tokens: 44
+      } as never)
+      const requests = yield* MockProvider.requests("openai-responses")
+      assert.deepStrictEqual(requests.map(({ input, stream }) => [input.length, stream === true]), [
+        [1, isStreamed],
+        [7, isStreamed],
+        [9, isStreamed]
+      ])
+    })
+  )
+
+  showsHandler(
+    Effect.map(openai(), (client) => () =>
+      client.responses.create({
+        model: "gpt-5",
+        instructions: "Be brief.",
+        input: [
+          {
+            role: "user",
+            content: [
+              { type: "input_text", text: "How warm" },
+              { type: "input_image", image_url: "data:image/png;base64,AAAA", detail: "auto" },
+              { type: "input_text", text: " is it?" }
+            ]
+          },
+          { type: "function_call", call_id: "c0", name: "book", arguments: "{}" },
+          { type: "function_call_output", call_id: "c0", output: "done" },
+          { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "Hm." }], encrypted_content: "x" },
+          { type: "function_call", call_id: "c1", name: "get_weather", arguments: `{"city":"Rome"}` },
+          { type: "function_call", call_id: "c2", name: "get_weather", arguments: `{"city":"Oslo"}` },
+          { type: "function_call_output", call_id: "c1", output: `{"celsius":30}` },
+          { type: "function_call_output", call_id: "c2", output: [{ type: "input_text", text: "cold" }] }
+        ],
+        tools: [tool("get_weather"), { type: "web_search" }],
+        tool_choice: { type: "function", name: "get_weather" }
+      })),
+    {
+      toolNames: ["get_weather", "web_search"],
+      iteration: 2,
+      results: [["c1", "get_weather", false, { celsius: 30 }], ["c2", "get_weather", false, "cold"]],
+      roles: ["system", "user", "assistant", "tool", "assistant", "tool"]
+    },
+    ({ messages: [, user, , , assistant] }) => {
       assert.deepInclude(user?.content[1], { type: "file", mediaType: "image/png", data: "AAAA" })
       assert.deepInclude(assistant?.content[0], {
         type: "reasoning",
         text: "Hm.",
         options: { openai: { itemId: "rs_1", encryptedContent: "x" } }
       })
-    }).pipe(Effect.provide(served({ handler })))
-  })
+    }
+  )
 
-  it.effect("tries again what it may, and each body has its own sequence of statuses", () =>
-    Effect.gen(function*() {
-      const client = yield* openai({ maxRetries: 2 })
-      const [first, second] = yield* Effect.promise(() =>
-        Promise.all([client.responses.create(ask("one")), client.responses.create(ask("two"))])
-      )
-      assert.deepStrictEqual([first, second].map(({ output_text }) => output_text), ["one", "two"])
-      const entries = yield* MockProvider.entries
-      for (const said of ["one", "two"]) {
-        const attempts = entries.filter(({ body }) => body.includes(said))
-        assert.deepStrictEqual(attempts.map(({ by, status }) => [by, status]), [
-          ["status 1 of 3", 429],
-          ["status 2 of 3", 500],
-          ["fallback", 200]
-        ])
-      }
-    }).pipe(Effect.provide(served({ status: [429, { status: 500, headers: { "retry-after": "0" } }, 200] }))))
+  triesAgain(
+    500,
+    Effect.map(openai({ maxRetries: 2 }), (client) => async (text) => {
+      const { output_text } = await client.responses.create(ask(text))
+      return output_text
+    })
+  )
 
   it.effect("makes its own errors of those that are sent", () =>
     Effect.gen(function*() {
@@ -208,72 +144,28 @@ describe("the official client of OpenAI for responses, over a socket", () => {
       const refused = yield* rejection(() => client.responses.create({ model: "gpt-5", input: [] }))
       assert.instanceOf(refused, BadRequestError)
       assert.strictEqual((refused as BadRequestError).param, "input")
-    }).pipe(Effect.provide(served({
-      handler: MockModel.conditional(
-        MockModel.when(
-          ({ lastUserText }) => lastUserText === "limited",
-          MockResponse.fail(new AiError.RateLimitError({ retryAfter: Duration.seconds(7) }))
-        ),
-        MockModel.otherwise(MockResponse.fail(new AiError.AuthenticationError({ kind: "InvalidKey" })))
-      )
-    }))))
+    }).pipe(Effect.provide(served({ handler: failing("ok") }))))
 
-  it.effect("hears a stream up to where it breaks, by the connection or by an error of the provider", () => {
-    const handler = MockModel.queue(
-      MockResponse.cut("one two three", 2),
-      MockResponse.breakAfter("one two three", 1, new AiError.InternalProviderError({ description: "overloaded" })),
-      MockResponse.cut("one two three", 9)
-    )
-    return Effect.gen(function*() {
-      const client = yield* openai()
-      const hear = async () => {
-        const heard: Array<string> = []
-        try {
-          for await (const event of await client.responses.create({ ...ask(), stream: true })) {
-            if (event.type === "response.output_text.delta") heard.push(event.delta)
-            if (event.type === "response.completed") heard.push("!")
-          }
-        } catch (error) {
-          return [heard.join(""), (error as APIError).message]
+  breaksOff(
+    "overloaded",
+    Effect.map(openai(), (client) => () =>
+      hearing(async function*() {
+        for await (const event of await client.responses.create({ ...ask(), stream: true })) {
+          if (event.type === "response.output_text.delta") yield event.delta
+          if (event.type === "response.completed") yield "!"
         }
-        return [heard.join("")]
-      }
-      const [cut, broken, late] = yield* Effect.promise(async () => [await hear(), await hear(), await hear()])
-      assert.deepStrictEqual(cut, ["one two", "terminated"])
-      assert.deepStrictEqual(broken, ["one", "overloaded"])
-      assert.deepStrictEqual(late, ["one two three", "terminated"])
-      assert.deepStrictEqual((yield* MockProvider.entries).map(({ outcome }) => outcome), ["cut", "sent", "cut"])
-    }).pipe(Effect.provide(served({ handler })))
-  })
+      }))
+  )
 })
 
-const Length = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))
-
 const Parts = Schema.Array(Schema.Union([
-  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
-  Schema.Struct({ type: Schema.Literal("reasoning"), text: Schema.String }),
-  Schema.Struct({
-    type: Schema.Literal("tool-call"),
-    name: Schema.Literals(["get_weather", "book"]),
-    params: Schema.Record(Schema.String, Schema.String)
-  }),
+  ...common,
+  file,
   Schema.Struct({
     type: Schema.Literal("tool-call"),
     name: Schema.Literals(["web_search", "lookup"]),
     params: Schema.Struct({ query: Schema.String }),
     providerExecuted: Schema.Literal(true)
-  }),
-  Schema.Struct({
-    type: Schema.Literal("source"),
-    sourceType: Schema.Literal("url"),
-    id: Schema.String,
-    url: Schema.String,
-    title: Schema.String
-  }),
-  Schema.Struct({
-    type: Schema.Literal("file"),
-    mediaType: Schema.Literals(["image/png", "text/plain"]),
-    data: Schema.Literal("AAAA")
   })
 ]))
 
@@ -285,9 +177,7 @@ interface Event {
 }
 
 const framesOf = async (response: MockResponse.Input, request: object = ask()): Promise<ReadonlyArray<Event>> => {
-  const { fetch } = MockProvider.make({ handler: MockModel.make(() => response) })
-  const body = JSON.stringify({ ...request, stream: true })
-  const text = await (await fetch("http://mock/v1/responses", { method: "POST", body })).text()
+  const text = await (await post(saying(response), "responses", { ...request, stream: true })).text()
   const events = text.trimEnd().split("\n\n").map((frame) => {
     const [event, data] = frame.split("\ndata: ")
     const parsed = JSON.parse(data!)
@@ -306,22 +196,17 @@ const brief = (events: ReadonlyArray<Event>) =>
     )
   )
 
-const local = (response: MockResponse.Input) => {
-  const { fetch } = MockProvider.make({ handler: MockModel.make(() => response) })
-  return new OpenAI({ apiKey: "none", baseURL: "http://mock/v1", fetch, maxRetries: 0 })
-}
-
 describe("a response", () => {
   it.effect.prop("says the same streamed as at once", [Parts, Length], ([parts, length]) =>
     Effect.promise(async () => {
       const response = MockResponse.chunked({ _tag: "MockResponse", parts }, length)
-      const whole = await local(response).responses.create(ask())
+      const whole = await openaiOf(saying(response)).responses.create(ask())
       const events = await framesOf(response)
       const { output_text: _, ...said } = JSON.parse(JSON.stringify(whole))
       assert.deepStrictEqual(events.at(-1)!.response as unknown, said)
       const done = events.filter(({ type }) => type === "response.output_item.done").map(({ item }) => item)
       assert.deepStrictEqual(done, said.output)
-      const streamed = await local(response).responses.stream(ask()).finalResponse()
+      const streamed = await openaiOf(saying(response)).responses.stream(ask()).finalResponse()
       assert.strictEqual(streamed.output_text, whole.output_text)
       assert.strictEqual(new Set(said.output.map(({ id }: { readonly id: string }) => id)).size, said.output.length)
     }))
@@ -415,7 +300,7 @@ describe("a response", () => {
         cited("It is warm.", { url: "https://example.com", title: "Example" })
       ]))
       const { fetch } = MockProvider.make({ chain: steps })
-      const client = new OpenAI({ apiKey: "none", baseURL: "http://mock/v1", fetch, maxRetries: 0 })
+      const client = openaiOf(fetch)
       for (const stream of [false, true]) {
         const { output } = stream
           ? await client.responses.stream(ask()).finalResponse()
@@ -446,7 +331,7 @@ describe("a response", () => {
         return "ok"
       })
       const { fetch } = MockProvider.make({ handler })
-      const client = new OpenAI({ apiKey: "none", baseURL: "http://mock/v1", fetch })
+      const client = openaiOf(fetch)
       for (const choice of ["auto", "required", "none"] as const) {
         await client.responses.create({ ...ask(), tool_choice: choice })
       }
@@ -470,7 +355,7 @@ describe("a response", () => {
       } as const
       for (const [reason, [status, why]] of Object.entries(ends)) {
         const response = MockResponse.withFinishReason("Hi", reason as keyof typeof ends)
-        const whole = await local(response).responses.create(ask())
+        const whole = await openaiOf(saying(response)).responses.create(ask())
         assert.deepStrictEqual([whole.status, whole.incomplete_details?.reason], [status, why])
         assert.strictEqual((await framesOf(response)).at(-1)?.type, `response.${status}`)
       }
@@ -494,7 +379,7 @@ describe("a response", () => {
         reasoning: { effort: "low" as const },
         include: ["reasoning.encrypted_content" as const]
       }
-      const response = await local(MockResponse.reasoning("Hm")).responses.create(asked)
+      const response = await openaiOf(saying(MockResponse.reasoning("Hm"))).responses.create(asked)
       assert.deepInclude(response, { instructions: "Be brief.", temperature: 0.5, store: false } as never)
       assert.deepStrictEqual([response.metadata, response.reasoning?.effort], [{ a: "b" }, "low"])
       assert.deepStrictEqual(response.tools.length, 1)
