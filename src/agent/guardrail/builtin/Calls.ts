@@ -58,9 +58,8 @@ export const toolAllowList = (names: Iterable<string>): OnCall => {
  */
 export const maxToolCalls = (limit: number, name?: string): OnCall => {
   const most = countOf("maxToolCalls", "limit", limit, 0)
-  const reason = name === undefined
-    ? `no more than ${most} calls are allowed`
-    : `no more than ${most} calls of "${name}" are allowed`
+  const calls = `${most} call${most === 1 ? "" : "s"}${name === undefined ? "" : ` of "${name}"`}`
+  const reason = `no more than ${calls} ${most === 1 ? "is" : "are"} allowed`
   return make("maxToolCalls", (_, { call, state }) => {
     if (name !== undefined && call.name !== name) return pass
     const before = callsBefore(state, call).filter((other) => name === undefined || other.name === name)
