@@ -24,7 +24,8 @@ describe("Personal data", () => {
       "«jörg@müller.de» «почта@пример.рф» «ada@xn--mller-kva.de» «12345@163.com»",
       "«ada@example.com»—really, «ada@example.com»-ish",
       "«ada@example.com»@example.com",
-      "«ａｄａ@example.com» «a\u200bda@example.com»"
+      "«ａｄａ@example.com» «a\u200bda@example.com»",
+      "«a@b.cod»\ude00«d@e.com» \ud83d«a@b.co»\ud83d 😀«a@b.co»😀"
     ])
     passes(
       only("email"),

@@ -14,11 +14,12 @@ const top = /xn--[a-z\d-]+|[\p{L}\p{M}]{2,}(?![\p{L}\p{N}])/iuy
 /** A package at a version (`effect@4.1.0-beta.next`), or an image of more pixels (`icon@2x.png`). */
 const notDomain = /^(?:\d+\.\d+\.|\dx\.)/
 
+const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00
+const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000
+
 /** Where the character before an offset begins. */
-const before = (text: string, at: number): number => {
-  const low = text.charCodeAt(at - 1)
-  return at > 1 && low >= 0xdc00 && low < 0xe000 ? at - 2 : at - 1
-}
+const before = (text: string, at: number): number =>
+  at > 1 && isLow(text.charCodeAt(at - 1)) && isHigh(text.charCodeAt(at - 2)) ? at - 2 : at - 1
 
 const startOf = (text: string, at: number, from: number): number => {
   let start = at

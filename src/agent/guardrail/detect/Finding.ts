@@ -69,15 +69,15 @@ export const ofKind = <Kind extends string>(kind: Kind, find: (text: string) => 
 
 /** Makes a detector of several, each of which is shown the text without what those before it found. */
 export const inOrder = <Kind extends string>(detectors: ReadonlyArray<Detector<Kind>>): Detector<Kind> => (text) => {
-  const findings: Array<Finding<Kind>> = []
+  const all: Array<ReadonlyArray<Finding<Kind>>> = []
   let left = text
   for (const detect of detectors) {
     const found = detect(left)
     if (found.length === 0) continue
     left = replaceFindings(left, found, ({ end, start }) => "\n".repeat(end - start))
-    findings.push(...found)
+    all.push(found)
   }
-  return findings.sort((a, b) => a.start - b.start)
+  return all.flat().sort((a, b) => a.start - b.start)
 }
 
 /** Makes a detector that sees a text with its characters folded. */

@@ -36,9 +36,10 @@ export const wordsOf = (text: string, isDisguised = false): ReadonlyArray<Word> 
   let start = -1
   let at = 0
   const close = () => {
+    if (start < 0) return
     let end = at
-    while (start < end && isEdge(text[end - 1]!)) end--
-    if (start >= 0 && start < end) words.push({ text: text.slice(start, end), start, end })
+    while (isEdge(text[end - 1]!)) end--
+    words.push({ text: text.slice(start, end), start, end })
     start = -1
   }
   for (const character of text) {
