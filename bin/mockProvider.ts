@@ -64,6 +64,18 @@ const readChain = async (file: string): Promise<InstructionChain.InstructionChai
   }
 }
 
+/** What a script may set, so that a slip of the pen isn't taken for nothing. */
+const settings: { readonly [Name in keyof Required<MockProvider.Options>]: true } = {
+  apiKey: true,
+  chain: true,
+  handler: true,
+  journal: true,
+  models: true,
+  retryAfter: true,
+  status: true,
+  strict: true
+}
+
 const readScript = async (file: string): Promise<MockProvider.Options> => {
   if (!existsSync(file)) throw new Misuse(`--script ${file}: there is no such file`)
   if (file.endsWith(".json")) return { chain: await readChain(file) }
@@ -80,7 +92,10 @@ const readScript = async (file: string): Promise<MockProvider.Options> => {
   if (typeof script !== "object" || script === null) {
     throw new Misuse(`--script ${file} has no default export that is a handler, a function or options`)
   }
-  return "make" in script ? { handler: script as MockModel.Handler } : script
+  if ("make" in script) return { handler: script as MockModel.Handler }
+  const unknown = Object.keys(script).find((key) => !(key in settings))
+  if (unknown === undefined) return script
+  throw new Misuse(`--script ${file} has an option "${unknown}", which nothing reads`)
 }
 
 /** Answers as a provider does, and says of which requests it had no answer to. */
@@ -108,7 +123,9 @@ export const mockProvider = async (args: ReadonlyArray<string>): Promise<void> =
   const scripted = script === undefined ? {} : await readScript(script)
   const { MockProvider } = await import("troupe/testing")
   const provider = MockProvider.make(strict ? { ...scripted, strict } : scripted)
-  const { close, url } = await listen(reporting(provider), { host, port: at })
+  const { close, url } = await listen(reporting(provider), { host, port: at }).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === "EADDRINUSE" ? new Error(`port ${at} is taken; --port 0 takes any that is free`) : error
+  })
   process.stdout.write(`mock provider at ${url}, for OpenAI's clients ${url}/v1\n`)
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, close)
 }

@@ -3,10 +3,11 @@ import { Effect, Fiber, Layer, Logger, Result, Schema, Stream } from "effect"
 import { type AiError, LanguageModel, Prompt, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { Agent, AgentState, Conversation } from "troupe"
-import { InstructionChain, MockModel, type MockResponse } from "troupe/testing"
+import { InstructionChain, MockModel, MockProvider, type MockResponse } from "troupe/testing"
 import { ask, say, stream } from "./ask.ts"
 import { Steps, Text, toChain, toText } from "./chain/chains.ts"
 import { chainOf, marked } from "./chain/request.ts"
+import * as OpenAi from "./openAi.ts"
 
 const { embed, handler, make, parse, toolCall, toolCalls } = InstructionChain
 
@@ -315,6 +316,20 @@ describe("Agents", () => {
       const last = events.at(-1)
       assert.deepStrictEqual(last?._tag === "RunCompleted" && storyOf(last.state), story)
     }).pipe(Effect.provide(Layer.merge(model, workers))))
+
+  it.effect("that call one another run through nested chains over the wire, too, at once and streamed", () =>
+    Effect.gen(function*() {
+      const provider = MockProvider.make({ strict: true })
+      const client = Layer.merge(OpenAi.layer(provider.fetch), workers)
+      const text = embed("Clean up", chain)
+      assert.deepStrictEqual(storyOf(yield* Agent.run(boss, text).pipe(Effect.provide(client))), story)
+      const events = yield* Stream.runCollect(Agent.stream(boss, text)).pipe(Effect.provide(client))
+      const last = events.at(-1)
+      assert.deepStrictEqual(last?._tag === "RunCompleted" && storyOf(last.state), story)
+      const steps = (yield* provider.entries).map(({ step }) => step?.index)
+      assert.deepStrictEqual(steps.toSorted(), [...Array(8).fill(0), ...Array(8).fill(1), ...Array(2).fill(2)])
+      yield* provider.assertNoMisses
+    }))
 
   it.effect("go on through the chain where a stored state resumes", () =>
     Effect.gen(function*() {
