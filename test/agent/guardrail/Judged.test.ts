@@ -51,7 +51,12 @@ describe("A judge", () => {
     Effect.gen(function*() {
       const self = Guardrail.judge("It is kind.", { threshold: 0 })
       const answers = [
-        ...["0.9", "8/10", "85%", "-0.5", "Score: 0.9", ""],
+        "0.9",
+        "8/10",
+        "85%",
+        "-0.5",
+        "Score: 0.9",
+        "",
         ...[-0.1, 1.1, 10, 85, "0.9", null, true, [1]].map((score) => scored(score)),
         JSON.stringify({ score: 0.9 }),
         scored(0.9, 1)

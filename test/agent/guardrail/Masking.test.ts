@@ -5,12 +5,12 @@ import { chance, masked, verdictOf } from "./verdicts.ts"
 
 /** Pieces that are found, that nearly are, and that stand next to such things: put together without a gap, they hide each other. */
 const pieces = [
-  ...["ada@example.com", "@", "a@b.co", "a@b.", "xn--", "co", ".", "-", "+"],
-  ...["4111111111111111", "4111 1111 1111 1111", "378282246310005", "4111", " ", "41"],
-  ...["123-45-6789", "000-12-3456", "555-123-4567", "+15551234567", "(555) ", "0171-1234567", "0"],
-  ...["GB29 NWBK 6016 1331 9268 19", "DE89370400440532013000", "GB29"],
-  ...["8.8.8.8", "1.2.3.4.5", "2001:db8::1", "2001:db8::", "fe80:", ":", "version "],
-  ...[
+  ["ada@example.com", "@", "a@b.co", "a@b.", "xn--", "co", ".", "-", "+"],
+  ["4111111111111111", "4111 1111 1111 1111", "378282246310005", "4111", " ", "41"],
+  ["123-45-6789", "000-12-3456", "555-123-4567", "+15551234567", "(555) ", "0171-1234567", "0"],
+  ["GB29 NWBK 6016 1331 9268 19", "DE89370400440532013000", "GB29"],
+  ["8.8.8.8", "1.2.3.4.5", "2001:db8::1", "2001:db8::", "fe80:", ":", "version "],
+  [
     `ghp_${chance(36)}`,
     `sk-${chance(48)}`,
     `AKIA${chance(16, "ABCDEFGH")}`,
@@ -20,8 +20,8 @@ const pieces = [
     "://a:b@",
     "="
   ],
-  ...["-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "-----"],
-  ...[
+  ["-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "-----"],
+  [
     "darn",
     "d",
     "a",
@@ -40,7 +40,7 @@ const pieces = [
     "!",
     "$"
   ],
-  ...[
+  [
     "\u200b",
     "\ufe0f",
     "😀",
@@ -58,7 +58,7 @@ const pieces = [
     "x",
     "[redacted card]"
   ]
-]
+].flat()
 
 const Text = Schema.Array(Schema.Literals(pieces)).check(Schema.isMaxLength(14))
 
