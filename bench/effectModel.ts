@@ -97,6 +97,19 @@ export const readingBack = (calls: Calls, steps: number): Model =>
       })
   })
 
+/** Calls a tool in each of a number of steps, then answers, and adds how many messages it is sent. */
+export const countingMessages = (calls: Calls, steps: number): Model =>
+  make({
+    generateText: ({ prompt }) =>
+      Effect.sync(() => {
+        calls.model++
+        const move = nextMove(steps, lastResult(prompt))
+        return typeof move === "string"
+          ? say(`${move} ${prompt.content.length}`)
+          : [{ type: "tool-call", id: move.id, name: "next", params: { after: move.after } }, finish("tool-calls")]
+      })
+  })
+
 /** Hands over from agent to agent, by the tool that each is offered, until one is offered none. */
 export const handingOver = (calls: Calls): Model =>
   make({

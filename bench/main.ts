@@ -14,7 +14,8 @@ import { withModes, withoutModes } from "./modes.ts"
 import { coldImport, memory } from "./processes.ts"
 import { interleave, median, ratio } from "./rounds.ts"
 import { troupe } from "./troupe.ts"
-import { mockCalls, type Modes, modes, type Workload, workloads } from "./workloads.ts"
+import { byTokens, byTurns, unwindowed } from "./window.ts"
+import { mockCalls, type Modes, modes, windows, type Workload, workloads } from "./workloads.ts"
 
 const { values: { only, rounds: chosen } } = parseArgs({
   options: { only: { type: "string" }, rounds: { type: "string", default: "15" } }
@@ -55,6 +56,28 @@ const measureModes = async ({ aim, name, run, units }: Modes): Promise<void> => 
   const micros = (of: ReadonlyArray<number>): string => number(median(of) * 1000 / units)
   row(`${name}, µs`, micros(within!), micros(without!), "", "", number(ratio(within!, without!), 2), "", "", `≤ ${aim}`)
 }
+
+/** A context window is compared with the same steps in none. */
+const measureWindows = async ({ aim, name, run, units }: typeof behind): Promise<void> => {
+  const runs = [byTurns, byTokens, unwindowed].map((subject) => () => run(subject))
+  const [turns, tokens, all] = await interleave(runs, rounds, { warmUp: 1000, batch: 200 })
+  const micros = (of: ReadonlyArray<number>): string => number(median(of) * 1000 / units)
+  for (const [kind, within] of [["turns", turns!], ["tokens", tokens!]] as const) {
+    row(
+      `${name}, by ${kind}, µs`,
+      micros(within),
+      micros(all!),
+      "",
+      "",
+      number(ratio(within, all!), 2),
+      "",
+      "",
+      `≤ ${aim}`
+    )
+  }
+}
+
+const behind = windows(100)
 
 /** The mock of a model is compared with a provider written for the same test. */
 const measureMocks = async ({ name, run, units }: typeof mockCalls): Promise<void> => {
@@ -111,6 +134,7 @@ row("", "Troupe", "by hand", "AI SDK", "floor", "to by hand", "to AI SDK", "to f
 row("---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:")
 for (const workload of workloads) if (isChosen(workload.name)) await measure(workload)
 for (const workload of modes) if (isChosen(workload.name)) await measureModes(workload)
+if (isChosen(behind.name)) await measureWindows(behind)
 if (isChosen(mockCalls.name)) await measureMocks(mockCalls)
 for (const kind of ["whole", "streamed"] as const) {
   const name = `requests to a mock provider in a second, ${kind}`

@@ -4,6 +4,7 @@
 import type { Asking } from "./mockModel.ts"
 import type { Calling } from "./modes.ts"
 import { answer, type Chunks, counted, delta, type Kind, type Subject } from "./script.ts"
+import type { Windowed } from "./window.ts"
 
 export interface Workload {
   readonly name: string
@@ -105,6 +106,27 @@ export const modes: ReadonlyArray<Modes> = [
   modesAround("a mode: enter, one call, leave", 0, 1.1),
   modesAround("a mode: enter, one call of 10 steps, leave", 10, 1.1)
 ]
+
+/** A run behind 500 turns, in a context window or in none. */
+export interface Windows extends Omit<Workload, "run"> {
+  readonly run: (subject: Windowed) => Promise<void>
+}
+
+export const windows = (steps: number): Windows => ({
+  name: `a step of ${steps} behind 500 turns`,
+  aim: 1.1,
+  units: steps,
+  run: async (subject) => {
+    const before = { ...subject.calls }
+    const said = await subject.run(steps)
+    equal(subject.calls.model - before.model, steps + 1, "calls of the model")
+    equal(subject.calls.tool - before.tool, steps, "calls of the tool")
+    const [least, most] = subject.messages(steps)
+    const messages = Number(said.slice(said.lastIndexOf(" ")))
+    equal(said, `${counted(steps)} ${messages}`, "answer")
+    if (messages < least || messages > most) throw new Error(`${messages} messages, not from ${least} to ${most}`)
+  }
+})
 
 export const mockCalls = {
   name: "a call of a mock model, of 100",

@@ -47,6 +47,13 @@ export * as AgentState from "./domain/AgentState.ts"
 export * as AgentStatus from "./domain/AgentStatus.ts"
 
 /**
+ * How much of a conversation an agent's model is sent.
+ *
+ * @since 0.1.0
+ */
+export * as ContextWindow from "./agent/ContextWindow.ts"
+
+/**
  * A conversation that can't be broken: turns own their calls, and calls own their results.
  *
  * @since 0.1.0

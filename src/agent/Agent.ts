@@ -131,7 +131,9 @@ export const make = <
   InstructionsR = never,
   RetryE = never,
   RetryR = never,
-  const Guards extends Guardrails<Output> = {}
+  const Guards extends Guardrails<Output> = {},
+  WindowE = never,
+  WindowR = never
 >(
   name: Name,
   options?: Options<
@@ -146,18 +148,26 @@ export const make = <
     InstructionsR,
     RetryE,
     RetryR,
-    Guards
+    Guards,
+    WindowE,
+    WindowR
   >
 ): Agent<
   Name,
   Output | Handoff.Output<Handoffs[number]>,
-  FailureOf<Kit, Fatal> | InstructionsE | RetryE | Handoff.Error<Handoffs[number]> | Mode.Error<Modes[number]>,
+  | FailureOf<Kit, Fatal>
+  | InstructionsE
+  | RetryE
+  | WindowE
+  | Handoff.Error<Handoffs[number]>
+  | Mode.Error<Modes[number]>,
   | LanguageModel.LanguageModel
   | ToolServices<Kit>
   | AgentServices<Agents[number]>
   | InstructionsR
   | RetryR
   | GuardrailServices<Guards>
+  | WindowR
   | Handoff.Services<Handoffs[number]>
   | Mode.Services<Modes[number]>
 > => {
@@ -193,7 +203,8 @@ export const make = <
     outputRetries: options?.outputRetries ?? 1,
     maxInputLength: options?.maxInputLength ?? 1_000_000,
     maxHandoffs: options?.maxHandoffs ?? 10,
-    guardrails: makeStanding(options?.guardrails)
+    guardrails: makeStanding(options?.guardrails),
+    contextWindow: options?.contextWindow
   })
 }
 

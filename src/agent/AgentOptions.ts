@@ -16,6 +16,7 @@ import type { AnyToolkit, ToolOf } from "../modes/AnyToolkit.ts"
 import type * as Mode from "../modes/ModeType.ts"
 import type { AnyAsTool, AsTool } from "./AgentTool.ts"
 import type * as StopWhen from "./StopWhen.ts"
+import type { ContextWindow } from "./window/WindowType.ts"
 
 /** The tool of an agent with an output schema; one without has no encoded output. */
 type AnswerName<EncodedOutput> = unknown extends EncodedOutput ? never : "final_answer"
@@ -41,7 +42,9 @@ export interface Options<
   InstructionsR,
   RetryE,
   RetryR,
-  Guards
+  Guards,
+  WindowE,
+  WindowR
 > {
   /** What the agent is for, in words for other agents and their models. */
   readonly description?: string | undefined
@@ -82,6 +85,8 @@ export interface Options<
   readonly output?: Schema.Codec<Output, EncodedOutput> | undefined
   /** How often an answer that doesn't fit `output` goes back to the model; once by default. */
   readonly outputRetries?: number | undefined
+  /** How much of the conversation each request sends, made by `ContextWindow.make`; all of it by default. */
+  readonly contextWindow?: ContextWindow<WindowE, WindowR> | undefined
   /** How many characters an input may have; 1,000,000 by default. */
   readonly maxInputLength?: number | undefined
   /** What may pass: guardrails on inputs, answers, calls, results and handoffs; none by default. */

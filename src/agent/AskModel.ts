@@ -123,7 +123,8 @@ const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
   Effect.suspend(() => {
     const attempt = asking.attempts++
     loop.open.attempt = attempt
-    Loop.tell(loop, { _tag: "ModelCallStarted", attempt })
+    const { window } = loop.sent
+    Loop.tell(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) })
     return loop.root.isObserved
       ? Effect.andThen(loop.root.flush, loop.root.isStreaming ? streamed(loop, options, asking.held) : whole(options))
       : whole(options)
@@ -162,11 +163,12 @@ export const askModel = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown>
 
 /** Asks the model for its answer, as it is. */
 const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: Held | undefined) {
-  const made = makePrompt(loop)
+  const request = loop.definition.request(loop.state, loop.live.between > 0)
+  const made = makePrompt(loop, request)
   const prompt = Effect.isEffect(made) ? yield* made : made
   const asking: Asking = { attempts: 0, held }
   return yield* Effect.catch(
-    ask(loop, { ...loop.definition.request(loop.state, loop.live.between > 0), prompt }, asking),
+    ask(loop, { ...request, prompt }, asking),
     (error) =>
       AiError.isAiError(error) && asking.attempts > 0
         ? Effect.fail(
@@ -246,7 +248,8 @@ const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
     parts: withUniqueIds(seen?.parts ?? answer.parts, loop.root.takenIds),
     usage: answer.usage,
     ...(answer.model === undefined ? undefined : { model: answer.model }),
-    finishReason: answer.finishReason
+    finishReason: answer.finishReason,
+    ...(loop.sent.counted === undefined ? undefined : { counted: loop.sent.counted })
   })
   if (seen?.feedback !== undefined) Loop.tell(loop, { _tag: "FeedbackGiven", text: seen.feedback })
 })

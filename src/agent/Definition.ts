@@ -24,6 +24,7 @@ import type { Standing } from "./guardrail/Standing.ts"
 import type { OutputCodec, OutputTool } from "./Output.ts"
 import type { StopWhen } from "./StopWhen.ts"
 import * as ToolPolicy from "./ToolPolicy.ts"
+import type * as ContextWindow from "./window/WindowType.ts"
 
 /**
  * A tool that a handler of the user's answers, from the environment or from the toolkit itself. One that belongs to `modes` is
@@ -119,6 +120,7 @@ export interface Definition {
   readonly outputRetries: number
   readonly maxInputLength: number
   readonly guardrails: Standing
+  readonly contextWindow: ContextWindow.Any | undefined
 }
 
 /** Marks an agent. */

@@ -11,7 +11,7 @@ import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { AgentEvent, RunCompleted, RunFailed, RunInterrupted } from "../domain/AgentEvent.ts"
+import type { AgentEvent, RunCompleted, RunFailed, RunInterrupted, Window } from "../domain/AgentEvent.ts"
 import type { Failure, HandoffRequest } from "../domain/AgentStatus.ts"
 import { callsOf } from "../domain/Conversation.ts"
 import { reduceAt } from "../domain/Reducer.ts"
@@ -23,6 +23,7 @@ import type { AgentTool, Definition, OwnModel, Plan, Roster } from "./Definition
 import type { Found } from "./Handlers.ts"
 import { type Live, make as makeLive } from "./modes/Live.ts"
 import * as TakenIds from "./TakenIds.ts"
+import type { Entries } from "./window/Entries.ts"
 
 /** Fields that `tell` fills in. */
 type Filled = "path" | "calls" | "step" | "sequence" | "at"
@@ -125,15 +126,22 @@ export interface OpenCall {
 }
 
 /**
- * The system message, and the messages of the settled turns, made once in a run. `turns` says of how many, and `note` what
- * the agent in control was handed and can't read in its conversation.
+ * The system message, and the messages of the settled turns, made once in a run. `turns` says of how many, `starts` where those of
+ * each begin, and `note` what the agent in control was handed and can't read in its conversation.
+ *
+ * Where the agent has a context window, `entries` are the turns as that knows them, `window` is what it made of the last request,
+ * and `counted` how many tokens it took that for.
  */
 interface Sent {
   readonly messages: Array<Prompt.Message>
+  readonly starts: Array<number>
   system: string
   turns: number
   note: string | undefined
   composed: Composed | undefined
+  entries: Entries | undefined
+  window: Window | undefined
+  counted: number | undefined
 }
 
 /** A system text, and what it was composed of. */
@@ -195,7 +203,17 @@ class Made implements Loop {
     this.definition = definition
     this.path = pathOf(parent, definition)
     this.calls = parent === undefined || callId === undefined ? [] : [...parent.calls, callId]
-    this.sent = { messages: [], system: "", turns: 0, note: untold(state), composed: undefined }
+    this.sent = {
+      messages: [],
+      starts: [],
+      system: "",
+      turns: 0,
+      note: untold(state),
+      composed: undefined,
+      entries: undefined,
+      window: undefined,
+      counted: undefined
+    }
     this.plan = planOf(parent, definition)
     this.state = state
     this.step = Math.max(0, state.run.iteration - 1)
@@ -227,6 +245,14 @@ export const putInControl = (self: Loop, definition: Definition): void => {
   self.path = pathOf(self.parent, definition)
   self.plan = planOf(self.parent, definition)
   self.handlers.clear()
+  forgetWindow(self)
+}
+
+/** Forgets what a context window knows of the turns. */
+const forgetWindow = ({ sent }: Loop): void => {
+  sent.entries = undefined
+  sent.window = undefined
+  sent.counted = undefined
 }
 
 /** Tells that another agent took over, and puts it in control. */
@@ -246,7 +272,9 @@ export const handOver = (
 /** Forgets what was made of the turns that were sent: they are others now. */
 export const forgetSent = (self: Loop): void => {
   self.sent.messages.length = 0
+  self.sent.starts.length = 0
   self.sent.turns = 0
+  forgetWindow(self)
   takeIdsAnew(self)
 }
 

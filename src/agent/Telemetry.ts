@@ -2,7 +2,7 @@
  * Spans of runs and calls, with OpenTelemetry's names for generative AI.
  *
  * A run is a span `invoke_agent <name>`, a call a span `execute_tool <name>`, entering and leaving a mode `enter_mode <name>` and
- * `exit_mode <name>`; `effect/ai` adds the model's own beneath the
+ * `exit_mode <name>`, making a summary `summarize_conversation <name>`; `effect/ai` adds the model's own beneath the
  * run. What was said is recorded only where `RecordContent` asks for it.
  *
  * Source of the names: OpenTelemetry semantic conventions for generative AI, agent and framework spans.
@@ -110,6 +110,24 @@ export const guardrailSpan = <A, E, R>(
 /** Says in a guardrail's span what its verdict was. */
 export const endGuardrail = (span: Tracer.Span, verdict: string): void =>
   span.attribute("troupe.guardrail.verdict", verdict)
+
+/** Puts the making of a summary into a span. */
+export const summarySpan = <A, E, R>(
+  { definition }: Loop.Loop,
+  turns: number,
+  self: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.useSpan(
+    `summarize_conversation ${definition.name}`,
+    {
+      attributes: {
+        "gen_ai.operation.name": "summarize_conversation",
+        "gen_ai.agent.name": definition.name,
+        "troupe.summary.turns": turns
+      }
+    },
+    (span) => within(self, span)
+  )
 
 const handoffAttributes = ({ root, state: { handoff } }: Loop.Loop): Record<string, unknown> => ({
   ...(handoff === undefined ? undefined : { "troupe.handoff.from": handoff.from }),

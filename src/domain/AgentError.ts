@@ -107,6 +107,33 @@ export class InputRejected extends Schema.TaggedError<InputRejected>("troupe/dom
 }
 
 /**
+ * What has to be sent, whatever is left out, is more than the agent's context window has room for.
+ *
+ * Of tokens, tools and system message count, and `limit` is what isn't reserved; they are estimated where nothing counts them.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ContextWindowExceeded
+  extends Schema.TaggedError<ContextWindowExceeded>("troupe/domain/AgentError/ContextWindowExceeded")(
+    "ContextWindowExceeded",
+    {
+      agent: Schema.String,
+      unit: Schema.Literals(["tokens", "turns"]),
+      limit: Schema.Number,
+      needed: Schema.Number,
+      over: Schema.Number,
+      isEstimated: Schema.Boolean
+    }
+  )
+{
+  override get message(): string {
+    return `Agent "${this.agent}" has to send ${this.isEstimated ? "about " : ""}${this.needed} ${this.unit}; ` +
+      `its context window has room for ${this.limit}, which is ${this.over} less`
+  }
+}
+
+/**
  * The model's answer didn't fit the agent's output schema, after all corrections.
  *
  * @category errors
@@ -219,6 +246,7 @@ export const Reason = Schema.Union([
   StepLimitReached,
   BudgetExceeded,
   InputRejected,
+  ContextWindowExceeded,
   OutputInvalid,
   GuardrailBlocked,
   HandoffTargetNotFound,

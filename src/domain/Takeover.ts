@@ -49,14 +49,19 @@ const noteOf = ({ context, from, reason }: Received): string =>
     ...(context === undefined ? [] : [`Context: ${JSON.stringify(context)}`])
   ].join("\n")
 
+/** Says what the agent in control was handed, if there is anything beside the conversation. */
+export const handedNote = ({ handoff }: AgentState): string | undefined =>
+  handoff === undefined || (handoff.reason === undefined && handoff.context === undefined) ? undefined : noteOf(handoff)
+
 /** Gives what the agent in control was handed and can't read in its conversation, if there is anything. */
-export const untold = ({ conversation, handoff }: AgentState): string | undefined => {
-  if (handoff === undefined || (handoff.reason === undefined && handoff.context === undefined)) return undefined
-  const { callId } = handoff
+export const untold = (self: AgentState): string | undefined => {
+  const note = handedNote(self)
+  if (note === undefined) return undefined
+  const { conversation, handoff } = self
+  const callId = handoff?.callId
   const isInCall = callId !== undefined &&
     conversation.turns.some((turn) => turn._tag === "Assistant" && callsOf(turn).some(({ id }) => id === callId))
   if (isInCall) return undefined
-  const note = noteOf(handoff)
   return conversation.turns.some((turn) => turn._tag === "Feedback" && turn.text === note) ? undefined : note
 }
 

@@ -7,7 +7,8 @@ import { withModes, withoutModes } from "../../bench/modes.ts"
 import { interleave, median, ratio } from "../../bench/rounds.ts"
 import type { Subject } from "../../bench/script.ts"
 import { troupe } from "../../bench/troupe.ts"
-import { mockCalls, modes, tiny } from "../../bench/workloads.ts"
+import { byTokens, byTurns, unwindowed } from "../../bench/window.ts"
+import { mockCalls, modes, tiny, windows } from "../../bench/workloads.ts"
 
 const aiSdk = await load()
 
@@ -31,6 +32,14 @@ describe("benchmarks", () => {
       await run(withoutModes)
     })
   }
+
+  it("let agents take steps behind 500 turns, in windows and in none, and refuse a window that is left out", async () => {
+    const { run } = windows(3)
+    for (const subject of [byTurns, byTokens, unwindowed]) await run(subject)
+    const lazy = { ...byTurns, run: unwindowed.run, calls: unwindowed.calls, messages: () => [1, 700] as const }
+    const refused = await run(lazy).catch((error: Error) => error.message)
+    assert.strictEqual(refused, "758 messages, not from 1 to 700")
+  })
 
   it("ask a mock model and one written by hand", async () => {
     await mockCalls.run(mocked)

@@ -8,6 +8,7 @@ import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import type { Conversation } from "../../domain/StateSchema.ts"
 import { acknowledge } from "../../domain/Takeover.ts"
+import { estimateTokens } from "../../domain/TokenEstimate.ts"
 import { weightOf } from "../History.ts"
 import { type FailureOf, type OnFailure, onFailureOf } from "./MapConversation.ts"
 import {
@@ -20,7 +21,6 @@ import {
   type Names,
   type Services
 } from "./Policy.ts"
-import { estimateTokens } from "./TokenEstimate.ts"
 
 /**
  * What makes a conversation too long: more turns than this, or more tokens by an estimate (a quarter of its bytes).

@@ -1,0 +1,117 @@
+/**
+ * How much of a conversation an agent's model is sent.
+ *
+ * 1. What is sent is chosen anew for each request. The state keeps every turn.
+ * 2. Turns are never split: a call goes with its result. What the model is asked about stays, and so do the user's last turn and
+ *    pinned ones (`Conversation.pin`).
+ * 3. Where even these are too much the run fails with `ContextWindowExceeded`, and the state can be reopened with a larger window.
+ *
+ * **Example** (The last turns that have room)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, ContextWindow } from "troupe"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const guide = Agent.make("guide", { contextWindow: ContextWindow.make({ maxTurns: 3 }) })
+ *
+ * const program = Effect.gen(function*() {
+ *   const state = yield* Agent.runMultiTurn(guide, ["One?", "Two?", "Three?"])
+ *   const sent = (yield* MockModel.calls).map(({ request }) => request.messages.length)
+ *   return { sent, kept: state.conversation.turns.length }
+ * }).pipe(Effect.provide(MockModel.layer(MockModel.repeat("Yes."))))
+ *
+ * await Effect.runPromise(program) // => { sent: [1, 3, 3], kept: 6 }
+ * ```
+ *
+ * @since 0.1.0
+ */
+import type { AgentState } from "../domain/StateSchema.ts"
+import type { CountTokens } from "../domain/TokenEstimate.ts"
+import { InvalidWindow, limitOf } from "./window/InvalidWindow.ts"
+import { type Chooser, oldestFirst, stepsOf, type Strategy } from "./window/Strategy.ts"
+import { type ContextWindow, TypeId } from "./window/WindowType.ts"
+
+export type { Room, Stays, WindowTurn } from "../domain/window/WindowTurn.ts"
+export { InvalidWindow } from "./window/InvalidWindow.ts"
+export {
+  type Chooser,
+  dropToolResults,
+  middleOut,
+  oldestFirst,
+  recentTurns,
+  sequence,
+  type Strategy
+} from "./window/Strategy.ts"
+export { EmptySummary, summarize, type SummarizeOptions } from "./window/Summarizing.ts"
+export type { Any, ContextWindow } from "./window/WindowType.ts"
+
+/**
+ * What a context window is made of.
+ *
+ * **Details**
+ *
+ * - `maxTokens` is how many tokens the model's context has, or how many of them may be used: a number, or a function of the state
+ *   for an agent whose model changes. Models of `effect/ai` don't say it. Tools and system message count.
+ * - `reserve` is how many of these are kept free, above all for the answer; 0 by default.
+ * - `maxTurns` is how many turns are sent at most. Without a limit a function is asked before each request, and so is `recentTurns`.
+ * - `strategy` says what is done where there is too much; `oldestFirst` by default.
+ * - `target` is how much of the limits is used again once something had to go, from above 0 to 1. Less than 1 leaves the beginning
+ *   of what is sent as it is for a number of requests, so that a provider's cache serves them. 1 by default, and 0.5 where turns are
+ *   summarized.
+ * - `count` counts the tokens of a text. By default they are counted by the `Tokenizer` of `effect/ai`, where one is provided, and
+ *   else estimated: a quarter of the bytes, corrected by what the provider reported for the agent's last request. A file counts as
+ *   1,000.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<E, R> {
+  readonly maxTokens?: number | ((state: AgentState) => number) | undefined
+  readonly reserve?: number | undefined
+  readonly maxTurns?: number | undefined
+  readonly strategy?: Strategy<E, R> | Chooser | undefined
+  readonly target?: number | undefined
+  readonly count?: CountTokens | undefined
+}
+
+const targetOf = (value: number): number => {
+  if (value > 0 && value <= 1) return value
+  throw new InvalidWindow({ option: "target", issue: `is ${value}, not above 0 and up to 1` })
+}
+
+/**
+ * Makes a context window, for the `contextWindow` of an agent.
+ *
+ * Throws `InvalidWindow` where a limit isn't a whole number from 1 on, `reserve` none from 0 on, or `target` not above 0 and up to 1,
+ * and where there is no limit and the strategy is none itself: it would never do anything.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <E = never, R = never>(options: Options<E, R>): ContextWindow<E, R> => {
+  const { count, maxTokens, maxTurns, strategy = oldestFirst } = options
+  const steps = stepsOf(strategy)
+  if (
+    maxTokens === undefined && maxTurns === undefined &&
+    !steps.some((step) => "needsNoLimit" in step && step.needsNoLimit)
+  ) {
+    throw new InvalidWindow({
+      option: "strategy",
+      issue: "is no limit itself, so the window needs maxTokens or maxTurns"
+    })
+  }
+  const summarizes = steps.some(({ _tag }) => _tag === "Summarize")
+  const size = typeof maxTokens === "number" ? limitOf("maxTokens", maxTokens, 1) : Infinity
+  return {
+    [TypeId]: {
+      maxTokens: typeof maxTokens === "function" ? maxTokens : () => size,
+      countsTokens: maxTokens !== undefined,
+      maxTurns: maxTurns === undefined ? Infinity : limitOf("maxTurns", maxTurns, 1),
+      reserve: limitOf("reserve", options.reserve ?? 0, 0),
+      target: targetOf(options.target ?? (summarizes ? 0.5 : 1)),
+      count,
+      steps
+    }
+  }
+}

@@ -1,0 +1,30 @@
+/**
+ * Context windows that can't be.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+
+/**
+ * Error for an option of a context window that can't be.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class InvalidWindow extends Schema.TaggedError<InvalidWindow>("troupe/agent/ContextWindow/InvalidWindow")(
+  "InvalidWindow",
+  {
+    option: Schema.Literals(["maxTokens", "maxTurns", "reserve", "strategy", "target"]),
+    issue: Schema.String
+  }
+) {
+  override get message(): string {
+    return `"${this.option}" of a context window ${this.issue}`
+  }
+}
+
+/** Gives a limit, or throws `InvalidWindow`. */
+export const limitOf = (option: InvalidWindow["option"], value: number, minimum: 0 | 1): number => {
+  if (value >= minimum && Number.isInteger(value)) return value
+  throw new InvalidWindow({ option, issue: `is ${value}, not a whole number from ${minimum} on` })
+}

@@ -1,0 +1,126 @@
+/**
+ * How a context window chooses what is sent: strategies as values, one after the other.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import type { Conversation, Turn } from "../../domain/StateSchema.ts"
+import type { RequestUsage } from "../../domain/Usage.ts"
+import * as Choosing from "../../domain/window/Choosing.ts"
+import type { Room, WindowTurn } from "../../domain/window/WindowTurn.ts"
+import { limitOf } from "./InvalidWindow.ts"
+
+const TypeId = "~troupe/agent/ContextWindow/Strategy"
+
+/** A summary that was made, and what a model used for it. */
+export interface Made {
+  readonly text: string
+  readonly usage?: RequestUsage
+}
+
+/** Makes the text that stands for turns. */
+export type Summarize = (conversation: Conversation) => Effect.Effect<Made, unknown, unknown>
+
+/**
+ * What a strategy does: it chooses, or it lets turns be summarized. It is asked where there is too much; one that `needsNoLimit` also
+ * where no limit is set, and one that is a limit itself always.
+ */
+export type Step =
+  | {
+    readonly _tag: "Choose"
+    readonly choose: Choosing.Choose
+    readonly isLimit: boolean
+    readonly needsNoLimit: boolean
+  }
+  | { readonly _tag: "Summarize"; readonly summarize: Summarize }
+
+/**
+ * How a context window chooses what is sent. `E` is what a run may fail with by it, and `R` what it needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Strategy<out E = never, out R = never> {
+  readonly [TypeId]: { readonly steps: ReadonlyArray<Step>; readonly _E?: () => E; readonly _R?: () => R }
+}
+
+/** Any strategy. */
+type Any = Strategy<unknown, unknown>
+
+/**
+ * A strategy of one's own: a function of the turns, with what each counts for, and of the room for them. It gives the turns that are
+ * sent, of which it may have changed some.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Chooser = (turns: ReadonlyArray<WindowTurn>, room: Room) => ReadonlyArray<Turn>
+
+/** A strategy, or a function of one's own. */
+export type AnyInput = Any | Chooser
+
+/** What a run may fail with by a strategy. */
+type Error<S> = S extends Strategy<infer E, infer _R> ? E : never
+
+/** What a strategy needs. */
+type Services<S> = S extends Strategy<infer _E, infer R> ? R : never
+
+/** Makes a strategy of its steps. */
+export const fromSteps = (steps: ReadonlyArray<Step>): Strategy<never, never> => ({ [TypeId]: { steps } })
+
+const choosing = (choose: Choosing.Choose, isLimit = false): Strategy =>
+  fromSteps([{ _tag: "Choose", choose, isLimit, needsNoLimit: isLimit }])
+
+/** Gives what a strategy does. */
+export const stepsOf = (self: AnyInput): ReadonlyArray<Step> =>
+  typeof self === "function"
+    ? [{ _tag: "Choose", choose: Choosing.byFunction(self), isLimit: false, needsNoLimit: true }]
+    : self[TypeId].steps
+
+/**
+ * Leaves out the oldest turns, as many as have to go. This is what a window does that is given no strategy.
+ *
+ * @category strategies
+ * @since 0.1.0
+ */
+export const oldestFirst: Strategy = choosing(Choosing.oldestFirst)
+
+/**
+ * Leaves out turns in the middle: the first turns have half of the room at most, and the last the rest.
+ *
+ * @category strategies
+ * @since 0.1.0
+ */
+export const middleOut: Strategy = choosing(Choosing.middleOut)
+
+/**
+ * Sends the last `count` turns, also where there would be room for more. It is a limit itself and needs no other.
+ *
+ * Throws `InvalidWindow` where `count` isn't a whole number from 0 on.
+ *
+ * @category strategies
+ * @since 0.1.0
+ */
+export const recentTurns = (count: number): Strategy =>
+  choosing(Choosing.recentTurns(limitOf("strategy", count, 0)), true)
+
+/**
+ * Sends a marker in the place of the results of calls, those of the oldest turns first. The model sees what it called, and that the
+ * result was left out.
+ *
+ * What a provider ran itself, and results that the model hasn't read yet, stay as they are.
+ *
+ * @category strategies
+ * @since 0.1.0
+ */
+export const dropToolResults: Strategy = choosing(Choosing.withoutResults)
+
+/**
+ * Puts strategies one after the other: each is asked where those before it left too much.
+ *
+ * @category strategies
+ * @since 0.1.0
+ */
+export const sequence = <const S extends readonly [AnyInput, ...ReadonlyArray<AnyInput>]>(
+  ...strategies: S
+): Strategy<Error<S[number]>, Services<S[number]>> => fromSteps(strategies.flatMap(stepsOf))

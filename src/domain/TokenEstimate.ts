@@ -1,0 +1,52 @@
+/**
+ * How many tokens a model reads of turns: counted text by text, or estimated without the model's own tokenizer.
+ *
+ * @since 0.1.0
+ */
+import type { AssistantPart, Conversation, Turn } from "./StateSchema.ts"
+
+const bytesPerToken = 4
+
+/** A file's size says little of what it costs; images are about this. */
+const tokensPerFile = 1_000
+
+/** Counts the tokens of a text. */
+export type CountTokens = (text: string) => number
+
+/** Counts the bytes of a text in UTF-8. Half a character counts for half of four. */
+const bytesOf = (text: string): number => {
+  let bytes = text.length
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code >= 0x80) bytes += code < 0x800 || (code >= 0xd800 && code < 0xe000) ? 1 : 2
+  }
+  return bytes
+}
+
+/** Estimates the tokens of a text: a quarter of its bytes. */
+export const estimateText: CountTokens = (text) => bytesOf(text) / bytesPerToken
+
+const tokensOfPart = (part: AssistantPart, count: CountTokens): number => {
+  switch (part._tag) {
+    case "Text":
+    case "Reasoning":
+      return count(part.text)
+    case "File":
+      return tokensPerFile
+    case "Source":
+      return 0
+    case "Call":
+      return count(part.name) + count(JSON.stringify(part.params)) +
+        (part.state._tag === "Settled" ? count(JSON.stringify(part.state.modelOutput ?? part.state.result)) : 0)
+  }
+}
+
+/** Counts what is sent of a turn, calls and their results included; a file for about what an image costs. */
+export const tokensOf = (turn: Turn, count: CountTokens): number =>
+  turn._tag === "Summary" || turn._tag === "Feedback"
+    ? count(turn.text)
+    : turn.parts.reduce<number>((sum, part) => sum + tokensOfPart(part, count), 0)
+
+/** Estimates the tokens of a conversation. */
+export const estimateTokens = ({ turns }: Conversation): number =>
+  Math.ceil(turns.reduce((sum, turn) => sum + tokensOf(turn, estimateText), 0))
