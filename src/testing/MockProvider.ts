@@ -3,7 +3,8 @@
  *
  * 1. It speaks as the providers do: OpenAI's chat completions and responses, Anthropic's messages, streamed or not.
  * 2. The same request gets the same response to the letter, ids and times too, as far as the handler says the same.
- * 3. A request that the provider would refuse is refused, in its words.
+ * 3. A request that the provider would refuse is refused, in its words as clients have reported them in public: the common
+ *    ones are to the letter, a rare one may differ.
  * 4. A request that carries an `InstructionChain` is answered by its step.
  * 5. It opens no socket of itself: it is a `fetch`, or answers for an `HttpClient`, or is served by an `HttpServer`.
  * 6. It stores nothing: `previous_response_id` is never found, and an `item_reference` is only what its id says.
