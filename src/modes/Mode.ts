@@ -39,7 +39,9 @@
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -183,7 +185,8 @@ type ParamsArgs<Params> = [keyof Params] extends [never] ? [params?: NoParams]
 /** Gives the conversation around, and lets what is done with it see the context of the caller. */
 const inHost = <A>(
   f: (host: Enterable) => Effect.Effect<A, unknown, unknown>
-): Effect.Effect<A, unknown, unknown> => Effect.flatMap(Host, f)
+): Effect.Effect<A, unknown, unknown> =>
+  Effect.contextWith((context: Context.Context<Host>) => f(Context.get(context, Host)))
 
 /**
  * Enters a mode, which is left when the scope closes.
@@ -236,7 +239,13 @@ export const within: {
       inHost((host) =>
         Effect.flatMap(
           host[HostTypeId].enter(mode, params ?? {}, restore),
-          (entered) => Effect.flatMap(Effect.exit(restore(self)), (exit) => Effect.flatten(entered.leave(exit, true)))
+          ({ leave }) => {
+            const left = (exit: Exit.Exit<unknown, unknown>) => Effect.flatten(leave(exit, true))
+            return Effect.matchCauseEffect(restore(self), {
+              onSuccess: (value) => left(Exit.succeed(value)),
+              onFailure: (cause) => left(Exit.failCause(cause))
+            })
+          }
         )
       )
     )

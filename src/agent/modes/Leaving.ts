@@ -210,12 +210,11 @@ const leaveNext = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exi
 export const leaveTo = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> =>
   Effect.uninterruptible(Effect.suspend(() => leaveNext(loop, height, why)))
 
-/** Leaves a mode, and those above it, if it is still entered. */
-export const leave = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> =>
-  Effect.suspend(() => {
-    const height = loop.live.open.indexOf(open)
-    return height < 0 ? Effect.succeed(why.exit) : leaveTo(loop, height, why)
-  })
+/** Leaves a mode, and those above it, if it is still entered. To be called where it runs. */
+export const leave = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> => {
+  const height = loop.live.open.indexOf(open)
+  return height < 0 ? Effect.succeed(why.exit) : leaveTo(loop, height, why)
+}
 
 /** Keeps modes on the stack and lets go of what is live of them: whoever goes on with the state sets them up again. */
 export const suspend = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>

@@ -81,7 +81,7 @@ export const adjust = (loop: Loop.Loop, adjustment: Adjustment): Effect.Effect<v
     const mode = Entering.nextFrame(loop) === undefined ? undefined : { mode: at }
     Loop.tell(loop, { _tag: "StateAdjusted", adjustment, ...mode })
     if (adjustment._tag === "ViewChanged") Loop.forgetSent(loop)
-    return loop.root.flush
+    return Loop.flushed(loop, Effect.void)
   })
 
 /** Notes a move that is asked for, if it is possible. */
@@ -185,7 +185,7 @@ const operations = (loop: Loop.Loop): Operations => ({
       return refusal === undefined
         ? enterFor(
           (onEntered) => restore(enter(loop, mode, params, context, onEntered)),
-          (open, exit, recovers) => Leaving.leave(loop, open, { exit, isOver: true, recovers })
+          (open, exit, recovers) => Effect.suspend(() => Leaving.leave(loop, open, { exit, isOver: true, recovers }))
         )
         : Effect.fail(refusal)
     })
