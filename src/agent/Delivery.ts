@@ -6,16 +6,17 @@
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
+import type { AgentState } from "../domain/StateSchema.ts"
 import type { Root } from "./Loop.ts"
 import type { Observer } from "./Observer.ts"
 
 /**
- * Who sees the events of a run as they happen, beside the observers. `take` says whether there was room, `send` waits; with
- * `isStreaming` the model is asked to stream.
+ * Who sees the events of a run as they happen, beside the observers. `take` says whether there was room, and is given
+ * the state that the event leaves where it changes it; `send` waits; with `isStreaming` the model is asked to stream.
  */
 export interface Receiver {
   readonly isStreaming: boolean
-  readonly take: (event: AgentEvent) => boolean
+  readonly take: (event: AgentEvent, state?: AgentState) => boolean
   readonly send: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
 }
 
@@ -62,8 +63,8 @@ const sendAll = (waiting: Array<AgentEvent>, receiver: Receiver): Pick<Root, "de
     lock.withPermit(Effect.suspend(() => waiting.length === 0 ? Effect.void : receiver.send(waiting.splice(0))))
   )
   return {
-    deliver: (event) => {
-      if (waiting.length > 0 || !receiver.take(event)) waiting.push(event)
+    deliver: (event, state) => {
+      if (waiting.length > 0 || !receiver.take(event, state)) waiting.push(event)
     },
     flush: Effect.suspend(() => waiting.length === 0 ? Effect.void : send),
     isBehind: () => waiting.length > 0

@@ -56,7 +56,7 @@ type Talk = (loop: Loop, input: User["parts"]) => Effect.Effect<AgentState, unkn
 export interface Root {
   readonly clock: Clock.Clock
   readonly takenIds: Set<string>
-  readonly deliver: (event: AgentEvent) => void
+  readonly deliver: (event: AgentEvent, state?: AgentState) => void
   readonly flush: Effect.Effect<void>
   readonly isBehind: () => boolean
   readonly isObserved: boolean
@@ -314,10 +314,12 @@ export const foreseen = ({ asking, state }: Loop): AgentState =>
 
 /** Takes an event into the state of this loop and of every loop around it, and delivers it. */
 const take = (self: Loop, event: AgentEvent): void => {
+  let outermost = self
   for (let loop: Loop | undefined = self; loop !== undefined; loop = loop.parent) {
     loop.state = reduceAt(loop.state, event, loop.calls.length)
+    outermost = loop
   }
-  self.root.deliver(event)
+  self.root.deliver(event, outermost.state)
 }
 
 const envelope = (self: Loop): Pick<AgentEvent, Filled> => ({

@@ -56,9 +56,9 @@ export class Follower implements Receiver {
     return from
   }
 
-  readonly take = (event: AgentEvent): boolean => {
+  readonly take = (event: AgentEvent, state?: AgentState): boolean => {
     if (this.#store !== undefined && isMilestone(event)) return false
-    this.#follow(event)
+    this.#follow(event, state)
     return this.#reader === undefined || this.#reader.take(event)
   }
 
@@ -72,10 +72,11 @@ export class Follower implements Receiver {
       return isMilestone(event) ? Effect.andThen(this.#save, seen) : seen
     })
 
-  #follow(event: AgentEvent): void {
+  /** The run that is followed has folded the same events from the same state: what it made of them isn't made again. */
+  #follow(event: AgentEvent, state?: AgentState): void {
     const before = this.#from ?? this.#ref.value
     this.#from = undefined
-    publish(this.#ref, reduceAt(before, event, 0))
+    publish(this.#ref, state ?? reduceAt(before, event, 0))
   }
 
   readonly #save: Effect.Effect<void> = Effect.suspend(() =>
