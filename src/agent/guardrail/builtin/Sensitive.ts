@@ -15,7 +15,7 @@ import { type Action, guard } from "./Found.ts"
  * | kind | what is found |
  * |---|---|
  * | `email` | letters, digits and `._%+'-`, an `@`, and a domain whose last label is of letters |
- * | `phone` | `+` and 8 to 15 digits (E.164); groups of three, three and four digits, as in North America; groups behind a 0 or 00 |
+ * | `phone` | `+` and 8 to 15 digits (E.164), three, three and four digits, or groups behind a 0 or 00 and beside no others |
  * | `card` | 14 to 19 digits, together or in a card's groups, in the range of an issuer, with the last one right (ISO/IEC 7812-1) |
  * | `ssn` | a US social security number in its groups, but for those that aren't given out |
  * | `iban` | an account number of its country's length with the right check digits (ISO 13616) |

@@ -19,7 +19,6 @@ const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text)
 const invisible = /[\p{Cf}\p{Variation_Selector}\u034f\u115f\u1160\u3164\uffa0]/u
 
 const dash = /\p{Pd}|\u2212/u
-const space = /\p{Zs}/u
 const digit = /\p{Nd}/u
 
 /** Digits stand in blocks of ten, which begin at a multiple of 16 or 6 after one; the mathematical ones are compatible. */
@@ -38,8 +37,6 @@ const compatible = (character: string): string => {
     ? digitOf(character)
     : dash.test(character)
     ? "-"
-    : space.test(character)
-    ? " "
     : character
 }
 

@@ -16,6 +16,9 @@ const american = /(?:1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])\d{3}[ .-]\d{4}/
 /** With the prefix of national calls, and in groups: 9 to 11 digits. */
 const national = /0[1-9]\d{0,4}([ -])\d{2,8}(?:\1\d{2,8}){0,3}/y
 
+/** A number that only its groups tell stands beside no other group. */
+const groups = " .-"
+
 const digitsOf = (text: string): number => text.replace(/\D/g, "").length
 
 /** Takes groups off the end until the number has so many digits and ends where its last group does. */
@@ -24,12 +27,13 @@ const shortened = (
   start: number,
   found: string | undefined,
   least: number,
-  most: number
+  most: number,
+  joiners = ".-"
 ): number | undefined => {
   for (let number = found; number !== undefined; number = /^(.*\d)\D+\d+$/.exec(number)?.[1]) {
     const digits = digitsOf(number)
     if (digits < least) return undefined
-    if (digits <= most && isBounded(text, start, start + number.length, ".-")) return start + number.length
+    if (digits <= most && isBounded(text, start, start + number.length, joiners)) return start + number.length
   }
   return undefined
 }
@@ -41,6 +45,6 @@ const shortened = (
 export const findPhones = (text: string): Ranges =>
   rangesFrom(text, /[+(]|(?<!\d)\d/g, (start) =>
     shortened(text, start, matchAt(international, text, start), 8, 15) ??
-      shortened(text, start, matchAt(prefixed, text, start), 10, 17) ??
+      shortened(text, start, matchAt(prefixed, text, start), 10, 17, groups) ??
       shortened(text, start, matchAt(american, text, start), 10, 11) ??
-      shortened(text, start, matchAt(national, text, start), 9, 11))
+      shortened(text, start, matchAt(national, text, start), 9, 11, groups))
