@@ -81,7 +81,7 @@ const merge = (before: Response.ProviderMetadata, more: Response.ProviderMetadat
 const isRecord = (json: Schema.Json | undefined): json is { readonly [key: string]: Schema.Json } =>
   typeof json === "object" && json !== null && !Array.isArray(json)
 
-export const usageOf = ({ inputTokens, outputTokens }: Response.Usage): RequestUsage => ({
+const usageOf = ({ inputTokens, outputTokens }: Response.Usage): RequestUsage => ({
   ...(inputTokens.total === undefined ? undefined : { input: inputTokens.total }),
   ...(outputTokens.total === undefined ? undefined : { output: outputTokens.total }),
   ...(outputTokens.reasoning === undefined ? undefined : { reasoning: outputTokens.reasoning }),

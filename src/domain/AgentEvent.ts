@@ -81,7 +81,8 @@ export const AgentEvent = Schema.TaggedUnion({
     ...envelope,
     ...Summarized.fields,
     duration: Count,
-    usage: Schema.optionalKey(RequestUsage)
+    usage: Schema.optionalKey(RequestUsage),
+    model: Schema.optionalKey(Schema.String)
   },
   ModelCallStarted: { ...envelope, attempt: Count, window: Schema.optionalKey(Window) },
   TextDelta: { ...envelope, delta: Schema.String },
@@ -180,7 +181,7 @@ export interface InputGiven extends Case<"InputGiven"> {}
 export interface ToolInvoked extends Case<"ToolInvoked"> {}
 /**
  * A text was made that a context window sends in the place of the first `upTo` turns, but for those `except`. `duration` is in
- * milliseconds; `usage` is there where a model made it.
+ * milliseconds; `usage` is there where a model made it, and `model` where that said its name.
  */
 export interface ConversationSummarized extends Case<"ConversationSummarized"> {}
 /**

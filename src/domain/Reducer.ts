@@ -149,15 +149,15 @@ export const ask: {
     start(self, typeof input === "string" ? [Part.text(input)] : input, Math.floor(at))
 )
 
-/** Counts an answer of the model: for the agent whose model it was, and for each agent above it. */
-const spend = (self: AgentState, { model, usage }: Used, isOwn: boolean): AgentState => ({
+/** Counts an answer of a model in so many steps: for the agent whose model it was, and for each agent above it. */
+const spend = (self: AgentState, { model, usage }: Used, isOwn: boolean, steps = 1): AgentState => ({
   ...self,
-  steps: self.steps + 1,
+  steps: self.steps + steps,
   usage: Usage.add(self.usage, usage),
   run: {
     ...self.run,
     iteration: self.run.iteration + (isOwn ? 1 : 0),
-    steps: self.run.steps + 1,
+    steps: self.run.steps + steps,
     usage: Usage.add(self.run.usage, usage),
     ...(model === undefined ? undefined : { models: Spending.withModel(self.run.models, model, usage) })
   }
@@ -185,13 +185,9 @@ const settle = (self: AgentState, { callId, modelOutput, name, outcome, result }
   return settled === self ? self : countCall(settled, name)
 }
 
-/** Counts what a model used that summarized: for the agent whose conversation it was, and for each agent above it. */
-const spendOnSummary = (self: AgentState, { usage }: ConversationSummarized): AgentState =>
-  usage === undefined ? self : {
-    ...self,
-    usage: Usage.add(self.usage, usage),
-    run: { ...self.run, usage: Usage.add(self.run.usage, usage) }
-  }
+/** Counts what a model used that summarized, which is no step. */
+const spendOnSummary = (self: AgentState, { model, usage }: ConversationSummarized): AgentState =>
+  usage === undefined ? self : spend(self, { usage, ...(model === undefined ? undefined : { model }) }, false, 0)
 
 const rest = (self: AgentState, at: number, status: AgentStatus.AgentStatus): AgentState => ({
   ...self,

@@ -129,7 +129,7 @@ const summarize = Effect.fnUntraced(function*(
 ) {
   const before = loop.state.conversation.summaries?.at(-1)
   const startedAt = Loop.now(loop)
-  const { text, usage } = yield* Telemetry.summarySpan(
+  const { text, ...used } = yield* Telemetry.summarySpan(
     loop,
     goes.length,
     Effect.suspend(() => make(entries.toSummarize(before, goes)))
@@ -140,7 +140,7 @@ const summarize = Effect.fnUntraced(function*(
     text,
     ...entries.extend(before, goes),
     duration: Math.max(0, Loop.now(loop) - startedAt),
-    ...(usage === undefined ? undefined : { usage })
+    ...used
   })
   yield* loop.root.flush
 })

@@ -12,10 +12,11 @@ import { limitOf } from "./InvalidWindow.ts"
 
 const TypeId = "~troupe/agent/ContextWindow/Strategy"
 
-/** A summary that was made, and what a model used for it. */
+/** A summary that was made, and what a model used for it, which one where it said so. */
 export interface Made {
   readonly text: string
   readonly usage?: RequestUsage
+  readonly model?: string
 }
 
 /** Makes the text that stands for turns. */

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type { AssistantPart, Conversation, Turn } from "../../domain/StateSchema.ts"
-import { usageOf } from "../Answer.ts"
+import * as Answer from "../Answer.ts"
 import { fromSteps, type Made, type Strategy, type Summarize } from "./Strategy.ts"
 
 /**
@@ -77,7 +77,12 @@ const byModel = (
         { role: "user", content: conversation.turns.map((turn) => JSON.stringify(shown(turn))).join("\n") }
       ]
     }),
-    ({ text, usage }) => ({ text, usage: usageOf(usage) })
+    ({ content, text }) => {
+      const answer = Answer.begin()
+      for (const part of content) Answer.take(answer, part)
+      const { model, usage } = Answer.finish(answer)
+      return { text, usage, ...(model === undefined ? undefined : { model }) }
+    }
   )
 
 /**
