@@ -71,6 +71,9 @@ export interface StepOptions extends Omit<Instruction.Step, "messages" | "delay"
 
 const toMessage = (input: MessageInput): Instruction.Message => typeof input === "string" ? { text: input } : input
 
+const isList = (input: MessageInput | ReadonlyArray<MessageInput>): input is ReadonlyArray<MessageInput> =>
+  Array.isArray(input)
+
 /** A message has the key of its kind. Reasoning alone says the same as a step. */
 const isMessage = (input: Instruction.Message | Instruction.Step): input is Instruction.Message =>
   !("reasoning" in input) && Object.keys(input).some((key) => key in Instruction.messages)
@@ -98,11 +101,10 @@ export const step = (
   options: StepOptions = {}
 ): Instruction.Step => {
   const { delay, ...rest } = options
-  const given = (Array.isArray(messages) ? messages : [messages]) as ReadonlyArray<MessageInput>
   return {
     ...rest,
     ...(delay === undefined ? undefined : { delay: Duration.toMillis(Duration.fromInputUnsafe(delay)) }),
-    messages: given.map(toMessage)
+    messages: (isList(messages) ? messages : [messages]).map(toMessage)
   }
 }
 

@@ -115,9 +115,8 @@ export class Journal {
     const number = ++this.#count
     this.#entries.set(number, { number, by: "nobody yet", outcome: "pending", ...request })
     if (this.#entries.size > this.#limit) this.#entries.delete(number - this.#limit)
-    const [due, waiting] = [[] as Array<Waiting>, [] as Array<Waiting>]
-    for (const each of this.#waiting) (each.count <= number ? due : waiting).push(each)
-    this.#waiting = waiting
+    const due = this.#waiting.filter(({ count }) => count <= number)
+    this.#waiting = this.#waiting.filter(({ count }) => count > number)
     for (const { arrived } of due) Deferred.doneUnsafe(arrived, Effect.void)
     return number
   }

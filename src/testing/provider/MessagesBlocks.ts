@@ -5,8 +5,7 @@
  */
 import type * as Response from "effect/ai/Response"
 import * as Predicate from "effect/Predicate"
-import type * as Schema from "effect/Schema"
-import type { Fields, Ids, WireEvent } from "./Protocol.ts"
+import { type Fields, type Ids, jsonOf, type WireEvent } from "./Protocol.ts"
 
 type Part = Response.PartEncoded | Response.StreamPartEncoded
 
@@ -42,7 +41,7 @@ const toolUse = (
   type: providerExecuted === true ? "server_tool_use" : "tool_use",
   id,
   name,
-  input: input as Schema.Json,
+  input: jsonOf(input),
   caller: direct
 })
 
@@ -61,7 +60,7 @@ const contentOf = (name: string, result: unknown): unknown =>
 const toolResult = ({ id, name, result }: Response.ToolResultPartEncoded): Fields => ({
   type: name.startsWith("tool_search_tool") ? "tool_search_tool_result" : `${name}_tool_result`,
   tool_use_id: id,
-  content: contentOf(name, result) as Schema.Json,
+  content: jsonOf(contentOf(name, result)),
   ...(withoutCaller.test(name) ? undefined : { caller: direct })
 })
 
@@ -102,7 +101,9 @@ const isSource = (part: Part | undefined): part is Source => part?.type === "sou
 /** All blocks of a message. A source is cited by the text before it. */
 export const blocksOf = (parts: ReadonlyArray<Response.PartEncoded>, ids: Ids): ReadonlyArray<Fields> => {
   const blocks: Array<Fields> = []
+  let citations: Array<Fields> | undefined
   for (const part of parts.filter(shows)) {
+    if (!isSource(part)) citations = undefined
     if (part.type === "text") blocks.push({ type: "text", text: part.text })
     if (part.type === "reasoning") {
       const data = redacted(part.metadata)
@@ -115,9 +116,11 @@ export const blocksOf = (parts: ReadonlyArray<Response.PartEncoded>, ids: Ids): 
     if (part.type === "tool-call") blocks.push(toolUse(part, part.params ?? {}))
     if (isServerResult(part)) blocks.push(toolResult(part))
     if (isSource(part)) {
-      const last = blocks.at(-1)?.type === "text" ? blocks.pop()! : { type: "text", text: "" }
-      const before = (last.citations ?? []) as ReadonlyArray<Schema.Json>
-      blocks.push({ ...last, citations: [...before, citation(part, ids)] })
+      if (citations === undefined) {
+        const said = blocks.at(-1)?.type === "text" ? blocks.pop() : undefined
+        blocks.push({ type: "text", text: "", ...said, citations: citations = [] })
+      }
+      citations.push(citation(part, ids))
     }
   }
   return blocks
@@ -135,8 +138,9 @@ export class Events {
   constructor(parts: ReadonlyArray<Response.StreamPartEncoded>, ids: Ids) {
     this.#ids = ids
     this.#redacted = new Map(parts.flatMap((part) => {
-      const data = part.type === "reasoning-end" ? redacted(part.metadata) : undefined
-      return data === undefined ? [] : [[(part as { readonly id: string }).id, data] as const]
+      if (part.type !== "reasoning-end") return []
+      const data = redacted(part.metadata)
+      return data === undefined ? [] : [[part.id, data] as const]
     }))
   }
 

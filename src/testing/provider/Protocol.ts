@@ -29,6 +29,9 @@ export interface Refusal {
 /** Fields of JSON. */
 export type Fields = Schema.JsonObject
 
+/** A value as JSON has it. */
+export const jsonOf = (value: unknown): Schema.Json => JSON.parse(JSON.stringify(value ?? null))
+
 /** What a protocol says in the middle of a stream, by its type. */
 export interface WireEvent extends Fields {
   readonly type: string

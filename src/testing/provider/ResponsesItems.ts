@@ -5,8 +5,7 @@
  */
 import type * as Response from "effect/ai/Response"
 import * as Predicate from "effect/Predicate"
-import type * as Schema from "effect/Schema"
-import type { Fields, Ids } from "./Protocol.ts"
+import { type Fields, type Ids, jsonOf } from "./Protocol.ts"
 
 /** A part of a response, at once or of a stream. */
 export type Part = Response.PartEncoded | Response.StreamPartEncoded
@@ -56,7 +55,7 @@ export class Items {
     this.#ids = ids
     this.#isEncrypted = isEncrypted
     this.#results = new Map(
-      parts.flatMap((part) => part.type === "tool-result" ? [[part.id, part as Response.ToolResultPartEncoded]] : [])
+      parts.flatMap((part) => part.type === "tool-result" ? [[part.id, part] as const] : [])
     )
   }
 
@@ -81,7 +80,7 @@ export class Items {
 
   image(part: Response.FilePartEncoded): Item {
     const id = this.#ids.next("ig_")
-    return { id, type: "image_generation_call", status: "completed", result: part.data as Schema.Json }
+    return { id, type: "image_generation_call", status: "completed", result: jsonOf(part.data) }
   }
 
   /** A call of a tool of the provider's, with its result: a search, or else that of a server of tools. */

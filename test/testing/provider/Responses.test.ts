@@ -368,22 +368,94 @@ describe("a response", () => {
       assert.deepInclude(events.at(-1), { type: "error", code: "server_error", message: "overloaded", param: null })
     }))
 
-  it.effect("says of its request what it was asked, and hides reasoning in what only the provider reads", () =>
+  const echoed = async (asked: object) => {
+    const { id, object, created_at, model, output, usage, ...rest } = await (await post(saying("Hi"), "responses", {
+      model: "gpt-5",
+      input: "Hello",
+      ...asked
+    })).json()
+    assert.deepStrictEqual([object, model, output.length, usage.output_tokens], ["response", "gpt-5", 1, 1])
+    assert.match(`${id} ${created_at}`, /^resp_\w{24} \d{10}$/)
+    assert.strictEqual(rest.completed_at, created_at)
+    return { ...rest, completed_at: undefined }
+  }
+
+  const plain = {
+    background: false,
+    completed_at: undefined,
+    error: null,
+    incomplete_details: null,
+    instructions: null,
+    max_output_tokens: null,
+    max_tool_calls: null,
+    metadata: {},
+    parallel_tool_calls: true,
+    previous_response_id: null,
+    prompt_cache_key: null,
+    reasoning: { effort: null, summary: null },
+    safety_identifier: null,
+    service_tier: "default",
+    status: "completed",
+    store: true,
+    temperature: 1,
+    text: { format: { type: "text" }, verbosity: "medium" },
+    tool_choice: "auto",
+    tools: [],
+    top_logprobs: 0,
+    top_p: 1,
+    truncation: "disabled",
+    user: null
+  }
+
+  it.effect("says of its request what it was asked, or what OpenAI takes it to ask", () =>
     Effect.promise(async () => {
+      assert.deepStrictEqual(await echoed({}), plain)
       const asked = {
-        ...ask(),
         instructions: "Be brief.",
-        temperature: 0.5,
-        store: false,
+        max_output_tokens: 100,
+        max_tool_calls: 3,
         metadata: { a: "b" },
-        reasoning: { effort: "low" as const },
-        include: ["reasoning.encrypted_content" as const]
+        parallel_tool_calls: false,
+        prompt_cache_key: "key",
+        safety_identifier: "who",
+        store: false,
+        temperature: 0.5,
+        tool_choice: "none",
+        tools: [tool("get_weather")],
+        top_logprobs: 2,
+        top_p: 0.9,
+        truncation: "auto",
+        user: "me"
       }
-      const response = await openaiOf(saying(MockResponse.reasoning("Hm"))).responses.create(asked)
-      assert.deepInclude(response, { instructions: "Be brief.", temperature: 0.5, store: false } as never)
-      assert.deepStrictEqual([response.metadata, response.reasoning?.effort], [{ a: "b" }, "low"])
-      assert.deepStrictEqual(response.tools.length, 1)
-      const [thought] = response.output
-      assert.match(thought?.type === "reasoning" ? thought.encrypted_content ?? "" : "", /^gAAAAAB/)
+      const echo = await echoed({ ...asked, reasoning: { effort: "low" }, text: { verbosity: "low" } })
+      assert.deepStrictEqual(echo, {
+        ...plain,
+        ...asked,
+        reasoning: { effort: "low", summary: null },
+        text: { format: { type: "text" }, verbosity: "low" }
+      })
+    }))
+
+  it.effect("hides reasoning in what only the provider reads, where that is asked for", () =>
+    Effect.promise(async () => {
+      const thoughtOf = async (asked: object) => {
+        const { output: [thought] } = await openaiOf(saying(MockResponse.reasoning("Hm"))).responses.create({
+          ...ask(),
+          ...asked
+        }) as Response
+        return thought?.type === "reasoning" ? thought.encrypted_content : "none"
+      }
+      assert.match(await thoughtOf({ include: ["reasoning.encrypted_content"] }) ?? "", /^gAAAAAB\w{24}$/)
+      assert.isUndefined(await thoughtOf({ include: ["file_search_call.results"] }))
+      assert.isUndefined(await thoughtOf({}))
+    }))
+
+  it.effect("comes with the headers of OpenAI", () =>
+    Effect.promise(async () => {
+      const { request_id, response } = await openaiOf(saying("Hi")).responses.create(ask()).withResponse()
+      assert.match(request_id ?? "", /^req_\w{24}$/)
+      assert.strictEqual(response.headers.get("openai-version"), "2020-10-01")
+      assert.strictEqual(response.headers.get("openai-organization"), "org-troupe")
+      assert.strictEqual(response.headers.get("openai-processing-ms"), "1")
     }))
 })
