@@ -31,7 +31,7 @@ describe("Personal data", () => {
       only("email"),
       "ada@localhost, @ada, ada@, @example.com, a@b.c, ada @ example.com",
       "effect@4.1.0-beta.next, @scope/name@1.2.3-rc.one, icon@2x.png",
-      "ada@example.c0m",
+      "ada@example.c0m, ada@example.com1",
       "@@@@example.com"
     )
   })

@@ -98,7 +98,7 @@ function* findPasswords(text: string): Generator<readonly [start: number, end: n
   }
 }
 
-const minLength = 32
+const tokens = /[\w+/-]{32,}=*/g
 const minEntropy = 4.2
 const minMixture = 0.25
 
@@ -109,12 +109,12 @@ const open = /(?:\bsha(?:1|256|384|512)[-:]|;base64,|\bssh-[a-z\d]{3,10} |nistp\
 const blocks = /-----BEGIN [A-Z\d ]{1,40}-----[A-Za-z\d+/=\\\s]*/g
 
 const isRandom = (token: string): boolean =>
-  token.length >= minLength && /[a-z]/.test(token) && /[A-Z]/.test(token) && /\d/.test(token) &&
+  /[a-z]/.test(token) && /[A-Z]/.test(token) && /\d/.test(token) &&
   mixture(token) >= minMixture && entropy(token) >= minEntropy
 
 function* findTokens(text: string): Generator<readonly [start: number, end: number]> {
   const shown = text.replace(blocks, (block) => "\n".repeat(block.length))
-  for (const { 0: run, index: start } of shown.matchAll(/[\w+/-]{32,}=*/g)) {
+  for (const { 0: run, index: start } of shown.matchAll(tokens)) {
     const isOpen = open.test(shown.slice(Math.max(0, start - 16), start)) || /^sha(?:1|256|384|512)-/.test(run)
     if (!isOpen && isRandom(run.replace(/=+$/, ""))) yield [start, start + run.length]
   }
