@@ -3,7 +3,7 @@ import { Guardrail } from "troupe"
 import { blocks, masked, passes, verdictOf } from "./verdicts.ts"
 
 describe("Profanity", () => {
-  const words = ["darn", "heck", "dang it", "Spaß", "傻瓜", "アホ", "blast*", "чёрт", "ox"]
+  const words = ["darn", "heck", "dang it", "Spaß", "傻瓜", "アホ", "blast*", "чёрт", "ox", "dang it all", "瓜傻"]
   const self = Guardrail.profanity({ words, action: "mask" })
 
   /** Texts in which nothing but what stands in angle brackets is found. */
@@ -19,7 +19,7 @@ describe("Profanity", () => {
   })
 
   it("is expressions of several words, with what joins words between them", () => {
-    finds("«Dang it», «dang-it», «dang  it», «DANG_IT».")
+    finds("«Dang it», «dang-it», «dang  it», «DANG_IT», «dang it all» of it.")
     passes(self, "Dang. It rains, dang, it", "dang", "it")
   })
 
@@ -29,7 +29,7 @@ describe("Profanity", () => {
   })
 
   it("is found in scripts without spaces, and in others by whole words", () => {
-    finds("你这个«傻瓜»啊", "この«ｱﾎ»やろう", "«Чёрт»! «черт».", "«SPASS», «spaß»")
+    finds("你这个«傻瓜»啊", "«傻瓜»傻", "この«ｱﾎ»やろう", "«Чёрт»! «черт».", "«SPASS», «spaß», «SPASSSS»")
     passes(self, "чёртик, Spaßes, Spas")
   })
 
