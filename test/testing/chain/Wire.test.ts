@@ -2,7 +2,7 @@
  * Chains on the wire: who answers, what is noted, and what a strict provider refuses.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Layer, Logger, Schema } from "effect"
 import { InstructionChain, MockModel, MockProvider } from "troupe/testing"
 import { chainOf, marked, say } from "./request.ts"
 
@@ -148,6 +148,21 @@ describe("A mock provider", () => {
         assert.strictEqual((yield* send(provider, [user("Hello")])).text, "fallback")
       }))
   }
+
+  it.effect("logs what is wrong in a chain, once for each request", () => {
+    const logged: Array<string> = []
+    const logger = Logger.make(({ logLevel, message }) => void logged.push(`${logLevel}: ${String(message)}`))
+    return Effect.gen(function*() {
+      const provider = yield* MockProvider.MockProvider
+      assert.strictEqual((yield* send(provider, [user(chainOf(say("A"), 7))])).text, "A")
+      assert.strictEqual((yield* send(provider, [user(`Hello ${marked("[]")}`)])).text, "Hello")
+      assert.strictEqual((yield* send(provider, [user("Hello")])).text, "Hello")
+      assert.deepStrictEqual(logged, [
+        "Warn: message 0: instruction_chain[1]: Expected an object",
+        "Warn: the instruction chain in message 0 is malformed: not an object"
+      ])
+    }).pipe(Effect.provide(MockProvider.layer().pipe(Layer.provideMerge(Logger.layer([logger])))))
+  })
 
   it.effect("keeps what is wrong in a chain beside a step that it takes", () =>
     Effect.gen(function*() {

@@ -289,6 +289,18 @@ describe("a chat completion", () => {
       }
     }))
 
+  it.effect("breaks off in the middle of a call's arguments, and finishes nothing", () =>
+    Effect.promise(async () => {
+      const call = MockResponse.chunked(MockResponse.toolCall("get_weather", { city: "Rome" }), 4)
+      const pieces = hearing(async function*() {
+        const client = openaiOf(saying(MockResponse.cut(call, 2)))
+        for await (const { choices: [choice] } of await client.chat.completions.create({ ...ask(), stream: true })) {
+          yield choice?.delta.tool_calls?.[0]?.function?.arguments ?? choice?.finish_reason ?? ""
+        }
+      })
+      assert.deepStrictEqual(await pieces, [`{"city":`, "terminated"])
+    }))
+
   it.effect("reads arguments back that were sent in fragments", () =>
     Effect.promise(async () => {
       const params = { city: "Åre \"x\" 👩‍👩‍👧", list: [1, null, { deep: true }] }
