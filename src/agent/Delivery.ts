@@ -58,15 +58,19 @@ const unseen: ReturnType<typeof make> = {
 
 /** Most events need no turn of the runtime: only those behind others that wait for room do, one batch after the other. */
 const sendAll = (waiting: Array<AgentEvent>, receiver: Receiver): Pick<Root, "deliver" | "flush" | "isBehind"> => {
-  const lock = Semaphore.makeUnsafe(1)
-  const send = Effect.uninterruptible(
-    lock.withPermit(Effect.suspend(() => waiting.length === 0 ? Effect.void : receiver.send(waiting.splice(0))))
-  )
+  // Few runs have anything to wait for, so that only they have a lock.
+  let send: Effect.Effect<void> | undefined
+  const makeSend = (): Effect.Effect<void> =>
+    Effect.uninterruptible(
+      Semaphore.makeUnsafe(1).withPermit(
+        Effect.suspend(() => waiting.length === 0 ? Effect.void : receiver.send(waiting.splice(0)))
+      )
+    )
   return {
     deliver: (event, state) => {
       if (waiting.length > 0 || !receiver.take(event, state)) waiting.push(event)
     },
-    flush: Effect.suspend(() => waiting.length === 0 ? Effect.void : send),
+    flush: Effect.suspend(() => waiting.length === 0 ? Effect.void : send ??= makeSend()),
     isBehind: () => waiting.length > 0
   }
 }

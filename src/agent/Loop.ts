@@ -179,7 +179,6 @@ class Made implements Loop {
     calls: new Map()
   }
   readonly sent: Sent
-  readonly handlers: Map<string, Found> = new Map()
   plan: Plan | undefined
   models: Models | undefined = undefined
   state: AgentState
@@ -187,6 +186,7 @@ class Made implements Loop {
   step: number
   asking = 0
   #host: Enterable | undefined = undefined
+  #handlers: Map<string, Found> | undefined = undefined
   constructor(
     root: Root,
     parent: Loop | undefined,
@@ -217,6 +217,9 @@ class Made implements Loop {
     this.plan = planOf(parent, definition)
     this.state = state
     this.step = Math.max(0, state.run.iteration - 1)
+  }
+  get handlers(): Map<string, Found> {
+    return this.#handlers ??= new Map()
   }
   get host(): Enterable {
     return this.#host ??= this.root.hostOf(this)

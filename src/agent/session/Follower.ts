@@ -56,21 +56,23 @@ export class Follower implements Receiver {
     return from
   }
 
-  readonly take = (event: AgentEvent, state?: AgentState): boolean => {
+  take(event: AgentEvent, state?: AgentState): boolean {
     if (this.#store !== undefined && isMilestone(event)) return false
     this.#follow(event, state)
     return this.#reader === undefined || this.#reader.take(event)
   }
 
-  readonly send = (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> =>
-    Effect.forEach(events, this.#show, { discard: true })
+  send(events: ReadonlyArray<AgentEvent>): Effect.Effect<void> {
+    return Effect.forEach(events, (event) => this.#show(event), { discard: true })
+  }
 
-  readonly #show = (event: AgentEvent): Effect.Effect<void> =>
-    Effect.suspend(() => {
+  #show(event: AgentEvent): Effect.Effect<void> {
+    return Effect.suspend(() => {
       this.#follow(event)
       const seen = this.#reader === undefined ? Effect.void : this.#reader.send([event])
-      return isMilestone(event) ? Effect.andThen(this.#save, seen) : seen
+      return isMilestone(event) ? Effect.andThen(this.#save(), seen) : seen
     })
+  }
 
   /** The run that is followed has folded the same events from the same state: what it made of them isn't made again. */
   #follow(event: AgentEvent, state?: AgentState): void {
@@ -79,13 +81,13 @@ export class Follower implements Receiver {
     publish(this.#ref, state ?? reduceAt(before, event, 0))
   }
 
-  readonly #save: Effect.Effect<void> = Effect.suspend(() =>
-    this.#store === undefined || this.failure !== undefined
+  #save(): Effect.Effect<void> {
+    return this.#store === undefined || this.failure !== undefined
       ? Effect.void
       : Effect.catch(this.#store.save(this.#ref.value), (error) =>
         Effect.sync(() => {
           this.failure = error
           this.#fiber?.interruptUnsafe()
         }))
-  )
+  }
 }
