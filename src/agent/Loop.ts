@@ -107,13 +107,14 @@ export interface Built {
 
 /**
  * What has started and not yet ended, so that it can be ended whatever happens. `arrived` is what an answer used that guardrails look
- * at.
+ * at; `checks` end the checks of guardrails, by the numbers of their starts.
  */
 interface Open {
   run: boolean
   step: boolean
   attempt: number | undefined
   arrived: { readonly usage: RequestUsage; readonly model?: string } | undefined
+  checks: Map<number, () => void> | undefined
   handoff: HandoffRequest | undefined
   readonly calls: Map<string, OpenCall>
 }
@@ -175,6 +176,7 @@ class Made implements Loop {
     step: false,
     attempt: undefined,
     arrived: undefined,
+    checks: undefined,
     handoff: undefined,
     calls: new Map()
   }
@@ -424,12 +426,13 @@ export const endAttempt = (self: Loop, { message, tag }: { readonly tag: string;
 }
 
 /**
- * Ends whatever has started and not ended: the model call, then the calls in their order, then the step.
+ * Ends whatever has started and not ended: what guardrails look at, the model call, then the calls in their order, then the step.
  *
  * Calls that finished but weren't told yet keep their results. The others are `Interrupted`, those that never started
  * too; those that await approval go on waiting, and so does one that asked for a handoff.
  */
 export const close = (self: Loop, closing: Closing): void => {
+  for (const end of self.open.checks?.values() ?? []) end()
   endAttempt(self, closing)
   const { conversation, status } = self.state
   const asking = status._tag === "HandoffRequested" ? status.request.callId : undefined

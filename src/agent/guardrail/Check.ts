@@ -89,10 +89,13 @@ const ask = <A>(
       const startedAt = Loop.now(loop)
       const started = loop.root.sequence
       Loop.tell(loop, { _tag: "GuardrailStarted", ...about })
+      const checks = loop.open.checks ??= new Map()
       const tell = (
         verdict: GuardrailSettled["verdict"],
         more?: Pick<GuardrailSettled, "reason" | "replaced">
       ): void => {
+        // The end of the run may have come first.
+        if (!checks.delete(started)) return
         Telemetry.endGuardrail(span, verdict)
         const duration = Math.max(0, Loop.now(loop) - startedAt)
         Loop.tell(loop, { _tag: "GuardrailSettled", ...about, started, verdict, ...more, duration })
@@ -111,6 +114,7 @@ const ask = <A>(
         })
         return verdict
       }
+      checks.set(started, () => tell("Interrupted"))
       let judged: Judged
       try {
         judged = judge(self, value, subject)
