@@ -135,12 +135,14 @@ const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTo
       failed(`The parameters of "${call.name}" are wrong: ${request.failure.message}`)
     )
   }
-  const { status } = loop.state
-  if (status._tag === "HandoffRequested") {
-    const { target } = status.request
-    return settleAtOnce(loop, call, slot, failed(`Only one agent can take over, and the first was asked: "${target}".`))
-  }
+  // What guardrails say of a handoff comes first, so that it is the same in a run that stopped behind the first that passed.
   const ask = (seen: HandoffRequest): undefined => {
+    const { status } = loop.state
+    if (status._tag === "HandoffRequested") {
+      const { target } = status.request
+      const issue = `Only one agent can take over, and the first was asked: "${target}".`
+      return settleAtOnce(loop, call, slot, failed(issue))
+    }
     slot.isDone = true
     Loop.requestHandoff(loop, seen)
     return undefined
