@@ -249,7 +249,8 @@ const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
     usage: answer.usage,
     ...(answer.model === undefined ? undefined : { model: answer.model }),
     finishReason: answer.finishReason,
-    ...(loop.sent.counted === undefined ? undefined : { counted: loop.sent.counted })
+    ...(loop.sent.counted === undefined ? undefined : { counted: loop.sent.counted }),
+    ...(seen?.feedback === undefined ? undefined : { feedback: seen.feedback })
   })
   if (seen?.feedback !== undefined) Loop.tell(loop, { _tag: "FeedbackGiven", text: seen.feedback })
 })

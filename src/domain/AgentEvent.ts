@@ -94,7 +94,8 @@ export const AgentEvent = Schema.TaggedUnion({
     usage: RequestUsage,
     model: Schema.optionalKey(Schema.String),
     finishReason: Response.FinishReason,
-    counted: Schema.optionalKey(Count)
+    counted: Schema.optionalKey(Count),
+    feedback: Schema.optionalKey(Schema.String)
   },
   ModelCallFailed: {
     ...envelope,
@@ -200,7 +201,8 @@ export interface ReasoningDelta extends Case<"ReasoningDelta"> {}
 export interface ToolParamsDelta extends Case<"ToolParamsDelta"> {}
 /**
  * The model's whole answer arrived; its calls are pending, or settled where the provider ran them. `counted` is how many tokens
- * a context window took the request for, before it was corrected by what the provider had reported.
+ * a context window took the request for, before it was corrected by what the provider had reported. `feedback` is what a guardrail
+ * sends it back with: the state holds it from here on, and `FeedbackGiven` tells it.
  */
 export interface ModelResponded extends Case<"ModelResponded"> {}
 /**

@@ -68,8 +68,11 @@ export const withConversation: {
 const withCall = (self: AgentState, callId: string, state: CallState): AgentState =>
   withConversation(self, updateCall(self.conversation, callId, state))
 
-const respond = (self: AgentState, { counted, finishReason, parts, usage }: ModelResponded): AgentState =>
-  withConversation(
+const respond = (
+  self: AgentState,
+  { counted, feedback, finishReason, parts, usage }: ModelResponded
+): AgentState => {
+  const responded = withConversation(
     self,
     appendUnchecked(self.conversation, {
       _tag: "Assistant",
@@ -80,6 +83,16 @@ const respond = (self: AgentState, { counted, finishReason, parts, usage }: Mode
       ...(counted === undefined ? undefined : { counted })
     })
   )
+  return feedback === undefined ? responded : giveFeedback(responded, feedback)
+}
+
+/** Tells the model what is wrong with its answer, once. */
+const giveFeedback = (self: AgentState, text: string): AgentState => {
+  const last = self.conversation.turns[self.conversation.turns.length - 1]
+  if (last?._tag === "Feedback" && last.text === text) return self
+  const corrected = appendUnchecked(self.conversation, { _tag: "Feedback", text })
+  return withConversation({ ...self, run: { ...self.run, corrections: self.run.corrections + 1 } }, corrected)
+}
 
 /** Records a call that is about to run. Whoever invokes a tool approves of the call; the turn used nothing. */
 const invoke = (self: AgentState, { callId: id, name, params }: ToolInvoked): AgentState =>
@@ -231,10 +244,8 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       const told = appendUnchecked(self.conversation, { _tag: "Feedback", text: event.text })
       return withConversation({ ...self, run: { ...self.run, landing: self.run.iteration } }, told)
     }
-    case "FeedbackGiven": {
-      const corrected = appendUnchecked(self.conversation, { _tag: "Feedback", text: event.text })
-      return withConversation({ ...self, run: { ...self.run, corrections: self.run.corrections + 1 } }, corrected)
-    }
+    case "FeedbackGiven":
+      return giveFeedback(self, event.text)
     case "InputGiven": {
       const turn: User = { _tag: "User", parts: event.input, mode: event.mode }
       const conversation = appendUnchecked(self.conversation, turn)

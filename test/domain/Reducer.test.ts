@@ -230,6 +230,21 @@ describe("AgentState.reduce", () => {
       assert.strictEqual(Conversation.lastUserText(state.conversation), "Hi")
     })
 
+    it("sends an answer back from the moment that it holds it", () => {
+      const refused = events.ModelResponded.make({
+        ...here,
+        parts: said("Hello."),
+        usage: {},
+        finishReason: "stop",
+        feedback: "In JSON."
+      })
+      const state = after(started("Hi"), refused)
+      assert.deepStrictEqual(AgentState.next(state), { _tag: "AskModel" })
+      assert.deepStrictEqual(state.conversation.turns[2], { _tag: "Feedback", text: "In JSON." })
+      assert.strictEqual(state.run.corrections, 1)
+      assert.strictEqual(AgentState.reduce(state, events.FeedbackGiven.make({ ...here, text: "In JSON." })), state)
+    })
+
     it("lets a user speak while a call is open", () => {
       const state = after(started("Hi"), responded([call("a")]), started("Hurry"))
       assert.deepStrictEqual(AgentState.next(state), { _tag: "RunCalls", callIds: ["a"] })
