@@ -14,11 +14,14 @@ import { messageOf, tagOf } from "../handoff/Described.ts"
 import * as Handoff from "../handoff/Handoff.ts"
 import type * as HandoffPolicy from "../handoff/HandoffPolicy.ts"
 import * as History from "../handoff/History.ts"
+import * as MaybeEffect from "../handoff/MaybeEffect.ts"
 import type { Definition } from "./Definition.ts"
 import { Halt } from "./Halt.ts"
 import * as Loop from "./Loop.ts"
 import { resume } from "./modes/Entering.ts"
 import { leaveTo, noteOfLeaving } from "./modes/Leaving.ts"
+
+export { to } from "../handoff/Handoff.ts"
 
 /** Finds who takes over, where it is there and the run may change hands once more. */
 const findTarget = ({ definition, roster, state }: Loop.Loop, { target }: HandoffRequest): Definition | Halt => {
@@ -55,6 +58,22 @@ const transform = (
     }))
 }
 
+/** What of a conversation crosses a handoff: by a value, or by a function that makes it of the conversation. */
+export type AnyHistory<E, R> =
+  | History.History<E, R>
+  | ((conversation: Conversation) => MaybeEffect.MaybeEffect<Conversation, E, R>)
+
+/** Gives what a history makes of a conversation. */
+export const crossingOf = <E, R>(
+  history: AnyHistory<E, R>,
+  whole: Conversation
+): Effect.Effect<Conversation, E, R> => {
+  if (typeof history === "function") return MaybeEffect.call(() => history(whole))
+  return history._tag === "Custom"
+    ? Effect.suspend(() => history.change(whole))
+    : Effect.sync(() => History.selectNow(history, whole))
+}
+
 /** Gives what of the conversation crosses: what the handoff says of it, and what the policy makes of that. */
 const cross = Effect.fnUntraced(function*(
   loop: Loop.Loop,
@@ -63,7 +82,7 @@ const cross = Effect.fnUntraced(function*(
 ) {
   const whole = acknowledge(loop.state.conversation, request)
   const history = handoff === undefined ? History.full : Handoff.internalsOf(handoff).history
-  let crossing = History.select(history, whole) ?? (history._tag === "Custom" ? yield* history.change(whole) : whole)
+  let crossing = yield* crossingOf(history, whole)
   for (const each of loop.roster.transforms) crossing = yield* transform(loop, each, crossing, request)
   return crossing === whole ? undefined : make(crossing.turns)
 })

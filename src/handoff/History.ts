@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Conversation from "../domain/Conversation.ts"
+import { isQuestion } from "../domain/conversation/Question.ts"
 
 /** The whole conversation crosses. */
 export interface Full {
@@ -101,13 +102,13 @@ const lastUserTurn = ({ turns }: Conversation.Conversation): ReadonlyArray<Conve
   return turn === undefined ? [] : [turn]
 }
 
-/** Puts the last user turn in front of turns that are all an assistant's: providers take no prompt that begins with one. */
+/** Puts the last question in front of turns that are all answers: providers take no prompt that begins with one. */
 const withQuestion = (
   kept: Conversation.Conversation,
   { turns }: Conversation.Conversation
 ): Conversation.Conversation => {
-  const question = turns.findLast((turn) => turn._tag === "User")
-  return question === undefined || kept.turns.length === 0 || kept.turns.some((turn) => turn._tag !== "Assistant")
+  const question = turns.findLast((turn) => turn._tag === "User" && isQuestion(turn))
+  return question === undefined || kept.turns.length === 0 || kept.turns.some(isQuestion)
     ? kept
     : { turns: [question, ...kept.turns] }
 }
@@ -116,7 +117,13 @@ const withQuestion = (
 export const select = (
   self: History<unknown, unknown>,
   conversation: Conversation.Conversation
-): Conversation.Conversation | undefined => {
+): Conversation.Conversation | undefined => self._tag === "Custom" ? undefined : selectNow(self, conversation)
+
+/** Gives what crosses, which is a function of the conversation alone. */
+export const selectNow = (
+  self: Exclude<History, Custom>,
+  conversation: Conversation.Conversation
+): Conversation.Conversation => {
   switch (self._tag) {
     case "Full":
       return conversation
@@ -126,7 +133,5 @@ export const select = (
       return withQuestion(Conversation.truncate(conversation, self.count), conversation)
     case "None":
       return Conversation.empty
-    case "Custom":
-      return undefined
   }
 }

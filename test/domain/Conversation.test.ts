@@ -137,6 +137,14 @@ describe("Conversation", () => {
       assert.deepStrictEqual(Conversation.truncate(self, -1).turns, [])
     })
 
+    it("takes a user's turn without a word for no question", () => {
+      const silent: Conversation.Turn = { _tag: "User", parts: [] }
+      const self = make(user("1"), silent, assistant(), user("2"))
+      assert.deepStrictEqual(Conversation.truncate(self, 3).turns, self.turns.slice(-1))
+      const unasked = make(user("1"), silent, assistant())
+      assert.deepStrictEqual(Conversation.truncate(unasked, 2).turns, unasked.turns.slice(-2))
+    })
+
     it("keeps answers when nothing else is left", () => {
       const self = make(user("1"), assistant(), assistant())
       assert.deepStrictEqual(Conversation.truncate(self, 2).turns, self.turns.slice(-2))

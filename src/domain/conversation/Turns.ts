@@ -10,6 +10,7 @@ import { withUniqueIds } from "../CallIds.ts"
 import * as Part from "../Part.ts"
 import type { Assistant, AssistantPart, Call, CallState, Conversation, Settled, Turn, User } from "../StateSchema.ts"
 import * as Summarized from "../Summarized.ts"
+import { isQuestion } from "./Question.ts"
 import { withTurns } from "./Summaries.ts"
 
 /**
@@ -301,7 +302,7 @@ export const count = (self: Conversation): number => self.turns.length
  * Keeps the last `n` turns.
  *
  * A conversation doesn't begin with the answer to a question that was cut: assistant turns at its new beginning go too,
- * as long as a turn that isn't an assistant's follows, so that fewer than `n` may remain.
+ * as long as a turn follows that isn't an assistant's and says something, so that fewer than `n` may remain.
  *
  * @category combinators
  * @since 0.1.0
@@ -312,7 +313,7 @@ export const truncate: {
 } = dual(2, (self: Conversation, n: number): Conversation => {
   const kept = n <= 0 ? [] : self.turns.slice(-n)
   if (kept.length === self.turns.length) return self
-  const start = kept.findIndex((turn) => turn._tag !== "Assistant")
+  const start = kept.findIndex(isQuestion)
   return { turns: start <= 0 ? kept : kept.slice(start) }
 })
 
