@@ -1,7 +1,7 @@
 /**
  * Laws that hold of every agent, group, mode, history and store, to check one's own against in a line.
  *
- * 1. Each law runs with random models that call whatever they are offered. A model that an agent brings along is asked as it is.
+ * 1. Each law runs with random models that call whatever they are offered. Models that agents bring along aren't asked.
  * 2. What breaks a law is shrunk, and the error says which law it was, what the models said, and what the run told.
  * 3. Nothing here knows a test runner: each law is an Effect that fails with `LawBroken`.
  * 4. Handlers have to give the same for the same parameters, and what they share has to be in the `layer`, which is built anew
@@ -27,171 +27,76 @@
  * @since 0.1.0
  */
 import type * as LanguageModel from "effect/ai/LanguageModel"
-import * as Arbitrary from "effect/Arbitrary"
-import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as KeyValueStore from "effect/persistence/KeyValueStore"
-import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
 import * as Agent from "../agent/Agent.ts"
+import type * as Guardrail from "../agent/Guardrail.ts"
+import { type AnyHistory, crossingOf } from "../agent/HandOver.ts"
 import { type AnyMode, invokable, type ModeServices } from "../agent/modes/ModeEntry.ts"
-import * as Session from "../agent/Session.ts"
-import type { AgentEvent } from "../domain/AgentEvent.ts"
-import * as AgentState from "../domain/AgentState.ts"
-import * as Conversation from "../domain/Conversation.ts"
+import type { Conversation } from "../domain/StateSchema.ts"
 import * as ConversationArbitrary from "./ConversationArbitrary.ts"
-import * as ConversationRules from "./ConversationRules.ts"
-import { difference } from "./laws/Difference.ts"
-import { problems } from "./laws/Legality.ts"
-import { Plan } from "./laws/Plan.ts"
-import { type Breach, breachOf, type Subject } from "./laws/RunLaws.ts"
+import * as GuardrailLaws from "./laws/GuardrailLaws.ts"
+import * as HistoryLaws from "./laws/HistoryLaws.ts"
+import { check, type LawBroken, type Options } from "./laws/LawBroken.ts"
+import * as Plan from "./laws/Plan.ts"
+import * as RunLaws from "./laws/RunLaws.ts"
+import * as StoreLaws from "./laws/StoreLaws.ts"
 
 export { imbalances } from "./laws/Balance.ts"
+export { LawBroken, type Options } from "./laws/LawBroken.ts"
 export { problems } from "./laws/Legality.ts"
 
 /**
- * Error for a law that is broken.
- *
- * `script` is what the models said in the smallest run that breaks it, `events` what that run told, and `replay` makes a
- * check of the same subject begin with it.
- *
- * @category errors
- * @since 0.1.0
- */
-export class LawBroken extends Schema.TaggedError<LawBroken>("troupe/testing/Laws/LawBroken")("LawBroken", {
-  subject: Schema.String,
-  law: Schema.String,
-  issue: Schema.String,
-  script: Schema.Array(Schema.String),
-  events: Schema.Array(Schema.String),
-  replay: Schema.String
-}) {
-  override get message(): string {
-    const list = (title: string, lines: ReadonlyArray<string>) =>
-      lines.length === 0 ? [] : [title, ...lines.map((line, index) => `  ${index + 1}. ${line}`)]
-    return [
-      `${this.subject} breaks a law: ${this.law}`,
-      `  ${this.issue}`,
-      ...list("What the models said:", this.script),
-      ...list("What happened:", this.events),
-      `Replay: ${this.replay}`
-    ].join("\n")
-  }
-}
-
-/**
- * How a law is checked: how many random `runs` there are, 25 by default, from which `seed`, or the `replay` of a failure.
+ * How the laws of runs are checked: `layer` has all that a run needs beside a model, `input` is what the user says, or what it
+ * is one of, and `texts` are those that models say.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Options {
-  readonly runs?: number
-  readonly seed?: string | number
-  readonly replay?: string
-}
-
-/** Gives what a random value breaks, or nothing. */
-type Find<A> = (value: A) => Effect.Effect<Breach | undefined>
-
-const said = (event: AgentEvent): ReadonlyArray<string> => {
-  const who = event.path.join("/")
-  if (event._tag === "ModelCallFailed") return [`${who} fails: ${event.tag}`]
-  if (event._tag !== "ModelResponded") return []
-  return [[
-    who,
-    ...event.parts.flatMap((part) =>
-      part._tag === "Text" && part.text !== ""
-        ? [`says ${JSON.stringify(part.text)}`]
-        : part._tag === "Call"
-        ? [`calls ${part.name} ${JSON.stringify(part.params)}`]
-        : []
-    )
-  ].join(" ")]
-}
-
-const told = (event: AgentEvent): ReadonlyArray<string> =>
-  event._tag.endsWith("Delta")
-    ? []
-    : ["callId" in event ? `${event._tag} of "${event.callId}"` : event._tag]
-
-const check = <A>(
-  subject: string,
-  arbitrary: Arbitrary.Arbitrary<A>,
-  find: Find<A>,
-  { replay, runs = 25, seed }: Options
-): Effect.Effect<void, LawBroken> =>
-  Effect.flatMap(
-    Arbitrary.checkEffect(
-      arbitrary,
-      (value) =>
-        Effect.flatMap(find(value), (breach) => breach === undefined ? Effect.succeed(true) : Effect.fail(breach)),
-      {
-        runs,
-        ...(seed === undefined ? undefined : { seed }),
-        ...(replay === undefined ? undefined : { replay })
-      }
-    ),
-    (result) => {
-      if (result._tag === "Passed") return Effect.void
-      const breach: Breach = result._tag === "Falsified" && result.failure._tag !== "ReturnedFalse"
-        ? result.failure.error
-        : { law: "the check comes to its end", issue: result._tag, events: [] }
-      return Effect.fail(
-        new LawBroken({
-          subject,
-          law: breach.law,
-          issue: breach.issue,
-          script: breach.events.flatMap(said),
-          events: breach.events.flatMap(told),
-          replay: result._tag === "Falsified" ? result.replay : ""
-        })
-      )
-    }
-  )
-
-/**
- * How the laws of runs are checked: `layer` has all that a run needs beside a model, and `input` is what the user says.
- *
- * @category models
- * @since 0.1.0
- */
-export interface RunOptions<R, LE> extends Options {
-  readonly layer: Layer.Layer<Exclude<R, LanguageModel.LanguageModel>, LE, LanguageModel.LanguageModel>
-  readonly input?: string
+export interface RunOptions<R> extends Options {
+  readonly layer: Layer.Layer<Exclude<R, LanguageModel.LanguageModel>, unknown, LanguageModel.LanguageModel>
+  readonly input?: string | readonly [string, ...Array<string>]
+  readonly texts?: readonly [string, ...Array<string>]
 }
 
 /** The options of what needs a model alone may be left out. */
-type RunArgs<R, LE> = [Exclude<R, LanguageModel.LanguageModel>] extends [never] ? [options?: Partial<RunOptions<R, LE>>]
-  : [options: RunOptions<R, LE>]
+type RunArgs<R> = [Exclude<R, LanguageModel.LanguageModel>] extends [never] ? [options?: Partial<RunOptions<R>>]
+  : [options: RunOptions<R>]
 
-const plans = Arbitrary.schema(Plan)
-
-const nothing = Layer.empty as Layer.Layer<unknown>
+interface AnyRunOptions extends Options, Pick<RunOptions<unknown>, "input" | "texts"> {
+  readonly layer?: Layer.Layer<never, unknown, LanguageModel.LanguageModel>
+}
 
 const runs = (
   what: string,
   runnable: Agent.Runnable<string, unknown, unknown, unknown>,
-  { input = "What is it?", layer, ...options }: Options & Partial<Omit<Subject, "runnable">>
+  { input = "What is it?", layer = Layer.empty, texts = Plan.texts, ...options }: AnyRunOptions = {}
 ): Effect.Effect<void, LawBroken> =>
-  check(what, plans, (plan) => breachOf({ runnable, layer: layer ?? nothing, input }, plan), options)
+  check(
+    what,
+    Plan.plansOf(typeof input === "string" ? [input] : input, texts),
+    (plan) => RunLaws.breachOf({ runnable, layer }, plan),
+    options
+  )
 
 /**
  * Checks the laws of runs on an agent.
  *
  * Its states are legal and survive JSON; its events are balanced, and give the same state when they are stored; usage adds up; a
  * run is the same streamed, and goes on from each of its states as if it had never stopped; an interruption anywhere leaves a legal
- * state. Going on isn't checked of a run that a tool ended.
+ * state. What waits for approval is approved, denied or left, and a run that goes on from there keeps the laws, too. Going on isn't
+ * checked of a run that a tool ended.
  *
  * @category laws
  * @since 0.1.0
  */
-export const agent = <Name extends string, Output, E, R, LE = never>(
+export const agent = <Name extends string, Output, E, R>(
   self: Agent.Runnable<Name, Output, E, R>,
-  ...[options]: RunArgs<R, LE>
-): Effect.Effect<void, LawBroken> => runs(`Agent "${self.name}"`, self, (options ?? {}) as Options)
+  ...[options]: RunArgs<R>
+): Effect.Effect<void, LawBroken> => runs(`Agent "${self.name}"`, self, options)
 
 /**
  * Checks the laws of runs on a group.
@@ -199,10 +104,10 @@ export const agent = <Name extends string, Output, E, R, LE = never>(
  * @category laws
  * @since 0.1.0
  */
-export const group = <Name extends string, Output, E, R, LE = never>(
+export const group = <Name extends string, Output, E, R>(
   self: Agent.Runnable<Name, Output, E, R>,
-  ...[options]: RunArgs<R, LE>
-): Effect.Effect<void, LawBroken> => runs(`Group "${self.name}"`, self, (options ?? {}) as Options)
+  ...[options]: RunArgs<R>
+): Effect.Effect<void, LawBroken> => runs(`Group "${self.name}"`, self, options)
 
 /**
  * Checks the laws of runs on an agent that has nothing but a mode, which the model enters and leaves, invokable or not.
@@ -210,84 +115,83 @@ export const group = <Name extends string, Output, E, R, LE = never>(
  * @category laws
  * @since 0.1.0
  */
-export const mode = <M extends AnyMode, LE = never>(
+export const mode = <M extends AnyMode>(
   self: M,
-  ...[options]: RunArgs<ModeServices<M>, LE>
+  ...[options]: RunArgs<ModeServices<M>>
 ): Effect.Effect<void, LawBroken> =>
-  runs(`Mode "${self.name}"`, Agent.make("agent", { modes: [invokable(self)] }) as never, (options ?? {}) as Options)
-
-type Change<E> = (conversation: Conversation.Conversation) => Effect.Effect<Conversation.Conversation, E>
-
-const historyBreach = <E>(change: Change<E>): Find<Conversation.Conversation> =>
-  Effect.fnUntraced(function*(conversation) {
-    const breach = (law: string, issue: string): Breach => ({ law, issue, events: [] })
-    const exit = yield* Effect.exit(change(conversation))
-    if (Exit.isFailure(exit)) {
-      return Cause.hasDies(exit.cause)
-        ? breach("a history changes nothing that it is given, and throws nothing", String(Cause.squash(exit.cause)))
-        : undefined
-    }
-    const changed = exit.value
-    const [problem] = problems(changed)
-    if (problem !== undefined) return breach("what crosses is legal", problem)
-    const again = yield* Effect.exit(change(conversation))
-    const found = Exit.isSuccess(again) ? difference(again.value, changed) : String(again.cause)
-    if (found !== undefined) return breach("the same crosses each time", found)
-    const prompt = Result.getOrUndefined(Conversation.toPrompt(changed))
-    if (prompt === undefined || prompt.content.length === 0) return undefined
-    const broken = ConversationRules.check(prompt, { isHandedOver: true })
-    return broken.length === 0 ? undefined : breach("what crosses is a prompt", ConversationRules.format(broken))
-  })
+  runs(`Mode "${self.name}"`, Agent.make("agent", { modes: [invokable(self)] }) as never, options)
 
 /**
- * Checks the laws of what changes a conversation on its way: a history of a handoff, or a summary.
+ * How the laws of a guardrail are checked: `texts` are what it is tried with beside random ones, on its own and in what is said in
+ * runs, `output` is the schema of the answers that it stands on where they aren't texts, and `layer` has what its check needs.
  *
- * What it gives is legal, the same each time, and a prompt that a provider takes; what it is given stays as it was. It may fail, and
- * it may give nothing at all.
+ * @category models
+ * @since 0.1.0
+ */
+export interface GuardrailOptions<Value, R> extends Options {
+  readonly layer: Layer.Layer<R, unknown>
+  readonly output: Schema.Codec<Value, unknown>
+  readonly texts?: readonly [string, ...Array<string>]
+}
+
+/** The options that have to be given: what is needed, and the schema of answers that aren't texts. */
+type GuardrailNeeds<On, Value, R> =
+  | ([R] extends [never] ? never : "layer")
+  | (On extends "output" ? string extends Value ? never : "output" : never)
+
+type GuardrailArgs<Value, R, Needs extends keyof GuardrailOptions<Value, R>> = [Needs] extends [never]
+  ? [options?: Partial<GuardrailOptions<Value, R>>]
+  : [options: Partial<GuardrailOptions<Value, R>> & Pick<GuardrailOptions<Value, R>, Needs>]
+
+/**
+ * Checks the laws of a guardrail.
+ *
+ * The same value has the same verdict each time, which fits where it stands; what it puts in the place of a value passes; what it is
+ * given stays as it was. An agent on which it stands, at each stage where it can, keeps the laws of runs.
  *
  * @category laws
  * @since 0.1.0
  */
-export const history = <E, R = never, LE = never>(
-  change: (conversation: Conversation.Conversation) => Effect.Effect<Conversation.Conversation, E, R>,
-  options: Options & { readonly layer?: Layer.Layer<NoInfer<R>, LE> } = {}
-): Effect.Effect<void, LawBroken | LE> =>
-  Effect.scoped(Effect.flatMap(
-    Layer.build((options.layer ?? Layer.empty) as Layer.Layer<R, LE>),
-    (services) =>
-      check(
-        "The history",
-        ConversationArbitrary.conversation({ minTurns: 1, open: false }),
-        historyBreach((conversation) => Effect.provideContext(change(conversation), services)),
-        options
-      )
-  ))
+export const guardrail = <On extends Guardrail.Subject, Value, E, R>(
+  self: Guardrail.Guardrail<On, Value, E, R>,
+  ...[options]: GuardrailArgs<Value, R, GuardrailNeeds<On, Value, R>>
+): Effect.Effect<void, LawBroken> => {
+  const { layer = Layer.empty, output, texts = Plan.texts, ...rest } = options ?? {}
+  const subject: GuardrailLaws.Subject = { self, layer, output, texts }
+  return check(`Guardrail "${self.name}"`, GuardrailLaws.trialsOf(subject), GuardrailLaws.breachesOf(subject), rest)
+}
 
-const storeId = "troupe/laws"
-
-const storeBreach: (
-  state: AgentState.AgentState
-) => Effect.Effect<Breach | undefined, never, KeyValueStore.KeyValueStore> = Effect.fnUntraced(function*(state) {
-  const breach = (law: string, issue: string): Breach => ({ law, issue, events: [] })
-  const store = Session.store(storeId)
-  const program = Effect.gen(function*() {
-    yield* Session.remove(storeId)
-    const [one, other] = [yield* store.open, yield* store.open]
-    if (one.restored !== undefined) return breach("what is removed is gone", "a state is there")
-    yield* one.save(state)
-    const { restored } = yield* store.open
-    const read = Result.getOrThrow(AgentState.fromJson(JSON.parse(JSON.stringify(AgentState.toJson(state)))))
-    const found = difference(restored, read)
-    if (found !== undefined) return breach("what is saved is restored", found)
-    const late = yield* Effect.exit(other.save(AgentState.make("another")))
-    if (Exit.isSuccess(late)) return breach("nothing is overwritten that a session hasn't seen", "it was")
-    yield* one.save(AgentState.log(state, "again"))
-    yield* Session.remove(storeId)
-    return undefined
-  })
-  const exit = yield* Effect.exit(Effect.scoped(program))
-  return Exit.isSuccess(exit) ? exit.value : breach("a store works", String(Cause.squash(exit.cause)))
-})
+/**
+ * Checks the laws of what changes a conversation on its way: a history of a handoff, a transform of a policy, or a summary.
+ *
+ * It is a value as a handoff takes it, or a function with an Effect or without. What it gives is legal, the same each time, and a
+ * prompt that a provider takes; what it is given stays as it was. It may fail, and it may give nothing at all.
+ *
+ * @category laws
+ * @since 0.1.0
+ */
+export const history: {
+  <E>(change: AnyHistory<E, never>, options?: Options): Effect.Effect<void, LawBroken>
+  <E, R, LE>(
+    change: AnyHistory<E, R>,
+    options: Options & { readonly layer: Layer.Layer<NoInfer<R>, LE> }
+  ): Effect.Effect<void, LawBroken | LE>
+} = <E, R, LE>(
+  change: AnyHistory<E, R>,
+  { layer, ...options }: Options & { readonly layer?: Layer.Layer<R, LE> } = {}
+): Effect.Effect<void, LawBroken | LE> => {
+  const find = (services: Context.Context<R>) => (conversation: Conversation) =>
+    HistoryLaws.breachOf((whole) => Effect.provideContext(crossingOf(change, whole), services), conversation)
+  // Without a layer nothing is needed.
+  const built = layer === undefined ? Effect.succeed(Context.empty() as Context.Context<R>) : Layer.build(layer)
+  return Effect.scoped(Effect.flatMap(built, (services) =>
+    check(
+      "The history",
+      ConversationArbitrary.conversation({ minTurns: 1, open: false }),
+      find(services),
+      options
+    )))
+}
 
 /**
  * Checks the laws of a store of sessions, given the `KeyValueStore` that it is kept in.
@@ -306,6 +210,6 @@ export const store = <LE>(
     check(
       "The store",
       ConversationArbitrary.state({ maxTurns: 3, maxModes: 1 }),
-      (state) => Effect.provideContext(storeBreach(state), services),
+      (state) => Effect.provideContext(StoreLaws.breachOf(state), services),
       options
     )))

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
-import { Agent, Conversation, Group, Handoff, HandoffPolicy, Mode, StopWhen, SystemPrompt } from "troupe"
-import { Laws } from "troupe/testing"
+import { Agent, Conversation, Group, Guardrail, Handoff, HandoffPolicy, Mode, StopWhen, SystemPrompt } from "troupe"
+import { Laws, MockModel } from "troupe/testing"
 
 const Tools = Toolkit.make(
   Tool.make("look", { parameters: Schema.Struct({ at: Schema.String, since: Schema.Date }), success: Schema.String }),
@@ -58,8 +58,99 @@ describe("Laws", () => {
       assert.includeMembers(done, ["in", "out"])
     }), 60_000)
 
+  it.effect(
+    "hold where calls are approved and denied, in called agents too, without the models that agents bring",
+    () =>
+      Effect.gen(function*() {
+        const real = MockModel.layer(MockModel.make(() => Effect.die(new Error("a real model was asked"))))
+        const Doors = Toolkit.make(Tool.make("open", { success: Schema.String, needsApproval: true }))
+        const layer = Doors.toLayer({ open: () => Effect.succeed("opened") })
+        const keeper = Agent.withModel(Agent.make("keeper", { toolkit: Doors }), real)
+        const boss = Agent.withModel(Agent.make("boss", { agents: [Agent.asTool(keeper)] }), real)
+        const seen = new Set<string>()
+        const look = Agent.observe((event) =>
+          Effect.sync(() => {
+            if (event._tag === "RunStarted") seen.add(`the user says ${JSON.stringify(event.input)}`)
+            if (event._tag === "ModelResponded") seen.add(JSON.stringify(event.parts[0]))
+            if (event._tag === "ToolCallSettled") seen.add(`${event.path.join("/")}: ${event.outcome}`)
+            if (event._tag === "RunCompleted" && JSON.stringify(event.state).includes("Denied")) {
+              seen.add(`${event.path[0]}: Denied`)
+            }
+          })
+        )
+        yield* look(Laws.agent(keeper, { layer, input: ["One", "Two"], texts: ["a", "b"], seed: 3 }))
+        yield* look(Laws.agent(boss, { layer, runs: 40, seed: 3 }))
+        assert.includeMembers([...seen], [
+          "the user says [{\"_tag\":\"Text\",\"text\":\"One\"}]",
+          "the user says [{\"_tag\":\"Text\",\"text\":\"Two\"}]",
+          "{\"_tag\":\"Text\",\"text\":\"a\"}",
+          "{\"_tag\":\"Text\",\"text\":\"b\"}",
+          "keeper: Denied",
+          "keeper: Succeeded",
+          "boss/keeper: Succeeded",
+          "boss: Denied"
+        ])
+      }),
+    60_000
+  )
+
+  it.effect("hold of guardrails, wherever they can stand, and whatever they say", () =>
+    Effect.gen(function*() {
+      const texts = ["Well.", "Mail ada@example.com"] as const
+      const stages = new Set<string>()
+      const verdicts = new Set<string>()
+      const look = Agent.observe((event) =>
+        Effect.sync(() => {
+          if (event._tag !== "GuardrailSettled") return
+          stages.add(event.stage)
+          verdicts.add(event.verdict)
+        })
+      )
+      const leet = Guardrail.make(
+        "leet",
+        (text) =>
+          Effect.as(
+            Effect.yieldNow,
+            text.includes("e") ? Guardrail.replace(text.replaceAll("e", "3"), "an e") : Guardrail.pass
+          ),
+        { mode: "parallel" }
+      )
+      yield* look(Laws.guardrail(leet, { texts, seed: 6 }))
+      assert.deepStrictEqual([...stages].toSorted(), ["handoff", "input", "output", "toolCall", "toolResult"])
+      const again = Guardrail.make(
+        "again",
+        (text: string) => text === "Done." ? Guardrail.pass : Guardrail.retry("Not so."),
+        { on: "output" }
+      )
+      yield* look(Laws.guardrail(again, { runs: 20, seed: 1 }))
+      const few = Guardrail.make(
+        "few",
+        (count: number) =>
+          count > 10 ? Guardrail.replace(10, "many") : count < 0 ? Guardrail.block("less") : Guardrail.pass,
+        { on: "output" }
+      )
+      yield* look(Laws.guardrail(few, { output: Schema.Finite, runs: 15, seed: 1 }))
+      class Limit extends Context.Service<Limit, number>()("test/Limit") {}
+      const odd = Guardrail.make(
+        "odd",
+        ({ reason = "" }) =>
+          Effect.map(Limit, (limit) => reason.length % limit === 0 ? Guardrail.warn("even") : Guardrail.block("odd")),
+        { on: "handoff" }
+      )
+      yield* look(Laws.guardrail(odd, { layer: Layer.succeed(Limit, 2), texts, seed: 5 }))
+      assert.deepStrictEqual(
+        [...verdicts].filter((verdict) => verdict !== "Interrupted").toSorted(),
+        ["Block", "Pass", "Replace", "Retry", "Warn"]
+      )
+    }), 60_000)
+
   it.effect("hold of histories, and of a store", () =>
     Effect.gen(function*() {
+      for (const history of [Handoff.full, Handoff.lastUser, Handoff.none]) yield* Laws.history(history)
+      // Turns of users that say nothing are rare.
+      yield* Laws.history(Handoff.lastTurns(2), { runs: 100, seed: 1 })
+      yield* Laws.history(Handoff.summary(({ turns }) => Effect.succeed(`${turns.length} turns`)))
+      yield* Laws.history(({ turns }) => ({ turns: turns.slice(0, 1) }))
       yield* Laws.history((conversation) => Effect.succeed(conversation))
       yield* Laws.history(({ turns }) => Effect.succeed({ turns: turns.slice(0, 1) }))
       yield* Laws.history(() => Effect.fail("can't"))
@@ -106,9 +197,26 @@ describe("A law that is broken", () => {
         assert.include(error.message, "result is ")
         const again = yield* broken(Laws.agent(clerk, { layer: counting, replay: error.replay }))
         assert.deepStrictEqual(again.script, error.script)
+        // Once the tool is mended, a check that begins with what failed goes on with others.
+        let calls = 0
+        const mended = Sell.toLayer({ sell: () => Effect.sync(() => calls++).pipe(Effect.as(1)) })
+        yield* Laws.agent(clerk, { layer: mended, replay: error.replay, runs: 5, seed: 1 })
+        assert.isAbove(calls, 20)
       }),
     60_000
   )
+
+  it.effect("is found behind an approval", () =>
+    Effect.gen(function*() {
+      const Guarded = Toolkit.make(Tool.make("sell", { success: Schema.Finite, needsApproval: true }))
+      let sold = 0
+      const layer = Guarded.toLayer({ sell: () => Effect.sync(() => ++sold) })
+      const guarded = Agent.make("clerk", { toolkit: Guarded })
+      const error = yield* broken(Laws.agent(guarded, { layer, runs: 100, seed: 1 }))
+      assert.strictEqual(error.law, "a run is the same streamed")
+      assert.deepStrictEqual(error.script, ["clerk calls sell {}", "clerk says \"Done.\""])
+      assert.include(error.events, "ApprovalRequested of \"clerk0.0\"")
+    }), 60_000)
 
   it.effect(
     "is found in a count that a run that goes on in another process doesn't know",
@@ -158,6 +266,73 @@ describe("A law that is broken", () => {
       }),
     60_000
   )
+
+  it.effect("is found in a guardrail that changes its mind or what it sees, or puts in what can't stand or doesn't pass", () =>
+    Effect.gen(function*() {
+      const lawOf = (check: (text: string) => Guardrail.Verdict<string>, texts: readonly [string] = ["e"]) =>
+        Effect.map(
+          broken(Laws.guardrail(Guardrail.make("g", check), { texts, seed: 1 })),
+          ({ issue, law, subject }) => [subject, law, issue]
+        )
+      let calls = 0
+      assert.deepStrictEqual(yield* lawOf(() => ++calls % 2 === 0 ? Guardrail.pass : Guardrail.block("odd")), [
+        "Guardrail \"g\"",
+        "the same is said of the same each time",
+        "_tag is \"Pass\", and \"Block\" is expected"
+      ])
+      const fits = "a check gives a verdict that fits where it stands"
+      assert.strictEqual((yield* lawOf(() => ({ _tag: "Perhaps" }) as never))[1], fits)
+      assert.strictEqual((yield* lawOf(() => Guardrail.warn(undefined as never)))[1], fits)
+      assert.deepStrictEqual((yield* lawOf(() => Guardrail.replace(1 as never, "one"))).slice(1), [
+        fits,
+        "the replacement isn't a text"
+      ])
+      const passes = "what stands in the place of something passes"
+      assert.deepStrictEqual((yield* lawOf((text) => Guardrail.replace(`${text}!`, "louder"))).slice(1), [
+        passes,
+        "it is \"e!!\", and \"e!\" is expected"
+      ])
+      assert.deepStrictEqual(
+        (yield* lawOf((text) => text === "e" ? Guardrail.replace("x", "no e") : Guardrail.retry("no x"))).slice(1),
+        [passes, "it is refused: no x"]
+      )
+      const throwing = "a check changes nothing that it is given, and throws nothing"
+      assert.strictEqual(
+        (yield* lawOf(() => {
+          throw new Error("broken check")
+        }))[1],
+        throwing
+      )
+      const popping = Guardrail.make("popping", (parts) => {
+        ;(parts as Array<unknown>).pop()
+        return Guardrail.pass
+      }, { on: "input" })
+      assert.strictEqual((yield* broken(Laws.guardrail(popping))).law, throwing)
+      const elsewhere = Guardrail.make("elsewhere", () => Guardrail.replace({ target: "x" }, "x"), { on: "handoff" })
+      const said = yield* broken(Laws.guardrail(elsewhere))
+      assert.deepStrictEqual([said.law, said.issue], [fits, "the replacement isn't a handoff to the same agent"])
+      for (const on of ["input", "toolCall", "toolResult"] as const) {
+        const wrong = Guardrail.make("wrong", () => Guardrail.replace((() => 1) as never, "1"), { on })
+        assert.strictEqual((yield* broken(Laws.guardrail(wrong))).law, fits, on)
+      }
+      const wrong = Guardrail.make("wrong", (n: number) => Guardrail.replace(`${n}` as never, "text"), { on: "output" })
+      const answer = yield* broken(Laws.guardrail(wrong, { output: Schema.Finite }))
+      assert.deepStrictEqual([answer.law, answer.issue], [fits, "the replacement isn't an answer"])
+    }))
+
+  it.effect("is found in a guardrail that counts for itself in a run", () =>
+    Effect.gen(function*() {
+      let seen: object | undefined
+      let calls = 0
+      // It gives the same state the same verdict, and each run has states of its own.
+      const counting = Guardrail.make("counting", (_: string, { state }) => {
+        if (state !== seen) calls++
+        seen = state
+        return calls % 3 === 0 ? Guardrail.block("the third") : Guardrail.pass
+      }, { on: "output" })
+      const error = yield* broken(Laws.guardrail(counting, { runs: 100, seed: 1 }))
+      assert.strictEqual(error.law, "a run is the same streamed")
+    }))
 
   it.effect("is found in a store that forgets", () =>
     Effect.gen(function*() {

@@ -1,7 +1,7 @@
-import { Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
-import { Agent, Mode } from "troupe"
+import { Agent, Guardrail, Handoff, Mode } from "troupe"
 import { ConversationArbitrary, type ConversationRules, Laws, Story } from "troupe/testing"
 import { describe, expectTypeOf, it } from "vitest"
 
@@ -26,6 +26,43 @@ describe("Laws", () => {
     expectTypeOf(Laws.mode(research, { layer })).toEqualTypeOf<Effect.Effect<void, Laws.LawBroken>>()
     // @ts-expect-error: the tools have no handlers
     Laws.mode(research)
+  })
+
+  it("need what the check of a guardrail needs, and the schema of answers that aren't texts", () => {
+    class Words extends Context.Service<Words, string>()("test/Words") {}
+    const plain = Guardrail.make("plain", () => Guardrail.pass)
+    const needy = Guardrail.make("needy", () => Effect.as(Words, Guardrail.pass))
+    const count = Guardrail.make("count", (count: number) => count > 1 ? Guardrail.block("many") : Guardrail.pass, {
+      on: "output"
+    })
+    const text = Guardrail.make("text", (text: string) => text === "" ? Guardrail.block("empty") : Guardrail.pass, {
+      on: "output"
+    })
+    expectTypeOf(Laws.guardrail(plain)).toEqualTypeOf<Effect.Effect<void, Laws.LawBroken>>()
+    expectTypeOf(Laws.guardrail(text, { texts: ["a"] })).toEqualTypeOf<Effect.Effect<void, Laws.LawBroken>>()
+    Laws.guardrail(needy, { layer: Layer.succeed(Words, "a") })
+    Laws.guardrail(count, { output: Schema.Finite })
+    // @ts-expect-error: there are no words
+    Laws.guardrail(needy)
+    // @ts-expect-error: there is no schema of answers
+    Laws.guardrail(count)
+    // @ts-expect-error: answers are others
+    Laws.guardrail(count, { output: Schema.String })
+  })
+
+  it("take a history as a handoff does, and need what it needs", () => {
+    expectTypeOf(Laws.history(Handoff.lastTurns(2), { runs: 3 })).toEqualTypeOf<Effect.Effect<void, Laws.LawBroken>>()
+    expectTypeOf(Laws.history((conversation) => conversation)).toEqualTypeOf<Effect.Effect<void, Laws.LawBroken>>()
+    class Summarizer extends Context.Service<Summarizer, string>()("test/Summarizer") {}
+    const summary = Handoff.summary(() => Effect.flatMap(Summarizer, (text) => Effect.fail(text)))
+    const broken = Layer.effect(Summarizer, Effect.fail("no model" as const))
+    expectTypeOf(Laws.history(summary, { layer: broken })).toEqualTypeOf<
+      Effect.Effect<void, Laws.LawBroken | "no model">
+    >()
+    // @ts-expect-error: there is no summarizer
+    Laws.history(summary)
+    // @ts-expect-error: there is no summarizer
+    Laws.history(summary, { layer: Layer.empty })
   })
 
   it("fail as the layer of a store does", () => {

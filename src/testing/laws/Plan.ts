@@ -20,23 +20,40 @@ const upTo = (limit: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, 
 /** A call: of which of the tools that are offered, and with which parameters. One in four fits nothing. */
 const Call = Schema.Struct({ tool: upTo(11), params: upTo(20), misfits: Schema.Literals([false, false, false, true]) })
 
-const Answer = Schema.Struct({
-  text: Schema.Literals(["Well.", "", "Is it 22 °C? 🌡️ Yes."]),
+const answerFields = {
   thinks: Schema.Boolean,
   calls: Schema.Array(Call).check(Schema.isMaxLength(2)),
   tokens: Schema.Literals(["all", "none"]),
   chunks: upTo(4),
   fails: upTo(15)
-})
+}
 
-/** What the models of a run say: of the agents in control and of those that are called, and where the run is cut. */
-export const Plan = Schema.Struct({
-  answers: Schema.Array(Answer).check(Schema.isMaxLength(4)),
-  called: Schema.Array(Answer).check(Schema.isMaxLength(2)),
-  cut: upTo(999)
-})
+/** Texts, of which a failure shrinks towards the first. */
+export type Texts = readonly [string, ...Array<string>]
 
-export type Plan = typeof Plan.Type
+/** What models say unless somebody wants others. */
+export const texts: Texts = ["Well.", "", "Is it 22 °C? 🌡️ Yes."]
+
+const schemaOf = (inputs: Texts, texts: Texts) => {
+  const Answer = Schema.Struct({ text: Schema.Literals(texts), ...answerFields })
+  return Schema.Struct({
+    input: Schema.Literals(inputs),
+    answers: Schema.Array(Answer).check(Schema.isMaxLength(4)),
+    called: Schema.Array(Answer).check(Schema.isMaxLength(2)),
+    decides: Schema.Literals(["leaves", "approves", "denies", "does both"]),
+    cut: upTo(999)
+  })
+}
+
+/**
+ * What happens in a run: what the user says, what the models say (of the agents in control, and of those that are called), what somebody
+ * decides of calls that wait for approval, and where the run is cut.
+ */
+export type Plan = ReturnType<typeof schemaOf>["Type"]
+
+/** Random plans over these inputs of users and texts of models. */
+export const plansOf = (inputs: Texts, texts: Texts): Arbitrary.Arbitrary<Plan> =>
+  Arbitrary.schema(schemaOf(inputs, texts))
 
 const callOf = (tools: ReadonlyArray<Tool.Any>, call: typeof Call.Type, id: string) => {
   const tool = tools[call.tool % Math.max(1, tools.length)]
@@ -86,4 +103,5 @@ const answer = (plan: Plan, request: MockRequest) =>
   })
 
 /** The model of a plan: the same answer to the same state, in any process. */
-export const modelOf = (plan: Plan) => MockModel.layer(MockModel.make((request) => answer(plan, request)))
+export const modelOf = (plan: Plan) =>
+  MockModel.layer(MockModel.make((request) => answer(plan, request)), { replacesOwn: true })

@@ -22,22 +22,18 @@ import { deepFreeze } from "../arbitrary/Choice.ts"
 import { imbalances } from "./Balance.ts"
 import { difference } from "./Difference.ts"
 import { Interrupter } from "./Interrupter.ts"
+import type { Breach } from "./LawBroken.ts"
 import { problems } from "./Legality.ts"
 import { modelOf, type Plan } from "./Plan.ts"
 
-/** A law that a run breaks, how, and what the run told. */
-export interface Breach {
-  readonly law: string
-  readonly issue: string
-  readonly events: ReadonlyArray<AgentEvent>
-}
-
-/** What is looked at: what runs, all that it needs beside a model, and what the user says. */
+/** What is looked at: what runs, and all that it needs beside a model. */
 export interface Subject {
   readonly runnable: Agent.Runnable<string, unknown, unknown, unknown>
-  readonly layer: Layer.Layer<unknown, unknown, unknown>
-  readonly input: string
+  readonly layer: Layer.Layer<never, unknown, unknown>
 }
+
+/** What a run begins with: what the user says, or a state in which something was decided. */
+type Start = string | AgentState.AgentState
 
 /** Lets no time pass by the clock: what takes time in the world takes none in states. */
 const timeless = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -65,6 +61,9 @@ const within = <A, E>(
 ): Effect.Effect<A, unknown> =>
   timeless(Effect.provide(self, Layer.fresh(Layer.provideMerge(layer, modelOf(plan))))) as Effect.Effect<A, unknown>
 
+const runOf = ({ runnable }: Subject, from: Start) =>
+  typeof from === "string" ? Agent.run(runnable, from) : Agent.resume(runnable, from)
+
 const encode = Schema.encodeResult(Schema.fromJsonString(AgentEvent))
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(AgentEvent))
 
@@ -77,10 +76,12 @@ interface Observed {
   readonly last: AgentState.AgentState
 }
 
-const beginOf = (events: ReadonlyArray<AgentEvent>): AgentState.AgentState => AgentState.make(events[0]?.path[0] ?? "")
-
-const observed = (events: ReadonlyArray<AgentEvent>, exit: Exit.Exit<unknown, unknown>): Observed => {
-  const before = beginOf(events)
+const observed = (
+  start: Start,
+  events: ReadonlyArray<AgentEvent>,
+  exit: Exit.Exit<unknown, unknown>
+): Observed => {
+  const before = typeof start === "string" ? AgentState.make(events[0]?.path[0] ?? "") : start
   let last = before
   const states = events.map((event) => last = deepFreeze(AgentState.reduce(last, event)))
   return { events, exit, before, states, last }
@@ -126,7 +127,7 @@ const pure: Readonly<Record<string, Pure>> = {
     }
     return difference(state, last)
   },
-  "usage adds up": ({ events, last }) => {
+  "usage adds up": ({ before, events, last }) => {
     // A blocked answer has its price too.
     const answers = events.flatMap((event) =>
       (event._tag === "ModelResponded" || event._tag === "ModelCallFailed") && event.usage !== undefined
@@ -136,8 +137,8 @@ const pure: Readonly<Record<string, Pure>> = {
     const summaries = events.flatMap((event) =>
       event._tag === "ConversationSummarized" && event.usage !== undefined ? [event.usage] : []
     )
-    const usage = [...answers, ...summaries].reduce((sum, usage) => Usage.add(sum, usage), Usage.empty)
-    return difference(last.usage, usage, "usage") ?? difference(last.steps, answers.length, "steps")
+    const usage = [...answers, ...summaries].reduce((sum, usage) => Usage.add(sum, usage), before.usage)
+    return difference(last.usage, usage, "usage") ?? difference(last.steps, before.steps + answers.length, "steps")
   }
 }
 
@@ -152,9 +153,17 @@ const isEndedByTool = ({ events, last }: Observed): boolean =>
 const settled = (subject: Subject, plan: Plan, state: AgentState.AgentState): Effect.Effect<AgentState.AgentState> =>
   Effect.orDie(within(subject, plan, Agent.settle(subject.runnable, state)))
 
+/** Gives where a guardrail refused what ended the run: what it did isn't there to be found again from then on. */
+const refusedAt = ({ events, last }: Observed): number =>
+  last.status._tag === "Failed" && last.status.error.tag === "GuardrailBlocked"
+    ? events.findLastIndex((event) =>
+      event._tag === "GuardrailSettled" && (event.verdict === "Block" || event.verdict === "Retry")
+    )
+    : events.length
+
 const resumes = Effect.fnUntraced(function*(subject: Subject, plan: Plan, run: Observed) {
   if (isEndedByTool(run)) return undefined
-  for (const [index, state] of run.states.entries()) {
+  for (const [index, state] of run.states.slice(0, refusedAt(run)).entries()) {
     if (state === run.states[index - 1]) continue
     const again = Result.getOrElse(through(state), () => state)
     const last = yield* settled(subject, plan, again)
@@ -164,12 +173,12 @@ const resumes = Effect.fnUntraced(function*(subject: Subject, plan: Plan, run: O
   return undefined
 })
 
-const interrupted = Effect.fnUntraced(function*(subject: Subject, plan: Plan) {
+const interrupted = Effect.fnUntraced(function*(subject: Subject, plan: Plan, from: Start) {
   const start = (scheduler: Interrupter, events: Array<AgentEvent>) =>
     within(
       subject,
       plan,
-      Agent.run(subject.runnable, subject.input).pipe(
+      runOf(subject, from).pipe(
         Agent.observe((event) => Effect.sync(() => void events.push(event)))
       )
     ).pipe(Effect.provideService(Scheduler.Scheduler, scheduler), Effect.exit)
@@ -181,7 +190,7 @@ const interrupted = Effect.fnUntraced(function*(subject: Subject, plan: Plan) {
   scheduler.target = fiber
   yield* Fiber.await(fiber)
   if (events.length === 0) return undefined
-  const run = observed(events, Exit.void)
+  const run = observed(from, events, Exit.void)
   const found = first(Object.keys(pure), (law) => pure[law]!(run))
   const where = `interrupted at operation ${scheduler.at}: `
   if (found !== undefined) return { issue: where + found, events }
@@ -190,26 +199,41 @@ const interrupted = Effect.fnUntraced(function*(subject: Subject, plan: Plan) {
   return problem === undefined ? undefined : { issue: `${where}gone on with: ${problem}`, events }
 })
 
-/** Gives the first law that runs of a plan break. */
-export const breachOf = Effect.fnUntraced(function*(subject: Subject, plan: Plan) {
+/** How often decisions are made in a run. */
+const maxRounds = 3
+
+/** Decides what waits for approval: `undefined` where nothing does, or nothing more is decided. */
+const decided = (state: AgentState.AgentState, { decides }: Plan, round: number): AgentState.AgentState | undefined => {
+  const waiting = AgentState.pendingApprovals(state)
+  if (waiting.length === 0 || decides === "leaves" || round >= maxRounds) return undefined
+  return waiting.reduce((state, { callId }, index) => {
+    const isApproved = decides === "approves" || (decides === "does both" && (round + index) % 2 === 0)
+    return Result.getOrThrow(
+      isApproved ? AgentState.approve(state, callId) : AgentState.deny(state, callId, "No.")
+    )
+  }, state)
+}
+
+/** Looks at a run, and gives it, or the first law that it breaks. */
+const observe = Effect.fnUntraced(function*(subject: Subject, plan: Plan, from: Start) {
   const events: Array<AgentEvent> = []
   const exit = yield* Effect.exit(within(
     subject,
     plan,
     Stream.runForEach(
-      Agent.stream(subject.runnable, subject.input),
+      Agent.stream(subject.runnable, from),
       (event) => Effect.sync(() => void events.push(deepFreeze(event)))
     )
   ))
   if (events.length === 0) return { law: "a run tells what it does", issue: String(exit), events }
-  const run = observed(events, exit)
+  const run = observed(from, events, exit)
   const breach = (law: string, issue: string | undefined): Breach | undefined =>
     issue === undefined ? undefined : { law, issue, events }
   for (const [law, check] of Object.entries(pure)) {
     const found = breach(law, check(run))
     if (found !== undefined) return found
   }
-  const told = yield* Effect.exit(within(subject, plan, Agent.run(subject.runnable, subject.input)))
+  const told = yield* Effect.exit(within(subject, plan, runOf(subject, from)))
   const plainly = Exit.isSuccess(told) ? told.value : Option.getOrUndefined(Agent.failedState(told.cause))
   const errorOf = (each: Exit.Exit<unknown, unknown>): string | undefined =>
     Exit.isSuccess(each) ? undefined : String(Cause.squash(each.cause))
@@ -219,6 +243,19 @@ export const breachOf = Effect.fnUntraced(function*(subject: Subject, plan: Plan
   ) ??
     breach("a run goes on from each of its states as if it had never stopped", yield* resumes(subject, plan, run))
   if (found !== undefined) return found
-  const cut = yield* interrupted(subject, plan)
-  return cut === undefined ? undefined : { law: "an interruption leaves a legal state", ...cut }
+  const cut = yield* interrupted(subject, plan, from)
+  return cut === undefined ? run : { law: "an interruption leaves a legal state", ...cut }
+})
+
+/** Gives the first law that runs of a plan break: one from what the user says, and one from each decision on what waits. */
+export const breachOf = Effect.fnUntraced(function*(subject: Subject, plan: Plan) {
+  let from: Start | undefined = plan.input
+  const before: Array<AgentEvent> = []
+  for (let round = 0; from !== undefined; round++) {
+    const found: Breach | Observed = yield* observe(subject, plan, from)
+    if ("law" in found) return { ...found, events: [...before, ...found.events] }
+    before.push(...found.events)
+    from = decided(found.last, plan, round)
+  }
+  return undefined
 })

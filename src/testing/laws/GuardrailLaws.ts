@@ -1,0 +1,212 @@
+/**
+ * The laws of a guardrail: of its check by itself, and of an agent that it stands on.
+ *
+ * @since 0.1.0
+ */
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import * as Arbitrary from "effect/Arbitrary"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Agent from "../../agent/Agent.ts"
+import { type Any, type Context, internalsOf } from "../../agent/guardrail/GuardrailType.ts"
+import type { Guardrails } from "../../agent/guardrail/Standing.ts"
+import type { Verdict } from "../../agent/guardrail/Verdict.ts"
+import { to } from "../../agent/HandOver.ts"
+import { HandoffRequest } from "../../domain/AgentStatus.ts"
+import { Stage } from "../../domain/GuardrailStage.ts"
+import * as Part from "../../domain/Part.ts"
+import { deepFreeze, one, oneOf, pick } from "../arbitrary/Choice.ts"
+import * as ConversationArbitrary from "../ConversationArbitrary.ts"
+import { difference } from "./Difference.ts"
+import type { Breach } from "./LawBroken.ts"
+import * as Plan from "./Plan.ts"
+import * as RunLaws from "./RunLaws.ts"
+
+/** What a guardrail is tried with, all that it needs, and the answers that it stands on where they aren't texts. */
+export interface Subject {
+  readonly self: Any
+  readonly layer: Layer.Layer<never, unknown, unknown>
+  readonly texts: Plan.Texts
+  readonly output: Schema.Codec<unknown, unknown> | undefined
+}
+
+/** One value at one stage, and a run of an agent with the guardrail. */
+interface Trial {
+  readonly value: unknown
+  readonly context: Context
+  readonly plan: Plan.Plan
+}
+
+const stages = Stage.literals
+
+/** Texts as they are, amid others, and any other text. */
+const textOf = (texts: Plan.Texts): Arbitrary.Arbitrary<string> => {
+  const any = Arbitrary.schema(Schema.String)
+  const known = pick(...texts)
+  return oneOf(
+    known,
+    Arbitrary.map(
+      Arbitrary.all({ before: any, known, after: any }),
+      ({ after, before, known }) => `${before} ${known} ${after}`
+    ),
+    any
+  )
+}
+
+const target = "other"
+
+const valueOf = ({ output, self, texts }: Subject): Arbitrary.Arbitrary<unknown> => {
+  const text = textOf(texts)
+  const json = oneOf<unknown>(
+    Arbitrary.map(text, (text) => ({ text })),
+    text,
+    Arbitrary.schema(Schema.Json)
+  )
+  switch (internalsOf(self).on) {
+    case "text":
+      return text
+    case "input":
+      return Arbitrary.array(
+        oneOf<Part.UserPart>(Arbitrary.map(text, (text) => Part.text(text)), Arbitrary.schema(Part.UserPart)),
+        { minLength: 1, maxLength: 3 }
+      )
+    case "output":
+      return output === undefined ? text : Arbitrary.schema(output)
+    case "toolCall":
+    case "toolResult":
+      return json
+    case "handoff":
+      return oneOf<unknown>(
+        Arbitrary.map(text, (reason) => ({ target, reason })),
+        Arbitrary.map(Arbitrary.all({ reason: text, context: json }), (said) => ({ target, ...said })),
+        one({ target })
+      )
+  }
+}
+
+/** Random trials of a guardrail. */
+export const trialsOf = (subject: Subject): Arbitrary.Arbitrary<Trial> => {
+  const { on } = internalsOf(subject.self)
+  const inputs = subject.texts.filter((text) => text !== "")
+  return Arbitrary.map(
+    Arbitrary.all({
+      value: valueOf(subject),
+      stage: on === "text" ? pick(...stages) : one(on),
+      state: ConversationArbitrary.state({ maxTurns: 3, depth: 0, maxModes: 0 }),
+      plan: Plan.plansOf(["What is it?", ...inputs], subject.texts)
+    }),
+    ({ plan, stage, state, value }) =>
+      deepFreeze({
+        value,
+        plan,
+        context: {
+          stage,
+          agent: state.agent,
+          state,
+          ...(stage === "toolCall" || stage === "toolResult"
+            ? { call: { id: "call", name: "say", params: stage === "toolCall" ? value as Schema.Json : {} } }
+            : undefined)
+        }
+      })
+  )
+}
+
+const isHandoff = Schema.is(HandoffRequest)
+
+/** Says what is wrong with a value that shall stand in the place of another. */
+const unfit = ({ output, self }: Subject, value: unknown): string | undefined => {
+  const wanted = (isFit: boolean, what: string) => isFit ? undefined : `the replacement isn't ${what}`
+  switch (internalsOf(self).on) {
+    case "text":
+      return wanted(typeof value === "string", "a text")
+    case "input":
+      return wanted(Schema.is(Schema.Array(Part.UserPart))(value), "what a user says")
+    case "output":
+      return wanted(
+        output === undefined ? typeof value === "string" : Schema.is(output)(value),
+        "an answer"
+      )
+    case "toolCall":
+    case "toolResult":
+      return wanted(Schema.is(Schema.Json)(value), "JSON")
+    case "handoff":
+      return wanted(isHandoff(value) && value.target === target, "a handoff to the same agent")
+  }
+}
+
+const tags: ReadonlySet<unknown> = new Set(["Pass", "Replace", "Warn", "Retry", "Block"])
+
+/** Says what is wrong with a verdict. */
+const illegal = (subject: Subject, verdict: Verdict<unknown>): string | undefined => {
+  if (!tags.has(verdict._tag)) return `it is ${JSON.stringify(verdict)}`
+  if (verdict._tag === "Pass") return undefined
+  const said: unknown = verdict._tag === "Retry" ? verdict.feedback : verdict.reason
+  if (typeof said !== "string") return `a verdict "${verdict._tag}" says no reason`
+  return verdict._tag === "Replace" ? unfit(subject, verdict.value) : undefined
+}
+
+const checked = Effect.fnUntraced(function*(subject: Subject, { context, value }: Trial) {
+  const { judge } = internalsOf(subject.self)
+  const ask = (value: unknown) =>
+    Effect.suspend(() => {
+      const judged = judge(value as never, context as never)
+      return Effect.isEffect(judged) ? judged : Effect.succeed(judged)
+    })
+  const breach = (law: string, issue: string): Breach => ({ law, issue, events: [] })
+  const verdict = yield* ask(value)
+  const wrong = illegal(subject, verdict)
+  if (wrong !== undefined) return breach("a check gives a verdict that fits where it stands", wrong)
+  const other = difference(yield* ask(value), verdict)
+  if (other !== undefined) return breach("the same is said of the same each time", other)
+  if (verdict._tag !== "Replace") return undefined
+  const again = yield* ask(deepFreeze(verdict.value))
+  const issue = again._tag === "Replace"
+    ? difference(again.value, verdict.value)
+    : again._tag === "Block" || again._tag === "Retry"
+    ? `it is refused: ${again._tag === "Block" ? again.reason : again.feedback}`
+    : undefined
+  return issue === undefined ? undefined : breach("what stands in the place of something passes", issue)
+})
+
+/** Gives the guardrail a place at each stage where it can stand. */
+const standing = (self: Any): Guardrails => {
+  const { on } = internalsOf(self)
+  return Object.fromEntries((on === "text" ? stages : [on]).map((stage) => [stage, [self]]))
+}
+
+/** An agent with a guardrail, that may call a tool which gives back what it is given, and hand over. */
+const guarded = ({ layer, output, self, texts }: Subject): RunLaws.Subject => {
+  const Echo = Toolkit.make(Tool.make("say", {
+    parameters: Schema.Struct({ text: Schema.Union([Schema.Literals(texts), Schema.String]) }),
+    success: Schema.String
+  }))
+  const runnable = Agent.make("agent", {
+    toolkit: Echo,
+    handoffs: [to(Agent.make(target))],
+    guardrails: standing(self),
+    ...(output === undefined ? undefined : { output })
+  })
+  return { runnable, layer: Layer.merge(layer, Echo.toLayer({ say: ({ text }) => Effect.succeed(text) })) }
+}
+
+/** Makes what gives the first law that a guardrail breaks in a trial. */
+export const breachesOf = (subject: Subject) => {
+  const agent = guarded(subject)
+  return Effect.fnUntraced(function*(trial: Trial) {
+    const exit = yield* Effect.exit(
+      Effect.provide(checked(subject, trial), Layer.fresh(subject.layer)) as Effect.Effect<Breach | undefined, unknown>
+    )
+    if (Exit.isFailure(exit)) {
+      return {
+        law: "a check changes nothing that it is given, and throws nothing",
+        issue: String(Cause.squash(exit.cause)),
+        events: []
+      }
+    }
+    return exit.value ?? (yield* RunLaws.breachOf(agent, trial.plan))
+  })
+}

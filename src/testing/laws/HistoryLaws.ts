@@ -1,0 +1,39 @@
+/**
+ * The laws of what changes a conversation on its way.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import * as Conversation from "../../domain/Conversation.ts"
+import * as ConversationRules from "../ConversationRules.ts"
+import { difference } from "./Difference.ts"
+import type { Breach } from "./LawBroken.ts"
+import { problems } from "./Legality.ts"
+
+type Change<E, R> = (conversation: Conversation.Conversation) => Effect.Effect<Conversation.Conversation, E, R>
+
+/** Gives the first law that a change breaks with a conversation. */
+export const breachOf = Effect.fnUntraced(
+  function*<E, R>(change: Change<E, R>, conversation: Conversation.Conversation) {
+    const breach = (law: string, issue: string): Breach => ({ law, issue, events: [] })
+    const exit = yield* Effect.exit(change(conversation))
+    if (Exit.isFailure(exit)) {
+      return Cause.hasDies(exit.cause)
+        ? breach("a history changes nothing that it is given, and throws nothing", String(Cause.squash(exit.cause)))
+        : undefined
+    }
+    const changed = exit.value
+    const [problem] = problems(changed)
+    if (problem !== undefined) return breach("what crosses is legal", problem)
+    const again = yield* Effect.exit(change(conversation))
+    const found = Exit.isSuccess(again) ? difference(again.value, changed) : String(again.cause)
+    if (found !== undefined) return breach("the same crosses each time", found)
+    const prompt = Result.getOrUndefined(Conversation.toPrompt(changed))
+    if (prompt === undefined || prompt.content.length === 0) return undefined
+    const broken = ConversationRules.check(prompt, { isHandedOver: true })
+    return broken.length === 0 ? undefined : breach("what crosses is a prompt", ConversationRules.format(broken))
+  }
+)

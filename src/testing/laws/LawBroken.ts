@@ -1,0 +1,119 @@
+/**
+ * How laws are checked, and what is said of one that is broken.
+ *
+ * @since 0.1.0
+ */
+import * as Arbitrary from "effect/Arbitrary"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { AgentEvent } from "../../domain/AgentEvent.ts"
+
+/** A law that is broken, how, and what the run told. */
+export interface Breach {
+  readonly law: string
+  readonly issue: string
+  readonly events: ReadonlyArray<AgentEvent>
+}
+
+/**
+ * Error for a law that is broken.
+ *
+ * `script` is what the models said in the smallest run that breaks it, `events` what that run told, and `replay` makes a
+ * check of the same subject begin with it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class LawBroken extends Schema.TaggedError<LawBroken>("troupe/testing/Laws/LawBroken")("LawBroken", {
+  subject: Schema.String,
+  law: Schema.String,
+  issue: Schema.String,
+  script: Schema.Array(Schema.String),
+  events: Schema.Array(Schema.String),
+  replay: Schema.String
+}) {
+  override get message(): string {
+    const list = (title: string, lines: ReadonlyArray<string>) =>
+      lines.length === 0 ? [] : [title, ...lines.map((line, index) => `  ${index + 1}. ${line}`)]
+    return [
+      `${this.subject} breaks a law: ${this.law}`,
+      `  ${this.issue}`,
+      ...list("What the models said:", this.script),
+      ...list("What happened:", this.events),
+      `Replay: ${this.replay}`
+    ].join("\n")
+  }
+}
+
+/**
+ * How a law is checked: how many random `runs` there are, 25 by default, from which `seed`, or the `replay` of a failure.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly runs?: number
+  readonly seed?: string | number
+  readonly replay?: string
+}
+
+/** Gives what a random value breaks, or nothing. */
+export type Find<A> = (value: A) => Effect.Effect<Breach | undefined>
+
+const said = (event: AgentEvent): ReadonlyArray<string> => {
+  const who = event.path.join("/")
+  if (event._tag === "ModelCallFailed") return [`${who} fails: ${event.tag}`]
+  if (event._tag !== "ModelResponded") return []
+  return [[
+    who,
+    ...event.parts.flatMap((part) =>
+      part._tag === "Text" && part.text !== ""
+        ? [`says ${JSON.stringify(part.text)}`]
+        : part._tag === "Call"
+        ? [`calls ${part.name} ${JSON.stringify(part.params)}`]
+        : []
+    )
+  ].join(" ")]
+}
+
+const told = (event: AgentEvent): ReadonlyArray<string> =>
+  event._tag.endsWith("Delta")
+    ? []
+    : ["callId" in event ? `${event._tag} of "${event.callId}"` : event._tag]
+
+/** Fails with the first breach among random values, shrunk. A failure that isn't there any more is followed by a check of others. */
+export const check = <A>(
+  subject: string,
+  arbitrary: Arbitrary.Arbitrary<A>,
+  find: Find<A>,
+  { replay, ...options }: Options
+): Effect.Effect<void, LawBroken> => {
+  const { runs = 25, seed } = options
+  const checked = Arbitrary.checkEffect(
+    arbitrary,
+    (value) =>
+      Effect.flatMap(find(value), (breach) => breach === undefined ? Effect.succeed(true) : Effect.fail(breach)),
+    {
+      runs,
+      ...(seed === undefined ? undefined : { seed }),
+      ...(replay === undefined ? undefined : { replay })
+    }
+  )
+  return Effect.flatMap(checked, (result) => {
+    if (result._tag === "Passed") return Effect.void
+    if (result._tag === "ReplayMismatch") return check(subject, arbitrary, find, options)
+    const breach: Breach = result._tag === "Falsified" && result.failure._tag !== "ReturnedFalse"
+      ? result.failure.error
+      : { law: "the check comes to its end", issue: result._tag, events: [] }
+    return Effect.fail(
+      new LawBroken({
+        subject,
+        law: breach.law,
+        issue: breach.issue,
+        script: breach.events.flatMap(said),
+        events: breach.events.flatMap(told),
+        replay: result._tag === "Falsified" ? result.replay : ""
+      })
+    )
+  })
+}

@@ -1,0 +1,41 @@
+/**
+ * The laws of a store of sessions.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as KeyValueStore from "effect/persistence/KeyValueStore"
+import * as Result from "effect/Result"
+import * as Session from "../../agent/Session.ts"
+import * as AgentState from "../../domain/AgentState.ts"
+import { difference } from "./Difference.ts"
+import type { Breach } from "./LawBroken.ts"
+
+const storeId = "troupe/laws"
+
+/** Gives the first law that a store breaks with a state. */
+export const breachOf: (
+  state: AgentState.AgentState
+) => Effect.Effect<Breach | undefined, never, KeyValueStore.KeyValueStore> = Effect.fnUntraced(function*(state) {
+  const breach = (law: string, issue: string): Breach => ({ law, issue, events: [] })
+  const store = Session.store(storeId)
+  const program = Effect.gen(function*() {
+    yield* Session.remove(storeId)
+    const [one, other] = [yield* store.open, yield* store.open]
+    if (one.restored !== undefined) return breach("what is removed is gone", "a state is there")
+    yield* one.save(state)
+    const { restored } = yield* store.open
+    const read = Result.getOrThrow(AgentState.fromJson(JSON.parse(JSON.stringify(AgentState.toJson(state)))))
+    const found = difference(restored, read)
+    if (found !== undefined) return breach("what is saved is restored", found)
+    const late = yield* Effect.exit(other.save(AgentState.make("another")))
+    if (Exit.isSuccess(late)) return breach("nothing is overwritten that a session hasn't seen", "it was")
+    yield* one.save(AgentState.log(state, "again"))
+    yield* Session.remove(storeId)
+    return undefined
+  })
+  const exit = yield* Effect.exit(Effect.scoped(program))
+  return Exit.isSuccess(exit) ? exit.value : breach("a store works", String(Cause.squash(exit.cause)))
+})
