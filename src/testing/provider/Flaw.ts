@@ -146,6 +146,7 @@ const ofCases = (
       return { _tag: "Unsupported", isTag: true, at: here, value: tag, values: tagsOf(cases, key) }
     }
     within = [...within, { tag: String(tag ?? tagsOf(left, key)[0]) }]
+    if (left.length === cases.length) break
     cases = left
   }
   const [only, ...others] = cases

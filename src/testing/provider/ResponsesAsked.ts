@@ -10,6 +10,7 @@ import * as Asked from "./Asked.ts"
 import * as Format from "./Format.ts"
 import {
   isMessage,
+  isNamed,
   isOutput,
   itemsOf,
   type ResponsesContent,
@@ -96,8 +97,8 @@ const promptOf = (
 
 const toolsOf = ({ tools }: ResponsesRequest): ReadonlyArray<Tool.Any> =>
   (tools ?? []).map((tool) =>
-    tool.type === "function" && "name" in tool
-      ? Asked.tool(tool.name, tool.description, tool.parameters)
+    isNamed(tool)
+      ? Asked.tool(tool.name, tool.description, "parameters" in tool ? tool.parameters : undefined)
       : Asked.ownTool("openai", tool.type, tool.type)
   )
 
@@ -105,7 +106,7 @@ const choiceOf = ({ tool_choice: choice }: ResponsesRequest): LanguageModel.Tool
   if (choice === undefined || choice === null) return "auto"
   if (typeof choice === "string") return choice
   if ("mode" in choice) return { mode: choice.mode, oneOf: choice.tools.flatMap(({ name }) => name ?? []) }
-  return choice.type === "function" && "name" in choice ? { tool: choice.name } : "auto"
+  return isNamed(choice) ? { tool: choice.name } : "auto"
 }
 
 const formatOf = ({ text }: ResponsesRequest): Format.Format => {

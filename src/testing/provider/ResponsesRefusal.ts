@@ -8,7 +8,7 @@ import { checkStream, checkStrict, refuse, refuseFlaw } from "./OpenAiRefusal.ts
 import type { Refusal } from "./Protocol.ts"
 import { first } from "./Refusals.ts"
 import { checkItems } from "./ResponsesOrder.ts"
-import { ResponsesRequest } from "./ResponsesRequest.ts"
+import { isNamed, ResponsesRequest } from "./ResponsesRequest.ts"
 
 /** OpenAI names an item or a part of an unknown type by its place, and not by its type's. */
 const refuseShape = (flaw: Flaw.Flaw): Refusal =>
@@ -23,15 +23,15 @@ const checkPrevious = ({ previous_response_id: id }: ResponsesRequest): Refusal 
 
 const checkChoice = ({ tool_choice: choice, tools }: ResponsesRequest): Refusal | undefined => {
   if (choice === undefined || choice === null || typeof choice === "string") return undefined
-  if (choice.type !== "function" || !("name" in choice)) return undefined
-  return (tools ?? []).some((tool) => "name" in tool && tool.name === choice.name)
+  if (!isNamed(choice)) return undefined
+  return (tools ?? []).some((tool) => isNamed(tool) && tool.name === choice.name)
     ? undefined
-    : refuse("Tool choice 'function' not found in 'tools' parameter.", "tool_choice")
+    : refuse(`Tool choice '${choice.type}' not found in 'tools' parameter.`, "tool_choice")
 }
 
 const checkTools = ({ tools }: ResponsesRequest): Refusal | undefined =>
   first(tools ?? [], (tool, index) => {
-    if (tool.type !== "function" || !("name" in tool)) return undefined
+    if (!("parameters" in tool)) return undefined
     const { name, parameters: schema, strict } = tool
     return checkStrict(
       "function",

@@ -98,21 +98,22 @@ const Item = Schema.Union([
 
 const Tool = Schema.Union([
   Schema.Struct({ type: Schema.Literal("function"), ...tool }),
-  Schema.Struct({ type: Schema.String.check(Schema.makeFilter((type) => type !== "function")) })
+  Schema.Struct({ type: Schema.Literal("custom"), name: Filled, description: optional(Schema.String) }),
+  Schema.Struct({ type: Schema.String.check(Schema.makeFilter((type) => type !== "function" && type !== "custom")) })
 ])
 
 const Reference = Schema.Struct({ type: Schema.String, name: Schema.optionalKey(Schema.String) })
 
 const Choice = Schema.Union([
   Schema.Literals(["none", "auto", "required"]),
-  Schema.Struct({ type: Schema.Literal("function"), name: Schema.String }),
+  Schema.Struct({ type: Schema.Literals(["function", "custom"]), name: Schema.String }),
   Schema.Struct({
     type: Schema.Literal("allowed_tools"),
     mode: Schema.Literals(["auto", "required"]),
     tools: Schema.NonEmptyArray(Reference)
   }),
   Schema.Struct({
-    type: Schema.String.check(Schema.makeFilter((type) => !["function", "allowed_tools"].includes(type)))
+    type: Schema.String.check(Schema.makeFilter((type) => !["function", "custom", "allowed_tools"].includes(type)))
   })
 ])
 
@@ -158,6 +159,12 @@ export type ResponsesMessage = Extract<ResponsesItem, { readonly role: string }>
 
 /** Content of a message or an output, text or parts. */
 export type ResponsesContent = ResponsesMessage["content"]
+
+/** A tool that the client runs, or what names one: tools of the provider's have no names. */
+export const isNamed = <A extends { readonly type: string }>(
+  tool: A
+): tool is Extract<A, { readonly name: string }> =>
+  (tool.type === "function" || tool.type === "custom") && "name" in tool
 
 /** The items of an input. */
 export const itemsOf = ({ input }: ResponsesRequest): ReadonlyArray<ResponsesItem> =>

@@ -196,6 +196,83 @@ const brief = (events: ReadonlyArray<Event>) =>
     )
   )
 
+describe("a request for a response", () => {
+  it.effect("is read as it is meant, whatever its items are", () =>
+    Effect.promise(async () => {
+      const seen: Array<MockModel.MockRequest> = []
+      const fetch = saying((request) => {
+        seen.push(request)
+        return "ok"
+      })
+      await openaiOf(fetch).responses.create({
+        model: "gpt-5",
+        input: [
+          { role: "developer", content: "Cite." },
+          { role: "system", content: [{ type: "input_text", text: "Be" }, { type: "input_text", text: "brief." }] },
+          {
+            role: "user",
+            content: [
+              { type: "input_image", file_id: "file_1", detail: "auto" },
+              { type: "input_image", image_url: "https://a.b/c.png", detail: "auto" },
+              { type: "input_file", file_data: "data:text/plain;base64,AAAA", filename: "a.txt" },
+              { type: "input_file", file_url: "https://a.b/c.pdf" },
+              { type: "input_file", file_id: "file_2" },
+              { type: "input_text", text: "What is it?" }
+            ]
+          },
+          {
+            type: "message",
+            role: "assistant",
+            id: "msg_1",
+            status: "completed",
+            content: [
+              { type: "refusal", refusal: "No." },
+              { type: "output_text", text: "", annotations: [] },
+              { type: "output_text", text: "A tale.", annotations: [] }
+            ]
+          },
+          { type: "function_call", call_id: "c1", name: "book", arguments: "not JSON" },
+          { type: "function_call_output", call_id: "c1", output: "done" },
+          { role: "user", content: "Go on" }
+        ],
+        tools: [{ type: "custom", name: "note" }, tool("book")],
+        tool_choice: { type: "custom", name: "note" }
+      })
+      const [request] = seen
+      assert.strictEqual(request?.system, "Cite.\n\nBe\nbrief.")
+      assert.deepStrictEqual(request?.toolChoice, { tool: "note" })
+      assert.deepStrictEqual(request?.toolNames, ["note", "book"])
+      assert.deepStrictEqual(request?.messages.map(({ role }) => role), [
+        ...["system", "system", "user", "assistant", "tool", "user"]
+      ])
+      const [, , user, assistant, tools] = request?.messages ?? []
+      assert.deepStrictEqual(
+        user?.role === "user" &&
+          user.content.map((part) =>
+            part.type === "file" ? [part.mediaType, String(part.data), part.fileName] : part.text
+          ),
+        [
+          ["image/*", "https://a.b/c.png", undefined],
+          ["text/plain", "AAAA", "a.txt"],
+          ["application/pdf", "https://a.b/c.pdf", undefined],
+          "What is it?"
+        ]
+      )
+      assert.deepStrictEqual(
+        assistant?.role === "assistant" && assistant.content.map((part) =>
+          part.type === "text" ? part.text : part.type === "tool-call" ? [part.id, part.name, part.params] : part.type
+        ),
+        ["A tale.", ["c1", "book", "not JSON"]]
+      )
+      assert.deepStrictEqual(
+        tools?.role === "tool" && tools.content.map((part) =>
+          part.type === "tool-result" && [part.id, part.name, part.isFailure, part.result]
+        ),
+        [["c1", "book", false, "done"]]
+      )
+    }))
+})
+
 describe("a response", () => {
   it.effect.prop("says the same streamed as at once", [Parts, Length], ([parts, length]) =>
     Effect.promise(async () => {
