@@ -2,8 +2,8 @@
  * How much of a conversation an agent's model is sent.
  *
  * 1. What is sent is chosen anew for each request. The state keeps every turn.
- * 2. Turns are never split: a call goes with its result. What the model is asked about stays, and so do the user's last turn and
- *    pinned ones (`Conversation.pin`).
+ * 2. Turns are never split: a call goes with its result. What the model is asked about stays, and so do what the user asked last and
+ *    pinned turns (`Conversation.pin`).
  * 3. Where even these are too much the run fails with `ContextWindowExceeded`, and the state can be reopened with a larger window.
  *
  * **Example** (The last turns that have room)

@@ -10,6 +10,8 @@ const echo = MockModel.layer(MockModel.make(({ lastUserText }) => `re ${lastUser
 const guideOf = <E = never, R = never>(options: ContextWindow.Options<E, R>) =>
   Agent.make("guide", { contextWindow: ContextWindow.make(options) })
 
+const done: Conversation.Settled = { _tag: "Settled", outcome: "Succeeded", result: "done" }
+
 const words = ["a", "b", "c", "d"]
 
 const through = Effect.fnUntraced(function*(read: AgentState.AgentState) {
@@ -86,6 +88,27 @@ describe("A context window", () => {
       })
       yield* Agent.resume(guideOf({ maxTurns: 2 }), state)
       assert.deepStrictEqual(yield* lastSent, ["user: b", "user: note"])
+    }).pipe(Effect.provide(echo)))
+
+  it.effect("keeps all words of a user that one run answers, and what a mode said last", () =>
+    Effect.gen(function*() {
+      const conversation = Conversation.make([
+        Conversation.user("a"),
+        Conversation.assistant("guide", "re a"),
+        Conversation.user("b"),
+        Conversation.assistant("guide", [Conversation.call("1", "x", {}, done)]),
+        Conversation.user("c"),
+        Conversation.assistant("guide", [Conversation.call("2", "x", {}, done)])
+      ])
+      const state = AgentState.make("guide", { conversation })
+      yield* Agent.resume(guideOf({ maxTurns: 3 }), { ...state, run: { ...state.run, inputs: 2 } })
+      assert.deepStrictEqual((yield* lastSent).slice(0, 2), ["user: b", "user: c"])
+      yield* Agent.resume(guideOf({ maxTurns: 3 }), state)
+      assert.deepStrictEqual((yield* lastSent)[0], "user: c")
+      const said: Conversation.Turn = { _tag: "User", parts: [Conversation.text("bye")], mode: "m" }
+      const ending = { turns: [...conversation.turns.slice(0, 2), said, conversation.turns[3]!] }
+      yield* Agent.resume(guideOf({ maxTurns: 3 }), AgentState.make("guide", { conversation: ending }))
+      assert.deepStrictEqual((yield* lastSent).slice(0, 2), ["user: a", "user: bye"])
     }).pipe(Effect.provide(echo)))
 
   it.effect("keeps pinned turns", () =>
@@ -457,8 +480,8 @@ describe("A context window", () => {
         yield* Agent.continueConversation(seer, AgentState.make("seer", { conversation }), "Look.")
         assert.deepStrictEqual(seen, [
           [undefined, "Pinned", "Open"],
-          [undefined, "Pinned", "LastUser", "Open"],
-          [undefined, "Pinned", "LastUser", undefined, "Open"]
+          [undefined, "Pinned", "Asked", "Open"],
+          [undefined, "Pinned", "Asked", undefined, "Open"]
         ])
       }).pipe(Effect.provide([looker(2), looking])))
 

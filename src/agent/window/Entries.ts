@@ -47,7 +47,8 @@ export class Entries {
   #ratio = 1
   #flagged: ReadonlyArray<Entry> = []
   readonly #pinned: Array<Entry> = []
-  #lastUser = -1
+  /** What users said, and what modes did in their place. */
+  readonly #asked: Array<Entry> = []
 
   constructor(agent: string, counter: Counter | undefined) {
     this.agent = agent
@@ -59,16 +60,21 @@ export class Entries {
     return this.counter?.by === "estimate" ? this.#ratio : 1
   }
 
-  /** Takes in the turns that are new, and says anew which ones are the last. */
-  update(turns: ReadonlyArray<Turn>): void {
+  /** Takes in the turns that are new, and says anew which ones stay. The run answers the last `inputs` of a user. */
+  update(turns: ReadonlyArray<Turn>, inputs: number): void {
     for (let index = this.all.length; index < turns.length; index++) this.#add(turns[index]!, index)
     for (const entry of this.#flagged) entry.stays = entry.turn.pinned === true ? "Pinned" : undefined
     const flagged = this.all.slice(openFrom(turns)).filter(({ index, turn }) => isOpen(turn, index, turns.length))
     for (const entry of flagged) entry.stays = "Open"
-    const user = this.all[this.#lastUser]
-    if (user !== undefined && user.stays !== "Open") {
-      user.stays = "LastUser"
-      flagged.push(user)
+    let left = Math.max(1, inputs)
+    for (let at = this.#asked.length - 1; at >= 0 && left > 0; at--) {
+      const entry = this.#asked[at]!
+      const isLast = at === this.#asked.length - 1
+      if (entry.turn._tag === "User" && entry.turn.mode === undefined) left--
+      else if (!isLast) continue
+      if (entry.stays === "Open") continue
+      entry.stays = "Asked"
+      flagged.push(entry)
     }
     this.#flagged = flagged
   }
@@ -79,7 +85,7 @@ export class Entries {
     this.all.push(entry)
     this.tokens += tokens
     if (turn.pinned === true) this.#pinned.push(entry)
-    if (turn._tag === "User") this.#lastUser = index
+    if (turn._tag === "User") this.#asked.push(entry)
     if (turn._tag !== "Assistant" || turn.agent !== this.agent) return
     const { counted = 0, usage: { input = 0 } } = turn
     if (counted > 0 && input > 0) {

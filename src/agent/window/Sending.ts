@@ -210,7 +210,7 @@ const begin = (
 ): Effect.Effect<Choice, unknown, unknown> => {
   const { summaries, turns } = loop.state.conversation
   const start = (): Effect.Effect<Choice, unknown, unknown> => {
-    entries.update(turns)
+    entries.update(turns, loop.state.run.inputs ?? 1)
     const summary = window.steps.some(({ _tag }) => _tag === "Summarize") ? summaries?.at(-1) : undefined
     const limits = limitsOf(window, entries, loop, beside)
     const base = entries.base(summary)

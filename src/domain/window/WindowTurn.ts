@@ -5,7 +5,7 @@
  *
  * 1. The open end: the model's last answer where its calls or its pause wait for the model to go on, and what was said behind it.
  *    The model is asked about this.
- * 2. The user's last turn.
+ * 2. What the run is asked: the user's last turn, and those before it that the run answers too.
  * 3. Pinned turns.
  *
  * @since 0.1.0
@@ -14,7 +14,7 @@ import { statusOf } from "../ImpliedStatus.ts"
 import type { Turn } from "../StateSchema.ts"
 
 /** Why a turn is never left out. The summary of turns that are left out is none of them itself. */
-export type Stays = "Open" | "LastUser" | "Pinned" | "Summary"
+export type Stays = "Open" | "Asked" | "Pinned" | "Summary"
 
 /**
  * A turn that a context window may send: its place in the conversation, from 0 (a summary's, and that of a turn which a strategy
