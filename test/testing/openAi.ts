@@ -1,6 +1,6 @@
 import { Effect, Layer, Stream } from "effect"
 import { AiError, LanguageModel, type Prompt, type Response, Tool } from "effect/ai"
-import OpenAI from "openai"
+import OpenAI, { APIError } from "openai"
 import type {
   ChatCompletionCreateParamsNonStreaming,
   ChatCompletionMessageParam,
@@ -137,12 +137,21 @@ async function* stream(
   yield finishOf(reason, usage)
 }
 
+/** What the client's error is: a status of HTTP, or else a connection that was lost. */
+const reasonOf = (error: unknown): AiError.AiErrorReason =>
+  error instanceof APIError && typeof error.status === "number"
+    ? error.status === 429
+      ? new AiError.RateLimitError({})
+      : AiError.reasonFromHttpStatus({ status: error.status, description: error.message })
+    : new AiError.NetworkError({
+      reason: "TransportError",
+      method: "POST",
+      url: "https://api.openai.com",
+      description: String(error)
+    })
+
 const failed = (error: unknown): AiError.AiError =>
-  AiError.make({
-    module: "OpenAi",
-    method: "ask",
-    reason: new AiError.InternalProviderError({ description: String(error) })
-  })
+  AiError.make({ module: "OpenAi", method: "ask", reason: reasonOf(error) })
 
 /** A language model that asks OpenAI's official client, which sends its requests by `fetch`. */
 export const layer = (fetch: (input: string | URL | Request, init?: RequestInit) => Promise<globalThis.Response>) => {
