@@ -400,6 +400,111 @@ describe("a response", () => {
       }
     }))
 
+  it.effect("has an item for each call of the provider's own tools, with its result, and for an image", () =>
+    Effect.promise(async () => {
+      const own = { providerExecuted: true } as const
+      const call = (id: string, name: string, params: unknown) =>
+        ({ type: "tool-call", id, name, params, ...own }) as const
+      const gave = (id: string, name: string, result: unknown, isFailure = false) =>
+        ({ type: "tool-result", id, name, result, isFailure, ...own }) as const
+      const parts = [
+        call("s1", "web_search", { query: "warm" }),
+        gave("s1", "web_search", []),
+        call("s2", "web_search_preview", {}),
+        gave("s2", "web_search_preview", "down", true),
+        call("l1", "lookup", { key: 1 }),
+        gave("l1", "lookup", { found: true }),
+        call("l2", "lookup", {}),
+        gave("l2", "lookup", "gone", true),
+        call("l3", "lookup", {}),
+        { type: "file", mediaType: "image/png", data: "AAAA" }
+      ] as const
+      const events = await framesOf({ _tag: "MockResponse", parts })
+      const search = (status: string, query: string) => ({
+        type: "web_search_call",
+        status,
+        action: { type: "search", query, queries: [query] }
+      })
+      const lookup = (status: string, args: string, output: string | null, error: string | null) => ({
+        type: "mcp_call",
+        status,
+        approval_request_id: null,
+        arguments: args,
+        error,
+        name: "lookup",
+        output,
+        server_label: "troupe"
+      })
+      const output = JSON.parse(JSON.stringify(events.at(-1)!.response.output))
+      assert.match(
+        output.map(({ id }: { readonly id: string }) => id).join(),
+        /^(ws_\w{24},){2}(mcp_\w{24},){3}ig_\w{24}$/
+      )
+      assert.deepStrictEqual(
+        output.map((item: object) => ({ ...item, id: undefined })),
+        [
+          search("completed", "warm"),
+          search("failed", ""),
+          lookup("completed", `{"key":1}`, `{"found":true}`, null),
+          lookup("failed", "{}", null, `"gone"`),
+          lookup("completed", "{}", null, null),
+          { type: "image_generation_call", status: "completed", result: "AAAA" }
+        ].map((item) => ({ id: undefined, ...item }))
+      )
+      const states = events.map(({ type }) => type.replace("response.", "")).slice(2, -1)
+      const item = (...types: ReadonlyArray<string>) => ["output_item.added", ...types, "output_item.done"]
+      assert.deepStrictEqual(states, [
+        ...item("web_search_call.in_progress", "web_search_call.searching", "web_search_call.completed"),
+        ...item("web_search_call.in_progress", "web_search_call.searching", "web_search_call.failed"),
+        ...item("mcp_call.in_progress", "mcp_call.completed"),
+        ...item("mcp_call.in_progress", "mcp_call.failed"),
+        ...item("mcp_call.in_progress", "mcp_call.completed"),
+        ...item(
+          "image_generation_call.in_progress",
+          "image_generation_call.generating",
+          "image_generation_call.completed"
+        )
+      ])
+      const added = events.filter(({ type }) => type === "response.output_item.added")
+      assert.deepStrictEqual(
+        added.map(({ item, output_index }) => [output_index, (item as { readonly status: string }).status]),
+        [0, 1, 2, 3, 4, 5].map((index) => [index, "in_progress"])
+      )
+    }))
+
+  it.effect("keeps ids and secrets of reasoning that a script has for it, and names files that it cites", () =>
+    Effect.promise(async () => {
+      const { output } = await openaiOf(saying(MockResponse.all(
+        MockResponse.reasoning("Hm", { metadata: { openai: { itemId: "rs_mine", encryptedContent: "secret" } } }),
+        MockResponse.reasoning("So", { metadata: { openai: { itemId: 5, encryptedContent: null } } }),
+        "It says so.",
+        {
+          _tag: "MockResponse",
+          parts: [
+            {
+              type: "source",
+              sourceType: "document",
+              id: "f1",
+              mediaType: "text/plain",
+              title: "Tale",
+              fileName: "a.txt"
+            },
+            { type: "source", sourceType: "document", id: "f2", mediaType: "text/plain", title: "Other" }
+          ]
+        },
+        MockResponse.toolCall("get_weather", {})
+      ))).responses.create(ask()) as Response
+      const [mine, own, message, call] = JSON.parse(JSON.stringify(output))
+      assert.deepStrictEqual([mine.id, mine.encrypted_content], ["rs_mine", "secret"])
+      assert.match(own.id, /^rs_\w{24}$/)
+      assert.notProperty(own, "encrypted_content")
+      assert.deepStrictEqual(message.content[0].annotations, [
+        { type: "file_citation", file_id: "f1", filename: "a.txt", index: 11 },
+        { type: "file_citation", file_id: "f2", filename: "Other", index: 11 }
+      ])
+      assert.strictEqual(call.id, `fc_${own.id.slice("rs_".length)}_rs0`)
+    }))
+
   it.effect("may choose tools in each way", () =>
     Effect.promise(async () => {
       const seen: Array<unknown> = []
