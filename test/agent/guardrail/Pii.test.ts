@@ -133,6 +133,10 @@ describe("Personal data", () => {
       _tag: "Block",
       reason: "has email (2), card in it"
     })
+    assert.deepStrictEqual(verdictOf(Guardrail.pii(), "a@b.co(555) 123-4567"), {
+      _tag: "Block",
+      reason: "has email, phone in it"
+    })
     assert.deepStrictEqual(verdictOf(Guardrail.pii({ action: "warn" }), "a@b.co"), {
       _tag: "Warn",
       reason: "has email in it"
