@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Agent, AgentState, Guardrail } from "troupe"
-import { MockModel } from "troupe/testing"
+import { Agent, AgentState, Guardrail, Handoff } from "troupe"
+import { MockModel, MockResponse } from "troupe/testing"
 import { blocks, passes, verdictOf } from "./verdicts.ts"
 
 describe("A length", () => {
@@ -112,5 +112,30 @@ describe("The guardrails of a specialist", () => {
       assert.strictEqual(yield* ask("model".repeat(1001), "{}"), "input length: has more than 5000 characters")
       assert.strictEqual(yield* ask(question, "They learn."), "output json: isn't JSON")
       assert.strictEqual(yield* ask(question, "\"Hey, cool!\""), "output tone: sounds casual, excited")
+    }))
+
+  it.effect("hold from the handoff on, and those of the agent before it don't", () =>
+    Effect.gen(function*() {
+      const general = Agent.make("general", {
+        handoffs: [Handoff.to(specialist)],
+        guardrails: { input: [Guardrail.length({ min: 1, max: 10_000 })], output: [Guardrail.length({ max: 2 })] }
+      })
+      const ask = (input: string) =>
+        Agent.run(general, input).pipe(
+          Effect.map((state) => `${state.agent}: ${AgentState.text(state)}`),
+          Effect.catchReason(
+            "AgentError",
+            "GuardrailBlocked",
+            ({ agent, guardrail, stage }) => Effect.succeed(`${agent} ${stage} ${guardrail}`)
+          ),
+          Effect.provide(MockModel.layer(MockModel.queue(
+            MockResponse.toolCall("handoff_to_specialist", {}),
+            `{ "text": "Layers." }`
+          )))
+        )
+      assert.strictEqual(yield* ask("Explain how neural networks work"), `specialist: { "text": "Layers." }`)
+      assert.strictEqual(yield* ask("Explain tea"), "specialist input technicalTerms")
+      assert.strictEqual(yield* ask("model".repeat(1001)), "specialist input length")
+      assert.strictEqual(yield* ask("model".repeat(2001)), "general input length")
     }))
 })

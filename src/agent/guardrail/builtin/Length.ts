@@ -37,6 +37,7 @@ export const length = (
     throw new InvalidOption({ guardrail: "length", option: "max", value: max, expected: `at least "min", ${min}` })
   }
   return make("length", (text) => {
+    if (text.length >= min * 2 && text.length <= max) return pass
     const count = lengthOf(text, max)
     return count < min
       ? block(`has ${count} characters, of at least ${min}`)

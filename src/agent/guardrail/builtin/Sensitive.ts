@@ -86,4 +86,4 @@ export const secrets = (
  * @category built-in
  * @since 0.1.0
  */
-export const noSecrets: Guardrail = secrets()
+export const noSecrets: Guardrail = /* #__PURE__ */ secrets()

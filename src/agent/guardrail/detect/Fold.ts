@@ -40,11 +40,15 @@ const compatible = (character: string): string => {
     : character
 }
 
-/** Characters that look like those of ASCII, in pairs: Cyrillic, Greek, Armenian, and Latin's own variants. */
-const lookalikes = new Map(
-  ("аaвbеeнhіiїiјjкkмmоoрpсcтtуyхxѕsԁdԛqԝwһhɡgɩiαaβbεeηnιiκkνvοoρpτtυuχxγyωwϲcսuոnօoհhցgıiøołlđdʀrɴnʜhᴏoᴄcꜱsӏlʟl’'‘'"
-    .match(/../gu) ?? []).map((pair) => [pair[0]!, pair[1]!])
-)
+/** Characters that look like those of ASCII, each before its own: Cyrillic, Greek, Armenian, and Latin's own variants. */
+const lookalikes =
+  "аaвbеeнhіiїiјjкkмmоoрpсcтtуyхxѕsԁdԛqԝwһhɡgɩiαaβbεeηnιiκkνvοoρpτtυuχxγyωwϲcսuոnօoհhցgıiøołlđdʀrɴnʜhᴏoᴄcꜱsӏlʟl’'‘'"
+
+const plainOf = (letter: string): string => {
+  if (letter === "ß") return "ss"
+  for (let at = 0; at < lookalikes.length; at += 2) if (lookalikes[at] === letter) return lookalikes[at + 1]!
+  return letter
+}
 
 /** Accents, and the points of Hebrew and Arabic. Other scripts' marks are letters of theirs. */
 const marks = /(?!\u3099|\u309a)\p{Script=Inherited}|[\u0591-\u05c7]/gu
@@ -52,7 +56,7 @@ const marks = /(?!\u3099|\u309a)\p{Script=Inherited}|[\u0591-\u05c7]/gu
 const letters = (character: string): string =>
   Array.from(
     character.normalize("NFKD").replace(marks, "").normalize("NFC").toLowerCase(),
-    (letter) => letter === "ß" ? "ss" : lookalikes.get(letter) ?? letter
+    plainOf
   ).join("")
 
 const identity: Folded["locate"] = (found) => found

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import { findCards, findIbans, findSsns } from "./Account.ts"
+import type { Ranges } from "./Boundary.ts"
 import { findEmails } from "./Email.ts"
 import { type Detector, folding, inOrder, ofKind } from "./Finding.ts"
 import { findV4, findV6 } from "./IpAddress.ts"
@@ -19,16 +20,18 @@ import { findPhones } from "./Phone.ts"
 export type PiiKind = "email" | "phone" | "card" | "ssn" | "iban" | "ip"
 
 /** In this order, as one may look like a part of another. */
-const detectors: ReadonlyArray<readonly [kind: PiiKind, detect: Detector<PiiKind>]> = [
-  ["email", ofKind("email", findEmails)],
-  ["iban", ofKind("iban", findIbans)],
-  ["ip", ofKind("ip", findV6)],
-  ["ip", ofKind("ip", findV4)],
-  ["card", ofKind("card", findCards)],
-  ["ssn", ofKind("ssn", findSsns)],
-  ["phone", ofKind("phone", findPhones)]
+const finders: ReadonlyArray<readonly [kind: PiiKind, find: (text: string) => Ranges]> = [
+  ["email", findEmails],
+  ["iban", findIbans],
+  ["ip", findV6],
+  ["ip", findV4],
+  ["card", findCards],
+  ["ssn", findSsns],
+  ["phone", findPhones]
 ]
 
 /** Makes a detector of what identifies a person, of some kinds or of all. */
 export const piiDetector = (kinds?: ReadonlyArray<PiiKind>): Detector<PiiKind> =>
-  folding(inOrder(detectors.flatMap(([kind, detect]) => kinds === undefined || kinds.includes(kind) ? [detect] : [])))
+  folding(inOrder(
+    finders.flatMap(([kind, find]) => kinds === undefined || kinds.includes(kind) ? [ofKind(kind, find)] : [])
+  ))

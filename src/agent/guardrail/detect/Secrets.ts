@@ -16,31 +16,30 @@ import { type Detector, folding, inOrder, ofKind } from "./Finding.ts"
  * part of the key, so that none is masked by half.
  */
 const providers = {
-  anthropic: String.raw`sk-ant-[\w-]{20,}`,
-  openai: String.raw`sk-(?!ant-)(?:proj-|svcacct-|admin-)?(?=[a-z-]{0,40}[A-Z\d])[\w-]{20,}`,
-  aws: String.raw`(?:AKIA|ASIA|ABIA|ACCA)[A-Z\d]{16}(?![A-Za-z\d])`,
-  github: String.raw`gh[pousr]_[A-Za-z\d]{36,}|github_pat_\w{22,}`,
-  gitlab: String.raw`gl(?:pat|ptt|dt|rt|rtr|cbt|soat|ft|ffct|imt|agent|oas)-[\w-]{20,}`,
-  google: String.raw`AIza[\w-]{35}(?![\w-])|GOCSPX-[\w-]{28}(?![\w-])|ya29\.[\w-]{20,}`,
-  slack: String
-    .raw`xox[abeoprs]-[A-Za-z\d-]{10,}|xapp-\d-[A-Za-z\d-]{10,}|hooks\.slack\.com/(?:services|workflows)/[\w/]{20,}`,
-  stripe: String.raw`[sr]k_(?:live|test|prod)_[A-Za-z\d]{16,}|whsec_[A-Za-z\d+/]{24,}`,
-  npm: String.raw`npm_[A-Za-z\d]{36,}`,
-  pypi: String.raw`pypi-AgE[\w-]{50,}`,
-  huggingface: String.raw`hf_[A-Za-z\d]{30,}|api_org_[A-Za-z\d]{30,}`,
-  azure: String.raw`AccountKey=[A-Za-z\d+/]{86}==`,
-  digitalocean: String.raw`do[opr]_v1_[a-f\d]{64}`,
-  databricks: String.raw`dapi[a-f\d]{32}(?![A-Za-z\d])`,
-  docker: String.raw`dckr_(?:pat|oat)_[\w-]{20,}`,
-  groq: String.raw`gsk_[A-Za-z\d]{40,}`,
-  xai: String.raw`xai-[A-Za-z\d]{70,}`,
-  perplexity: String.raw`pplx-[A-Za-z\d]{40,}`,
-  replicate: String.raw`r8_[A-Za-z\d]{37,}`,
-  sendgrid: String.raw`SG\.[\w-]{22}\.[\w-]{43}(?![\w-])`,
-  shopify: String.raw`shp(?:at|ca|pa|ss)_[a-fA-F\d]{32}`,
-  twilio: String.raw`SK[a-f\d]{32}(?![A-Za-z\d])`,
-  telegram: String.raw`\d{8,10}:AA[\w-]{33}(?![\w-])`,
-  vault: String.raw`hv[sbr]\.[\w-]{24,}`
+  anthropic: /sk-ant-[\w-]{20,}/,
+  openai: /sk-(?!ant-)(?:proj-|svcacct-|admin-)?(?=[a-z-]{0,40}[A-Z\d])[\w-]{20,}/,
+  aws: /(?:AKIA|ASIA|ABIA|ACCA)[A-Z\d]{16}(?![A-Za-z\d])/,
+  github: /gh[pousr]_[A-Za-z\d]{36,}|github_pat_\w{22,}/,
+  gitlab: /gl(?:pat|ptt|dt|rt|rtr|cbt|soat|ft|ffct|imt|agent|oas)-[\w-]{20,}/,
+  google: /AIza[\w-]{35}(?![\w-])|GOCSPX-[\w-]{28}(?![\w-])|ya29\.[\w-]{20,}/,
+  slack: /xox[abeoprs]-[A-Za-z\d-]{10,}|xapp-\d-[A-Za-z\d-]{10,}|hooks\.slack\.com\/(?:services|workflows)\/[\w/]{20,}/,
+  stripe: /[sr]k_(?:live|test|prod)_[A-Za-z\d]{16,}|whsec_[A-Za-z\d+/]{24,}/,
+  npm: /npm_[A-Za-z\d]{36,}/,
+  pypi: /pypi-AgE[\w-]{50,}/,
+  huggingface: /hf_[A-Za-z\d]{30,}|api_org_[A-Za-z\d]{30,}/,
+  azure: /AccountKey=[A-Za-z\d+/]{86}==/,
+  digitalocean: /do[opr]_v1_[a-f\d]{64}/,
+  databricks: /dapi[a-f\d]{32}(?![A-Za-z\d])/,
+  docker: /dckr_(?:pat|oat)_[\w-]{20,}/,
+  groq: /gsk_[A-Za-z\d]{40,}/,
+  xai: /xai-[A-Za-z\d]{70,}/,
+  perplexity: /pplx-[A-Za-z\d]{40,}/,
+  replicate: /r8_[A-Za-z\d]{37,}/,
+  sendgrid: /SG\.[\w-]{22}\.[\w-]{43}(?![\w-])/,
+  shopify: /shp(?:at|ca|pa|ss)_[a-fA-F\d]{32}/,
+  twilio: /SK[a-f\d]{32}(?![A-Za-z\d])/,
+  telegram: /\d{8,10}:AA[\w-]{33}(?![\w-])/,
+  vault: /hv[sbr]\.[\w-]{24,}/
 }
 
 type Provider = keyof typeof providers
@@ -122,7 +121,7 @@ function* findTokens(text: string): Generator<readonly [start: number, end: numb
 
 /** Makes a detector of keys: one pattern of all, so that a text is read once. */
 const keyDetector = (kinds: ReadonlyArray<Provider>): Detector<Provider> => {
-  const pattern = new RegExp(`(?<![A-Za-z\\d])(?:${kinds.map((kind) => `(${providers[kind]})`).join("|")})`, "g")
+  const pattern = new RegExp(`(?<![A-Za-z\\d])(?:${kinds.map((kind) => `(${providers[kind].source})`).join("|")})`, "g")
   return (text) =>
     Array.from(text.matchAll(pattern), (match) => ({
       kind: kinds[match.findIndex((group, index) => index > 0 && group !== undefined) - 1]!,

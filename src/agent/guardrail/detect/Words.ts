@@ -125,20 +125,22 @@ const signs: Readonly<Record<string, string>> = {
 }
 
 const sign = /[0-9@$!|+]/
+const tripled = /(.)\1\1/u
 
 /** Gives a word with letters for the digits and signs that stand for them, if it has letters. */
 export const withLetters = (word: string): string =>
   sign.test(word) && /\p{L}/u.test(word) ? word.replace(/[0-9@$!|+]/g, (sign) => signs[sign] ?? sign) : word
 
 /** Spellings of a word: with letters for the digits and signs that stand for them, and without letters said over and over. */
-const spellings = (word: string): ReadonlySet<string> => {
+const spellings = (word: string): Iterable<string> => {
+  const hasSigns = sign.test(word)
+  if (!hasSigns && !tripled.test(word)) return [word]
   const found = new Set([word])
-  if (sign.test(word) && /\p{L}/u.test(word)) {
+  if (hasSigns && /\p{L}/u.test(word)) {
     found.add(withLetters(word))
     found.add(withLetters(word.replace(/[1|]/g, "l")))
   }
   for (const spelling of Array.from(found)) {
-    if (!/(.)\1\1/u.test(spelling)) continue
     found.add(spelling.replace(/(.)\1{2,}/gu, "$1$1"))
     found.add(spelling.replace(/(.)\1{2,}/gu, "$1"))
   }
@@ -147,8 +149,8 @@ const spellings = (word: string): ReadonlySet<string> => {
 
 /** Gives a word without the signs at its ends that may stand for letters, if that is another. */
 const bareOf = ({ start, text }: Word): ReadonlyArray<Word> => {
-  const bare = /[^@$](?:.*[^@$])?/u.exec(text)
-  if (bare === null || bare[0] === text) return []
+  const bare = /^[@$]|[@$]$/.test(text) ? /[^@$](?:.*[^@$])?/u.exec(text) : null
+  if (bare === null) return []
   const from = start + bare.index
   return [{ text: bare[0], start: from, end: from + bare[0].length }]
 }
@@ -200,7 +202,7 @@ const beginningOf = <Kind>({ beginnings }: Lists<Kind>, word: string): Kind | un
 
 /** A word of the list that has the same letters but for those that a star or a hash hides. */
 const hiddenIn = <Kind>({ shapes }: Lists<Kind>, spelling: string): Kind | undefined =>
-  /^\p{L}.*[*#]/u.test(spelling)
+  /[*#]/.test(spelling) && /^\p{L}/u.test(spelling)
     ? shapes.get(shapeOf(spelling))?.find(({ words: [word = ""] }) =>
       Array.from(spelling).every((letter, index) => letter === "*" || letter === "#" || letter === word[index])
     )?.kind
