@@ -6,6 +6,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     maxWorkers: 2,
     pool: "threads",
+    isolate: false,
     reporters: ["default", "./scripts/summary.ts"],
     silent: "passed-only",
     testTimeout: 30_000,

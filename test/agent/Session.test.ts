@@ -734,7 +734,8 @@ describe("Session.invoke", () => {
         finishReason: "tool-calls"
       })
       assert.deepStrictEqual(problems(state.conversation), [])
-      assert.deepStrictEqual([state.steps, state.usage, state.run], [before.steps, before.usage, before.run])
+      const run = { ...before.run, calls: { add: 1 } }
+      assert.deepStrictEqual([state.steps, state.usage, state.run], [before.steps, before.usage, run])
       assert.strictEqual(state.status._tag, "InProgress")
       assert.deepStrictEqual(events.map((event) => event._tag), [
         "StepStarted",
