@@ -6,12 +6,11 @@
  *
  * @since 0.1.0
  */
-import type * as Prompt from "effect/ai/Prompt"
 import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { AgentEvent, RunCompleted, RunFailed, RunInterrupted, Window } from "../domain/AgentEvent.ts"
+import type { AgentEvent, RunCompleted, RunFailed, RunInterrupted } from "../domain/AgentEvent.ts"
 import type { Failure, HandoffRequest } from "../domain/AgentStatus.ts"
 import { callsOf } from "../domain/Conversation.ts"
 import { reduceAt } from "../domain/Reducer.ts"
@@ -22,8 +21,8 @@ import type { Enterable } from "../modes/Host.ts"
 import type { AgentTool, Definition, OwnModel, Plan, Roster } from "./Definition.ts"
 import type { Found } from "./Handlers.ts"
 import { type Live, make as makeLive } from "./modes/Live.ts"
+import * as Sent from "./Sent.ts"
 import * as TakenIds from "./TakenIds.ts"
-import type { Entries } from "./window/Entries.ts"
 
 /** Fields that `tell` fills in. */
 type Filled = "path" | "calls" | "step" | "sequence" | "at"
@@ -82,7 +81,7 @@ export interface Loop {
   path: readonly [string, ...Array<string>]
   readonly calls: ReadonlyArray<string>
   readonly open: Open
-  readonly sent: Sent
+  readonly sent: Sent.Sent
   readonly handlers: Map<string, Found>
   plan: Plan | undefined
   models: Models | undefined
@@ -126,36 +125,6 @@ export interface OpenCall {
   settlement: Settlement | undefined
 }
 
-/**
- * The system message, and the messages of the settled turns, made once in a run. `turns` says of how many, `starts` where those of
- * each begin, and `note` what the agent in control was handed and can't read in its conversation.
- *
- * Where the agent has a context window, `entries` are the turns as that knows them, `window` is what it made of the last request,
- * and `counted` how many tokens it took that for.
- */
-interface Sent {
-  readonly messages: Array<Prompt.Message>
-  readonly starts: Array<number>
-  system: string
-  turns: number
-  note: string | undefined
-  composed: Composed | undefined
-  entries: Entries | undefined
-  window: Window | undefined
-  counted: number | undefined
-}
-
-/** A system text, and what it was composed of. */
-interface Composed {
-  readonly definition: Definition
-  readonly prompt: AgentState["prompt"]
-  readonly modes: AgentState["modes"]
-  readonly systemMessage: string | undefined
-  readonly instructions: string | undefined
-  readonly note: string | undefined
-  readonly text: string
-}
-
 const pathOf = (parent: Loop | undefined, { name }: Definition): Loop["path"] =>
   parent === undefined ? [name] : [...parent.path, name]
 
@@ -180,7 +149,7 @@ class Made implements Loop {
     handoff: undefined,
     calls: new Map()
   }
-  readonly sent: Sent
+  readonly sent: Sent.Sent
   plan: Plan | undefined
   models: Models | undefined = undefined
   state: AgentState
@@ -205,17 +174,7 @@ class Made implements Loop {
     this.definition = definition
     this.path = pathOf(parent, definition)
     this.calls = parent === undefined || callId === undefined ? [] : [...parent.calls, callId]
-    this.sent = {
-      messages: [],
-      starts: [],
-      system: "",
-      turns: 0,
-      note: untold(state),
-      composed: undefined,
-      entries: undefined,
-      window: undefined,
-      counted: undefined
-    }
+    this.sent = Sent.make(untold(state))
     this.plan = planOf(parent, definition)
     this.state = state
     this.step = Math.max(0, state.run.iteration - 1)
@@ -250,14 +209,7 @@ export const putInControl = (self: Loop, definition: Definition): void => {
   self.path = pathOf(self.parent, definition)
   self.plan = planOf(self.parent, definition)
   self.handlers.clear()
-  forgetWindow(self)
-}
-
-/** Forgets what a context window knows of the turns. */
-const forgetWindow = ({ sent }: Loop): void => {
-  sent.entries = undefined
-  sent.window = undefined
-  sent.counted = undefined
+  Sent.forgetWindow(self.sent)
 }
 
 /** Tells that another agent took over, and puts it in control. */
@@ -276,10 +228,7 @@ export const handOver = (
 
 /** Forgets what was made of the turns that were sent: they are others now. */
 export const forgetSent = (self: Loop): void => {
-  self.sent.messages.length = 0
-  self.sent.starts.length = 0
-  self.sent.turns = 0
-  forgetWindow(self)
+  Sent.forget(self.sent)
   takeIdsAnew(self)
 }
 
