@@ -212,6 +212,17 @@ describe("Random prompts", () => {
     )
   }
 
+  it.effect("break a rule in prompts as the options say", () =>
+    Effect.gen(function*() {
+      const broken = (options?: ConversationArbitrary.PromptOptions) =>
+        sample(ConversationArbitrary.violating("UnknownToolResponse", options), 40)
+      const roles = (yield* broken({ system: true, maxTurns: 1 })).map(({ messages }) =>
+        messages.map(({ role }) => role).join()
+      )
+      assert.deepStrictEqual(tags(roles), ["system,user,assistant,tool"])
+      assert.isAbove(Math.max(...(yield* broken()).map(({ messages }) => messages.length)), 4)
+    }))
+
   it.effect("shrink to what breaks", () =>
     Effect.gen(function*() {
       for (const kind of ConversationRules.kinds) {

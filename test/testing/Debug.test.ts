@@ -44,6 +44,14 @@ describe("MockModel.debug", () => {
       ])
     }))
 
+  it.effect("says which repetition and which failure it is", () =>
+    Effect.gen(function*() {
+      const handler = MockModel.failTimes(1, overloaded, MockModel.repeat("ok", 1))
+      const [first = "", second = ""] = yield* lines(handler, "a", "b")
+      assert.include(first, " | failure 1 of 1 | fails with InternalProviderError")
+      assert.include(second, " | repetition 1 | \"ok\"")
+    }))
+
   it.effect("says why there is no answer, and what a handler died of", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* lines(MockModel.queue(() => "one"), "a", "b"), [

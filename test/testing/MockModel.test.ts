@@ -164,7 +164,14 @@ describe("MockModel.make", () => {
         { role: "user", content: "Anyone?" },
         { role: "system", content: "Be brief." },
         { role: "system", content: "Be kind." },
-        { role: "user", content: [{ type: "text", text: "Hi" }, { type: "text", text: " there" }] }
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "Hi" },
+            { type: "file", mediaType: "image/png", data: "AA==" },
+            { type: "text", text: " there" }
+          ]
+        }
       ])
       const request = yield* as("triage", 3)(seen(prompt))
       assert.strictEqual(request.agent, "triage")

@@ -99,6 +99,17 @@ describe("MockModel.handlers", () => {
       provide({}, MockResponse.all(weather("a", { id: "x", result: 1 }), weather("b", { id: "x", result: 2 })), told)
     ))
 
+  it.effect("takes an id that ends in a number for what it is", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* answer, "[1,2]")
+      const before = yield* MockModel.toolCalls
+      assert.deepStrictEqual(before.map(({ id }) => id), ["x", "x-2"])
+      yield* Effect.exit(answer)
+      assert.strictEqual(before.length, 2)
+    }).pipe(
+      provide({}, MockResponse.all(weather("a", { id: "x", result: 1 }), weather("b", { id: "x-2", result: 2 })), told)
+    ))
+
   it.effect("gives a call that is tried again the same, and takes down each attempt", () =>
     Effect.gen(function*() {
       const Flaky = Toolkit.make(

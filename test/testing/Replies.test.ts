@@ -108,8 +108,19 @@ describe("MockModel.repeat", () => {
       const said = yield* Effect.provide(Effect.all([thrice, thrice]), layer)
       assert.deepStrictEqual(said.flat(), ["a", "b", "a", "b", "a", "b"])
       const once = MockModel.layer(MockModel.repeat(MockModel.queue("a", "b"), 1))
+      assert.deepStrictEqual(yield* Effect.provide(Effect.all([say(), say()]), Layer.fresh(once)), ["a", "b"])
       assert.strictEqual(yield* reasonOf(Effect.provide(thrice, once)), "all 1 repetitions are used up")
     }))
+
+  it.effect("is drained once it was given so often, and says how often it is still to be", () =>
+    Effect.gen(function*() {
+      yield* say()
+      assert.deepStrictEqual(((yield* defectOf(MockModel.assertDrained)) as MockModel.LeftOver).left, [
+        "1 of 2 repetitions"
+      ])
+      yield* say()
+      yield* MockModel.assertDrained
+    }).pipe(Effect.provide(MockModel.layer(MockModel.repeat("a", 2)))))
 
   it.effect("gives up on a handler that has nothing to say from the start", () =>
     Effect.gen(function*() {

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import { connect, createServer, type Server, type Socket } from "node:net"
-import { Agent, AgentState } from "troupe"
-import { MockModel } from "troupe/testing"
+import { Agent, type AgentEvent, AgentState } from "troupe"
+import { Cassette, InstructionChain, Laws, MockModel, MockProvider } from "troupe/testing"
 
 const channels = ["net.client.socket", "tracing:net.server.listen:asyncStart"]
 
@@ -43,6 +43,30 @@ describe("The test kit", () => {
           assert.strictEqual(AgentState.text(state), "Hi")
         }).pipe(Effect.provide(MockModel.layer(MockModel.queue("Hi"))))
       )
+      assert.deepStrictEqual(sockets, [])
+    }))
+
+  it.live("opens none for a provider that isn't served, a chain, a recording or a law", () =>
+    Effect.gen(function*() {
+      const agent = Agent.make("a")
+      const sockets = yield* socketsOf(Effect.gen(function*() {
+        const provider = MockProvider.make()
+        const content = InstructionChain.embed("Hello", InstructionChain.make("Hi"))
+        const response = yield* Effect.promise(() =>
+          provider.fetch("https://api.openai.com/v1/chat/completions", {
+            method: "POST",
+            body: JSON.stringify({ model: "gpt-5", messages: [{ role: "user", content }] })
+          })
+        )
+        assert.strictEqual(response.status, 200)
+        const seen: Array<AgentEvent.AgentEvent> = []
+        yield* Agent.run(agent, "Hello").pipe(
+          Agent.observe((event) => Effect.sync(() => seen.push(event))),
+          Effect.provide(MockModel.layer(MockModel.queue("Hi")))
+        )
+        yield* Agent.run(agent, "Hello").pipe(Effect.provide(Cassette.fromEvents(seen)))
+        yield* Laws.agent(agent, { runs: 2 })
+      }))
       assert.deepStrictEqual(sockets, [])
     }))
 

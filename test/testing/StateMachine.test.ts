@@ -118,6 +118,19 @@ describe("MockModel.stateMachine", () => {
       assert.deepStrictEqual(yield* Effect.provide(MockModel.history(desk), MockModel.layer(desk)), ["greeting"])
     }))
 
+  it.effect("has a history of its own beside another in one layer", () =>
+    Effect.gen(function*() {
+      const loop = (name: "a" | "b") =>
+        MockModel.stateMachine({ initial: name, states: { [name]: { respond: name, defaultNext: name } } })
+      const [a, b] = [loop("a"), loop("b")]
+      const layer = MockModel.layer(MockModel.conditional(MockModel.when(/a/, a), MockModel.otherwise(b)))
+      yield* Effect.gen(function*() {
+        yield* Effect.all([say("b"), say("b"), say("a")])
+        assert.deepStrictEqual(yield* MockModel.history(a), ["a", "a"])
+        assert.deepStrictEqual(yield* MockModel.history(b), ["b", "b", "b"])
+      }).pipe(Effect.provide(layer))
+    }))
+
   it.effect("has no history in a model that isn't made of it, and no answer in a state that isn't there", () =>
     Effect.gen(function*() {
       const other = MockModel.layer(MockModel.queue())

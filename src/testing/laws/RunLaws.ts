@@ -68,7 +68,7 @@ const encode = Schema.encodeResult(Schema.fromJsonString(AgentEvent))
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(AgentEvent))
 
 /** A run that was looked at from start to end. */
-interface Observed {
+export interface Observed {
   readonly events: ReadonlyArray<AgentEvent>
   readonly exit: Exit.Exit<unknown, unknown>
   readonly before: AgentState.AgentState
@@ -76,7 +76,8 @@ interface Observed {
   readonly last: AgentState.AgentState
 }
 
-const observed = (
+/** Gives a run by its events. */
+export const observed = (
   start: Start,
   events: ReadonlyArray<AgentEvent>,
   exit: Exit.Exit<unknown, unknown>
@@ -93,9 +94,12 @@ const endOf = (events: ReadonlyArray<AgentEvent>): AgentState.AgentState | undef
 }
 
 const through = (state: AgentState.AgentState): Result.Result<AgentState.AgentState, string> =>
-  Result.mapError(
-    AgentState.fromJson(JSON.parse(JSON.stringify(AgentState.toJson(state)))),
-    (error) => error.message
+  Result.flatMap(
+    Result.try({
+      try: (): unknown => JSON.parse(JSON.stringify(AgentState.toJson(state))),
+      catch: (error) => String(error)
+    }),
+    (json) => Result.mapError(AgentState.fromJson(json), (error) => error.message)
   )
 
 type Pure = (run: Observed) => string | undefined
@@ -109,7 +113,7 @@ const first = <A>(values: Iterable<A>, find: (value: A) => string | undefined): 
 }
 
 /** Laws that the events of a run decide alone. */
-const pure: Readonly<Record<string, Pure>> = {
+export const pure: Readonly<Record<string, Pure>> = {
   "events are balanced": ({ events }) => imbalances(events)[0],
   "every state is legal": ({ states }) => first(states, ({ conversation }) => problems(conversation)[0]),
   "every state survives JSON": ({ states }) =>

@@ -1,0 +1,97 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Schema, Stream } from "effect"
+import { Tool, Toolkit } from "effect/ai"
+import { Agent, type AgentEvent, AgentState, Conversation } from "troupe"
+import { Laws, MockModel, MockResponse } from "troupe/testing"
+import { type Observed, observed, pure } from "../../src/testing/laws/RunLaws.ts"
+
+const Look = Toolkit.make(Tool.make("look", { success: Schema.String }))
+const run = Agent.stream(Agent.make("a", { toolkit: Look }), "Go").pipe(
+  Stream.runCollect,
+  Effect.map((events) => observed("Go", events, Exit.void)),
+  Effect.provide(Look.toLayer({ look: () => Effect.succeed("a tree") })),
+  Effect.provide(MockModel.layer(MockModel.queue(
+    MockResponse.withUsage(MockResponse.toolCall("look", {}), { input: 3 }),
+    "A tree."
+  )))
+)
+
+const tagsOf = (events: ReadonlyArray<AgentEvent.AgentEvent>, tag: string) =>
+  events.findIndex(({ _tag }) => _tag === tag)
+
+/** A run without one of its events, or with another in its place. */
+const changed = (
+  { events }: Observed,
+  tag: AgentEvent.AgentEvent["_tag"],
+  change: Partial<Record<string, unknown>> | undefined
+) => {
+  const at = tagsOf(events, tag)
+  return change === undefined
+    ? events.toSpliced(at, 1).map((event, sequence) => ({ ...event, sequence }))
+    : events.map((event, index) => index === at ? { ...event, ...change } as AgentEvent.AgentEvent : event)
+}
+
+describe("The events of a run", () => {
+  it.effect("are balanced, or said not to be", () =>
+    Effect.gen(function*() {
+      const whole = yield* run
+      assert.deepStrictEqual(Laws.imbalances(whole.events), [])
+      const found = (...[tag, change]: [AgentEvent.AgentEvent["_tag"], Partial<Record<string, unknown>> | undefined]) =>
+        Laws.imbalances(changed(whole, tag, change)).join("; ")
+      for (const tag of ["StepCompleted", "RunCompleted", "ModelResponded", "ToolCallSettled"] as const) {
+        assert.match(found(tag, undefined), / open/, tag)
+      }
+      assert.match(found("StepStarted", undefined), /StepCompleted of "", ends what isn't open/)
+      assert.match(found("RunStarted", undefined), /is outside of a run/)
+      assert.match(found("ModelResponded", { sequence: 99 }), /has the number 99/)
+      assert.match(found("ModelResponded", { at: -1 }), /is older than the one before/)
+      assert.match(found("ModelResponded", { path: ["b"] }), /has another path than its run/)
+      assert.match(found("ModelResponded", { calls: ["x"] }), /has a path of another length than its calls/)
+      assert.match(found("ModelResponded", { _tag: "StepStarted" }), /starts what is open/)
+    }))
+
+  it.effect("keep each law that they decide, or are said to break it", () =>
+    Effect.gen(function*() {
+      const whole = yield* run
+      const breaks = (broken: Observed) => Object.keys(pure).filter((law) => pure[law]!(broken) !== undefined)
+      assert.deepStrictEqual(breaks(whole), [])
+      const { events, last } = whole
+      assert.deepStrictEqual(breaks({ ...whole, events: changed(whole, "StepStarted", undefined) }), [
+        "events are balanced"
+      ])
+      const call = Conversation.call("", "look", {})
+      const illegal = { ...last, conversation: { turns: [Conversation.assistant("a", [call])] } }
+      assert.strictEqual(
+        pure["every state is legal"]!({ ...whole, states: [illegal] }),
+        "turn 0 has a call without an id"
+      )
+      const date = new Date(0)
+      const dated = { ...last, initialQuery: { toJSON: () => date.toISOString() } } as never
+      assert.isDefined(pure["every state survives JSON"]!({ ...whole, states: [dated] }))
+      const end = changed(whole, "RunCompleted", { state: AgentState.make("a") })
+      assert.deepStrictEqual(breaks({ ...whole, events: end }), ["the last event holds the fold of all"])
+      const lost = changed(whole, "ModelResponded", { finishReason: new Date(0) })
+      assert.include(breaks({ ...whole, events: lost }), "events that were stored give the same state")
+      const steps = { ...last, steps: last.steps + 1 }
+      const counted = events.map((event) => event._tag === "RunCompleted" ? { ...event, state: steps } : event)
+      assert.deepStrictEqual(breaks({ ...whole, last: steps, events: counted }), [
+        "events that were stored give the same state",
+        "usage adds up"
+      ])
+    }))
+})
+
+describe("A conversation", () => {
+  it("is legal, or said not to be", () => {
+    const call = (id: string, state?: Conversation.CallState) => Conversation.call(id, "look", {}, state)
+    const done = { _tag: "Settled", outcome: "Succeeded", result: null } as const
+    const problems = (...turns: ReadonlyArray<ReadonlyArray<Conversation.Call>>) =>
+      Laws.problems({ turns: turns.map((calls) => Conversation.assistant("a", calls)) })
+    assert.deepStrictEqual(problems([call("a", done)], [call("b")]), [])
+    assert.deepStrictEqual(problems([call("", done)]), ["turn 0 has a call without an id"])
+    assert.deepStrictEqual(problems([call("a", done), call("a", done)]), ["turn 0 repeats the id \"a\""])
+    assert.deepStrictEqual(problems([call("a")], [call("b")]), ["turn 0 leaves \"a\" open"])
+    const child = { ...AgentState.make("b"), conversation: { turns: [Conversation.assistant("b", [call("")])] } }
+    assert.deepStrictEqual(problems([call("a", { _tag: "Delegated", child })]), ["turn 0 has a call without an id"])
+  })
+})
