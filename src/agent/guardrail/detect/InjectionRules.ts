@@ -70,7 +70,7 @@ export const wordings: ReadonlyArray<Row> = [
   ["role", "high", "do 0 anything 0 now"],
   ["role", "high", "you 2 now 4 dan/developer/god/jailbreak/sudo/debug/unrestricted/evil 0 mode"],
   ["role", "medium", "enable/enabled/activate/activated/enter/entering 2 dan/god/jailbreak/unrestricted/evil 0 mode"],
-  ["role", "low", "enable/enabled/activate/activated/enter/entering 2 developer/debug/admin/root/sudo 0 mode"],
+  ["role", "low", "enable/enabled/activate/activated/enter/entering 2 root/developer/debug/admin/sudo 0 mode"],
   ["role", "high", `pretend/act/roleplay/behave/respond/answer 7 no/without/ignoring 2 ${limits}`],
   ["role", "high", "you 3 unrestricted/uncensored/unfiltered/amoral/jailbroken 2 ai/assistant/model/bot/chatbot"],
   ["role", "high", "you 1 no 0 longer 3 bound/restricted/limited/constrained"],
