@@ -3,6 +3,7 @@ import { Effect, Layer, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import {
   Agent,
+  type AgentEvent,
   AgentState,
   ContextWindow,
   Conversation,
@@ -13,7 +14,7 @@ import {
   Mode,
   Session
 } from "troupe"
-import { ConversationRules, MockModel, MockResponse } from "troupe/testing"
+import { Cassette, ConversationRules, MockModel, MockResponse } from "troupe/testing"
 import { lastSent, lastSystem, makeWatch, sent } from "./windows.ts"
 
 const echo = MockModel.layer(MockModel.make(({ lastUserText }) => `re ${lastUserText}`))
@@ -171,6 +172,24 @@ describe("A context window", () => {
         assert.notInclude(JSON.stringify(yield* lastSent), "re d")
       }).pipe(Effect.scoped, Effect.provide(echo)))
   })
+
+  it.effect("and a log of its events play again without the model", () =>
+    Effect.gen(function*() {
+      const play = (contextWindow: ContextWindow.ContextWindow<ContextWindow.EmptySummary>) =>
+        Effect.gen(function*() {
+          const events: Array<AgentEvent.AgentEvent> = []
+          const run = Agent.runMultiTurn(Agent.make("guide", { contextWindow }), ["a", "b", "c", "d"])
+          const first = yield* run.pipe(
+            Agent.observe((event) => Effect.sync(() => events.push(event))),
+            Effect.provide(echo)
+          )
+          const again = yield* run.pipe(Effect.tap(Cassette.assertDrained), Effect.provide(Cassette.fromEvents(events)))
+          assert.isTrue(events.some((event) => event._tag === "ModelCallStarted" && event.window!.left > 0))
+          assert.deepStrictEqual(again.conversation, first.conversation)
+        })
+      yield* play(ContextWindow.make({ maxTurns: 3 }))
+      yield* play(summarizing(3))
+    }))
 
   it.effect("and a run that stops in the middle of its calls go on together", () =>
     Effect.gen(function*() {

@@ -90,6 +90,22 @@ describe("A context window", () => {
       assert.deepStrictEqual(yield* lastSent, ["user: b", "user: note"])
     }).pipe(Effect.provide(echo)))
 
+  it.effect("leaves out a summary that a handoff brought, unless there is nothing else to answer", () =>
+    Effect.gen(function*() {
+      const summary: Conversation.Summary = { _tag: "Summary", text: "before", of: 9 }
+      const ask = (...turns: ReadonlyArray<Conversation.Turn>) =>
+        Effect.andThen(
+          Agent.resume(
+            guideOf({ maxTurns: 1 }),
+            AgentState.make("guide", { conversation: Conversation.make(turns) })
+          ),
+          lastSent
+        )
+      assert.deepStrictEqual(yield* ask(summary, Conversation.user("a")), ["user: a"])
+      assert.deepStrictEqual(yield* ask(summary), ["user: before"])
+      assert.deepStrictEqual(yield* ask({ ...summary, text: "long ago" }, summary), ["user: before"])
+    }).pipe(Effect.provide(echo)))
+
   it.effect("keeps all words of a user that one run answers, and what a mode said last", () =>
     Effect.gen(function*() {
       const conversation = Conversation.make([

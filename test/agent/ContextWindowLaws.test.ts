@@ -142,7 +142,7 @@ describe("Any context window", () => {
           for (const { id } of calls) assert.include(text, JSON.stringify(id))
         }
       }).pipe(Effect.provide(Layer.fresh(echo))),
-    { arbitrary: { runs: 100 } }
+    { arbitrary: { runs: 80 } }
   )
 
   it.effect.prop(
@@ -161,7 +161,7 @@ describe("Any context window", () => {
         assert.deepStrictEqual(twice.requests.slice(once.requests.length), once.requests)
         assert.deepStrictEqual(Result.isSuccess(twice.result), Result.isSuccess(once.result))
       }).pipe(Effect.provide(Layer.fresh(echo))),
-    { arbitrary: { runs: 50 } }
+    { arbitrary: { runs: 40 } }
   )
 })
 
@@ -171,7 +171,7 @@ describe("An agent with a context window", () => {
       Agent.make("triage", {
         contextWindow: ContextWindow.make({ maxTurns: 4, strategy: strategies[strategy] })
       }),
-      { runs: 8 }
+      { runs: 6 }
     )
 
   it.effect("keeps the laws of runs", () => laws("oldestFirst"))

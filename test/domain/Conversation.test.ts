@@ -45,6 +45,8 @@ const operation: Arbitrary.Arbitrary<Operation> = oneOf<Operation>(
   )
 )
 
+const some = { arbitrary: { runs: 50 } } as const
+
 describe("Conversation", () => {
   it.prop("stays legal through any sequence of operations", {
     start: conversation,
@@ -65,7 +67,7 @@ describe("Conversation", () => {
 
   it.prop("comes out the same when made of its own turns", [conversation], ([conversation]) => {
     assert.deepStrictEqual(Conversation.make(conversation.turns), conversation)
-  })
+  }, some)
 
   describe("append", () => {
     it("settles calls that the conversation leaves behind as interrupted", () => {
@@ -103,7 +105,7 @@ describe("Conversation", () => {
       const next = Conversation.append(self, turn)
       self.turns.forEach((before, index) => assert.strictEqual(next.turns[index], before))
       assert.strictEqual(Conversation.count(next), Conversation.count(self) + 1)
-    })
+    }, some)
 
     it("takes a user's text, or parts", () => {
       const file = Conversation.file("image/png", "aGk=", { fileName: "a.png" })
@@ -160,7 +162,7 @@ describe("Conversation", () => {
       const kept = Conversation.truncate(self, n).turns
       assert.isAtMost(kept.length, n)
       assert.deepStrictEqual(kept, kept.length === 0 ? [] : self.turns.slice(-kept.length))
-    })
+    }, some)
   })
 
   it.prop("forks at a turn, and goes on from there as it did", [settled, below(6)], ([self, n]) => {
@@ -206,14 +208,14 @@ describe("Conversation", () => {
     assert.strictEqual(Conversation.hasOpenCalls(self), open.length > 0)
     assert.deepStrictEqual(open.map(Conversation.isOpen), open.map(() => true))
     assert.deepStrictEqual(Conversation.callIds(self), callsIn(self).map((call) => call.id))
-  })
+  }, some)
 
   it.prop("has a prompt exactly while no call is open, and names those that are", [conversation], ([self]) => {
     const prompt = Conversation.toPrompt(self)
     const open = Conversation.openCalls(self).map((call) => call.id)
     assert.strictEqual(Result.isSuccess(prompt), open.length === 0)
     if (Result.isFailure(prompt)) assert.deepStrictEqual([...prompt.failure.callIds], open)
-  })
+  }, some)
 
   it("names the open calls in the error", () => {
     const error = Result.getOrThrow(
