@@ -5,7 +5,7 @@
  */
 import type * as Response from "effect/ai/Response"
 import type { Fields, WireEvent } from "./Protocol.ts"
-import { annotation, isImage, isSource, type Item, type Items, outputText, summaryText } from "./ResponsesItems.ts"
+import { annotation, isSource, type Item, type Items, outputText, summaryText } from "./ResponsesItems.ts"
 
 /** An item that is being written. */
 interface Open {
@@ -94,7 +94,7 @@ export class Events {
         ]
       }
       case "file":
-        return isImage(part) ? this.#whole(this.#items.image(part)) : []
+        return this.#whole(this.#items.image(part))
       default:
         return []
     }

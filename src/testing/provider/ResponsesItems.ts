@@ -18,7 +18,7 @@ type Metadata = Part["metadata"]
 export const isSource = (part: Part | undefined): part is Source => part?.type === "source"
 
 /** Whether a file is what a model of this provider makes: an image. */
-export const isImage = (part: Part): part is Response.FilePartEncoded =>
+const isImage = (part: Part): part is Response.FilePartEncoded =>
   part.type === "file" && part.mediaType.startsWith("image/")
 
 /** Whether a part shows in a response. The result of a provider's tool is in the item of its call. */

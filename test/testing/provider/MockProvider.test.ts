@@ -3,6 +3,7 @@ import { Cause, Context, Effect, Exit, Fiber, Layer } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { InstructionChain, MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
+import { anthropicOf, openaiOf } from "./serve.ts"
 
 const path = "http://mock/v1/chat/completions"
 
@@ -152,6 +153,28 @@ describe("MockProvider.layer", () => {
         ]
       ])
     }).pipe(Effect.provide(MockProvider.layer({ handler: MockModel.make({ _tag: "MockResponse", parts }) })))
+  })
+
+  it.effect("streams calls that a script has made of raw parts, whole and without a beginning", () => {
+    const call = { type: "tool-call", id: "call_a", name: "add", params: { n: 1 } } as const
+    const usage = { inputTokens: { total: 3 }, outputTokens: { total: 4 } }
+    const finish = { type: "finish", reason: "tool-calls", usage } as const
+    const raw = MockResponse.raw({ parts: [call, finish], stream: [call, finish] })
+    return Effect.gen(function*() {
+      const { fetch } = yield* MockProvider.MockProvider
+      const messages = [{ role: "user", content: "Hello" }]
+      const openai = openaiOf(fetch)
+      const asked = { model: "any", messages, stream: true } as never
+      const calls = yield* Effect.promise(async () => [
+        (await openai.chat.completions.stream(asked).finalChatCompletion()).choices[0]?.message.tool_calls?.[0],
+        (await openai.responses.stream({ model: "any", input: "Hello" }).finalResponse()).output[0],
+        (await anthropicOf(fetch).messages.stream({ ...Object(asked), max_tokens: 9 }).finalMessage()).content[0]
+      ])
+      assert.deepInclude(calls[0], { id: "call_a", type: "function" })
+      assert.deepInclude(calls[0] && "function" in calls[0] && calls[0].function, { name: "add", arguments: `{"n":1}` })
+      assert.deepInclude(calls[1], { type: "function_call", call_id: "call_a", name: "add", arguments: `{"n":1}` })
+      assert.deepInclude(calls[2], { type: "tool_use", id: "call_a", name: "add", input: { n: 1 } })
+    }).pipe(Effect.provide(MockProvider.layer({ handler: MockModel.make(() => raw) })))
   })
 
   it.effect("answers with a chain that is given where a conversation carries none", () =>

@@ -474,7 +474,7 @@ describe("a response", () => {
 
   it.effect("keeps ids and secrets of reasoning that a script has for it, and names files that it cites", () =>
     Effect.promise(async () => {
-      const { output } = await openaiOf(saying(MockResponse.all(
+      const said = MockResponse.all(
         MockResponse.reasoning("Hm", { metadata: { openai: { itemId: "rs_mine", encryptedContent: "secret" } } }),
         MockResponse.reasoning("So", { metadata: { openai: { itemId: 5, encryptedContent: null } } }),
         "It says so.",
@@ -493,7 +493,9 @@ describe("a response", () => {
           ]
         },
         MockResponse.toolCall("get_weather", {})
-      ))).responses.create(ask()) as Response
+      )
+      const { output } = await openaiOf(saying(said)).responses.create(ask()) as Response
+      assert.deepStrictEqual((await framesOf(said)).at(-1)!.response.output, output)
       const [mine, own, message, call] = JSON.parse(JSON.stringify(output))
       assert.deepStrictEqual([mine.id, mine.encrypted_content], ["rs_mine", "secret"])
       assert.match(own.id, /^rs_\w{24}$/)

@@ -142,6 +142,16 @@ const refused: Readonly<Record<string, readonly [unknown, string, (string | null
     "No tool call found for function call output with call_id b.",
     "input"
   ],
+  "with an output, and a reference to what is no call": [
+    asking(ask, reference("rs_1"), output("a")),
+    "No tool call found for function call output with call_id a.",
+    "input"
+  ],
+  "with a thought that an output cuts short": [
+    asking(ask, call("a"), thought("rs_1"), output("a")),
+    "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+    "input"
+  ],
   "with a call that is never answered": [
     asking(ask, call("a"), call("b"), output("a"), ask),
     "No tool output found for function call b.",
