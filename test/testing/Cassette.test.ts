@@ -202,7 +202,7 @@ describe("A cassette", () => {
       yield* object(Schema.Struct({ celsius: Schema.Finite })).pipe(Effect.provide(player(path)))
     }).pipe(withFiles))
 
-  it.effect("tells tools of one provider apart by their arguments, and bears schemas that JSON can't say", () =>
+  it.effect("tells tools of one provider apart by their arguments, and bears schemas that say nothing in JSON", () =>
     Effect.gen(function*() {
       const path = yield* newPath
       const Search = Tool.providerDefined({
@@ -728,6 +728,12 @@ describe("A cassette", () => {
         const drift = yield* Effect.flip(rude.pipe(Cassette.orFail, Effect.provide(env)))
         assert.include(drift.message, "-user: Thanks!\n+user: Hm.")
       }
+      // Of a log that nobody has redacted, what is asked and what a call was given are redacted as they are compared.
+      const clean = Layer.fresh(
+        Cassette.toolkit(Weather).pipe(Layer.provideMerge(Cassette.fromEvents(events, { redact: ["Paris"] })))
+      )
+      const played = yield* talk.pipe(Effect.tap(Cassette.assertDrained), Effect.provide(clean))
+      assert.deepStrictEqual(played, lastOf(exit))
       // The later run alone: what it began with is read off its end.
       const later = events.slice(events.findLastIndex((event) => event._tag === "RunStarted"))
       const state = yield* run().pipe(Effect.provide([handlers, Layer.fresh(model)]))

@@ -23,7 +23,7 @@ export interface ToolOffer extends Schema.Schema.Type<typeof ToolOffer> {}
 /** What an answer shall be: text, or an object that fits a schema. */
 export const Format = Schema.Union([
   Schema.Literal("text"),
-  Schema.Struct({ object: Schema.String, schema: Schema.optionalKey(Schema.Json) })
+  Schema.Struct({ object: Schema.String, schema: Schema.Json })
 ])
 
 /** What an answer shall be. */
@@ -31,23 +31,14 @@ export type Format = typeof Format.Type
 
 type Change = (text: string) => string
 
-const known = new WeakMap<object, Schema.Json | undefined>()
+const known = new WeakMap<object, Schema.Json>()
 
-/** Gives the JSON schema of something, made once; nothing where it has none. */
-const jsonSchemaOf = (self: object, make: () => unknown): Schema.Json | undefined => {
-  if (known.has(self)) return known.get(self)
-  let json: Schema.Json | undefined
-  try {
-    json = JsonValue.fromUnknown(make())
-  } catch {
-    json = undefined
-  }
+/** Gives the JSON schema of something, made once. */
+const jsonSchemaOf = (self: object, make: () => unknown, change: Change): Schema.Json => {
+  const json = known.get(self) ?? JsonValue.fromUnknown(make())
   known.set(self, json)
-  return json
+  return Redact.everyText(json, change)
 }
-
-const clean = (json: Schema.Json | undefined, change: Change): Schema.Json | undefined =>
-  json === undefined ? undefined : Redact.everyText(json, change)
 
 /** Gives what a provider is told of a tool. */
 export const ofTool = (tool: Tool.Any, change: Change): ToolOffer => {
@@ -56,17 +47,16 @@ export const ofTool = (tool: Tool.Any, change: Change): ToolOffer => {
     return { name, args: Redact.everyText(JsonValue.fromUnknown(tool.args), change) }
   }
   const description = Tool.getDescription(tool)
-  const parameters = clean(jsonSchemaOf(tool, () => Tool.getJsonSchema(tool)), change)
   return {
     name,
     ...(description === undefined ? undefined : { description: change(description) }),
-    ...(parameters === undefined ? undefined : { parameters })
+    parameters: jsonSchemaOf(tool, () => Tool.getJsonSchema(tool), change)
   }
 }
 
 /** Gives what a provider is told of the answer that is wanted. */
 export const ofFormat = (format: LanguageModel.ProviderOptions["responseFormat"], change: Change): Format => {
   if (format.type === "text") return "text"
-  const schema = clean(jsonSchemaOf(format.schema, () => Tool.getJsonSchemaFromSchema(format.schema)), change)
-  return { object: format.objectName, ...(schema === undefined ? undefined : { schema }) }
+  const { objectName, schema } = format
+  return { object: objectName, schema: jsonSchemaOf(schema, () => Tool.getJsonSchemaFromSchema(schema), change) }
 }

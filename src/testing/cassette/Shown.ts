@@ -48,7 +48,7 @@ const formatOf = (format: Format, other: Format | undefined): ReadonlyArray<stri
   if (format === "text") return []
   return [
     `format: object ${format.object}`,
-    ...(other === undefined || format.schema === undefined || Asked.text(other) === Asked.text(format)
+    ...(other === undefined || Asked.text(other) === Asked.text(format)
       ? []
       : pretty(format.schema).map((line) => `  ${line}`))
   ]
