@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Data, Effect, Exit, Fiber, Layer, Option, Schema } from "effect"
-import { AiError, Tool, Toolkit } from "effect/ai"
+import { AiError, Tokenizer, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, ContextWindow, Conversation, StopWhen, Usage } from "troupe"
 import { Cassette, MockModel, MockResponse } from "troupe/testing"
 import { newPath, withFiles } from "../testing/tape.ts"
@@ -149,6 +149,47 @@ describe("Summarizing", () => {
       assert.strictEqual(error.reason._tag, "ContextWindowExceeded")
       yield* Effect.flip(Agent.resume(guide(60), AgentState.reopen(error.state)))
       assert.deepStrictEqual(asked, [])
+    }).pipe(Effect.provide(echo)))
+
+  it.effect("is counted by the provider's tokenizer, too", () =>
+    Effect.gen(function*() {
+      const watch = makeWatch()
+      const guide = Agent.make("guide", {
+        contextWindow: ContextWindow.make({
+          maxTokens: 8,
+          strategy: ContextWindow.summarize(() => Effect.succeed("word word word"))
+        })
+      })
+      const words = Tokenizer.make({
+        tokenize: ({ content }) =>
+          Effect.sync(() => Array.from(JSON.stringify(content).matchAll(/word/g), (_, at) => at))
+      })
+      yield* Agent.runMultiTurn(guide, ["word word", "word word", "word word"]).pipe(
+        Agent.observe(watch.observer),
+        Effect.provideService(Tokenizer.Tokenizer, words)
+      )
+      assert.deepStrictEqual(watch.windows.at(-1), { turns: 2, left: 3, tokens: 7, by: "tokenizer" })
+    }).pipe(Effect.provide(echo)))
+
+  it.effect("takes in all that may go where one more is needed", () =>
+    Effect.gen(function*() {
+      const asked: Array<number> = []
+      const guide = Agent.make("guide", {
+        contextWindow: ContextWindow.make({
+          maxTokens: 200,
+          target: 0.8,
+          count: (text) => text.length,
+          strategy: ContextWindow.summarize(({ turns }) =>
+            Effect.sync(() => {
+              asked.push(turns.length)
+              return "x".repeat(20)
+            })
+          )
+        })
+      })
+      yield* Agent.runMultiTurn(guide, Array.from({ length: 6 }, () => "y".repeat(20)))
+      assert.deepStrictEqual(asked, [4, 7])
+      assert.lengthOf(yield* lastSent, 2)
     }).pipe(Effect.provide(echo)))
 
   it.effect("follows strategies that come before it, and summarizes turns as they were", () =>

@@ -144,6 +144,23 @@ describe("A context window", () => {
       ])
     }).pipe(Effect.provide(echo)))
 
+  it.effect("keeps a turn that was pinned while the model was at it", () =>
+    Effect.gen(function*() {
+      const seer = Agent.make("seer", { toolkit: Look, contextWindow: ContextWindow.make({ maxTurns: 3 }) })
+      const conversation = Conversation.make([
+        Conversation.user("Look."),
+        Conversation.assistant("seer", [Conversation.call("1", "look", { at: 9 }, done)])
+      ])
+      yield* Agent.resume(seer, AgentState.make("seer", { conversation: Conversation.pin(conversation, 1) }))
+      assert.deepStrictEqual(yield* lastSent, [
+        "user: Look.",
+        "assistant: tool-call",
+        "tool: \"done\"",
+        "assistant: tool-call",
+        "tool: \"found 2\""
+      ])
+    }).pipe(Effect.provide([looker(3), looking])))
+
   describe("counting tokens", () => {
     it.effect("counts what is sent, with the system message and the tools that are offered, and keeps the reserve free", () =>
       Effect.gen(function*() {
@@ -294,23 +311,15 @@ describe("A context window", () => {
       Effect.gen(function*() {
         const watch = makeWatch()
         const guide = guideOf({
-          maxTokens: 100,
-          strategy: (turns) => turns.slice(-1).map(() => Conversation.user("word word word"))
-        })
-        const both = guideOf({
           maxTokens: 3,
           strategy: (turns) => [Conversation.user("word word"), ...turns.slice(-1).map(({ turn }) => turn)]
         })
-        const state = yield* Agent.run(guide, "word").pipe(
+        yield* Agent.runMultiTurn(guide, ["word", "word", "word"]).pipe(
           Agent.observe(watch.observer),
           Effect.provideService(Tokenizer.Tokenizer, tokenizerOf([]))
         )
-        yield* Agent.continueConversation(both, state, "word").pipe(
-          Agent.observe(watch.observer),
-          Effect.provideService(Tokenizer.Tokenizer, tokenizerOf([]))
-        )
-        assert.deepStrictEqual(watch.windows.map((window) => window?.tokens), [1, 3])
-        assert.deepStrictEqual(yield* lastSent, ["user: word", "assistant: re word", "user: word"])
+        assert.deepStrictEqual(watch.windows.at(-1), { turns: 1, left: 4, tokens: 3, by: "tokenizer" })
+        assert.deepStrictEqual(yield* lastSent, ["user: word word", "user: word"])
       }).pipe(Effect.provide(echo)))
 
     it.effect("estimates where the tokenizer fails", () =>
@@ -394,6 +403,7 @@ describe("A context window", () => {
           "user: d"
         ])
         assert.deepStrictEqual(yield* history({ strategy: ContextWindow.recentTurns(0) }), ["user: d"])
+        assert.deepStrictEqual(yield* history({ strategy: ContextWindow.recentTurns(1), maxTurns: 99 }), ["user: d"])
         assert.deepStrictEqual(
           yield* history({ strategy: ContextWindow.recentTurns(5), maxTokens: 6, count: byCharacter }),
           ["user: c", "assistant: re c", "user: d"]

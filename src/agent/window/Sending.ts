@@ -44,7 +44,7 @@ const entriesOf = (loop: Loop.Loop, { count, countsTokens }: Internals, tokenize
   const { definition: { name }, sent } = loop
   const way = count ?? tokenizer ?? estimateText
   const known = sent.entries
-  if (known !== undefined && known.agent === name && (known.counter?.counts(way) ?? !countsTokens)) return known
+  if (known !== undefined && (known.counter?.counts(way) ?? !countsTokens)) return known
   return sent.entries = new Entries(name, countsTokens ? new Counter(way) : undefined)
 }
 
