@@ -72,6 +72,8 @@ describe("The events of a run", () => {
       assert.deepStrictEqual(breaks({ ...whole, events: end }), ["the last event holds the fold of all"])
       const lost = changed(whole, "ModelResponded", { finishReason: new Date(0) })
       assert.include(breaks({ ...whole, events: lost }), "events that were stored give the same state")
+      const spent = { ...last, usage: { ...last.usage, requests: 9 } }
+      assert.match(pure["usage adds up"]!({ ...whole, last: spent }) ?? "", /^usage\.requests is 9/)
       const steps = { ...last, steps: last.steps + 1 }
       const counted = events.map((event) => event._tag === "RunCompleted" ? { ...event, state: steps } : event)
       assert.deepStrictEqual(breaks({ ...whole, last: steps, events: counted }), [
