@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { Tool } from "effect/ai"
 import { AiError } from "effect/ai"
 import { AuthenticationError, BadRequestError, type OpenAI, RateLimitError } from "openai"
 import type { FunctionTool, Response, ResponseInputItem } from "openai/resources/responses/responses"
@@ -242,6 +243,10 @@ describe("a request for a response", () => {
       assert.strictEqual(request?.system, "Cite.\n\nBe\nbrief.")
       assert.deepStrictEqual(request?.toolChoice, { tool: "note" })
       assert.deepStrictEqual(request?.toolNames, ["note", "book"])
+      assert.deepStrictEqual(request?.tools.map(Tool.getJsonSchema), [
+        { type: "object", properties: {} },
+        tool("book").parameters as never
+      ])
       assert.deepStrictEqual(request?.messages.map(({ role }) => role), [
         ...["system", "system", "user", "assistant", "tool", "user"]
       ])
@@ -302,6 +307,7 @@ describe("a response", () => {
       assert.deepInclude(created!.response, {
         object: "response",
         status: "in_progress",
+        completed_at: null,
         model: "gpt-5",
         output: [],
         usage: null,

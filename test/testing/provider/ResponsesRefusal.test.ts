@@ -96,6 +96,12 @@ const refused: Readonly<Record<string, readonly [unknown, string, (string | null
     "input[1].content[0]",
     "invalid_value"
   ],
+  "with a part of no type": [
+    asking({ role: "user", content: [{ text: "Hello" }] }),
+    "Missing required parameter: 'input[0].content[0].type'.",
+    "input[0].content[0].type",
+    "missing_required_parameter"
+  ],
   "with a part without text": [
     asking({ role: "user", content: [{ type: "input_text" }] }),
     "Missing required parameter: 'input[0].content[0].text'.",
