@@ -35,7 +35,7 @@ describe("Laws", () => {
       handoffs: [Handoff.to(expert)],
       output: Schema.Struct({ answer: Schema.String })
     })
-    return Laws.agent(desk, { layer, runs: 40, seed: 7 })
+    return Laws.agent(desk, { layer, seed: 7 })
   }, 60_000)
 
   it.effect("hold of a group", () => {
@@ -54,7 +54,7 @@ describe("Laws", () => {
           Effect.andThen(Effect.sync(() => done.push("in")), SystemPrompt.append(`Research ${topic}.`)),
         exit: () => Effect.asVoid(Effect.sync(() => done.push("out")))
       })
-      yield* Laws.mode(research, { layer, runs: 40, seed: 2 })
+      yield* Laws.mode(research, { layer, runs: 25, seed: 2 })
       assert.includeMembers(done, ["in", "out"])
     }), 60_000)
 
@@ -122,14 +122,14 @@ describe("Laws", () => {
         (text: string) => text === "Done." ? Guardrail.pass : Guardrail.retry("Not so."),
         { on: "output" }
       )
-      yield* look(Laws.guardrail(again, { runs: 20, seed: 1 }))
+      yield* look(Laws.guardrail(again, { runs: 10, seed: 1 }))
       const few = Guardrail.make(
         "few",
         (count: number) =>
           count > 10 ? Guardrail.replace(10, "many") : count < 0 ? Guardrail.block("less") : Guardrail.pass,
         { on: "output" }
       )
-      yield* look(Laws.guardrail(few, { output: Schema.Finite, runs: 15, seed: 1 }))
+      yield* look(Laws.guardrail(few, { output: Schema.Finite, runs: 10, seed: 1 }))
       class Limit extends Context.Service<Limit, number>()("test/Limit") {}
       const odd = Guardrail.make(
         "odd",

@@ -248,7 +248,12 @@ describe("a request for a response", () => {
         tool("book").parameters as never
       ])
       assert.deepStrictEqual(request?.messages.map(({ role }) => role), [
-        ...["system", "system", "user", "assistant", "tool", "user"]
+        "system",
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "user"
       ])
       const [, , user, assistant, tools] = request?.messages ?? []
       assert.deepStrictEqual(
