@@ -243,7 +243,7 @@ describe("a request for a response", () => {
       assert.strictEqual(request?.system, "Cite.\n\nBe\nbrief.")
       assert.deepStrictEqual(request?.toolChoice, { tool: "note" })
       assert.deepStrictEqual(request?.toolNames, ["note", "book"])
-      assert.deepStrictEqual(request?.tools.map(Tool.getJsonSchema), [
+      assert.deepStrictEqual(request?.tools.map((tool) => Tool.getJsonSchema(tool)), [
         { type: "object", properties: {} },
         tool("book").parameters as never
       ])
