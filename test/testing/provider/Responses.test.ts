@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Tool } from "effect/ai"
-import { AiError } from "effect/ai"
+import { AiError, Tool } from "effect/ai"
 import { AuthenticationError, BadRequestError, type OpenAI, RateLimitError } from "openai"
 import type { FunctionTool, Response, ResponseInputItem } from "openai/resources/responses/responses"
 import { InstructionChain, MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
