@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
-import { callIds, fork } from "./Conversation.ts"
+import { fork } from "./Conversation.ts"
 import { statusOf } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import { ask } from "./Reducer.ts"
@@ -82,7 +82,6 @@ export const forkAt: {
   const { turns } = conversation
   const { agent, trail } = inControl(undone, undone.conversation.turns.slice(turns.length))
   const asked = turns.some((turn) => turn._tag === "User" && turn.mode === undefined)
-  const crossed = handoff?.callId === undefined || callIds(conversation).includes(handoff.callId)
   return {
     ...undone,
     agent,
@@ -90,7 +89,7 @@ export const forkAt: {
     conversation,
     status: statusOf(conversation),
     ...(asked && initialQuery !== undefined ? { initialQuery } : undefined),
-    ...(handoff !== undefined && agent === self.agent && crossed ? { handoff } : undefined),
+    ...(handoff !== undefined && trail === undone.trail ? { handoff } : undefined),
     modes: undone.modes.map((frame) => cutView(frame, turns.length)),
     run: runOf(self, agent, turns)
   }

@@ -156,6 +156,32 @@ describe("A context window", () => {
         assert.include((yield* lastSent)[0], "user: [Summary of")
       }).pipe(Effect.scoped, Effect.provide(echo)))
 
+    it.effect("gets another view in the middle of a run", () =>
+      Effect.gen(function*() {
+        const fresh = Mode.make("fresh", {
+          isolation: "thread",
+          invokable: true,
+          enter: () => Mode.updateView((conversation) => Conversation.truncate(conversation, 2))
+        })
+        const guide = Agent.make("guide", {
+          modes: [fresh],
+          contextWindow: ContextWindow.make({ maxTokens: 1_000, count: (text) => text.length })
+        })
+        const watch = makeWatch()
+        yield* Agent.runMultiTurn(guide, ["a", "b", "c"]).pipe(Agent.observe(watch.observer))
+        assert.deepStrictEqual(watch.windows.map((window) => window?.turns), [1, 3, 5, 2])
+        assert.deepStrictEqual(yield* lastSent, [
+          "user: c",
+          "assistant: tool-call",
+          (yield* lastSent)[2]!
+        ])
+      }).pipe(Effect.provide(MockModel.layer(MockModel.queue(
+        "re a",
+        "re b",
+        MockResponse.toolCall("enter_fresh_mode", {}, { id: "f" }),
+        "Fresh."
+      )))))
+
     it.effect("forgets a summary of turns that a fork leaves behind, and keeps the one before", () =>
       Effect.gen(function*() {
         const aside = Mode.make("aside", { isolation: "fork", enter: () => Effect.void })

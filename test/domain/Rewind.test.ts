@@ -22,7 +22,9 @@ describe("AgentState.forkAt", () => {
       assert.deepStrictEqual(texts(back), ["one", "Re: one"])
       assert.strictEqual(back.status._tag, "Complete")
       assert.strictEqual(back.usage, whole.usage)
-      assert.deepStrictEqual([back.run.steps, back.run.usage.input.known], [1, 10])
+      assert.deepStrictEqual([back.run.steps, back.run.iteration, back.run.usage.input.known], [1, 1, 10])
+      const asked = AgentState.forkAt(whole, 3).run
+      assert.deepStrictEqual([asked.steps, asked.iteration, asked.usage.input.known], [0, 0, 0])
       const other = yield* Agent.continueConversation(clerk, back, "zwei")
       assert.deepStrictEqual(texts(other), ["one", "Re: one", "zwei", "Re: zwei"])
       assert.strictEqual(other.initialQuery, "one")
@@ -78,6 +80,19 @@ describe("AgentState.forkAt", () => {
         const again = yield* Agent.resume(triage, AgentState.forkAt(whole, 3))
         assert.deepStrictEqual([again.agent, AgentState.text(again)], ["triage", "And again."])
       }).pipe(Effect.provide(model))
+    }))
+
+  it.effect("keeps how the agent got control, also where the call that gave it didn't cross", () =>
+    Effect.gen(function*() {
+      const refunds = Agent.make("refunds")
+      const triage = Agent.make("triage", { handoffs: [Handoff.to(refunds, { preserveContext: false })] })
+      const model = MockModel.layer(MockModel.byAgent({
+        triage: MockModel.queue(MockResponse.toolCall("handoff_to_refunds", { reason: "a lamp" })),
+        refunds: MockModel.queue("Done.", "Done again.")
+      }))
+      const whole = yield* Agent.runMultiTurn(triage, ["Money back", "And more"]).pipe(Effect.provide(model))
+      const back = AgentState.forkAt(whole, 2)
+      assert.deepStrictEqual([back.agent, back.trail, back.handoff?.reason], ["refunds", whole.trail, "a lamp"])
     }))
 
   it.effect("undoes modes that were entered later, and keeps those that were entered", () =>

@@ -118,6 +118,14 @@ describe("A summary", () => {
     assert.deepStrictEqual(upTos(AgentState.forkAt(AgentState.make("a", { conversation }), 3)), [2])
   })
 
+  it("comes back with a fork that is merged, and stays where the original went on", () => {
+    const fork = summarized(AgentState.make("a", { conversation: Conversation.appendUser(talk, "6") }), 4).conversation
+    assert.deepStrictEqual(Result.getOrThrow(Conversation.merge(talk, fork)), fork)
+    const { conversation } = summarized(start, 2)
+    const merged = Conversation.merge(Conversation.appendUser(conversation, "7"), fork, { onDiverged: "append" })
+    assert.deepStrictEqual(Result.getOrThrow(merged).summaries, conversation.summaries)
+  })
+
   it("goes where its turns do: out of what is cut", () => {
     const { conversation } = summarized(start, 2)
     assert.strictEqual(Conversation.truncate(conversation, 3).summaries, undefined)
