@@ -203,7 +203,7 @@ export const make = <
     outputRetries: options?.outputRetries ?? 1,
     maxInputLength: options?.maxInputLength ?? 1_000_000,
     maxHandoffs: options?.maxHandoffs ?? 10,
-    guardrails: makeStanding(options?.guardrails),
+    guardrails: makeStanding(name, options?.guardrails),
     contextWindow: options?.contextWindow
   })
 }

@@ -13,7 +13,6 @@ import { format } from "effect/Formatter"
 import * as Stream from "effect/Stream"
 import { ModelCallFailed } from "../domain/AgentError.ts"
 import { withUniqueIds } from "../domain/CallIds.ts"
-import { textIn } from "../domain/Conversation.ts"
 import * as Answer from "./Answer.ts"
 import type { Request } from "./Definition.ts"
 import * as AnswerGuard from "./guardrail/AnswerGuard.ts"
@@ -59,7 +58,7 @@ const streamed = (
 ): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
   Effect.suspend(() => {
     const answer = Answer.begin()
-    if (held !== undefined) holdAnew(held, answer)
+    if (held !== undefined) held.answer = answer
     return Stream.runForEachArray(
       LanguageModel.streamText(options),
       (parts) => {
@@ -82,13 +81,15 @@ interface Held {
   isOpen: boolean
 }
 
-const holdAnew = (held: Held, answer: Answer.Arriving): void => {
-  held.answer = answer
+/** Forgets what was held back of an answer that didn't come to its end. */
+const drop = (held: Held | undefined): void => {
+  if (held === undefined) return
+  held.answer = undefined
   held.parts = []
 }
 
-/** Shows what was held back: all of it, or else the reasoning alone. */
-const release = (loop: Loop.Loop, held: Held | undefined, shown: AnswerGuard.Seen["shown"]): Effect.Effect<void> => {
+/** Shows the pieces that were held back and may be shown, and from now on each as it arrives. */
+const release = (loop: Loop.Loop, held: Held | undefined, shows: AnswerGuard.Seen["shows"]): Effect.Effect<void> => {
   if (held === undefined || held.isOpen) return Effect.void
   const { answer, parts } = held
   held.isOpen = true
@@ -96,7 +97,7 @@ const release = (loop: Loop.Loop, held: Held | undefined, shown: AnswerGuard.See
   if (answer === undefined) return Effect.void
   const at = Loop.now(loop)
   for (const part of parts) {
-    if (shown === "All" || part.type === "reasoning-delta") tellPart(loop, answer, part, at)
+    if (shows(part)) tellPart(loop, answer, part, at)
   }
   return loop.root.flush
 }
@@ -132,6 +133,7 @@ const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
     Effect.catch((error: AiError.AiError) => {
       const attempt = loop.open.attempt ?? 0
       loop.open.attempt = undefined
+      drop(asking.held)
       Loop.tell(loop, { _tag: "ModelCallFailed", attempt, tag: error.reason._tag, message: error.message })
       return Effect.andThen(loop.root.flush, Effect.fail(error))
     })
@@ -167,7 +169,7 @@ const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: Held | undef
   const made = makePrompt(loop, request)
   const prompt = Effect.isEffect(made) ? yield* made : made
   const asking: Asking = { attempts: 0, held }
-  return yield* Effect.catch(
+  const answer = yield* Effect.catch(
     ask(loop, { ...request, prompt }, asking),
     (error) =>
       AiError.isAiError(error) && asking.attempts > 0
@@ -183,6 +185,10 @@ const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: Held | undef
         )
         : Effect.fail(error)
   )
+  // It has its price also where it isn't told.
+  const { model, usage } = answer
+  loop.open.arrived = { usage, ...(model === undefined ? undefined : { model }) }
+  return answer
 })
 
 /** An input was replaced while the model was asked about it. */
@@ -202,13 +208,15 @@ const answerBeside = (
 ): Effect.Effect<Answer.Answer, unknown, unknown> => {
   const passed = Effect.flatMap(
     guardrails,
-    (isReplaced) => isReplaced ? Effect.fail(new InputReplaced()) : isHeldOn ? Effect.void : release(loop, held, "All")
+    (isReplaced) =>
+      isReplaced ? Effect.fail(new InputReplaced()) : isHeldOn ? Effect.void : release(loop, held, () => true)
   )
   return Effect.all([answerOf(loop, held), passed], { concurrency: 2 }).pipe(
     Effect.map(([answer]) => answer),
     Effect.catch((error) => {
       if (error instanceof InputReplaced) {
         Loop.endAttempt(loop, { tag: "Interrupted", message: "What the user said was replaced." })
+        drop(held)
         return answerOf(loop, isHeldOn ? held : undefined)
       }
       if (error instanceof Halt) Loop.endAttempt(loop, { tag: error.reason._tag, message: error.reason.message })
@@ -218,19 +226,22 @@ const answerBeside = (
 }
 
 /** Shows what the guardrails have let pass of an answer. */
-const show = (loop: Loop.Loop, { parts, shown }: AnswerGuard.Seen, held: Held | undefined): Effect.Effect<void> => {
+const show = (
+  loop: Loop.Loop,
+  { instead, shows }: AnswerGuard.Seen,
+  held: Held | undefined
+): Effect.Effect<void> => {
   if (!loop.root.isStreaming) return Effect.void
-  if (shown !== "Replaced") return release(loop, held, shown)
-  return Effect.flatMap(release(loop, held, "Unseen"), () => {
-    Loop.tellDelta(loop, "TextDelta", textIn(parts), Loop.now(loop))
-    return loop.root.flush
-  })
+  const shown = release(loop, held, shows)
+  if (instead === undefined) return shown
+  Loop.tell(loop, instead)
+  return Effect.andThen(shown, loop.root.flush)
 }
 
 const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
-  const before = InputGuard.before(loop)
-  if (before !== undefined) yield* before
-  const beside = InputGuard.beside(loop)
+  const looking = InputGuard.begin(loop)
+  if (looking?.before !== undefined) yield* looking.before
+  const beside = looking?.beside
   const isGuarded = AnswerGuard.isGuarded(loop)
   const isHeldOn = isGuarded && !loop.definition.guardrails.isReleasedEarly
   const held: Held | undefined = isHeldOn || beside !== undefined
@@ -252,5 +263,4 @@ const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
     ...(loop.sent.counted === undefined ? undefined : { counted: loop.sent.counted }),
     ...(seen?.feedback === undefined ? undefined : { feedback: seen.feedback })
   })
-  if (seen?.feedback !== undefined) Loop.tell(loop, { _tag: "FeedbackGiven", text: seen.feedback })
 })

@@ -14,7 +14,7 @@ import type { AgentEvent, RunCompleted, RunFailed, RunInterrupted } from "../dom
 import type { Failure, HandoffRequest } from "../domain/AgentStatus.ts"
 import { callsOf } from "../domain/Conversation.ts"
 import { reduceAt } from "../domain/Reducer.ts"
-import type { AgentState, Call, User } from "../domain/StateSchema.ts"
+import type { AgentState, Call, Turn, User } from "../domain/StateSchema.ts"
 import { untold } from "../domain/Takeover.ts"
 import type { RequestUsage } from "../domain/Usage.ts"
 import type { Enterable } from "../modes/Host.ts"
@@ -70,7 +70,8 @@ export interface Root {
 /**
  * The loop of a run: one agent is in control at a time, of those in the roster.
  *
- * `asking` counts the models of agents below it that are asked at this time.
+ * `asking` counts the models of agents below it that are asked at this time, and `heard` holds the turns of users that the
+ * guardrails of the agent in control have let pass.
  */
 export interface Loop {
   readonly root: Root
@@ -82,6 +83,7 @@ export interface Loop {
   readonly calls: ReadonlyArray<string>
   readonly open: Open
   readonly sent: Sent.Sent
+  heard: WeakSet<Turn> | undefined
   readonly handlers: Map<string, Found>
   plan: Plan | undefined
   models: Models | undefined
@@ -106,14 +108,13 @@ export interface Built {
 
 /**
  * What has started and not yet ended, so that it can be ended whatever happens. `arrived` is what an answer used that guardrails look
- * at; `checks` end the checks of guardrails, by the numbers of their starts.
+ * at.
  */
 interface Open {
   run: boolean
   step: boolean
   attempt: number | undefined
   arrived: { readonly usage: RequestUsage; readonly model?: string } | undefined
-  checks: Map<number, () => void> | undefined
   handoff: HandoffRequest | undefined
   readonly calls: Map<string, OpenCall>
 }
@@ -145,11 +146,11 @@ class Made implements Loop {
     step: false,
     attempt: undefined,
     arrived: undefined,
-    checks: undefined,
     handoff: undefined,
     calls: new Map()
   }
   readonly sent: Sent.Sent
+  heard: WeakSet<Turn> | undefined = undefined
   plan: Plan | undefined
   models: Models | undefined = undefined
   state: AgentState
@@ -222,6 +223,7 @@ export const handOver = (
   tell(self, { _tag: "HandoffCompleted", ...crossing })
   putInControl(self, target)
   self.step = 0
+  self.heard = undefined
   self.sent.note = untold(self.state)
   if (crossing.conversation !== undefined) forgetSent(self)
 }
@@ -267,7 +269,7 @@ export const foreseen = ({ asking, state }: Loop): AgentState =>
   asking === 0 ? state : { ...state, run: { ...state.run, steps: state.run.steps + asking } }
 
 /** Takes an event into the state of this loop and of every loop around it, and delivers it. */
-const take = (self: Loop, event: AgentEvent): void => {
+export const take = (self: Loop, event: AgentEvent): void => {
   let outermost = self
   for (let loop: Loop | undefined = self; loop !== undefined; loop = loop.parent) {
     loop.state = reduceAt(loop.state, event, loop.calls.length)
@@ -381,7 +383,6 @@ export const endAttempt = (self: Loop, { message, tag }: { readonly tag: string;
  * too; those that await approval go on waiting, and so does one that asked for a handoff.
  */
 export const close = (self: Loop, closing: Closing): void => {
-  for (const end of self.open.checks?.values() ?? []) end()
   endAttempt(self, closing)
   const { conversation, status } = self.state
   const asking = status._tag === "HandoffRequested" ? status.request.callId : undefined

@@ -15,7 +15,6 @@ import * as Effect from "effect/Effect"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import { lastAssistantText, lastUserText } from "../domain/Conversation.ts"
-import type { Stage } from "../domain/GuardrailStage.ts"
 import type { Call } from "../domain/StateSchema.ts"
 import { exact } from "../domain/Usage.ts"
 import type * as Loop from "./Loop.ts"
@@ -86,30 +85,6 @@ export const modeSpan = <A, E, R>(
     },
     use
   )
-
-/** Puts a guardrail's look at something into its span; `use` ends what the span says by `endGuardrail`. */
-export const guardrailSpan = <A, E, R>(
-  { definition }: Loop.Loop,
-  guardrail: string,
-  stage: Stage,
-  use: (span: Tracer.Span) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.useSpan(
-    `guardrail ${guardrail}`,
-    {
-      attributes: {
-        "gen_ai.operation.name": "guardrail",
-        "gen_ai.agent.name": definition.name,
-        "troupe.guardrail.name": guardrail,
-        "troupe.guardrail.stage": stage
-      }
-    },
-    (span) => within(use(span), span)
-  )
-
-/** Says in a guardrail's span what its verdict was. */
-export const endGuardrail = (span: Tracer.Span, verdict: string): void =>
-  span.attribute("troupe.guardrail.verdict", verdict)
 
 /** Puts the making of a summary into a span. */
 export const summarySpan = <A, E, R>(

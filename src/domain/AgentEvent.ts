@@ -16,7 +16,7 @@ import { Stage } from "./GuardrailStage.ts"
 import { Isolation } from "./Isolation.ts"
 import { ModeTransition } from "./ModeTransition.ts"
 import * as Part from "./Part.ts"
-import { AgentState, AssistantPart, CallState, Conversation, Outcome } from "./StateSchema.ts"
+import { AgentState, AssistantPart, Blocked, CallState, Conversation, Outcome } from "./StateSchema.ts"
 import { Summarized } from "./Summarized.ts"
 import { RequestUsage } from "./Usage.ts"
 
@@ -126,7 +126,7 @@ export const AgentEvent = Schema.TaggedUnion({
     verdict: Schema.Literals(["Pass", "Replace", "Warn", "Retry", "Block", "Interrupted"]),
     reason: Schema.optionalKey(Schema.String),
     replaced: Schema.optionalKey(Schema.Union([
-      Schema.Struct({ turn: Count, input: Schema.Array(Part.UserPart) }),
+      Schema.Struct({ turn: Count, input: Schema.Array(Part.UserPart), blocked: Schema.optionalKey(Blocked) }),
       Schema.Struct({ params: Schema.Json }),
       Schema.Struct({ answer: Schema.String })
     ])),
@@ -201,8 +201,8 @@ export interface ReasoningDelta extends Case<"ReasoningDelta"> {}
 export interface ToolParamsDelta extends Case<"ToolParamsDelta"> {}
 /**
  * The model's whole answer arrived; its calls are pending, or settled where the provider ran them. `counted` is how many tokens
- * a context window took the request for, before it was corrected by what the provider had reported. `feedback` is what a guardrail
- * sends it back with: the state holds it from here on, and `FeedbackGiven` tells it.
+ * a context window took the request for, before it was corrected by what the provider had reported. With `feedback` a
+ * guardrail sent it back: the model reads that next.
  */
 export interface ModelResponded extends Case<"ModelResponded"> {}
 /**

@@ -86,13 +86,12 @@ const respond = (
   return feedback === undefined ? responded : giveFeedback(responded, feedback)
 }
 
-/** Tells the model what is wrong with its answer, once. */
-const giveFeedback = (self: AgentState, text: string): AgentState => {
-  const last = self.conversation.turns[self.conversation.turns.length - 1]
-  if (last?._tag === "Feedback" && last.text === text) return self
-  const corrected = appendUnchecked(self.conversation, { _tag: "Feedback", text })
-  return withConversation({ ...self, run: { ...self.run, corrections: self.run.corrections + 1 } }, corrected)
-}
+/** Tells the model what is wrong with its answer. */
+const giveFeedback = (self: AgentState, text: string): AgentState =>
+  withConversation(
+    { ...self, run: { ...self.run, corrections: self.run.corrections + 1 } },
+    appendUnchecked(self.conversation, { _tag: "Feedback", text })
+  )
 
 /** Records a call that is about to run. Whoever invokes a tool approves of the call; the turn used nothing. */
 const invoke = (self: AgentState, { callId: id, name, params }: ToolInvoked): AgentState =>

@@ -3,11 +3,12 @@
  *
  * @since 0.1.0
  */
+import * as Equal from "effect/Equal"
 import type { GuardrailSettled } from "./AgentEvent.ts"
 import { lastAssistant, textOf } from "./Conversation.ts"
 import { withTurns } from "./conversation/Summaries.ts"
 import * as Part from "./Part.ts"
-import type { AgentState, AssistantPart, Turn, User } from "./StateSchema.ts"
+import type { AgentState, AssistantPart, Call, ModeFrame, Turn, User } from "./StateSchema.ts"
 import { notOf } from "./Summarized.ts"
 
 const withTurn = (self: AgentState, index: number, turn: Turn): AgentState => {
@@ -15,13 +16,34 @@ const withTurn = (self: AgentState, index: number, turn: Turn): AgentState => {
   return { ...self, conversation: withTurns(notOf(summaries, index), turns.with(index, turn)) }
 }
 
-/** Puts words in the place of what a user said. The query that began the conversation is those words then, too. */
-const withInput = (self: AgentState, index: number, parts: User["parts"]): AgentState => {
+type Input = Extract<NonNullable<GuardrailSettled["replaced"]>, { readonly turn: number }>
+
+const isSaid = (turn: Turn): turn is User => turn._tag === "User" && turn.mode === undefined
+
+/** Checks whether the query that began the conversation is what a user said in a turn, and in none before it. */
+const isQuery = ({ conversation: { turns }, initialQuery }: AgentState, turn: User): boolean =>
+  initialQuery !== undefined && turn === turns.find((turn) => isSaid(turn) && textOf(turn) === initialQuery)
+
+/** Puts other turns in the place of those that a mode hides which are the same. */
+const withHidden = ({ view, ...frame }: ModeFrame, turn: User, replaced: User): ModeFrame =>
+  view === undefined
+    ? frame
+    : { ...frame, view: { ...view, hidden: view.hidden.map((each) => Equal.equals(each, turn) ? replaced : each) } }
+
+/**
+ * Puts words in the place of what a user said: in the turn, also as it will be where a mode shows other turns meanwhile, and in the
+ * query that began the conversation.
+ */
+const withInput = (self: AgentState, { blocked, input, turn: index }: Input): AgentState => {
   const turn = self.conversation.turns[index]
   if (turn?._tag !== "User") return self
-  const replaced: User = { ...turn, parts }
+  const replaced: User = { ...turn, parts: input, ...(blocked === undefined ? undefined : { blocked }) }
   const changed = withTurn(self, index, replaced)
-  return self.initialQuery === textOf(turn) ? { ...changed, initialQuery: textOf(replaced) } : changed
+  return {
+    ...changed,
+    ...(isQuery(self, turn) ? { initialQuery: textOf(replaced) } : undefined),
+    modes: self.modes.length === 0 ? self.modes : self.modes.map((frame) => withHidden(frame, turn, replaced))
+  }
 }
 
 /** Changes the parts of the model's last turn. */
@@ -42,20 +64,23 @@ export const withText = (parts: ReadonlyArray<AssistantPart>, text: string): Rea
   return text === "" ? rest : rest.toSpliced(at < 0 ? rest.length : at, 0, Part.text(text))
 }
 
+/** Checks whether a call is still to be run: one that a program made is approved from the beginning. */
+const isUnsettled = ({ state: { _tag } }: Call): boolean => _tag === "Pending" || _tag === "Approved"
+
 /** Gives a state in which something else stands where a guardrail looked. What doesn't fit changes nothing. */
 export const putInPlace = (
   self: AgentState,
   replaced: NonNullable<GuardrailSettled["replaced"]>,
   callId: string | undefined
 ): AgentState => {
-  if ("turn" in replaced) return withInput(self, replaced.turn, replaced.input)
+  if ("turn" in replaced) return withInput(self, replaced)
   if ("answer" in replaced) return withParts(self, (parts) => withText(parts, replaced.answer))
   const { params } = replaced
   return withParts(
     self,
     (parts) =>
       parts.map((part) =>
-        part._tag === "Call" && part.id === callId && part.state._tag === "Pending"
+        part._tag === "Call" && part.id === callId && isUnsettled(part)
           ? { ...part, params }
           : part
       )

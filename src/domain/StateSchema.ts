@@ -135,6 +135,12 @@ export const AssistantPart = Schema.Union([Part.Text, Part.Reasoning, Part.File,
 /** Marks a turn that a context window never leaves out. */
 const pinned = { pinned: Schema.optionalKey(Schema.Literal(true)) }
 
+/** Schema for who let something not pass, and why. */
+export const Blocked = Schema.Struct({ guardrail: Schema.NonEmptyString, reason: Schema.String })
+
+/** Who let something not pass, and why. */
+export interface Blocked extends Schema.Schema.Type<typeof Blocked> {}
+
 /**
  * Schema for one turn of a conversation.
  *
@@ -142,7 +148,12 @@ const pinned = { pinned: Schema.optionalKey(Schema.Literal(true)) }
  * @since 0.1.0
  */
 export const Turn = Schema.TaggedUnion({
-  User: { parts: Schema.Array(Part.UserPart), mode: Schema.optionalKey(Schema.NonEmptyString), ...pinned },
+  User: {
+    parts: Schema.Array(Part.UserPart),
+    mode: Schema.optionalKey(Schema.NonEmptyString),
+    blocked: Schema.optionalKey(Blocked),
+    ...pinned
+  },
   Assistant: {
     agent: Schema.String,
     parts: Schema.Array(AssistantPart),
@@ -155,11 +166,15 @@ export const Turn = Schema.TaggedUnion({
   Feedback: { text: Schema.String, ...pinned }
 })
 
-/** What a user said, or what a mode said in the user's place, on its way in or out. */
+/**
+ * What a user said, or what a mode said in the user's place, on its way in or out. With `blocked` a guardrail didn't let it pass:
+ * nothing of it is here.
+ */
 export interface User {
   readonly _tag: "User"
   readonly parts: ReadonlyArray<Part.UserPart>
   readonly mode?: string
+  readonly blocked?: Blocked
   readonly pinned?: true
 }
 /**

@@ -10,32 +10,36 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { next } from "../../domain/Command.ts"
-import { lastAssistant, textIn, textOf } from "../../domain/Conversation.ts"
+import { lastAssistant, textIn } from "../../domain/Conversation.ts"
 import { withText } from "../../domain/Replacement.ts"
 import type { AgentState, AssistantPart, Call } from "../../domain/StateSchema.ts"
-import type { Answer } from "../Answer.ts"
+import type { Answer, Incoming } from "../Answer.ts"
 import type { Halt } from "../Halt.ts"
 import * as Limit from "../Limit.ts"
 import * as Loop from "../Loop.ts"
 import * as Output from "../Output.ts"
 import { check, type Subject, toHalt, toMessage } from "./Check.ts"
-import { judgeTexts } from "./Texts.ts"
-import { block, replace, type Verdict } from "./Verdict.ts"
+import * as Texts from "./Texts.ts"
 
 /**
- * What came of an answer: its parts, whether they may be shown, are others now, or weren't looked at because they are no answer, and
- * what the model is told where it is to try again.
+ * What came of an answer: its parts, which pieces of it may be shown, what is shown in the place of the others, and what the model
+ * is told where it is to try again.
  */
 export interface Seen {
   readonly parts: ReadonlyArray<AssistantPart>
-  readonly shown: "All" | "Replaced" | "Unseen"
+  readonly shows: (piece: Incoming) => boolean
+  readonly instead?: Loop.Happening
   readonly feedback?: string
 }
 
-/** Where an answer stands: its value, which is a text unless the agent's answers have a schema, and how another is put there. */
+const all = (): boolean => true
+const allButText = (piece: Incoming): boolean => piece.type !== "text-delta"
+const thoughts = (piece: Incoming): boolean => piece.type === "reasoning-delta"
+
+/** An answer: its value, which is a text unless the agent's answers have a schema, and the call that gave it, if one did. */
 interface Found {
   readonly value: unknown
-  readonly put: (json: Schema.Json) => ReadonlyArray<AssistantPart>
+  readonly call: Call | undefined
 }
 
 const isFinalCall = (part: AssistantPart): part is Call =>
@@ -45,50 +49,41 @@ const isFinalCall = (part: AssistantPart): part is Call =>
 const find = (
   codec: Output.OutputCodec | undefined,
   parts: ReadonlyArray<AssistantPart>,
-  state: AgentState
+  isOver: boolean
 ): Found | undefined => {
-  const isOver = next(state)._tag === "Stop"
-  const text = textIn(parts)
-  if (codec === undefined) return isOver ? { value: text, put: (json) => withText(parts, String(json)) } : undefined
-  const call = parts.find(isFinalCall)
-  const decoded = call !== undefined ? codec.fromParams(call.params) : isOver ? codec.fromText(text) : undefined
-  return decoded === undefined || Result.isFailure(decoded) ? undefined : {
-    value: decoded.success,
-    put: (json) =>
-      call === undefined
-        ? withText(parts, JSON.stringify(json))
-        : parts.map((part) => part === call ? { ...call, params: codec.wrap(json) } : part)
-  }
+  const call = codec === undefined ? undefined : parts.find(isFinalCall)
+  if (call === undefined && !isOver) return undefined
+  if (codec === undefined) return { value: textIn(parts), call }
+  const decoded = call === undefined ? codec.fromText(textIn(parts)) : codec.fromParams(call.params)
+  return Result.isFailure(decoded) ? undefined : { value: decoded.success, call }
 }
 
-/** Says what is wrong with a value that should be the answer. */
-const issueOf = <A>(result: Result.Result<A, Schema.SchemaError>): string | undefined =>
-  Result.isFailure(result) ? result.failure.message : undefined
+const encode = (codec: Output.OutputCodec | undefined, value: unknown): Schema.Json =>
+  (codec === undefined ? String(value) : Result.getOrThrow(codec.encode(value))) as Schema.Json
 
-const subjectOf = (
-  loop: Loop.Loop,
-  codec: Output.OutputCodec | undefined,
-  state: AgentState,
-  isFinal: boolean
-): Subject<unknown> => {
+/** Gives an answer as a text. */
+const toText = (codec: Output.OutputCodec | undefined, value: unknown): string =>
+  codec === undefined ? String(value) : JSON.stringify(encode(codec, value))
+
+const subjectOf = (loop: Loop.Loop, state: AgentState, isFinal: boolean): Subject<unknown> => {
+  const codec = loop.definition.output
   const context = { stage: "output", agent: loop.definition.name, state } as const
-  if (codec === undefined) return { context, isFinal, judgeText: (value, judge) => judge(String(value)) }
-  /** The texts of a value are those of its JSON. */
-  const decoded = (verdict: Verdict<unknown>): Verdict<unknown> => {
-    if (verdict._tag !== "Replace") return verdict
-    const again = codec.decode(verdict.value)
-    return Result.isFailure(again)
-      ? block(`its replacement doesn't fit: ${again.failure.message}`)
-      : replace(again.success, verdict.reason)
+  if (codec === undefined) {
+    return {
+      context,
+      isFinal,
+      texts: (value) => [String(value)],
+      putTexts: (_, [text]) => Result.succeed(text)
+    }
   }
+  const fitting = Result.mapError((error: Schema.SchemaError) => error.message)
   return {
     context,
     isFinal,
-    judgeText: (value, judge) => {
-      const judged = judgeTexts(Result.getOrElse(codec.encode(value), () => value), judge)
-      return Effect.isEffect(judged) ? Effect.map(judged, decoded) : decoded(judged)
-    },
-    findIssue: (value) => issueOf(codec.encode(value))
+    put: (_, value) => fitting(Result.map(codec.encode(value), () => value)),
+    // The texts of a value are those of its JSON.
+    texts: (value) => Texts.textsIn(encode(codec, value)),
+    putTexts: (value, texts) => fitting(codec.decode(Texts.withTexts(encode(codec, value), texts)))
   }
 }
 
@@ -100,38 +95,64 @@ const sentBack = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<AssistantP
       : part
   )
 
+/** Gives an answer with another value, and the piece of it that is shown. */
+const withValue = (
+  codec: Output.OutputCodec | undefined,
+  parts: ReadonlyArray<AssistantPart>,
+  { call, value }: Found
+): Seen => {
+  if (codec === undefined || call === undefined) {
+    const text = toText(codec, value)
+    return {
+      parts: withText(parts, text),
+      shows: thoughts,
+      ...(text === "" ? undefined : { instead: { _tag: "TextDelta", delta: text } })
+    }
+  }
+  const params = codec.wrap(encode(codec, value))
+  const delta = JSON.stringify(params)
+  return {
+    parts: parts.map((part) => part === call ? { ...call, params } : part),
+    shows: thoughts,
+    instead: { _tag: "ToolParamsDelta", callId: call.id, name: call.name, delta }
+  }
+}
+
 /** Checks whether an agent's answers are looked at. */
 export const isGuarded = ({ definition }: Loop.Loop): boolean => definition.guardrails.output.length > 0
 
-/** Takes text back that was shown before it was seen. */
-const withdraw = (loop: Loop.Loop, parts: ReadonlyArray<AssistantPart>, reason: string): void => {
-  const isShown = loop.root.isStreaming && loop.definition.guardrails.isReleasedEarly && textIn(parts) !== ""
-  if (isShown) Loop.tell(loop, { _tag: "TextWithdrawn", reason })
+/** Takes back what was shown before it was seen. */
+const withdraw = (loop: Loop.Loop, reason: string): void => {
+  if (loop.root.isStreaming && loop.definition.guardrails.isReleasedEarly) {
+    Loop.tell(loop, { _tag: "TextWithdrawn", reason })
+  }
 }
+
+const replacedBy = "A guardrail put something else in its place."
 
 /** Asks the guardrails about an answer that has arrived. Fails where it is blocked; the state doesn't hold it then. */
 export const see = (loop: Loop.Loop, answer: Answer): Effect.Effect<Seen, Halt, unknown> => {
   const { guardrails, output: codec, outputRetries } = loop.definition
-  const { finishReason, model, parts, usage } = answer
+  const { finishReason, parts, usage } = answer
   const state = Loop.foresee(loop, { _tag: "ModelResponded", parts, usage, finishReason })
-  const found = find(codec, parts, state)
-  if (found === undefined) return Effect.succeed({ parts, shown: "Unseen" })
-  const isFinal = loop.state.run.corrections >= outputRetries
-  const subject = subjectOf(loop, codec, state, isFinal)
-  loop.open.arrived = { usage, ...(model === undefined ? undefined : { model }) }
-  return Effect.flatMap(check(loop, guardrails.output, found.value, subject), (checked): Effect.Effect<Seen, Halt> => {
+  const found = find(codec, parts, next(state)._tag === "Stop")
+  if (found === undefined) return Effect.succeed({ parts, shows: thoughts })
+  const { call, value } = found
+  const isShown = call !== undefined || textIn(parts) !== ""
+  const subject = subjectOf(loop, state, loop.state.run.corrections >= outputRetries)
+  return Effect.flatMap(check(loop, guardrails.output, value, subject), (checked): Effect.Effect<Seen, Halt> => {
     if (checked._tag === "Passed") {
-      if (!checked.isReplaced) return Effect.succeed({ parts, shown: "All" })
-      withdraw(loop, parts, "A guardrail put something else in its place.")
-      const json = codec === undefined ? checked.value : Result.getOrThrow(codec.encode(checked.value))
-      return Effect.succeed({ parts: found.put(json as Schema.Json), shown: "Replaced" })
+      if (!checked.isReplaced) return Effect.succeed({ parts, shows: call === undefined ? all : allButText })
+      if (isShown) withdraw(loop, replacedBy)
+      return Effect.succeed(withValue(codec, parts, { call, value: checked.value }))
     }
-    withdraw(loop, parts, toMessage(checked, "the answer"))
+    if (isShown) withdraw(loop, toMessage(checked, "the answer"))
     if (checked.verdict._tag === "Retry") {
-      return Effect.succeed({ parts: sentBack(parts), shown: "Unseen", feedback: checked.verdict.feedback })
+      return Effect.succeed({ parts: sentBack(parts), shows: thoughts, feedback: checked.verdict.feedback })
     }
-    Loop.endAttempt(loop, { tag: "GuardrailBlocked", message: toMessage(checked, "the answer") })
-    return Effect.fail(toHalt(loop, checked, subject.context))
+    const halt = toHalt(loop, checked, subject.context)
+    Loop.endAttempt(loop, { tag: halt.reason._tag, message: halt.reason.message })
+    return Effect.fail(halt)
   })
 }
 
@@ -141,18 +162,27 @@ export const see = (loop: Loop.Loop, answer: Answer): Effect.Effect<Seen, Halt, 
  * Gives nothing where there is no such text.
  */
 export const seeLast = (loop: Loop.Loop): Effect.Effect<void, Halt, unknown> | undefined => {
-  const { definition: { guardrails, output }, state } = loop
-  if (guardrails.output.length === 0 || output !== undefined || state.status._tag !== "InProgress") return undefined
-  const turn = lastAssistant(state.conversation)
-  const text = turn === undefined ? "" : textOf(turn)
-  if (text === "" || !Limit.isFinished(loop)) return undefined
+  const { definition: { guardrails, output: codec }, root, state } = loop
+  if (guardrails.output.length === 0 || state.status._tag !== "InProgress" || Output.isAccepted(state)) return undefined
+  const parts = lastAssistant(state.conversation)?.parts ?? []
+  const found = textIn(parts) === "" ? undefined : find(codec, parts, true)
+  if (found === undefined || !Limit.isFinished(loop)) return undefined
   const subject: Subject<unknown> = {
-    ...subjectOf(loop, undefined, state, true),
-    replaced: (value) => ({ answer: String(value) }),
-    removed: { answer: "" }
+    ...subjectOf(loop, state, true),
+    replaced: (value) => ({ answer: toText(codec, value) })
   }
-  return Effect.flatMap(check(loop, guardrails.output, text, subject), (checked) => {
-    Loop.forgetSent(loop)
-    return checked._tag === "Refused" ? Effect.fail(toHalt(loop, checked, subject.context)) : Effect.void
+  return Effect.flatMap(check(loop, guardrails.output, found.value, subject), (checked) => {
+    if (checked._tag === "Refused") {
+      withdraw(loop, toMessage(checked, "the answer"))
+      return Effect.fail(toHalt(loop, checked, subject.context))
+    }
+    if (checked.isReplaced) {
+      Loop.forgetSent(loop)
+      withdraw(loop, replacedBy)
+    }
+    // Text beside calls was held back, and is an answer after all.
+    if (!root.isStreaming || (guardrails.isReleasedEarly && !checked.isReplaced)) return Effect.void
+    Loop.tellDelta(loop, "TextDelta", toText(codec, checked.value), Loop.now(loop))
+    return root.flush
   })
 }

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import type { Call } from "../../domain/StateSchema.ts"
@@ -13,10 +14,9 @@ import type { RunTool } from "../Definition.ts"
 import type { Halt } from "../Halt.ts"
 import type * as Loop from "../Loop.ts"
 import { type Answered, failed } from "../ToolCall.ts"
-import { check, isRefused, type Judged, type Refused, toHalt, toMessage } from "./Check.ts"
+import { check, isRefused, type Refused, type Subject, toHalt, toMessage } from "./Check.ts"
 import type { CheckedCall, Context, Values } from "./GuardrailType.ts"
-import { judgeTexts } from "./Texts.ts"
-import { replace, type Verdict } from "./Verdict.ts"
+import { textsIn, withTexts } from "./Texts.ts"
 
 type Crossing = Values["handoff"]
 
@@ -42,49 +42,50 @@ export const seeParams = (
     (checked) => checked._tag === "Refused" ? checked : checked.value
   )
 
-/** Gives what a handler gave, read anew from the result that stands in its place. */
-const ownOf = (entry: RunTool, { outcome, result }: Answered["settlement"]): Effect.Effect<Partial<Answered>> => {
-  if (outcome !== "Succeeded") return Effect.succeed({})
-  const decoded = Codec.run(Schema.decodeUnknownEffect(Schema.toCodecJson(entry.tool.successSchema)), result)
-  const read = (exit: Codec.CodecExit): Partial<Answered> => Exit.isSuccess(exit) ? { own: exit } : {}
+/**
+ * Gives what a handler gave, or failed with, read anew from what stands in the place of its result. What can't be read so isn't
+ * there any more.
+ */
+const ownOf = (entry: RunTool, { outcome, result }: Found, own: Answered["own"]): Effect.Effect<Partial<Answered>> => {
+  if (own === undefined) return Effect.succeed({})
+  const { failureSchema, successSchema } = entry.tool
+  const schema = outcome === "Succeeded" ? successSchema : failureSchema
+  const decoded = Codec.run(Schema.decodeUnknownEffect(Schema.toCodecJson(schema)), result)
+  const read = (exit: Codec.CodecExit): Partial<Answered> =>
+    Exit.isFailure(exit) ? {} : { own: outcome === "Succeeded" ? exit : Exit.fail(exit.value) }
   return Exit.isExit(decoded)
     ? Effect.succeed(read(decoded))
     : Effect.map(decoded as Effect.Effect<Codec.CodecExit>, read)
 }
 
-type ModelOutput = NonNullable<Answered["settlement"]["modelOutput"]>
+/** What a tool gave back: its result, and what its model reads instead, where that is something else. */
+type Found = Answered["settlement"]
 
-/**
- * What a model reads instead of a result, while guardrails look at both: the text in it is looked at with that of the result. Once
- * the result is another by any other way, it isn't shown any more.
- */
-class Shown {
-  #of: Schema.Json
-  #output: ModelOutput | undefined
-  constructor({ modelOutput, result }: Answered["settlement"]) {
-    this.#of = result
-    this.#output = modelOutput
-  }
-  judge(value: Schema.Json, judge: (text: string) => Judged): Judged {
-    const output = value === this.#of ? this.#output ?? [] : []
-    const texts = output.flatMap((part) => part.type === "text" ? [part.text] : [])
-    const take = (verdict: Verdict<unknown>): Verdict<unknown> => {
-      if (verdict._tag !== "Replace") return verdict
-      const [result, ...replaced] = verdict.value as [Schema.Json, ...Array<string>]
-      this.#of = result
-      this.#output = this.#output === undefined
-        ? undefined
-        : output.map((part) => part.type === "text" ? { ...part, text: replaced.shift() ?? "" } : part)
-      return replace(result, verdict.reason)
-    }
-    const judged = judgeTexts([value, ...texts], judge)
-    return Effect.isEffect(judged) ? Effect.map(judged, take) : take(judged)
-  }
-  /** Gives what is read instead of a result, where it belongs to that. */
-  beside(result: Schema.Json): { readonly modelOutput?: ModelOutput } {
-    return this.#output === undefined || result !== this.#of ? {} : { modelOutput: this.#output }
-  }
+const spokenIn = ({ modelOutput = [] }: Found): ReadonlyArray<string> =>
+  modelOutput.flatMap((part) => part.type === "text" ? [part.text] : [])
+
+type ModelOutput = NonNullable<Found["modelOutput"]>
+
+const withSpoken = (output: ModelOutput, texts: ReadonlyArray<string>): ModelOutput => {
+  let at = 0
+  return output.map((part) => part.type === "text" ? { ...part, text: texts[at++] ?? "" } : part)
 }
+
+const subjectOf = (context: Context): Subject<Found> => ({
+  context,
+  given: ({ result }) => result,
+  // What is read instead belongs to the result that it was made of.
+  put: ({ outcome }, result) => Result.succeed({ outcome, result: result as Schema.Json }),
+  texts: (found) => [...textsIn(found.result), ...spokenIn(found)],
+  putTexts: ({ modelOutput, outcome, result }, texts) => {
+    const count = texts.length - (modelOutput === undefined ? 0 : spokenIn({ outcome, result, modelOutput }).length)
+    return Result.succeed({
+      outcome,
+      result: withTexts(result, texts),
+      ...(modelOutput === undefined ? undefined : { modelOutput: withSpoken(modelOutput, texts.slice(count)) })
+    })
+  }
+})
 
 /** Asks about what a tool gave back. Gives the result that passes, or says to the model that none does. */
 export const seeResult = (
@@ -94,22 +95,18 @@ export const seeResult = (
   answered: Answered
 ): Effect.Effect<Answered, never, unknown> => {
   if (entry._tag === "Output") return Effect.succeed(answered)
-  const { outcome, result } = answered.settlement
-  const shown = new Shown(answered.settlement)
-  const context = contextOf(loop, "toolResult", { ...checkedCall(call), outcome })
+  const { own, settlement } = answered
+  const context = contextOf(loop, "toolResult", { ...checkedCall(call), outcome: settlement.outcome })
   return Effect.flatMap(
-    check<Schema.Json>(loop, loop.definition.guardrails.toolResult, result, {
-      context,
-      judgeText: (value, judge) => shown.judge(value, judge)
-    }),
+    check(loop, loop.definition.guardrails.toolResult, settlement, subjectOf(context)),
     (checked): Effect.Effect<Answered, never, unknown> => {
       const ending = answered.fatal === undefined ? undefined : { fatal: answered.fatal }
       if (checked._tag === "Refused") {
         return Effect.succeed({ ...failed(toMessage(checked, `the result of "${call.name}"`)), ...ending })
       }
-      if (!checked.isReplaced) return Effect.succeed(answered)
-      const settlement = { outcome, result: checked.value, ...shown.beside(checked.value) }
-      return Effect.map(ownOf(entry, settlement), (own) => ({ settlement, ...own, ...ending }))
+      return checked.isReplaced
+        ? Effect.map(ownOf(entry, checked.value, own), (own) => ({ settlement: checked.value, ...own, ...ending }))
+        : Effect.succeed(answered)
     }
   )
 }
@@ -129,15 +126,14 @@ export const seeHandoff = (
   return Effect.map(
     check(loop, loop.definition.guardrails.handoff, value, {
       context: contextOf(loop, "handoff", call === undefined ? undefined : checkedCall(call)),
-      judgeText: ({ target, ...said }, judge) => {
-        const judged = judgeTexts(said, judge)
-        const whole = (verdict: Verdict<unknown>): Verdict<unknown> =>
-          verdict._tag === "Replace"
-            ? replace({ ...verdict.value as Omit<Crossing, "target">, target }, verdict.reason)
-            : verdict
-        return Effect.isEffect(judged) ? Effect.map(judged, whole) : whole(judged)
+      put: (_, given) => {
+        const replaced = given as Crossing
+        return replaced.target === request.target
+          ? Result.succeed(replaced)
+          : Result.fail("the target can't be another")
       },
-      findIssue: ({ target }) => target === request.target ? undefined : "the target can't be another"
+      texts: ({ context, reason }) => textsIn([reason, context]),
+      putTexts: ({ target, ...said }, texts) => Result.succeed({ target, ...withTexts(said, texts) })
     }),
     (checked) => checked._tag === "Refused" ? checked : { ...asked, ...checked.value }
   )

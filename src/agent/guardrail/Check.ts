@@ -1,39 +1,47 @@
 /**
  * Guardrails at work in a loop: each is told when it starts and when it has its verdict, and stands in a span of its own.
  *
+ * A verdict that is there at once costs its two events and its span.
+ *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
 import { GuardrailBlocked } from "../../domain/AgentError.ts"
-import type { GuardrailSettled } from "../../domain/AgentEvent.ts"
+import type { GuardrailSettled, GuardrailStarted } from "../../domain/AgentEvent.ts"
 import { Halt } from "../Halt.ts"
 import * as Loop from "../Loop.ts"
-import * as Telemetry from "../Telemetry.ts"
-import { type Any, type Context, internalsOf } from "./GuardrailType.ts"
-import { judgeTexts } from "./Texts.ts"
-import { type Block, block, type Retry, type Verdict } from "./Verdict.ts"
+import { type Context, internalsOf } from "./GuardrailType.ts"
+import type { Judged } from "./Judging.ts"
+import * as Span from "./Span.ts"
+import type { Posted } from "./Standing.ts"
+import * as Texts from "./Texts.ts"
+import { type Block, block, type Replace, type Retry, type Verdict } from "./Verdict.ts"
+
+type Replaced = GuardrailSettled["replaced"]
 
 /**
- * How a kind of value is checked: where a text guardrail finds its text, what of the value stands in the state once it is replaced,
- * and whether a replacement fits.
+ * How a kind of value is checked: what of it guardrails look at, how what they replaced is put in its place (or what is wrong with
+ * that), and what the state holds then.
  */
 export interface Subject<A> {
   readonly context: Context
-  /** Judges the value by the text in it; by each text that it has by default. */
-  readonly judgeText?: (value: A, judge: JudgeText) => Judged
-  readonly replaced?: (value: A) => GuardrailSettled["replaced"]
-  /** Gives what is wrong with a replacement. */
-  readonly findIssue?: (value: A) => string | undefined
+  /** Gives what the guardrails look at that are made for this kind: the value by default. */
+  readonly given?: (value: A) => unknown
+  /** Puts what one of them gave in the place of that. */
+  readonly put?: (value: A, given: unknown) => Result.Result<A, string>
+  /** Gives the texts that guardrails on text look at: each text in the value by default. */
+  readonly texts?: (value: A) => ReadonlyArray<string>
+  /** Puts what they gave in the places of those. */
+  readonly putTexts?: (value: A, texts: ReadonlyArray<string>) => Result.Result<A, string>
+  readonly replaced?: (value: A) => Replaced
   /** Whether a guardrail that sends it back can't: there is nobody to try again. */
   readonly isFinal?: boolean
   /** What stands in the state in the place of what is blocked. */
-  readonly removed?: GuardrailSettled["replaced"]
+  readonly blocked?: (by: string, reason: string) => Replaced
 }
-
-/** A verdict, given at once or by an effect. */
-export type Judged = Verdict<unknown> | Effect.Effect<Verdict<unknown>, never, unknown>
-type JudgeText = (text: string) => Judged
 
 /** What came of a value: another one, or the same, or that it doesn't pass. */
 export type Checked<A> = { readonly _tag: "Passed"; readonly value: A; readonly isReplaced: boolean } | Refused
@@ -58,105 +66,215 @@ class Refusal implements Refused {
   }
 }
 
-const judge = <A>(self: Any, value: A, { context, judgeText }: Subject<A>): Judged => {
-  const { judge, on } = internalsOf(self)
-  if (on !== "text") return judge(value as never, context as never)
-  const ofText: JudgeText = (text) => judge(text as never, context as never)
-  return judgeText === undefined ? judgeTexts(value, ofText) : judgeText(value, ofText)
+/** A value on its way through the guardrails of a stage. */
+class Passage<A> {
+  readonly loop: Loop.Loop
+  readonly subject: Subject<A>
+  value: A
+  isReplaced = false
+  refusal: Refusal | undefined = undefined
+  #texts: ReadonlyArray<string> | undefined = undefined
+  constructor(loop: Loop.Loop, value: A, subject: Subject<A>) {
+    this.loop = loop
+    this.value = value
+    this.subject = subject
+  }
+  /** Gives the texts in the value, which are looked for once. */
+  get texts(): ReadonlyArray<string> {
+    return this.#texts ??= (this.subject.texts ?? Texts.textsIn)(this.value)
+  }
+  /** Takes in a verdict that counts. */
+  take(guardrail: string, verdict: Counting<A>): void {
+    switch (verdict._tag) {
+      case "Pass":
+      case "Warn":
+        return
+      case "Replace":
+        this.value = verdict.value
+        this.isReplaced = true
+        this.#texts = undefined
+        return
+      case "Retry":
+        this.refusal = new Refusal(guardrail, verdict)
+        return
+      case "Block":
+        this.refusal = new Refusal(verdict.guardrail ?? guardrail, verdict)
+    }
+  }
 }
 
-const reasonOf = (verdict: Verdict<unknown>): string | undefined =>
-  verdict._tag === "Pass" ? undefined : verdict._tag === "Retry" ? verdict.feedback : verdict.reason
+/** A verdict that counts: its replacement is a whole value. */
+type Counting<A> = Exclude<Verdict<unknown>, Replace<unknown>> | Replace<A>
+
+const judge = <A>(passage: Passage<A>, { guardrail }: Posted): Judged => {
+  const { subject, value } = passage
+  const { judge, on } = internalsOf(guardrail)
+  const context = subject.context as never
+  return on === "text"
+    ? Texts.judge(passage.texts, (text) => judge(text as never, context))
+    : judge((subject.given === undefined ? value : subject.given(value)) as never, context)
+}
+
+/** Puts what a guardrail gave in the place of what it was given. */
+const putBack = <A>(
+  { subject, value }: Passage<A>,
+  { guardrail }: Posted,
+  given: unknown
+): Result.Result<A, string> => {
+  if (internalsOf(guardrail).on !== "text") {
+    return subject.put === undefined ? Result.succeed(given as A) : subject.put(value, given)
+  }
+  const texts = given as ReadonlyArray<string>
+  return subject.putTexts === undefined
+    ? Result.succeed(Texts.withTexts(value, texts))
+    : subject.putTexts(value, texts)
+}
 
 /** Gives the verdict that counts for a kind of value: what can't be replaced or tried again is blocked. */
-const counting = <A>(verdict: Verdict<unknown>, subject: Subject<A>): Verdict<unknown> => {
-  if (verdict._tag === "Retry" && subject.isFinal === true) return block(verdict.feedback)
-  const issue = verdict._tag === "Replace" ? subject.findIssue?.(verdict.value as A) : undefined
-  return issue === undefined ? verdict : block(`its replacement doesn't fit: ${issue}`)
+const counting = <A>(passage: Passage<A>, posted: Posted, verdict: Verdict<unknown>): Counting<A> => {
+  if (verdict._tag === "Retry") return passage.subject.isFinal === true ? block(verdict.feedback) : verdict
+  if (verdict._tag !== "Replace") return verdict
+  const put = putBack(passage, posted, verdict.value)
+  return Result.isSuccess(put)
+    ? { ...verdict, value: put.success }
+    : block(`its replacement doesn't fit: ${put.failure}`)
 }
 
-/** Asks one guardrail, and tells that. */
-const ask = <A>(
-  loop: Loop.Loop,
-  self: Any,
-  value: A,
-  subject: Subject<A>
-): Effect.Effect<Verdict<unknown>, never, unknown> => {
-  const { call, stage } = subject.context
-  return Telemetry.guardrailSpan(loop, self.name, stage, (span) =>
-    Effect.suspend(() => {
-      const about = { guardrail: self.name, stage, ...(call === undefined ? undefined : { callId: call.id }) }
-      const startedAt = Loop.now(loop)
-      const started = loop.root.sequence
-      Loop.tell(loop, { _tag: "GuardrailStarted", ...about })
-      const checks = loop.open.checks ??= new Map()
-      const tell = (
-        verdict: GuardrailSettled["verdict"],
-        more?: Pick<GuardrailSettled, "reason" | "replaced">
-      ): void => {
-        // The end of the run may have come first.
-        if (!checks.delete(started)) return
-        Telemetry.endGuardrail(span, verdict)
-        const duration = Math.max(0, Loop.now(loop) - startedAt)
-        Loop.tell(loop, { _tag: "GuardrailSettled", ...about, started, verdict, ...more, duration })
+/** Tells that a guardrail begins, at a time in epoch milliseconds. */
+const start = <A>({ loop, subject: { context } }: Passage<A>, { guardrail }: Posted, at: number): GuardrailStarted => {
+  const { calls, path, root, step } = loop
+  const { call, stage } = context
+  const sequence = root.sequence++
+  const event: GuardrailStarted = call === undefined
+    ? { _tag: "GuardrailStarted", path, calls, step, sequence, at, guardrail: guardrail.name, stage }
+    : { _tag: "GuardrailStarted", path, calls, step, sequence, at, guardrail: guardrail.name, stage, callId: call.id }
+  Loop.take(loop, event)
+  return event
+}
+
+/** Gives what else is told of a verdict: why, and what stands in the state then. */
+const more = <A>(
+  { subject }: Passage<A>,
+  guardrail: string,
+  verdict: Counting<A>
+): Pick<GuardrailSettled, "reason" | "replaced"> | undefined => {
+  switch (verdict._tag) {
+    case "Pass":
+      return undefined
+    case "Warn":
+      return { reason: verdict.reason }
+    case "Retry":
+      return { reason: verdict.feedback }
+    case "Replace": {
+      const replaced = subject.replaced?.(verdict.value)
+      return { reason: verdict.reason, ...(replaced === undefined ? undefined : { replaced }) }
+    }
+    case "Block": {
+      const replaced = subject.blocked?.(verdict.guardrail ?? guardrail, verdict.reason)
+      return { reason: verdict.reason, ...(replaced === undefined ? undefined : { replaced }) }
+    }
+  }
+}
+
+/** Tells the verdict of a guardrail that was told to have begun; without one it was interrupted, or broke down. */
+const end = <A>(
+  passage: Passage<A>,
+  { at: startedAt, calls, callId, guardrail, path, sequence: started, stage, step }: GuardrailStarted,
+  given: Counting<A> | undefined
+): void => {
+  const { loop } = passage
+  const at = Loop.now(loop)
+  const verdict = given?._tag ?? "Interrupted"
+  const duration = Math.max(0, at - startedAt)
+  const rest = given === undefined ? undefined : more(passage, guardrail, given)
+  const sequence = loop.root.sequence++
+  const event: GuardrailSettled = callId === undefined
+    ? { _tag: "GuardrailSettled", path, calls, step, sequence, at, guardrail, stage, started, verdict, duration }
+    : {
+      _tag: "GuardrailSettled",
+      path,
+      calls,
+      step,
+      sequence,
+      at,
+      guardrail,
+      stage,
+      callId,
+      started,
+      verdict,
+      duration
+    }
+  Loop.take(loop, rest === undefined ? event : { ...event, ...rest })
+  if (given !== undefined) passage.take(guardrail, given)
+}
+
+/** Waits for a verdict. Whatever happens meanwhile, what was told to begin is told to end. */
+const wait = <A>(
+  passage: Passage<A>,
+  posted: Posted,
+  judged: Exclude<Judged, Verdict<unknown>>
+): Effect.Effect<void, never, unknown> => {
+  const { loop } = passage
+  let told: GuardrailStarted | undefined
+  const waiting = Effect.suspend(() => {
+    told = start(passage, posted, Loop.now(loop))
+    const counted = Effect.map(judged, (verdict) => counting(passage, posted, verdict))
+    return loop.root.isObserved ? Effect.andThen(loop.root.flush, counted) : counted
+  })
+  return Span.around(posted, (span) =>
+    Effect.onExit(waiting, (exit) =>
+      Effect.sync(() => {
+        const counted = Exit.isSuccess(exit) ? exit.value : undefined
+        Span.end(span, counted?._tag ?? "Interrupted")
+        if (told !== undefined) end(passage, told, counted)
+      })))
+}
+
+/** Asks guardrails from one on. Those that know at once cost no turn of the runtime. */
+const askFrom = <A>(
+  passage: Passage<A>,
+  guardrails: ReadonlyArray<Posted>,
+  first: number,
+  fiber: Fiber.Fiber<unknown, unknown>
+): Effect.Effect<void, never, unknown> => {
+  const { loop } = passage
+  for (let index = first; index < guardrails.length && passage.refusal === undefined; index++) {
+    const posted = guardrails[index]!
+    const startTime = loop.root.clock.currentTimeNanosUnsafe()
+    const startedAt = Loop.now(loop)
+    let counted: Counting<A>
+    try {
+      const judged = judge(passage, posted)
+      if (Effect.isEffect(judged)) {
+        return Effect.flatMap(wait(passage, posted, judged), () => askFrom(passage, guardrails, index + 1, fiber))
       }
-      const settle = (given: Verdict<unknown>): Verdict<unknown> => {
-        const verdict = counting(given, subject)
-        const reason = reasonOf(verdict)
-        const replaced = verdict._tag === "Replace"
-          ? subject.replaced?.(verdict.value as A)
-          : verdict._tag === "Block"
-          ? subject.removed
-          : undefined
-        tell(verdict._tag, {
-          ...(reason === undefined ? undefined : { reason }),
-          ...(replaced === undefined ? undefined : { replaced })
-        })
-        return verdict
-      }
-      checks.set(started, () => tell("Interrupted"))
-      let judged: Judged
-      try {
-        judged = judge(self, value, subject)
-      } catch (defect) {
-        tell("Interrupted")
-        return Effect.die(defect)
-      }
-      if (!Effect.isEffect(judged)) return Effect.succeed(settle(judged))
-      return Effect.map(
-        Effect.onExit(judged, (exit) => Exit.isFailure(exit) ? Effect.sync(() => tell("Interrupted")) : Effect.void),
-        settle
-      )
-    }))
+      counted = counting(passage, posted, judged)
+    } catch (defect) {
+      const died = Exit.die(defect)
+      end(passage, start(passage, posted, startedAt), undefined)
+      Span.tell(fiber, posted, startTime, "Interrupted", died)
+      return died
+    }
+    end(passage, start(passage, posted, startedAt), counted)
+    Span.tell(fiber, posted, startTime, counted._tag, Exit.void)
+  }
+  return Effect.void
 }
 
 /** Asks guardrails one after the other, each about what the one before it passed on, until one refuses. */
 export const check = <A>(
   loop: Loop.Loop,
-  guardrails: ReadonlyArray<Any>,
+  guardrails: ReadonlyArray<Posted>,
   value: A,
   subject: Subject<A>
-): Effect.Effect<Checked<A>, never, unknown> => {
-  const from = (index: number, value: A, isReplaced: boolean): Effect.Effect<Checked<A>, never, unknown> => {
-    const guardrail = guardrails[index]
-    if (guardrail === undefined) return Effect.succeed({ _tag: "Passed", value, isReplaced })
-    return Effect.flatMap(ask(loop, guardrail, value, subject), (verdict) => {
-      switch (verdict._tag) {
-        case "Pass":
-        case "Warn":
-          return from(index + 1, value, isReplaced)
-        case "Replace":
-          return from(index + 1, verdict.value as A, true)
-        case "Retry":
-        case "Block":
-          return Effect.succeed(
-            new Refusal(verdict._tag === "Block" ? verdict.guardrail ?? guardrail.name : guardrail.name, verdict)
-          )
-      }
-    })
-  }
-  return from(0, value, false)
-}
+): Effect.Effect<Checked<A>, never, unknown> =>
+  Effect.withFiber((fiber) => {
+    const passage = new Passage(loop, value, subject)
+    return Effect.map(
+      askFrom(passage, guardrails, 0, fiber),
+      (): Checked<A> => passage.refusal ?? { _tag: "Passed", value: passage.value, isReplaced: passage.isReplaced }
+    )
+  })
 
 /** Gives what stops a run in which something didn't pass. */
 export const toHalt = (loop: Loop.Loop, { guardrail, verdict }: Refused, { stage }: Context): Halt =>

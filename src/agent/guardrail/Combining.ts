@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import { type Any, type ContextOf, fromInternals, type Guardrail, internalsOf, type Subject } from "./GuardrailType.ts"
+import * as Judging from "./Judging.ts"
 import { type Block, block, pass, replace, type Retry, retry, type Verdict, warn } from "./Verdict.ts"
 
 /**
@@ -23,18 +24,13 @@ export class NoGuardrails extends Schema.TaggedError<NoGuardrails>("troupe/agent
   }
 }
 
-type Judged = Effect.Effect<Verdict<unknown>, never, unknown>
-
 /** Asks a guardrail, and names it in its refusal. */
-const ask = (self: Any, value: unknown, context: unknown): Judged => {
-  const judged = internalsOf(self).judge(value as never, context as never)
-  return Effect.isEffect(judged)
-    ? Effect.map(judged, (verdict) => named(self, verdict))
-    : Effect.succeed(named(self, judged))
-}
-
-const named = (self: Any, verdict: Verdict<unknown>): Verdict<unknown> =>
-  verdict._tag === "Block" ? { ...verdict, guardrail: verdict.guardrail ?? self.name } : verdict
+const ask = (self: Any, value: unknown, context: unknown): Judging.Judged =>
+  Judging.map(
+    internalsOf(self).judge(value as never, context as never),
+    (verdict) =>
+      verdict._tag === "Block" && verdict.guardrail === undefined ? { ...verdict, guardrail: self.name } : verdict
+  )
 
 const isRefusal = (verdict: Verdict<unknown>): verdict is Block | Retry =>
   verdict._tag === "Block" || verdict._tag === "Retry"
@@ -55,33 +51,39 @@ const refuse = (refusals: ReadonlyArray<Block | Retry>): Block | Retry | undefin
 }
 
 /** Asks guardrails one after the other, each with what the one before it passed on, and stops at the first refusal. */
-const askInOrder = Effect.fnUntraced(function*(
+const askInOrder = (
   guardrails: ReadonlyArray<Any>,
   value: unknown,
   context: unknown,
   notes: ReadonlyArray<string> = []
-) {
+): Judging.Judged => {
   const reasons = [...notes]
   let at = value
   let isReplaced = false
-  for (const guardrail of guardrails) {
-    const verdict = yield* ask(guardrail, at, context)
+  const take = (verdict: Verdict<unknown>): Verdict<unknown> | undefined => {
     if (isRefusal(verdict)) return verdict
-    if (verdict._tag === "Pass") continue
+    if (verdict._tag === "Pass") return undefined
     reasons.push(verdict.reason)
-    if (verdict._tag === "Warn") continue
-    at = verdict.value
-    isReplaced = true
+    if (verdict._tag === "Replace") {
+      at = verdict.value
+      isReplaced = true
+    }
+    return undefined
   }
-  const reason = reasons.join("; ")
-  return isReplaced ? replace(at, reason) : reasons.length > 0 ? warn(reason) : pass
-})
+  const conclude = (): Verdict<unknown> => {
+    const reason = reasons.join("; ")
+    return isReplaced ? replace(at, reason) : reasons.length > 0 ? warn(reason) : pass
+  }
+  return Judging.inOrder(guardrails.length, (index) => ask(guardrails[index]!, at, context), take, conclude)
+}
 
-/** Asks all guardrails about the same value. What several replaced is made one after the other. */
-const askAll = Effect.fnUntraced(function*(guardrails: ReadonlyArray<Any>, value: unknown, context: unknown) {
-  const verdicts = yield* Effect.forEach(guardrails, (guardrail) => ask(guardrail, value, context), {
-    concurrency: "unbounded"
-  })
+/** Takes what all guardrails said of the same value together. What several replaced is made one after the other. */
+const together = (
+  guardrails: ReadonlyArray<Any>,
+  verdicts: ReadonlyArray<Verdict<unknown>>,
+  value: unknown,
+  context: unknown
+): Judging.Judged => {
   const refusal = refuse(verdicts.filter(isRefusal))
   if (refusal !== undefined) return refusal
   const warnings = verdicts.flatMap((verdict) => verdict._tag === "Warn" ? [verdict.reason] : [])
@@ -90,8 +92,20 @@ const askAll = Effect.fnUntraced(function*(guardrails: ReadonlyArray<Any>, value
     const [first] = verdicts.filter((verdict) => verdict._tag === "Replace")
     return replace(first!.value, [...warnings, first!.reason].join("; "))
   }
-  return yield* askInOrder(replacing, value, context, warnings)
-})
+  return askInOrder(replacing, value, context, warnings)
+}
+
+/** Asks all guardrails at once about the same value. */
+const askAll = (guardrails: ReadonlyArray<Any>, value: unknown, context: unknown): Judging.Judged => {
+  const judged = guardrails.map((guardrail) => ask(guardrail, value, context))
+  const verdicts = judged.filter((each): each is Verdict<unknown> => !Effect.isEffect(each))
+  return verdicts.length === judged.length
+    ? together(guardrails, verdicts, value, context)
+    : Effect.flatMap(
+      Effect.forEach(judged, Judging.toEffect, { concurrency: "unbounded" }),
+      (verdicts) => Judging.toEffect(together(guardrails, verdicts, value, context))
+    )
+}
 
 /** What guardrails make together: one that looks at what they look at, fails with what they fail with, needs what they need. */
 type Composed<Members extends ReadonlyArray<Any>> = [Members[number]] extends
@@ -100,7 +114,7 @@ type Composed<Members extends ReadonlyArray<Any>> = [Members[number]] extends
 const compose = <Members extends ReadonlyArray<Any>>(
   combinator: "all" | "any" | "sequence",
   members: Members,
-  judge: (value: unknown, context: unknown) => Judged
+  judge: (value: unknown, context: unknown) => Judging.Judged
 ): Composed<Members> =>
   fromInternals<Subject, unknown, unknown, unknown>(
     `${combinator}(${members.map(({ name }) => name).join(", ")})`,
@@ -145,15 +159,16 @@ export const any = <Members extends readonly [Any, ...ReadonlyArray<Any>]>(...me
   return compose("any", members, (value, context) => askUntilPassed(members, value, context))
 }
 
-const askUntilPassed = Effect.fnUntraced(function*(guardrails: ReadonlyArray<Any>, value: unknown, context: unknown) {
+const askUntilPassed = (guardrails: ReadonlyArray<Any>, value: unknown, context: unknown): Judging.Judged => {
   const refusals: Array<Block | Retry> = []
-  for (const guardrail of guardrails) {
-    const verdict = yield* ask(guardrail, value, context)
+  const take = (verdict: Verdict<unknown>): Verdict<unknown> | undefined => {
     if (!isRefusal(verdict)) return verdict
     refusals.push(verdict)
+    return undefined
   }
-  return refuse(refusals) ?? pass
-})
+  const judge = (index: number): Judging.Judged => ask(guardrails[index]!, value, context)
+  return Judging.inOrder(guardrails.length, judge, take, () => refuse(refusals) ?? pass)
+}
 
 /** Makes a guardrail of the verdicts of another. */
 const mapVerdict = <On extends Subject, Value, E, R>(
@@ -163,7 +178,7 @@ const mapVerdict = <On extends Subject, Value, E, R>(
 ): Guardrail<On, Value, E, R> =>
   fromInternals(name, {
     ...internalsOf(self),
-    judge: (value, context) => Effect.map(ask(self, value, context), f)
+    judge: (value, context) => Judging.map(ask(self, value, context), f)
   })
 
 /**
@@ -217,5 +232,15 @@ export const mapBlock: {
 } = dual(
   2,
   <On extends Subject, Value, E, R>(self: Guardrail<On, Value, E, R>, f: (block: Block) => Verdict<Value>) =>
-    mapVerdict(self, self.name, (verdict) => verdict._tag === "Block" ? f(verdict) : verdict)
+    mapVerdict(self, self.name, (verdict) => verdict._tag === "Block" ? keep(verdict, f(verdict)) : verdict)
 )
+
+/** What is still a block stays that of the same guardrail, and one for which nobody could tell stays one, too. */
+const keep = ({ guardrail, isFailure }: Block, verdict: Verdict<unknown>): Verdict<unknown> =>
+  verdict._tag === "Block"
+    ? {
+      ...verdict,
+      ...(guardrail === undefined ? {} : { guardrail }),
+      ...(isFailure === undefined ? {} : { isFailure })
+    }
+    : verdict

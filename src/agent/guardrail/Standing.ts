@@ -36,29 +36,46 @@ export type GuardrailServices<G> = {
   readonly [S in Stage]: G extends { readonly [Each in S]: ReadonlyArray<infer Member> } ? Services<Member> : never
 }[Stage]
 
+/** A guardrail where it stands, with what its spans say. */
+export interface Posted {
+  readonly guardrail: Any
+  readonly span: string
+  readonly attributes: Readonly<Record<string, string>>
+}
+
 /** An agent's guardrails as they are asked. */
 export interface Standing {
-  readonly input: ReadonlyArray<Any>
-  readonly parallel: ReadonlyArray<Any>
-  readonly output: ReadonlyArray<Any>
-  readonly toolCall: ReadonlyArray<Any>
-  readonly toolResult: ReadonlyArray<Any>
-  readonly handoff: ReadonlyArray<Any>
+  readonly input: ReadonlyArray<Posted>
+  readonly parallel: ReadonlyArray<Posted>
+  readonly output: ReadonlyArray<Posted>
+  readonly toolCall: ReadonlyArray<Posted>
+  readonly toolResult: ReadonlyArray<Posted>
+  readonly handoff: ReadonlyArray<Posted>
   readonly isReleasedEarly: boolean
 }
 
 const none: ReadonlyArray<never> = []
 
-/** Makes guardrails ready to be asked. */
-export const make = (guardrails: Guardrails<never> | undefined): Standing => {
-  const input: ReadonlyArray<Any> = guardrails?.input ?? none
+/** Makes the guardrails of an agent ready to be asked. */
+export const make = (agent: string, guardrails: Guardrails<never> | undefined): Standing => {
+  const at = (stage: Stage, members: ReadonlyArray<Any> = none): ReadonlyArray<Posted> =>
+    members.map((guardrail) => ({
+      guardrail,
+      span: `guardrail ${guardrail.name}`,
+      attributes: {
+        "gen_ai.agent.name": agent,
+        "troupe.guardrail.name": guardrail.name,
+        "troupe.guardrail.stage": stage
+      }
+    }))
+  const input = at("input", guardrails?.input)
   return {
-    input: input.filter((each) => !internalsOf(each).isParallel),
-    parallel: input.filter((each) => internalsOf(each).isParallel),
-    output: guardrails?.output ?? none,
-    toolCall: guardrails?.toolCall ?? none,
-    toolResult: guardrails?.toolResult ?? none,
-    handoff: guardrails?.handoff ?? none,
+    input: input.filter(({ guardrail }) => !internalsOf(guardrail).isParallel),
+    parallel: input.filter(({ guardrail }) => internalsOf(guardrail).isParallel),
+    output: at("output", guardrails?.output),
+    toolCall: at("toolCall", guardrails?.toolCall),
+    toolResult: at("toolResult", guardrails?.toolResult),
+    handoff: at("handoff", guardrails?.handoff),
     isReleasedEarly: guardrails?.releaseEarly ?? false
   }
 }

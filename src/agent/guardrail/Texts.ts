@@ -3,12 +3,9 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import * as Judging from "./Judging.ts"
 import { pass, replace, type Verdict, warn } from "./Verdict.ts"
-
-/** Judges one text. */
-type JudgeText = (text: string) => Verdict<unknown> | Effect.Effect<Verdict<unknown>, never, unknown>
 
 /** Gives a value with other texts in it, in the order in which `f` is given those that it has. Keys aren't texts. */
 const mapTexts = (value: unknown, f: (text: string) => string): unknown => {
@@ -28,72 +25,51 @@ const mapTexts = (value: unknown, f: (text: string) => string): unknown => {
   return mapped
 }
 
+const addTexts = (value: unknown, texts: Array<string>): void => {
+  if (typeof value === "string") texts.push(value)
+  else if (Array.isArray(value)) { for (const each of value) addTexts(each, texts) }
+  else if (Predicate.isObject(value)) { for (const each of Object.values(value)) addTexts(each, texts) }
+}
+
 /** Gives the texts in a value, in their order. */
-const textsIn = (value: unknown): ReadonlyArray<string> => {
+export const textsIn = (value: unknown): ReadonlyArray<string> => {
   const texts: Array<string> = []
-  mapTexts(value, (text) => {
-    texts.push(text)
-    return text
-  })
+  addTexts(value, texts)
   return texts
 }
 
-/** What was said of the texts so far. */
-interface Said {
-  readonly texts: Array<string>
-  readonly reasons: Array<string>
-  isReplaced: boolean
-}
-
-/** Takes in what was said of a text. Gives a refusal, which ends it. */
-const take = (said: Said, text: string, verdict: Verdict<unknown>): Verdict<unknown> | undefined => {
-  switch (verdict._tag) {
-    case "Retry":
-    case "Block":
-      return verdict
-    case "Replace":
-      said.isReplaced = true
-      said.reasons.push(verdict.reason)
-      said.texts.push(String(verdict.value))
-      return undefined
-    case "Warn":
-      said.reasons.push(verdict.reason)
-      said.texts.push(text)
-      return undefined
-    case "Pass":
-      said.texts.push(text)
-      return undefined
-  }
-}
-
-const conclude = (value: unknown, { isReplaced, reasons, texts }: Said): Verdict<unknown> => {
-  const reason = [...new Set(reasons)].join("; ")
-  if (!isReplaced) return reasons.length > 0 ? warn(reason) : pass
+/** Gives a value with other texts, as many as it has, in the places of its own. */
+export const withTexts = <A>(value: A, texts: ReadonlyArray<string>): A => {
   let at = 0
-  return replace(mapTexts(value, () => texts[at++]!), reason)
+  // What stands in the place of a text is one.
+  return mapTexts(value, () => texts[at++]!) as A
 }
 
-/** Judges a value by each text in it, one after the other, until one is refused. */
-export const judgeTexts = (
-  value: unknown,
-  judge: JudgeText
-): Verdict<unknown> | Effect.Effect<Verdict<unknown>, never, unknown> => {
-  const said: Said = { texts: [], reasons: [], isReplaced: false }
-  const texts = textsIn(value)
-  const from = (index: number): Verdict<unknown> | Effect.Effect<Verdict<unknown>, never, unknown> => {
-    for (let at = index; at < texts.length; at++) {
-      const text = texts[at]!
-      const judged = judge(text)
-      if (Effect.isEffect(judged)) {
-        return Effect.flatMap(judged, (verdict) => {
-          const rest = take(said, text, verdict) ?? from(at + 1)
-          return Effect.isEffect(rest) ? rest : Effect.succeed(rest)
-        })
-      }
-      const refusal = take(said, text, judged)
-      if (refusal !== undefined) return refusal
+/** Judges texts one after the other, until one is refused. A replacement is that of all of them. */
+export const judge = (texts: ReadonlyArray<string>, judgeText: (text: string) => Judging.Judged): Judging.Judged => {
+  const reasons: Array<string> = []
+  let replaced: Array<string> | undefined
+  const take = (verdict: Verdict<unknown>, index: number): Verdict<unknown> | undefined => {
+    switch (verdict._tag) {
+      case "Retry":
+      case "Block":
+        return verdict
+      case "Replace":
+        replaced ??= [...texts]
+        replaced[index] = String(verdict.value)
+        reasons.push(verdict.reason)
+        return undefined
+      case "Warn":
+        reasons.push(verdict.reason)
+        return undefined
+      case "Pass":
+        return undefined
     }
-    return conclude(value, said)
   }
-  return from(0)
+  const conclude = (): Verdict<unknown> => {
+    if (reasons.length === 0) return pass
+    const reason = [...new Set(reasons)].join("; ")
+    return replaced === undefined ? warn(reason) : replace(replaced, reason)
+  }
+  return Judging.inOrder(texts.length, (index) => judgeText(texts[index]!), take, conclude)
 }
