@@ -95,11 +95,11 @@ const release = (loop: Loop.Loop, held: Held | undefined, shows: AnswerGuard.See
   held.isOpen = true
   held.parts = []
   if (answer === undefined) return Effect.void
-  const at = Loop.now(loop)
-  for (const part of parts) {
-    if (shows(part)) tellPart(loop, answer, part, at)
-  }
-  return loop.root.flush
+  // One after the other, at the pace of those who look, so that an interruption stops what is shown.
+  return Effect.forEach(parts.filter(shows), (part) => {
+    tellPart(loop, answer, part, Loop.now(loop))
+    return loop.root.flush
+  }, { discard: true })
 }
 
 const whole = (options: Options): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
@@ -233,8 +233,8 @@ const show = (
 ): Effect.Effect<void> => {
   if (!loop.root.isStreaming) return Effect.void
   const shown = release(loop, held, shows)
-  if (instead === undefined) return shown
-  Loop.tell(loop, instead)
+  if (instead.length === 0) return shown
+  for (const piece of instead) Loop.tell(loop, piece)
   return Effect.andThen(shown, loop.root.flush)
 }
 

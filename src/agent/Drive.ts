@@ -11,7 +11,6 @@ import { next } from "../domain/Command.ts"
 import { askModel } from "./AskModel.ts"
 import * as Binding from "./Binding.ts"
 import * as Correction from "./Correction.ts"
-import * as AnswerGuard from "./guardrail/AnswerGuard.ts"
 import * as CallGuard from "./guardrail/CallGuard.ts"
 import { Halt } from "./Halt.ts"
 import { handOver } from "./HandOver.ts"
@@ -125,8 +124,6 @@ export const conclude = (loop: Loop.Loop): "Ended" | HandoffRequest | undefined 
 
 /** Ends a loop as was concluded, once the guardrails have let that pass. Gives whether another agent is to take over. */
 export const finish = Effect.fnUntraced(function*(loop: Loop.Loop, conclusion: "Ended" | HandoffRequest) {
-  const last = AnswerGuard.seeLast(loop)
-  if (last !== undefined) yield* last
   if (conclusion === "Ended") return false
   if (loop.definition.guardrails.handoff.length === 0) Loop.requestHandoff(loop, conclusion)
   else Loop.requestHandoff(loop, yield* CallGuard.seeDecision(loop, conclusion))

@@ -127,8 +127,7 @@ export const AgentEvent = Schema.TaggedUnion({
     reason: Schema.optionalKey(Schema.String),
     replaced: Schema.optionalKey(Schema.Union([
       Schema.Struct({ turn: Count, input: Schema.Array(Part.UserPart), blocked: Schema.optionalKey(Blocked) }),
-      Schema.Struct({ params: Schema.Json }),
-      Schema.Struct({ answer: Schema.String })
+      Schema.Struct({ params: Schema.Json })
     ])),
     duration: Count
   },

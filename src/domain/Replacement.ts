@@ -74,7 +74,6 @@ export const putInPlace = (
   callId: string | undefined
 ): AgentState => {
   if ("turn" in replaced) return withInput(self, replaced)
-  if ("answer" in replaced) return withParts(self, (parts) => withText(parts, replaced.answer))
   const { params } = replaced
   return withParts(
     self,

@@ -202,7 +202,7 @@ atTerminal("the desk at a terminal (by `script` of util-linux; skipped where the
 
   it("stops in the middle of an answer at Ctrl-C", async () => {
     const { code, stdout } = await runAtTerminal(desk, [], [["> ", "hi\r"], ["find your", "\u0003"]], { NO_COLOR: "1" })
-    assertInOrder(stdout, "Hello! I can find your", "— triage: interrupted, 0 steps, tokens: 0 in, 0 out")
+    assertInOrder(stdout, "Hello! I can find your", "— triage: interrupted, 1 step, tokens: 174 in, 36 out")
     assert.notInclude(stdout, "tell you what we have")
     assert.notInclude(stdout, "    at ")
     assert.isFalse(hasEscape(stdout))

@@ -1,7 +1,7 @@
 /**
  * What holds for every agent of the desk.
  */
-import { StopWhen } from "troupe"
+import { Guardrail, StopWhen } from "troupe"
 import { today } from "../shop/orders.ts"
 
 const house = [
@@ -15,4 +15,11 @@ const house = [
 /** Instructions of an agent: those of the house, and its own. */
 export const instructions = (...own: ReadonlyArray<string>): string => [...house, ...own].join(" ")
 
-export const limits = { stopWhen: StopWhen.maxSteps(12), maxInputLength: 10_000 } as const
+/** No card's number gets to a model from a customer, or to a customer from a model. */
+const noCards = Guardrail.pii({ kinds: ["card"], action: "mask" })
+
+export const limits = {
+  stopWhen: StopWhen.maxSteps(12),
+  maxInputLength: 10_000,
+  guardrails: { input: [noCards], output: [noCards, Guardrail.noSecrets] }
+} as const

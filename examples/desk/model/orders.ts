@@ -68,4 +68,7 @@ const address: Rule = (task, calls, isAgain) =>
       ? `I can't change the address of an order, but order ${order} hasn't left us yet. Shall I cancel it instead?`
       : `Order ${order} ${statusOf(status)}, so its address can't be changed any more.`)
 
-export const rules: Readonly<Record<OrdersWish, Rule>> = { cancel, address, where, status }
+const paid: Rule = (task, calls, isAgain) =>
+  Result.map(theOrder(task, calls, isAgain), ({ order, paidWith }) => `Order ${order} was paid with ${paidWith}.`)
+
+export const rules: Readonly<Record<OrdersWish, Rule>> = { cancel, address, paid, where, status }

@@ -33,6 +33,7 @@ const reasons: Readonly<Record<Exclude<Wish, SmallTalk>, string>> = {
   cancel: "an order is to be cancelled",
   address: "the address of an order is to be changed",
   where: "where an order is",
+  paid: "what an order was paid with",
   status: "how an order stands",
   product: "what we have",
   recommend: "a recommendation",

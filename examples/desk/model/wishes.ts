@@ -7,7 +7,7 @@ import { kinds } from "../shop/catalogue.ts"
 /** What each agent looks after. */
 export type TriageWish = "hours" | "human" | "greeting" | "foreign" | "unclear"
 export type RefundsWish = "claim" | "return" | "charge" | "warranty" | "returns"
-export type OrdersWish = "cancel" | "address" | "where" | "status"
+export type OrdersWish = "cancel" | "address" | "paid" | "where" | "status"
 export type SalesWish = "product" | "recommend" | "buy" | "terms" | "shipping" | "payment"
 /** What anybody answers. */
 export type SmallTalk = "complaint" | "thanks" | "bye" | "declined" | "noted"
@@ -65,6 +65,11 @@ const wishes: ReadonlyArray<readonly [wish: Wish, kind: Kind, pattern: RegExp]> 
     /\breturn|\bsend\b.*\bback\b|\bexchange\b|\bswap\b|\brefund|\bmoney back\b|\breimburse|\bwrong (item|product|one|colou?r|size|order|lamp|thing)|\bnot what i (ordered|wanted)|\bdon'?t like\b|\btoo (big|small|large|heavy)\b|\bdoesn'?t fit\b/
   ],
   ["warranty", "order", /\bwarrant|\bguarantee/],
+  [
+    "paid",
+    "order",
+    /\b(which|what|whose)\b.*\bcard\b|\bcard('s)? number\b|\b(how|with what|what) (did|have|was)\b.*\bpa(y|id)\b|\bpaid with\b/
+  ],
   ["payment", "shop", /\bpay(ment)?s?\b|\bpaypal\b|\bcredit card|\binvoice|\bcharged\b|\bvoucher|\bdiscount|\bcoupon/],
   [
     "recommend",

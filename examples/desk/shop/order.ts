@@ -37,6 +37,7 @@ export const Order = Schema.Struct({
   placedOn: Day,
   items: Schema.Array(Item),
   total: Schema.Finite,
+  paidWith: Schema.String,
   status: Status
 })
 export interface Order extends Schema.Schema.Type<typeof Order> {}

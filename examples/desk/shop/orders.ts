@@ -47,7 +47,7 @@ const { Cancelled, Delivered, InTransit, Lost, Processing, Returned } = Status.c
 
 const order = (
   order: string,
-  [customer, email]: readonly [string, string],
+  [customer, email, paidWith]: readonly [string, string, string],
   placedOn: string,
   lines: ReadonlyArray<readonly [sku: string, quantity: number]>,
   status: Status
@@ -63,13 +63,14 @@ const order = (
     }
   })
   const total = items.reduce((sum, item) => sum + item.price * item.quantity, 0)
-  return { order, customer, email, placedOn, items, total, status }
+  return { order, customer, email, placedOn, items, total, paidWith, status }
 }
 
-const mara = ["Mara Lindqvist", "mara@example.com"] as const
-const jonas = ["Jonas Okafor", "jonas@example.com"] as const
-const priya = ["Priya Nair", "priya@example.com"] as const
-const tom = ["Tom Becker", "tom@example.com"] as const
+/** The book is as careless as many are: it has the numbers of cards in it. */
+const mara = ["Mara Lindqvist", "mara@example.com", "Visa 4111 1111 1111 1111"] as const
+const jonas = ["Jonas Okafor", "jonas@example.com", "Mastercard 5555-5555-5555-4444"] as const
+const priya = ["Priya Nair", "priya@example.com", "an invoice"] as const
+const tom = ["Tom Becker", "tom@example.com", "PayPal"] as const
 
 const orderBook: ReadonlyArray<Order> = [
   order("1027", tom, "2023-05-02", [["KTL-NOR", 1]], Delivered.make({ on: "2023-05-06" })),

@@ -1,8 +1,8 @@
 /**
- * Guardrails on answers: asked about an answer before the state holds it.
+ * Guardrails on answers: asked about what a model says before the state holds it.
  *
- * An answer is what a model says when it has nothing more to call, or what it gives by `final_answer`. Text beside other calls is
- * none, unless the run is finished by a condition: then it is what the run ends with, and is asked about then.
+ * An answer is what a model says when it has nothing more to call, or what it gives by `final_answer`. Text that it says beside calls
+ * is a remark: guardrails on text look at it too, and where one refuses it, it isn't said.
  *
  * @since 0.1.0
  */
@@ -10,12 +10,11 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { next } from "../../domain/Command.ts"
-import { lastAssistant, textIn } from "../../domain/Conversation.ts"
+import { textIn } from "../../domain/Conversation.ts"
 import { withText } from "../../domain/Replacement.ts"
 import type { AgentState, AssistantPart, Call } from "../../domain/StateSchema.ts"
 import type { Answer, Incoming } from "../Answer.ts"
 import type { Halt } from "../Halt.ts"
-import * as Limit from "../Limit.ts"
 import * as Loop from "../Loop.ts"
 import * as Output from "../Output.ts"
 import { check, type Subject, toHalt, toMessage } from "./Check.ts"
@@ -28,13 +27,18 @@ import * as Texts from "./Texts.ts"
 export interface Seen {
   readonly parts: ReadonlyArray<AssistantPart>
   readonly shows: (piece: Incoming) => boolean
-  readonly instead?: Loop.Happening
+  readonly instead: ReadonlyArray<Loop.Happening>
   readonly feedback?: string
 }
 
 const all = (): boolean => true
 const allButText = (piece: Incoming): boolean => piece.type !== "text-delta"
 const thoughts = (piece: Incoming): boolean => piece.type === "reasoning-delta"
+const thoughtsAndText = (piece: Incoming): boolean => thoughts(piece) || piece.type === "text-delta"
+
+/** A text in the place of one that isn't shown, where there is any. */
+const textInstead = (text: string): ReadonlyArray<Loop.Happening> =>
+  text === "" ? [] : [{ _tag: "TextDelta", delta: text }]
 
 /** An answer: its value, which is a text unless the agent's answers have a schema, and the call that gave it, if one did. */
 interface Found {
@@ -95,26 +99,24 @@ const sentBack = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<AssistantP
       : part
   )
 
-/** Gives an answer with another value, and the piece of it that is shown. */
-const withValue = (
+/** Gives a text that is an answer with another value. */
+const withAnswer = (
   codec: Output.OutputCodec | undefined,
   parts: ReadonlyArray<AssistantPart>,
-  { call, value }: Found
+  value: unknown
 ): Seen => {
-  if (codec === undefined || call === undefined) {
-    const text = toText(codec, value)
-    return {
-      parts: withText(parts, text),
-      shows: thoughts,
-      ...(text === "" ? undefined : { instead: { _tag: "TextDelta", delta: text } })
-    }
-  }
+  const text = toText(codec, value)
+  return { parts: withText(parts, text), shows: thoughts, instead: textInstead(text) }
+}
+
+/** Gives a final answer with another value. */
+const withParams = (codec: Output.OutputCodec, { parts, shows, instead }: Seen, call: Call, value: unknown): Seen => {
   const params = codec.wrap(encode(codec, value))
   const delta = JSON.stringify(params)
   return {
-    parts: parts.map((part) => part === call ? { ...call, params } : part),
-    shows: thoughts,
-    instead: { _tag: "ToolParamsDelta", callId: call.id, name: call.name, delta }
+    parts: parts.map((part) => part._tag === "Call" && part.id === call.id ? { ...part, params } : part),
+    shows,
+    instead: [...instead, { _tag: "ToolParamsDelta", callId: call.id, name: call.name, delta }]
   }
 }
 
@@ -130,59 +132,77 @@ const withdraw = (loop: Loop.Loop, reason: string): void => {
 
 const replacedBy = "A guardrail put something else in its place."
 
+/** Asks the guardrails about the text beside calls. One that refuses it takes it out. */
+const seeRemark = (
+  loop: Loop.Loop,
+  state: AgentState,
+  parts: ReadonlyArray<AssistantPart>
+): Effect.Effect<Seen, never, unknown> => {
+  const text = textIn(parts)
+  if (text === "") return Effect.succeed({ parts, shows: thoughts, instead: [] })
+  const subject: Subject<string> = {
+    context: { stage: "output", agent: loop.definition.name, state },
+    texts: (value) => [value],
+    putTexts: (_, [value]) => Result.succeed(value ?? ""),
+    isFinal: true
+  }
+  return Effect.map(check(loop, loop.definition.guardrails.remark, text, subject), (checked): Seen => {
+    if (checked._tag === "Passed" && !checked.isReplaced) return { parts, shows: thoughtsAndText, instead: [] }
+    const said = checked._tag === "Passed" ? checked.value : ""
+    withdraw(loop, checked._tag === "Passed" ? replacedBy : toMessage(checked, "what was said"))
+    return { parts: withText(parts, said), shows: thoughts, instead: textInstead(said) }
+  })
+}
+
 /** Asks the guardrails about an answer that has arrived. Fails where it is blocked; the state doesn't hold it then. */
 export const see = (loop: Loop.Loop, answer: Answer): Effect.Effect<Seen, Halt, unknown> => {
-  const { guardrails, output: codec, outputRetries } = loop.definition
+  const { output: codec } = loop.definition
   const { finishReason, parts, usage } = answer
   const state = Loop.foresee(loop, { _tag: "ModelResponded", parts, usage, finishReason })
-  const found = find(codec, parts, next(state)._tag === "Stop")
-  if (found === undefined) return Effect.succeed({ parts, shows: thoughts })
+  const isOver = next(state)._tag === "Stop"
+  const found = find(codec, parts, isOver)
+  if (found === undefined) {
+    return isOver ? Effect.succeed({ parts, shows: thoughts, instead: [] }) : seeRemark(loop, state, parts)
+  }
   const { call, value } = found
-  const isShown = call !== undefined || textIn(parts) !== ""
+  if (codec === undefined || call === undefined) {
+    const passed: Seen = { parts, shows: all, instead: [] }
+    return seeAnswer(loop, state, value, passed, textIn(parts) !== "", (value) => withAnswer(codec, parts, value))
+  }
+  return Effect.flatMap(seeRemark(loop, state, parts), (seen) => {
+    const passed: Seen = { ...seen, shows: seen.shows === thoughtsAndText ? all : allButText }
+    return seeAnswer(loop, state, value, passed, true, (value) => withParams(codec, seen, call, value))
+  })
+}
+
+/** Asks the guardrails about an answer: gives it as it `passed`, or with what one of them `put` in its place. */
+const seeAnswer = (
+  loop: Loop.Loop,
+  state: AgentState,
+  value: unknown,
+  passed: Seen,
+  isShown: boolean,
+  put: (value: unknown) => Seen
+): Effect.Effect<Seen, Halt, unknown> => {
+  const { guardrails, outputRetries } = loop.definition
   const subject = subjectOf(loop, state, loop.state.run.corrections >= outputRetries)
   return Effect.flatMap(check(loop, guardrails.output, value, subject), (checked): Effect.Effect<Seen, Halt> => {
     if (checked._tag === "Passed") {
-      if (!checked.isReplaced) return Effect.succeed({ parts, shows: call === undefined ? all : allButText })
+      if (!checked.isReplaced) return Effect.succeed(passed)
       if (isShown) withdraw(loop, replacedBy)
-      return Effect.succeed(withValue(codec, parts, { call, value: checked.value }))
+      return Effect.succeed(put(checked.value))
     }
     if (isShown) withdraw(loop, toMessage(checked, "the answer"))
     if (checked.verdict._tag === "Retry") {
-      return Effect.succeed({ parts: sentBack(parts), shows: thoughts, feedback: checked.verdict.feedback })
+      return Effect.succeed({
+        parts: sentBack(passed.parts),
+        shows: thoughts,
+        instead: [],
+        feedback: checked.verdict.feedback
+      })
     }
     const halt = toHalt(loop, checked, subject.context)
     Loop.endAttempt(loop, { tag: halt.reason._tag, message: halt.reason.message })
     return Effect.fail(halt)
-  })
-}
-
-/**
- * Asks the guardrails about the text of a run that a condition finished: nobody has, since its model had more to call.
- *
- * Gives nothing where there is no such text.
- */
-export const seeLast = (loop: Loop.Loop): Effect.Effect<void, Halt, unknown> | undefined => {
-  const { definition: { guardrails, output: codec }, root, state } = loop
-  if (guardrails.output.length === 0 || state.status._tag !== "InProgress" || Output.isAccepted(state)) return undefined
-  const parts = lastAssistant(state.conversation)?.parts ?? []
-  const found = textIn(parts) === "" ? undefined : find(codec, parts, true)
-  if (found === undefined || !Limit.isFinished(loop)) return undefined
-  const subject: Subject<unknown> = {
-    ...subjectOf(loop, state, true),
-    replaced: (value) => ({ answer: toText(codec, value) })
-  }
-  return Effect.flatMap(check(loop, guardrails.output, found.value, subject), (checked) => {
-    if (checked._tag === "Refused") {
-      withdraw(loop, toMessage(checked, "the answer"))
-      return Effect.fail(toHalt(loop, checked, subject.context))
-    }
-    if (checked.isReplaced) {
-      Loop.forgetSent(loop)
-      withdraw(loop, replacedBy)
-    }
-    // Text beside calls was held back, and is an answer after all.
-    if (!root.isStreaming || (guardrails.isReleasedEarly && !checked.isReplaced)) return Effect.void
-    Loop.tellDelta(loop, "TextDelta", toText(codec, checked.value), Loop.now(loop))
-    return root.flush
   })
 }

@@ -16,7 +16,7 @@ import { type Any, type AnyAt, internalsOf, type Services, type Values } from ".
 export interface Guardrails<Output = unknown> {
   /** On what users say, before the agent's first request in a run: also what they said to an agent that handed over. */
   readonly input?: ReadonlyArray<AnyAt<"input", Values["input"]>> | undefined
-  /** On the agent's answers. */
+  /** On the agent's answers, and those on text on what it says beside calls, too. */
   readonly output?: ReadonlyArray<AnyAt<"output", Output>> | undefined
   /** On what tools are asked. */
   readonly toolCall?: ReadonlyArray<AnyAt<"toolCall", Values["toolCall"]>> | undefined
@@ -43,11 +43,12 @@ export interface Posted {
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** An agent's guardrails as they are asked. */
+/** An agent's guardrails as they are asked; `remark` are those on text beside calls. */
 export interface Standing {
   readonly input: ReadonlyArray<Posted>
   readonly parallel: ReadonlyArray<Posted>
   readonly output: ReadonlyArray<Posted>
+  readonly remark: ReadonlyArray<Posted>
   readonly toolCall: ReadonlyArray<Posted>
   readonly toolResult: ReadonlyArray<Posted>
   readonly handoff: ReadonlyArray<Posted>
@@ -69,10 +70,12 @@ export const make = (agent: string, guardrails: Guardrails<never> | undefined): 
       }
     }))
   const input = at("input", guardrails?.input)
+  const output = at("output", guardrails?.output)
   return {
     input: input.filter(({ guardrail }) => !internalsOf(guardrail).isParallel),
     parallel: input.filter(({ guardrail }) => internalsOf(guardrail).isParallel),
-    output: at("output", guardrails?.output),
+    output,
+    remark: output.filter(({ guardrail }) => internalsOf(guardrail).on === "text"),
     toolCall: at("toolCall", guardrails?.toolCall),
     toolResult: at("toolResult", guardrails?.toolResult),
     handoff: at("handoff", guardrails?.handoff),
