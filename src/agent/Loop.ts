@@ -377,7 +377,7 @@ export const endAttempt = (self: Loop, { message, tag }: { readonly tag: string;
 }
 
 /**
- * Ends whatever has started and not ended: what guardrails look at, the model call, then the calls in their order, then the step.
+ * Ends whatever has started and not ended: the model call, then the calls in their order, then the step.
  *
  * Calls that finished but weren't told yet keep their results. The others are `Interrupted`, those that never started
  * too; those that await approval go on waiting, and so does one that asked for a handoff.

@@ -165,10 +165,16 @@ const refusedAt = ({ events, last }: Observed): number =>
     )
     : events.length
 
+/** Checks whether a state stands in front of the end of an answer that was paid for and not taken: a new run pays for its own. */
+const isInDiscarded = ({ events }: Observed, index: number): boolean => {
+  const end = events.slice(index + 1).find(({ _tag }) => _tag === "ModelResponded" || _tag === "ModelCallFailed")
+  return end?._tag === "ModelCallFailed" && end.usage !== undefined
+}
+
 const resumes = Effect.fnUntraced(function*(subject: Subject, plan: Plan, run: Observed) {
   if (isEndedByTool(run)) return undefined
   for (const [index, state] of run.states.slice(0, refusedAt(run)).entries()) {
-    if (state === run.states[index - 1]) continue
+    if (state === run.states[index - 1] || isInDiscarded(run, index)) continue
     const again = Result.getOrElse(through(state), () => state)
     const last = yield* settled(subject, plan, again)
     const found = difference(last, run.last)
