@@ -69,9 +69,12 @@ export const stop = (loop: Loop.Loop, { lands, reason }: Met): Halt | undefined 
   return undefined
 }
 
-/** Checks whether a loop has what it wanted: an accepted output, or a condition that finishes its run. */
+/**
+ * Checks whether a loop has what it wanted: an accepted output, or a condition that finishes its run. An answer that was sent back is
+ * none.
+ */
 export const isFinished = (loop: Loop.Loop): boolean =>
-  loop.state.run.iteration > 0 && (
+  loop.state.run.iteration > 0 && loop.state.conversation.turns.at(-1)?._tag !== "Feedback" && (
     (loop.definition.output !== undefined && Output.isAccepted(loop.state)) ||
     StopVerdict.evaluate(loop.definition.stopWhen, loop.state, Loop.now(loop)) === "Finish"
   )

@@ -108,8 +108,9 @@ const askAll = (guardrails: ReadonlyArray<Any>, value: unknown, context: unknown
 }
 
 /** What guardrails make together: one that looks at what they look at, fails with what they fail with, needs what they need. */
-type Composed<Members extends ReadonlyArray<Any>> = [Members[number]] extends
-  [Guardrail<infer On, infer Value, infer E, infer R>] ? Guardrail<On, Value, E, R> : Guardrail
+type Composed<Members extends ReadonlyArray<Any>> = [Members[number]] extends [never] ? Guardrail
+  : [Members[number]] extends [Guardrail<infer On, infer Value, infer E, infer R>] ? Guardrail<On, Value, E, R>
+  : Guardrail
 
 const compose = <Members extends ReadonlyArray<Any>>(
   combinator: "all" | "any" | "sequence",
@@ -222,12 +223,12 @@ export const when = <On extends Subject, Value, E, R>(
  * @since 0.1.0
  */
 export const mapBlock: {
-  <Value>(
+  <Value = never>(
     f: (block: Block) => Verdict<Value>
-  ): <On extends Subject, E, R>(self: Guardrail<On, Value, E, R>) => Guardrail<On, Value, E, R>
+  ): <G extends Guardrail<Subject, Value, unknown, unknown>>(self: G) => G
   <On extends Subject, Value, E, R>(
     self: Guardrail<On, Value, E, R>,
-    f: (block: Block) => Verdict<Value>
+    f: (block: Block) => Verdict<NoInfer<Value>>
   ): Guardrail<On, Value, E, R>
 } = dual(
   2,

@@ -175,10 +175,11 @@ export interface Options<On extends Subject> {
   readonly timeout?: Duration.Input | undefined
 }
 
+/** A check. What it looks at says what it may put in the place of that, and not the other way round. */
 type Check<On extends Subject, Value, E, R> = (
   value: Value,
   context: ContextOf<On>
-) => Verdict<Value> | Effect.Effect<Verdict<Value>, E, R>
+) => Verdict<NoInfer<Value>> | Effect.Effect<Verdict<NoInfer<Value>>, E, R>
 
 /**
  * Makes a guardrail of a check: a function that gives a verdict, or an effect that does.
@@ -209,15 +210,20 @@ type Check<On extends Subject, Value, E, R> = (
  * @since 0.1.0
  */
 export const make: {
+  <E = never, R = never>(
+    name: string,
+    check: Check<"text", string, E, R>,
+    options?: Options<"text">
+  ): Guardrail<"text", string, E, R>
   <Value, E = never, R = never>(
     name: string,
     check: Check<"output", Value, E, R>,
     options: Options<"output"> & { readonly on: "output" }
   ): Guardrail<"output", Value, E, R>
-  <const On extends Subject = "text", E = never, R = never>(
+  <const On extends Exclude<Stage, "output">, E = never, R = never>(
     name: string,
     check: Check<On, Values[On], E, R>,
-    options?: Options<On>
+    options: Options<On> & { readonly on: On }
   ): Guardrail<On, Values[On], E, R>
 } = (
   name: string,

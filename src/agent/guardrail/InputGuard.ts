@@ -30,7 +30,7 @@ const unheard = ({ definition, heard, state }: Loop.Loop): ReadonlyArray<number>
   for (let at = turns.length - 1; at >= 0; at--) {
     const turn = turns[at]!
     if (turn._tag === "Assistant") {
-      if (turn.agent === definition.name || run.iteration > 0) break
+      if (turn.agent === definition.name) break
       isAnswered = true
     }
     if (isAnswered && places.length >= (run.inputs ?? 1)) break

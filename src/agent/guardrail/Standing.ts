@@ -31,10 +31,13 @@ export interface Guardrails<Output = unknown> {
   readonly releaseEarly?: boolean | undefined
 }
 
-/** What the checks of an agent's guardrails need. */
+/**
+ * What the checks of an agent's guardrails need. Where their type doesn't say, as that of a `Guardrails` doesn't, it is unknown, so
+ * that nothing is forgotten.
+ */
 export type GuardrailServices<G> = {
-  readonly [S in Stage]: G extends { readonly [Each in S]: ReadonlyArray<infer Member> } ? Services<Member> : never
-}[Stage]
+  readonly [S in Stage & keyof G]: G[S] extends ReadonlyArray<infer Member> | undefined ? Services<Member> : never
+}[Stage & keyof G]
 
 /** A guardrail where it stands, with what its spans say. */
 export interface Posted {

@@ -1,0 +1,339 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result, Schema } from "effect"
+import { Tool, Toolkit } from "effect/ai"
+import { Agent, AgentState, Guardrail, Handoff, Mode, Session } from "troupe"
+import { MockModel, MockResponse } from "troupe/testing"
+import { ofTag } from "../watch.ts"
+import { model, ran, said, sent, turns } from "./looking.ts"
+
+const Pay = Tool.make("pay", {
+  parameters: Schema.Struct({ to: Schema.String, cents: Schema.Int, at: Schema.optionalKey(Schema.Date) }),
+  success: Schema.String
+})
+const Sign = Tool.make("sign", {
+  parameters: Schema.Struct({ name: Schema.String }),
+  success: Schema.String,
+  needsApproval: true
+})
+const Kit = Toolkit.make(Pay, Sign)
+
+/** Handlers that take down what they are given. */
+const handlers = (given: Array<unknown>) =>
+  Kit.toLayer({
+    pay: (params) => Effect.sync(() => `paid ${String(given.push(params))}`),
+    sign: (params) => Effect.sync(() => `signed ${String(given.push(params))}`)
+  })
+
+const atMost = (cents: number) =>
+  Guardrail.make("at most", (params, { call }) => {
+    const asked = params as { readonly cents?: number; readonly to?: string }
+    return call.name === "pay" && (asked.cents ?? 0) > cents
+      ? Guardrail.replace({ ...asked, cents } as Schema.Json, "too much")
+      : Guardrail.pass
+  }, { on: "toolCall" })
+
+const names = (asked: Array<unknown> = []) =>
+  Guardrail.make("names", (text) => {
+    asked.push(text)
+    return text === "Mallory"
+      ? Guardrail.block("nobody pays Mallory")
+      : text === "nobody"
+      ? Guardrail.retry("Say whom.")
+      : text === "Ada"
+      ? Guardrail.replace("account 7", "a name")
+      : text === "Bob"
+      ? Guardrail.warn("a name")
+      : Guardrail.pass
+  })
+
+const pay = (to: string, cents = 5, id?: string) =>
+  MockResponse.toolCall("pay", { to, cents }, id === undefined ? {} : { id })
+const done = "Done."
+
+const throughText = (state: AgentState.AgentState): AgentState.AgentState =>
+  Result.getOrThrow(AgentState.fromJson(JSON.parse(JSON.stringify(AgentState.toJson(state)))))
+
+describe("What a tool is asked", () => {
+  it.effect("is what the state holds and the handler gets once it is replaced, decoded anew", () =>
+    Effect.gen(function*() {
+      const given: Array<unknown> = []
+      const dated = Guardrail.make(
+        "dated",
+        (params) =>
+          Guardrail.replace({ ...params as object, at: "2024-02-29T00:00:00.000Z" } as Schema.Json, "no date"),
+        {
+          on: "toolCall"
+        }
+      )
+      const agent = Agent.make("a", { toolkit: Kit, guardrails: { toolCall: [atMost(100), names(), dated] } })
+      const { events, state } = yield* ran(Agent.run(agent, "Pay")).pipe(
+        Effect.provide([handlers(given), model(pay("Ada", 500), done)])
+      )
+      const params = { to: "account 7", cents: 100, at: "2024-02-29T00:00:00.000Z" }
+      assert.deepStrictEqual(given, [{ ...params, at: new Date(params.at) }])
+      assert.deepStrictEqual(turns(state)[1], `a: pay(${JSON.stringify(params)}) Succeeded "paid 1"`)
+      assert.deepStrictEqual(ofTag(events, "ToolCallStarted").map((event) => event.params), [params])
+      assert.deepStrictEqual(said(events), [
+        "toolCall: at most Replace (too much)",
+        "toolCall: names Replace (a name)",
+        "toolCall: dated Replace (no date)"
+      ])
+      assert.notInclude(JSON.stringify(AgentState.toJson(state)), "Ada")
+    }))
+
+  it.effect("isn't done once it is blocked or sent back: the call has failed, and the model reads why", () =>
+    Effect.gen(function*() {
+      const given: Array<unknown> = []
+      const agent = Agent.make("a", { toolkit: Kit, guardrails: { toolCall: [names(), atMost(100)] } })
+      yield* Effect.gen(function*() {
+        const { events, state } = yield* ran(Agent.run(agent, "Pay"))
+        assert.deepStrictEqual(turns(state), [
+          "User: Pay",
+          `a: pay({"to":"Mallory","cents":500}) Failed "Guardrail \\"names\\" blocked this call: nobody pays Mallory"` +
+          ` | pay({"to":"nobody","cents":5}) Failed "Say whom."` +
+          ` | pay({"to":"Bob","cents":5}) Succeeded "paid 1"`,
+          "a: Done."
+        ])
+        assert.deepStrictEqual(given, [{ to: "Bob", cents: 5 }])
+        assert.deepStrictEqual(ofTag(events, "ToolCallStarted").map(({ callId }) => callId), ["c"])
+        assert.deepStrictEqual(
+          ofTag(events, "GuardrailSettled").map(({ callId, guardrail, verdict }) => [callId, guardrail, verdict]),
+          [
+            ["a", "names", "Block"],
+            ["b", "names", "Retry"],
+            ["c", "names", "Warn"],
+            ["c", "at most", "Pass"]
+          ]
+        )
+        assert.strictEqual(
+          (yield* sent)[1]?.[2],
+          `tool: "Guardrail \\"names\\" blocked this call: nobody pays Mallory" | "Say whom." | "paid 1"`
+        )
+      }).pipe(Effect.provide([
+        handlers(given),
+        model(MockResponse.all(pay("Mallory", 500, "a"), pay("nobody", 5, "b"), pay("Bob", 5, "c")), done)
+      ]))
+    }))
+
+  it.effect("is looked at once it fits, and again refused where its replacement doesn't", () =>
+    Effect.gen(function*() {
+      const given: Array<unknown> = []
+      const asked: Array<unknown> = []
+      const agent = Agent.make("a", {
+        toolkit: Kit,
+        guardrails: {
+          toolCall: [
+            names(asked),
+            Guardrail.make("lots", (params) =>
+              Guardrail.replace({ ...params as object, cents: "lots" } as Schema.Json, "why"), { on: "toolCall" })
+          ]
+        }
+      })
+      const { events, state } = yield* ran(Agent.run(agent, "Pay")).pipe(Effect.provide([
+        handlers(given),
+        model(
+          MockResponse.all(MockResponse.toolCall("pay", { to: 7 }), pay("Bob"), MockResponse.toolCall("no", {})),
+          done
+        )
+      ]))
+      assert.deepStrictEqual(asked, ["Bob"])
+      assert.deepStrictEqual(given, [])
+      assert.deepStrictEqual(said(events).length, 2)
+      const [first, second, third] = ofTag(events, "ToolCallSettled").map(({ outcome, result }) =>
+        `${outcome} ${result}`
+      )
+      assert.match(first ?? "", /^Failed The parameters of "pay" are wrong/)
+      assert.match(second ?? "", /^Failed The parameters of "pay" are wrong/)
+      assert.match(third ?? "", /^Failed There is no tool "no"/)
+      assert.include(turns(state)[1], `"cents":"lots"`)
+    }))
+
+  it.effect("is given to a guardrail with its call, and with each text in it", () =>
+    Effect.gen(function*() {
+      const seen: Array<unknown> = []
+      const Nested = Tool.make("nested", { parameters: Schema.Struct({ all: Schema.Json }), success: Schema.String })
+      const Nest = Toolkit.make(Nested)
+      const all = { a: ["one", { b: "two", "three": 3 }], c: null, d: "four" }
+      const agent = Agent.make("a", {
+        toolkit: Nest,
+        guardrails: {
+          toolCall: [
+            Guardrail.make("call", (params, { agent, call, stage, state }) => {
+              seen.push([params, agent, call, stage, state.status._tag])
+              return Guardrail.pass
+            }, { on: "toolCall" }),
+            Guardrail.make("texts", (text, { call }) => {
+              seen.push([text, call?.name])
+              return Guardrail.replace(`${text}!`, "quiet")
+            })
+          ]
+        }
+      })
+      const given: Array<unknown> = []
+      yield* ran(Agent.run(agent, "Go")).pipe(Effect.provide([
+        Nest.toLayer({ nested: (params) => Effect.sync(() => String(given.push(params))) }),
+        model(MockResponse.toolCall("nested", { all }, { id: "x" }), done)
+      ]))
+      const params = { all: { a: ["one", { b: "two", three: 3 }], c: null, d: "four" } }
+      assert.deepStrictEqual(seen, [
+        [params, "a", { id: "x", name: "nested", params }, "toolCall", "WaitingForTools"],
+        ["one", "nested"],
+        ["two", "nested"],
+        ["four", "nested"]
+      ])
+      assert.deepStrictEqual(given, [{ all: { a: ["one!", { b: "two!", three: 3 }], c: null, d: "four!" } }])
+    }))
+
+  it.effect("keeps what has the name of a prototype", () =>
+    Effect.gen(function*() {
+      const Nested = Tool.make("nested", { parameters: Schema.Json, success: Schema.String })
+      const Nest = Toolkit.make(Nested)
+      const agent = Agent.make("a", {
+        toolkit: Nest,
+        guardrails: { toolCall: [Guardrail.make("loud", (text) => Guardrail.replace(`${text}!`, "quiet"))] }
+      })
+      const { state } = yield* ran(Agent.run(agent, "Go")).pipe(Effect.provide([
+        Nest.toLayer({ nested: () => Effect.succeed("nothing") }),
+        model(MockResponse.toolCall("nested", JSON.parse(`{"__proto__":{"a":"b"}}`)), done)
+      ]))
+      assert.include(turns(state)[1], `nested({"__proto__":{"a":"b!"}})`)
+    }))
+})
+
+describe("A call that needs approval", () => {
+  it.effect("is looked at before it is shown for that, and not again", () =>
+    Effect.gen(function*() {
+      const given: Array<unknown> = []
+      const asked: Array<unknown> = []
+      const agent = Agent.make("a", { toolkit: Kit, guardrails: { toolCall: [names(asked)] } })
+      yield* Effect.gen(function*() {
+        const { events, state } = yield* ran(Agent.run(agent, "Sign"))
+        const params = { name: "account 7" }
+        assert.deepStrictEqual(ofTag(events, "ApprovalRequested").map((event) => event.params), [params])
+        assert.deepStrictEqual(AgentState.pendingApprovals(state).map((call) => call.params), [params])
+        assert.deepStrictEqual(ofTag(events, "ToolCallSettled").map(({ callId, outcome }) => [callId, outcome]), [[
+          "b",
+          "Failed"
+        ]])
+        const approved = yield* Effect.fromResult(AgentState.approve(throughText(state), "a"))
+        const last = yield* ran(Agent.resume(agent, approved))
+        assert.deepStrictEqual(asked, ["Ada", "Mallory"])
+        assert.deepStrictEqual(said(last.events), [])
+        assert.deepStrictEqual(given, [params])
+        assert.strictEqual(AgentState.text(last.state), "Done.")
+      }).pipe(Effect.provide([
+        handlers(given),
+        model(
+          MockResponse.all(
+            MockResponse.toolCall("sign", { name: "Ada" }, { id: "a" }),
+            MockResponse.toolCall("sign", { name: "Mallory" }, { id: "b" })
+          ),
+          done
+        )
+      ]))
+    }))
+})
+
+describe("Guardrails on calls", () => {
+  it.effect("look at agents that are called and at modes that are entered, not at answers and handoffs", () =>
+    Effect.gen(function*() {
+      const asked: Array<unknown> = []
+      const looking = Guardrail.make("looking", (params, { call }) => {
+        asked.push([call.name, params])
+        return call.name === "helper"
+          ? Guardrail.replace({ task: "help her" }, "a name")
+          : call.name === "enter_closed_mode"
+          ? Guardrail.block("it is closed")
+          : call.name === "enter_open_mode"
+          ? Guardrail.replace({ topic: "gold" }, "why not")
+          : Guardrail.pass
+      }, { on: "toolCall" })
+      const helper = Agent.make("helper")
+      const other = Agent.make("other")
+      const topics: Array<string> = []
+      const mode = <const Name extends string>(name: Name) =>
+        Mode.make(name, {
+          params: Schema.Struct({ topic: Schema.String }),
+          invokable: true,
+          enter: ({ topic }) => Effect.sync(() => void topics.push(`${name} ${topic}`))
+        })
+      const agent = Agent.make("a", {
+        agents: [Agent.asTool(helper)],
+        handoffs: [Handoff.to(other)],
+        modes: [mode("closed"), mode("open")],
+        output: Schema.Struct({ name: Schema.String }),
+        guardrails: { toolCall: [looking] }
+      })
+      const first = yield* ran(Agent.run(agent, "Go"))
+      assert.deepStrictEqual(asked, [
+        ["helper", { task: "help Ada" }],
+        ["enter_closed_mode", { topic: "iron" }],
+        ["enter_open_mode", { topic: "silver" }]
+      ])
+      assert.deepStrictEqual(topics, ["open gold"])
+      assert.deepStrictEqual(first.state.modes.map(({ name, params }) => [name, params]), [["open", { topic: "gold" }]])
+      assert.strictEqual(first.state.status._tag, "Complete")
+      assert.include(turns(first.state)[1], `helper({"task":"help her"}) Succeeded "I was told: help her"`)
+      assert.include(turns(first.state)[1], `Guardrail \\"looking\\" blocked this call: it is closed`)
+      asked.length = 0
+      const second = yield* ran(Agent.run(agent, "Go on"))
+      assert.strictEqual(second.state.agent, "other")
+      assert.deepStrictEqual(asked, [])
+    }).pipe(Effect.provide(MockModel.layer(MockModel.byAgent({
+      a: MockModel.conditional(
+        MockModel.when(({ lastUserText }) => lastUserText === "Go on", MockResponse.toolCall("handoff_to_other", {})),
+        MockModel.when(
+          ({ lastToolResults, lastUserText }) => lastToolResults.length === 0 && lastUserText === "Go",
+          MockResponse.all(
+            MockResponse.toolCall("helper", { task: "help Ada" }),
+            MockResponse.toolCall("enter_closed_mode", { topic: "iron" }),
+            MockResponse.toolCall("enter_open_mode", { topic: "silver" })
+          )
+        ),
+        MockModel.otherwise(MockResponse.toolCall("final_answer", { name: "Ada" }))
+      ),
+      helper: MockModel.make(({ lastUserText }) => `I was told: ${lastUserText}`),
+      other: MockModel.queue("Here I am.")
+    })))))
+
+  it.effect("look at each call before any of the turn runs", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const slow = Guardrail.make("slow", (_, { call }) =>
+        Effect.gen(function*() {
+          yield* Effect.yieldNow
+          log.push(`look ${call.id}`)
+          return Guardrail.pass
+        }), { on: "toolCall" })
+      const agent = Agent.make("a", { toolkit: Kit, guardrails: { toolCall: [slow] } })
+      yield* ran(Agent.run(agent, "Pay")).pipe(Effect.provide([
+        Kit.toLayer({
+          pay: ({ to }) => Effect.sync(() => `${log.push(`pay ${to}`)}`),
+          sign: () => Effect.succeed("")
+        }),
+        model(MockResponse.all(pay("x", 1, "a"), pay("y", 1, "b")), done)
+      ]))
+      assert.deepStrictEqual(log, ["look a", "look b", "pay x", "pay y"])
+    }))
+
+  it.effect("look at what a program invokes, which gets the replaced parameters, in the state too", () =>
+    Effect.gen(function*() {
+      const given: Array<unknown> = []
+      const agent = Agent.make("a", { toolkit: Kit, guardrails: { toolCall: [names(), atMost(100)] } })
+      yield* Effect.gen(function*() {
+        const session = yield* Session.make(agent)
+        const result = yield* session.invoke(Pay, { to: "Ada", cents: 500 })
+        assert.strictEqual(result, "paid 1")
+        assert.deepStrictEqual(given, [{ to: "account 7", cents: 100 }])
+        const blocked = yield* Effect.flip(session.invoke(Pay, { to: "Mallory", cents: 5 }))
+        assert.isTrue(blocked._tag === "SessionError" && blocked.reason._tag === "CallUnanswered")
+        assert.include(blocked.message, "nobody pays Mallory")
+        const state = yield* session.state
+        assert.deepStrictEqual(turns(state), [
+          `a: pay({"to":"account 7","cents":100}) Succeeded "paid 1"`,
+          `a: pay({"to":"Mallory","cents":5}) Failed "Guardrail \\"names\\" blocked this call: nobody pays Mallory"`
+        ])
+        assert.strictEqual(AgentState.text(yield* session.call("Well?")), "Done.")
+      }).pipe(Effect.scoped, Effect.provide([handlers(given), model(done)]))
+    }))
+})
