@@ -66,7 +66,7 @@ describe("Guardrail.make", () => {
     // @ts-expect-error: a text is replaced by a text
     Guardrail.make("text", () => Guardrail.replace(1, "why"))
     // @ts-expect-error: an output is replaced by an output
-    Guardrail.make("output", (_: { readonly name: string }) => Guardrail.replace("Ada", "why"), { on: "output" })
+    Guardrail.make("output", ({ name }: { readonly name: string }) => Guardrail.replace(name, "why"), { on: "output" })
     // @ts-expect-error: parts are replaced by parts
     Guardrail.make("input", () => Guardrail.replace("text", "why"), { on: "input" })
     // @ts-expect-error: a handoff keeps a target
@@ -176,8 +176,14 @@ describe("Agent.make", () => {
 
   it("takes guardrails on its own outputs", () => {
     const Person = Schema.Struct({ name: Schema.String, born: Schema.Date })
-    const onPerson = Guardrail.make("person", (_: typeof Person.Type) => Guardrail.pass, { on: "output" })
-    const onNamed = Guardrail.make("named", (_: { readonly name: string }) => Guardrail.warn("named"), { on: "output" })
+    const onPerson = Guardrail.make(
+      "person",
+      ({ name }: typeof Person.Type) => name === "" ? Guardrail.block("empty") : Guardrail.pass,
+      { on: "output" }
+    )
+    const onNamed = Guardrail.make("named", ({ name }: { readonly name: string }) => Guardrail.warn(name), {
+      on: "output"
+    })
     const onAny = Guardrail.make("any", () => Guardrail.pass, { on: "output" })
     const onString = Guardrail.make("string", (text: string) => Guardrail.replace(text, "why"), { on: "output" })
     const agent = Agent.make("a", { output: Person, guardrails: { output: [onPerson, onNamed, onAny, plain] } })
@@ -187,7 +193,11 @@ describe("Agent.make", () => {
     Agent.make("a", { guardrails: { output: [onPerson] } })
     // @ts-expect-error: its answers are persons
     Agent.make("a", { output: Person, guardrails: { output: [onString] } })
-    const onAge = Guardrail.make("old", (_: { readonly age: number }) => Guardrail.pass, { on: "output" })
+    const onAge = Guardrail.make(
+      "old",
+      ({ age }: { readonly age: number }) => age < 0 ? Guardrail.block("young") : Guardrail.pass,
+      { on: "output" }
+    )
     // @ts-expect-error: its answers have no age
     Agent.make("a", { output: Person, guardrails: { output: [onAge] } })
   })

@@ -17,7 +17,7 @@ import { messageOf } from "../../handoff/Described.ts"
 import { block, type Verdict, warn } from "./Verdict.ts"
 
 /** Marks a guardrail. */
-export const TypeId = "~troupe/agent/Guardrail"
+const TypeId = "~troupe/agent/Guardrail"
 
 /**
  * What a guardrail looks at: `"text"` at any stage, or what one stage has.
@@ -68,7 +68,7 @@ export interface Values {
 export type ContextOf<On extends Subject> = On extends "toolCall" | "toolResult" ? CallContext : Context
 
 /** Judges a value, at once or by an effect. */
-export type Judge<E = never> = (
+type Judge<E = never> = (
   value: never,
   context: never
 ) => Verdict<unknown> | Effect.Effect<Verdict<unknown>, E, unknown>
