@@ -214,6 +214,126 @@ const eventsOf = async (response: MockResponse.Input, request: object = ask()) =
   })
 }
 
+describe("a request for a message", () => {
+  it.effect("is read as it is meant, whatever its blocks are", () =>
+    Effect.promise(async () => {
+      const seen: Array<MockModel.MockRequest> = []
+      const fetch = saying((request) => {
+        seen.push(request)
+        return "ok"
+      })
+      const error = { type: "web_search_tool_result_error", error_code: "unavailable" }
+      const response = await post(fetch, "messages", {
+        model: "claude-sonnet-5",
+        max_tokens: 9,
+        system: "Be brief.",
+        messages: [
+          { role: "system", content: "Cite." },
+          {
+            role: "user",
+            content: [
+              { type: "image", source: { type: "url", url: "https://a.b/c.png" } },
+              {
+                type: "document",
+                source: { type: "base64", media_type: "application/pdf", data: "AAAA" },
+                title: "Tale"
+              },
+              { type: "document", source: { type: "url", url: "https://a.b/c.pdf" }, title: null },
+              { type: "document", source: { type: "text", media_type: "text/plain", data: "Once" } },
+              {
+                type: "document",
+                source: { type: "content", content: [{ type: "text", text: "upon" }, { type: "image" }] }
+              },
+              { type: "document", source: { type: "file", file_id: "file_1" } },
+              { type: "search_result" }
+            ]
+          },
+          {
+            role: "assistant",
+            content: [
+              { type: "redacted_thinking", data: "hidden" },
+              { type: "text", text: "A time" },
+              { type: "server_tool_use", id: "s1", name: "web_search", input: { query: "a" } },
+              { type: "web_search_tool_result", tool_use_id: "s1", content: [{ url: "https://a.b" }] },
+              { type: "server_tool_use", id: "s2", name: "web_search", input: {} },
+              { type: "web_search_tool_result", tool_use_id: "s2", content: error },
+              { type: "code_execution_tool_result", tool_use_id: "s3" },
+              { type: "container_upload" },
+              { type: "tool_use", id: "c1", name: "get_weather", input: { city: "Rome" } }
+            ]
+          },
+          {
+            role: "user",
+            content: [
+              {
+                type: "tool_result",
+                tool_use_id: "c1",
+                content: [{ type: "text", text: "[1," }, { type: "text", text: "2]" }]
+              },
+              { type: "text", text: "Go on" }
+            ]
+          }
+        ]
+      })
+      assert.strictEqual(response.status, 200)
+      const [request] = seen
+      assert.deepStrictEqual([request?.system, request?.lastUserText], ["Be brief.\n\nCite.", "Go on"])
+      const own = { providerExecuted: true }
+      const named = { name: "web_search", ...own }
+      const prompt = JSON.parse(JSON.stringify(
+        request?.prompt.content.map(({ content, role }) => [
+          role,
+          typeof content === "string" ? content : content.map(({ "~effect/ai/Prompt/Part": _, ...part }) => part)
+        ])
+      ))
+      const file = (mediaType: string, data: string, more: object = {}) => ({ type: "file", mediaType, data, ...more })
+      const bare = (part: { readonly [key: string]: unknown }) => ({ options: {}, ...part })
+      assert.deepStrictEqual(prompt, [
+        ["system", "Be brief."],
+        ["system", "Cite."],
+        [
+          "user",
+          [
+            file("image/*", "https://a.b/c.png"),
+            file("application/pdf", "AAAA", { fileName: "Tale" }),
+            file("application/pdf", "https://a.b/c.pdf"),
+            { type: "text", text: "Once" },
+            { type: "text", text: "upon" }
+          ].map(bare)
+        ],
+        [
+          "assistant",
+          [
+            {
+              type: "reasoning",
+              text: "",
+              options: { anthropic: { info: { type: "redacted_thinking", redactedData: "hidden" } } }
+            },
+            { type: "text", text: "A time" },
+            { type: "tool-call", id: "s1", params: { query: "a" }, ...named },
+            { type: "tool-result", id: "s1", isFailure: false, result: [{ url: "https://a.b" }], ...named },
+            { type: "tool-call", id: "s2", params: {}, ...named },
+            { type: "tool-result", id: "s2", isFailure: true, result: error, ...named },
+            { type: "tool-result", id: "s3", isFailure: false, result: null, name: "", ...own },
+            { type: "tool-call", id: "c1", name: "get_weather", params: { city: "Rome" }, providerExecuted: false }
+          ].map(bare)
+        ],
+        [
+          "tool",
+          [{
+            type: "tool-result",
+            id: "c1",
+            name: "get_weather",
+            isFailure: false,
+            result: [1, 2],
+            providerExecuted: false
+          }].map(bare)
+        ],
+        ["user", [{ type: "text", text: "Go on" }].map(bare)]
+      ])
+    }))
+})
+
 describe("a message", () => {
   it.effect.prop("says the same streamed as at once", [Parts, Length], ([parts, length]) =>
     Effect.promise(async () => {
@@ -318,6 +438,148 @@ describe("a message", () => {
           title: "Example"
         })
       }
+    }))
+
+  it.effect("has every field that Anthropic sends", () =>
+    Effect.promise(async () => {
+      const own = { providerExecuted: true } as const
+      const call = (id: string, name: string) => ({ type: "tool-call", id, name, params: {}, ...own }) as const
+      const used = {
+        _tag: "MockResponse",
+        parts: [
+          call("s1", "web_search"),
+          call("s2", "web_fetch"),
+          call("s3", "tool_search_tool_regex"),
+          { type: "tool-result", id: "s3", name: "tool_search_tool_regex", result: {}, isFailure: false, ...own },
+          { type: "text", text: "No." }
+        ],
+        usage: { input: 10, cached: 4, output: 3, reasoning: 2 },
+        finishReason: "content-filter"
+      } as const
+      const response = await post(saying(used), "messages", ask())
+      const message = await response.json()
+      const direct = { caller: { type: "direct" } }
+      const use = (id: string, name: string) => ({ type: "server_tool_use", id, name, input: {}, ...direct })
+      assert.match(message.id, /^msg_\w{24}$/)
+      assert.deepStrictEqual({ ...message, id: undefined }, {
+        id: undefined,
+        type: "message",
+        role: "assistant",
+        model: "claude-sonnet-5",
+        container: null,
+        diagnostics: null,
+        content: [
+          use("s1", "web_search"),
+          use("s2", "web_fetch"),
+          use("s3", "tool_search_tool_regex"),
+          { type: "tool_search_tool_result", tool_use_id: "s3", content: {} },
+          { type: "text", text: "No." }
+        ],
+        stop_reason: "refusal",
+        stop_sequence: null,
+        stop_details: { type: "refusal", category: null, explanation: null },
+        usage: {
+          input_tokens: 6,
+          cache_creation_input_tokens: 0,
+          cache_read_input_tokens: 4,
+          output_tokens: 3,
+          output_tokens_details: { thinking_tokens: 2 },
+          server_tool_use: { web_search_requests: 1, web_fetch_requests: 1 },
+          cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
+          service_tier: "standard",
+          inference_geo: "not_available",
+          speed: "standard"
+        }
+      })
+      const events = await eventsOf(used)
+      assert.deepStrictEqual(events.at(-2).usage, {
+        input_tokens: 6,
+        cache_creation_input_tokens: 0,
+        cache_read_input_tokens: 4,
+        output_tokens: 3,
+        output_tokens_details: { thinking_tokens: 2 },
+        server_tool_use: { web_search_requests: 1, web_fetch_requests: 1 }
+      })
+      assert.deepStrictEqual(events[0].message.usage.server_tool_use, null)
+    }))
+
+  it.effect("streams what it cites into the text before, block by block", () =>
+    Effect.promise(async () => {
+      const cites = {
+        _tag: "MockResponse",
+        parts: [
+          { type: "text", text: "So." },
+          { type: "source", sourceType: "url", id: "u", url: "https://a.b/", title: "A" },
+          {
+            type: "source",
+            sourceType: "document",
+            id: "d",
+            mediaType: "text/plain",
+            title: "Tale",
+            metadata: { anthropic: { citedText: "once", documentIndex: 2, startCharIndex: 5, endCharIndex: "?" } }
+          },
+          { type: "text", text: "Well." },
+          { type: "reasoning", text: "" },
+          { type: "source", sourceType: "document", id: "e", mediaType: "text/plain", title: "Other" }
+        ]
+      } as const
+      const web = (index: string) => ({
+        type: "web_search_result_location",
+        cited_text: "",
+        url: "https://a.b/",
+        title: "A",
+        encrypted_index: index
+      })
+      const char = (fields: object) => ({
+        type: "char_location",
+        cited_text: "",
+        document_index: 0,
+        file_id: null,
+        start_char_index: 0,
+        end_char_index: 0,
+        ...fields
+      })
+      const tale = char({
+        cited_text: "once",
+        document_index: 2,
+        document_title: "Tale",
+        start_char_index: 5,
+        end_char_index: 9
+      })
+      const other = char({ document_title: "Other" })
+      const { content } = await (await post(saying(cites), "messages", ask())).json()
+      const index: string = content[0].citations[0].encrypted_index
+      const { signature } = content[2]
+      assert.match(`${index} ${signature}`, /^Eo8BCioIAhgB\w{24} EqQBCgIYAhIM\w{24}$/)
+      assert.deepStrictEqual(content, [
+        { type: "text", text: "So.", citations: [web(index), tale] },
+        { type: "text", text: "Well." },
+        { type: "thinking", thinking: "", signature },
+        { type: "text", text: "", citations: [other] }
+      ])
+      const events = (await eventsOf(cites)).slice(2, -2)
+      const start = (index: number, content_block: object) => ({ type: "content_block_start", index, content_block })
+      const delta = (index: number, delta: object) => ({ type: "content_block_delta", index, delta })
+      const stop = (index: number) => ({ type: "content_block_stop", index })
+      const text = (text: string) => ({ type: "text_delta", text })
+      const cite = (citation: object) => ({ type: "citations_delta", citation })
+      const empty = { type: "text", text: "" }
+      assert.deepStrictEqual(events, [
+        start(0, empty),
+        delta(0, text("So.")),
+        delta(0, cite(web(index))),
+        delta(0, cite(tale)),
+        stop(0),
+        start(1, empty),
+        delta(1, text("Well.")),
+        stop(1),
+        start(2, { type: "thinking", thinking: "", signature: "" }),
+        delta(2, { type: "signature_delta", signature }),
+        stop(2),
+        start(3, empty),
+        delta(3, cite(other)),
+        stop(3)
+      ])
     }))
 
   it.effect("begins with a thought where it calls tools and thinking is on, and pieces are counted without it", () =>

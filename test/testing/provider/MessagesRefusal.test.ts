@@ -285,6 +285,7 @@ describe("a request for a message", () => {
     "whose calls are answered in two messages": asking(ask, calls("a", "b"), results("b"), results("a")),
     "whose user speaks behind the results": asking(ask, calls("a"), user(result("a"), text("Go on"))),
     "whose user speaks twice": asking(ask, ask),
+    "whose user ends in a space": asking({ role: "user", content: "Hello " }),
     "whose assistant has begun": asking(ask, { role: "assistant", content: "Well" }),
     "with a message of the system": asking(ask, { role: "system", content: "Be brief." }),
     "that a tool was offered to": { ...asking(ask), tools: [add], tool_choice: { type: "any" } },
