@@ -205,7 +205,7 @@ const remains = (state: AgentState): string => {
 }
 
 /**
- * Gives what one event adds to the Markdown log of its run; deltas add nothing.
+ * Gives what one event adds to the Markdown log of its run; deltas, and guardrails that begin, add nothing.
  *
  * @category conversions
  * @since 0.1.0

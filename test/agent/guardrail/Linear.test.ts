@@ -153,7 +153,7 @@ const check = (self: Guardrail.Guardrail, unit: string, wrap: (text: string) => 
   const [long, short] = [[text(length * times)], Array.from({ length: times }, () => text(length))]
   let [ofLong, ofShort] = [Infinity, Infinity]
   // What else the machine does makes a measurement longer, never shorter.
-  for (let tries = 0; tries < 8; tries++) {
+  for (let tries = 0; tries < 50; tries++) {
     ofLong = Math.min(ofLong, millis(self, long))
     if (ofLong < enough) return
     ofShort = Math.min(ofShort, millis(self, short))
