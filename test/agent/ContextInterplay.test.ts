@@ -61,6 +61,26 @@ describe("A context window", () => {
         assert.lengthOf(narrow[3]!, 5)
       }))
 
+    it.effect("counts for the target as the target's does, or not at all", () =>
+      Effect.gen(function*() {
+        const run = (contextWindow: ContextWindow.ContextWindow | undefined) =>
+          Effect.gen(function*() {
+            const watch = makeWatch()
+            const refunds = Agent.make("refunds", { contextWindow })
+            const triage = Agent.make("triage", {
+              handoffs: [Handoff.to(refunds)],
+              contextWindow: ContextWindow.make({ maxTokens: 10_000, count: () => 1 })
+            })
+            const state = yield* Agent.runMultiTurn(triage, ["a", "b", "c"]).pipe(Agent.observe(watch.observer))
+            const last = state.conversation.turns.at(-1)
+            return [watch.windows.at(-1)?.tokens, last?._tag === "Assistant" ? last.counted : undefined]
+          }).pipe(Effect.provide(MockModel.layer(handing)))
+        assert.deepStrictEqual(yield* run(undefined), [undefined, undefined])
+        const other = yield* run(ContextWindow.make({ maxTokens: 10_000, count: () => 100 }))
+        assert.isAbove(other[0]!, 700)
+        assert.strictEqual(other[0], other[1])
+      }))
+
     it.effect("lets the target read what it was handed once the call that did is left out", () =>
       Effect.gen(function*() {
         const refunds = Agent.make("refunds", {
