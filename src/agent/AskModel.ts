@@ -234,8 +234,10 @@ const show = (
   if (!loop.root.isStreaming) return Effect.void
   const shown = release(loop, held, shows)
   if (instead.length === 0) return shown
-  for (const piece of instead) Loop.tell(loop, piece)
-  return Effect.andThen(shown, loop.root.flush)
+  return Effect.flatMap(shown, () => {
+    for (const piece of instead) Loop.tell(loop, piece)
+    return loop.root.flush
+  })
 }
 
 const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
