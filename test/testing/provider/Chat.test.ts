@@ -233,6 +233,84 @@ describe("a chat completion", () => {
       assert.deepStrictEqual(chunks.map(({ usage }) => usage === null), [true, true, true, true, true, true, false])
     }))
 
+  it.effect("has every field that OpenAI sends, and its citations where the text is that they stand behind", () =>
+    Effect.promise(async () => {
+      const source = (id: string, url: string) => ({ type: "source", sourceType: "url", id, url, title: id }) as const
+      const said = MockResponse.withUsage(
+        {
+          _tag: "MockResponse",
+          parts: [
+            { type: "reasoning", text: "Hm" },
+            { type: "text", text: "So." },
+            source("a", "https://a.b/"),
+            { type: "text", text: " And" },
+            source("b", "https://b.c/"),
+            { type: "source", sourceType: "document", id: "d", mediaType: "text/plain", title: "d" }
+          ]
+        },
+        { input: 10, cached: 4, output: 3, reasoning: 2 }
+      )
+      const annotation = (id: string, url: string, at: number) => ({
+        type: "url_citation",
+        url_citation: { start_index: at, end_index: at, url, title: id }
+      })
+      const usage = {
+        prompt_tokens: 10,
+        completion_tokens: 3,
+        total_tokens: 13,
+        prompt_tokens_details: { cached_tokens: 4, audio_tokens: 0 },
+        completion_tokens_details: {
+          reasoning_tokens: 2,
+          audio_tokens: 0,
+          accepted_prediction_tokens: 0,
+          rejected_prediction_tokens: 0
+        }
+      }
+      const common = { model: "gpt-5", service_tier: "default", system_fingerprint: "fp_troupe" }
+      const { created, id, ...completion } = await (await post(saying(said), "chat/completions", ask())).json()
+      assert.match(`${id} ${created}`, /^chatcmpl-\w{24} \d{10}$/)
+      assert.deepStrictEqual(completion, {
+        ...common,
+        object: "chat.completion",
+        choices: [{
+          index: 0,
+          message: {
+            role: "assistant",
+            content: "So. And",
+            reasoning_content: "Hm",
+            refusal: null,
+            annotations: [annotation("a", "https://a.b/", 3), annotation("b", "https://b.c/", 7)]
+          },
+          logprobs: null,
+          finish_reason: "stop"
+        }],
+        usage
+      })
+      const streamed = await post(saying(said), "chat/completions", {
+        ...ask(),
+        stream: true,
+        stream_options: { include_usage: true }
+      })
+      const frames = (await streamed.text()).split("\n\n").slice(0, -2)
+        .map((frame) => JSON.parse(frame.replace(/^data: /, "")))
+      const chunk = { ...common, object: "chat.completion.chunk", id, created }
+      const delta = (delta: object, finish_reason: string | null = null) => ({
+        ...chunk,
+        choices: [{ index: 0, delta, logprobs: null, finish_reason }],
+        usage: null
+      })
+      assert.deepStrictEqual(frames, [
+        delta({ role: "assistant", content: "", refusal: null }),
+        delta({ reasoning_content: "Hm" }),
+        delta({ content: "So." }),
+        delta({ annotations: [annotation("a", "https://a.b/", 3)] }),
+        delta({ content: " And" }),
+        delta({ annotations: [annotation("b", "https://b.c/", 7)] }),
+        delta({}, "stop"),
+        { ...chunk, choices: [], usage }
+      ])
+    }))
+
   it.effect("has as many choices as it is asked for, which say the same", () =>
     Effect.promise(async () => {
       const asking = { ...ask(), n: 3 }
@@ -280,7 +358,11 @@ describe("a chat completion", () => {
         stop: "stop",
         length: "length",
         "content-filter": "content_filter",
-        "tool-calls": "tool_calls"
+        "tool-calls": "tool_calls",
+        error: "stop",
+        pause: "stop",
+        other: "stop",
+        unknown: "stop"
       } as const
       for (const [reason, expected] of Object.entries(ends)) {
         const response = MockResponse.withFinishReason("Hi", reason as keyof typeof ends)

@@ -627,7 +627,10 @@ describe("a message", () => {
         length: "max_tokens",
         "content-filter": "refusal",
         "tool-calls": "tool_use",
-        pause: "pause_turn"
+        pause: "pause_turn",
+        error: "end_turn",
+        other: "end_turn",
+        unknown: "end_turn"
       } as const
       for (const [reason, expected] of Object.entries(ends)) {
         const client = anthropicOf(saying(MockResponse.withFinishReason("Hi", reason as keyof typeof ends)))

@@ -545,7 +545,8 @@ describe("a response", () => {
         stop: ["completed", undefined],
         length: ["incomplete", "max_output_tokens"],
         "content-filter": ["incomplete", "content_filter"],
-        "tool-calls": ["completed", undefined]
+        "tool-calls": ["completed", undefined],
+        unknown: ["completed", undefined]
       } as const
       for (const [reason, [status, why]] of Object.entries(ends)) {
         const response = MockResponse.withFinishReason("Hi", reason as keyof typeof ends)
