@@ -171,7 +171,9 @@ export const see = (loop: Loop.Loop, answer: Answer): Effect.Effect<Seen, Halt, 
   }
   return Effect.flatMap(seeRemark(loop, state, parts), (seen) => {
     const passed: Seen = { ...seen, shows: seen.shows === thoughtsAndText ? all : allButText }
-    return seeAnswer(loop, state, value, passed, true, (value) => withParams(codec, seen, call, value))
+    // What is taken back takes the remark along, so that is shown again.
+    const instead = loop.definition.guardrails.isReleasedEarly ? textInstead(textIn(seen.parts)) : seen.instead
+    return seeAnswer(loop, state, value, passed, true, (value) => withParams(codec, { ...seen, instead }, call, value))
   })
 }
 

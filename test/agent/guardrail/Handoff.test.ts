@@ -116,7 +116,7 @@ describe("A handoff that a model asks for", () => {
       assert.strictEqual(state.agent, "a")
     }).pipe(Effect.provide(models({ a: [handTo("b"), "Then not."] }))))
 
-  it.effect("is looked at where it could happen: one that is blocked leaves room for the next", () =>
+  it.effect("is looked at each time: one that is blocked leaves room for the next", () =>
     Effect.gen(function*() {
       const asked: Array<unknown> = []
       const a = Agent.make("a", {

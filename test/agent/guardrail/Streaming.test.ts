@@ -105,17 +105,28 @@ describe("An answer that is streamed under guardrails", () => {
       assert.strictEqual(error?.reason._tag, "GuardrailBlocked")
     }))
 
-  it.effect("is looked at apart from the text beside calls in front of it", () =>
+  it.effect("has remarks before it, each shown once it has passed, and not at all where it doesn't", () =>
     Effect.gen(function*() {
-      const { events } = yield* stream(held, MockResponse.all("This is blocked.", look), "Bob.")
-      assert.deepStrictEqual(joined(events), ["Block", "responded", "Pass", "text Bob.", "responded"])
-      const remarked = yield* stream(held, MockResponse.all("It is Ada.", look), "Bob.")
-      assert.deepStrictEqual(joined(remarked.events), [
+      const said = (agent: Guarded, text: string) =>
+        Effect.map(stream(agent, MockResponse.all(text, look), "Bob."), ({ events }) => joined(events).slice(0, -3))
+      assert.deepStrictEqual(yield* said(held, "It is Eve."), ["Pass", "text It is Eve.", "responded"])
+      assert.deepStrictEqual(yield* said(held, "It is Ada."), ["Replace", "text It is her.", "responded"])
+      assert.deepStrictEqual(yield* said(held, "This is blocked."), ["Block", "responded"])
+      assert.deepStrictEqual(yield* said(held, "Once again."), ["Block", "responded"])
+      const shownEarly = (text: string) =>
+        Effect.map(said(early, text), (all) => all.filter((piece) => !piece.startsWith("look")))
+      assert.deepStrictEqual(yield* shownEarly("It is Eve."), ["text It is Eve.", "Pass", "responded"])
+      assert.deepStrictEqual(yield* shownEarly("It is Ada."), [
+        "text It is Ada.",
         "Replace",
+        "withdrawn: A guardrail put something else in its place.",
         "text It is her.",
-        "responded",
-        "Pass",
-        "text Bob.",
+        "responded"
+      ])
+      assert.deepStrictEqual(yield* shownEarly("This is blocked."), [
+        "text This is blocked.",
+        "Block",
+        `withdrawn: Guardrail "judge" blocked what was said: it is blocked`,
         "responded"
       ])
     }))
@@ -171,15 +182,27 @@ describe("An answer that is released early", () => {
 const answer = (name: string) => MockResponse.toolCall("final_answer", { name }, { id: "x" })
 
 describe("An answer by final_answer", () => {
-  it.effect("is held back and shown as parameters; text beside it is looked at by itself", () =>
+  it.effect("is held back and shown as parameters, and a remark beside it as what passed of that", () =>
     Effect.gen(function*() {
-      const { events } = yield* stream(typed, MockResponse.all("A blocked text.", answer("Bob")))
-      assert.deepStrictEqual(joined(events), ["Block", "Pass", `final_answer {"name":"Bob"}`, "responded"])
-      const remarked = yield* stream(typed, MockResponse.all("A text.", answer("Bob")))
-      assert.deepStrictEqual(joined(remarked.events), [
+      const beside = (text: string) =>
+        Effect.map(stream(typed, MockResponse.all(text, answer("Bob"))), ({ events }) => joined(events))
+      assert.deepStrictEqual(yield* beside("It is Eve."), [
         "Pass",
         "Pass",
-        "text A text.",
+        "text It is Eve.",
+        `final_answer {"name":"Bob"}`,
+        "responded"
+      ])
+      assert.deepStrictEqual(yield* beside("It is Ada."), [
+        "Replace",
+        "Pass",
+        `final_answer {"name":"Bob"}`,
+        "text It is her.",
+        "responded"
+      ])
+      assert.deepStrictEqual(yield* beside("A blocked text."), [
+        "Block",
+        "Pass",
         `final_answer {"name":"Bob"}`,
         "responded"
       ])
@@ -220,6 +243,17 @@ describe("An answer by final_answer", () => {
       ])
       const blocked = yield* stream(typedEarly, answer("blocked"))
       assert.deepStrictEqual(ofTag(blocked.events, "TextWithdrawn").length, 1)
+      const remark = yield* stream(typedEarly, MockResponse.all("It is Eve.", answer("Ada")))
+      assert.deepStrictEqual(joined(remark.events), [
+        "text It is Eve.",
+        `final_answer {"name":"Ada"}`,
+        "Pass",
+        "Replace",
+        "withdrawn: A guardrail put something else in its place.",
+        "text It is Eve.",
+        `final_answer {"name":"her"}`,
+        "responded"
+      ])
     }))
 })
 
