@@ -9,21 +9,24 @@ import { type Calls, question, remember, system } from "./script.ts"
 /** Counts what was looked at, so that no guardrail can be left out. */
 export const looked = { count: 0 }
 
-const guardrails = (stage: string) =>
-  Array.from({ length: 5 }, (_, index) =>
-    Guardrail.make(`${stage} ${index}`, () => {
-      looked.count++
-      return Guardrail.pass
-    }))
+const five = <A>(make: (index: number) => A): ReadonlyArray<A> => Array.from({ length: 5 }, (_, index) => make(index))
+
+const look = (): Guardrail.Pass => {
+  looked.count++
+  return Guardrail.pass
+}
 
 const options = { instructions: system, toolkit: model.Counting, stopWhen: StopWhen.maxSteps(10_000) }
 
 const plain = Agent.make("counter", options)
 
-const guarded = Agent.make("counter", {
-  ...options,
-  guardrails: { toolCall: guardrails("call"), toolResult: guardrails("result") }
-})
+/** Ten guardrails that look in each step. */
+export const ten = {
+  toolCall: five((index) => Guardrail.make(`call ${index}`, look, { on: "toolCall" })),
+  toolResult: five((index) => Guardrail.make(`result ${index}`, look, { on: "toolResult" }))
+}
+
+const guarded = Agent.make("counter", { ...options, guardrails: ten })
 
 /** Runs a tool loop of some steps. */
 export interface Looping {

@@ -8,14 +8,15 @@ import { parseArgs } from "node:util"
 import { load } from "./aiSdk.ts"
 import { bare } from "./bare.ts"
 import { byHand } from "./byHand.ts"
+import { withGuardrails, withoutGuardrails } from "./guardrails.ts"
 import { kept, type Kind, throughput } from "./loopback.ts"
 import { mocked, written } from "./mockModel.ts"
 import { withModes, withoutModes } from "./modes.ts"
 import { coldImport, memory } from "./processes.ts"
 import { interleave, median, ratio } from "./rounds.ts"
 import { troupe } from "./troupe.ts"
-import { byTokens, byTurns, unwindowed } from "./window.ts"
-import { mockCalls, type Modes, modes, windows, type Workload, workloads } from "./workloads.ts"
+import { byTokens, byTurns, guardedByTurns, unwindowed } from "./window.ts"
+import { guarded, mockCalls, type Modes, modes, windows, type Workload, workloads } from "./workloads.ts"
 
 const { values: { only, rounds: chosen } } = parseArgs({
   options: { only: { type: "string" }, rounds: { type: "string", default: "15" } }
@@ -59,10 +60,10 @@ const measureModes = async ({ aim, name, run, units }: Modes): Promise<void> => 
 
 /** A context window is compared with the same steps in none. */
 const measureWindows = async ({ aim, name, run, units }: typeof behind): Promise<void> => {
-  const runs = [byTurns, byTokens, unwindowed].map((subject) => () => run(subject))
-  const [turns, tokens, all] = await interleave(runs, rounds, { warmUp: 1000, batch: 200 })
+  const runs = [byTurns, byTokens, guardedByTurns, unwindowed].map((subject) => () => run(subject))
+  const [turns, tokens, both, all] = await interleave(runs, rounds, { warmUp: 1000, batch: 200 })
   const micros = (of: ReadonlyArray<number>): string => number(median(of) * 1000 / units)
-  for (const [kind, within] of [["turns", turns!], ["tokens", tokens!]] as const) {
+  for (const [kind, within] of [["turns", turns!], ["tokens", tokens!], ["turns, ten guardrails", both!]] as const) {
     row(
       `${name}, by ${kind}, µs`,
       micros(within),
@@ -78,6 +79,16 @@ const measureWindows = async ({ aim, name, run, units }: typeof behind): Promise
 }
 
 const behind = windows(100)
+
+/** Guardrails are compared with the same steps under none. */
+const measureGuardrails = async ({ aim, name, run, units }: typeof under): Promise<void> => {
+  const runs = [withGuardrails, withoutGuardrails].map((subject) => () => run(subject))
+  const [within, without] = await interleave(runs, rounds, { warmUp: 1000, batch: 100 })
+  const micros = (of: ReadonlyArray<number>): string => number(median(of) * 1000 / units)
+  row(`${name}, µs`, micros(within!), micros(without!), "", "", number(ratio(within!, without!), 2), "", "", `≤ ${aim}`)
+}
+
+const under = guarded(100)
 
 /** The mock of a model is compared with a provider written for the same test. */
 const measureMocks = async ({ name, run, units }: typeof mockCalls): Promise<void> => {
@@ -135,6 +146,7 @@ row("---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:")
 for (const workload of workloads) if (isChosen(workload.name)) await measure(workload)
 for (const workload of modes) if (isChosen(workload.name)) await measureModes(workload)
 if (isChosen(behind.name)) await measureWindows(behind)
+if (isChosen(under.name)) await measureGuardrails(under)
 if (isChosen(mockCalls.name)) await measureMocks(mockCalls)
 for (const kind of ["whole", "streamed"] as const) {
   const name = `requests to a mock provider in a second, ${kind}`

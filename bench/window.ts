@@ -6,6 +6,7 @@
 import { Effect } from "effect"
 import { Agent, AgentState, ContextWindow, Conversation, StopWhen } from "../src/index.ts"
 import * as model from "./effectModel.ts"
+import { ten } from "./guardrails.ts"
 import { type Calls, question, remember, system } from "./script.ts"
 
 const rounds = 250
@@ -36,10 +37,11 @@ export interface Windowed {
 
 const windowed = (
   contextWindow: ContextWindow.ContextWindow | undefined,
-  messages: Windowed["messages"]
+  messages: Windowed["messages"],
+  guardrails: Partial<typeof ten> = {}
 ): Windowed => {
   const calls: Calls = { model: 0, tool: 0 }
-  const counter = Agent.make("counter", { ...options, contextWindow })
+  const counter = Agent.make("counter", { ...options, contextWindow, guardrails })
   const runWith = remember((steps: number) =>
     Effect.runPromiseWith(model.services(model.countingMessages(calls, steps), calls))
   )
@@ -62,3 +64,6 @@ const within: Windowed["messages"] = () => [2 * rounds, 4 * rounds]
 export const byTurns = windowed(ContextWindow.make({ maxTurns: 2 * rounds }), within)
 
 export const byTokens = windowed(ContextWindow.make({ maxTokens: tokens }), within)
+
+/** In a window and under ten guardrails at once. */
+export const guardedByTurns = windowed(ContextWindow.make({ maxTurns: 2 * rounds }), within, ten)

@@ -1,6 +1,7 @@
 /**
  * What is timed. Each run is checked, so that no subject can be fast by leaving something out.
  */
+import { looked, type Looping } from "./guardrails.ts"
 import type { Asking } from "./mockModel.ts"
 import type { Calling } from "./modes.ts"
 import { answer, type Chunks, counted, delta, type Kind, type Subject } from "./script.ts"
@@ -125,6 +126,24 @@ export const windows = (steps: number): Windows => ({
     const messages = Number(said.slice(said.lastIndexOf(" ")))
     equal(said, `${counted(steps)} ${messages}`, "answer")
     if (messages < least || messages > most) throw new Error(`${messages} messages, not from ${least} to ${most}`)
+  }
+})
+
+/** A tool loop whose steps guardrails look at, or none do. */
+export interface Guarded extends Omit<Workload, "run"> {
+  readonly run: (subject: Looping) => Promise<void>
+}
+
+export const guarded = (steps: number): Guarded => ({
+  name: `a step of ${steps} under ten guardrails`,
+  aim: 1.1,
+  units: steps,
+  run: async (subject) => {
+    const before = { ...subject.calls, looked: looked.count }
+    equal(await subject.run(steps), counted(steps), "answer")
+    equal(subject.calls.model - before.model, steps + 1, "calls of the model")
+    equal(subject.calls.tool - before.tool, steps, "calls of the tool")
+    equal(looked.count - before.looked, steps * subject.perStep, "looks of guardrails")
   }
 })
 

@@ -2,13 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { load } from "../../bench/aiSdk.ts"
 import { bare } from "../../bench/bare.ts"
 import { byHand } from "../../bench/byHand.ts"
+import { withGuardrails, withoutGuardrails } from "../../bench/guardrails.ts"
 import { mocked, written } from "../../bench/mockModel.ts"
 import { withModes, withoutModes } from "../../bench/modes.ts"
 import { interleave, median, ratio } from "../../bench/rounds.ts"
 import type { Subject } from "../../bench/script.ts"
 import { troupe } from "../../bench/troupe.ts"
 import { byTokens, byTurns, unwindowed } from "../../bench/window.ts"
-import { mockCalls, modes, tiny, windows } from "../../bench/workloads.ts"
+import { guarded, mockCalls, modes, tiny, windows } from "../../bench/workloads.ts"
 
 const aiSdk = await load()
 
@@ -32,6 +33,14 @@ describe("benchmarks", () => {
       await run(withoutModes)
     })
   }
+
+  it("let guardrails look at steps, or none, and refuse those that don't look", async () => {
+    const { run } = guarded(3)
+    for (const subject of [withGuardrails, withoutGuardrails]) await run(subject)
+    const blind = { ...withoutGuardrails, perStep: 10 }
+    const problem = await run(blind).then(() => "none", (error: Error) => error.message)
+    assert.strictEqual(problem, "looks of guardrails: 0 instead of 30")
+  })
 
   it("let agents take steps behind 500 turns, in windows and in none, and refuse a window that is left out", async () => {
     const { run } = windows(3)
