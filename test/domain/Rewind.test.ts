@@ -122,7 +122,7 @@ describe("AgentState.forkAt", () => {
     }
     assert.notInclude(["Failed", "HandoffRequested"], back.status._tag)
     assert.strictEqual(back.transition === undefined || count >= self.conversation.turns.length, true)
-    const read = AgentState.fromJson(JSON.parse(JSON.stringify(AgentState.toJson(back))))
+    const read = AgentState.fromJson(structuredClone(AgentState.toJson(back)))
     assert.deepStrictEqual(Result.getOrThrow(read), back)
   }, { arbitrary: { runs: 60 } })
 })
