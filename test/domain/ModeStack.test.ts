@@ -721,7 +721,7 @@ describe("A state in modes, read from JSON", () => {
   )
   /** Where and why a document isn't read: it is written without its schema, which would refuse it too. */
   const issueOf = ({ modes, prompt, transition }: AgentState.AgentState) => {
-    const document: object = structuredClone(AgentState.toJson(state))
+    const document: object = JSON.parse(JSON.stringify(AgentState.toJson(state)))
     const error = Result.getOrThrow(Result.flip(AgentState.fromJson({ ...document, modes, prompt, transition })))
     return error._tag === "MalformedState" ? [error.path.join("/"), error.issue] : assert.fail(error.message)
   }
