@@ -157,13 +157,18 @@ const isEndedByTool = ({ events, last }: Observed): boolean =>
 const settled = (subject: Subject, plan: Plan, state: AgentState.AgentState): Effect.Effect<AgentState.AgentState> =>
   Effect.orDie(within(subject, plan, Agent.settle(subject.runnable, state)))
 
-/** Gives where a guardrail refused what ended the run: what it did isn't there to be found again from then on. */
-const refusedAt = ({ events, last }: Observed): number =>
-  last.status._tag === "Failed" && last.status.error.tag === "GuardrailBlocked"
-    ? events.findLastIndex((event) =>
-      event._tag === "GuardrailSettled" && (event.verdict === "Block" || event.verdict === "Retry")
-    )
-    : events.length
+/**
+ * Checks whether a state stands between an answer that a guardrail blocked and the end of the run that this was: the agent asks its
+ * model again there, for another price.
+ */
+const isBlocked = ({ events }: Observed, index: number): boolean => {
+  const at = events.findLastIndex((event, at) =>
+    at <= index && event._tag === "ModelCallFailed" && event.tag === "GuardrailBlocked"
+  )
+  const calls = events[at]?.calls.length
+  return at >= 0 &&
+    !events.slice(at, index + 1).some((event) => event._tag === "RunFailed" && event.calls.length === calls)
+}
 
 /** Checks whether a state stands in front of the end of an answer that was paid for and not taken: a new run pays for its own. */
 const isInDiscarded = ({ events }: Observed, index: number): boolean => {
@@ -173,8 +178,8 @@ const isInDiscarded = ({ events }: Observed, index: number): boolean => {
 
 const resumes = Effect.fnUntraced(function*(subject: Subject, plan: Plan, run: Observed) {
   if (isEndedByTool(run)) return undefined
-  for (const [index, state] of run.states.slice(0, refusedAt(run)).entries()) {
-    if (state === run.states[index - 1] || isInDiscarded(run, index)) continue
+  for (const [index, state] of run.states.entries()) {
+    if (state === run.states[index - 1] || isInDiscarded(run, index) || isBlocked(run, index)) continue
     const again = Result.getOrElse(through(state), () => state)
     const last = yield* settled(subject, plan, again)
     const found = difference(last, run.last)
