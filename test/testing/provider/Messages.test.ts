@@ -8,7 +8,7 @@ import {
 } from "@anthropic-ai/sdk"
 import type { Message, MessageParam, Tool, ToolUseBlock } from "@anthropic-ai/sdk/resources/messages"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Schema, Struct } from "effect"
 import { AiError } from "effect/ai"
 import { InstructionChain, MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
 import { calls, eachWay, resultOf } from "./booking.ts"
@@ -283,7 +283,9 @@ describe("a request for a message", () => {
       const prompt = JSON.parse(JSON.stringify(
         request?.prompt.content.map(({ content, role }) => [
           role,
-          typeof content === "string" ? content : content.map(({ "~effect/ai/Prompt/Part": _, ...part }) => part)
+          typeof content === "string"
+            ? content
+            : content.map((part) => Struct.omit(part, ["~effect/ai/Prompt/Part"]))
         ])
       ))
       const file = (mediaType: string, data: string, more: object = {}) => ({ type: "file", mediaType, data, ...more })
