@@ -7,7 +7,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import { GuardrailBlocked } from "../../domain/AgentError.ts"
 import type { GuardrailSettled, GuardrailStarted } from "../../domain/AgentEvent.ts"
@@ -176,12 +175,12 @@ const more = <A>(
   }
 }
 
-/** Tells the verdict of a guardrail that was told to have begun; without one it was interrupted, or broke down. */
+/** Tells the verdict of a guardrail that was told to have begun, and gives the time; without one it was interrupted, or broke down. */
 const end = <A>(
   passage: Passage<A>,
   { at: startedAt, calls, callId, guardrail, path, sequence: started, stage, step }: GuardrailStarted,
   given: Counting<A> | undefined
-): void => {
+): number => {
   const { loop } = passage
   const at = Loop.now(loop)
   const verdict = given?._tag ?? "Interrupted"
@@ -206,6 +205,7 @@ const end = <A>(
     }
   Loop.take(loop, rest === undefined ? event : { ...event, ...rest })
   if (given !== undefined) passage.take(guardrail, given)
+  return at
 }
 
 /** Waits for a verdict. Whatever happens meanwhile, what was told to begin is told to end. */
@@ -235,28 +235,28 @@ const askFrom = <A>(
   passage: Passage<A>,
   guardrails: ReadonlyArray<Posted>,
   first: number,
-  fiber: Fiber.Fiber<unknown, unknown>
+  spans: Span.Recorder
 ): Effect.Effect<void, never, unknown> => {
-  const { loop } = passage
+  // Where one ends the next begins: clocks are read once for both.
+  let time = spans.now
+  let at = Loop.now(passage.loop)
   for (let index = first; index < guardrails.length && passage.refusal === undefined; index++) {
     const posted = guardrails[index]!
-    const startTime = loop.root.clock.currentTimeNanosUnsafe()
-    const startedAt = Loop.now(loop)
     let counted: Counting<A>
     try {
       const judged = judge(passage, posted)
       if (Effect.isEffect(judged)) {
-        return Effect.flatMap(wait(passage, posted, judged), () => askFrom(passage, guardrails, index + 1, fiber))
+        return Effect.flatMap(wait(passage, posted, judged), () => askFrom(passage, guardrails, index + 1, spans))
       }
       counted = counting(passage, posted, judged)
     } catch (defect) {
       const died = Exit.die(defect)
-      end(passage, start(passage, posted, startedAt), undefined)
-      Span.tell(fiber, posted, startTime, "Interrupted", died)
+      end(passage, start(passage, posted, at), undefined)
+      spans.tell(posted, time, "Interrupted", died)
       return died
     }
-    end(passage, start(passage, posted, startedAt), counted)
-    Span.tell(fiber, posted, startTime, counted._tag, Exit.void)
+    at = end(passage, start(passage, posted, at), counted)
+    time = spans.tell(posted, time, counted._tag, Exit.void)
   }
   return Effect.void
 }
@@ -271,7 +271,7 @@ export const check = <A>(
   Effect.withFiber((fiber) => {
     const passage = new Passage(loop, value, subject)
     return Effect.map(
-      askFrom(passage, guardrails, 0, fiber),
+      askFrom(passage, guardrails, 0, new Span.Recorder(fiber)),
       (): Checked<A> => passage.refusal ?? { _tag: "Passed", value: passage.value, isReplaced: passage.isReplaced }
     )
   })

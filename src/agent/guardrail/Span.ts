@@ -35,35 +35,55 @@ const parentOf = (span: Tracer.AnySpan | undefined): Option.Option<Tracer.AnySpa
     : Option.none()
 
 /**
- * Tells of a guardrail that had its verdict at once: the span is the one that `Effect.useSpan` would have made, without an effect
- * around what is over already.
+ * Tells of guardrails that had their verdicts at once: the spans are those that `Effect.useSpan` would have made, without an effect
+ * around what is over already. What they have in common is looked for once.
  */
-export const tell = (
-  fiber: Fiber.Fiber<unknown, unknown>,
-  { attributes, span: name }: Posted,
-  startTime: bigint,
-  verdict: GuardrailSettled["verdict"],
-  exit: Exit.Exit<unknown, unknown>
-): void => {
-  const { cache } = fiber
-  if (!cache.tracerEnabled) return
-  const isTimed = fiber.getRef(References.TracerTimingEnabled)
-  const parent = parentOf(cache.span)
-  const isSampled = !(Option.isSome(parent) && !parent.value.sampled) &&
-    !LogLevel.isGreaterThan(fiber.getRef(Tracer.MinimumTraceLevel), fiber.getRef(Tracer.CurrentTraceLevel))
-  const span = fiber.getRef(Tracer.Tracer).span({
-    name,
-    parent,
-    annotations: Context.empty(),
-    links: fiber.getRef(References.TracerSpanLinks).slice(),
-    startTime: isTimed ? startTime : 0n,
-    kind: "internal",
-    root: false,
-    sampled: isSampled
-  })
-  const annotations = fiber.getRef(References.TracerSpanAnnotations)
-  for (const key in annotations) span.attribute(key, annotations[key])
-  for (const key in attributes) span.attribute(key, attributes[key])
-  end(span, verdict)
-  span.end(isTimed ? fiber.getRef(Clock.Clock).currentTimeNanosUnsafe() : 0n, exit)
+export class Recorder {
+  readonly #tracer: Tracer.Tracer | undefined
+  readonly #clock: Clock.Clock
+  readonly #isTimed: boolean
+  readonly #isSampled: boolean
+  readonly #parent: Option.Option<Tracer.AnySpan>
+  readonly #links: ReadonlyArray<Tracer.SpanLink>
+  readonly #annotations: Readonly<Record<string, unknown>>
+  constructor(fiber: Fiber.Fiber<unknown, unknown>) {
+    const parent = parentOf(fiber.cache.span)
+    this.#tracer = fiber.cache.tracerEnabled ? fiber.getRef(Tracer.Tracer) : undefined
+    this.#clock = fiber.getRef(Clock.Clock)
+    this.#isTimed = fiber.getRef(References.TracerTimingEnabled)
+    this.#isSampled = !(Option.isSome(parent) && !parent.value.sampled) &&
+      !LogLevel.isGreaterThan(fiber.getRef(Tracer.MinimumTraceLevel), fiber.getRef(Tracer.CurrentTraceLevel))
+    this.#parent = parent
+    this.#links = fiber.getRef(References.TracerSpanLinks)
+    this.#annotations = fiber.getRef(References.TracerSpanAnnotations)
+  }
+  /** Gives the time, where spans have one. */
+  get now(): bigint {
+    return this.#isTimed && this.#tracer !== undefined ? this.#clock.currentTimeNanosUnsafe() : 0n
+  }
+  /** Tells of one that began at a time, and gives the time at which it ended. */
+  tell(
+    { attributes, span: name }: Posted,
+    startTime: bigint,
+    verdict: GuardrailSettled["verdict"],
+    exit: Exit.Exit<unknown, unknown>
+  ): bigint {
+    if (this.#tracer === undefined) return startTime
+    const span = this.#tracer.span({
+      name,
+      parent: this.#parent,
+      annotations: Context.empty(),
+      links: this.#links.slice(),
+      startTime,
+      kind: "internal",
+      root: false,
+      sampled: this.#isSampled
+    })
+    for (const key in this.#annotations) span.attribute(key, this.#annotations[key])
+    for (const key in attributes) span.attribute(key, attributes[key])
+    end(span, verdict)
+    const endTime = this.now
+    span.end(endTime, exit)
+    return endTime
+  }
 }

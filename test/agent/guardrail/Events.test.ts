@@ -18,7 +18,7 @@ import {
 } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
-import { Agent, type AgentEvent, AgentState, Guardrail, Handoff, Trace } from "troupe"
+import { Agent, type AgentEvent, AgentState, Guardrail, Handoff, Session, Trace } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { problems } from "../../domain/legal.ts"
 import { Interrupter } from "../../handoff/interrupter.ts"
@@ -341,6 +341,21 @@ describe("The span of a guardrail", () => {
       yield* TestClock.adjust("1 second")
       for (const [how, way] of Object.entries(ways)) {
         const { spans } = yield* recorded(way(Agent.run(agent, "Hi"))).pipe(Effect.provide(model("Hello.")))
+        const [atOnce, later] = spans.filter(({ name }) => name === "guardrail look")
+        assert.deepStrictEqual(shapeOf(atOnce), shapeOf(later), how)
+      }
+      // What a program calls stands in the program's own span, whatever that is.
+      const calling = Agent.make("agent", {
+        toolkit: Kit,
+        guardrails: {
+          toolCall: [named("look"), Guardrail.make("look", () => Effect.succeed(Guardrail.pass))]
+        }
+      })
+      for (const [how, way] of Object.entries(ways)) {
+        const { spans } = yield* recorded(way(Effect.scoped(Effect.flatMap(
+          Session.make(calling),
+          (session) => session.invoke(Say, { text: "x" })
+        )))).pipe(Effect.provide([handlers, model()]))
         const [atOnce, later] = spans.filter(({ name }) => name === "guardrail look")
         assert.deepStrictEqual(shapeOf(atOnce), shapeOf(later), how)
       }

@@ -235,6 +235,13 @@ describe("A guardrail beside the model", () => {
         Effect.provide(MockModel.layer(MockModel.make(({ lastUserText }) => `${lastUserText}!`)))
       )
       assert.strictEqual(shown(anew.events), "Hi her.")
+      const plain = Agent.make("a", {
+        guardrails: { input: [replacing], output: [Guardrail.make("plain", () => Guardrail.pass)] }
+      })
+      const passed = yield* inTime(streamed(Agent.stream(plain, "Hi Ada"))).pipe(
+        Effect.provide(MockModel.layer(MockModel.make(({ lastUserText }) => `${lastUserText}!`)))
+      )
+      assert.strictEqual(shown(passed.events), "Hi her!")
     }))
 
   it.effect("lets text go as it comes once it has passed, where answers are released early", () =>
