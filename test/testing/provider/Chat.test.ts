@@ -12,7 +12,7 @@ import type { ChatCompletionMessageParam, ChatCompletionTool } from "openai/reso
 import { MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
 import { calls, eachWay, resultOf } from "./booking.ts"
 import { common, Length } from "./parts.ts"
-import { showsHandler } from "./seeing.ts"
+import { promptOf, showsHandler } from "./seeing.ts"
 import { openai, openaiOf, post, rejection, saying, served } from "./serve.ts"
 import { breaksOff, failing, hearing, triesAgain } from "./trouble.ts"
 
@@ -182,6 +182,85 @@ describe("the official client of OpenAI, over a socket", () => {
     }))))
 })
 
+describe("a request for a chat completion", () => {
+  it.effect("is read as it is meant, whatever its messages are", () =>
+    Effect.promise(async () => {
+      const seen: Array<MockModel.MockRequest> = []
+      const fetch = saying((request) => {
+        seen.push(request)
+        return "ok"
+      })
+      const call = (id: string, name: string, args: string) => ({
+        id,
+        type: "function",
+        function: { name, arguments: args }
+      })
+      const response = await post(fetch, "chat/completions", {
+        model: "gpt-5",
+        messages: [
+          { role: "system", content: [{ type: "text", text: "Be" }, { type: "text", text: "brief." }] },
+          { role: "developer", content: "Cite." },
+          {
+            role: "user",
+            content: [
+              { type: "text", text: "Look" },
+              { type: "image_url", image_url: { url: "https://a.b/c.png" } },
+              { type: "image_url", image_url: { url: "not a URL" } },
+              { type: "input_audio", input_audio: { format: "wav", data: "AAAA" } },
+              { type: "file", file: { file_data: "data:text/plain;charset=utf-8;base64,QQ==", filename: "a.txt" } },
+              { type: "file", file: { file_id: "file_1" } }
+            ]
+          },
+          {
+            role: "assistant",
+            content: "",
+            reasoning_content: "Hm.",
+            tool_calls: [call("c1", "look", `{"at":1}`), call("c2", "look", "not JSON")]
+          },
+          { role: "tool", tool_call_id: "c2", content: [{ type: "text", text: "two" }] },
+          { role: "tool", tool_call_id: "c1", content: "1" },
+          { role: "assistant", content: null, refusal: "No." },
+          { role: "assistant", content: [{ type: "text", text: "Well" }, { type: "refusal", refusal: "No." }] },
+          { role: "function", name: "old", content: "3" },
+          { role: "user", content: "Go on" }
+        ]
+      })
+      assert.strictEqual(response.status, 200, await response.text())
+      const [request] = seen
+      assert.deepStrictEqual([request?.system, request?.lastUserText, request?.iteration], [
+        "Be\nbrief.\n\nCite.",
+        "Go on",
+        0
+      ])
+      const bare = (part: { readonly [key: string]: unknown }) => ({ options: {}, ...part })
+      const file = (mediaType: string, data: string, more: object = {}) =>
+        bare({ type: "file", mediaType, data, ...more })
+      const result = (id: string, name: string, result: unknown) =>
+        bare({ type: "tool-result", id, name, isFailure: false, providerExecuted: false, result })
+      assert.deepStrictEqual(promptOf(request), [
+        ["system", "Be\nbrief."],
+        ["system", "Cite."],
+        ["user", [
+          bare({ type: "text", text: "Look" }),
+          file("image/*", "https://a.b/c.png"),
+          file("image/*", "not a URL"),
+          file("audio/wav", "AAAA"),
+          file("text/plain", "QQ==", { fileName: "a.txt" })
+        ]],
+        ["assistant", [
+          bare({ type: "reasoning", text: "Hm." }),
+          bare({ type: "tool-call", id: "c1", name: "look", params: { at: 1 }, providerExecuted: false }),
+          bare({ type: "tool-call", id: "c2", name: "look", params: "not JSON", providerExecuted: false })
+        ]],
+        ["tool", [result("c2", "look", "two"), result("c1", "look", 1)]],
+        ["assistant", []],
+        ["assistant", [bare({ type: "text", text: "Well" })]],
+        ["tool", [result("", "old", 3)]],
+        ["user", [bare({ type: "text", text: "Go on" })]]
+      ])
+    }))
+})
+
 describe("a chat completion", () => {
   it.effect.prop(
     "says the same streamed as at once",
@@ -344,6 +423,17 @@ describe("a chat completion", () => {
         }
       })().catch(() => {})
       assert.deepStrictEqual(heard.slice(3), ["0one", "1one", "2one", "0 two", "1 two", "2 two"])
+    }))
+
+  it.effect("begins to speak unless it only calls", () =>
+    Effect.promise(async () => {
+      const beginning = async (response: MockResponse.Input) => {
+        const streamed = await post(saying(response), "chat/completions", { ...ask(), stream: true })
+        return JSON.parse((await streamed.text()).slice("data: ".length).split("\n\n")[0]!).choices[0].delta.content
+      }
+      assert.strictEqual(await beginning(MockResponse.reasoning("Hm")), "")
+      assert.strictEqual(await beginning(MockResponse.all("Hm", MockResponse.toolCall("a", {}))), "")
+      assert.strictEqual(await beginning(MockResponse.toolCall("a", {})), null)
     }))
 
   it.effect("has no usage in a stream unless it is asked for", () =>

@@ -8,12 +8,12 @@ import {
 } from "@anthropic-ai/sdk"
 import type { Message, MessageParam, Tool, ToolUseBlock } from "@anthropic-ai/sdk/resources/messages"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema, Struct } from "effect"
+import { Effect, Schema } from "effect"
 import { AiError } from "effect/ai"
 import { InstructionChain, MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
 import { calls, eachWay, resultOf } from "./booking.ts"
 import { common, file, Length } from "./parts.ts"
-import { showsHandler } from "./seeing.ts"
+import { promptOf, showsHandler } from "./seeing.ts"
 import { anthropic, anthropicOf, post, rejection, saying, served } from "./serve.ts"
 import { breaksOff, failing, hearing, triesAgain } from "./trouble.ts"
 
@@ -280,17 +280,9 @@ describe("a request for a message", () => {
       assert.deepStrictEqual([request?.system, request?.lastUserText], ["Be brief.\n\nCite.", "Go on"])
       const own = { providerExecuted: true }
       const named = { name: "web_search", ...own }
-      const prompt = JSON.parse(JSON.stringify(
-        request?.prompt.content.map(({ content, role }) => [
-          role,
-          typeof content === "string"
-            ? content
-            : content.map((part) => Struct.omit(part, ["~effect/ai/Prompt/Part"]))
-        ])
-      ))
       const file = (mediaType: string, data: string, more: object = {}) => ({ type: "file", mediaType, data, ...more })
       const bare = (part: { readonly [key: string]: unknown }) => ({ options: {}, ...part })
-      assert.deepStrictEqual(prompt, [
+      assert.deepStrictEqual(promptOf(request), [
         ["system", "Be brief."],
         ["system", "Cite."],
         [

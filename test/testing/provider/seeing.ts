@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Struct } from "effect"
 import type { HttpServer } from "effect/http"
 import { MockModel, type MockProvider } from "../../../src/testing/index.ts"
 import { served } from "./serve.ts"
@@ -45,3 +45,12 @@ export const showsHandler = (
       more(seen)
     }).pipe(Effect.provide(served({ handler })))
   })
+
+/** The prompt of a request as plain data: each message's role, and its text or parts. */
+export const promptOf = (request: MockModel.MockRequest | undefined): unknown =>
+  JSON.parse(JSON.stringify(
+    request?.prompt.content.map(({ content, role }) => [
+      role,
+      typeof content === "string" ? content : content.map((part) => Struct.omit(part, ["~effect/ai/Prompt/Part"]))
+    ])
+  ))
