@@ -19,8 +19,9 @@ import * as OwnModel from "./OwnModel.ts"
 const isInterruption = (exit: Exit.Exit<unknown, unknown>): boolean =>
   Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
 
-/** Ends what is still open in a loop. */
+/** Ends what is still open in a loop. One that had begun nothing leaves its state as it was. */
 export const close = (loop: Loop.Loop, exit: Exit.Exit<Ending, unknown>): void => {
+  if (!loop.open.run && !loop.open.step) return
   if (isInterruption(exit)) {
     Loop.close(loop, { tag: "Interrupted", message: "The run was interrupted before this had a result." })
   } else if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) {

@@ -261,6 +261,32 @@ describe("Interruption", () => {
       ])
     }))
 
+  it.effect("before a run that goes on has begun leaves the calls that it would run as they were", () =>
+    Effect.gen(function*() {
+      const Kit = Toolkit.make(Tool.make("open", { success: Schema.String, needsApproval: true }))
+      const agent = Agent.make("porter", { toolkit: Kit })
+      const environment = Layer.mergeAll(
+        Kit.toLayer({ open: () => Effect.succeed("opened") }),
+        MockModel.layer(MockModel.queue(MockResponse.toolCall("open", {}, { id: "a" }), "Open."))
+      )
+      const stopped = yield* Agent.run(agent, "Open it.").pipe(Effect.provide(environment))
+      const approved = yield* Effect.fromResult(AgentState.approve(stopped, "a"))
+      for (let at = 1; at < 250; at++) {
+        const events: Array<AgentEvent.AgentEvent> = []
+        const scheduler = new Interrupter(at)
+        const fiber = yield* Agent.resume(agent, approved).pipe(
+          Agent.observe((event) => Effect.sync(() => void events.push(event))),
+          Effect.provide(environment),
+          Effect.provideService(Scheduler.Scheduler, scheduler),
+          Effect.forkChild
+        )
+        scheduler.target = fiber
+        yield* Fiber.await(fiber)
+        assert.include([undefined, "RunStarted"], events[0]?._tag, `interrupted at ${at}`)
+        assert.deepStrictEqual(imbalances(events), [], `interrupted at ${at}`)
+      }
+    }))
+
   it.effect("settles what ran and what waited as interrupted, and keeps what was done", () =>
     Effect.gen(function*() {
       const started = yield* Deferred.make<void>()
