@@ -3,6 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import {
+  Clock,
   Context,
   Effect,
   Exit,
@@ -126,6 +127,40 @@ describe("What a guardrail says", () => {
             duration: 0
           }
         ].map((event) => ({ ...event, path: ["agent"], calls: [], step: 0 }))
+      )
+    }))
+
+  it.effect("takes the time that its check does, at once too", () =>
+    Effect.gen(function*() {
+      let time = 0
+      const taking = (millis: number) =>
+        Guardrail.make(`taking ${millis}`, () => {
+          time += millis
+          return Guardrail.pass
+        })
+      const agent = Agent.make("agent", { guardrails: { input: [taking(5), taking(20), taking(3)] } })
+      const ticking: Clock.Clock = {
+        ...(yield* Effect.clockWith(Effect.succeed)),
+        currentTimeMillisUnsafe: () => time,
+        currentTimeNanosUnsafe: () => BigInt(time) * 1_000_000n
+      }
+      const { exit, spans } = yield* recorded(ran(Agent.run(agent, "Hi"))).pipe(
+        Effect.provideService(Clock.Clock, ticking),
+        Effect.provide(model("Hello."))
+      )
+      assert.isTrue(Exit.isSuccess(exit))
+      if (!Exit.isSuccess(exit)) return
+      const { events } = exit.value
+      assert.deepStrictEqual(
+        ofTag(events, "GuardrailSettled").map(({ at, duration }) => [at, duration]),
+        [[5, 5], [25, 20], [28, 3]]
+      )
+      assert.deepStrictEqual(ofTag(events, "GuardrailStarted").map(({ at }) => at), [0, 5, 25])
+      assert.deepStrictEqual(
+        spans.filter(({ name }) => name.startsWith("guardrail")).map(({ status }) =>
+          status._tag === "Ended" ? [status.startTime, status.endTime] : []
+        ),
+        [[0n, 5_000_000n], [5_000_000n, 25_000_000n], [25_000_000n, 28_000_000n]]
       )
     }))
 

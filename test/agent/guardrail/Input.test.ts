@@ -353,29 +353,35 @@ describe("Agents that are called", () => {
 })
 
 describe("Modes", () => {
-  it.effect("that keep what they say to themselves give back the user's words, which nobody looks at twice", () =>
-    Effect.gen(function*() {
-      const asked: Array<string> = []
-      const aside = Mode.make("aside", { isolation: "fork", invokable: true, enter: () => Effect.void })
-      const agent = Agent.make("a", {
-        modes: [aside],
-        guardrails: { input: [made("Ada", "her"), without("bad", asked)] }
-      })
-      const state = yield* Effect.scoped(Effect.gen(function*() {
-        const session = yield* Session.make(agent)
-        yield* session.enterMode("aside")
-        return yield* session.call("Ada?")
-      }))
-      assert.deepStrictEqual(asked, ["her?"])
-      assert.deepStrictEqual(turns(state), ["User: her?", "a: Fine."])
-      assert.deepStrictEqual(
-        (yield* sent).map((messages) => messages.filter((message) => !message.startsWith("system"))),
-        [
-          ["user: her?"],
-          ["user: her?"]
-        ]
-      )
-    }).pipe(Effect.provide(model(MockResponse.toolCall("exit_current_mode", {}), "Fine."))))
+  for (const mode of ["blocking", "parallel"] as const) {
+    it.effect(`that keep what they say to themselves give back the user's words, which nobody looks at twice (${mode})`, () =>
+      Effect.gen(function*() {
+        const asked: Array<string> = []
+        const noting = Guardrail.make("noting", (text) => {
+          asked.push(text)
+          return Guardrail.pass
+        }, { mode })
+        const aside = Mode.make("aside", { isolation: "fork", invokable: true, enter: () => Effect.void })
+        const agent = Agent.make("a", {
+          modes: [aside],
+          guardrails: { input: [made("Ada", "her"), noting] }
+        })
+        const state = yield* Effect.scoped(Effect.gen(function*() {
+          const session = yield* Session.make(agent)
+          yield* session.enterMode("aside")
+          return yield* session.call("Ada?")
+        }))
+        assert.deepStrictEqual(asked, ["her?"])
+        assert.deepStrictEqual(turns(state), ["User: her?", "a: Fine."])
+        assert.deepStrictEqual(
+          (yield* sent).map((messages) => messages.filter((message) => !message.startsWith("system"))),
+          [
+            ["user: her?"],
+            ["user: her?"]
+          ]
+        )
+      }).pipe(Effect.provide(model(MockResponse.toolCall("exit_current_mode", {}), "Fine."))))
+  }
 
   it("that show other turns bring back nothing that a guardrail replaced meanwhile", () => {
     const before = AgentState.ask(AgentState.make("a"), "Ada?", 0)

@@ -178,6 +178,7 @@ const Picture = Tool.make("picture", {
 const Pictures = Toolkit.make(Picture)
 
 describe("What a model reads instead of a result", () => {
+  let reasons: ReadonlyArray<string | undefined> = []
   const looked = (guardrails: ReadonlyArray<Guardrail.Guardrail | Guardrail.Guardrail<"toolResult">>, of = "Ada") =>
     Effect.map(
       ran(Agent.run(Agent.make("a", { toolkit: Pictures, guardrails: { toolResult: guardrails } }), "Paint")).pipe(
@@ -187,6 +188,7 @@ describe("What a model reads instead of a result", () => {
         ])
       ),
       ({ events }) => {
+        reasons = ofTag(events, "GuardrailSettled").map(({ reason }) => reason)
         const [{ modelOutput, result } = { modelOutput: undefined, result: null }] = ofTag(events, "ToolCallSettled")
         return [result, modelOutput?.map((part) => part.type === "text" ? part.text : part.type)]
       }
@@ -200,6 +202,7 @@ describe("What a model reads instead of a result", () => {
         ["A picture of her", "file", "painted by her"]
       ])
       assert.deepStrictEqual(asked, ["Ada", "aGk=", "A picture of Ada", "painted by Ada"])
+      assert.deepStrictEqual(reasons, ["a name"])
       assert.deepStrictEqual(yield* looked([names()], "Bob"), [
         { of: "Bob", png: "aGk=" },
         ["A picture of Bob", "file", "painted by Bob"]
