@@ -152,7 +152,7 @@ describe.each(Object.entries(backings))("A session that is stored %s", (_, backi
 })
 
 describe("A stored session", () => {
-  it.effect("is saved when a run begins, after each step, and at its end, but not in between", () => {
+  it.effect("is saved when a run begins, for each call and its result, after each step, and at its end, but not in between", () => {
     const { layer, written } = makeWatched()
     return Effect.gen(function*() {
       const session = yield* Session.make(player, { store: Session.store("p") })
@@ -165,20 +165,71 @@ describe("A stored session", () => {
         })
       ))
       const at = (tag: string) => counts.filter(([name]) => name === tag).map(([, count]) => count)
-      assert.deepStrictEqual(at("ModelCallStarted"), [1, 2, 3])
-      assert.strictEqual(written.length, 5)
-      assert.deepStrictEqual(written.map((text) => JSON.parse(text).revision), [1, 2, 3, 4, 5])
-      const milestones = new Set(["RunStarted", "StepCompleted", "RunCompleted"])
+      assert.deepStrictEqual(at("ModelCallStarted"), [1, 3, 5])
+      assert.deepStrictEqual(at("ToolCallStarted"), [2, 4])
+      assert.strictEqual(written.length, 7)
+      assert.deepStrictEqual(written.map((text) => JSON.parse(text).revision), [1, 2, 3, 4, 5, 6, 7])
+      const milestones = new Set(["RunStarted", "ToolCallSettled", "StepCompleted", "RunCompleted"])
+      let kept: AgentState.AgentState | undefined
       let state = AgentState.make("player")
       const expected = events.flatMap((event) => {
         state = AgentState.reduce(state, event)
-        return milestones.has(event._tag) ? [AgentState.toJson(state)] : []
+        const asksForCalls = event._tag === "ModelResponded" && state.status._tag === "WaitingForTools"
+        if (state === kept || !(milestones.has(event._tag) || asksForCalls)) return []
+        kept = state
+        return [AgentState.toJson(state)]
       })
       assert.deepStrictEqual(written.map((text) => JSON.parse(text).state), JSON.parse(JSON.stringify(expected)))
       yield* session.invoke(Dice.tools.roll, {})
       assert.deepStrictEqual((yield* stored("p"))?.state, yield* session.state)
-      assert.strictEqual(written.length, 6)
+      assert.strictEqual(written.length, 8)
     }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(dice), Effect.provide(rolls(2)))
+  })
+
+  it.effect("runs no call again whose result was told, wherever its process dies", () => {
+    const { layer, written } = makeWatched()
+    const Errands = Toolkit.make(Tool.make("one"), Tool.make("two"), Tool.make("three"))
+    const runner = Agent.make("runner", { toolkit: Errands, toolConcurrency: 1 })
+    /** How often each handler ran until it was done, and what was stored by then. */
+    const ran: Array<readonly [name: string, documents: number]> = []
+    const errand = (name: string) => () => Effect.sync(() => void ran.push([name, written.length]))
+    return Effect.gen(function*() {
+      const session = yield* Session.make(runner, { store: Session.store("p") })
+      yield* session.call("Run")
+      assert.deepStrictEqual(ran.splice(0), [["one", 2], ["two", 3], ["three", 4]])
+      const again: Array<ReadonlyArray<string>> = []
+      for (const text of written.slice(0, 6)) {
+        const other = makeWatched()
+        other.values.set("p", text)
+        yield* Session.make(runner, { store: Session.store("p") }).pipe(
+          Effect.flatMap((session) => session.resume),
+          Effect.scoped,
+          Effect.provide(other.layer)
+        )
+        again.push(ran.splice(0).map(([name]) => name))
+      }
+      assert.deepStrictEqual(again, [
+        ["one", "two", "three"],
+        ["one", "two", "three"],
+        ["two", "three"],
+        ["three"],
+        [],
+        []
+      ])
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(layer),
+      Effect.provide(Errands.toLayer({ one: errand("one"), two: errand("two"), three: errand("three") })),
+      Effect.provide(
+        MockModel.layer(MockModel.make(({ lastToolResults }) =>
+          lastToolResults.length > 0 ? "Done." : MockResponse.all(
+            MockResponse.toolCall("one", {}),
+            MockResponse.toolCall("two", {}),
+            MockResponse.toolCall("three", {})
+          )
+        ))
+      )
+    )
   })
 
   it.effect("goes on in another process from whatever was saved", () => {
@@ -372,7 +423,7 @@ describe("A stored session", () => {
         ),
         Effect.exit
       )
-      assert.deepStrictEqual(reasonOf(exit), new Session.StoreConflict({ id: "p", expected: 1, found: 9 }))
+      assert.deepStrictEqual(reasonOf(exit), new Session.StoreConflict({ id: "p", expected: 2, found: 9 }))
       assert.strictEqual(values.get("p"), theirs)
       assert.strictEqual((yield* MockModel.calls).length, 1)
       assert.strictEqual((yield* session.state).steps, 1)

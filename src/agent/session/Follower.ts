@@ -24,9 +24,23 @@ export const publish = (ref: SubscriptionRef.SubscriptionRef<AgentState>, state:
   PubSub.publishUnsafe(ref.pubsub, state)
 }
 
-/** Checks whether a state is worth saving: a run began, a step is done, or the run has ended. */
-const isMilestone = (event: AgentEvent): boolean =>
-  event._tag === "StepCompleted" || isRunEnd(event) || (event._tag === "RunStarted" && event.calls.length === 0)
+/**
+ * Checks whether a state is worth saving: a run began, a model asked for calls, a call has its result, a step is done, or the run
+ * has ended. So no handler runs for a call that isn't kept, and none runs again once its result is told.
+ */
+const isMilestone = (event: AgentEvent): boolean => {
+  switch (event._tag) {
+    case "RunStarted":
+      return event.calls.length === 0
+    case "ModelResponded":
+      return event.parts.some((part) => part._tag === "Call")
+    case "StepCompleted":
+    case "ToolCallSettled":
+      return true
+    default:
+      return isRunEnd(event)
+  }
+}
 
 /** Follows one operation, from the state that `begin` is given. Its reader, if it has one, has room for any number of events. */
 export class Follower implements Receiver {

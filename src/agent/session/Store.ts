@@ -153,8 +153,8 @@ const open = Effect.fnUntraced(function*(id: string) {
 /**
  * Keeps a session's state under an id in the `KeyValueStore`, and restores it from there.
  *
- * The state is saved when a run begins, after every step, at the end of each operation, and when the session is closed in
- * the middle of one. A run whose step can't be saved stops there, before it does anything else.
+ * The state is saved when a run begins, when a model has asked for calls, after each call's result and every step, at the end of
+ * each operation, and when the session is closed in the middle of one. A run whose step can't be saved stops there, before it does anything else.
  *
  * The id is the key: `KeyValueStore.prefix` keeps sessions apart from others in the same store.
  *
