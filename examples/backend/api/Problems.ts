@@ -1,0 +1,63 @@
+/**
+ * What can be wrong with a request, as the problem documents of RFC 9457.
+ */
+import { Schema } from "effect"
+import { HttpApiError } from "effect/http-api"
+
+const type = <const Name extends string>(name: Name) => `urn:troupe-backend:${name}` as const
+
+/** There is no token, or nobody knows it. */
+export class Unauthorized extends HttpApiError.Problem<Unauthorized>()("Unauthorized", {
+  type: type("unauthorized"),
+  status: 401,
+  title: "A bearer token is needed"
+}) {}
+
+/** There is no such conversation, or it is another tenant's: nobody can tell which. */
+export class ConversationNotFound extends HttpApiError.Problem<ConversationNotFound>()("ConversationNotFound", {
+  type: type("conversation-not-found"),
+  status: 404,
+  title: "There is no such conversation"
+}, { conversation: Schema.String }) {}
+
+/** No call of that id awaits approval. */
+export class ApprovalNotFound extends HttpApiError.Problem<ApprovalNotFound>()("ApprovalNotFound", {
+  type: type("approval-not-found"),
+  status: 404,
+  title: "No such call awaits approval"
+}, { call: Schema.String }) {}
+
+/** The conversation has something under way, here or in another instance, which has to end first. */
+export class ConversationBusy extends HttpApiError.Problem<ConversationBusy>()("ConversationBusy", {
+  type: type("conversation-busy"),
+  status: 409,
+  title: "The conversation is busy"
+}, { conversation: Schema.String }) {}
+
+/** Events after that cursor are no longer kept: read the conversation, and stream from the cursor that it gives. */
+export class CursorExpired extends HttpApiError.Problem<CursorExpired>()("CursorExpired", {
+  type: type("cursor-expired"),
+  status: 410,
+  title: "The events after that cursor are no longer kept"
+}, { cursor: Schema.Int, oldest: Schema.Int }) {}
+
+/** The body is larger than `limit` bytes. */
+export class BodyTooLarge extends HttpApiError.Problem<BodyTooLarge>()("BodyTooLarge", {
+  type: type("body-too-large"),
+  status: 413,
+  title: "The body is too large"
+}, { limit: Schema.Int }) {}
+
+/** The tenant asks too often, or has too many runs under way. `retryAfter` is in seconds. */
+export class TooManyRequests extends HttpApiError.Problem<TooManyRequests>()("TooManyRequests", {
+  type: type("too-many-requests"),
+  status: 429,
+  title: "Too many requests"
+}, { retryAfter: Schema.Int, limit: Schema.Literals(["rate", "runs", "streams"]) }) {}
+
+/** The service is shutting down, or can't reach its store. `retryAfter` is in seconds. */
+export class Unavailable extends HttpApiError.Problem<Unavailable>()("Unavailable", {
+  type: type("unavailable"),
+  status: 503,
+  title: "The service can't do that now"
+}, { retryAfter: Schema.Int }) {}
