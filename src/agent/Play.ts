@@ -9,9 +9,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type * as AgentStatus from "../domain/AgentStatus.ts"
+import { make } from "../domain/Beginning.ts"
 import { openCalls } from "../domain/Conversation.ts"
 import * as ModeStack from "../domain/ModeStack.ts"
-import * as Reducer from "../domain/Reducer.ts"
 import type { AgentState, Call, User } from "../domain/StateSchema.ts"
 import type { Enterable } from "../modes/Host.ts"
 import * as Binding from "./Binding.ts"
@@ -102,7 +102,7 @@ const runChild: Loop.Root["runChild"] = (parent: Loop.Loop, call: Call, entry: A
   Effect.suspend(() => {
     const roster = entry.roster()
     const isResumed = call.state._tag === "Delegated"
-    const state = call.state._tag === "Delegated" ? call.state.child : Reducer.make(roster.first.name)
+    const state = call.state._tag === "Delegated" ? call.state.child : make(roster.first.name)
     const loop = Loop.make(parent.root, parent, call.id, roster, state)
     return play(loop, isResumed ? undefined : entry.toInput(params), !isResumed).pipe(
       Effect.catch(() => Effect.void),

@@ -15,11 +15,14 @@ import type { AgentState } from "./StateSchema.ts"
 
 export * from "./AgentOutput.ts"
 export * from "./Approval.ts"
+export { ask, make } from "./Beginning.ts"
 export * from "./Command.ts"
-export { ask, make, reduce, withConversation } from "./Reducer.ts"
+export { withConversation } from "./ImpliedStatus.ts"
+export { reduce } from "./Reducer.ts"
 export * from "./Rewind.ts"
+export { Run } from "./RunRecord.ts"
 export * from "./StateJson.ts"
-export { AgentState, ModeFrame, PromptSegment, Received, Run } from "./StateSchema.ts"
+export { AgentState, ModeFrame, PromptSegment, Received } from "./StateSchema.ts"
 
 /**
  * Gives the last text of an assistant, or `""` where none spoke.

@@ -13,7 +13,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { isTerminal } from "./AgentStatus.ts"
 import { callsOf, lastAssistant, openCalls, updateCall } from "./Conversation.ts"
-import { withConversation } from "./Reducer.ts"
+import { withConversation } from "./ImpliedStatus.ts"
 import type { AgentState, Call, CallState } from "./StateSchema.ts"
 
 /**

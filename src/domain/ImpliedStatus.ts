@@ -3,9 +3,10 @@
  *
  * @since 0.1.0
  */
+import { dual } from "effect/Function"
 import * as AgentStatus from "./AgentStatus.ts"
-import { hasOpenCalls } from "./Conversation.ts"
-import type { Conversation } from "./StateSchema.ts"
+import { callsOf, hasOpenCalls, isOpen, lastAssistant } from "./Conversation.ts"
+import type { AgentState, Conversation } from "./StateSchema.ts"
 
 /**
  * Gives the status that a conversation alone implies.
@@ -24,3 +25,31 @@ export const statusOf = (conversation: Conversation): AgentStatus.AgentStatus =>
     ? AgentStatus.complete
     : AgentStatus.inProgress
 }
+
+/** Checks whether a state still asks for a handoff once its conversation is another: its call is open, or there is none. */
+const stillRequested = ({ status }: AgentState, conversation: Conversation): boolean => {
+  if (status._tag !== "HandoffRequested") return false
+  const { callId } = status.request
+  const turn = lastAssistant(conversation)
+  return callId === undefined ||
+    (turn !== undefined && callsOf(turn).some((call) => call.id === callId && isOpen(call)))
+}
+
+/**
+ * Gives a state another conversation, and the status that it implies.
+ *
+ * A handoff that was asked for and whose call is still open goes on being asked for.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withConversation: {
+  (conversation: Conversation): (self: AgentState) => AgentState
+  (self: AgentState, conversation: Conversation): AgentState
+} = dual(
+  2,
+  (self: AgentState, conversation: Conversation): AgentState =>
+    conversation === self.conversation
+      ? self
+      : { ...self, conversation, status: stillRequested(self, conversation) ? self.status : statusOf(conversation) }
+)

@@ -7,63 +7,19 @@
  *
  * @since 0.1.0
  */
-import { dual } from "effect/Function"
 import type { AgentEvent, ConversationSummarized, ModelResponded, ToolCallSettled, ToolInvoked } from "./AgentEvent.ts"
 import * as AgentStatus from "./AgentStatus.ts"
+import { control, make, start } from "./Beginning.ts"
 import { withUniqueIds } from "./CallIds.ts"
-import { appendUnchecked, empty, hasOpenCalls, lastAssistant, textOf, updateCall } from "./Conversation.ts"
+import { appendUnchecked, lastAssistant, updateCall } from "./Conversation.ts"
 import { addSummary } from "./conversation/Summaries.ts"
-import { statusOf } from "./ImpliedStatus.ts"
+import { statusOf, withConversation } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
-import * as Part from "./Part.ts"
 import { putInPlace } from "./Replacement.ts"
-import * as Spending from "./Spending.ts"
-import type { AgentState, Call, CallState, Conversation, User } from "./StateSchema.ts"
-import { stillRequested, takeOver } from "./Takeover.ts"
+import * as RunRecord from "./RunRecord.ts"
+import type { AgentState, Call, CallState, User } from "./StateSchema.ts"
+import { takeOver } from "./Takeover.ts"
 import * as Usage from "./Usage.ts"
-
-/**
- * Makes the state of an agent before its first run, possibly with a conversation from elsewhere.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const make = (
-  agent: string,
-  options?: { readonly systemMessage?: string | undefined; readonly conversation?: Conversation | undefined }
-): AgentState => ({
-  version: 1,
-  agent,
-  conversation: options?.conversation ?? empty,
-  status: statusOf(options?.conversation ?? empty),
-  ...(options?.systemMessage === undefined ? undefined : { systemMessage: options.systemMessage }),
-  steps: 0,
-  usage: Usage.empty,
-  run: { startedAt: 0, elapsed: 0, iteration: 0, steps: 0, corrections: 0, usage: Usage.empty },
-  trail: [agent],
-  modes: [],
-  prompt: [],
-  logs: []
-})
-
-/**
- * Gives a state another conversation, and the status that it implies.
- *
- * A handoff that was asked for and whose call is still open goes on being asked for.
- *
- * @category combinators
- * @since 0.1.0
- */
-export const withConversation: {
-  (conversation: Conversation): (self: AgentState) => AgentState
-  (self: AgentState, conversation: Conversation): AgentState
-} = dual(
-  2,
-  (self: AgentState, conversation: Conversation): AgentState =>
-    conversation === self.conversation
-      ? self
-      : { ...self, conversation, status: stillRequested(self, conversation) ? self.status : statusOf(conversation) }
-)
 
 const withCall = (self: AgentState, callId: string, state: CallState): AgentState =>
   withConversation(self, updateCall(self.conversation, callId, state))
@@ -89,7 +45,7 @@ const respond = (
 /** Tells the model what is wrong with its answer. */
 const giveFeedback = (self: AgentState, text: string): AgentState =>
   withConversation(
-    { ...self, run: { ...self.run, corrections: self.run.corrections + 1 } },
+    { ...self, run: RunRecord.correct(self.run) },
     appendUnchecked(self.conversation, { _tag: "Feedback", text })
   )
 
@@ -113,78 +69,22 @@ const callOf = (self: AgentState, callId: string): Call | undefined => {
   return part?._tag === "Call" ? part : undefined
 }
 
-/** Puts an agent in control of a new run. While calls are open, or a handoff is, the one that has them keeps it. */
-const control = (self: AgentState, agent: string): AgentState => {
-  if (agent === self.agent || self.status._tag === "HandoffRequested" || hasOpenCalls(self.conversation)) return self
-  const { handoff: _, ...rest } = self
-  return { ...rest, agent, trail: self.conversation.turns.length === 0 ? [agent] : [...self.trail, agent] }
-}
-
-const start = (self: AgentState, input: User["parts"], at: number, mode?: string): AgentState => {
-  const turn: User = { _tag: "User", parts: input, ...(mode === undefined ? undefined : { mode }) }
-  const started = withConversation(self, appendUnchecked(self.conversation, turn))
-  // Words that wait behind open calls don't begin the way through the agents anew.
-  const isWaiting = self.status._tag === "WaitingForTools" || self.status._tag === "HandoffRequested"
-  const handoffs = isWaiting ? self.run.handoffs : undefined
-  // What a mode says is no input of a user.
-  const given = mode === undefined ? 1 : 0
-  const inputs = isWaiting ? (self.run.inputs ?? 1) + given : given
-  const query = self.initialQuery ?? (mode === undefined ? textOf(turn) : undefined)
-  return {
-    ...started,
-    ...(query === undefined ? undefined : { initialQuery: query }),
-    run: {
-      startedAt: at,
-      elapsed: 0,
-      iteration: 0,
-      steps: 0,
-      corrections: 0,
-      usage: Usage.empty,
-      ...(handoffs === undefined ? undefined : { handoffs }),
-      ...(inputs === 1 ? undefined : { inputs })
-    }
-  }
-}
-
-/**
- * Begins a run by hand: the state with what a user says, at a time in epoch milliseconds, for `Agent.step`.
- *
- * @category combinators
- * @since 0.1.0
- */
-export const ask: {
-  (input: string | User["parts"], at: number): (self: AgentState) => AgentState
-  (self: AgentState, input: string | User["parts"], at: number): AgentState
-} = dual(
-  3,
-  (self: AgentState, input: string | User["parts"], at: number): AgentState =>
-    start(self, typeof input === "string" ? [Part.text(input)] : input, Math.floor(at))
-)
-
 /** Counts an answer of a model in so many steps: for the agent whose model it was, and for each agent above it. */
-const spend = (self: AgentState, { model, usage }: Used, isOwn: boolean, steps = 1): AgentState => ({
+const spend = (self: AgentState, used: RunRecord.Used, isOwn: boolean, steps = 1): AgentState => ({
   ...self,
   steps: self.steps + steps,
-  usage: Usage.add(self.usage, usage),
-  run: {
-    ...self.run,
-    iteration: self.run.iteration + (isOwn ? 1 : 0),
-    steps: self.run.steps + steps,
-    usage: Usage.add(self.run.usage, usage),
-    ...(model === undefined ? undefined : { models: Spending.withModel(self.run.models, model, usage) })
-  }
+  usage: Usage.add(self.usage, used.usage),
+  run: RunRecord.spend(self.run, used, steps, isOwn)
 })
 
-/** What an answer used, also one that was blocked. */
-type Used = { readonly usage: Usage.RequestUsage; readonly model?: string }
-
-const isUsed = (event: AgentEvent): event is AgentEvent & Used =>
+/** Checks whether an answer used something, also one that was blocked. */
+const isUsed = (event: AgentEvent): event is AgentEvent & RunRecord.Used =>
   (event._tag === "ModelResponded" || event._tag === "ModelCallFailed") && event.usage !== undefined
 
 /** Counts a call that has its result: for the agent whose call it was, and for each agent above it. */
 const countCall = (self: AgentState, name: string): AgentState => ({
   ...self,
-  run: { ...self.run, calls: Spending.withCall(self.run.calls, name) }
+  run: RunRecord.call(self.run, name)
 })
 
 const settle = (self: AgentState, { callId, modelOutput, name, outcome, result }: ToolCallSettled): AgentState => {
@@ -204,7 +104,7 @@ const spendOnSummary = (self: AgentState, { model, usage }: ConversationSummariz
 const rest = (self: AgentState, at: number, status: AgentStatus.AgentStatus): AgentState => ({
   ...self,
   status,
-  run: { ...self.run, startedAt: at, elapsed: self.run.elapsed + Math.max(0, at - self.run.startedAt) }
+  run: RunRecord.rest(self.run, at)
 })
 
 /** Checks whether a state may ask for a handoff: it hasn't failed, and the call that asks is open, where there is one. */
@@ -221,7 +121,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
   switch (event._tag) {
     case "RunStarted":
       return event.input === undefined
-        ? { ...self, run: { ...self.run, startedAt: event.at } }
+        ? { ...self, run: RunRecord.goOn(self.run, event.at) }
         : start(control(self, event.path[event.path.length - 1]!), event.input, event.at, event.mode)
     case "ModelResponded":
       return respond(spend(self, event, true), event)
@@ -241,7 +141,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       return settle(self, event)
     case "LimitReached": {
       const told = appendUnchecked(self.conversation, { _tag: "Feedback", text: event.text })
-      return withConversation({ ...self, run: { ...self.run, landing: self.run.iteration } }, told)
+      return withConversation({ ...self, run: RunRecord.land(self.run) }, told)
     }
     case "FeedbackGiven":
       return giveFeedback(self, event.text)

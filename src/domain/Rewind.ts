@@ -7,10 +7,10 @@
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
+import { ask } from "./Beginning.ts"
 import { fork } from "./Conversation.ts"
 import { statusOf } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
-import { ask } from "./Reducer.ts"
 import type { AgentState, ModeFrame, Turn, User } from "./StateSchema.ts"
 import * as Usage from "./Usage.ts"
 

@@ -17,8 +17,8 @@ import * as AgentStatus from "./AgentStatus.ts"
 import { Isolation, isWithin } from "./Isolation.ts"
 import { Pending as PendingTransition } from "./ModeTransition.ts"
 import * as Part from "./Part.ts"
+import { Run } from "./RunRecord.ts"
 import { Settings } from "./Settings.ts"
-import { Calls, Models, Spent } from "./Spending.ts"
 import { fits, Summarized } from "./Summarized.ts"
 import * as Usage from "./Usage.ts"
 
@@ -352,41 +352,6 @@ export const PromptSegment = Schema.Union([
 
 /** A piece of the system prompt that is added to the agent's instructions. */
 export type PromptSegment = typeof PromptSegment.Type
-
-/**
- * Schema for what the run in progress, or else the last one, has used.
- *
- * A run begins with an input and ends when the agent does; stopping and resuming is still one run, and so is handing over.
- * `startedAt` (epoch milliseconds) is when it last began or was resumed, `elapsed` (milliseconds) the time it ran before
- * that, and `steps` how often a model answered, those of called agents included. `iteration` is how often the own model of
- * the agent in control did since it got control, and `corrections` how often an answer of it that didn't fit the output
- * schema went back. `inputs` is how many inputs of a user the run answers, where that isn't one. `handoffs` is how often the
- * run changed hands, and `before` what was used until it last did: an agent's limits count from there. `sharing` names the agents
- * that were in control before, whose budgets still hold, and from where those count. `models` is what each model used that said its
- * name, and `calls` how often each tool was called. With `landing` a limit was met that lets the model answer once more, when it
- * had answered so many times.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Run = Schema.Struct({
-  startedAt: Schema.Int,
-  elapsed: Count,
-  iteration: Count,
-  steps: Count,
-  corrections: Count,
-  usage: Usage.Usage,
-  inputs: Schema.optionalKey(Count),
-  handoffs: Schema.optionalKey(Count),
-  models: Schema.optionalKey(Models),
-  calls: Schema.optionalKey(Calls),
-  before: Schema.optionalKey(Spent),
-  sharing: Schema.optionalKey(Schema.Array(Schema.Struct({ agent: Schema.String, before: Schema.optionalKey(Spent) }))),
-  landing: Schema.optionalKey(Count)
-})
-
-/** What the run in progress, or else the last one, has used. */
-export interface Run extends Schema.Schema.Type<typeof Run> {}
 
 const { target: _, ...asked } = AgentStatus.HandoffRequest.fields
 

@@ -10,7 +10,7 @@
  */
 import type * as Schema from "effect/Schema"
 import * as AgentStatus from "./AgentStatus.ts"
-import { appendUnchecked, callsOf, isOpen, lastAssistant, settleOpenCalls, updateCall } from "./Conversation.ts"
+import { appendUnchecked, callsOf, settleOpenCalls, updateCall } from "./Conversation.ts"
 import * as Spending from "./Spending.ts"
 import type { AgentState, Conversation, ModeFrame, Received } from "./StateSchema.ts"
 
@@ -119,13 +119,4 @@ export const takeOver = (
     prompt: self.prompt.filter(({ mode }) => mode !== undefined),
     logs: [...self.logs, `Agent "${self.agent}" handed over to "${target}"${reason}`]
   }
-}
-
-/** Checks whether a state still asks for a handoff once its conversation is another: its call is open, or there is none. */
-export const stillRequested = ({ status }: AgentState, conversation: Conversation): boolean => {
-  if (status._tag !== "HandoffRequested") return false
-  const { callId } = status.request
-  const turn = lastAssistant(conversation)
-  return callId === undefined ||
-    (turn !== undefined && callsOf(turn).some((call) => call.id === callId && isOpen(call)))
 }

@@ -6,8 +6,9 @@
 import type * as Prompt from "effect/ai/Prompt"
 import * as Equal from "effect/Equal"
 import { type AgentEvent, isRunEnd } from "../../domain/AgentEvent.ts"
+import { make } from "../../domain/Beginning.ts"
 import { toMessages } from "../../domain/Projection.ts"
-import * as Reducer from "../../domain/Reducer.ts"
+import { reduceAt } from "../../domain/Reducer.ts"
 import type { AgentState, AssistantPart, Conversation, Turn } from "../../domain/StateSchema.ts"
 
 /** The messages of each request, by its place in the log. */
@@ -40,7 +41,7 @@ const play = (
       const isWhole = event.window === undefined || event.window.left === 0
       if (asking !== undefined && isWhole) requests.set(offset + index, asking.conversation.turns.flatMap(toMessages))
     }
-    if (!isRunEnd(event)) state = Reducer.reduceAt(state, event, 0)
+    if (!isRunEnd(event)) state = reduceAt(state, event, 0)
   }
   return { last: state.conversation, requests }
 }
@@ -51,12 +52,12 @@ const requestsOfRun = (events: ReadonlyArray<AgentEvent>, offset: number): Reque
   if (first?._tag !== "RunStarted") return new Map()
   const agent = first.path[0]
   const end = events.findLast(isRunEnd)
-  const fresh = play(events, offset, Reducer.make(agent))
+  const fresh = play(events, offset, make(agent))
   if (end === undefined) return first.input === undefined ? new Map() : fresh.requests
   const { turns } = end.state.conversation
   if (Equal.equals(fresh.last.turns, turns)) return fresh.requests
   const conversation = { turns: turns.slice(0, Math.max(0, turns.length - fresh.last.turns.length)) }
-  const later = play(events, offset, Reducer.make(agent, { conversation }))
+  const later = play(events, offset, make(agent, { conversation }))
   return Equal.equals(later.last.turns, turns) ? later.requests : new Map()
 }
 

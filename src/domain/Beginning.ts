@@ -1,0 +1,80 @@
+/**
+ * How a state begins, and how a run does.
+ *
+ * @since 0.1.0
+ */
+import { dual } from "effect/Function"
+import { appendUnchecked, empty, hasOpenCalls, textOf } from "./Conversation.ts"
+import { statusOf, withConversation } from "./ImpliedStatus.ts"
+import * as Part from "./Part.ts"
+import * as RunRecord from "./RunRecord.ts"
+import type { AgentState, Conversation, User } from "./StateSchema.ts"
+import * as Usage from "./Usage.ts"
+
+/**
+ * Makes the state of an agent before its first run, possibly with a conversation from elsewhere.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (
+  agent: string,
+  options?: { readonly systemMessage?: string | undefined; readonly conversation?: Conversation | undefined }
+): AgentState => ({
+  version: 1,
+  agent,
+  conversation: options?.conversation ?? empty,
+  status: statusOf(options?.conversation ?? empty),
+  ...(options?.systemMessage === undefined ? undefined : { systemMessage: options.systemMessage }),
+  steps: 0,
+  usage: Usage.empty,
+  run: RunRecord.begin(0),
+  trail: [agent],
+  modes: [],
+  prompt: [],
+  logs: []
+})
+
+/** Puts an agent in control of a new run. While calls are open, or a handoff is, the one that has them keeps it. */
+export const control = (self: AgentState, agent: string): AgentState => {
+  if (agent === self.agent || self.status._tag === "HandoffRequested" || hasOpenCalls(self.conversation)) return self
+  const { handoff: _, ...rest } = self
+  return { ...rest, agent, trail: self.conversation.turns.length === 0 ? [agent] : [...self.trail, agent] }
+}
+
+/** Begins a run with what is said: by a user, or by a mode in the user's place. */
+export const start = (self: AgentState, input: User["parts"], at: number, mode?: string): AgentState => {
+  const turn: User = { _tag: "User", parts: input, ...(mode === undefined ? undefined : { mode }) }
+  const started = withConversation(self, appendUnchecked(self.conversation, turn))
+  // Words that wait behind open calls don't begin the way through the agents anew.
+  const isWaiting = self.status._tag === "WaitingForTools" || self.status._tag === "HandoffRequested"
+  const handoffs = isWaiting ? self.run.handoffs : undefined
+  // What a mode says is no input of a user.
+  const given = mode === undefined ? 1 : 0
+  const inputs = isWaiting ? (self.run.inputs ?? 1) + given : given
+  const query = self.initialQuery ?? (mode === undefined ? textOf(turn) : undefined)
+  return {
+    ...started,
+    ...(query === undefined ? undefined : { initialQuery: query }),
+    run: {
+      ...RunRecord.begin(at),
+      ...(handoffs === undefined ? undefined : { handoffs }),
+      ...(inputs === 1 ? undefined : { inputs })
+    }
+  }
+}
+
+/**
+ * Begins a run by hand: the state with what a user says, at a time in epoch milliseconds, for `Agent.step`.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const ask: {
+  (input: string | User["parts"], at: number): (self: AgentState) => AgentState
+  (self: AgentState, input: string | User["parts"], at: number): AgentState
+} = dual(
+  3,
+  (self: AgentState, input: string | User["parts"], at: number): AgentState =>
+    start(self, typeof input === "string" ? [Part.text(input)] : input, Math.floor(at))
+)

@@ -1,0 +1,89 @@
+/**
+ * What the run in progress, or else the last one, has used: how it begins, what it counts, and how it rests.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import { Calls, Models, Spent, withCall, withModel } from "./Spending.ts"
+import * as Usage from "./Usage.ts"
+
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/**
+ * Schema for what the run in progress, or else the last one, has used.
+ *
+ * A run begins with an input and ends when the agent does; stopping and resuming is still one run, and so is handing over.
+ * `startedAt` (epoch milliseconds) is when it last began or was resumed, `elapsed` (milliseconds) the time it ran before
+ * that, and `steps` how often a model answered, those of called agents included. `iteration` is how often the own model of
+ * the agent in control did since it got control, and `corrections` how often an answer of it that didn't fit the output
+ * schema went back. `inputs` is how many inputs of a user the run answers, where that isn't one. `handoffs` is how often the
+ * run changed hands, and `before` what was used until it last did: an agent's limits count from there. `sharing` names the agents
+ * that were in control before, whose budgets still hold, and from where those count. `models` is what each model used that said its
+ * name, and `calls` how often each tool was called. With `landing` a limit was met that lets the model answer once more, when it
+ * had answered so many times.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Run = Schema.Struct({
+  startedAt: Schema.Int,
+  elapsed: Count,
+  iteration: Count,
+  steps: Count,
+  corrections: Count,
+  usage: Usage.Usage,
+  inputs: Schema.optionalKey(Count),
+  handoffs: Schema.optionalKey(Count),
+  models: Schema.optionalKey(Models),
+  calls: Schema.optionalKey(Calls),
+  before: Schema.optionalKey(Spent),
+  sharing: Schema.optionalKey(Schema.Array(Schema.Struct({ agent: Schema.String, before: Schema.optionalKey(Spent) }))),
+  landing: Schema.optionalKey(Count)
+})
+
+/** What the run in progress, or else the last one, has used. */
+export interface Run extends Schema.Schema.Type<typeof Run> {}
+
+/** A run that begins at a time, in epoch milliseconds. */
+export const begin = (at: number): Run => ({
+  startedAt: at,
+  elapsed: 0,
+  iteration: 0,
+  steps: 0,
+  corrections: 0,
+  usage: Usage.empty
+})
+
+/** Goes on at a time. */
+export const goOn = (self: Run, at: number): Run => ({ ...self, startedAt: at })
+
+/** Rests from a time on. */
+export const rest = (self: Run, at: number): Run => ({
+  ...self,
+  startedAt: at,
+  elapsed: self.elapsed + Math.max(0, at - self.startedAt)
+})
+
+/** What an answer used, and the model's name where that said it. */
+export interface Used {
+  readonly usage: Usage.RequestUsage
+  readonly model?: string
+}
+
+/** Counts what a model used in so many steps; with `isOwn` it is the model of the agent in control. */
+export const spend = (self: Run, { model, usage }: Used, steps: number, isOwn: boolean): Run => ({
+  ...self,
+  iteration: self.iteration + (isOwn ? 1 : 0),
+  steps: self.steps + steps,
+  usage: Usage.add(self.usage, usage),
+  ...(model === undefined ? undefined : { models: withModel(self.models, model, usage) })
+})
+
+/** Counts a call that has its result. */
+export const call = (self: Run, name: string): Run => ({ ...self, calls: withCall(self.calls, name) })
+
+/** Counts an answer that went back to its model. */
+export const correct = (self: Run): Run => ({ ...self, corrections: self.corrections + 1 })
+
+/** Lets the model answer once more. */
+export const land = (self: Run): Run => ({ ...self, landing: self.iteration })
