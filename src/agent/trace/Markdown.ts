@@ -22,6 +22,7 @@ import { weightOf } from "../../domain/Summarized.ts"
 import type { RequestUsage, TokenCount } from "../../domain/Usage.ts"
 import * as Excerpt from "./Excerpt.ts"
 import { guardrailLine } from "./GuardrailLine.ts"
+import { code, fence, paragraph } from "./Markup.ts"
 import { modeLine } from "./ModeLine.ts"
 
 /**
@@ -37,30 +38,9 @@ export interface MarkdownOptions {
   readonly maxLength?: number | undefined
 }
 
-const maxInline = 200
-
-const longestTicks = (text: string): number =>
-  (text.match(/`+/g) ?? []).reduce((longest, ticks) => Math.max(longest, ticks.length), 0)
-
-/** A text as a code span, on one line whatever it holds. */
-const code = (text: string): string => {
-  const line = Excerpt.ofText(text, maxInline, () => "…").replace(/\s+/g, " ")
-  if (line === "" || line === " ") return "` `"
-  const ticks = "`".repeat(longestTicks(line) + 1)
-  const space = /^[ `]|[ `]$/.test(line) ? " " : ""
-  return `${ticks}${space}${line}${space}${ticks}`
-}
-
-const paragraph = (line: string): string => `${line}\n\n`
-
 /** A heading at the level that fits the depth of its agent. */
 const heading = (event: AgentEvent, level: 1 | 2, title: string): string =>
   paragraph(`${"#".repeat(Math.min(6, level + 2 * (event.path.length - 1)))} ${title}`)
-
-const fence = (language: string, content: string): string => {
-  const ticks = "`".repeat(Math.max(3, longestTicks(content) + 1))
-  return paragraph(`${ticks}${language}\n${content}\n${ticks}`)
-}
 
 const time = (at: number): string => Math.abs(at) <= 8.64e15 ? new Date(at).toISOString() : `${at} ms after 1970-01-01`
 
