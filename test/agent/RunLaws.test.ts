@@ -1,9 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Stream } from "effect"
-import { Agent, type AgentEvent, AgentState, Conversation, Usage } from "troupe"
+import { Effect, Exit, Stream } from "effect"
+import { Agent, AgentState, Conversation } from "troupe"
 import { problems } from "../domain/legal.ts"
-import { imbalances } from "./balanced.ts"
-import { cutEverywhere, decodeEvent, encodeEvent, input, lastOf, observe, unnumbered } from "./laws.ts"
+import {
+  countsAnswers,
+  cutEverywhere,
+  endsWhatItStarts,
+  holdsItsFold,
+  input,
+  isTheSameHowever,
+  lastOf,
+  observe,
+  survivesJson
+} from "./laws.ts"
 import { agentOf, environment, Script, type Script as AnyScript, type Turn } from "./scripts.ts"
 
 /** Every event of a run, how it ended, and every state of it by the fold. */
@@ -44,39 +53,20 @@ describe("A run", () => {
   it.effect.prop(
     "gives the fold of its events, which is what its last event holds",
     [Script],
-    ([script]) =>
-      Effect.gen(function*() {
-        const { events, last } = yield* observeRun(script)
-        const end = events[events.length - 1]
-        assert.isTrue(end?._tag === "RunCompleted" || end?._tag === "RunFailed")
-        assert.deepStrictEqual(end !== undefined && "state" in end ? end.state : undefined, last)
-        assert.strictEqual(last.status._tag === "Failed", end?._tag === "RunFailed")
-      }),
+    ([script]) => Effect.map(observeRun(script), holdsItsFold),
     law
   )
 
   it.effect.prop("streamed, looked at and not, is the same", [Script], ([script]) =>
     Effect.gen(function*() {
-      const { events, exit: streamed, last, states: folded } = yield* observeRun(script)
-      const exit = yield* runOf(script)
+      const observed = yield* observeRun(script)
+      yield* isTheSameHowever(
+        observed,
+        Agent.run(agentOf(script), input).pipe(Effect.provide(environment(script))),
+        Agent.states(agentOf(script), input).pipe(Stream.provide(environment(script)))
+      )
       const settled = yield* Effect.exit(Agent.settle(agentOf(script), input)).pipe(Effect.provide(environment(script)))
-      assert.deepStrictEqual(lastOf(settled), last)
-      assert.deepStrictEqual(lastOf(exit), last)
-      assert.deepStrictEqual(
-        Exit.isSuccess(exit) ? undefined : Cause.squash(exit.cause),
-        Exit.isSuccess(streamed) ? undefined : Cause.squash(streamed.cause)
-      )
-      const states: Array<AgentState.AgentState> = []
-      yield* Agent.states(agentOf(script), input).pipe(
-        Stream.runForEach((state) => Effect.sync(() => states.push(state))),
-        Effect.exit,
-        Effect.provide(environment(script))
-      )
-      assert.deepStrictEqual(states, folded.filter((state, index) => state !== folded[index - 1]))
-      const seen: Array<AgentEvent.AgentEvent> = []
-      yield* runOf(script).pipe(Agent.observe((event) => Effect.sync(() => seen.push(event))))
-      const whole = events.filter((event) => !event._tag.endsWith("Delta"))
-      assert.deepStrictEqual(seen.map(unnumbered), whole.map(unnumbered))
+      assert.deepStrictEqual(lastOf(settled), observed.last)
     }), law)
 
   it.effect.prop("is what its steps are, taken by hand", [Script], ([script]) =>
@@ -149,30 +139,23 @@ describe("A run", () => {
   it.effect.prop(
     "ends whatever it starts, and numbers its events without a gap",
     [Script],
-    ([script]) =>
-      Effect.gen(function*() {
-        const { events } = yield* observeRun(script)
-        assert.strictEqual(imbalances(events).join("\n"), "")
-      }),
+    ([script]) => Effect.map(observeRun(script), endsWhatItStarts),
     law
   )
 
-  it.effect.prop("tells events that survive JSON", [Script], ([script]) =>
-    Effect.gen(function*() {
-      const { events } = yield* observeRun(script)
-      for (const event of events) assert.deepStrictEqual(yield* decodeEvent(yield* encodeEvent(event)), event)
-    }), law)
+  it.effect.prop(
+    "tells events that survive JSON",
+    [Script],
+    ([script]) => Effect.flatMap(observeRun(script), survivesJson),
+    law
+  )
 
   it.effect.prop("adds up the tokens and the steps of all its answers", [Script], ([script]) =>
     Effect.gen(function*() {
-      const { events, last } = yield* observeRun(script)
-      const answers = events.filter((event) => event._tag === "ModelResponded")
-      const usage = answers.reduce((sum, event) => Usage.add(sum, event.usage), Usage.empty)
-      assert.deepStrictEqual(last.usage, usage)
-      assert.deepStrictEqual(last.run.usage, usage)
-      assert.strictEqual(last.steps, answers.length)
-      assert.strictEqual(last.run.steps, answers.length)
-      assert.strictEqual(last.run.iteration, answers.filter((event) => event.calls.length === 0).length)
+      const observed = yield* observeRun(script)
+      countsAnswers(observed)
+      const own = observed.events.filter((event) => event._tag === "ModelResponded" && event.calls.length === 0)
+      assert.strictEqual(observed.last.run.iteration, own.length)
     }), law)
 
   it.effect.prop("streams deltas that add up to the turn", [Script], ([script]) =>

@@ -3,18 +3,27 @@
  * states.
  */
 import { assert } from "@effect/vitest"
-import { Effect, Exit, Option, type Result, Schema, Stream } from "effect"
-import { Agent, AgentEvent, AgentState } from "troupe"
+import { Cause, Effect, Exit, Option, type Result, Schema, Stream } from "effect"
+import { Agent, AgentEvent, AgentState, Usage } from "troupe"
 import { deepFreeze } from "../domain/legal.ts"
+import { imbalances } from "./balanced.ts"
 
 /** What the user says in each run. */
 export const input = "What is it?"
 
-export const encodeEvent = Schema.encodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
-export const decodeEvent = Schema.decodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
+const encodeEvent = Schema.encodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
+const decodeEvent = Schema.decodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
 
 /** An event without its number, which counts deltas, too. */
-export const unnumbered = (event: AgentEvent.AgentEvent) => ({ ...event, sequence: 0 })
+const unnumbered = (event: AgentEvent.AgentEvent) => ({ ...event, sequence: 0 })
+
+/** A run as it was seen: every event, how it ended, every state by the fold, and the last one. */
+interface Observed {
+  readonly events: ReadonlyArray<AgentEvent.AgentEvent>
+  readonly exit: Exit.Exit<void, unknown>
+  readonly states: ReadonlyArray<AgentState.AgentState>
+  readonly last: AgentState.AgentState
+}
 
 /** Every event of a run from a state, how it ended, and every state of it by the fold. */
 export const observe = <E, R>(run: Stream.Stream<AgentEvent.AgentEvent, E, R>, from: AgentState.AgentState) =>
@@ -47,4 +56,53 @@ export const cutEverywhere = Effect.fnUntraced(function*<E, R>(
     assert.deepStrictEqual(yield* resume(again), last)
   }
   return last
+})
+
+/** A run gives the fold of its events, which is what its last event holds. */
+export const holdsItsFold = ({ events, last }: Observed): void => {
+  const end = events[events.length - 1]
+  assert.isTrue(end?._tag === "RunCompleted" || end?._tag === "RunFailed")
+  assert.deepStrictEqual(end !== undefined && "state" in end ? end.state : undefined, last)
+  assert.strictEqual(last.status._tag === "Failed", end?._tag === "RunFailed")
+}
+
+/** A run ends whatever it starts, and numbers its events without a gap. */
+export const endsWhatItStarts = ({ events }: Observed): void => {
+  assert.strictEqual(imbalances(events).join("\n"), "")
+}
+
+/** Events survive JSON. */
+export const survivesJson = Effect.fnUntraced(function*({ events }: Observed) {
+  for (const event of events) assert.deepStrictEqual(yield* decodeEvent(yield* encodeEvent(event)), event)
+})
+
+/** A state counts the tokens and the steps of all answers. */
+export const countsAnswers = ({ events, last }: Observed): void => {
+  const answers = events.filter((event) => event._tag === "ModelResponded")
+  const usage = answers.reduce((sum, event) => Usage.add(sum, event.usage), Usage.empty)
+  assert.deepStrictEqual(last.usage, usage)
+  assert.deepStrictEqual(last.run.usage, usage)
+  assert.strictEqual(last.steps, answers.length)
+  assert.strictEqual(last.run.steps, answers.length)
+}
+
+/** What was observed as a stream is the same as a run that nobody looks at, one by its states, and one that is looked at. */
+export const isTheSameHowever = Effect.fnUntraced(function*<E, R>(
+  { events, exit: streamed, last, states: folded }: Observed,
+  run: Effect.Effect<AgentState.AgentState, E, R>,
+  states: Stream.Stream<AgentState.AgentState, E, R>
+) {
+  const exit = yield* Effect.exit(run)
+  assert.deepStrictEqual(lastOf(exit), last)
+  assert.deepStrictEqual(
+    Exit.isSuccess(exit) ? undefined : Cause.squash(exit.cause),
+    Exit.isSuccess(streamed) ? undefined : Cause.squash(streamed.cause)
+  )
+  const given: Array<AgentState.AgentState> = []
+  yield* states.pipe(Stream.runForEach((state) => Effect.sync(() => given.push(state))), Effect.exit)
+  assert.deepStrictEqual(given, folded.filter((state, index) => state !== folded[index - 1]))
+  const seen: Array<AgentEvent.AgentEvent> = []
+  yield* Effect.exit(run).pipe(Agent.observe((event) => Effect.sync(() => seen.push(event))))
+  const whole = events.filter((event) => !event._tag.endsWith("Delta"))
+  assert.deepStrictEqual(seen.map(unnumbered), whole.map(unnumbered))
 })
