@@ -119,6 +119,8 @@ const runAttributes = ({ definition }: Loop.Loop): Record<string, unknown> => ({
 export const endRun = (span: Tracer.Span, { root, state }: Loop.Loop): void => {
   attribute(span, "gen_ai.usage.input_tokens", exact(state.run.usage.input))
   attribute(span, "gen_ai.usage.output_tokens", exact(state.run.usage.output))
+  attribute(span, "gen_ai.usage.cache_read.input_tokens", exact(state.run.usage.cached))
+  attribute(span, "gen_ai.usage.reasoning.output_tokens", exact(state.run.usage.reasoning))
   attribute(span, "troupe.status", state.status._tag)
   attribute(span, "troupe.steps", state.run.steps)
   if (state.status._tag === "Failed") attribute(span, "error.type", state.status.error.tag)

@@ -93,14 +93,23 @@ describe("Spans", () => {
 
   it.effect("count the tokens of a run only where all are known", () =>
     Effect.gen(function*() {
-      const { spans } = yield* recorded(Agent.run(Agent.make("desk"), "A question")).pipe(
-        Effect.provide(MockModel.layer(MockModel.queue(MockResponse.withUsage("Hi", { input: 5, output: 0 }))))
-      )
-      const attributes = attributesOf(spans, "invoke_agent desk")
-      assert.deepStrictEqual(
-        [attributes["gen_ai.usage.input_tokens"], attributes["gen_ai.usage.output_tokens"]],
-        [5, 0]
-      )
+      const usage = { input: 5, output: 3, cached: 0, reasoning: 2 }
+      const tokens = (answer: MockResponse.MockResponse) =>
+        recorded(Agent.run(Agent.make("desk"), "A question")).pipe(
+          Effect.provide(MockModel.layer(MockModel.queue(answer))),
+          Effect.map(({ spans }) =>
+            Object.entries(attributesOf(spans, "invoke_agent desk")).filter(([name]) =>
+              name.startsWith("gen_ai.usage.")
+            )
+          )
+        )
+      assert.deepStrictEqual(yield* tokens(MockResponse.withUsage("Hi", usage)), [
+        ["gen_ai.usage.input_tokens", 5],
+        ["gen_ai.usage.output_tokens", 3],
+        ["gen_ai.usage.cache_read.input_tokens", 0],
+        ["gen_ai.usage.reasoning.output_tokens", 2]
+      ])
+      assert.deepStrictEqual(yield* tokens(MockResponse.text("Hi")), [])
     }))
 
   it.effect("hold nothing of what was said unless they are asked to", () =>
