@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, ExecutionPlan, Exit, Fiber, Layer, Scheduler, Schema, Stream } from "effect"
+import { Deferred, Effect, ExecutionPlan, Exit, Fiber, Layer, Schema, Stream } from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
 import { Agent, type AgentEvent, AgentState, Conversation, ToolPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { problems } from "../domain/legal.ts"
-import { Interrupter } from "../handoff/interrupter.ts"
+import { interruptAt } from "../handoff/interrupter.ts"
 import { imbalances } from "./balanced.ts"
 
 /** What was opened and closed, by name, while a run went on. */
@@ -127,26 +127,21 @@ const runPlanned: Program = Agent.run(planned, "Hello")
 const streamIt: Program = Stream.runDrain(Agent.stream(agent, "Hello"))
 
 /** Runs until an operation, interrupts there, and gives all that can be seen from outside. */
-const interruptAt = Effect.fnUntraced(function*(at: number, program: Program, observe: Observe) {
+const interruptedAt = Effect.fnUntraced(function*(at: number, program: Program, observe: Observe) {
   ledger.reset()
   const events: Array<AgentEvent.AgentEvent> = []
-  const scheduler = new Interrupter(at)
-  const fiber = yield* program.pipe(
-    Agent.observe(observe(events)),
-    Effect.provide(environment),
-    Effect.provideService(Scheduler.Scheduler, scheduler),
-    Effect.forkChild
+  const { exit, scheduler } = yield* interruptAt(
+    program.pipe(Agent.observe(observe(events)), Effect.provide(environment)),
+    at
   )
-  scheduler.target = fiber
-  const exit = yield* Fiber.await(fiber)
-  const ops = scheduler.ops
+  const { ops } = scheduler
   for (let n = 0; n < 3; n++) yield* Effect.yieldNow
   return { events, exit, wasReached: ops >= at, isQuiet: scheduler.ops === ops }
 })
 
 /** Everything that is wrong with what an interrupted run left behind. */
 const complaints = Effect.fnUntraced(function*(at: number, program: Program, observe: Observe, resumed: Set<string>) {
-  const { events, exit, isQuiet, wasReached } = yield* interruptAt(at, program, observe)
+  const { events, exit, isQuiet, wasReached } = yield* interruptedAt(at, program, observe)
   const found: Array<string> = []
   if (Exit.isFailure(exit) && !Exit.hasInterrupts(exit)) found.push(`ended otherwise: ${String(exit.cause)}`)
   if (Exit.isSuccess(exit) && !wasReached) return { found, isOver: true }
@@ -273,15 +268,13 @@ describe("Interruption", () => {
       const approved = yield* Effect.fromResult(AgentState.approve(stopped, "a"))
       for (let at = 1; at < 250; at++) {
         const events: Array<AgentEvent.AgentEvent> = []
-        const scheduler = new Interrupter(at)
-        const fiber = yield* Agent.resume(agent, approved).pipe(
-          Agent.observe((event) => Effect.sync(() => void events.push(event))),
-          Effect.provide(environment),
-          Effect.provideService(Scheduler.Scheduler, scheduler),
-          Effect.forkChild
+        yield* interruptAt(
+          Agent.resume(agent, approved).pipe(
+            Agent.observe((event) => Effect.sync(() => void events.push(event))),
+            Effect.provide(environment)
+          ),
+          at
         )
-        scheduler.target = fiber
-        yield* Fiber.await(fiber)
         assert.include([undefined, "RunStarted"], events[0]?._tag, `interrupted at ${at}`)
         assert.deepStrictEqual(imbalances(events), [], `interrupted at ${at}`)
       }

@@ -3,6 +3,7 @@ import { Arbitrary, Context, Data, Effect, Layer, Schema } from "effect"
 import { AiError, DecisionModel } from "effect/ai"
 import { AgentPicker, AgentStatus, Conversation, HandoffPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
+import { deciding } from "../agent/deciding.ts"
 
 class Lost extends Data.TaggedError("Lost")<{}> {}
 class Rota extends Context.Service<Rota, "day" | "night">()("test/Rota") {}
@@ -197,16 +198,7 @@ describe("AgentPicker", () => {
       asked: Array<DecisionModel.ProviderOptions> = []
     ) =>
       AgentPicker.pick(picker, later("It crashes")).pipe(
-        Effect.provide(Layer.effect(
-          DecisionModel.DecisionModel,
-          DecisionModel.make({
-            decide: (options) => {
-              asked.push(options)
-              const usage = { inputTokens: undefined, outputTokens: undefined }
-              return Effect.map(answer, (agent) => ({ answers: { agent }, usage }))
-            }
-          })
-        ))
+        Effect.provide(deciding(Effect.map(answer, (agent) => ({ agent })), asked))
       )
 
     it.effect("picks what the model decides, the fallback too", () =>

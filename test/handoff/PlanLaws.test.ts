@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, HashMap, Scheduler, Schema, Stream } from "effect"
+import { Effect, Exit, Fiber, HashMap, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Plan } from "troupe"
 import * as PlanGraph from "../../src/handoff/plan/PlanGraph.ts"
 import * as Run from "../../src/handoff/plan/Run.ts"
-import { Interrupter } from "./interrupter.ts"
+import { interruptAt } from "./interrupter.ts"
 
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
@@ -218,13 +218,10 @@ describe("A plan that is interrupted", () => {
       const ends = new Set<string>()
       for (let at = 1;; at++) {
         const events: Array<Plan.PlanEvent> = []
-        const scheduler = new Interrupter(at)
         const running = Run.run({ graph, concurrency: 2 }, { input: 1, progress: HashMap.empty() }, (event) => {
           events.push(event)
         }) as Effect.Effect<unknown, unknown>
-        const fiber = yield* Effect.forkChild(Effect.provideService(running, Scheduler.Scheduler, scheduler))
-        scheduler.target = fiber
-        const exit = yield* Fiber.await(fiber)
+        const { exit, scheduler } = yield* interruptAt(running, at)
         assert.strictEqual(open.count, 0, `left open at ${at}`)
         assert.deepStrictEqual(imbalances(events), [], `at ${at}`)
         const last = events[events.length - 1]

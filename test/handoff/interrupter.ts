@@ -1,4 +1,4 @@
 /**
  * Interruptions at each operation of a program.
  */
-export { Interrupter } from "../../src/testing/laws/Interrupter.ts"
+export { interruptAt } from "../../src/testing/laws/Interrupter.ts"

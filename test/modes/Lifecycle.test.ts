@@ -2,7 +2,7 @@
  * The life of a mode: what is set up, what is cleaned up, in which order, and what is left of it, however it ends.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Option, Scheduler, Schema, Scope } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Option, Schema, Scope } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import { TestClock } from "effect/testing"
@@ -10,7 +10,7 @@ import { Agent, type AgentEvent, AgentState, Conversation, Mode, ModeTransition,
 import { MockModel, MockResponse } from "troupe/testing"
 import { ofTag, watch } from "../agent/watch.ts"
 import { callsIn, problems } from "../domain/legal.ts"
-import { Interrupter } from "../handoff/interrupter.ts"
+import { interruptAt } from "../handoff/interrupter.ts"
 
 class Broken extends Schema.TaggedError<Broken>()("Broken", { what: Schema.String }) {}
 const broken = (what: string) => Effect.fail(new Broken({ what }))
@@ -1732,16 +1732,14 @@ describe("An interruption", () => {
           const { count, mode } = counted()
           const session = yield* Session.Session
           const fork = yield* session.fork
-          const scheduler = new Interrupter(at)
           const events: Array<AgentEvent.AgentEvent> = []
-          const fiber = yield* body(fork as Session.Session, mode).pipe(
-            Effect.provideService(Mode.Host, fork),
-            Agent.observe((event) => Effect.sync(() => void events.push(event))),
-            Effect.provideService(Scheduler.Scheduler, scheduler),
-            Effect.forkChild
+          const { exit, scheduler } = yield* interruptAt(
+            body(fork as Session.Session, mode).pipe(
+              Effect.provideService(Mode.Host, fork),
+              Agent.observe((event) => Effect.sync(() => void events.push(event)))
+            ),
+            at
           )
-          scheduler.target = fiber
-          const exit = yield* Fiber.await(fiber)
           const state = yield* fork.state
           const where = `at ${at}`
           assert.deepStrictEqual([names(state), state.prompt, problems(state.conversation)], [[], [], []], where)
@@ -1773,15 +1771,11 @@ describe("An interruption", () => {
     }))
     return Effect.gen(function*() {
       for (let at = 1;; at++) {
-        const scheduler = new Interrupter(at)
         const events: Array<AgentEvent.AgentEvent> = []
-        const fiber = yield* Agent.run(agent, "Hi").pipe(
-          Agent.observe((event) => Effect.sync(() => void events.push(event))),
-          Effect.provideService(Scheduler.Scheduler, scheduler),
-          Effect.forkChild
+        const { exit, scheduler } = yield* interruptAt(
+          Agent.run(agent, "Hi").pipe(Agent.observe((event) => Effect.sync(() => void events.push(event)))),
+          at
         )
-        scheduler.target = fiber
-        const exit = yield* Fiber.await(fiber)
         const where = `at ${at}`
         const state = events.reduce(AgentState.reduce, AgentState.make("assistant"))
         assert.strictEqual(count.open, 0, where)

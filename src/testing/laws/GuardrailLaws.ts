@@ -45,15 +45,15 @@ const stages = Stage.literals
 
 /** Texts as they are, amid others, and any other text. */
 const textOf = (texts: Plan.Texts): Arbitrary.Arbitrary<string> => {
-  const any = Arbitrary.schema(Schema.String)
+  const other = Arbitrary.schema(Schema.String)
   const known = pick(...texts)
   return oneOf(
     known,
     Arbitrary.map(
-      Arbitrary.all({ before: any, known, after: any }),
+      Arbitrary.all({ before: other, known, after: other }),
       ({ after, before, known }) => `${before} ${known} ${after}`
     ),
-    any
+    other
   )
 }
 

@@ -3,7 +3,8 @@
  *
  * @since 0.1.0
  */
-import type * as Fiber from "effect/Fiber"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 
 const atOnceBehindThis = (task: () => void) => {
@@ -15,7 +16,7 @@ const atOnceBehindThis = (task: () => void) => {
 }
 
 /** Counts the operations of all fibers under it, and interrupts one of them at an operation. */
-export class Interrupter extends Scheduler.MixedScheduler {
+class Interrupter extends Scheduler.MixedScheduler {
   ops = 0
   target: Fiber.Fiber<unknown, unknown> | undefined
   readonly at: number
@@ -28,3 +29,11 @@ export class Interrupter extends Scheduler.MixedScheduler {
     return super.shouldYield(fiber)
   }
 }
+
+/** Runs a program to its end, and interrupts it at an operation: at none where that is 0. The scheduler has counted operations. */
+export const interruptAt = Effect.fnUntraced(function*<A, E, R>(self: Effect.Effect<A, E, R>, at: number) {
+  const scheduler = new Interrupter(at)
+  const fiber = yield* Effect.forkChild(Effect.provideService(self, Scheduler.Scheduler, scheduler))
+  scheduler.target = fiber
+  return { exit: yield* Fiber.await(fiber), scheduler }
+})

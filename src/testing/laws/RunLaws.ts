@@ -7,11 +7,9 @@ import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import * as Scheduler from "effect/Scheduler"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Agent from "../../agent/Agent.ts"
@@ -21,7 +19,7 @@ import * as Usage from "../../domain/Usage.ts"
 import { deepFreeze } from "../arbitrary/Choice.ts"
 import { imbalances } from "./Balance.ts"
 import { difference } from "./Difference.ts"
-import { Interrupter } from "./Interrupter.ts"
+import { interruptAt } from "./Interrupter.ts"
 import type { Breach } from "./LawBroken.ts"
 import { problems } from "./Legality.ts"
 import { modelOf, type Plan } from "./Plan.ts"
@@ -189,25 +187,22 @@ const resumes = Effect.fnUntraced(function*(subject: Subject, plan: Plan, run: O
 })
 
 const interrupted = Effect.fnUntraced(function*(subject: Subject, plan: Plan, from: Start) {
-  const start = (scheduler: Interrupter, events: Array<AgentEvent>) =>
+  const start = (events: Array<AgentEvent>) =>
     within(
       subject,
       plan,
       runOf(subject, from).pipe(
         Agent.observe((event) => Effect.sync(() => void events.push(event)))
       )
-    ).pipe(Effect.provideService(Scheduler.Scheduler, scheduler), Effect.exit)
-  const counted = new Interrupter(-1)
-  yield* start(counted, [])
-  const scheduler = new Interrupter(1 + plan.cut % Math.max(1, counted.ops))
+    )
+  const { scheduler } = yield* interruptAt(start([]), 0)
+  const at = 1 + plan.cut % Math.max(1, scheduler.ops)
   const events: Array<AgentEvent> = []
-  const fiber = yield* Effect.forkChild(start(scheduler, events))
-  scheduler.target = fiber
-  yield* Fiber.await(fiber)
+  yield* interruptAt(start(events), at)
   if (events.length === 0) return undefined
   const run = observed(from, events, Exit.void)
   const found = first(Object.keys(pure), (law) => pure[law]!(run))
-  const where = `interrupted at operation ${scheduler.at}: `
+  const where = `interrupted at operation ${at}: `
   if (found !== undefined) return { issue: where + found, events }
   const last = yield* settled(subject, plan, run.last)
   const problem = problems(last.conversation)[0]

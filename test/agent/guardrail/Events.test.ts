@@ -2,27 +2,13 @@
  * What is told and recorded of guardrails, whatever happens.
  */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Clock,
-  Context,
-  Effect,
-  Exit,
-  Fiber,
-  Layer,
-  Option,
-  References,
-  Result,
-  Scheduler,
-  Schema,
-  Stream,
-  Tracer
-} from "effect"
+import { Clock, Context, Effect, Exit, Fiber, Layer, Option, References, Result, Schema, Stream, Tracer } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { Agent, type AgentEvent, AgentState, Guardrail, Handoff, Session, Trace } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { problems } from "../../domain/legal.ts"
-import { Interrupter } from "../../handoff/interrupter.ts"
+import { interruptAt } from "../../handoff/interrupter.ts"
 import { imbalances } from "../balanced.ts"
 import { recorded, tree } from "../spans.ts"
 import { ofTag } from "../watch.ts"
@@ -223,20 +209,16 @@ describe("An interruption at any operation", () => {
         const start = Effect.fnUntraced(function*(at: number) {
           const open = new Set<string>()
           const events: Array<AgentEvent.AgentEvent> = []
-          const scheduler = new Interrupter(at)
-          const { spans } = yield* recorded(Effect.gen(function*() {
-            const fiber = yield* program(open).pipe(
+          const { exit, spans } = yield* recorded(interruptAt(
+            program(open).pipe(
               Agent.observe((event) => Effect.sync(() => void events.push(event))),
-              Effect.provide(environment),
-              Effect.provideService(Scheduler.Scheduler, scheduler),
-              Effect.forkChild
-            )
-            scheduler.target = fiber
-            yield* Fiber.await(fiber)
-          }))
-          return { open, events, spans, ops: scheduler.ops }
+              Effect.provide(environment)
+            ),
+            at
+          ))
+          return { open, events, spans, ops: Exit.isSuccess(exit) ? exit.value.scheduler.ops : 0 }
         })
-        const { ops } = yield* start(-1)
+        const { ops } = yield* start(0)
         const seen = new Set<string>()
         for (let at = 1; at <= ops; at += 13) {
           const { events, open, spans } = yield* start(at)

@@ -4,21 +4,7 @@ import { Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Group, Guardrail, Handoff, HandoffPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { ofTag } from "../watch.ts"
-import { ran, said, sent, turns } from "./looking.ts"
-
-/** Takes down what it was asked about, and blocks what has a word in it. */
-const without = (word: string, asked: Array<unknown> = []) =>
-  Guardrail.make(`without ${word}`, (text) => {
-    asked.push(text)
-    return text.includes(word) ? Guardrail.block(`it says "${word}"`) : Guardrail.pass
-  })
-
-const made = (word: string, other: string) =>
-  Guardrail.make(
-    `no ${word}`,
-    (text) =>
-      text.includes(word) ? Guardrail.replace(text.replaceAll(word, other), `it says "${word}"`) : Guardrail.pass
-  )
+import { made, ran, said, sent, turns, without } from "./looking.ts"
 
 const handTo = (target: string, params: object = { reason: "because" }, id?: string) =>
   MockResponse.toolCall(`handoff_to_${target}`, params, id === undefined ? {} : { id })

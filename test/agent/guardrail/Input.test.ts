@@ -4,22 +4,7 @@ import { AiError, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Conversation, Guardrail, Mode, ModeTransition, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { ofTag } from "../watch.ts"
-import { model, ran, said, sent, turns } from "./looking.ts"
-
-/** Blocks what has a word in it, and takes down what it was asked about. */
-const without = (word: string, asked: Array<string> = []) =>
-  Guardrail.make(`without ${word}`, (text) => {
-    asked.push(text)
-    return text.includes(word) ? Guardrail.block(`it says "${word}"`) : Guardrail.pass
-  })
-
-/** Makes one word of another. */
-const made = (word: string, other: string) =>
-  Guardrail.make(
-    `no ${word}`,
-    (text) =>
-      text.includes(word) ? Guardrail.replace(text.replaceAll(word, other), `it says "${word}"`) : Guardrail.pass
-  )
+import { made, model, ran, said, sent, turns, without } from "./looking.ts"
 
 const marker = "(This was blocked and isn't shown.)"
 

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
-import { DecisionModel, type LanguageModel } from "effect/ai"
+import { Effect } from "effect"
+import type { DecisionModel, LanguageModel } from "effect/ai"
 import { Agent, Conversation, Guardrail } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { internalsOf } from "../../../src/agent/guardrail/GuardrailType.ts"
+import { deciding } from "../deciding.ts"
 
 const scored = (score: unknown, reason: unknown = "Because.") => JSON.stringify({ reason, score })
 
@@ -96,16 +97,7 @@ describe("A judge", () => {
       const asked: Array<DecisionModel.ProviderOptions> = []
       const decided = (answer: DecisionModel.ProviderAnswer) =>
         verdictOf(Guardrail.judge("It is kind.", { by: "decisionModel" }), "A text.").pipe(
-          Effect.provide(Layer.effect(
-            DecisionModel.DecisionModel,
-            DecisionModel.make({
-              decide: (options) => {
-                asked.push(options)
-                const usage = { inputTokens: undefined, outputTokens: undefined }
-                return Effect.succeed({ answers: { meets: answer }, usage })
-              }
-            })
-          ))
+          Effect.provide(deciding(Effect.succeed({ meets: answer }), asked))
         )
       assert.deepStrictEqual(yield* decided({ _tag: "Probability", probability: 0.7 }), { _tag: "Pass" })
       assert.deepStrictEqual(yield* decided({ _tag: "Probability", probability: 0.2 }), {

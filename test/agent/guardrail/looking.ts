@@ -3,13 +3,28 @@
  */
 import { assert } from "@effect/vitest"
 import { Cause, Effect, Exit, Option, Stream } from "effect"
-import { type AgentError, type AgentEvent, AgentState, Conversation } from "troupe"
+import { type AgentError, type AgentEvent, AgentState, Conversation, Guardrail } from "troupe"
 import { MockModel, type MockResponse } from "troupe/testing"
 import { problems } from "../../domain/legal.ts"
 import { imbalances } from "../balanced.ts"
 import { ofTag, watch } from "../watch.ts"
 
 export const model = (...responses: ReadonlyArray<MockResponse.Input>) => MockModel.layer(MockModel.queue(...responses))
+
+/** Blocks what has a word in it, and takes down what it was asked about. */
+export const without = (word: string, asked: Array<unknown> = []) =>
+  Guardrail.make(`without ${word}`, (text) => {
+    asked.push(text)
+    return text.includes(word) ? Guardrail.block(`it says "${word}"`) : Guardrail.pass
+  })
+
+/** Makes one word of another. */
+export const made = (word: string, other: string) =>
+  Guardrail.make(
+    `no ${word}`,
+    (text) =>
+      text.includes(word) ? Guardrail.replace(text.replaceAll(word, other), `it says "${word}"`) : Guardrail.pass
+  )
 
 /** What guardrails said, in its order: each verdict with who gave it, where, and why. */
 export const said = (events: ReadonlyArray<AgentEvent.AgentEvent>): ReadonlyArray<string> =>
