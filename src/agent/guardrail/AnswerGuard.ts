@@ -17,7 +17,7 @@ import type { Answer, Incoming } from "../Answer.ts"
 import type { Halt } from "../Halt.ts"
 import * as Loop from "../Loop.ts"
 import * as Output from "../Output.ts"
-import { check, type Subject, toHalt, toMessage } from "./Check.ts"
+import { check, type Kind, toHalt, toMessage } from "./Check.ts"
 import * as Texts from "./Texts.ts"
 
 /**
@@ -69,7 +69,7 @@ const encode = (codec: Output.OutputCodec | undefined, value: unknown): Schema.J
 const toText = (codec: Output.OutputCodec | undefined, value: unknown): string =>
   codec === undefined ? String(value) : JSON.stringify(encode(codec, value))
 
-const subjectOf = (loop: Loop.Loop, state: AgentState, isFinal: boolean): Subject<unknown> => {
+const kindOf = (loop: Loop.Loop, state: AgentState, isFinal: boolean): Kind<unknown> => {
   const codec = loop.definition.output
   const context = { stage: "output", agent: loop.definition.name, state } as const
   if (codec === undefined) {
@@ -140,13 +140,13 @@ const seeRemark = (
 ): Effect.Effect<Seen, never, unknown> => {
   const text = textIn(parts)
   if (text === "") return Effect.succeed({ parts, shows: thoughts, instead: [] })
-  const subject: Subject<string> = {
+  const kind: Kind<string> = {
     context: { stage: "output", agent: loop.definition.name, state },
     texts: (value) => [value],
     putTexts: (_, [value]) => Result.succeed(value ?? ""),
     isFinal: true
   }
-  return Effect.map(check(loop, loop.definition.guardrails.remark, text, subject), (checked): Seen => {
+  return Effect.map(check(loop, loop.definition.guardrails.remark, text, kind), (checked): Seen => {
     if (checked._tag === "Passed" && !checked.isReplaced) return { parts, shows: thoughtsAndText, instead: [] }
     const said = checked._tag === "Passed" ? checked.value : ""
     withdraw(loop, checked._tag === "Passed" ? replacedBy : toMessage(checked, "what was said"))
@@ -187,8 +187,8 @@ const seeAnswer = (
   put: (value: unknown) => Seen
 ): Effect.Effect<Seen, Halt, unknown> => {
   const { guardrails, outputRetries } = loop.definition
-  const subject = subjectOf(loop, state, loop.state.run.corrections >= outputRetries)
-  return Effect.flatMap(check(loop, guardrails.output, value, subject), (checked): Effect.Effect<Seen, Halt> => {
+  const kind = kindOf(loop, state, loop.state.run.corrections >= outputRetries)
+  return Effect.flatMap(check(loop, guardrails.output, value, kind), (checked): Effect.Effect<Seen, Halt> => {
     if (checked._tag === "Passed") {
       if (!checked.isReplaced) return Effect.succeed(passed)
       if (isShown) withdraw(loop, replacedBy)
@@ -203,7 +203,7 @@ const seeAnswer = (
         feedback: checked.verdict.feedback
       })
     }
-    const halt = toHalt(loop, checked, subject.context)
+    const halt = toHalt(loop, checked, kind.context)
     Loop.endAttempt(loop, { tag: halt.reason._tag, message: halt.reason.message })
     return Effect.fail(halt)
   })

@@ -14,7 +14,7 @@ import type { RunTool } from "../Definition.ts"
 import type { Halt } from "../Halt.ts"
 import type * as Loop from "../Loop.ts"
 import { type Answered, failed } from "../ToolCall.ts"
-import { check, isRefused, type Refused, type Subject, toHalt, toMessage } from "./Check.ts"
+import { check, isRefused, type Kind, type Refused, toHalt, toMessage } from "./Check.ts"
 import type { CheckedCall, Context, Values } from "./GuardrailType.ts"
 import { textsIn, withTexts } from "./Texts.ts"
 
@@ -71,7 +71,7 @@ const withSpoken = (output: ModelOutput, texts: ReadonlyArray<string>): ModelOut
   return output.map((part) => part.type === "text" ? { ...part, text: texts[at++] ?? "" } : part)
 }
 
-const subjectOf = (context: Context): Subject<Found> => ({
+const kindOf = (context: Context): Kind<Found> => ({
   context,
   given: ({ result }) => result,
   // What is read instead belongs to the result that it was made of.
@@ -98,7 +98,7 @@ export const seeResult = (
   const { own, settlement } = answered
   const context = contextOf(loop, "toolResult", { ...checkedCall(call), outcome: settlement.outcome })
   return Effect.flatMap(
-    check(loop, loop.definition.guardrails.toolResult, settlement, subjectOf(context)),
+    check(loop, loop.definition.guardrails.toolResult, settlement, kindOf(context)),
     (checked): Effect.Effect<Answered, never, unknown> => {
       const ending = answered.fatal === undefined ? undefined : { fatal: answered.fatal }
       if (checked._tag === "Refused") {

@@ -25,7 +25,7 @@ type Replaced = GuardrailSettled["replaced"]
  * How a kind of value is checked: what of it guardrails look at, how what they replaced is put in its place (or what is wrong with
  * that), and what the state holds then.
  */
-export interface Subject<A> {
+export interface Kind<A> {
   readonly context: Context
   /** Gives what the guardrails look at that are made for this kind: the value by default. */
   readonly given?: (value: A) => unknown
@@ -68,19 +68,19 @@ class Refusal implements Refused {
 /** A value on its way through the guardrails of a stage. */
 class Passage<A> {
   readonly loop: Loop.Loop
-  readonly subject: Subject<A>
+  readonly kind: Kind<A>
   value: A
   isReplaced = false
   refusal: Refusal | undefined = undefined
   #texts: ReadonlyArray<string> | undefined = undefined
-  constructor(loop: Loop.Loop, value: A, subject: Subject<A>) {
+  constructor(loop: Loop.Loop, value: A, kind: Kind<A>) {
     this.loop = loop
     this.value = value
-    this.subject = subject
+    this.kind = kind
   }
   /** Gives the texts in the value, which are looked for once. */
   get texts(): ReadonlyArray<string> {
-    return this.#texts ??= (this.subject.texts ?? Texts.textsIn)(this.value)
+    return this.#texts ??= (this.kind.texts ?? Texts.textsIn)(this.value)
   }
   /** Takes in a verdict that counts. */
   take(guardrail: string, verdict: Counting<A>): void {
@@ -106,32 +106,32 @@ class Passage<A> {
 type Counting<A> = Exclude<Verdict<unknown>, Replace<unknown>> | Replace<A>
 
 const judge = <A>(passage: Passage<A>, { guardrail }: Posted): Judged => {
-  const { subject, value } = passage
+  const { kind, value } = passage
   const { judge, on } = internalsOf(guardrail)
-  const context = subject.context as never
+  const context = kind.context as never
   return on === "text"
     ? Texts.judge(passage.texts, (text) => judge(text as never, context))
-    : judge((subject.given === undefined ? value : subject.given(value)) as never, context)
+    : judge((kind.given === undefined ? value : kind.given(value)) as never, context)
 }
 
 /** Puts what a guardrail gave in the place of what it was given. */
 const putBack = <A>(
-  { subject, value }: Passage<A>,
+  { kind, value }: Passage<A>,
   { guardrail }: Posted,
   given: unknown
 ): Result.Result<A, string> => {
   if (internalsOf(guardrail).on !== "text") {
-    return subject.put === undefined ? Result.succeed(given as A) : subject.put(value, given)
+    return kind.put === undefined ? Result.succeed(given as A) : kind.put(value, given)
   }
   const texts = given as ReadonlyArray<string>
-  return subject.putTexts === undefined
+  return kind.putTexts === undefined
     ? Result.succeed(Texts.withTexts(value, texts))
-    : subject.putTexts(value, texts)
+    : kind.putTexts(value, texts)
 }
 
 /** Gives the verdict that counts for a kind of value: what can't be replaced or tried again is blocked. */
 const counting = <A>(passage: Passage<A>, posted: Posted, verdict: Verdict<unknown>): Counting<A> => {
-  if (verdict._tag === "Retry") return passage.subject.isFinal === true ? block(verdict.feedback) : verdict
+  if (verdict._tag === "Retry") return passage.kind.isFinal === true ? block(verdict.feedback) : verdict
   if (verdict._tag !== "Replace") return verdict
   const put = putBack(passage, posted, verdict.value)
   return Result.isSuccess(put)
@@ -140,7 +140,7 @@ const counting = <A>(passage: Passage<A>, posted: Posted, verdict: Verdict<unkno
 }
 
 /** Tells that a guardrail begins, at a time in epoch milliseconds. */
-const start = <A>({ loop, subject: { context } }: Passage<A>, { guardrail }: Posted, at: number): GuardrailStarted => {
+const start = <A>({ loop, kind: { context } }: Passage<A>, { guardrail }: Posted, at: number): GuardrailStarted => {
   const { calls, path, root, step } = loop
   const { call, stage } = context
   const sequence = root.sequence++
@@ -153,7 +153,7 @@ const start = <A>({ loop, subject: { context } }: Passage<A>, { guardrail }: Pos
 
 /** Gives what else is told of a verdict: why, and what stands in the state then. */
 const more = <A>(
-  { subject }: Passage<A>,
+  { kind }: Passage<A>,
   guardrail: string,
   verdict: Counting<A>
 ): Pick<GuardrailSettled, "reason" | "replaced"> | undefined => {
@@ -165,11 +165,11 @@ const more = <A>(
     case "Retry":
       return { reason: verdict.feedback }
     case "Replace": {
-      const replaced = subject.replaced?.(verdict.value)
+      const replaced = kind.replaced?.(verdict.value)
       return { reason: verdict.reason, ...(replaced === undefined ? undefined : { replaced }) }
     }
     case "Block": {
-      const replaced = subject.blocked?.(verdict.guardrail ?? guardrail, verdict.reason)
+      const replaced = kind.blocked?.(verdict.guardrail ?? guardrail, verdict.reason)
       return { reason: verdict.reason, ...(replaced === undefined ? undefined : { replaced }) }
     }
   }
@@ -266,10 +266,10 @@ export const check = <A>(
   loop: Loop.Loop,
   guardrails: ReadonlyArray<Posted>,
   value: A,
-  subject: Subject<A>
+  kind: Kind<A>
 ): Effect.Effect<Checked<A>, never, unknown> =>
   Effect.withFiber((fiber) => {
-    const passage = new Passage(loop, value, subject)
+    const passage = new Passage(loop, value, kind)
     return Effect.map(
       askFrom(passage, guardrails, 0, new Span.Recorder(fiber)),
       (): Checked<A> => passage.refusal ?? { _tag: "Passed", value: passage.value, isReplaced: passage.isReplaced }

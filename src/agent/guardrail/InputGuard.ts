@@ -14,7 +14,7 @@ import * as Part from "../../domain/Part.ts"
 import type { Turn, User } from "../../domain/StateSchema.ts"
 import { Halt } from "../Halt.ts"
 import * as Loop from "../Loop.ts"
-import { check, type Subject, toHalt } from "./Check.ts"
+import { check, type Kind, toHalt } from "./Check.ts"
 import type { Posted } from "./Standing.ts"
 
 const isSaid = (turn: Turn | undefined): turn is User => turn?._tag === "User" && turn.mode === undefined
@@ -59,7 +59,7 @@ const withText = (parts: User["parts"], text: string): User["parts"] => {
 
 const marker: User["parts"] = [Part.text("(This was blocked and isn't shown.)")]
 
-const subjectOf = (loop: Loop.Loop, turn: number): Subject<User["parts"]> => ({
+const kindOf = (loop: Loop.Loop, turn: number): Kind<User["parts"]> => ({
   context: { stage: "input", agent: loop.definition.name, state: loop.state },
   texts: (parts) => [textOf({ _tag: "User", parts })],
   putTexts: (parts, [text]) => Result.succeed(withText(parts, text ?? "")),
@@ -79,13 +79,13 @@ const ask = (
     const turn = at === undefined ? undefined : loop.state.conversation.turns[at]
     if (at === undefined || !isSaid(turn)) return Effect.succeed(isReplaced)
     if (turn.blocked !== undefined) return from(index + 1, isReplaced)
-    const subject = subjectOf(loop, at)
-    return Effect.flatMap(check(loop, guardrails, turn.parts, subject), (checked) => {
+    const kind = kindOf(loop, at)
+    return Effect.flatMap(check(loop, guardrails, turn.parts, kind), (checked) => {
       const isChanged = checked._tag === "Refused" || checked.isReplaced
       // What was sent of it before, by an agent that handed over, isn't what stands there now.
       if (isChanged && at < loop.sent.turns) Loop.forgetSent(loop)
       return checked._tag === "Refused"
-        ? Effect.fail(toHalt(loop, checked, subject.context))
+        ? Effect.fail(toHalt(loop, checked, kind.context))
         : from(index + 1, isReplaced || isChanged)
     })
   }
