@@ -5,6 +5,7 @@
  */
 import * as Prompt from "effect/ai/Prompt"
 import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
 import * as ModeStack from "../domain/ModeStack.ts"
 import { toMessages } from "../domain/Projection.ts"
 import * as PromptSegments from "../domain/PromptSegments.ts"
@@ -90,14 +91,8 @@ const assemble = (loop: Loop, instructions: string | undefined): Prompt.Prompt =
   return Prompt.fromMessages(sent.messages.slice(system === "" ? 1 : 0))
 }
 
-const made = new WeakMap<Turn, ReadonlyArray<Prompt.Message>>()
-
 /** Gives the messages of a turn that isn't in the conversation as it is. */
-const messagesOf = (turn: Turn): ReadonlyArray<Prompt.Message> => {
-  const known = made.get(turn) ?? toMessages(turn)
-  made.set(turn, known)
-  return known
-}
+const messagesOf = memoize((turn: Turn): ReadonlyArray<Prompt.Message> => toMessages(turn))
 
 /** Checks whether what is sent begins with what was sent last. */
 const goesOn = (chosen: ReadonlyArray<WindowTurn>, last: ReadonlyArray<WindowTurn>): boolean => {

@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+import { memoize } from "effect/Function"
 import * as Group from "../handoff/Group.ts"
 import * as Handoff from "../handoff/Handoff.ts"
 import * as HandoffPolicy from "../handoff/HandoffPolicy.ts"
@@ -154,16 +155,8 @@ const checkNames = (group: Group.Any, { agents }: Roster): void => {
 const make = (self: Runnable.Any, isWhole: boolean): Roster =>
   Group.isGroup(self) ? ofGroup(self, isWhole) : ofAgent(definitionOf(self as Runnable.Any & Defined), isWhole)
 
-const made = new WeakMap<Runnable.Any, Roster>()
-
 /** Gives the roster of an agent or a group, made when it is first asked for. */
-export const rosterOf = (self: Runnable.Any): Roster => {
-  const known = made.get(self)
-  if (known !== undefined) return known
-  const roster = make(self, true)
-  made.set(self, roster)
-  return roster
-}
+export const rosterOf = memoize((self: Runnable.Any): Roster => make(self, true))
 
 const extended = new WeakMap<Roster, Map<ModeType.Any, Roster>>()
 

@@ -7,22 +7,17 @@ import * as Prompt from "effect/ai/Prompt"
 import type * as Tokenizer from "effect/ai/Tokenizer"
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
 import type { Window } from "../../domain/AgentEvent.ts"
 import { toMessages } from "../../domain/Projection.ts"
 import type { Turn } from "../../domain/StateSchema.ts"
 import { type CountTokens, estimateText, tokensOf } from "../../domain/TokenEstimate.ts"
 import type { Request } from "../Definition.ts"
 
-const texts = new WeakMap<Tool.Any, string>()
-
 /** What a model reads of a tool: its name, what it is for, and its parameters. */
-const textOfTool = (tool: Tool.Any): string => {
-  const known = texts.get(tool)
-  if (known !== undefined) return known
-  const text = JSON.stringify({ name: tool.name, description: tool.description, parameters: schemaOf(tool) })
-  texts.set(tool, text)
-  return text
-}
+const textOfTool = memoize((tool: Tool.Any): string =>
+  JSON.stringify({ name: tool.name, description: tool.description, parameters: schemaOf(tool) })
+)
 
 /** What has no JSON schema says nothing of its parameters. */
 const schemaOf = (tool: Tool.Any): unknown => {
@@ -41,14 +36,8 @@ const offeredIn = ({ toolChoice, toolkit }: Request): ReadonlyArray<Tool.Any> =>
     : tools
 }
 
-const counted = new WeakMap<object, WeakMap<Turn, number>>()
-
 /** Gives what is known of turns by one way to count them, in whatever run it was counted. */
-const knownBy = (way: object): WeakMap<Turn, number> => {
-  const known = counted.get(way) ?? new WeakMap<Turn, number>()
-  counted.set(way, known)
-  return known
-}
+const knownBy = memoize((_way: CountTokens | Tokenizer.Service) => new WeakMap<Turn, number>())
 
 /**
  * Counts tokens. A tokenizer has to `learn` first what is asked about; what it hasn't is estimated.

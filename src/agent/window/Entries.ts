@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { memoize } from "effect/Function"
 import type { Call, Conversation, Turn } from "../../domain/StateSchema.ts"
 import { type Summarized, weightOf } from "../../domain/Summarized.ts"
 import { isOpen, openFrom, type Stays, type WindowTurn } from "../../domain/window/WindowTurn.ts"
@@ -16,18 +17,15 @@ interface Entry extends WindowTurn {
   stays: Stays | undefined
 }
 
-const summaries = new WeakMap<Summarized, Turn>()
-
 /** Gives the turn that is sent in the place of those that a summary stands for. */
-const turnOf = (summary: Summarized): Turn => {
-  const known = summaries.get(summary)
-  if (known !== undefined) return known
+const turnOf = memoize((summary: Summarized): Turn => {
   const of = weightOf(summary)
-  const text = `[Summary of ${of === 1 ? "1 turn" : `${of} turns`} before this]\n${summary.text}`
-  const turn: Turn = { _tag: "Summary", text, of }
-  summaries.set(summary, turn)
-  return turn
-}
+  return {
+    _tag: "Summary",
+    text: `[Summary of ${of === 1 ? "1 turn" : `${of} turns`} before this]\n${summary.text}`,
+    of
+  }
+})
 
 /** Checks whether a summary stands for the turn at a place. */
 const covers = ({ except, upTo }: Summarized, index: number): boolean => index < upTo && !except.includes(index)

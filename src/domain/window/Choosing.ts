@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import { memoize } from "effect/Function"
 import { withUniqueIds } from "../CallIds.ts"
 import { callIds, settleOpenCalls } from "../Conversation.ts"
 import type { Assistant, Turn } from "../StateSchema.ts"
@@ -75,23 +76,15 @@ export const recentTurns = (count: number): Choose => (turns) =>
 /** What stands in the place of a result that is left out. */
 const resultMarker = "[This result was left out to save room.]"
 
-const shortened = new WeakMap<Turn, Turn>()
-
 /** Gives a turn without the results of its calls. What a provider ran itself stays as it is. */
-const withoutResult = (turn: Assistant): Turn => {
-  const known = shortened.get(turn)
-  if (known !== undefined) return known
-  const made: Turn = {
-    ...turn,
-    parts: turn.parts.map((part) => {
-      if (part._tag !== "Call" || part.state._tag !== "Settled" || part.providerExecuted === true) return part
-      const { modelOutput: _, ...state } = part.state
-      return { ...part, state: { ...state, result: resultMarker } }
-    })
-  }
-  shortened.set(turn, made)
-  return made
-}
+const withoutResult = memoize((turn: Assistant): Turn => ({
+  ...turn,
+  parts: turn.parts.map((part) => {
+    if (part._tag !== "Call" || part.state._tag !== "Settled" || part.providerExecuted === true) return part
+    const { modelOutput: _, ...state } = part.state
+    return { ...part, state: { ...state, result: resultMarker } }
+  })
+}))
 
 /** Puts a marker in the place of the results of calls, in the oldest turns first, as far as that makes them shorter. */
 export const withoutResults: Choose = (turns, room, tokens) => {
