@@ -90,7 +90,7 @@ export {
   StoreUnavailable,
   ToolNotFound
 } from "./session/SessionError.ts"
-export { remove, type Store, store } from "./session/Store.ts"
+export { load, remove, type Store, store } from "./session/Store.ts"
 
 /** Options of a call: the agent that was in control goes on, or the first one begins again. */
 export type CallOptions = Pick<FromOptions, "control">

@@ -89,6 +89,16 @@ describe.each(Object.entries(backings))("A session that is stored %s", (_, backi
       assert.strictEqual((yield* again.state).conversation.turns.length, 4)
     }).pipe(Effect.scoped, Effect.provide(backing), Effect.provide(echo)))
 
+  it.effect("is read by its id without being opened", () =>
+    Effect.gen(function*() {
+      assert.isUndefined(yield* Session.load("ada"))
+      const session = yield* open
+      const last = yield* session.call("One")
+      assert.deepStrictEqual(yield* Session.load("ada"), last)
+      assert.isUndefined(yield* Session.load("bob"))
+      assert.deepStrictEqual(texts(yield* session.call("Two")), ["One", "Re: One", "Two", "Re: Two"])
+    }).pipe(Effect.scoped, Effect.provide(backing), Effect.provide(echo)))
+
   it.effect("can't overwrite what another one wrote", () =>
     Effect.gen(function*() {
       const first = yield* open
@@ -134,7 +144,7 @@ describe.each(Object.entries(backings))("A session that is stored %s", (_, backi
       ) {
         yield* store.set("ada", text)
         for (
-          const use of [open, session.call("One")] as ReadonlyArray<
+          const use of [open, session.call("One"), Session.load("ada")] as ReadonlyArray<
             Effect.Effect<unknown, unknown, Scope.Scope | KeyValueStore.KeyValueStore>
           >
         ) {

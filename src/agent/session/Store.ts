@@ -104,14 +104,21 @@ const environment = Effect.flatMap(
   ({ KeyValueStore }) => KeyValueStore
 )
 
+/** Gives the state in a document, if there is one. */
+const stateIn = (
+  id: string,
+  document: typeof Document.Type | undefined
+): Effect.Effect<AgentState | undefined, SessionError> =>
+  document === undefined
+    ? Effect.undefined
+    : Effect.fromResult(Result.mapError(fromJson(document.state), (error) => unreadable(id, error.message)))
+
 const open = Effect.fnUntraced(function*(id: string) {
   const store = yield* environment
   const permit = yield* lockOf(store, id)
   const writer = `${(yield* Random.nextInt).toString(36)}${(yield* Random.nextInt).toString(36)}`
   const document = yield* read(store, id)
-  const restored = document === undefined
-    ? undefined
-    : yield* Effect.fromResult(Result.mapError(fromJson(document.state), (error) => unreadable(id, error.message)))
+  const restored = yield* stateIn(id, document)
   let last: Revision = document ?? none
   let saved = restored
 
@@ -162,6 +169,18 @@ const open = Effect.fnUntraced(function*(id: string) {
  * @since 0.1.0
  */
 export const store = (id: string): Store<SessionError, KeyValueStore.KeyValueStore> => ({ id, open: open(id) })
+
+/**
+ * Gives the state that is stored under an id, as it was saved last; `undefined` where nothing is.
+ *
+ * It reads and changes nothing: a session that is open on the id goes on. Fails with `StoreUnavailable` where the store can't
+ * be read, and with `StoredStateUnreadable` where what is stored is no state.
+ *
+ * @category stores
+ * @since 0.1.0
+ */
+export const load = (id: string): Effect.Effect<AgentState | undefined, SessionError, KeyValueStore.KeyValueStore> =>
+  Effect.flatMap(environment, (store) => Effect.flatMap(read(store, id), (document) => stateIn(id, document)))
 
 /**
  * Removes what is stored under an id. A session that is open on it fails with `StoreConflict` from then on.
