@@ -86,23 +86,29 @@ export class Store extends Context.Service<Store, {
   readonly list: (tenant: string) => Effect.Effect<ReadonlyArray<Row>, StoreFailed>
   /** A conversation as it was saved last; none where the tenant has no such one. */
   readonly read: (tenant: string, id: string) => Effect.Effect<Saved | undefined, StoreFailed>
-  /** Removes a conversation with its state, its events and its marks. */
+  /** Removes a conversation with its state, its events and its marks. A lease on it is lost. */
   readonly remove: (tenant: string, id: string) => Effect.Effect<void, StoreFailed>
   /** Whether a message of that key was taken in. */
   readonly hasMessage: (id: string, key: string) => Effect.Effect<boolean, StoreFailed>
-  /** Takes the lease on a conversation; none where somebody else holds it. */
+  /** Takes the lease on a conversation; none where somebody else holds it, here too, and where there is no such one. */
   readonly lease: (id: string) => Effect.Effect<Lease | undefined, StoreFailed, Scope.Scope>
-  /** Asks whoever runs the conversation to cancel it. */
+  /** Asks whoever holds the lease now to cancel the run. Who takes it later isn't asked. */
   readonly cancel: (id: string) => Effect.Effect<void, StoreFailed>
   /** Conversations with a run in flight, whoever holds their leases. */
   readonly inFlight: Effect.Effect<ReadonlyArray<{ readonly tenant: string; readonly id: string }>, StoreFailed>
-  /** Events after a number, at most `limit`, the ones of a run under way here included. */
+  /**
+   * Events after a number, at most `limit`, the ones of a run under way here included. Of a conversation that isn't there
+   * they are gone.
+   */
   readonly events: (
     id: string,
     after: number,
     limit: number
   ) => Effect.Effect<ReadonlyArray<Numbered>, StoreFailed | EventsGone>
-  /** Waits until there may be events after a number: at once where they are logged here, soon where elsewhere. */
+  /**
+   * Waits until there may be events after a number: at once where they are logged here, soon where elsewhere. It ends too
+   * when the conversation is removed.
+   */
   readonly awaitEvents: (id: string, after: number) => Effect.Effect<void>
   /** Whether the store can be reached. */
   readonly check: Effect.Effect<void, StoreFailed>

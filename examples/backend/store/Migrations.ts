@@ -1,0 +1,60 @@
+/**
+ * The tables, and how they came to be: run at start, each migration once. The same set serves SQLite and Postgres.
+ *
+ * Instances that start at once on one Postgres wait for each other: the migrator locks its table.
+ */
+import { Effect } from "effect"
+import { Migrator, SqlClient } from "effect/sql"
+
+/** The table of the states, as `KeyValueStore.layerSql` wants it. */
+export const states = "states"
+
+/**
+ * - `last` is the highest number of an event that is kept, `base` the number that the last lease began above, `gone` the
+ *   highest number of an event that is kept no longer, and `kept` about how many are.
+ * - `cursor` is the number of the last event in the state.
+ * - `lease` is the token of who holds the lease, or held it last; `cancelled` is the token that somebody asked to cancel.
+ */
+const conversations = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    CREATE TABLE conversations (
+      id TEXT PRIMARY KEY,
+      tenant TEXT NOT NULL,
+      title TEXT NOT NULL,
+      created_at BIGINT NOT NULL,
+      updated_at BIGINT NOT NULL,
+      in_flight INTEGER NOT NULL DEFAULT 0,
+      cursor BIGINT NOT NULL DEFAULT 0,
+      last BIGINT NOT NULL DEFAULT 0,
+      base BIGINT NOT NULL DEFAULT 0,
+      gone BIGINT NOT NULL DEFAULT 0,
+      kept BIGINT NOT NULL DEFAULT 0,
+      lease TEXT,
+      cancelled TEXT
+    )`
+  yield* sql`CREATE INDEX conversations_touched ON conversations (tenant, updated_at)`
+  yield* sql`CREATE INDEX conversations_in_flight ON conversations (id) WHERE in_flight = 1`
+  yield* sql`
+    CREATE TABLE events (
+      conversation TEXT NOT NULL,
+      number BIGINT NOT NULL,
+      event TEXT NOT NULL,
+      PRIMARY KEY (conversation, number)
+    )`
+  yield* sql`
+    CREATE TABLE messages (
+      conversation TEXT NOT NULL,
+      key TEXT NOT NULL,
+      PRIMARY KEY (conversation, key)
+    )`
+  const bytes = sql.onDialectOrElse({ pg: () => sql.literal("BYTEA"), orElse: () => sql.literal("BLOB") })
+  yield* sql`
+    CREATE TABLE ${sql(states)} (id TEXT PRIMARY KEY, value ${bytes} NOT NULL, value_type INTEGER NOT NULL)`
+})
+
+/** Brings the tables up to date. */
+export const run = Migrator.make({})({
+  loader: Migrator.fromRecord({ "0001_conversations": conversations }),
+  table: "migrations"
+})
