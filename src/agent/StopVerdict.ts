@@ -100,7 +100,7 @@ export const evaluate = (
         : undefined
     }
     case "Duration": {
-      const used = run.elapsed + Math.max(0, now - run.startedAt) - (before?.elapsed ?? 0)
+      const used = Spending.until(run, now).elapsed - (before?.elapsed ?? 0)
       return !(used < self.millis)
         ? met(self, new BudgetExceeded({ agent, budget: "duration", limit: self.millis, used }))
         : undefined

@@ -11,6 +11,7 @@ import { ask } from "./Beginning.ts"
 import { fork } from "./Conversation.ts"
 import { statusOf } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
+import * as RunRecord from "./RunRecord.ts"
 import type { AgentState, ModeFrame, Turn, User } from "./StateSchema.ts"
 import * as Usage from "./Usage.ts"
 
@@ -54,11 +55,9 @@ const runOf = (self: AgentState, agent: string, turns: ReadonlyArray<Turn>): Age
   )
   const answers = turns.slice(start + 1).filter((turn) => turn._tag === "Assistant")
   return {
-    startedAt: self.run.startedAt,
-    elapsed: 0,
+    ...RunRecord.begin(self.run.startedAt),
     iteration: answers.length,
     steps: answers.length,
-    corrections: 0,
     usage: answers.reduce((usage, answer) => Usage.add(usage, answer.usage), Usage.empty)
   }
 }

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { Calls, Models, Spent, withCall, withModel } from "./Spending.ts"
+import { Calls, Models, Spent, until, withCall, withModel } from "./Spending.ts"
 import * as Usage from "./Usage.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -87,3 +87,13 @@ export const correct = (self: Run): Run => ({ ...self, corrections: self.correct
 
 /** Lets the model answer once more. */
 export const land = (self: Run): Run => ({ ...self, landing: self.iteration })
+
+/** Leaves the hands of an agent at a time: its budgets go on to hold from where they count, and limits count from here. */
+export const changeHands = (self: Run, agent: string, at: number): Run => ({
+  ...self,
+  iteration: 0,
+  corrections: 0,
+  handoffs: (self.handoffs ?? 0) + 1,
+  before: until(self, at),
+  sharing: [...(self.sharing ?? []), { agent, ...(self.before === undefined ? undefined : { before: self.before }) }]
+})

@@ -11,7 +11,7 @@
 import type * as Schema from "effect/Schema"
 import * as AgentStatus from "./AgentStatus.ts"
 import { appendUnchecked, callsOf, settleOpenCalls, updateCall } from "./Conversation.ts"
-import * as Spending from "./Spending.ts"
+import * as RunRecord from "./RunRecord.ts"
 import type { AgentState, Conversation, ModeFrame, Received } from "./StateSchema.ts"
 
 /** What crosses when another agent takes over. Without a conversation the whole of it does. */
@@ -80,12 +80,6 @@ const carry = ({ before, view, ...frame }: ModeFrame, crossing: Conversation | u
   before: before.initialQuery === undefined ? {} : { initialQuery: before.initialQuery }
 })
 
-/** Whose budgets go on to hold, and from where they count. */
-const sharing = ({ agent, run: { before } }: AgentState) => ({
-  agent,
-  ...(before === undefined ? undefined : { before })
-})
-
 /** Gives the state of the agent that takes over, at a time in epoch milliseconds. */
 export const takeOver = (
   self: AgentState,
@@ -105,14 +99,7 @@ export const takeOver = (
       : appendUnchecked(crossed, { _tag: "Feedback", text: noteOf(handoff) }),
     status: AgentStatus.inProgress,
     ...(systemMessage === undefined ? undefined : { systemMessage }),
-    run: {
-      ...self.run,
-      iteration: 0,
-      corrections: 0,
-      handoffs: (self.run.handoffs ?? 0) + 1,
-      before: Spending.until(self.run, at),
-      sharing: [...(self.run.sharing ?? []), sharing(self)]
-    },
+    run: RunRecord.changeHands(self.run, self.agent, at),
     trail: [...self.trail, target],
     handoff,
     modes: self.modes.map((frame) => carry(frame, conversation)),
