@@ -1,5 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Option, Result, Schema, Scope, Stream } from "effect"
+import {
+  Cause,
+  Console,
+  Context,
+  Deferred,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Option,
+  Result,
+  Schema,
+  Scope,
+  Stream
+} from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
 import {
@@ -284,6 +298,23 @@ describe("A session", () => {
         Effect.provide(MockModel.layer(MockModel.queue("The caller's.")))
       )
       assert.strictEqual(AgentState.text(yield* session.state), "Its own again.")
+    }).pipe(Effect.scoped))
+
+  it.effect("speaks on the console of the caller, not on that of the place where it was made", () =>
+    Effect.gen(function*() {
+      const said: Array<string> = []
+      const consoleOf = (whose: string): Console.Console => ({
+        ...globalThis.console,
+        log: (text: string) => said.push(`${whose}: ${text}`)
+      })
+      const Say = Toolkit.make(Tool.make("say", { success: Schema.String }))
+      const session = yield* Session.make(Agent.make("speaker", { toolkit: Say })).pipe(
+        Effect.provide(Say.toLayer({ say: () => Effect.as(Console.log("hello"), "said") })),
+        Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("say", {}), "Done."))),
+        Effect.provideService(Console.Console, consoleOf("the place"))
+      )
+      yield* session.call("Speak").pipe(Effect.provideService(Console.Console, consoleOf("the caller")))
+      assert.deepStrictEqual(said, ["the caller: hello"])
     }).pipe(Effect.scoped))
 
   it.effect("isn't confused by other agents that its handlers run", () =>

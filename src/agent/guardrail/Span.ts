@@ -8,7 +8,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import * as LogLevel from "effect/LogLevel"
+import type { LogLevel } from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
@@ -34,6 +34,9 @@ const parentOf = (span: Tracer.AnySpan | undefined): Option.Option<Tracer.AnySpa
     ? parentOf(Option.getOrUndefined(span.parent))
     : Option.none()
 
+/** In their order, without the module of Effect that has it: an import waits for each module. */
+const levels: ReadonlyArray<LogLevel> = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"]
+
 /**
  * Tells of guardrails that had their verdicts at once: the spans are those that `Effect.useSpan` would have made, without an effect
  * around what is over already. What they have in common is looked for once.
@@ -52,7 +55,7 @@ export class Recorder {
     this.#clock = fiber.getRef(Clock.Clock)
     this.#isTimed = fiber.getRef(References.TracerTimingEnabled)
     this.#isSampled = !(Option.isSome(parent) && !parent.value.sampled) &&
-      !LogLevel.isGreaterThan(fiber.getRef(Tracer.MinimumTraceLevel), fiber.getRef(Tracer.CurrentTraceLevel))
+      levels.indexOf(fiber.getRef(Tracer.MinimumTraceLevel)) <= levels.indexOf(fiber.getRef(Tracer.CurrentTraceLevel))
     this.#parent = parent
     this.#links = fiber.getRef(References.TracerSpanLinks)
     this.#annotations = fiber.getRef(References.TracerSpanAnnotations)

@@ -8,7 +8,6 @@
  * @since 0.1.0
  */
 import * as Clock from "effect/Clock"
-import * as Console from "effect/Console"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
@@ -24,7 +23,8 @@ import { CurrentPlaces, type Environment } from "./Line.ts"
 
 const ofCaller: ReadonlySet<string> = new Set([
   Clock.Clock.key,
-  Console.Console.key,
+  // The key of the console, without its module: an import waits for each module of Effect that no other brings along.
+  "effect/Console",
   Random.Random.key,
   References.CurrentLogAnnotations.key,
   References.CurrentLogLevel.key,

@@ -3,8 +3,9 @@
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
+import type * as FileSystem from "effect/FileSystem"
 import { dual } from "effect/Function"
 import type { PlatformError } from "effect/PlatformError"
 import * as Scope from "effect/Scope"
@@ -26,8 +27,11 @@ export interface FileOptions extends MarkdownOptions {
   readonly append?: boolean | undefined
 }
 
+/** The key of the file system, without its module: an import waits for each module of Effect that no other brings along. */
+const FileSystemKey = Context.Service<FileSystem.FileSystem, FileSystem.FileSystem>("effect/FileSystem")
+
 const open = Effect.fnUntraced(function*(path: string, append: boolean) {
-  const files = yield* FileSystem.FileSystem
+  const files = yield* FileSystemKey
   if (!append) yield* Effect.scoped(files.open(path, { flag: "w" }))
   return yield* files.open(path, { flag: "a" })
 })

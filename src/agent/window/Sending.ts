@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import * as Tokenizer from "effect/ai/Tokenizer"
+import type * as Tokenizer from "effect/ai/Tokenizer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { ContextWindowExceeded } from "../../domain/AgentError.ts"
@@ -40,6 +40,9 @@ export interface Beside {
 }
 
 /** Gives the turns as they are known, counted in the way in which they are to be. */
+/** The key of the tokenizer, without its module: an import waits for each module of Effect that no other brings along. */
+const TokenizerKey = Context.Service<Tokenizer.Tokenizer, Tokenizer.Service>("effect/ai/Tokenizer")
+
 const entriesOf = (loop: Loop.Loop, { count, countsTokens }: Internals, tokenizer: Tokenizer.Service | undefined) => {
   const { definition: { name }, sent } = loop
   const way = count ?? tokenizer ?? estimateText
@@ -242,7 +245,7 @@ export const choose = (
       loop,
       window,
       beside,
-      entriesOf(loop, window, Context.getOrUndefined(fiber.context, Tokenizer.Tokenizer)),
+      entriesOf(loop, window, Context.getOrUndefined(fiber.context, TokenizerKey)),
       0
     )
   )

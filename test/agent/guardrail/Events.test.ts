@@ -337,6 +337,12 @@ describe("The span of a guardrail", () => {
             Tracer.CurrentTraceLevel,
             "Debug"
           ),
+        "of a level that is recorded": (self) =>
+          Effect.provideService(
+            Effect.provideService(self, Tracer.MinimumTraceLevel, "Info"),
+            Tracer.CurrentTraceLevel,
+            "Error"
+          ),
         "below one that isn't sampled": (self) => Effect.withParentSpan(self, outside),
         "below one that has none below it": (self) => Effect.withParentSpan(self, hidden)
       }
