@@ -8,6 +8,7 @@ import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
 import { inProgress } from "../domain/AgentStatus.ts"
 import { isWithin } from "../domain/Isolation.ts"
+import { lazy } from "../domain/Lazy.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import type * as Usage from "../domain/Usage.ts"
 import type * as ModeType from "../modes/ModeType.ts"
@@ -15,7 +16,7 @@ import type { Definition, ModeTool, Request, ToolEntry } from "./Definition.ts"
 import { add } from "./modes/ModeEntry.ts"
 
 /** Stands in a toolkit that would otherwise be empty; it is never sent. */
-const emptyToolkitStandIn = Tool.make("troupe_no_tool")
+const emptyToolkitStandIn = lazy(() => Tool.make("troupe_no_tool"))
 
 /**
  * Makes a toolkit whose calls come back as the model wrote them, unknown names and wrong parameters included: the loop
@@ -23,7 +24,7 @@ const emptyToolkitStandIn = Tool.make("troupe_no_tool")
  */
 const makeToolkit = (tools: ReadonlyArray<Tool.Any>): Request["toolkit"] => {
   const byName: Record<string, Tool.Any> = {}
-  for (const tool of tools.length === 0 ? [emptyToolkitStandIn] : tools) {
+  for (const tool of tools.length === 0 ? [emptyToolkitStandIn()] : tools) {
     Object.defineProperty(byName, tool.name, { value: tool, enumerable: true, configurable: true, writable: true })
   }
   return { tools: byName, handle: () => Effect.die(new Error("An agent answers its calls itself")) }

@@ -7,6 +7,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { lazy } from "./Lazy.ts"
 
 /**
  * Schema for a place where a value wasn't JSON: its path in the value, and what stood there.
@@ -31,7 +32,7 @@ export interface Converted {
 }
 
 const isJson = Schema.is(Schema.Json)
-const toBase64 = Schema.encodeSync(Schema.Uint8ArrayFromBase64)
+const base64 = lazy(() => Schema.encodeSync(Schema.Uint8ArrayFromBase64))
 
 const cycle = "[cycle]"
 
@@ -57,8 +58,8 @@ const dataOf = (value: object): unknown => {
   if (Predicate.hasProperty(value, "toJSON") && Predicate.isFunction(value.toJSON)) return value.toJSON()
   if (value instanceof Error) return { ...value, name: value.name, message: value.message }
   if (value instanceof Map || value instanceof Set) return Array.from<unknown>(value)
-  if (value instanceof ArrayBuffer) return toBase64(new Uint8Array(value))
-  if (ArrayBuffer.isView(value)) return toBase64(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
+  if (value instanceof ArrayBuffer) return base64()(new Uint8Array(value))
+  if (ArrayBuffer.isView(value)) return base64()(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
   return value
 }
 

@@ -11,6 +11,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { lazy } from "./Lazy.ts"
 import { AgentState } from "./StateSchema.ts"
 
 /**
@@ -53,9 +54,10 @@ export class MalformedState extends Schema.TaggedError<MalformedState>("troupe/d
   }
 }
 
-const Document = Schema.toCodecJson(AgentState)
-const encode = Schema.encodeSync(Document)
-const decode = Schema.decodeUnknownResult(Document)
+const codec = lazy(() => {
+  const document = Schema.toCodecJson(AgentState)
+  return { encode: Schema.encodeSync(document), decode: Schema.decodeUnknownResult(document) }
+})
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
 const malformed = (issue: SchemaIssue.Issue): MalformedState => {
@@ -73,7 +75,7 @@ const malformed = (issue: SchemaIssue.Issue): MalformedState => {
  * @category conversions
  * @since 0.1.0
  */
-export const toJson = (self: AgentState): Schema.Json => encode(self)
+export const toJson = (self: AgentState): Schema.Json => codec().encode(self)
 
 const parse = (text: string): Result.Result<unknown, MalformedState> =>
   Result.try({
@@ -91,7 +93,7 @@ const fromDocument = (document: unknown): Result.Result<AgentState, UnknownVersi
   if (document.version !== version) {
     return Result.fail(new UnknownVersion({ found: format(document.version), known: [version] }))
   }
-  return Result.mapError(decode(document), (error) => malformed(error.issue))
+  return Result.mapError(codec().decode(document), (error) => malformed(error.issue))
 }
 
 /** What the schema's own machinery can't take, a document made of nothing but depth or of getters, is an error too. */

@@ -37,6 +37,7 @@ import * as Tool from "effect/ai/Tool"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { InvalidName } from "../domain/InvalidName.ts"
+import { lazy } from "../domain/Lazy.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import * as ToolName from "../domain/ToolName.ts"
 import { type Any, fromInternals, type Handoff, type Internals, Parameters } from "./HandoffType.ts"
@@ -104,8 +105,10 @@ const withoutNulls = (params: Schema.Json): Schema.Json =>
     : params ?? {}
 
 /** Handoffs share these, so that their tools are decoded alike. */
-const ParametersJson = Schema.toCodecJson(Parameters) as Schema.Codec<unknown, unknown>
-const decodeParameters = Schema.decodeUnknownResult(ParametersJson)
+const shared = lazy(() => {
+  const parameters = Schema.toCodecJson(Parameters) as Schema.Codec<unknown, unknown>
+  return { parameters, decode: Schema.decodeUnknownResult(parameters) }
+})
 
 const sentence = (text: string | undefined): ReadonlyArray<string> =>
   text === undefined || text.trim() === "" ? [] : [/[.!?]$/.test(text.trim()) ? text.trim() : `${text.trim()}.`]
@@ -124,9 +127,9 @@ const make = (
   if (!ToolName.isValid(toolName)) throw new InvalidName({ what: "tool", name: toolName })
   const isDefault = options?.parameters === undefined
   const parameters = options?.parameters === undefined
-    ? ParametersJson
+    ? shared().parameters
     : Schema.toCodecJson(options.parameters as Schema.Codec<unknown, unknown>)
-  const decode = isDefault ? decodeParameters : Schema.decodeUnknownResult(parameters)
+  const decode = isDefault ? shared().decode : Schema.decodeUnknownResult(parameters)
   const { history } = options ?? {}
   const internals: Internals = {
     tool: Tool.make(toolName, {

@@ -8,6 +8,7 @@ import * as Tool from "effect/ai/Tool"
 import * as ExecutionPlan from "effect/ExecutionPlan"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { lazy } from "../../domain/Lazy.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as ModeType from "../../modes/ModeType.ts"
 import * as Definition from "../Definition.ts"
@@ -22,14 +23,10 @@ export const ownModel = (model: unknown): Definition.OwnModel =>
     : { _tag: "Layer", layer: model as Layer.Layer<LanguageModel.LanguageModel, unknown, unknown> }
 
 /** The tool by which a model leaves the mode on top. */
-const ExitTool = Tool.make("exit_current_mode", { description: "Leaves the current mode." })
-
-const exitTool: Definition.ModeTool = {
-  _tag: "Mode",
-  tool: ExitTool,
-  mode: undefined,
-  decode: Definition.decoder(ExitTool)
-}
+const exitTool = lazy((): Definition.ModeTool => {
+  const tool = Tool.make("exit_current_mode", { description: "Leaves the current mode." })
+  return { _tag: "Mode", tool, mode: undefined, decode: Definition.decoder(tool) }
+})
 
 const toolOf = (mode: ModeType.Definition): Tool.Any =>
   Tool.make(mode.toolName, {
@@ -101,9 +98,10 @@ export const add = (
     if (allTools.has(mode.toolName)) throw new DuplicateTool({ agent, tool: mode.toolName })
     const tool = toolOf(mode)
     allTools.set(mode.toolName, { _tag: "Mode", tool, mode, decode: Definition.decoder(tool) })
-    const exit = allTools.get(ExitTool.name)
-    if (exit !== undefined && exit !== exitTool) throw new DuplicateTool({ agent, tool: ExitTool.name })
-    allTools.set(ExitTool.name, exitTool)
+    const exit = exitTool()
+    const taken = allTools.get(exit.tool.name)
+    if (taken !== undefined && taken !== exit) throw new DuplicateTool({ agent, tool: exit.tool.name })
+    allTools.set(exit.tool.name, exit)
   }
   return { modes: allModes, tools: allTools }
 }

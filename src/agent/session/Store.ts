@@ -19,6 +19,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
+import { lazy } from "../../domain/Lazy.ts"
 import { fromJson, toJson } from "../../domain/StateJson.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { because, type SessionError, StoreConflict, StoredStateUnreadable, StoreUnavailable } from "./SessionError.ts"
@@ -41,14 +42,14 @@ export interface Opened {
   readonly save: (state: AgentState) => Effect.Effect<void, SessionError>
 }
 
-const Document = Schema.fromJsonString(Schema.Struct({
-  version: Schema.Literal(1),
-  revision: Schema.Int,
-  writer: Schema.String,
-  state: Schema.Unknown
-}))
-
-const decode = Schema.decodeUnknownResult(Document)
+const decoder = lazy(() =>
+  Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Struct({
+    version: Schema.Literal(1),
+    revision: Schema.Int,
+    writer: Schema.String,
+    state: Schema.Unknown
+  })))
+)
 
 /** What says which document it is. */
 interface Revision {
@@ -69,7 +70,7 @@ const read = (store: KeyValueStore.KeyValueStore, id: string) =>
   Effect.flatMap(Effect.mapError(store.get(id), unavailable(id, "read")), (text) =>
     text === undefined
       ? Effect.undefined
-      : Effect.fromResult(Result.mapError(decode(text), (error) => unreadable(id, error.message))))
+      : Effect.fromResult(Result.mapError(decoder()(text), (error) => unreadable(id, error.message))))
 
 /** One lock for each id of a store, for as long as a session on it is open. */
 const locks = new WeakMap<KeyValueStore.KeyValueStore, Map<string, Lock>>()

@@ -4,10 +4,13 @@
  * @since 0.1.0
  */
 import type * as Schema from "effect/Schema"
+import { pattern } from "../../domain/Lazy.ts"
+
+const unseen = pattern("[^\\P{Cc}\\n\\t]|\\p{Cs}", "gu")
 
 /** Replaces what can't be seen: controls but tabs and newlines by their pictures, halves of characters by `U+FFFD`. */
 const visible = (text: string): string =>
-  text.replace(/\r\n?/g, "\n").replace(/[^\P{Cc}\n\t]|\p{Cs}/gu, (char) => {
+  text.replace(/\r\n?/g, "\n").replace(unseen(), (char) => {
     const code = char.charCodeAt(0)
     return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? "\u2421" : "\uFFFD"
   })

@@ -12,6 +12,7 @@
 import type { AgentEvent, RunCompleted, RunStarted } from "../../domain/AgentEvent.ts"
 import { pendingApprovals } from "../../domain/Approval.ts"
 import { lastAssistantText } from "../../domain/Conversation.ts"
+import { pattern } from "../../domain/Lazy.ts"
 import type { AssistantPart, Outcome } from "../../domain/StateSchema.ts"
 import { weightOf } from "../../domain/Summarized.ts"
 import * as Excerpt from "./Excerpt.ts"
@@ -36,9 +37,11 @@ export interface MermaidOptions {
  */
 const special = /[#;:%<>&$@`\\ﬂ¶]/g
 
+const blank = pattern("[\\s\\p{Cc}]+", "gu")
+
 /** A text that stands in a diagram for itself, on one line; the word `end` would end a block. */
 const escape = (text: string, maxLength: number): string => {
-  const line = text.replace(/[\s\p{Cc}]+/gu, " ").trim()
+  const line = text.replace(blank(), " ").trim()
   const escaped = Excerpt.ofText(line, maxLength, () => "…")
     .replace(special, (char) => `#${char.charCodeAt(0)};`)
     .replace(/\bend\b/gi, (word) => `#${word.charCodeAt(0)};${word.slice(1)}`)

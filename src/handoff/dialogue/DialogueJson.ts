@@ -12,6 +12,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { lazy } from "../../domain/Lazy.ts"
 import * as StateJson from "../../domain/StateJson.ts"
 import { DialogueState, Participant } from "./DialogueState.ts"
 
@@ -67,14 +68,19 @@ export class MalformedDialogue
  */
 export type DialogueJsonError = UnknownVersion | MalformedDialogue | StateJson.UnknownVersion
 
-const ParticipantDocument = Schema.Struct({ ...Participant.fields, state: Schema.optionalKey(Schema.Json) })
-const Document = Schema.toCodecJson(Schema.Struct({
-  ...DialogueState.fields,
-  participants: Schema.Array(ParticipantDocument)
-}))
-const encode = Schema.encodeSync(Document)
-const decode = Schema.decodeUnknownResult(Document)
-const check = Schema.decodeUnknownResult(Schema.toType(DialogueState))
+type ParticipantDocument = Omit<Participant, "state"> & { readonly state?: Schema.Json }
+
+const codec = lazy(() => {
+  const participant = Schema.Struct({ ...Participant.fields, state: Schema.optionalKey(Schema.Json) })
+  const document = Schema.toCodecJson(
+    Schema.Struct({ ...DialogueState.fields, participants: Schema.Array(participant) })
+  )
+  return {
+    encode: Schema.encodeSync(document),
+    decode: Schema.decodeUnknownResult(document),
+    check: Schema.decodeUnknownResult(Schema.toType(DialogueState))
+  }
+})
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /**
@@ -84,7 +90,7 @@ const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
  * @since 0.1.0
  */
 export const toJson = (self: DialogueState): Schema.Json =>
-  encode({
+  codec().encode({
     ...self,
     participants: self.participants.map(({ state, ...rest }) =>
       state === undefined ? rest : { ...rest, state: StateJson.toJson(state) }
@@ -101,7 +107,7 @@ const malformed = (issue: SchemaIssue.Issue): MalformedDialogue => {
 }
 
 const fromParticipant = (
-  { state, ...rest }: typeof ParticipantDocument.Type,
+  { state, ...rest }: ParticipantDocument,
   index: number
 ): Result.Result<Participant, DialogueJsonError> =>
   state === undefined ? Result.succeed(rest) : Result.mapBoth(StateJson.fromJson(state), {
@@ -124,9 +130,9 @@ const fromDocument = (document: unknown): Result.Result<DialogueState, DialogueJ
     if (document.version !== version) {
       return yield* Result.fail(new UnknownVersion({ found: format(document.version), known: [version] }))
     }
-    const read = yield* Result.mapError(decode(document), (error) => malformed(error.issue))
+    const read = yield* Result.mapError(codec().decode(document), (error) => malformed(error.issue))
     const participants = yield* Result.all(read.participants.map(fromParticipant))
-    return yield* Result.mapError(check({ ...read, participants }), (error) => malformed(error.issue))
+    return yield* Result.mapError(codec().check({ ...read, participants }), (error) => malformed(error.issue))
   })
 
 /** What the schema's own machinery can't take, a document made of nothing but depth or of getters, is an error too. */

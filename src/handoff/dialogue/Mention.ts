@@ -3,10 +3,13 @@
  *
  * @since 0.1.0
  */
+import { pattern } from "../../domain/Lazy.ts"
 import { lastText, type Transcript } from "./Transcript.ts"
 
+const wordCharacter = pattern("[\\p{L}\\p{N}_]")
+
 const isWordCharacter = (character: string | undefined): boolean =>
-  character !== undefined && /[\p{L}\p{N}_]/u.test(character)
+  character !== undefined && wordCharacter().test(character)
 
 /** Gives the last place where a text mentions a name, or -1. */
 const lastMention = (text: string, name: string): number => {

@@ -6,7 +6,7 @@
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { callsOf } from "../../domain/Conversation.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
@@ -55,9 +55,11 @@ export const StopTool = Tool.make("end_dialogue", {
  * @category layers
  * @since 0.1.0
  */
-export const layerStopTool: Layer.Layer<Tool.Handler<"end_dialogue">> = Toolkit.make(StopTool).toLayer({
-  end_dialogue: () => Effect.succeed("The conversation ends when you are done speaking.")
-})
+export const layerStopTool: Layer.Layer<Tool.Handler<"end_dialogue">> = Layer.suspend(() =>
+  Toolkit.make(StopTool).toLayer({
+    end_dialogue: () => Effect.succeed("The conversation ends when you are done speaking.")
+  })
+)
 
 /** Checks whether an agent called a tool with success since it was last told something. */
 export const isCalled = (state: AgentState, tool: string): boolean => {

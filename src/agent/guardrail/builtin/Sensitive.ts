@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { lazy } from "../../../domain/Lazy.ts"
 import { piiDetector, type PiiKind } from "../detect/Pii.ts"
 import { secretDetector, type SecretKind } from "../detect/Secrets.ts"
 import type { Guardrail } from "../GuardrailType.ts"
@@ -49,7 +50,11 @@ import { type Action, guard } from "./Found.ts"
  */
 export const pii = (
   options?: { readonly kinds?: ReadonlyArray<PiiKind> | undefined; readonly action?: Action | undefined }
-): Guardrail => guard("pii", piiDetector(options?.kinds && membersOf("pii", "kinds", options.kinds)), options?.action)
+): Guardrail => {
+  const kinds = options?.kinds && membersOf("pii", "kinds", options.kinds)
+  const detector = lazy(() => piiDetector(kinds))
+  return guard("pii", (text) => detector()(text), options?.action)
+}
 
 /**
  * Blocks a text that has a secret in it, or masks that, or warns of it.
@@ -72,13 +77,11 @@ export const pii = (
  */
 export const secrets = (
   options?: { readonly kinds?: ReadonlyArray<SecretKind> | undefined; readonly action?: Action | undefined }
-): Guardrail =>
-  guard(
-    "secrets",
-    secretDetector(options?.kinds && membersOf("secrets", "kinds", options.kinds)),
-    options?.action,
-    ({ kind }) => `[redacted ${kind} secret]`
-  )
+): Guardrail => {
+  const kinds = options?.kinds && membersOf("secrets", "kinds", options.kinds)
+  const detector = lazy(() => secretDetector(kinds))
+  return guard("secrets", (text) => detector()(text), options?.action, ({ kind }) => `[redacted ${kind} secret]`)
+}
 
 /**
  * Blocks a text that has a secret of any kind in it: `secrets` as it is by default.

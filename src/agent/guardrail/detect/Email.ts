@@ -5,11 +5,12 @@
  *
  * @since 0.1.0
  */
+import { pattern } from "../../../domain/Lazy.ts"
 import { matchAt } from "./Boundary.ts"
 
-const local = /[\p{L}\p{M}\p{N}._%+'-]/u
-const domain = /(?:[\p{L}\p{N}][\p{L}\p{M}\p{N}-]*\.)+[\p{L}\p{N}]*/uy
-const top = /xn--[a-z\d-]+|[\p{L}\p{M}]{2,}(?![\p{L}\p{N}])/iuy
+const local = pattern("[\\p{L}\\p{M}\\p{N}._%+'-]")
+const domain = pattern("(?:[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}-]*\\.)+[\\p{L}\\p{N}]*", "uy")
+const top = pattern("xn--[a-z\\d-]+|[\\p{L}\\p{M}]{2,}(?![\\p{L}\\p{N}])", "iuy")
 
 /** A package at a version (`effect@4.1.0-beta.next`), or an image of more pixels (`icon@2x.png`). */
 const notDomain = /^(?:\d+\.\d+\.|\dx\.)/
@@ -25,7 +26,7 @@ const startOf = (text: string, at: number, from: number): number => {
   let start = at
   while (start > from) {
     const previous = before(text, start)
-    if (!local.test(text.slice(previous, start))) break
+    if (!local().test(text.slice(previous, start))) break
     start = previous
   }
   while (start < at && ".%+'-".includes(text[start]!)) start++
@@ -34,10 +35,10 @@ const startOf = (text: string, at: number, from: number): number => {
 
 /** Where the longest domain ends whose last label is one of letters. */
 const endOf = (text: string, from: number): number | undefined => {
-  const labels = matchAt(domain, text, from)
+  const labels = matchAt(domain(), text, from)
   if (labels === undefined || notDomain.test(labels)) return undefined
   for (let dot = labels.lastIndexOf("."); dot >= 0; dot = dot === 0 ? -1 : labels.lastIndexOf(".", dot - 1)) {
-    const last = matchAt(top, text, from + dot + 1)
+    const last = matchAt(top(), text, from + dot + 1)
     if (last !== undefined) return from + dot + 1 + last.length
   }
   return undefined

@@ -6,6 +6,8 @@
  *
  * @since 0.1.0
  */
+import { pattern } from "../../../domain/Lazy.ts"
+
 /** A folded text. */
 export interface Folded {
   readonly text: string
@@ -16,16 +18,16 @@ export interface Folded {
 const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text)
 
 /** Characters that show nothing: format characters, variation selectors, and letters that are blank. */
-const invisible = /[\p{Cf}\p{Variation_Selector}\u034f\u115f\u1160\u3164\uffa0]/u
+const invisible = pattern("[\\p{Cf}\\p{Variation_Selector}\\u034f\\u115f\\u1160\\u3164\\uffa0]")
 
-const dash = /\p{Pd}|\u2212/u
-const digit = /\p{Nd}/u
+const dash = pattern("\\p{Pd}|\\u2212")
+const digit = pattern("\\p{Nd}")
 
 /** Digits stand in blocks of ten, which begin at a multiple of 16 or 6 after one; the mathematical ones are compatible. */
 const digitOf = (character: string): string => {
   const code = character.codePointAt(0)!
   const low = code & 15
-  return String(low - (digit.test(String.fromCodePoint(code - low)) ? 0 : 6))
+  return String(low - (digit().test(String.fromCodePoint(code - low)) ? 0 : 6))
 }
 
 const compatible = (character: string): string => {
@@ -33,9 +35,9 @@ const compatible = (character: string): string => {
   const normal = character.normalize("NFKC")
   return normal.length === 1 && isAscii(normal)
     ? normal
-    : length === 1 && digit.test(character)
+    : length === 1 && digit().test(character)
     ? digitOf(character)
-    : dash.test(character)
+    : dash().test(character)
     ? "-"
     : character
 }
@@ -51,11 +53,11 @@ const plainOf = (letter: string): string => {
 }
 
 /** Accents, and the points of Hebrew and Arabic. Other scripts' marks are letters of theirs. */
-const marks = /(?!\u3099|\u309a)\p{Script=Inherited}|[\u0591-\u05c7]/gu
+const marks = pattern("(?!\\u3099|\\u309a)\\p{Script=Inherited}|[\\u0591-\\u05c7]", "gu")
 
 const letters = (character: string): string =>
   Array.from(
-    character.normalize("NFKD").replace(marks, "").normalize("NFC").toLowerCase(),
+    character.normalize("NFKD").replace(marks(), "").normalize("NFC").toLowerCase(),
     plainOf
   ).join("")
 
@@ -69,7 +71,7 @@ const fold = (text: string, one: (character: string) => string): Folded => {
   let at = 0
   for (const character of text) {
     let to = seen.get(character)
-    if (to === undefined) seen.set(character, to = invisible.test(character) ? "" : one(character))
+    if (to === undefined) seen.set(character, to = invisible().test(character) ? "" : one(character))
     for (let i = 0; i < to.length; i++) {
       starts.push(at)
       ends.push(at + character.length)

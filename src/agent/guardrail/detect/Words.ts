@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+import { pattern } from "../../../domain/Lazy.ts"
 import type { Detector, Finding } from "./Finding.ts"
 import { foldLetters } from "./Fold.ts"
 
@@ -15,15 +16,16 @@ export interface Word {
   readonly end: number
 }
 
-const letter = /[\p{L}\p{M}\p{N}]/u
-const alone = /^\p{L}$/u
+const letter = pattern("[\\p{L}\\p{M}\\p{N}]")
+const letterFirst = pattern("^\\p{L}")
+const alone = pattern("^\\p{L}$")
 
 /** Signs within words where those may be disguised. */
 const disguises = "@$!*#|+"
 
 const isInWord = (character: string, isDisguised: boolean): boolean =>
   (character >= "a" && character <= "z") || (character >= "0" && character <= "9") ||
-  (character < "\x80" ? isDisguised && disguises.includes(character) : letter.test(character))
+  (character < "\x80" ? isDisguised && disguises.includes(character) : letter().test(character))
 
 const isEdge = (character: string): boolean => "!*#|+".includes(character)
 
@@ -52,7 +54,9 @@ export const wordsOf = (text: string, isDisguised = false): ReadonlyArray<Word> 
 }
 
 /** Scripts that put no spaces between words. */
-const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u
+const unspaced = pattern(
+  "[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}]"
+)
 
 /** What may stand between the words of one expression. */
 const gap = /^[\s'_-]{1,3}$/
@@ -94,7 +98,7 @@ const listsOf = <Kind extends string>(
       const parts = wordsOf(text).map((word) => word.text)
       const [first] = parts
       if (first === undefined) continue
-      if (unspaced.test(text)) within.set(text.trim(), kind)
+      if (unspaced().test(text)) within.set(text.trim(), kind)
       else if (parts.length === 1 && text.endsWith("*")) {
         const sameLength = beginnings.get(first.length) ?? new Map<string, Kind>()
         beginnings.set(first.length, sameLength.set(first, kind))
@@ -125,18 +129,19 @@ const signs: Readonly<Record<string, string>> = {
 }
 
 const sign = /[0-9@$!|+]/
+const hasLetter = pattern("\\p{L}")
 const tripled = /(.)\1\1/u
 
 /** Gives a word with letters for the digits and signs that stand for them, if it has letters. */
 export const withLetters = (word: string): string =>
-  sign.test(word) && /\p{L}/u.test(word) ? word.replace(/[0-9@$!|+]/g, (sign) => signs[sign] ?? sign) : word
+  sign.test(word) && hasLetter().test(word) ? word.replace(/[0-9@$!|+]/g, (sign) => signs[sign] ?? sign) : word
 
 /** Spellings of a word: with letters for the digits and signs that stand for them, and without letters said over and over. */
 const spellings = (word: string): Iterable<string> => {
   const hasSigns = sign.test(word)
   if (!hasSigns && !tripled.test(word)) return [word]
   const found = new Set([word])
-  if (hasSigns && /\p{L}/u.test(word)) {
+  if (hasSigns && hasLetter().test(word)) {
     found.add(withLetters(word))
     found.add(withLetters(word.replace(/[1|]/g, "l")))
   }
@@ -166,7 +171,7 @@ export const joined = (
 ): { readonly text: string; readonly count: number } | undefined => {
   const isAlone = (index: number): boolean => {
     const word = words[index]
-    return word !== undefined && word.end - word.start < 3 && alone.test(word.text)
+    return word !== undefined && word.end - word.start < 3 && alone().test(word.text)
   }
   if (!isAlone(at)) return undefined
   const between = text[words[at]!.end]
@@ -202,7 +207,7 @@ const beginningOf = <Kind>({ beginnings }: Lists<Kind>, word: string): Kind | un
 
 /** A word of the list that has the same letters but for those that a star or a hash hides. */
 const hiddenIn = <Kind>({ shapes }: Lists<Kind>, spelling: string): Kind | undefined =>
-  /[*#]/.test(spelling) && /^\p{L}/u.test(spelling)
+  /[*#]/.test(spelling) && letterFirst().test(spelling)
     ? shapes.get(shapeOf(spelling))?.find(({ words: [word = ""] }) =>
       Array.from(spelling).every((letter, index) => letter === "*" || letter === "#" || letter === word[index])
     )?.kind
