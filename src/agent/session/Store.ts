@@ -108,7 +108,7 @@ const environment = Effect.flatMap(
 /** Gives the state in a document, if there is one. */
 const stateIn = (
   id: string,
-  document: typeof Document.Type | undefined
+  document: { readonly state: unknown } | undefined
 ): Effect.Effect<AgentState | undefined, SessionError> =>
   document === undefined
     ? Effect.undefined
