@@ -17,7 +17,7 @@ const outdir = resolve(process.argv[2] ?? join(root, "dist"))
 rmSync(outdir, { recursive: true, force: true })
 buildSync({
   absWorkingDir: root,
-  entryPoints: ["src/index.ts", "src/testing/index.ts"],
+  entryPoints: ["src/index.ts", "src/testing/index.ts", "src/ai-sdk/index.ts"],
   outdir,
   bundle: true,
   splitting: true,

@@ -2,9 +2,9 @@
  * The floors of `src`: a file imports from its own floor or one below, and type imports count.
  *
  * Rules:
- * 1. a file of `src` stands on a floor or is `src/index.ts`, the roof, which reads every floor but `testing`
+ * 1. a file of `src` stands on a floor or is `src/index.ts`, the roof, which reads the floors of the core
  * 2. a floor reads itself and what `floors` lists beside it, and nothing reads the roof
- * 3. the core depends on `effect` alone
+ * 3. the core depends on `effect` alone, and `ai-sdk`, which is no part of it, on the types of `@ai-sdk/provider` too
  * 4. `domain` is data and functions on it: it reads no module of Effect that holds programs
  *
  * Circles are the linter's (`import/no-cycle`).
@@ -18,8 +18,15 @@ export const floors: Readonly<Record<string, ReadonlyArray<string>>> = {
   handoff: ["domain"],
   modes: ["domain"],
   agent: ["domain", "handoff", "modes"],
-  testing: ["domain", "agent"]
+  testing: ["domain", "agent"],
+  "ai-sdk": []
 }
+
+/** Floors that have entry points of their own. */
+const aside: ReadonlyArray<string> = ["testing", "ai-sdk"]
+
+/** What a floor may import beside Effect, its types only: nobody has to install it to load the floor. */
+const typed: Readonly<Record<string, string>> = { "ai-sdk": "@ai-sdk/provider" }
 
 const roof = "index.ts"
 
@@ -41,18 +48,26 @@ export interface Violation {
   readonly message: string
 }
 
-/** What a program imports or re-exports, in any spelling, with the offset of each. */
-const imports = (program: Program): ReadonlyArray<readonly [specifier: string, offset: number]> => {
-  const found: Array<readonly [string, number]> = []
-  const add = (node: { readonly type: string; readonly start: number } | null): void => {
-    if (node !== null && "value" in node && typeof node.value === "string") found.push([node.value, node.start])
+interface Import {
+  readonly specifier: string
+  readonly offset: number
+  readonly isType: boolean
+}
+
+/** What a program imports or re-exports, in any spelling. */
+const imports = (program: Program): ReadonlyArray<Import> => {
+  const found: Array<Import> = []
+  const add = (node: { readonly type: string; readonly start: number } | null, isType = false): void => {
+    if (node !== null && "value" in node && typeof node.value === "string") {
+      found.push({ specifier: node.value, offset: node.start, isType })
+    }
   }
   new Visitor({
-    ImportDeclaration: (node) => add(node.source),
-    ExportNamedDeclaration: (node) => add(node.source),
-    ExportAllDeclaration: (node) => add(node.source),
+    ImportDeclaration: (node) => add(node.source, node.importKind === "type"),
+    ExportNamedDeclaration: (node) => add(node.source, node.exportKind === "type"),
+    ExportAllDeclaration: (node) => add(node.source, node.exportKind === "type"),
     ImportExpression: (node) => add(node.source),
-    TSImportType: (node) => add(node.source),
+    TSImportType: (node) => add(node.source, true),
     TSExternalModuleReference: (node) => add(node.expression),
     TSModuleDeclaration: (node) => add(node.id)
   }).visit(program)
@@ -60,15 +75,16 @@ const imports = (program: Program): ReadonlyArray<readonly [specifier: string, o
 }
 
 /** Why a file on `floor` may not import `specifier`, if so. `at` is the file's path in `src`. */
-const objection = (floor: string, at: string, specifier: string): string | undefined => {
+const objection = (floor: string, at: string, { isType, specifier }: Import): string | undefined => {
   if (!specifier.startsWith(".")) {
+    if (specifier === typed[floor]) return isType ? undefined : "only its types"
     if (specifier !== "effect" && !specifier.startsWith("effect/")) return "the core depends on effect alone"
     return floor === "domain" && programs.test(specifier) ? "domain holds no programs" : undefined
   }
   const target = posix.join(posix.dirname(at), specifier)
   if (target === roof) return "nothing reads the roof"
   const other = target.split("/")[0]!
-  if (floor === roof) return other === "testing" ? "testing has its own entry point" : undefined
+  if (floor === roof) return aside.includes(other) ? `${other} has its own entry point` : undefined
   if (other === floor || floors[floor]!.includes(other)) return undefined
   return `${floor} reads ${floors[floor]!.join(", ") || "no other floor"}`
 }
@@ -83,9 +99,10 @@ export const violations = (files: Readonly<Record<string, string>>): ReadonlyArr
     }
     const { errors, program } = parseSync(file, source)
     if (errors.length > 0) return [{ file, line: 1, message: "does not parse" }]
-    return imports(program).flatMap(([specifier, offset]) => {
-      const message = objection(floor, at, specifier)
+    return imports(program).flatMap((imported) => {
+      const message = objection(floor, at, imported)
       if (message === undefined) return []
+      const { offset, specifier } = imported
       return [{ file, line: source.slice(0, offset).split("\n").length, message: `imports "${specifier}": ${message}` }]
     })
   })

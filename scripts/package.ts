@@ -15,7 +15,11 @@ import { directory as examplesDirectory, path, write } from "./examples.ts"
 const root = resolve(import.meta.dirname, "..")
 
 /** What each entry point may weigh in a bundle, minified and gzipped, without Effect. */
-const budgets: Readonly<Record<string, number>> = { "troupe": 98_000, "troupe/testing": 130_000 }
+const budgets: Readonly<Record<string, number>> = {
+  "troupe": 98_000,
+  "troupe/testing": 130_000,
+  "troupe/ai-sdk": 8_000
+}
 
 /** The Nodes that the library runs on. */
 const majors = [20, 22, 24, 26]
@@ -59,6 +63,7 @@ const pack = (): string => {
     ...required,
     "dist/index.js",
     "dist/testing/index.js",
+    "dist/ai-sdk/index.js",
     "dist/troupe.js",
     ...built.flatMap((file) => [`src/${file}.ts`, `dist/${file}.d.ts`])
   ]
@@ -138,7 +143,16 @@ const install = (tarball: string): string => {
       "--no-audit",
       "--no-fund",
       tarball,
-      ...["effect", "typescript", "@types/node", "@effect/platform-node"].map((name) => `${name}@${versions[name]}`)
+      ...[
+        "effect",
+        "typescript",
+        "@types/node",
+        "@effect/platform-node",
+        "@ai-sdk/provider",
+        "@ai-sdk/openai",
+        "@ai-sdk/anthropic",
+        "@ai-sdk/openai-compatible"
+      ].map((name) => `${name}@${versions[name]}`)
     )
   )
   return consumer

@@ -12,6 +12,8 @@ const legal = {
     `import { Handoff } from "../handoff/Handoff.ts"`,
     `import { Mode } from "../modes/Mode.ts"`
   ].join("\n"),
+  "ai-sdk/AiSdkModel.ts":
+    `import type { LanguageModelV4 } from "@ai-sdk/provider"\nimport * as Effect from "effect/Effect"`,
   "agent/run/loop.ts": `import { Agent } from "../Agent.ts"\nimport { Mode } from "../../modes/Mode.ts"`,
   "modes/Mode.ts": `import * as Effect from "effect/Effect"\nimport { Status } from "../domain/Status.ts"`,
   "handoff/Handoff.ts": `export type { Status } from "../domain/Status.ts"`,
@@ -45,7 +47,10 @@ describe("floors", () => {
     ["modes", "testing", "domain"],
     ["agent", "testing", "domain, handoff, modes"],
     ["testing", "modes", "domain, agent"],
-    ["testing", "handoff", "domain, agent"]
+    ["testing", "handoff", "domain, agent"],
+    ["ai-sdk", "domain", "no other floor"],
+    ["agent", "ai-sdk", "domain, handoff, modes"],
+    ["testing", "ai-sdk", "domain, agent"]
   ])("keep %s from reading %s", (floor, other, reads) => {
     assert.deepStrictEqual(messages(`${floor}/New.ts`, `\nimport { x } from "../${other}/X.ts"`), [
       `src/${floor}/New.ts:2 imports "../${other}/X.ts": ${floor} reads ${reads}`
@@ -89,6 +94,24 @@ describe("floors", () => {
     ])
   })
 
+  it("keep models of providers out of the main entry point", () => {
+    assert.deepStrictEqual(messages("index.ts", `export * as AiSdkModel from "./ai-sdk/AiSdkModel.ts"`), [
+      `src/index.ts:1 imports "./ai-sdk/AiSdkModel.ts": ai-sdk has its own entry point`
+    ])
+  })
+
+  it("let ai-sdk read the types of the provider interface, and load nothing", () => {
+    assert.deepStrictEqual(messages("ai-sdk/New.ts", `import { APICallError } from "@ai-sdk/provider"`), [
+      `src/ai-sdk/New.ts:1 imports "@ai-sdk/provider": only its types`
+    ])
+    assert.deepStrictEqual(messages("ai-sdk/New.ts", `import { x } from "@ai-sdk/openai"`), [
+      `src/ai-sdk/New.ts:1 imports "@ai-sdk/openai": the core depends on effect alone`
+    ])
+    assert.deepStrictEqual(messages("agent/New.ts", `import type { x } from "@ai-sdk/provider"`), [
+      `src/agent/New.ts:1 imports "@ai-sdk/provider": the core depends on effect alone`
+    ])
+  })
+
   it.each(["zod", "node:fs", "@effect/platform-node", "troupe", "effects"])("keep %s out of the core", (name) => {
     assert.deepStrictEqual(messages("agent/New.ts", `import type { X } from "${name}"`), [
       `src/agent/New.ts:1 imports "${name}": the core depends on effect alone`
@@ -112,7 +135,7 @@ describe("floors", () => {
 
   it.each(["common/New.ts", "New.ts"])("have no room for %s", (at) => {
     assert.deepStrictEqual(messages(at, ""), [
-      `src/${at}:1 stands on no floor: domain, handoff, modes, agent, testing`
+      `src/${at}:1 stands on no floor: domain, handoff, modes, agent, testing, ai-sdk`
     ])
   })
 })

@@ -1,0 +1,291 @@
+/**
+ * Language models of the AI SDK's providers as the `LanguageModel` of `effect/ai`.
+ *
+ * A package that implements `@ai-sdk/provider`, in its specification 4 or the one before it, gives a model; this makes a Layer
+ * of it. Nothing of the AI SDK is loaded by that.
+ *
+ * 1. A request is one call of the model, and is never repeated here. Whether and when is up to `Agent` and its `retry`.
+ * 2. An interruption aborts the request, also in the middle of a stream. A stream is read as fast as it is taken.
+ * 3. What a provider attaches to a part is given back to it with the part, unchanged.
+ * 4. Each failure is an `AiError` with the reason that fits it, so that `isRetryable` says whether to try again.
+ *
+ * **Example** (A model of a provider)
+ *
+ * ```ts
+ * import { createOpenAI } from "@ai-sdk/openai"
+ * import { Effect } from "effect"
+ * import { Agent, AgentState } from "troupe"
+ * import { AiSdkModel } from "troupe/ai-sdk"
+ * import { MockModel, MockProvider } from "troupe/testing"
+ *
+ * // In earnest: createOpenAI(), which reads OPENAI_API_KEY.
+ * const provider = MockProvider.make({ handler: MockModel.queue("It is 22 °C.") })
+ * const openai = createOpenAI({ apiKey: "none", fetch: provider.fetch })
+ *
+ * const program = Agent.run(Agent.make("assistant"), "How warm is Paris?").pipe(
+ *   Effect.map(AgentState.text),
+ *   Effect.provide(AiSdkModel.layer(openai("gpt-5"), { maxOutputTokens: 1000 }))
+ * )
+ *
+ * await Effect.runPromise(program) // => "It is 22 °C."
+ * ```
+ *
+ * @since 0.1.0
+ */
+import type {
+  LanguageModelV3,
+  LanguageModelV3GenerateResult,
+  LanguageModelV3StreamResult,
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4StreamResult,
+  SharedV4Warning
+} from "@ai-sdk/provider"
+import * as AiError from "effect/ai/AiError"
+import { toCodecAnthropic } from "effect/ai/AnthropicStructuredOutput"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Model from "effect/ai/Model"
+import { toCodecOpenAI } from "effect/ai/OpenAiStructuredOutput"
+import type * as Response from "effect/ai/Response"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import { toCallOptions } from "./CallOptions.ts"
+import { askedOf, toPart } from "./Content.ts"
+import { cutOff, reasonOf, type When } from "./Failure.ts"
+import { finishPart, warningText } from "./Finish.ts"
+import { CurrentSettings, over, type Settings } from "./Settings.ts"
+import * as Spans from "./Spans.ts"
+import * as Specification3 from "./Specification3.ts"
+import * as Streamed from "./Streamed.ts"
+
+export { CurrentSettings, type Settings, settings } from "./Settings.ts"
+
+/**
+ * A language model of a provider of the AI SDK.
+ *
+ * One of another specification doesn't type-check, and each request to it fails with `InvalidRequestError`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type AnyModel = LanguageModelV3 | LanguageModelV4
+
+/**
+ * Settings of all requests to a model, and how it is given schemas.
+ *
+ * **Details**
+ *
+ * - `codecTransformer` makes the JSON Schema of structured output. By default it is that of Anthropic for its models, and that
+ *   of OpenAI, which many follow, for all others.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options extends Settings {
+  readonly codecTransformer?: LanguageModel.CodecTransformer
+}
+
+type Method = "generateText" | "streamText"
+
+const failure = (method: Method, reason: AiError.AiErrorReason): AiError.AiError =>
+  AiError.make({ module: "AiSdkModel", method, reason })
+
+/** Fails with what a provider threw. */
+const failed = (method: Method, error: unknown, isAnswering: boolean): Effect.Effect<never, AiError.AiError> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const when: When = { now, isAnswering }
+    return Effect.fail(failure(method, reasonOf(error, when)))
+  })
+
+/** Runs what a provider does. It may throw before it promises anything. */
+const attempt = <A>(
+  method: Method,
+  run: (signal: AbortSignal) => PromiseLike<A>,
+  isAnswering = false
+): Effect.Effect<A, AiError.AiError> =>
+  Effect.tryPromise({ try: async (signal) => await run(signal), catch: (error) => ({ error }) }).pipe(
+    Effect.catch(({ error }) => failed(method, error, isAnswering))
+  )
+
+const warn = (warnings: ReadonlyArray<SharedV4Warning>, { modelId, provider }: AnyModel): Effect.Effect<void> =>
+  warnings.length === 0 ? Effect.void : Effect.logWarning(
+    `${provider} ${modelId}: ${warnings.map(warningText).join("; ")}`
+  )
+
+const isSupported = (model: { readonly specificationVersion?: unknown }): boolean =>
+  model.specificationVersion === "v3" || model.specificationVersion === "v4"
+
+const unsupported = (model: { readonly specificationVersion?: unknown }): AiError.InvalidRequestError =>
+  new AiError.InvalidRequestError({
+    parameter: "specificationVersion",
+    description: `A model of the AI SDK's specification ${
+      model.specificationVersion === undefined ? "that doesn't say which" : `"${String(model.specificationVersion)}"`
+    } can't be used: it has to be "v3" or "v4"`
+  })
+
+const transformerFor = ({ provider }: AnyModel): LanguageModel.CodecTransformer =>
+  /anthropic/i.test(provider) ? toCodecAnthropic : toCodecOpenAI
+
+/** Gives the options of a call, of what is asked and what is set. */
+const prepare = (
+  method: Method,
+  model: AnyModel,
+  { codecTransformer, ...settings }: Options,
+  request: LanguageModel.ProviderOptions
+): Effect.Effect<LanguageModelV4CallOptions, AiError.AiError> =>
+  Effect.gen(function*() {
+    if (!isSupported(model)) return yield* Effect.fail(failure(method, unsupported(model)))
+    const all = over(settings, yield* CurrentSettings)
+    Spans.annotateRequest(request.span, model, all)
+    return yield* Effect.try({
+      try: () => toCallOptions(request, all, codecTransformer ?? transformerFor(model)),
+      catch: (error) =>
+        failure(
+          method,
+          new AiError.UnsupportedSchemaError({ description: error instanceof Error ? error.message : String(error) })
+        )
+    })
+  })
+
+type Generated = LanguageModelV3GenerateResult | LanguageModelV4GenerateResult
+
+const generate = (
+  model: AnyModel,
+  options: LanguageModelV4CallOptions,
+  signal: AbortSignal
+): PromiseLike<Generated> =>
+  model.specificationVersion === "v3"
+    ? model.doGenerate({ ...Specification3.toCallOptions(options), abortSignal: signal })
+    : model.doGenerate({ ...options, abortSignal: signal })
+
+const start = (
+  model: AnyModel,
+  options: LanguageModelV4CallOptions,
+  signal: AbortSignal
+): PromiseLike<LanguageModelV3StreamResult | LanguageModelV4StreamResult> =>
+  model.specificationVersion === "v3"
+    ? model.doStream({ ...Specification3.toCallOptions(options), abortSignal: signal })
+    : model.doStream({ ...options, abortSignal: signal })
+
+/** The text that structured output is read from, where a provider says that it isn't all of it. */
+const chosenText = (generated: Generated): string | undefined =>
+  "structuredOutputText" in generated ? generated.structuredOutputText : undefined
+
+/** Gives the parts of a whole answer. Where some text only leads to the structured output, it becomes reasoning. */
+const toParts = (
+  generated: Generated,
+  request: LanguageModel.ProviderOptions
+): Result.Result<Array<Response.PartEncoded>, AiError.AiErrorReason> =>
+  Result.gen(function*() {
+    const asked = askedOf(request)
+    const text = request.responseFormat.type === "json" ? chosenText(generated) : undefined
+    const parts: Array<Response.PartEncoded> = generated.response === undefined
+      ? []
+      : [Streamed.responsePart(generated.response)]
+    for (const content of generated.content) {
+      const part = yield* toPart(content, asked)
+      if (part === undefined) continue
+      parts.push(part.type === "text" && text !== undefined ? { ...part, type: "reasoning" } : part)
+    }
+    if (text !== undefined) parts.push({ type: "text", text })
+    const { warnings } = generated
+    parts.push(finishPart(generated, { warnings, headers: generated.response?.headers }))
+    return parts
+  })
+
+const generateText = (model: AnyModel, settings: Options) =>
+  Effect.fnUntraced(function*(request: LanguageModel.ProviderOptions) {
+    const options = yield* prepare("generateText", model, settings, request)
+    const generated = yield* attempt("generateText", (signal) => generate(model, options, signal))
+    yield* warn(generated.warnings, model)
+    const parts = yield* Effect.mapError(
+      Effect.fromResult(toParts(generated, request)),
+      (reason) => failure("generateText", reason)
+    )
+    Spans.annotateResponse(request.span, parts)
+    return parts
+  })
+
+/** Opens a stream that is read as it is taken. Where it isn't read to its end, it is let go of, and so is its request. */
+const open = Effect.fnUntraced(function*(model: AnyModel, options: LanguageModelV4CallOptions) {
+  const controller = new AbortController()
+  let reader: ReadableStreamDefaultReader<Streamed.Part> | undefined
+  let hasEnded = false
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      if (hasEnded) return
+      controller.abort()
+      // Nobody waits for it: a provider that reads ahead may never tell that it has let go.
+      reader?.cancel().catch(() => {})
+    })
+  )
+  const { response, stream } = yield* attempt("streamText", () => start(model, options, controller.signal))
+  const taken: ReadableStreamDefaultReader<Streamed.Part> = stream.getReader()
+  reader = taken
+  const next = Effect.map(attempt("streamText", () => taken.read(), true), ({ done, value }) => {
+    hasEnded = done
+    return value
+  })
+  return { headers: response?.headers, next }
+})
+
+const broken = (reason: AiError.AiErrorReason) => Effect.fail(failure("streamText", reason))
+
+const streamText = (model: AnyModel, settings: Options) => (request: LanguageModel.ProviderOptions) =>
+  Stream.unwrap(Effect.gen(function*() {
+    const options = yield* prepare("streamText", model, settings, request)
+    const { headers, next } = yield* open(model, options)
+    const arriving = Streamed.begin(askedOf(request), headers)
+    return Stream.fromPull(Effect.succeed(Effect.gen(function*() {
+      while (true) {
+        const part = yield* next
+        if (part === undefined) return yield* arriving.hasFinished ? Cause.done() : broken(cutOff())
+        if (part.type === "error") return yield* failed("streamText", part.error, true)
+        if (part.type === "finish" && part.finishReason.unified === "interrupted") return yield* broken(cutOff())
+        if (part.type === "stream-start") yield* warn(part.warnings, model)
+        const [first, ...rest] = yield* Effect.catch(Effect.fromResult(Streamed.take(arriving, part)), broken)
+        if (first === undefined) continue
+        Spans.annotateResponse(request.span, [first])
+        return [first, ...rest] as const
+      }
+    })))
+  }))
+
+/**
+ * Makes the service of a model.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (model: AnyModel, options: Options = {}): Effect.Effect<LanguageModel.LanguageModel> =>
+  LanguageModel.make({
+    generateText: generateText(model, options),
+    streamText: streamText(model, options),
+    codecTransformer: options.codecTransformer ?? transformerFor(model)
+  })
+
+/**
+ * Provides a model as the `LanguageModel`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (model: AnyModel, options?: Options): Layer.Layer<LanguageModel.LanguageModel> =>
+  Layer.effect(LanguageModel.LanguageModel, make(model, options))
+
+/**
+ * Gives a model as a `Model` of `effect/ai`: a Layer that also says the names of the provider and of the model.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const model = (
+  model: AnyModel,
+  options?: Options
+): Model.Model<string, LanguageModel.LanguageModel, never> =>
+  Model.make(model.provider, model.modelId, layer(model, options))

@@ -1,0 +1,77 @@
+/**
+ * A request of `effect/ai` as the options of a call.
+ *
+ * @since 0.1.0
+ */
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4FunctionTool,
+  LanguageModelV4ProviderTool
+} from "@ai-sdk/provider"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import * as Tool from "effect/ai/Tool"
+import * as SchemaAST from "effect/SchemaAST"
+import { toMessages } from "./Messages.ts"
+import type { Settings } from "./Settings.ts"
+
+const argsOf = (tool: Tool.AnyProviderDefined): Record<string, unknown> => {
+  const { failureMode: _, ...args } = { ...tool.args as Readonly<Record<string, unknown>> | undefined }
+  return args
+}
+
+const toTool = (tool: Tool.Any): LanguageModelV4FunctionTool | LanguageModelV4ProviderTool => {
+  if (Tool.isProviderDefined(tool)) return { type: "provider", id: tool.id, name: tool.name, args: argsOf(tool) }
+  const description = Tool.getDescription(tool)
+  const strict = Tool.getStrictMode(tool)
+  return {
+    type: "function",
+    name: tool.name,
+    inputSchema: Tool.getJsonSchema(tool),
+    ...(description === undefined ? undefined : { description }),
+    ...(strict === undefined ? undefined : { strict })
+  }
+}
+
+/** Which tool is to be called. Those of a choice of some are the only ones that are offered. */
+const toChoice = (
+  choice: LanguageModel.ToolChoice<string>
+): NonNullable<LanguageModelV4CallOptions["toolChoice"]> =>
+  typeof choice === "string"
+    ? { type: choice }
+    : "tool" in choice
+    ? { type: "tool", toolName: choice.tool }
+    : { type: choice.mode ?? "auto" }
+
+/** The answer that is to fit a schema. Throws where the provider could have no such schema. */
+const toFormat = (
+  format: LanguageModel.ProviderOptions["responseFormat"],
+  transformer: LanguageModel.CodecTransformer
+): NonNullable<LanguageModelV4CallOptions["responseFormat"]> => {
+  if (format.type === "text") return { type: "text" }
+  const description = SchemaAST.resolveDescription(format.schema.ast)
+  return {
+    type: "json",
+    name: format.objectName,
+    schema: transformer(format.schema).jsonSchema,
+    ...(description === undefined ? undefined : { description })
+  }
+}
+
+/** Gives the options of a call, apart from the signal that stops it. Throws where a schema has no form for the provider. */
+export const toCallOptions = (
+  request: LanguageModel.ProviderOptions,
+  { headers, providerOptions, stopSequences, ...settings }: Settings,
+  transformer: LanguageModel.CodecTransformer
+): LanguageModelV4CallOptions => {
+  const { prompt, responseFormat, toolChoice, tools } = request
+  const ofProvider = new Set(tools.filter(Tool.isProviderDefined).map(({ name }) => name))
+  return {
+    ...settings,
+    prompt: toMessages(prompt, (name) => ofProvider.has(name)),
+    ...(tools.length === 0 ? undefined : { tools: tools.map(toTool), toolChoice: toChoice(toolChoice) }),
+    ...(responseFormat.type === "text" ? undefined : { responseFormat: toFormat(responseFormat, transformer) }),
+    ...(stopSequences === undefined ? undefined : { stopSequences: [...stopSequences] }),
+    ...(headers === undefined ? undefined : { headers: { ...headers } }),
+    ...(providerOptions === undefined ? undefined : { providerOptions })
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * What a model says, as parts of a response.
+ *
+ * @since 0.1.0
+ */
+import type { LanguageModelV3Content, LanguageModelV4Content } from "@ai-sdk/provider"
+import * as AiError from "effect/ai/AiError"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Response from "effect/ai/Response"
+import * as Tool from "effect/ai/Tool"
+import * as Result from "effect/Result"
+import { carry } from "./Carried.ts"
+import { fromData } from "./FileData.ts"
+import { toMetadata } from "./Metadata.ts"
+
+/** Something a model says, in either specification. */
+export type Content = LanguageModelV3Content | LanguageModelV4Content
+
+type Of<Type extends Content["type"]> = Extract<Content, { readonly type: Type }>
+
+/** What of a request is needed to read its answer. */
+export interface Asked {
+  /** The name of a tool of ours by the name that the model knows. */
+  readonly nameOf: (name: string) => string
+  readonly isOffered: (name: string) => boolean
+  /** Whether calls are checked by whoever asked, also those whose parameters can't be read. */
+  readonly isDeferred: boolean
+}
+
+/** Gives what of a request is needed to read its answer. */
+export const askedOf = ({ toolCallValidation, tools }: LanguageModel.ProviderOptions): Asked => {
+  const mapper = new Tool.NameMapper(tools)
+  const offered = new Set(tools.map(({ name }) => name))
+  return {
+    nameOf: (name) => offered.has(name) ? name : mapper.getCustomName(name),
+    isOffered: (name) => offered.has(name),
+    isDeferred: toolCallValidation === "deferred"
+  }
+}
+
+type Read = Result.Result<Response.PartEncoded, AiError.AiErrorReason>
+
+const paramsOf = ({ input, toolName }: Of<"tool-call">, { isDeferred }: Asked) => {
+  if (input.trim() === "") return Result.succeed<unknown>({})
+  return Result.try({
+    try: () => Tool.unsafeSecureJsonParse(input),
+    catch: (error) =>
+      new AiError.ToolParameterValidationError({
+        toolName,
+        description: `The parameters are no JSON: ${error instanceof Error ? error.message : String(error)}`
+      })
+  }).pipe(Result.orElse((error) => isDeferred ? Result.succeed<unknown>(input) : Result.fail(error)))
+}
+
+/** A call. One that the provider ran by a tool that wasn't offered is none of ours, and only sent back. */
+const toCall = (part: Of<"tool-call">, asked: Asked): Read => {
+  const name = asked.nameOf(part.toolName)
+  const isTheirs = part.providerExecuted === true
+  return Result.map(paramsOf(part, asked), (params) =>
+    isTheirs && !asked.isOffered(name)
+      ? carry({
+        type: "tool-call",
+        toolCallId: part.toolCallId,
+        toolName: part.toolName,
+        input: params,
+        providerExecuted: true
+      }, part.providerMetadata)
+      : {
+        type: "tool-call",
+        id: part.toolCallId,
+        name,
+        params,
+        ...(isTheirs ? { providerExecuted: true } : undefined),
+        ...toMetadata(part.providerMetadata)
+      })
+}
+
+const toResult = (part: Of<"tool-result">, asked: Asked): Response.PartEncoded => {
+  const name = asked.nameOf(part.toolName)
+  const isFailure = part.isError === true
+  return asked.isOffered(name)
+    ? {
+      type: "tool-result",
+      id: part.toolCallId,
+      name,
+      result: part.result,
+      isFailure,
+      providerExecuted: true,
+      ...(part.preliminary === true ? { preliminary: true } : undefined),
+      ...toMetadata(part.providerMetadata)
+    }
+    : carry({
+      type: "tool-result",
+      toolCallId: part.toolCallId,
+      toolName: part.toolName,
+      output: { type: isFailure ? "error-json" : "json", value: part.result }
+    }, part.providerMetadata)
+}
+
+const toFile = (part: Of<"file">): Response.PartEncoded => {
+  const data = fromData(part.data)
+  return {
+    type: "file",
+    mediaType: part.mediaType,
+    data: "url" in data ? "" : data.base64,
+    // A file of `effect/ai` is made of bytes: where it only has an address, that is sent back.
+    ...toMetadata(
+      part.providerMetadata,
+      "url" in data ? { carries: { type: "file", mediaType: part.mediaType, data: data.url } } : undefined
+    )
+  }
+}
+
+const toSource = (part: Of<"source">): Response.PartEncoded | undefined => {
+  const { id, providerMetadata } = part
+  if (part.sourceType === "url") {
+    const { title = part.url, url } = part
+    if (!URL.canParse(url)) return undefined
+    return { type: "source", sourceType: "url", id, url, title, ...toMetadata(providerMetadata) }
+  }
+  const { filename, mediaType, title } = part
+  return {
+    type: "source",
+    sourceType: "document",
+    id,
+    mediaType,
+    title,
+    ...(filename === undefined ? undefined : { fileName: filename }),
+    ...toMetadata(providerMetadata)
+  }
+}
+
+const carriedFile = (part: Of<"reasoning-file">): Response.PartEncoded => {
+  const data = fromData(part.data)
+  return carry({
+    type: "reasoning-file",
+    mediaType: part.mediaType,
+    data: "url" in data ? data.url : data.base64
+  }, part.providerMetadata)
+}
+
+/** What supports a text goes with it, under `ai-sdk`. */
+export const citing = (part: object): { readonly citations: ReadonlyArray<unknown> } | undefined =>
+  "citations" in part && Array.isArray(part.citations) && part.citations.length > 0
+    ? { citations: part.citations }
+    : undefined
+
+/** Gives the part for something a model says, if there is one. */
+export const toPart = (
+  part: Content,
+  asked: Asked
+): Result.Result<Response.PartEncoded | undefined, AiError.AiErrorReason> => {
+  switch (part.type) {
+    case "text":
+      return Result.succeed({ type: "text", text: part.text, ...toMetadata(part.providerMetadata, citing(part)) })
+    case "reasoning":
+      return Result.succeed({ type: "reasoning", text: part.text, ...toMetadata(part.providerMetadata) })
+    case "file":
+      return Result.succeed(toFile(part))
+    case "source":
+      return Result.succeed(toSource(part))
+    case "tool-call":
+      return toCall(part, asked)
+    case "tool-result":
+      return Result.succeed(toResult(part, asked))
+    case "tool-approval-request":
+      return Result.succeed({
+        type: "tool-approval-request",
+        approvalId: part.approvalId,
+        toolCallId: part.toolCallId,
+        ...toMetadata(part.providerMetadata)
+      })
+    case "custom":
+      return Result.succeed(carry({ type: "custom", kind: part.kind }, part.providerMetadata))
+    case "reasoning-file":
+      return Result.succeed(carriedFile(part))
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * What a provider of the AI SDK threw, as an error of `effect/ai`.
+ *
+ * @since 0.1.0
+ */
+import * as AiError from "effect/ai/AiError"
+import * as Predicate from "effect/Predicate"
+import { retryAfter } from "./RetryAfter.ts"
+import { isOf, read, type Thrown } from "./Thrown.ts"
+
+/** When an error came: at which time in milliseconds, and whether the model had begun to answer. */
+export interface When {
+  readonly now: number
+  readonly isAnswering: boolean
+}
+
+const httpOf = ({ body, headers, status }: Thrown): typeof AiError.HttpContext.Type | undefined => {
+  if (status === undefined) return undefined
+  const { "set-cookie": _, ...shown } = headers
+  return { response: { status, headers: shown }, ...(body === undefined ? undefined : { body }) }
+}
+
+const withHttp = (thrown: Thrown): { readonly http?: typeof AiError.HttpContext.Type } => {
+  const http = httpOf(thrown)
+  return http === undefined ? {} : { http }
+}
+
+/** What providers call an account that has nothing left to spend, which no waiting helps. */
+const spent = /insufficient_(quota|balance|credits|funds)|billing|credits?_(balance|exhausted)|quota_exhausted/
+const spentWords =
+  /credit balance is too low|insufficient (balance|credits|funds)|exceeded your current quota, please check your plan/i
+
+/** What providers call words that their policy has no answer to. */
+const policy = /content_?(filter|policy)|moderation|safety|responsible_?ai|prohibited_content|usage_policy/
+const policyWords = /content (filter|policy|management policy|moderation)|usage polic(y|ies)|safety system|was flagged/i
+
+const wrongKey = /invalid_api_key|api_key_invalid|authentication|unauthenticated|unauthorized|invalid_token/
+const expired = /expired/i
+const missingKey =
+  /(no|missing|didn't provide an|not provide an?|without an?) (api[ -]?key|authentication|auth(orization)? header)|(api[ -]?key|header|authentication).{0,20}(is )?(required|missing)/i
+
+/** Statuses that the names of errors stand for, where there is no other: in a stream the response has begun with 200. */
+const statuses: ReadonlyArray<readonly [RegExp, number]> = [
+  [/rate_limit|too_many_requests|resource_exhausted|throttl/, 429],
+  [/overloaded|unavailable/, 529],
+  [/permission/, 403],
+  [wrongKey, 401],
+  [/request_too_large/, 413],
+  [/not_found|no_such_model/, 404],
+  [/invalid_request|invalid_argument|context_length|bad_request|invalid_prompt|unsupported/, 400],
+  [/timeout/, 408]
+]
+
+const statusOf = ({ said, status }: Thrown): number | undefined => {
+  if (status !== undefined && status >= 400) return status
+  return said.names.flatMap((name) => statuses.find(([names]) => names.test(name))?.[1] ?? [])[0]
+}
+
+const keyKind = ({ message, said }: Thrown): AiError.AuthenticationError["kind"] =>
+  expired.test(message) || said.names.some((name) => expired.test(name))
+    ? "ExpiredKey"
+    : missingKey.test(message)
+    ? "MissingKey"
+    : "InvalidKey"
+
+/** The reason of a response that refused the request, where its status is one of these. */
+const refused = (thrown: Thrown, status: number, { now }: When): AiError.AiErrorReason => {
+  const { headers, isRetryable, message: description, said } = thrown
+  const http = withHttp(thrown)
+  const names = said.names.join(" ")
+  const isPlain = status === 400 || status === 403 || status === 422
+  if (status === 402 || spent.test(names) || ((isPlain || status === 429) && spentWords.test(description))) {
+    return new AiError.QuotaExhaustedError(http)
+  }
+  if (status < 429 && (policy.test(names) || (isPlain && policyWords.test(description)))) {
+    return new AiError.ContentPolicyError({ description, ...http })
+  }
+  if (status === 401 || (status === 400 && wrongKey.test(names)) || /api key not valid/i.test(description)) {
+    return new AiError.AuthenticationError({ kind: keyKind(thrown), description, ...http })
+  }
+  if (status === 403) {
+    return new AiError.AuthenticationError({ kind: "InsufficientPermissions", description, ...http })
+  }
+  if (status === 429) {
+    const wait = retryAfter(headers, now)
+    return new AiError.RateLimitError({ ...http, ...(wait === undefined ? undefined : { retryAfter: wait }) })
+  }
+  // A provider that says so itself is right about whether the same may go well another time.
+  if (status >= 500 || status === 408 || status === 409) {
+    return isRetryable === false
+      ? new AiError.UnknownError({ description, ...http })
+      : new AiError.InternalProviderError({ description, ...http })
+  }
+  if (isRetryable === true) return new AiError.InternalProviderError({ description, ...http })
+  const parameter = said.parameter ?? (/model_not_found|no_such_model/.test(names) ? "model" : undefined)
+  return new AiError.InvalidRequestError({
+    description,
+    ...http,
+    ...(parameter === undefined ? undefined : { parameter })
+  })
+}
+
+const codeOf = (error: unknown): string => {
+  const code = Predicate.hasProperty(error, "code") ? error.code : undefined
+  return typeof code === "string" ? code : ""
+}
+
+const nameOf = (error: unknown): string =>
+  Predicate.hasProperty(error, "name") && typeof error.name === "string" ? error.name : ""
+
+const networkWords =
+  /^(fetch failed|failed to fetch|terminated|network ?error|load failed|other side closed|socket hang up)/i
+
+/** Checks whether it was the way to the provider that failed, by the codes and words of the runtimes. */
+const isNetwork = (error: unknown, depth = 0): boolean => {
+  if (!Predicate.isObject(error) || depth > 4) return false
+  if (/^(E[A-Z]{3,}|UND_ERR_\w+|ConnectionRefused|ConnectionClosed)$/.test(codeOf(error))) return true
+  if (/^(AbortError|TimeoutError|ResponseAborted|SocketError)$/.test(nameOf(error))) return true
+  if (error instanceof TypeError && networkWords.test(error.message)) return true
+  return "cause" in error && isNetwork(error.cause, depth + 1)
+}
+
+const isInvalidUrl = (error: unknown, depth = 0): boolean =>
+  Predicate.isObject(error) && depth <= 4 && (
+    codeOf(error) === "ERR_INVALID_URL" ||
+    (error instanceof TypeError && /invalid url|failed to parse url/i.test(error.message)) ||
+    ("cause" in error && isInvalidUrl(error.cause, depth + 1))
+  )
+
+const network = (
+  thrown: Thrown,
+  reason: AiError.NetworkError["reason"],
+  cause: unknown
+): AiError.NetworkError =>
+  new AiError.NetworkError({ reason, method: "POST", url: thrown.url ?? "", description: thrown.message, cause })
+
+/** A stream that ended before the answer did. */
+export const cutOff = (): AiError.NetworkError =>
+  new AiError.NetworkError({
+    reason: "TransportError",
+    method: "POST",
+    url: "",
+    description: "The stream ended before the answer did"
+  })
+
+/** The reason of an error that isn't a response which refused the request. */
+const other = (error: unknown, thrown: Thrown, { isAnswering }: When): AiError.AiErrorReason => {
+  const { message: description } = thrown
+  if (isOf(error, "LoadAPIKeyError")) return new AiError.AuthenticationError({ kind: "MissingKey", description })
+  if (isOf(error, "NoSuchModelError")) return new AiError.InvalidRequestError({ parameter: "model", description })
+  if (isOf(error, "InvalidPromptError")) return new AiError.InvalidUserInputError({ description })
+  if (isOf(error, "NoContentGeneratedError")) return new AiError.InvalidOutputError({ description })
+  if (isOf(error, "EmptyResponseBodyError", "InvalidResponseDataError")) {
+    return new AiError.InvalidResponseError({ description })
+  }
+  if (isOf(error, "JSONParseError", "TypeValidationError")) {
+    // Before there is an answer it is what we sent that doesn't fit: the arguments of a tool of the provider.
+    return isAnswering
+      ? new AiError.InvalidResponseError({ description })
+      : new AiError.InvalidRequestError({ description })
+  }
+  if (
+    isOf(
+      error,
+      "InvalidArgumentError",
+      "LoadSettingError",
+      "NoSuchProviderReferenceError",
+      "UnsupportedFunctionalityError"
+    )
+  ) {
+    const parameter = Predicate.hasProperty(error, "argument") ? error.argument : undefined
+    return new AiError.InvalidRequestError({
+      description,
+      ...(typeof parameter === "string" ? { parameter } : undefined)
+    })
+  }
+  if (isInvalidUrl(error)) return network(thrown, "InvalidUrlError", error)
+  if (isNetwork(error)) return network(thrown, "TransportError", error)
+  // What a provider reports in the middle of an answer and gives no known name is most likely its own trouble.
+  return isAnswering && thrown.isRetryable !== false
+    ? new AiError.InternalProviderError({ description, ...withHttp(thrown) })
+    : new AiError.UnknownError({ description, ...withHttp(thrown) })
+}
+
+/** Gives the reason of an error that was thrown, or that stood in a stream. */
+export const reasonOf = (error: unknown, when: When): AiError.AiErrorReason => {
+  const thrown = read(error)
+  const status = statusOf(thrown)
+  if (status !== undefined) return refused(thrown, status, when)
+  if (thrown.status !== undefined) {
+    // It went well until the response was read.
+    const { cause, message } = thrown
+    if (isNetwork(cause)) return network(thrown, "TransportError", error)
+    const why = Predicate.isError(cause) ? `${message}: ${cause.message}` : message
+    return new AiError.InvalidResponseError({ description: why, ...withHttp(thrown) })
+  }
+  if (isOf(error, "APICallError") && thrown.said.names.length === 0 && !isInvalidUrl(error)) {
+    return network(thrown, "TransportError", error)
+  }
+  return other(error, thrown, when)
+}

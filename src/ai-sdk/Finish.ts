@@ -1,0 +1,92 @@
+/**
+ * How an answer ends: for which reason, and what it used.
+ *
+ * @since 0.1.0
+ */
+import type {
+  LanguageModelV3FinishReason,
+  LanguageModelV3Usage,
+  LanguageModelV4FinishReason,
+  LanguageModelV4Usage,
+  SharedV4ProviderMetadata,
+  SharedV4Warning
+} from "@ai-sdk/provider"
+import type * as Response from "effect/ai/Response"
+import { toMetadata } from "./Metadata.ts"
+
+/** Reads a count. One that can't be a count of tokens isn't known. */
+const count = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
+
+/** Gives what was used. */
+const toUsage = (
+  { inputTokens, outputTokens }: LanguageModelV3Usage | LanguageModelV4Usage
+): typeof Response.Usage.Encoded => ({
+  inputTokens: {
+    total: count(inputTokens.total),
+    uncached: count(inputTokens.noCache),
+    cacheRead: count(inputTokens.cacheRead),
+    cacheWrite: count(inputTokens.cacheWrite)
+  },
+  outputTokens: {
+    total: count(outputTokens.total),
+    text: count(outputTokens.text),
+    reasoning: count(outputTokens.reasoning)
+  }
+})
+
+type FinishReason = LanguageModelV3FinishReason | LanguageModelV4FinishReason
+
+const reasons = ["stop", "length", "content-filter", "tool-calls", "error", "other"] as const
+
+const toReason = ({ raw, unified }: FinishReason): Response.FinishReason =>
+  // Anthropic stops in the middle of what its own tools do, to be asked to go on.
+  raw === "pause_turn" ? "pause" : reasons.find((reason) => reason === unified) ?? "unknown"
+
+/** How an answer ended, as the AI SDK has it. */
+export interface Ending {
+  readonly finishReason: FinishReason
+  readonly usage: LanguageModelV3Usage | LanguageModelV4Usage
+  readonly providerMetadata?: SharedV4ProviderMetadata | undefined
+}
+
+/** What came beside an answer: what the provider warns of, and the headers of its response. */
+export interface Beside {
+  readonly warnings: ReadonlyArray<SharedV4Warning>
+  readonly headers: Readonly<Record<string, string>> | undefined
+}
+
+/**
+ * Gives the part that ends an answer. Its metadata has, under `ai-sdk`, the provider's own reason and usage and its warnings.
+ */
+export const finishPart = (
+  { finishReason, providerMetadata, usage }: Ending,
+  { headers, warnings }: Beside
+): Response.FinishPartEncoded => {
+  const added = {
+    ...(finishReason.raw === undefined ? undefined : { finishReason: finishReason.raw }),
+    ...(usage.raw === undefined ? undefined : { usage: usage.raw }),
+    ...(warnings.length === 0 ? undefined : { warnings })
+  }
+  const { "set-cookie": _, ...shown } = headers ?? {}
+  return {
+    type: "finish",
+    reason: toReason(finishReason),
+    usage: toUsage(usage),
+    ...(headers === undefined ? undefined : { response: { status: 200, headers: shown } }),
+    ...toMetadata(providerMetadata, Object.keys(added).length === 0 ? undefined : added)
+  }
+}
+
+/** Gives a warning in a line. */
+export const warningText = (warning: SharedV4Warning): string => {
+  switch (warning.type) {
+    case "unsupported":
+    case "compatibility":
+      return `${warning.type}: ${warning.feature}${warning.details === undefined ? "" : ` (${warning.details})`}`
+    case "deprecated":
+      return `deprecated: ${warning.setting} (${warning.message})`
+    case "other":
+      return warning.message
+  }
+}

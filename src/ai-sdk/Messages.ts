@@ -1,0 +1,146 @@
+/**
+ * A prompt as the messages that a provider is sent.
+ *
+ * @since 0.1.0
+ */
+import type {
+  JSONValue,
+  LanguageModelV4FilePart,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4TextPart,
+  LanguageModelV4ToolCallPart,
+  LanguageModelV4ToolResultOutput,
+  LanguageModelV4ToolResultPart
+} from "@ai-sdk/provider"
+import type * as Prompt from "effect/ai/Prompt"
+import { carried } from "./Carried.ts"
+import { toData } from "./FileData.ts"
+import { toJson, toProviderOptions } from "./Metadata.ts"
+
+type Content<Role extends LanguageModelV4Message["role"]> = Extract<
+  LanguageModelV4Message,
+  { readonly role: Role }
+>["content"]
+
+/** The names of tools that take text and not an object, as providers define some. */
+export type TakesText = (toolName: string) => boolean
+
+const textPart = (part: Prompt.TextPart): LanguageModelV4TextPart => ({
+  type: "text",
+  text: part.text,
+  ...toProviderOptions(part.options)
+})
+
+const filePart = (part: Prompt.FilePart): LanguageModelV4FilePart => ({
+  type: "file",
+  mediaType: part.mediaType,
+  data: toData(part.data),
+  ...(part.fileName === undefined ? undefined : { filename: part.fileName }),
+  ...toProviderOptions(part.options)
+})
+
+/** A text that says nothing is left out, unless its provider attached something: providers refuse one. */
+const says = (part: { readonly text: string; readonly options: Prompt.ProviderOptions }): boolean =>
+  part.text !== "" || toProviderOptions(part.options).providerOptions !== undefined
+
+const isObject = (value: unknown): boolean => typeof value === "object" && value !== null && !Array.isArray(value)
+
+const callPart = (part: Prompt.ToolCallPart, takesText: TakesText): LanguageModelV4ToolCallPart => ({
+  type: "tool-call",
+  toolCallId: part.id,
+  toolName: part.name,
+  // Parameters that nobody could read are no object, and providers take no others back.
+  input: isObject(part.params) || takesText(part.name) ? part.params : {},
+  ...(part.providerExecuted ? { providerExecuted: true } : undefined),
+  ...toProviderOptions(part.options)
+})
+
+const isDenial = (result: unknown): result is { readonly reason?: string } =>
+  typeof result === "object" && result !== null && "type" in result && result.type === "execution-denied"
+
+const isText = (part: Prompt.ToolModelOutputPart): part is Prompt.TextPart => part.type === "text"
+
+/** What a model is told of a result. Content has no place for a failure, text has. */
+const outputOf = (part: Prompt.ToolResultPart): LanguageModelV4ToolResultOutput => {
+  const { isFailure, modelOutput, providerExecuted, result } = part
+  if (modelOutput !== undefined) {
+    if (isFailure && modelOutput.every(isText)) {
+      return { type: "error-text", value: modelOutput.map(({ text }) => text).join("\n") }
+    }
+    return { type: "content", value: modelOutput.map((output) => isText(output) ? textPart(output) : filePart(output)) }
+  }
+  if (isFailure && isDenial(result)) {
+    return {
+      type: "execution-denied",
+      ...(typeof result.reason === "string" ? { reason: result.reason } : undefined)
+    }
+  }
+  if (typeof result === "string" && !(isFailure && providerExecuted)) {
+    return { type: isFailure ? "error-text" : "text", value: result }
+  }
+  return { type: isFailure ? "error-json" : "json", value: toJson(result) as JSONValue }
+}
+
+const resultPart = (part: Prompt.ToolResultPart): LanguageModelV4ToolResultPart => ({
+  type: "tool-result",
+  toolCallId: part.id,
+  toolName: part.name,
+  output: outputOf(part),
+  ...toProviderOptions(part.options)
+})
+
+const userContent = ({ content }: Prompt.UserMessage): Content<"user"> =>
+  content.flatMap((part): Content<"user"> =>
+    part.type === "file" ? [filePart(part)] : says(part) ? [textPart(part)] : []
+  )
+
+const assistantContent = ({ content }: Prompt.AssistantMessage, takesText: TakesText): Content<"assistant"> =>
+  content.flatMap((part): Content<"assistant"> => {
+    switch (part.type) {
+      case "text":
+        return says(part) ? [textPart(part)] : []
+      case "reasoning": {
+        const other = carried(part)
+        if (other !== undefined) return [other]
+        return says(part) ? [{ type: "reasoning", text: part.text, ...toProviderOptions(part.options) }] : []
+      }
+      case "file":
+        return [carried(part) ?? filePart(part)]
+      case "tool-call":
+        return [callPart(part, takesText)]
+      case "tool-result":
+        return [resultPart(part)]
+      case "tool-approval-request":
+        return []
+    }
+  })
+
+const toolContent = ({ content }: Prompt.ToolMessage): Content<"tool"> =>
+  content.map((part): Content<"tool">[number] =>
+    part.type === "tool-result" ? resultPart(part) : {
+      type: "tool-approval-response",
+      approvalId: part.approvalId,
+      approved: part.approved,
+      ...(part.reason === undefined ? undefined : { reason: part.reason }),
+      ...toProviderOptions(part.options)
+    }
+  )
+
+const toMessage = (message: Prompt.Message, takesText: TakesText): LanguageModelV4Message => {
+  const options = toProviderOptions(message.options)
+  switch (message.role) {
+    case "system":
+      return { role: "system", content: message.content, ...options }
+    case "user":
+      return { role: "user", content: userContent(message), ...options }
+    case "assistant":
+      return { role: "assistant", content: assistantContent(message, takesText), ...options }
+    case "tool":
+      return { role: "tool", content: toolContent(message), ...options }
+  }
+}
+
+/** Gives the messages of a prompt. One that says nothing is left out. */
+export const toMessages = ({ content }: Prompt.Prompt, takesText: TakesText): LanguageModelV4Prompt =>
+  content.map((message) => toMessage(message, takesText)).filter((message) => message.content.length > 0)

@@ -1,0 +1,81 @@
+/**
+ * Requests in the specification before the current one: the data of files is untagged, and there is less of the rest.
+ *
+ * @since 0.1.0
+ */
+import type {
+  LanguageModelV3CallOptions,
+  LanguageModelV3DataContent,
+  LanguageModelV3Message,
+  LanguageModelV3ToolResultOutput,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Message,
+  LanguageModelV4ToolResultOutput,
+  SharedV4FileData
+} from "@ai-sdk/provider"
+import * as Base64 from "effect/encoding/Base64"
+
+const toData = (data: SharedV4FileData): LanguageModelV3DataContent => {
+  switch (data.type) {
+    case "data":
+      return data.data
+    case "url":
+      return data.url
+    case "text":
+      return new TextEncoder().encode(data.text)
+    case "reference":
+      return Object.values(data.reference)[0] ?? ""
+  }
+}
+
+type Content4 = Extract<LanguageModelV4ToolResultOutput, { readonly type: "content" }>["value"][number]
+type Content3 = Extract<LanguageModelV3ToolResultOutput, { readonly type: "content" }>["value"][number]
+
+const toContent = (part: Content4): Content3 => {
+  if (part.type !== "file") return part
+  const { data: file, filename, mediaType, ...rest } = part
+  const data = toData(file)
+  const isImage = /^image(\/|$)/i.test(mediaType)
+  if (data instanceof URL) return { ...rest, type: isImage ? "image-url" : "file-url", url: data.href }
+  const base64 = typeof data === "string" ? data : Base64.encode(data)
+  return isImage
+    ? { ...rest, type: "image-data", data: base64, mediaType }
+    : { ...rest, type: "file-data", data: base64, mediaType, ...(filename === undefined ? undefined : { filename }) }
+}
+
+const toOutput = (output: LanguageModelV4ToolResultOutput): LanguageModelV3ToolResultOutput =>
+  output.type === "content" ? { ...output, value: output.value.map(toContent) } : output
+
+type Parts4 = Exclude<LanguageModelV4Message["content"], string>[number]
+type Parts3 = Exclude<LanguageModelV3Message["content"], string>[number]
+
+/** Gives the parts of a message. What the specification doesn't know is left out. */
+const toParts = (part: Parts4): ReadonlyArray<Parts3> => {
+  switch (part.type) {
+    case "file":
+      return [{ ...part, data: toData(part.data) }]
+    case "tool-result":
+      return [{ ...part, output: toOutput(part.output) }]
+    case "custom":
+    case "reasoning-file":
+      return []
+    default:
+      return [part]
+  }
+}
+
+/** Gives a request as a model of specification 3 reads it. */
+export const toCallOptions = (options: LanguageModelV4CallOptions): LanguageModelV3CallOptions => {
+  const { prompt, reasoning: _, ...rest } = options
+  return {
+    ...rest,
+    prompt: prompt.map((message) =>
+      (message.role === "system"
+        ? message
+        : {
+          ...message,
+          content: (message.content as ReadonlyArray<Parts4>).flatMap(toParts)
+        }) as LanguageModelV3Message
+    )
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * An answer that arrives part by part.
+ *
+ * @since 0.1.0
+ */
+import type { LanguageModelV3StreamPart, LanguageModelV4StreamPart, SharedV4Warning } from "@ai-sdk/provider"
+import type * as AiError from "effect/ai/AiError"
+import type * as Response from "effect/ai/Response"
+import * as Result from "effect/Result"
+import { type Asked, citing, type Content, toPart } from "./Content.ts"
+import { finishPart } from "./Finish.ts"
+import { toMetadata } from "./Metadata.ts"
+
+/** A part of a stream, in either specification. */
+export type Part = LanguageModelV3StreamPart | LanguageModelV4StreamPart
+
+/** What has arrived so far, apart from the parts. */
+export interface Arriving {
+  readonly asked: Asked
+  readonly headers: Readonly<Record<string, string>> | undefined
+  warnings: ReadonlyArray<SharedV4Warning>
+  hasFinished: boolean
+  carried: number
+  /** Calls of which nothing is shown: the provider runs them with tools of its own. */
+  readonly hidden: Set<string>
+}
+
+/** Begins an answer. */
+export const begin = (asked: Asked, headers: Arriving["headers"]): Arriving => ({
+  asked,
+  headers,
+  warnings: [],
+  hasFinished: false,
+  carried: 0,
+  hidden: new Set()
+})
+
+type Read = Result.Result<ReadonlyArray<Response.StreamPartEncoded>, AiError.AiErrorReason>
+
+const one = (part: Response.StreamPartEncoded): Read => Result.succeed([part])
+const none: Read = Result.succeed([])
+
+/** A reasoning that carries something comes whole, and is streamed in two pieces. */
+const streamed = (
+  self: Arriving,
+  part: Response.PartEncoded
+): ReadonlyArray<Response.StreamPartEncoded> => {
+  if (part.type === "text") return []
+  if (part.type !== "reasoning") return [part]
+  const id = `carried_${self.carried++}`
+  return [
+    { type: "reasoning-start", id, ...(part.metadata === undefined ? undefined : { metadata: part.metadata }) },
+    { type: "reasoning-end", id }
+  ]
+}
+
+/** Takes in a part, and gives those that it comes to. A part that reports an error isn't for this. */
+export const take = (self: Arriving, part: Exclude<Part, { readonly type: "error" }>): Read => {
+  switch (part.type) {
+    case "text-start":
+    case "reasoning-start":
+    case "reasoning-end":
+      return one({ type: part.type, id: part.id, ...toMetadata(part.providerMetadata) })
+    case "text-end":
+      return one({ type: "text-end", id: part.id, ...toMetadata(part.providerMetadata, citing(part)) })
+    case "text-delta":
+    case "reasoning-delta":
+      return part.delta === "" && part.providerMetadata === undefined
+        ? none
+        : one({ type: part.type, id: part.id, delta: part.delta, ...toMetadata(part.providerMetadata) })
+    case "tool-input-start": {
+      const name = self.asked.nameOf(part.toolName)
+      const isTheirs = part.providerExecuted === true
+      if (isTheirs && !self.asked.isOffered(name)) {
+        self.hidden.add(part.id)
+        return none
+      }
+      return one({
+        type: "tool-params-start",
+        id: part.id,
+        name,
+        ...(isTheirs ? { providerExecuted: true } : undefined),
+        ...toMetadata(part.providerMetadata)
+      })
+    }
+    case "tool-input-delta":
+      return self.hidden.has(part.id)
+        ? none
+        : one({ type: "tool-params-delta", id: part.id, delta: part.delta, ...toMetadata(part.providerMetadata) })
+    case "tool-input-end":
+      return self.hidden.has(part.id)
+        ? none
+        : one({ type: "tool-params-end", id: part.id, ...toMetadata(part.providerMetadata) })
+    case "stream-start":
+      self.warnings = part.warnings
+      return none
+    case "response-metadata":
+      return one(responsePart(part))
+    case "finish":
+      self.hasFinished = true
+      return one(finishPart(part, self))
+    case "ping":
+    case "raw":
+      return none
+    case "custom":
+      // That a message begins is news of the stream, and nothing that the model says.
+      return part.kind.endsWith(".message_start") ? none : spoken(self, part)
+    default:
+      return spoken(self, part)
+  }
+}
+
+const spoken = (self: Arriving, part: Content): Read =>
+  Result.map(toPart(part, self.asked), (made) => made === undefined ? [] : streamed(self, made))
+
+/** Gives the part that says what the response is called, which model made it, and when. */
+export const responsePart = (
+  { id, modelId, timestamp }: {
+    readonly id?: string | undefined
+    readonly modelId?: string | undefined
+    readonly timestamp?: Date | undefined
+  }
+): Response.ResponseMetadataPartEncoded => ({
+  type: "response-metadata",
+  ...(id === undefined ? undefined : { id }),
+  ...(modelId === undefined ? undefined : { modelId }),
+  ...(timestamp === undefined || Number.isNaN(timestamp.getTime()) ? undefined : { timestamp: timestamp.toISOString() })
+})

@@ -1,0 +1,120 @@
+/**
+ * What is known of an error that a provider of the AI SDK threw, or reported in a stream.
+ *
+ * Errors are told apart by the markers that the AI SDK puts on them, so that nothing of it is loaded and several versions of
+ * it go side by side.
+ *
+ * @since 0.1.0
+ */
+import * as Predicate from "effect/Predicate"
+import { toJson } from "./Metadata.ts"
+
+/** The names of errors of the AI SDK, as their markers have them. */
+export type Name =
+  | "APICallError"
+  | "EmptyResponseBodyError"
+  | "InvalidArgumentError"
+  | "InvalidPromptError"
+  | "InvalidResponseDataError"
+  | "JSONParseError"
+  | "LoadAPIKeyError"
+  | "LoadSettingError"
+  | "NoContentGeneratedError"
+  | "NoSuchModelError"
+  | "NoSuchProviderReferenceError"
+  | "TypeValidationError"
+  | "UnsupportedFunctionalityError"
+
+/** Checks whether an error is of a kind of the AI SDK. */
+export const isOf = (error: unknown, ...names: ReadonlyArray<Name>): boolean =>
+  Predicate.isObject(error) && names.some((name) => Symbol.for(`vercel.ai.error.AI_${name}`) in error)
+
+const textIn = (value: unknown, key: string): string | undefined => {
+  const found = Predicate.hasProperty(value, key) ? value[key] : undefined
+  return typeof found === "string" && found !== "" ? found : typeof found === "number" ? String(found) : undefined
+}
+
+/** What a provider says of an error: its words, and by which names it calls the error. */
+interface Said {
+  readonly message: string | undefined
+  readonly names: ReadonlyArray<string>
+  readonly parameter: string | undefined
+}
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** What is said in a body: `{ error: { message, type, code } }`, the same without an envelope, or in a list. */
+const saidIn = (value: unknown): Said => {
+  if (Array.isArray(value)) return saidIn(value[0])
+  const inner = Predicate.hasProperty(value, "error") ? value.error : value
+  if (typeof inner === "string") return { message: inner, names: [], parameter: undefined }
+  return {
+    message: textIn(inner, "message") ?? textIn(inner, "detail"),
+    names: ["type", "code", "status"].flatMap((key) => textIn(inner, key)?.toLowerCase() ?? []),
+    parameter: textIn(inner, "param")
+  }
+}
+
+/** An error as far as it is known. `status` is of a response, or what the provider says in a stream in the place of one. */
+export interface Thrown {
+  readonly message: string
+  readonly status: number | undefined
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+  readonly said: Said
+  readonly isRetryable: boolean | undefined
+  readonly url: string | undefined
+  readonly cause: unknown
+}
+
+const statusIn = (error: unknown): number | undefined => {
+  for (const key of ["statusCode", "status"]) {
+    const status = Predicate.hasProperty(error, key) ? error[key] : undefined
+    if (typeof status === "number" && Number.isInteger(status)) return status
+  }
+  return undefined
+}
+
+const headersIn = (error: unknown): Readonly<Record<string, string>> => {
+  const headers = Predicate.hasProperty(error, "responseHeaders") ? error.responseHeaders : undefined
+  return Predicate.isObject(headers)
+    ? Object.fromEntries(
+      Object.entries(headers).flatMap(([name, value]) =>
+        typeof value === "string" ? [[name.toLowerCase(), value] as const] : []
+      )
+    )
+    : {}
+}
+
+const messageOf = (error: unknown): string =>
+  typeof error === "string" ? error : textIn(error, "message") ?? saidIn(error).message ?? JSON.stringify(toJson(error))
+
+/** Gives what is known of an error. */
+export const read = (error: unknown): Thrown => {
+  const body = textIn(error, "responseBody")
+  const data = Predicate.hasProperty(error, "data") ? error.data : undefined
+  const isRetryable = Predicate.hasProperty(error, "isRetryable") ? error.isRetryable : undefined
+  const inBody = body === undefined ? undefined : saidIn(parse(body))
+  const inData = saidIn(data)
+  const itself = saidIn(error)
+  return {
+    message: inBody?.message ?? messageOf(error),
+    status: statusIn(error),
+    headers: headersIn(error),
+    body,
+    said: {
+      message: inBody?.message ?? inData.message ?? itself.message,
+      names: [...new Set([...inBody?.names ?? [], ...inData.names, ...itself.names])],
+      parameter: inBody?.parameter ?? inData.parameter ?? itself.parameter
+    },
+    isRetryable: typeof isRetryable === "boolean" ? isRetryable : undefined,
+    url: textIn(error, "url"),
+    cause: Predicate.hasProperty(error, "cause") ? error.cause : undefined
+  }
+}
