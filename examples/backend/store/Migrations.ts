@@ -35,19 +35,21 @@ const conversations = Effect.gen(function*() {
     )`
   yield* sql`CREATE INDEX conversations_touched ON conversations (tenant, updated_at)`
   yield* sql`CREATE INDEX conversations_in_flight ON conversations (id) WHERE in_flight = 1`
+  // SQLite keeps a table with a key of two columns once instead of twice.
+  const clustered = sql.onDialectOrElse({ pg: () => sql.literal(""), orElse: () => sql.literal("WITHOUT ROWID") })
   yield* sql`
     CREATE TABLE events (
       conversation TEXT NOT NULL,
       number BIGINT NOT NULL,
       event TEXT NOT NULL,
       PRIMARY KEY (conversation, number)
-    )`
+    ) ${clustered}`
   yield* sql`
     CREATE TABLE messages (
       conversation TEXT NOT NULL,
       key TEXT NOT NULL,
       PRIMARY KEY (conversation, key)
-    )`
+    ) ${clustered}`
   const bytes = sql.onDialectOrElse({ pg: () => sql.literal("BYTEA"), orElse: () => sql.literal("BLOB") })
   yield* sql`
     CREATE TABLE ${sql(states)} (id TEXT PRIMARY KEY, value ${bytes} NOT NULL, value_type INTEGER NOT NULL)`

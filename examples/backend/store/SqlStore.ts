@@ -1,8 +1,9 @@
 /**
  * The store over an SQL database: SQLite for one process, or Postgres, which several instances share.
  *
- * Events are shown as soon as they are logged, and kept ten times a second and with each save. An instance asks the
- * database four times a second about conversations that it runs, or whose readers wait for what others run.
+ * Events are shown here as soon as they are logged. They are kept with each save; beside that ten times a second where other
+ * instances wait for them, and else once. An instance of several asks the database four times a second about conversations
+ * that it runs, or whose readers wait for what others run.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Clock, DateTime, Deferred, Effect, Layer, type Redacted, Schema } from "effect"
@@ -21,8 +22,8 @@ export interface Options {
   readonly keep?: number
 }
 
-/** How often events are kept that no save keeps. */
-const flushing = "100 millis"
+/** How often events are kept that no save keeps: where other instances wait for them, and where a death alone loses them. */
+const flushing = { shared: "100 millis", single: "1 second" } as const
 
 /** How often a shared database is asked for what other instances did. */
 const polling = "250 millis"
@@ -84,15 +85,16 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
   const persist = (held: Held.Held, writing: Held.Writing) =>
     Effect.tapErrorTag(write(held, writing), "LeaseLost", () => Effect.sync(() => lose(held)))
 
-  const leaseOf = (held: Held.Held): Lease => ({
+  const leaseOf = (held: Held.Held, last: number): Lease => ({
     lost: Deferred.await(held.lost),
     cancelled: Deferred.await(held.cancelled),
     log: (event) => {
       const { recent } = held
-      // Nobody reads what a lost lease logs, and it isn't kept.
-      if (recent === undefined) return { number: Number.MAX_SAFE_INTEGER, event }
+      // What a lost lease logs is shown to nobody.
+      if (recent === undefined) return { number: last, event }
       const numbered = recent.push(event)
-      wake(held.id, numbered.number)
+      last = numbered.number
+      wake(held.id, last)
       if (recent.waitingCount > Held.maxWaiting) lose(held)
       return numbered
     },
@@ -164,7 +166,7 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
       { concurrency: 4, discard: true }
     )
   )
-  yield* Effect.forkScoped(Effect.forever(Effect.delay(flushAll, flushing)))
+  yield* Effect.forkScoped(Effect.forever(Effect.delay(flushAll, locks.isShared ? flushing.shared : flushing.single)))
 
   /** Looks at what other instances did with conversations that are run or waited for here. */
   const poll = Effect.gen(function*() {
@@ -257,7 +259,9 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
       Effect.acquireRelease(
         failedTo("take a lease")(acquire(id)),
         (taken) => taken === undefined ? Effect.void : release(taken)
-      ).pipe(Effect.map((taken) => taken === undefined ? undefined : leaseOf(taken.held))),
+      ).pipe(
+        Effect.map((taken) => taken === undefined ? undefined : leaseOf(taken.held, taken.held.recent?.last ?? 0))
+      ),
 
     cancel: (id) =>
       Effect.suspend(() => {
