@@ -33,18 +33,15 @@ interface Inner {
   readonly schema: Readonly<Record<string, unknown>>
 }
 
-const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  Predicate.isObject(value) && !Array.isArray(value)
-
 /** All schemas of objects in a schema, from the outermost on. */
 const objectsIn = (schema: unknown, context: ReadonlyArray<string> = []): ReadonlyArray<Inner> => {
-  if (!isFields(schema)) return []
+  if (!Predicate.isObject(schema)) return []
   const within = (key: string): ReadonlyArray<Inner> =>
-    Predicate.isObject(schema[key])
+    Predicate.isObjectOrArray(schema[key])
       ? Object.entries(schema[key]).flatMap(([name, inner]) => objectsIn(inner, [...context, key, name]))
       : []
   return [
-    ...(schema.type === "object" || isFields(schema.properties) ? [{ context, schema }] : []),
+    ...(schema.type === "object" || Predicate.isObject(schema.properties) ? [{ context, schema }] : []),
     ...within("properties"),
     ...objectsIn(schema.items, [...context, "items"]),
     ...within("anyOf"),
@@ -67,7 +64,7 @@ export const notStrict = (schema: Schema.JsonObject): string | undefined => {
     if (additionalProperties !== false) {
       return `${where}'additionalProperties' is required to be supplied and to be false.`
     }
-    const keys = isFields(properties) ? Object.keys(properties) : []
+    const keys = Predicate.isObject(properties) ? Object.keys(properties) : []
     const missing = keys.find((key) => !Array.isArray(required) || !required.includes(key))
     if (missing !== undefined) {
       return `${where}'required' is required to be supplied and to be an array including every key in properties. ` +

@@ -250,6 +250,19 @@ const refused: Readonly<Record<string, readonly [unknown, string, (string | null
     "required to be supplied and to be false.",
     "response_format"
   ],
+  "with an answer whose schema is open in one of several": [
+    {
+      model,
+      messages: [ask],
+      response_format: formatted({
+        properties: { a: { anyOf: [{ type: "null" }, { type: "object" }] } },
+        required: ["a"]
+      })
+    },
+    "Invalid schema for response_format 'answer': In context=('properties', 'a', 'anyOf', '1'), " +
+    "'additionalProperties' is required to be supplied and to be false.",
+    "response_format"
+  ],
   "with an answer whose schema isn't of an object": [
     { model, messages: [ask], response_format: formatted({ type: "array" }) },
     "Invalid schema for response_format 'answer': schema must be a JSON Schema of 'type: \"object\"', got " +
