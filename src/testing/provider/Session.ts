@@ -68,12 +68,11 @@ const answer = <R>(settings: Settings<R>, exchange: Exchange, reading: Reading, 
         : Effect.succeed(exchange.miss(500, `its handler died of ${Cause.pretty(cause)}`, true)),
     onSuccess: ({ by, miss, response, step, warnings = [] }) => {
       if (step !== undefined) exchange.write({ step })
-      if (warnings.length > 0) exchange.write({ warnings })
+      const warned = exchange.warn(warnings)
       if (miss !== undefined && settings.isStrict) return Effect.succeed(exchange.miss(400, miss))
       if (miss !== undefined) settings.journal.miss({ number: exchange.number, reason: miss, isDefect: false })
       const sent = Effect.suspend(() => exchange.deliver(by, response, reading))
-      const later = response.delay === undefined ? sent : Effect.delay(sent, response.delay)
-      return warnings.length === 0 ? later : Effect.andThen(Effect.logWarning(...warnings), later)
+      return Effect.andThen(warned, response.delay === undefined ? sent : Effect.delay(sent, response.delay))
     }
   })
 

@@ -177,6 +177,12 @@ describe("A mock provider", () => {
         none.body.error.message,
         /there is no handler, and no message of the user carries an instruction chain/
       )
+      const used = { messages: [{ server_tool_use: { name: "web_search", id: "s" } }] }
+      yield* send(provider, [user(chainOf(used, 7))])
+      assert.deepStrictEqual((yield* lastEntry(provider)).warnings, [
+        "message 0: instruction_chain[1]: Expected an object",
+        `part 1 isn't sent: there is no place for what the provider itself does with "web_search" in a chat completion`
+      ])
     }))
 })
 
