@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import { choose as chooseStep } from "../chain/Choose.ts"
+import { countTurns } from "../chain/Find.ts"
 import type { InstructionChain } from "../chain/Instruction.ts"
 import { unmarked } from "../chain/Tags.ts"
 import type { Answer } from "../Handler.ts"
@@ -26,26 +27,15 @@ const lastUserText = ({ messages }: Asked): string => {
   return texts.map(unmarked).find((text) => text !== "") ?? ""
 }
 
-/** How often the model has spoken since the user did. */
-const turnOf = ({ messages }: Asked): number => {
-  const spoke = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1)
-  return spoke.filter(({ role }, index) => role === "assistant" && spoke[index - 1]?.role !== "assistant").length
-}
-
 const fallback = (asked: Asked) => ({ by: "fallback", response: MockResponse.text(lastUserText(asked)) })
 
 /** What a handler answers to a request, its error too. */
 const ask = <R>(asked: Asked, number: number, handler: Answer<R>): Effect.Effect<Chosen, never, R> => {
-  const asking = {
-    prompt: asked.prompt,
-    tools: asked.tools,
-    toolChoice: asked.toolChoice,
-    responseFormat: asked.responseFormat,
-    iteration: turnOf(asked)
-  }
+  const { messages } = asked
+  const iteration = countTurns(messages, messages.findLastIndex(({ role }) => role === "user") + 1)
+  const request = MockRequest.make({ ...asked, iteration }, undefined, number, asked.isStreaming)
   const notes: Array<string> = []
   const by = () => notes.length === 0 ? "handler" : `handler: ${notes.join(" > ")}`
-  const request = MockRequest.make(asking, undefined, number, asked.isStreaming)
   return Effect.match(handler(request, (what) => void notes.push(what)), {
     onFailure: (error) => ({ by: by(), response: MockResponse.fail(error) }),
     onSuccess: (answer) =>
