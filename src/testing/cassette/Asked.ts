@@ -8,6 +8,7 @@ import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
 import * as Hash from "effect/Hash"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import * as Offer from "./Offer.ts"
@@ -122,7 +123,7 @@ const isSame = (self: Schema.Json | undefined, that: Schema.Json | undefined): b
 /** A value as text, with the fields of its records in one order. */
 export const text = (json: Schema.Json | undefined): string =>
   JSON.stringify(json, (_, value: unknown) =>
-    typeof value === "object" && value !== null && !Array.isArray(value)
+    Predicate.isReadonlyObject(value)
       ? Object.fromEntries(Object.entries(value).sort(([self], [that]) => self < that ? -1 : 1))
       : value) ?? ""
 

@@ -80,9 +80,6 @@ const decode = <S extends Schema.ConstraintDecoder<unknown>>(
       }))
   )
 
-const isObject = (input: unknown): input is Readonly<Record<string, unknown>> =>
-  Predicate.isObject(input) && !Array.isArray(input)
-
 const kinds = Object.keys(Instruction.messages) as ReadonlyArray<keyof typeof Instruction.messages>
 
 /** The kind of a message: of several keys the first whose value isn't null. */
@@ -114,7 +111,7 @@ class Reader {
   }
 
   #message(input: unknown, path: string): Instruction.Message | undefined {
-    if (!isObject(input)) return this.#wrong(path, "Expected an object")
+    if (!Predicate.isReadonlyObject(input)) return this.#wrong(path, "Expected an object")
     const kind = kindOf(input)
     if (kind === undefined) return this.#wrong(path, `Expected one of ${kinds.join(", ")}`)
     this.#unread(input, Instruction.messages, path)
@@ -122,7 +119,7 @@ class Reader {
   }
 
   step(input: unknown, path: string): Instruction.Step | undefined {
-    if (!isObject(input)) return this.#wrong(path, "Expected an object")
+    if (!Predicate.isReadonlyObject(input)) return this.#wrong(path, "Expected an object")
     const { messages: given, ...rest } = input
     const options = this.#take(Options, rest, path)
     this.#unread(rest, Instruction.options, path)
@@ -178,7 +175,7 @@ const readJson = (json: string): Result.Result<unknown, ChainError> => {
 }
 
 const readRoot = (root: unknown): Result.Result<Parsed, ChainError> => {
-  if (!isObject(root)) return malformed("not an object")
+  if (!Predicate.isReadonlyObject(root)) return malformed("not an object")
   const reader = new Reader()
   const { instruction_chain: given, ...rest } = root
   if (Array.isArray(given)) {

@@ -110,9 +110,6 @@ const casesOf = (cases: ReadonlyArray<SchemaAST.Objects>, key: PropertyKey, tag:
   return named.length > 0 ? named : takes((type) => membersOf(type).some(SchemaAST.isString))
 }
 
-const isObject = (value: unknown): value is { readonly [key: PropertyKey]: unknown } =>
-  Predicate.isObject(value) && !Array.isArray(value)
-
 /** The issue of a case, among those of a union. */
 const issueOf = (issue: SchemaIssue.Issue, ast: SchemaAST.AST): SchemaIssue.Issue | undefined => {
   if ("ast" in issue && issue.ast === ast) return issue
@@ -155,7 +152,7 @@ const ofCases = (
 }
 
 const ofUnion = (issue: SchemaIssue.AnyOf, value: unknown, at: ReadonlyArray<Step>): Flaw => {
-  const flaw = isObject(value) ? ofCases(issue, value, at) : undefined
+  const flaw = Predicate.isReadonlyObject(value) ? ofCases(issue, value, at) : undefined
   if (flaw !== undefined) return flaw
   const values = literalsOf(issue.ast)
   if (typeof value === "string" && values.length > 0) return { _tag: "Unsupported", isTag: false, at, value, values }

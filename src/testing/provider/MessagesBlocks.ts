@@ -13,13 +13,10 @@ type Metadata = Part["metadata"]
 
 const direct = { type: "direct" }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  Predicate.isObject(value) && !Array.isArray(value)
-
 /** What is the provider's own of a part's metadata. */
 export const ofAnthropic = (metadata: Metadata): Readonly<Record<string, unknown>> => {
   const own = metadata?.anthropic
-  return isRecord(own) ? isRecord(own.info) ? own.info : own : {}
+  return Predicate.isReadonlyObject(own) ? Predicate.isReadonlyObject(own.info) ? own.info : own : {}
 }
 
 const stringOf = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
@@ -51,7 +48,7 @@ const withoutCaller = /^(?!web_)/
 const contentOf = (name: string, result: unknown): unknown =>
   name === "web_search" && Array.isArray(result)
     ? result.map((found: unknown) =>
-      isRecord(found)
+      Predicate.isReadonlyObject(found)
         ? { type: "web_search_result", title: "", encrypted_content: "", page_age: null, ...found }
         : found
     )
