@@ -7,6 +7,7 @@
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
+import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -118,8 +119,6 @@ export const fromOptions = (options: LanguageModel.ProviderOptions, change: Chan
 /** What was asked before anything was. */
 const nothing: Required<Asked> = { system: "", messages: [], tools: [], choice: "auto", format: "text" }
 
-const isSame = (self: Schema.Json | undefined, that: Schema.Json | undefined): boolean => text(self) === text(that)
-
 /** A value as text, with the fields of its records in one order. */
 export const text = (json: Schema.Json | undefined): string =>
   JSON.stringify(json, (_, value: unknown) =>
@@ -127,9 +126,9 @@ export const text = (json: Schema.Json | undefined): string =>
       ? Object.fromEntries(Object.entries(value).sort(([self], [that]) => self < that ? -1 : 1))
       : value) ?? ""
 
-/** Gives what is known of a request and isn't what was asked. */
+/** Checks whether what is known of a request is what was asked. */
 export const isMet = (recorded: Asked, asked: Asked): boolean =>
-  (Object.keys(recorded) as Array<keyof Asked>).every((field) => isSame(recorded[field], asked[field]))
+  (Object.keys(recorded) as Array<keyof Asked>).every((field) => Equal.equals(recorded[field], asked[field]))
 
 /**
  * Gives what is new in a request since the one before: the fields that are others, and the messages behind those that were
@@ -139,8 +138,8 @@ export const since = (asked: Asked, before: Asked = nothing): AskedSince => {
   const { messages = [], ...rest } = asked
   const sent = before.messages ?? []
   let kept = 0
-  while (kept < messages.length && kept < sent.length && isSame(messages[kept], sent[kept])) kept++
-  const changed = Object.entries(rest).filter(([field, value]) => !isSame(value, before[field as keyof Asked]))
+  while (kept < messages.length && kept < sent.length && Equal.equals(messages[kept], sent[kept])) kept++
+  const changed = Object.entries(rest).filter(([field, value]) => !Equal.equals(value, before[field as keyof Asked]))
   return { ...(kept === 0 ? undefined : { kept }), ...Object.fromEntries(changed), messages: messages.slice(kept) }
 }
 

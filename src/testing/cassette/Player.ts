@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import * as Equal from "effect/Equal"
 import type * as Schema from "effect/Schema"
 import * as Asked from "./Asked.ts"
 import { CassetteDrift, CassetteExhausted } from "./CassetteError.ts"
@@ -25,7 +26,7 @@ export interface AskingModel extends Asking {
   readonly asked: Asked.Asked
 }
 
-const isPlace = (self: Asking, that: Asking): boolean => Asked.text(self.calls) === Asked.text(that.calls)
+const isPlace = (self: Asking, that: Asking): boolean => Equal.equals(self.calls, that.calls)
 
 /** Entries of one kind that weren't played yet, and how many were asked for by whom. */
 class Reel<Entry extends Asking> {
@@ -119,8 +120,7 @@ export class Player {
   /** Gives what came of a call, or says why there is nothing. */
   tool(calling: Calling): ToolEntry | CassetteDrift | CassetteExhausted {
     const { callId, name, normalize } = calling
-    const params = Asked.text(calling.params)
-    const isSame = (entry: ToolEntry) => entry.name === name && Asked.text(normalize(entry.params)) === params
+    const isSame = (entry: ToolEntry) => entry.name === name && Equal.equals(normalize(entry.params), calling.params)
     const isCall = (entry: ToolEntry) => isPlace(entry, calling) && entry.callId === callId
     const found = this.#tools.take(calling, isSame, isCall)
     if (found !== undefined) return found
@@ -146,7 +146,7 @@ export class Player {
     const left = this.#tools.of(entry)
     return !this.#calls.some((other, index) =>
       other !== entry && other.step === entry.step && this.#handled.has(other.name) && other.outcome._tag !== "Hangs" &&
-      isPlace(other, entry) && Asked.text(other.path) === Asked.text(entry.path) &&
+      isPlace(other, entry) && Equal.equals(other.path, entry.path) &&
       (index < at ? !this.#ended.has(other) : left.includes(other))
     )
   }

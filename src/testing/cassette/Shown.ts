@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Equal from "effect/Equal"
 import type * as Schema from "effect/Schema"
 import * as TextDiff from "effect/TextDiff"
 import * as Asked from "./Asked.ts"
@@ -39,16 +40,17 @@ const pretty = (json: Schema.Json): ReadonlyArray<string> =>
   JSON.stringify(JSON.parse(Asked.text(json)), undefined, 2).split("\n")
 
 /** A tool in lines: nothing of one that is the same in the other request. */
-const toolOf = ({ name, ...tool }: ToolOffer, others: ReadonlyArray<ToolOffer>): ReadonlyArray<string> =>
-  others.some((other) => Asked.text(other) === Asked.text({ name, ...tool }))
-    ? []
-    : [`tool ${name}:`, ...pretty(tool).map((line) => `  ${line}`)]
+const toolOf = (tool: ToolOffer, others: ReadonlyArray<ToolOffer>): ReadonlyArray<string> => {
+  if (others.some((other) => Equal.equals(other, tool))) return []
+  const { name, ...told } = tool
+  return [`tool ${name}:`, ...pretty(told).map((line) => `  ${line}`)]
+}
 
 const formatOf = (format: Format, other: Format | undefined): ReadonlyArray<string> => {
   if (format === "text") return []
   return [
     `format: object ${format.object}`,
-    ...(other === undefined || Asked.text(other) === Asked.text(format)
+    ...(other === undefined || Equal.equals(other, format)
       ? []
       : pretty(format.schema).map((line) => `  ${line}`))
   ]
