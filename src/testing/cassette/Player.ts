@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as Equal from "effect/Equal"
+import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Asked from "./Asked.ts"
 import { CassetteDrift, CassetteExhausted } from "./CassetteError.ts"
@@ -25,6 +26,9 @@ export interface Calling extends Asking {
 export interface AskingModel extends Asking {
   readonly asked: Asked.Asked
 }
+
+/** What a tape has for what is asked, or why it has nothing. */
+type Played<Entry> = Result.Result<Entry, CassetteDrift | CassetteExhausted>
 
 const isPlace = (self: Asking, that: Asking): boolean => Equal.equals(self.calls, that.calls)
 
@@ -98,11 +102,11 @@ export class Player {
   }
 
   /** Gives what came of a request, or says why there is nothing. */
-  model(asking: AskingModel): ModelEntry | CassetteDrift | CassetteExhausted {
+  model(asking: AskingModel): Played<ModelEntry> {
     const count = this.#models.count(asking)
     const isSame = (entry: ModelEntry) => Asked.isMet(entry.asked, asking.asked)
     const found = this.#models.take(asking, isSame, (entry) => isPlace(entry, asking))
-    if (found !== undefined) return found
+    if (found !== undefined) return Result.succeed(found)
     const ofAgent = this.#models.of(asking)
     const request = `Request ${count}${Shown.agent(asking)}`
     const expected = ofAgent.find((entry) => isPlace(entry, asking)) ?? ofAgent[0]
@@ -118,12 +122,12 @@ export class Player {
   }
 
   /** Gives what came of a call, or says why there is nothing. */
-  tool(calling: Calling): ToolEntry | CassetteDrift | CassetteExhausted {
+  tool(calling: Calling): Played<ToolEntry> {
     const { callId, name, normalize } = calling
     const isSame = (entry: ToolEntry) => entry.name === name && Equal.equals(normalize(entry.params), calling.params)
     const isCall = (entry: ToolEntry) => isPlace(entry, calling) && entry.callId === callId
     const found = this.#tools.take(calling, isSame, isCall)
-    if (found !== undefined) return found
+    if (found !== undefined) return Result.succeed(found)
     const ofTool = this.#tools.of(calling).filter((entry) => entry.name === name)
     const request = `A call of tool "${name}"${Shown.agent(calling)}`
     const asked = Shown.call(name, calling.params)
@@ -175,12 +179,13 @@ export class Player {
     ]
   }
 
-  #drift(request: string, recorded: string, asked: string): CassetteDrift {
-    return new CassetteDrift({ tape: this.tape, request, recorded, asked, diff: Shown.difference(recorded, asked) })
+  #drift(request: string, recorded: string, asked: string): Played<never> {
+    const diff = Shown.difference(recorded, asked)
+    return Result.fail(new CassetteDrift({ tape: this.tape, request, recorded, asked, diff }))
   }
 
-  #exhausted(request: string, asked: string, recorded: number, others: ReadonlyArray<string>): CassetteExhausted {
-    return new CassetteExhausted({ tape: this.tape, request, recorded, asked, others })
+  #exhausted(request: string, asked: string, recorded: number, others: ReadonlyArray<string>): Played<never> {
+    return Result.fail(new CassetteExhausted({ tape: this.tape, request, recorded, asked, others }))
   }
 }
 

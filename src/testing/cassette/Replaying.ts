@@ -7,11 +7,11 @@ import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type { Delivery } from "../Delivery.ts"
 import * as ModelSession from "../ModelSession.ts"
 import * as Asked from "./Asked.ts"
-import { CassetteDrift, CassetteExhausted } from "./CassetteError.ts"
 import type { Answer } from "./Entry.ts"
 import * as Parts from "./Parts.ts"
 import * as Place from "./Place.ts"
@@ -49,9 +49,7 @@ export const make = (player: Player, change: (text: string) => string): Effect.E
     options: LanguageModel.ProviderOptions
   ): Effect.Effect<Answer> => {
     const found = player.model({ ...Place.current(fiber, 0), asked: Asked.fromOptions(options, change) })
-    return found instanceof CassetteDrift || found instanceof CassetteExhausted
-      ? Effect.die(found)
-      : Effect.succeed(found.answer)
+    return Effect.orDie(Effect.fromResult(Result.map(found, ({ answer }) => answer)))
   }
   return LanguageModel.make({
     generateText: (options) =>

@@ -7,9 +7,9 @@ import type * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { ToolHandler } from "../../agent/StandIn.ts"
-import { CassetteDrift, CassetteExhausted } from "./CassetteError.ts"
 import type { ToolEntry } from "./Entry.ts"
 import * as Place from "./Place.ts"
 import type { Player } from "./Player.ts"
@@ -71,14 +71,15 @@ export const replayed = (tool: Tool.Any, player: Player, change: (text: string) 
   return (params, context) =>
     Effect.withFiber((fiber) =>
       Effect.flatMap(codec.toParams(params), (json) => {
-        const entry = player.tool({
+        const found = player.tool({
           ...Place.current(fiber, 1),
           callId: context.toolCallId || "call",
           name: codec.name,
           params: Redact.everyText(json, change),
           normalize
         })
-        if (entry instanceof CassetteDrift || entry instanceof CassetteExhausted) return Effect.die(entry)
+        if (Result.isFailure(found)) return Effect.die(found.failure)
+        const entry = found.success
         const { outcome, progress } = entry
         const told = Effect.forEach(
           progress,
