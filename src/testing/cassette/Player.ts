@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import * as Arr from "effect/Array"
 import * as Equal from "effect/Equal"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
@@ -34,18 +35,13 @@ const isPlace = (self: Asking, that: Asking): boolean => Equal.equals(self.calls
 
 /** Entries of one kind that weren't played yet, and how many were asked for by whom. */
 class Reel<Entry extends Asking> {
-  readonly #left = new Map<string, ReadonlyArray<Entry>>()
-  readonly #all = new Map<string, Array<Entry>>()
+  readonly #all: Readonly<Record<string, Arr.NonEmptyArray<Entry>>>
+  readonly #left: Record<string, ReadonlyArray<Entry>>
   readonly #asked = new Map<string, number>()
 
   constructor(entries: ReadonlyArray<Entry>) {
-    for (const entry of entries) {
-      const who = Asked.text(entry.path)
-      const all = this.#all.get(who)
-      if (all === undefined) this.#all.set(who, [entry])
-      else all.push(entry)
-    }
-    for (const [who, all] of this.#all) this.#left.set(who, all)
+    this.#all = Arr.groupBy(entries, ({ path }) => Asked.text(path))
+    this.#left = { ...this.#all }
   }
 
   /** Counts what is asked for by an agent. */
@@ -58,29 +54,29 @@ class Reel<Entry extends Asking> {
 
   /** Gives what is left of an agent. */
   of({ path }: Asking): ReadonlyArray<Entry> {
-    return this.#left.get(Asked.text(path)) ?? []
+    return this.#left[Asked.text(path)] ?? []
   }
 
   /** Gives what an agent has, played or not. */
   all({ path }: Asking): ReadonlyArray<Entry> {
-    return this.#all.get(Asked.text(path)) ?? []
+    return this.#all[Asked.text(path)] ?? []
   }
 
   /** Gives the names of all agents. */
   get agents(): ReadonlyArray<string> {
-    return [...this.#all.values()].flatMap(([entry]) => entry === undefined ? [] : [entry.path.join("/") || "nobody"])
+    return Object.values(this.#all).map(([entry]) => entry.path.join("/") || "nobody")
   }
 
   /** Gives all that is left. */
   get left(): ReadonlyArray<Entry> {
-    return [...this.#left.values()].flat()
+    return Object.values(this.#left).flat()
   }
 
   /** Takes the best of the entries that are the same as what is asked for, or else the first of them. */
   take(asking: Asking, isSame: (entry: Entry) => boolean, isBest: (entry: Entry) => boolean): Entry | undefined {
     const left = this.of(asking)
     const found = left.find((entry) => isBest(entry) && isSame(entry)) ?? left.find(isSame)
-    if (found !== undefined) this.#left.set(Asked.text(asking.path), left.filter((entry) => entry !== found))
+    if (found !== undefined) this.#left[Asked.text(asking.path)] = left.filter((entry) => entry !== found)
     return found
   }
 }
