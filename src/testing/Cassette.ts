@@ -125,7 +125,7 @@ export interface Options {
 /** What a tape is doing. */
 type Service =
   | { readonly mode: "record"; readonly recorder: Recorder }
-  | { readonly mode: "replay"; readonly player: Player; readonly change: (text: string) => string }
+  | { readonly mode: "replay"; readonly player: Player; readonly change: Redact.Change }
 
 /**
  * The tape that is written or played.

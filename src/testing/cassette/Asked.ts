@@ -27,10 +27,10 @@ export const Asked = Schema.Struct({
 /** What is asked of a model. */
 export interface Asked extends Schema.Schema.Type<typeof Asked> {}
 
-type Change = (text: string) => string
+type Naming = (id: string) => string
 
 /** Gives call ids their names: `call_1`, `call_2`, … in the order in which they appear. */
-const naming = (): Change => {
+const naming = (): Naming => {
   const names = new Map<string, string>()
   return (id) => {
     const name = names.get(id) ?? `call_${names.size + 1}`
@@ -42,12 +42,12 @@ const naming = (): Change => {
 /** A short name for data that nobody reads. */
 const digest = (text: string): string => `${text.length} characters, hash ${(Hash.string(text) >>> 0).toString(16)}`
 
-const dataOf = (data: Prompt.FilePart["data"], change: Change): string => {
+const dataOf = (data: Prompt.FilePart["data"], change: Redact.Change): string => {
   if (data instanceof URL) return change(data.href)
   return digest(typeof data === "string" ? data : Base64.encode(data))
 }
 
-const partOf = (part: Prompt.Part, nameOf: Change, change: Change): Schema.Json => {
+const partOf = (part: Prompt.Part, nameOf: Naming, change: Redact.Change): Schema.Json => {
   switch (part.type) {
     case "text":
       return { text: change(part.text) }
@@ -63,7 +63,7 @@ const partOf = (part: Prompt.Part, nameOf: Change, change: Change): Schema.Json 
       }
     case "tool-result": {
       // What failed may name addresses, which a tape has without queries.
-      const clean: Change = part.isFailure ? (text) => Redact.message(text, change) : change
+      const clean: Redact.Change = part.isFailure ? (text) => Redact.message(text, change) : change
       return {
         result: Redact.everyText(JsonValue.fromUnknown(part.result), clean),
         of: nameOf(part.id),
@@ -83,7 +83,7 @@ const partOf = (part: Prompt.Part, nameOf: Change, change: Change): Schema.Json 
 const isText = (json: Schema.Json | undefined): json is { readonly text: string } =>
   typeof json === "object" && json !== null && "text" in json
 
-const messageOf = (message: Prompt.Message, nameOf: Change, change: Change): Schema.Json => {
+const messageOf = (message: Prompt.Message, nameOf: Naming, change: Redact.Change): Schema.Json => {
   if (message.role === "system") return { system: change(message.content) }
   const parts = message.content.map((part) => partOf(part, nameOf, change))
   const [first] = parts
@@ -91,7 +91,7 @@ const messageOf = (message: Prompt.Message, nameOf: Change, change: Change): Sch
 }
 
 /** What a conversation says, as far as it was sent. */
-export const fromMessages = (messages: ReadonlyArray<Prompt.Message>, change: Change): Asked => {
+export const fromMessages = (messages: ReadonlyArray<Prompt.Message>, change: Redact.Change): Asked => {
   const nameOf = naming()
   return { messages: messages.map((message) => messageOf(message, nameOf, change)) }
 }
@@ -102,7 +102,7 @@ const choiceOf = (choice: LanguageModel.ToolChoice<string>): Schema.Json => {
 }
 
 /** What a provider is given. */
-export const fromOptions = (options: LanguageModel.ProviderOptions, change: Change): Asked => {
+export const fromOptions = (options: LanguageModel.ProviderOptions, change: Redact.Change): Asked => {
   const { content } = options.prompt
   const spoken = content.findIndex((message) => message.role !== "system")
   const first = spoken === -1 ? content.length : spoken

@@ -17,6 +17,7 @@ import type { AssistantPart } from "../../domain/StateSchema.ts"
 import * as Asked from "./Asked.ts"
 import type { Beside, Line } from "./Line.ts"
 import { requestsOf } from "./Log.ts"
+import type { Change } from "./Redact.ts"
 
 /** Who asks: the agents from the outermost to the one that asks, and the calls that lead there. */
 export interface Asking {
@@ -148,7 +149,7 @@ class Gathering {
 }
 
 /** Reads off lines what was asked and what came of it. */
-export const fromLines = (lines: ReadonlyArray<Line>, change: (text: string) => string): Entries => {
+export const fromLines = (lines: ReadonlyArray<Line>, change: Change): Entries => {
   const events = lines.map(({ event }): AgentEvent => event)
   const isTape = lines.some(({ beside }) => beside.asked !== undefined)
   const known = isTape ? undefined : requestsOf(events)

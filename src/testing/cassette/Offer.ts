@@ -29,19 +29,17 @@ export const Format = Schema.Union([
 /** What an answer shall be. */
 export type Format = typeof Format.Type
 
-type Change = (text: string) => string
-
 const known = new WeakMap<object, Schema.Json>()
 
 /** Gives the JSON schema of something, made once. */
-const jsonSchemaOf = (self: object, make: () => unknown, change: Change): Schema.Json => {
+const jsonSchemaOf = (self: object, make: () => unknown, change: Redact.Change): Schema.Json => {
   const json = known.get(self) ?? JsonValue.fromUnknown(make())
   known.set(self, json)
   return Redact.everyText(json, change)
 }
 
 /** Gives what a provider is told of a tool. */
-export const ofTool = (tool: Tool.Any, change: Change): ToolOffer => {
+export const ofTool = (tool: Tool.Any, change: Redact.Change): ToolOffer => {
   const { name } = tool
   if (Tool.isProviderDefined(tool)) {
     return { name, args: Redact.everyText(JsonValue.fromUnknown(tool.args), change) }
@@ -55,7 +53,7 @@ export const ofTool = (tool: Tool.Any, change: Change): ToolOffer => {
 }
 
 /** Gives what a provider is told of the answer that is wanted. */
-export const ofFormat = (format: LanguageModel.ProviderOptions["responseFormat"], change: Change): Format => {
+export const ofFormat = (format: LanguageModel.ProviderOptions["responseFormat"], change: Redact.Change): Format => {
   if (format.type === "text") return "text"
   const { objectName, schema } = format
   return { object: objectName, schema: jsonSchemaOf(schema, () => Tool.getJsonSchemaFromSchema(schema), change) }

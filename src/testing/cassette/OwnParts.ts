@@ -12,6 +12,7 @@ import { CurrentStandIn, type StandIn, type ToolHandler } from "../../agent/Stan
 import type { Player } from "./Player.ts"
 import type { Recorder } from "./Recorder.ts"
 import * as Recording from "./Recording.ts"
+import type { Change } from "./Redact.ts"
 import * as Tools from "./Tools.ts"
 
 /** Records what agents bring along, or what stands in for that already. */
@@ -36,7 +37,7 @@ export const recorded = (recorder: Recorder, isHandled: boolean): Effect.Effect<
 export const replayed = (
   model: LanguageModel.LanguageModel,
   player: Player,
-  change: (text: string) => string,
+  change: Change,
   isHandled: boolean
 ): StandIn => {
   const layer = Layer.succeed(LanguageModel.LanguageModel, model)

@@ -49,14 +49,14 @@ const named = (part: AssistantPart): AssistantPart =>
 
 /** A tape that is written. */
 export class Recorder {
-  readonly change: (text: string) => string
+  readonly change: Redact.Change
   readonly #write: (text: string) => Effect.Effect<void>
   readonly #turn = Semaphore.makeUnsafe(1)
   readonly #before = new Map<string, Asked.Asked>()
   readonly #attempts = new Map<string, number>()
   #sequence = 0
 
-  constructor(change: (text: string) => string, write: (text: string) => Effect.Effect<void>) {
+  constructor(change: Redact.Change, write: (text: string) => Effect.Effect<void>) {
     this.change = change
     this.#write = write
   }

@@ -13,10 +13,13 @@ import type * as Schema from "effect/Schema"
  */
 export type Redact = ReadonlyArray<string | RegExp> | ((text: string) => string)
 
+/** What becomes of a text on a tape. */
+export type Change = (text: string) => string
+
 const mask = "<redacted>"
 
 /** Makes a function of texts. */
-export const toFunction = (redact: Redact | undefined): (text: string) => string => {
+export const toFunction = (redact: Redact | undefined): Change => {
   if (redact === undefined) return (text) => text
   if (typeof redact === "function") return redact
   const patterns = redact.filter((pattern) => pattern !== "").map((pattern) =>
@@ -28,7 +31,7 @@ export const toFunction = (redact: Redact | undefined): (text: string) => string
 /** Changes every text in a value, and the names of its fields. What `isKept` names stays. */
 export const everyText = (
   json: Schema.Json,
-  change: (text: string) => string,
+  change: Change,
   isKept: (field: string) => boolean = () => false
 ): Schema.Json => {
   if (typeof json === "string") return change(json)
@@ -45,7 +48,7 @@ export const everyText = (
 const ours: ReadonlySet<string> = new Set(["_tag", "id", "type", "name", "mediaType", "providerExecuted", "outcome"])
 
 /** Changes the texts of parts of an answer and leaves its structure. Metadata is a provider's own, to its last text. */
-export const parts = (json: Schema.Json, change: (text: string) => string): Schema.Json => {
+export const parts = (json: Schema.Json, change: Change): Schema.Json => {
   if (Array.isArray(json)) return json.map((item: Schema.Json) => parts(item, change))
   if (typeof json !== "object" || json === null) return json
   return Object.fromEntries(
@@ -72,16 +75,13 @@ const withoutHeaders = (json: Schema.Json): Schema.Json => {
 }
 
 /** Takes out of an encoded failure the headers, what a network's own error said, and the query of each address. */
-export const failure = (json: Schema.Json, change: (text: string) => string): Schema.Json => {
+export const failure = (json: Schema.Json, change: Change): Schema.Json => {
   if (!isRecord(json) || !isRecord(json["reason"])) return json
   const { cause: _, http, ...reason } = json["reason"]
   const kept = http === undefined || http === null ? reason : { ...reason, http: withoutHeaders(http) }
-  const clean = (text: string) => change(withoutQuery(text))
-  return {
-    ...json,
-    reason: everyText(kept, clean, (field) => reasonFields.has(field))
-  }
+  const clean: Change = (text) => message(text, change)
+  return { ...json, reason: everyText(kept, clean, (field) => reasonFields.has(field)) }
 }
 
 /** Takes out of the text of a failure what is taken out of the failure. */
-export const message = (text: string, change: (text: string) => string): string => change(withoutQuery(text))
+export const message = (text: string, change: Change): string => change(withoutQuery(text))

@@ -16,6 +16,7 @@ import type { Answer } from "./Entry.ts"
 import * as Parts from "./Parts.ts"
 import * as Place from "./Place.ts"
 import type { Player } from "./Player.ts"
+import type { Change } from "./Redact.ts"
 
 /** Where a defect ends a stream. */
 const ended = AiError.make({ module: "Cassette", method: "replay", reason: new AiError.UnknownError({}) })
@@ -43,7 +44,7 @@ const deliveryOf = (answer: Answer): Delivery => {
 const sent = (): void => {}
 
 /** Makes a model that plays a tape. */
-export const make = (player: Player, change: (text: string) => string): Effect.Effect<LanguageModel.LanguageModel> => {
+export const make = (player: Player, change: Change): Effect.Effect<LanguageModel.LanguageModel> => {
   const find = (
     fiber: Fiber.Fiber<unknown, unknown>,
     options: LanguageModel.ProviderOptions

@@ -64,7 +64,7 @@ const waitToCrash = Effect.fnUntraced(function*(player: Player, entry: ToolEntry
 })
 
 /** Makes a handler that gives what a tape says. */
-export const replayed = (tool: Tool.Any, player: Player, change: (text: string) => string): ToolHandler => {
+export const replayed = (tool: Tool.Any, player: Player, change: Redact.Change): ToolHandler => {
   const codec = ToolCodec.make(tool)
   player.handles(codec.name)
   const normalize = (params: Schema.Json) => Redact.everyText(codec.normalize(params), change)
