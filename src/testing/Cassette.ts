@@ -193,7 +193,6 @@ type Needed<M extends Mode> = "replay" extends M ? M extends "replay" ? never : 
  *   `….recording`, and so is one that would replace what another recording wrote meanwhile: closing dies of `CassetteConflict`.
  * - Failures of the model are played as the same `AiError` without headers, and what was interrupted never answers.
  * - What is streamed and what isn't can play the same tape.
- *
  * - Models that agents and modes bring along, plans of them too, are on the same tape, and so are the handlers of toolkits that
  *   have them: replayed, none of them is built or run.
  *
@@ -323,10 +322,9 @@ export const toolkit = <T extends Record<string, Tool.Any>, E = never, R = never
  * @since 0.1.0
  */
 export const assertDrained: Effect.Effect<void, never, Cassette> = Effect.flatMap(Cassette, (service) => {
-  const left = service.mode === "replay" ? service.player.left() : []
-  return left.length === 0 || service.mode === "record"
-    ? Effect.void
-    : Effect.die(new CassetteLeftOver({ tape: service.player.tape, left }))
+  if (service.mode === "record") return Effect.void
+  const left = service.player.left()
+  return left.length === 0 ? Effect.void : Effect.die(new CassetteLeftOver({ tape: service.player.tape, left }))
 })
 
 type CassetteError = CassetteConflict | CassetteDrift | CassetteExhausted | CassetteLeftOver
