@@ -22,7 +22,7 @@ import * as Part from "../../domain/Part.ts"
 import { deepFreeze, one, oneOf, pick } from "../arbitrary/Choice.ts"
 import * as ConversationArbitrary from "../ConversationArbitrary.ts"
 import { difference } from "./Difference.ts"
-import type { Breach } from "./LawBroken.ts"
+import { type Breach, breach } from "./LawBroken.ts"
 import * as Plan from "./Plan.ts"
 import * as RunLaws from "./RunLaws.ts"
 
@@ -156,7 +156,6 @@ const checked = Effect.fnUntraced(function*(subject: Subject, { context, value }
       const judged = judge(value as never, context as never)
       return Effect.isEffect(judged) ? judged : Effect.succeed(judged)
     })
-  const breach = (law: string, issue: string): Breach => ({ law, issue, events: [] })
   const verdict = yield* ask(value)
   const wrong = illegal(subject, verdict)
   if (wrong !== undefined) return breach("a check gives a verdict that fits where it stands", wrong)
@@ -201,11 +200,7 @@ export const breachesOf = (subject: Subject) => {
       Effect.provide(checked(subject, trial), Layer.fresh(subject.layer)) as Effect.Effect<Breach | undefined, unknown>
     )
     if (Exit.isFailure(exit)) {
-      return {
-        law: "a check changes nothing that it is given, and throws nothing",
-        issue: String(Cause.squash(exit.cause)),
-        events: []
-      }
+      return breach("a check changes nothing that it is given, and throws nothing", String(Cause.squash(exit.cause)))
     }
     return exit.value ?? (yield* RunLaws.breachOf(agent, trial.plan))
   })

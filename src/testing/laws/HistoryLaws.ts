@@ -10,7 +10,7 @@ import * as Result from "effect/Result"
 import * as Conversation from "../../domain/Conversation.ts"
 import * as ConversationRules from "../ConversationRules.ts"
 import { difference } from "./Difference.ts"
-import type { Breach } from "./LawBroken.ts"
+import { breach } from "./LawBroken.ts"
 import { problems } from "./Legality.ts"
 
 type Change<E, R> = (conversation: Conversation.Conversation) => Effect.Effect<Conversation.Conversation, E, R>
@@ -18,7 +18,6 @@ type Change<E, R> = (conversation: Conversation.Conversation) => Effect.Effect<C
 /** Gives the first law that a change breaks with a conversation. */
 export const breachOf = Effect.fnUntraced(
   function*<E, R>(change: Change<E, R>, conversation: Conversation.Conversation) {
-    const breach = (law: string, issue: string): Breach => ({ law, issue, events: [] })
     const exit = yield* Effect.exit(change(conversation))
     if (Exit.isFailure(exit)) {
       return Cause.hasDies(exit.cause)

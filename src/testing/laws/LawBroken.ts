@@ -15,6 +15,9 @@ export interface Breach {
   readonly events: ReadonlyArray<AgentEvent>
 }
 
+/** Makes a breach. Without `events` it is of something that tells none. */
+export const breach = (law: string, issue: string, events: Breach["events"] = []): Breach => ({ law, issue, events })
+
 /**
  * Error for a law that is broken.
  *
@@ -57,9 +60,6 @@ export interface Options {
   readonly replay?: string
 }
 
-/** Gives what a random value breaks, or nothing. */
-export type Find<A> = (value: A) => Effect.Effect<Breach | undefined>
-
 const said = (event: AgentEvent): ReadonlyArray<string> => {
   const who = event.path.join("/")
   if (event._tag === "ModelCallFailed") return [`${who} fails: ${event.tag}`]
@@ -81,11 +81,11 @@ const told = (event: AgentEvent): ReadonlyArray<string> =>
     ? []
     : ["callId" in event ? `${event._tag} of "${event.callId}"` : event._tag]
 
-/** Fails with the first breach among random values, shrunk. A failure that isn't there any more is followed by a check of others. */
+/** Fails with the first breach that is found among random values, shrunk. A failure that isn't there any more is followed by a check of others. */
 export const check = <A>(
   subject: string,
   arbitrary: Arbitrary.Arbitrary<A>,
-  find: Find<A>,
+  find: (value: A) => Effect.Effect<Breach | undefined>,
   { replay, ...options }: Options
 ): Effect.Effect<void, LawBroken> => {
   const { runs = 25, seed } = options
@@ -102,16 +102,16 @@ export const check = <A>(
   return Effect.flatMap(checked, (result) => {
     if (result._tag === "Passed") return Effect.void
     if (result._tag === "ReplayMismatch") return check(subject, arbitrary, find, options)
-    const breach: Breach = result._tag === "Falsified" && result.failure._tag !== "ReturnedFalse"
+    const { events, issue, law } = result._tag === "Falsified" && result.failure._tag !== "ReturnedFalse"
       ? result.failure.error
-      : { law: "the check comes to its end", issue: result._tag, events: [] }
+      : breach("the check comes to its end", result._tag)
     return Effect.fail(
       new LawBroken({
         subject,
-        law: breach.law,
-        issue: breach.issue,
-        script: breach.events.flatMap(said),
-        events: breach.events.flatMap(told),
+        law,
+        issue,
+        script: events.flatMap(said),
+        events: events.flatMap(told),
         replay: result._tag === "Falsified" ? result.replay : ""
       })
     )

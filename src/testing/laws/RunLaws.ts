@@ -93,11 +93,8 @@ const endOf = (events: ReadonlyArray<AgentEvent>): AgentState.AgentState | undef
 
 const through = (state: AgentState.AgentState): Result.Result<AgentState.AgentState, string> =>
   Result.flatMap(
-    Result.try({
-      try: (): unknown => JSON.parse(JSON.stringify(AgentState.toJson(state))),
-      catch: (error) => String(error)
-    }),
-    (json) => Result.mapError(AgentState.fromJson(json), (error) => error.message)
+    Result.try({ try: () => JSON.stringify(AgentState.toJson(state)), catch: String }),
+    (text) => Result.mapError(AgentState.fromJson(text), ({ message }) => message)
   )
 
 type Pure = (run: Observed) => string | undefined

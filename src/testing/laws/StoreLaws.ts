@@ -11,7 +11,7 @@ import * as Result from "effect/Result"
 import * as Session from "../../agent/Session.ts"
 import * as AgentState from "../../domain/AgentState.ts"
 import { difference } from "./Difference.ts"
-import type { Breach } from "./LawBroken.ts"
+import { type Breach, breach } from "./LawBroken.ts"
 
 const storeId = "troupe/laws"
 
@@ -19,7 +19,6 @@ const storeId = "troupe/laws"
 export const breachOf: (
   state: AgentState.AgentState
 ) => Effect.Effect<Breach | undefined, never, KeyValueStore.KeyValueStore> = Effect.fnUntraced(function*(state) {
-  const breach = (law: string, issue: string): Breach => ({ law, issue, events: [] })
   const store = Session.store(storeId)
   const program = Effect.gen(function*() {
     yield* Session.remove(storeId)
@@ -27,7 +26,7 @@ export const breachOf: (
     if (one.restored !== undefined) return breach("what is removed is gone", "a state is there")
     yield* one.save(state)
     const { restored } = yield* store.open
-    const read = Result.getOrThrow(AgentState.fromJson(JSON.parse(JSON.stringify(AgentState.toJson(state)))))
+    const read = Result.getOrThrow(AgentState.fromJson(JSON.stringify(AgentState.toJson(state))))
     const found = difference(restored, read)
     if (found !== undefined) return breach("what is saved is restored", found)
     const late = yield* Effect.exit(other.save(AgentState.make("another")))
