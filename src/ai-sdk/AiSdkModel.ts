@@ -55,7 +55,7 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { toCallOptions } from "./CallOptions.ts"
-import { askedOf, toPart } from "./Content.ts"
+import { type Asked, askedOf, toPart } from "./Content.ts"
 import { cutOff, reasonOf, type When } from "./Failure.ts"
 import { finishPart, warningText } from "./Finish.ts"
 import { CurrentSettings, over, type Settings } from "./Settings.ts"
@@ -128,22 +128,23 @@ const unsupported = (model: { readonly specificationVersion?: unknown }): AiErro
     } can't be used: it has to be "v3" or "v4"`
   })
 
-const transformerFor = ({ provider }: AnyModel): LanguageModel.CodecTransformer =>
-  /anthropic/i.test(provider) ? toCodecAnthropic : toCodecOpenAI
+const transformerOf = ({ provider }: AnyModel, { codecTransformer }: Options): LanguageModel.CodecTransformer =>
+  codecTransformer ?? (/anthropic/i.test(provider) ? toCodecAnthropic : toCodecOpenAI)
 
 /** Gives the options of a call, of what is asked and what is set. */
 const prepare = (
   method: Method,
   model: AnyModel,
-  { codecTransformer, ...settings }: Options,
+  options: Options,
   request: LanguageModel.ProviderOptions
 ): Effect.Effect<LanguageModelV4CallOptions, AiError.AiError> =>
   Effect.gen(function*() {
     if (!isSupported(model)) return yield* Effect.fail(failure(method, unsupported(model)))
+    const { codecTransformer: _, ...settings } = options
     const all = over(settings, yield* CurrentSettings)
     Spans.annotateRequest(request.span, model, all)
     return yield* Effect.try({
-      try: () => toCallOptions(request, all, codecTransformer ?? transformerFor(model)),
+      try: () => toCallOptions(request, all, transformerOf(model, options)),
       catch: (error) =>
         failure(
           method,
@@ -179,10 +180,10 @@ const chosenText = (generated: Generated): string | undefined =>
 /** Gives the parts of a whole answer. Where some text only leads to the structured output, it becomes reasoning. */
 const toParts = (
   generated: Generated,
-  request: LanguageModel.ProviderOptions
+  request: LanguageModel.ProviderOptions,
+  asked: Asked
 ): Result.Result<Array<Response.PartEncoded>, AiError.AiErrorReason> =>
   Result.gen(function*() {
-    const asked = askedOf(request)
     const text = request.responseFormat.type === "json" ? chosenText(generated) : undefined
     const parts: Array<Response.PartEncoded> = generated.response === undefined
       ? []
@@ -204,7 +205,7 @@ const generateText = (model: AnyModel, settings: Options) =>
     const generated = yield* attempt("generateText", (signal) => generate(model, options, signal))
     yield* warn(generated.warnings, model)
     const parts = yield* Effect.mapError(
-      Effect.fromResult(toParts(generated, request)),
+      Effect.fromResult(toParts(generated, request, askedOf(request, transformerOf(model, settings)))),
       (reason) => failure("generateText", reason)
     )
     Spans.annotateResponse(request.span, parts)
@@ -240,7 +241,7 @@ const streamText = (model: AnyModel, settings: Options) => (request: LanguageMod
   Stream.unwrap(Effect.gen(function*() {
     const options = yield* prepare("streamText", model, settings, request)
     const { headers, next } = yield* open(model, options)
-    const arriving = Streamed.begin(askedOf(request), headers)
+    const arriving = Streamed.begin(askedOf(request, transformerOf(model, settings)), headers)
     return Stream.fromPull(Effect.succeed(Effect.gen(function*() {
       while (true) {
         const part = yield* next
@@ -266,7 +267,7 @@ export const make = (model: AnyModel, options: Options = {}): Effect.Effect<Lang
   LanguageModel.make({
     generateText: generateText(model, options),
     streamText: streamText(model, options),
-    codecTransformer: options.codecTransformer ?? transformerFor(model)
+    codecTransformer: transformerOf(model, options)
   })
 
 /**

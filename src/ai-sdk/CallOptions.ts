@@ -13,20 +13,24 @@ import * as Tool from "effect/ai/Tool"
 import * as SchemaAST from "effect/SchemaAST"
 import { toMessages } from "./Messages.ts"
 import type { Settings } from "./Settings.ts"
+import { schemaOf } from "./StrictTool.ts"
 
 const argsOf = (tool: Tool.AnyProviderDefined): Record<string, unknown> => {
   const { failureMode: _, ...args } = { ...tool.args as Readonly<Record<string, unknown>> | undefined }
   return args
 }
 
-const toTool = (tool: Tool.Any): LanguageModelV4FunctionTool | LanguageModelV4ProviderTool => {
+const toTool = (
+  tool: Tool.Any,
+  transformer: LanguageModel.CodecTransformer
+): LanguageModelV4FunctionTool | LanguageModelV4ProviderTool => {
   if (Tool.isProviderDefined(tool)) return { type: "provider", id: tool.id, name: tool.name, args: argsOf(tool) }
   const description = Tool.getDescription(tool)
   const strict = Tool.getStrictMode(tool)
   return {
     type: "function",
     name: tool.name,
-    inputSchema: Tool.getJsonSchema(tool),
+    inputSchema: schemaOf(tool, transformer),
     ...(description === undefined ? undefined : { description }),
     ...(strict === undefined ? undefined : { strict })
   }
@@ -68,7 +72,9 @@ export const toCallOptions = (
   return {
     ...settings,
     prompt: toMessages(prompt, (name) => ofProvider.has(name)),
-    ...(tools.length === 0 ? undefined : { tools: tools.map(toTool), toolChoice: toChoice(toolChoice) }),
+    ...(tools.length === 0
+      ? undefined
+      : { tools: tools.map((tool) => toTool(tool, transformer)), toolChoice: toChoice(toolChoice) }),
     ...(responseFormat.type === "text" ? undefined : { responseFormat: toFormat(responseFormat, transformer) }),
     ...(stopSequences === undefined ? undefined : { stopSequences: [...stopSequences] }),
     ...(headers === undefined ? undefined : { headers: { ...headers } }),

@@ -12,6 +12,7 @@ import * as Result from "effect/Result"
 import { carry } from "./Carried.ts"
 import { fromData } from "./FileData.ts"
 import { toMetadata } from "./Metadata.ts"
+import { paramsOf } from "./StrictTool.ts"
 
 /** Something a model says, in either specification. */
 export type Content = LanguageModelV3Content | LanguageModelV4Content
@@ -23,24 +24,30 @@ export interface Asked {
   /** The name of a tool of ours by the name that the model knows. */
   readonly nameOf: (name: string) => string
   readonly isOffered: (name: string) => boolean
+  /** Parameters as the tool of a name has them. */
+  readonly paramsOf: (name: string, params: unknown) => unknown
   /** Whether calls are checked by whoever asked, also those whose parameters can't be read. */
   readonly isDeferred: boolean
 }
 
 /** Gives what of a request is needed to read its answer. */
-export const askedOf = ({ toolCallValidation, tools }: LanguageModel.ProviderOptions): Asked => {
+export const askedOf = (
+  { toolCallValidation, tools }: LanguageModel.ProviderOptions,
+  transformer: LanguageModel.CodecTransformer
+): Asked => {
   const mapper = new Tool.NameMapper(tools)
-  const offered = new Set(tools.map(({ name }) => name))
+  const offered = new Map<string, Tool.Any>(tools.map((tool) => [tool.name, tool]))
   return {
     nameOf: (name) => offered.has(name) ? name : mapper.getCustomName(name),
     isOffered: (name) => offered.has(name),
+    paramsOf: (name, params) => paramsOf(offered.get(name), transformer, params),
     isDeferred: toolCallValidation === "deferred"
   }
 }
 
 type Read = Result.Result<Response.PartEncoded, AiError.AiErrorReason>
 
-const paramsOf = ({ input, toolName }: Of<"tool-call">, { isDeferred }: Asked) => {
+const parse = ({ input, toolName }: Of<"tool-call">, { isDeferred }: Asked) => {
   if (input.trim() === "") return Result.succeed<unknown>({})
   return Result.try({
     try: () => Tool.unsafeSecureJsonParse(input),
@@ -56,7 +63,7 @@ const paramsOf = ({ input, toolName }: Of<"tool-call">, { isDeferred }: Asked) =
 const toCall = (part: Of<"tool-call">, asked: Asked): Read => {
   const name = asked.nameOf(part.toolName)
   const isTheirs = part.providerExecuted === true
-  return Result.map(paramsOf(part, asked), (params) =>
+  return Result.map(parse(part, asked), (params) =>
     isTheirs && !asked.isOffered(name)
       ? carry({
         type: "tool-call",
@@ -69,7 +76,7 @@ const toCall = (part: Of<"tool-call">, asked: Asked): Read => {
         type: "tool-call",
         id: part.toolCallId,
         name,
-        params,
+        params: asked.paramsOf(name, params),
         ...(isTheirs ? { providerExecuted: true } : undefined),
         ...toMetadata(part.providerMetadata)
       })

@@ -41,6 +41,8 @@ const missingKey =
 
 /** Statuses that the names of errors stand for, where there is no other: in a stream the response has begun with 200. */
 const statuses: ReadonlyArray<readonly [RegExp, number]> = [
+  [spent, 402],
+  [policy, 400],
   [/rate_limit|too_many_requests|resource_exhausted|throttl/, 429],
   [/overloaded|unavailable/, 529],
   [/permission/, 403],

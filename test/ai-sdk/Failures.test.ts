@@ -1,0 +1,228 @@
+/** What providers throw of which no client shows a response: the errors of the AI SDK, of runtimes, and of streams. */
+import {
+  APICallError,
+  EmptyResponseBodyError,
+  InvalidArgumentError,
+  InvalidPromptError,
+  InvalidResponseDataError,
+  JSONParseError,
+  LoadAPIKeyError,
+  LoadSettingError,
+  NoContentGeneratedError,
+  NoSuchModelError,
+  NoSuchProviderReferenceError,
+  TypeValidationError,
+  UnsupportedFunctionalityError
+} from "@ai-sdk/provider"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { type AiError, LanguageModel } from "effect/ai"
+import { AiSdkModel } from "troupe/ai-sdk"
+import { saying, throwing } from "./stub.ts"
+
+const call = (options: Partial<ConstructorParameters<typeof APICallError>[0]>) =>
+  new APICallError({ message: "failed", url: "https://house/v1", requestBodyValues: {}, ...options })
+
+const refusal = (statusCode: number, body: unknown, more: object = {}) =>
+  call({ statusCode, responseBody: JSON.stringify(body), ...more })
+
+const coded = (code: string, message = "broken"): Error => Object.assign(new Error(message), { code })
+const named = (name: string): Error => Object.assign(new Error("stopped"), { name })
+
+type Expected = readonly [tag: AiError.AiErrorReason["_tag"], isRetryable: boolean, more?: object]
+
+const rejected: ReadonlyArray<readonly [what: string, error: unknown, ...Expected]> = [
+  ["a key that isn't there", new LoadAPIKeyError({ message: "no key" }), "AuthenticationError", false, {
+    kind: "MissingKey",
+    description: "no key"
+  }],
+  ["a setting that isn't there", new LoadSettingError({ message: "no region" }), "InvalidRequestError", false],
+  [
+    "a model that isn't there",
+    new NoSuchModelError({ modelId: "x", modelType: "languageModel" }),
+    "InvalidRequestError",
+    false,
+    {
+      parameter: "model"
+    }
+  ],
+  [
+    "a file that isn't there",
+    new NoSuchProviderReferenceError({ provider: "x", reference: {} }),
+    "InvalidRequestError",
+    false
+  ],
+  ["an argument", new InvalidArgumentError({ argument: "topK", message: "too large" }), "InvalidRequestError", false, {
+    parameter: "topK",
+    description: "too large"
+  }],
+  ["a prompt", new InvalidPromptError({ prompt: [], message: "empty" }), "InvalidUserInputError", false],
+  ["what a provider can't", new UnsupportedFunctionalityError({ functionality: "pdf" }), "InvalidRequestError", false],
+  ["arguments of a tool", new TypeValidationError({ value: 1, cause: "wrong" }), "InvalidRequestError", false],
+  ["no content", new NoContentGeneratedError(), "InvalidOutputError", true],
+  ["no body", new EmptyResponseBodyError(), "InvalidResponseError", false],
+  ["data", new InvalidResponseDataError({ data: 1 }), "InvalidResponseError", false],
+  ["no connection", call({ cause: coded("ECONNREFUSED"), isRetryable: true }), "NetworkError", true, {
+    reason: "TransportError",
+    url: "https://house/v1",
+    description: "failed"
+  }],
+  ["a connection that broke", new TypeError("terminated"), "NetworkError", true],
+  ["a socket that broke", new Error("x", { cause: coded("UND_ERR_SOCKET") }), "NetworkError", true],
+  ["a time-out of the client", named("TimeoutError"), "NetworkError", true],
+  ["an abortion by somebody else", named("AbortError"), "NetworkError", true],
+  ["an address that is none", coded("ERR_INVALID_URL"), "NetworkError", false, { reason: "InvalidUrlError" }],
+  ["a body that broke", call({ statusCode: 200, cause: new TypeError("terminated") }), "NetworkError", true],
+  [
+    "a body that can't be read",
+    call({ statusCode: 200, cause: new JSONParseError({ text: "<html>", cause: "x" }) }),
+    "InvalidResponseError",
+    false
+  ],
+  ["a defect of the provider's code", new RangeError("out of it"), "UnknownError", false, { description: "out of it" }],
+  ["nothing", undefined, "UnknownError", false],
+  ["a text", "oops", "UnknownError", false, { description: "oops" }],
+  [
+    "a list, as Google's",
+    refusal(400, [{ error: { message: "no", status: "INVALID_ARGUMENT" } }]),
+    "InvalidRequestError",
+    false,
+    {
+      description: "no"
+    }
+  ],
+  [
+    "Google's word for a key",
+    refusal(400, { error: { message: "API key not valid.", status: "INVALID_ARGUMENT" } }),
+    "AuthenticationError",
+    false
+  ],
+  [
+    "Google's limit",
+    refusal(429, { error: { message: "Quota exceeded", status: "RESOURCE_EXHAUSTED" } }),
+    "RateLimitError",
+    true
+  ],
+  ["Azure's filter", refusal(400, { error: { code: "content_filter", message: "x" } }), "ContentPolicyError", false],
+  [
+    "a prompt that was flagged",
+    refusal(400, { error: { code: "invalid_prompt", message: "It was flagged." } }),
+    "ContentPolicyError",
+    false
+  ],
+  ["a bill that isn't paid", refusal(402, { error: "Insufficient balance" }), "QuotaExhaustedError", false],
+  ["a quota that is spent", refusal(429, { error: { code: "insufficient_quota" } }), "QuotaExhaustedError", false],
+  ["a parameter", refusal(400, { error: { message: "bad", param: "temperature" } }), "InvalidRequestError", false, {
+    parameter: "temperature"
+  }],
+  ["a model's name", refusal(404, { error: { code: "model_not_found", message: "x" } }), "InvalidRequestError", false, {
+    parameter: "model"
+  }],
+  [
+    "no JSON at all",
+    call({ statusCode: 502, responseBody: "<html>Bad gateway", message: "Bad Gateway" }),
+    "InternalProviderError",
+    true
+  ],
+  ["a server that says never again", refusal(500, {}, { isRetryable: false }), "UnknownError", false],
+  ["a refusal that says try again", refusal(424, {}, { isRetryable: true }), "InternalProviderError", true],
+  ["an error of a gateway", Object.assign(new Error("busy"), { statusCode: 503 }), "InternalProviderError", true]
+]
+
+const inStream: ReadonlyArray<readonly [what: string, error: unknown, ...Expected]> = [
+  [
+    "OpenAI's words",
+    { type: "server_error", code: null, message: "The server had an error" },
+    "InternalProviderError",
+    true,
+    {
+      description: "The server had an error"
+    }
+  ],
+  ["Anthropic's words", { type: "overloaded_error", message: "Overloaded" }, "InternalProviderError", true],
+  ["a limit", { type: "rate_limit_error", message: "slow" }, "RateLimitError", true],
+  ["a key", { type: "authentication_error", message: "invalid x-api-key" }, "AuthenticationError", false],
+  ["a permission", { type: "permission_error", message: "no" }, "AuthenticationError", false, {
+    kind: "InsufficientPermissions"
+  }],
+  ["a bad request", { type: "invalid_request_error", message: "no" }, "InvalidRequestError", false],
+  ["a quota", { code: "insufficient_quota", message: "no" }, "QuotaExhaustedError", false],
+  ["a policy", { code: "content_filter", type: "invalid_request_error", message: "no" }, "ContentPolicyError", false],
+  ["a status", { message: "busy", statusCode: 429, isRetryable: true }, "RateLimitError", true],
+  ["a chunk that can't be read", new JSONParseError({ text: "{", cause: "x" }), "InvalidResponseError", false],
+  ["a chunk that doesn't fit", new TypeValidationError({ value: 1, cause: "x" }), "InvalidResponseError", false],
+  ["a text", "oops", "InternalProviderError", true, { description: "oops" }],
+  ["what nobody knows", { what: 1 }, "InternalProviderError", true, { description: "{\"what\":1}" }]
+]
+
+const ask = { prompt: "Hi" } as const
+
+describe("A failure of a model of the AI SDK", () => {
+  for (const [what, error, tag, isRetryable, more = {}] of rejected) {
+    it.effect(`that comes of ${what} is an ${tag}`, () =>
+      Effect.gen(function*() {
+        for (const how of ["rejects", "throws"] as const) {
+          const failed = yield* LanguageModel.generateText(ask).pipe(
+            Effect.flip,
+            Effect.provide(AiSdkModel.layer(throwing(error, how)))
+          )
+          assert.deepStrictEqual([failed.reason._tag, failed.isRetryable], [tag, isRetryable])
+          assert.deepInclude(failed.reason, more)
+          assert.strictEqual(failed.module, "AiSdkModel")
+        }
+      }))
+  }
+
+  for (const [what, error, tag, isRetryable, more = {}] of inStream) {
+    it.effect(`in a stream by ${what} is an ${tag}`, () =>
+      Effect.gen(function*() {
+        const failed = yield* LanguageModel.streamText(ask).pipe(
+          Stream.runDrain,
+          Effect.flip,
+          Effect.provide(AiSdkModel.layer(throwing(error, "streams")))
+        )
+        assert.deepStrictEqual([failed.reason._tag, failed.isRetryable], [tag, isRetryable])
+        assert.deepInclude(failed.reason, more)
+        assert.strictEqual(failed.method, "streamText")
+      }))
+  }
+
+  it.effect("holds the response, apart from its cookies", () =>
+    Effect.gen(function*() {
+      const responseHeaders = { "X-Request-Id": "r1", "set-cookie": "secret" }
+      const { reason } = yield* LanguageModel.generateText(ask).pipe(
+        Effect.flip,
+        Effect.provide(AiSdkModel.layer(throwing(refusal(500, { error: {} }, { responseHeaders }))))
+      )
+      assert.deepStrictEqual("http" in reason ? reason.http : undefined, {
+        response: { status: 500, headers: { "x-request-id": "r1" } },
+        body: "{\"error\":{}}"
+      })
+    }))
+
+  it.effect("is that of a specification that isn't known, at once and streamed, and the model isn't asked", () =>
+    Effect.gen(function*() {
+      const { asked, model } = saying([])
+      for (
+        const [specificationVersion, words] of [["v2", "specification \"v2\""], [
+          undefined,
+          "that doesn't say which"
+        ]] as const
+      ) {
+        const other = { ...model, specificationVersion } as unknown as AiSdkModel.AnyModel
+        const layer = AiSdkModel.layer(other)
+        for (
+          const asking of [
+            LanguageModel.generateText(ask),
+            Stream.runDrain(LanguageModel.streamText(ask))
+          ]
+        ) {
+          const { isRetryable, reason } = yield* Effect.provide(Effect.flip(asking), layer)
+          assert.deepInclude(reason, { _tag: "InvalidRequestError", parameter: "specificationVersion" })
+          assert.include(reason.message, words)
+          assert.isFalse(isRetryable)
+        }
+      }
+      assert.lengthOf(asked, 0)
+    }))
+})
