@@ -2,7 +2,7 @@
  * The service's API: conversations with the desk, and whether the service is well.
  */
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, OpenApi } from "effect/http-api"
 import { Conversations } from "./Conversations.ts"
 import { Unavailable } from "./Problems.ts"
 
@@ -18,6 +18,7 @@ class Health extends HttpApiGroup.make("health", { topLevel: true }).add(
 export class Api extends HttpApi.make("backend")
   .add(Conversations)
   .add(Health)
+  .middleware(HttpApiMiddleware.ProblemDetails)
   .annotateMerge(OpenApi.annotations({
     title: "Halden's support desk",
     version: "1.0.0",

@@ -1,0 +1,124 @@
+/**
+ * What the service is told by its environment.
+ */
+import { Config, Context, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { NetAddress } from "effect/net"
+
+/** The environment says something that can't be. */
+export class BadSetting extends Schema.TaggedError<BadSetting>()("BadSetting", {
+  name: Schema.String,
+  issue: Schema.String
+}) {
+  override get message(): string {
+    return `${this.name} ${this.issue}`
+  }
+}
+
+/** A bearer token and the tenant that it stands for. A tenant may have several, so that one can be replaced. */
+export interface Token {
+  readonly tenant: string
+  readonly token: Redacted.Redacted
+  /** Whether it was made for this run of the service, and has to be told. */
+  readonly isDemo?: boolean
+}
+
+/** How much of the service a tenant may use. */
+export interface Limits {
+  /** Bytes of a request's body. */
+  readonly bodySize: number
+  /** Requests in a minute, evened out; so many may come at once. */
+  readonly rate: number
+  /** Runs under way in this process. */
+  readonly runs: number
+  /** Streams of events that are open in this process. */
+  readonly streams: number
+}
+
+export class Settings extends Context.Service<Settings, {
+  readonly host: string
+  readonly port: number
+  /** The folder of the embedded store. */
+  readonly data: string
+  /** Where Postgres is, if conversations are kept there. */
+  readonly database: Option.Option<Redacted.Redacted>
+  readonly tokens: ReadonlyArray<Token>
+  readonly limits: Limits
+  /** How long runs may take to end at a shutdown. */
+  readonly grace: Duration.Duration
+  /** How often conversations are looked for whose process died. */
+  readonly recovery: Duration.Duration
+  /** How often a silent stream says that it is still there. */
+  readonly heartbeat: Duration.Duration
+}>()("backend/Settings") {}
+
+export type Values = Settings["Service"]
+
+const between = (name: string, minimum: number, fallback: number) =>
+  Config.schema(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(minimum)), name).pipe(
+    Config.withDefault(fallback)
+  )
+
+const environment = Config.all({
+  host: Config.NonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
+  port: Config.schema(
+    Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65_535 })),
+    "PORT"
+  )
+    .pipe(Config.withDefault(8080)),
+  data: Config.NonEmptyString("DATA").pipe(Config.withDefault("data")),
+  database: Config.option(Config.Redacted("DATABASE_URL")),
+  tokens: Config.option(Config.Redacted("TOKENS")),
+  limits: Config.all({
+    bodySize: between("LIMIT_BODY", 1024, 64 * 1024),
+    rate: between("LIMIT_RATE", 1, 1200),
+    runs: between("LIMIT_RUNS", 1, 50),
+    streams: between("LIMIT_STREAMS", 1, 100)
+  }),
+  grace: Config.Duration("GRACE").pipe(Config.withDefault(Duration.seconds(10))),
+  recovery: Config.Duration("RECOVERY").pipe(Config.withDefault(Duration.seconds(3))),
+  heartbeat: Config.Duration("HEARTBEAT").pipe(Config.withDefault(Duration.seconds(15)))
+})
+
+const minTokenLength = 16
+
+/** Reads `tenant=token,…`. What is wrong is said without the token. */
+export const readTokens = (text: string): Effect.Effect<ReadonlyArray<Token>, BadSetting> =>
+  Effect.gen(function*() {
+    const tokens: Array<Token> = []
+    const seen = new Set<string>()
+    for (const [index, entry] of text.split(",").map((entry) => entry.trim()).entries()) {
+      const fail = (issue: string) => new BadSetting({ name: "TOKENS", issue: `${issue} (entry ${index + 1})` })
+      const at = entry.indexOf("=")
+      const [tenant, token] = [entry.slice(0, Math.max(at, 0)), entry.slice(at + 1)]
+      if (!/^[\w.-]{1,64}$/.test(tenant)) return yield* fail("needs the name of a tenant before each \"=\"")
+      if (!/^[\w.~+/=-]+$/.test(token)) return yield* fail("needs tokens of letters, digits and -._~+/=")
+      if (token.length < minTokenLength) return yield* fail(`needs tokens of ${minTokenLength} characters or more`)
+      if (seen.has(token)) return yield* fail("has a token twice")
+      seen.add(token)
+      tokens.push({ tenant, token: Redacted.make(token) })
+    }
+    return tokens
+  })
+
+const isLoopback = (host: string): boolean =>
+  host === "localhost" ||
+  Option.match(Option.getSuccess(NetAddress.ipFromString(host)), { onNone: () => false, onSome: NetAddress.isLoopback })
+
+/** Without tokens there is one for the tenant `demo`, for this run alone, and nobody from elsewhere can use it. */
+const demo = (host: string): Effect.Effect<ReadonlyArray<Token>, BadSetting> =>
+  isLoopback(host)
+    ? Effect.sync(() => [{ tenant: "demo", token: Redacted.make(crypto.randomUUID()), isDemo: true }])
+    : Effect.fail(new BadSetting({ name: "TOKENS", issue: `is needed to listen on ${host}, which others can reach` }))
+
+export const layer = Layer.effect(
+  Settings,
+  Effect.gen(function*() {
+    const { tokens, ...settings } = yield* environment
+    return {
+      ...settings,
+      tokens: Option.isSome(tokens)
+        ? yield* readTokens(Redacted.value(tokens.value))
+        : yield* demo(settings.host)
+    }
+  })
+)

@@ -1,0 +1,69 @@
+/**
+ * Which tenant a request comes from, and how many requests a tenant may send.
+ */
+import { Duration, Effect, Layer, Redacted } from "effect"
+import { HttpEffect, HttpServerResponse } from "effect/http"
+import { RateLimiter } from "effect/persistence"
+import { createHash, timingSafeEqual } from "node:crypto"
+import { Authentication, Tenant } from "../api/Authentication.ts"
+import { TooManyRequests, Unauthorized } from "../api/Problems.ts"
+import { Settings } from "../config.ts"
+
+/** Digests have one length, so that comparing them takes one time, and nothing is told of a token by how long it took. */
+const digest = (token: Redacted.Redacted): Buffer => createHash("sha256").update(Redacted.value(token)).digest()
+
+/** Says in a header what a problem says of when to come again, or how. */
+export const withHeaders = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.tapError(self, (error: unknown) => {
+    const header: readonly [string, string] | undefined = error instanceof Unauthorized
+      ? ["www-authenticate", `Bearer realm="backend"`]
+      : typeof error === "object" && error !== null && "retryAfter" in error
+      ? ["retry-after", String(error.retryAfter)]
+      : undefined
+    return header === undefined ?
+      Effect.void :
+      HttpEffect.appendPreResponseHandler((_, response) =>
+        Effect.succeed(HttpServerResponse.setHeader(response, ...header))
+      )
+  })
+
+const make = Effect.gen(function*() {
+  const { limits, tokens } = yield* Settings
+  const limiter = yield* RateLimiter.RateLimiter
+  const known = tokens.map(({ tenant, token }) => ({ tenant, digest: digest(token) }))
+
+  const tenantOf = (token: Redacted.Redacted): string | undefined => {
+    const given = digest(token)
+    let found: string | undefined
+    for (const { digest, tenant } of known) if (timingSafeEqual(digest, given)) found = tenant
+    return found
+  }
+
+  const count = (tenant: string) =>
+    limiter.consume({ algorithm: "token-bucket", key: tenant, limit: limits.rate, window: "1 minute" }).pipe(
+      Effect.catch(({ reason }) =>
+        reason._tag === "RateLimitExceeded"
+          ? new TooManyRequests({
+            detail: `${limits.rate} requests a minute are the limit`,
+            retryAfter: Math.max(1, Math.ceil(Duration.toSeconds(reason.retryAfter))),
+            limit: "rate"
+          })
+          : Effect.die(reason)
+      )
+    )
+
+  return Authentication.of({
+    bearer: (request, { credential }) =>
+      withHeaders(Effect.gen(function*() {
+        const name = tenantOf(credential)
+        if (name === undefined) return yield* new Unauthorized({})
+        yield* count(name)
+        return yield* Effect.provideService(request, Tenant, { name })
+      }))
+  })
+})
+
+export const layer = Layer.effect(Authentication, make).pipe(
+  Layer.provide(RateLimiter.layer),
+  Layer.provide(RateLimiter.layerStoreMemory)
+)

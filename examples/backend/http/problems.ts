@@ -1,0 +1,106 @@
+/**
+ * Whatever goes wrong is told as a problem document of RFC 9457, and nothing of the service's inside with it.
+ */
+import { ByteSize, Cause, Effect } from "effect"
+import {
+  HttpIncomingMessage,
+  HttpRouter,
+  HttpServerError,
+  HttpServerRequest,
+  HttpServerRespondable,
+  HttpServerResponse,
+  ProblemDetails
+} from "effect/http"
+import { Api } from "../api/Api.ts"
+import { BodyTooLarge } from "../api/Problems.ts"
+import { Settings } from "../config.ts"
+
+const titles: Record<number, string> = {
+  400: "The request can't be understood",
+  404: "There is nothing at that address",
+  405: "That can't be done with what is at that address",
+  406: "There is no such form of it",
+  408: "The request took too long",
+  413: "The body is too large",
+  415: "A body of that type isn't understood",
+  500: "The service broke down",
+  503: "The service can't do that now"
+}
+
+const problem = (status: number, members?: { readonly detail?: string }, headers?: Record<string, string>) =>
+  HttpServerResponse.jsonUnsafe(
+    { type: ProblemDetails.blankType, status, title: titles[status] ?? "The request failed", ...members },
+    { status, contentType: ProblemDetails.contentType, headers: headers ?? {} }
+  )
+
+/** The paths of the API as patterns, with the methods that each one takes. */
+const routes = Object.values(Api.groups).flatMap((group) =>
+  Object.values(group.endpoints).map(({ method, path }) => ({
+    method: method as string,
+    pattern: new RegExp(`^${path.replaceAll(/:[A-Za-z]+/g, "[^/]+")}/?$`)
+  }))
+)
+
+/** Which methods would have found something. */
+const allowed = (url: string): ReadonlyArray<string> => {
+  const path = url.split(/[?#]/, 1)[0]!
+  return [...new Set(routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))]
+}
+
+const isProblem = (response: HttpServerResponse.HttpServerResponse): boolean =>
+  response.headers["content-type"]?.startsWith(ProblemDetails.contentType) === true
+
+const notFound = ({ method, url }: HttpServerRequest.HttpServerRequest) => {
+  const methods = allowed(url)
+  return methods.length === 0 || methods.includes(method)
+    ? problem(404)
+    : problem(405, { detail: `${method} isn't possible, but ${methods.join(", ")} is` }, { allow: methods.join(", ") })
+}
+
+const isTooLarge = (error: unknown): boolean =>
+  HttpServerError.isHttpServerError(error) && error.reason._tag === "RequestParseError" &&
+  error.reason.reason === "BodyTooLarge"
+
+/** What goes with every response: it is for whoever asked, for now, and of the type that it says. */
+const common = { "cache-control": "no-store", "x-content-type-options": "nosniff" }
+
+const withCommon = (response: HttpServerResponse.HttpServerResponse) =>
+  HttpServerResponse.setHeaders(response, { ...common, ...response.headers })
+
+/** Takes in requests up to the limit of bodies, and makes a problem document of each failure. */
+export const layer = HttpRouter.middleware(
+  Effect.gen(function*() {
+    const limit = (yield* Settings).limits.bodySize
+    const tooLarge = HttpServerRespondable.toResponse(
+      new BodyTooLarge({ detail: `A body may have ${limit} bytes`, limit })
+    )
+    return (handler) =>
+      Effect.gen(function*() {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        if (Number(request.headers["content-length"] ?? 0) > limit) return yield* tooLarge
+        const response = yield* handler.pipe(
+          Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)),
+          Effect.catchCause((cause) => {
+            const error = Cause.squash(cause)
+            if (isTooLarge(error)) return tooLarge
+            if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+            if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound") {
+              return Effect.succeed(notFound(request))
+            }
+            return Effect.flatMap(HttpServerError.causeResponse(cause), ([{ status }]) =>
+              status >= 500
+                ? Effect.as(
+                  Effect.annotateLogs(Effect.logError("A request broke down", cause), {
+                    method: request.method,
+                    path: request.url.split("?", 1)[0]
+                  }),
+                  problem(500)
+                )
+                : Effect.succeed(problem(status)))
+          })
+        )
+        return response.status < 400 || isProblem(response) ? response : problem(response.status)
+      }).pipe(Effect.map(withCommon))
+  }),
+  { global: true }
+)

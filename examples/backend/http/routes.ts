@@ -1,0 +1,19 @@
+/**
+ * Everything that is served: the API, its description, and its page.
+ */
+import { Layer } from "effect"
+import { HttpApiBuilder, HttpApiMiddleware, HttpApiScalar } from "effect/http-api"
+import { Api } from "../api/Api.ts"
+import * as Authentication from "./authentication.ts"
+import * as Handlers from "./handlers.ts"
+import * as Problems from "./problems.ts"
+
+const api = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
+  Layer.provide(Handlers.layer),
+  Layer.provide([Authentication.layer, HttpApiMiddleware.layerProblemDetails({ includeDetails: true })])
+)
+
+/** The description of the API as a page, with all that it needs in it. */
+const docs = HttpApiScalar.layer(Api, { path: "/docs" })
+
+export const layer = Layer.mergeAll(api, docs, Problems.layer)

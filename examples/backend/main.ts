@@ -1,0 +1,94 @@
+/**
+ * The support desk as a service on one machine.
+ *
+ *     npm run backend
+ *
+ * What it is told by its environment stands in docs/backend.md.
+ */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Cause, Effect, Exit, Layer, Option, Redacted } from "effect"
+import { HttpServer, HttpServerError } from "effect/http"
+import { NetAddress } from "effect/net"
+import * as Model from "../desk/model/model.ts"
+import * as Configuration from "./config.ts"
+import { measured } from "./metrics.ts"
+import * as Observability from "./observability.ts"
+import * as Server from "./server.ts"
+import * as Agents from "./service/Agents.ts"
+import { Around } from "./service/Runs.ts"
+import * as SqlStore from "./store/SqlStore.ts"
+
+const { Settings } = Configuration
+
+const say = (line: string) => Effect.sync(() => void process.stdout.write(`${line}\n`))
+
+/** Where conversations are kept, as the log may say it. */
+const storeName = ({ data, database }: Configuration.Values): string =>
+  Option.match(database, {
+    onNone: () => `the folder ${data}`,
+    onSome: (url) => {
+      const { host, pathname } = new URL(Redacted.value(url))
+      return `Postgres at ${host}${pathname}`
+    }
+  })
+
+const store = Layer.unwrap(Effect.gen(function*() {
+  const { data, database } = yield* Settings
+  return Option.match(database, {
+    onNone: () => SqlStore.layerFolder(data),
+    onSome: (url) => SqlStore.layerPostgres(url)
+  })
+}))
+
+const greet = Effect.gen(function*() {
+  const settings = yield* Settings
+  const { address } = yield* HttpServer.HttpServer
+  const url = NetAddress.formatUrlUnsafe(address)
+  yield* say(`Listens on ${url}, with its API described at /docs`)
+  yield* say(`Keeps conversations in ${storeName(settings)}`)
+  yield* say("Answers with the embedded model")
+  for (const { isDemo, tenant, token } of settings.tokens) {
+    if (isDemo === true) yield* say(`Token of the tenant ${tenant}, until it stops: ${Redacted.value(token)}`)
+  }
+})
+
+const service = Server.layer.pipe(
+  Layer.provide(Agents.desk.pipe(Layer.provide(Model.layer))),
+  Layer.provide(store),
+  Layer.provide(Layer.succeed(Around, measured)),
+  Layer.provideMerge(Configuration.layer),
+  Layer.provideMerge(Observability.layer)
+)
+
+/** What went wrong at the start, in a line for whoever started it. */
+const explain = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  if (error instanceof HttpServerError.ServeError && error.cause instanceof Error) {
+    return `can't listen: ${error.cause.message}`
+  }
+  return error instanceof Error ? error.message.split("\n").join("; ") : String(error)
+}
+
+const main = Layer.build(service).pipe(
+  Effect.flatMap((context) => Effect.provideContext(greet, context)),
+  Effect.andThen(Effect.never),
+  Effect.scoped,
+  Effect.tapCause((cause) =>
+    Cause.hasInterruptsOnly(cause)
+      ? Effect.void
+      : Effect.sync(() => void process.stderr.write(`backend: ${explain(cause)}\n`))
+  )
+)
+
+// The first signal ends the service in order. Who can't wait for that sends a second one: what runs stays in flight.
+let signals = 0
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    if (++signals > 1) process.exit(1)
+  })
+}
+
+NodeRuntime.runMain(main, {
+  disableErrorReporting: true,
+  teardown: (exit, onExit) => onExit(Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause) ? 0 : 1)
+})

@@ -1,0 +1,40 @@
+/**
+ * The service: conversations over a store, with the agents that answer in them, on HTTP.
+ */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Effect, Layer } from "effect"
+import { HttpRouter } from "effect/http"
+import { createServer, type Server } from "node:http"
+import { Settings } from "./config.ts"
+import * as Routes from "./http/routes.ts"
+import * as Conversations from "./service/Conversations.ts"
+import * as Runs from "./service/Runs.ts"
+
+/** Conversations and their runs, for whoever serves them: this service, or one that they are embedded in. */
+export const conversations = Conversations.layer.pipe(Layer.provideMerge(Runs.layer))
+
+/** How long connections may stay open, once all that was to be said on them is said. */
+const linger = "1 second"
+
+/** Ends the service in order, as the first thing when its scope closes: runs, then streams, then connections. */
+const shutdown = (server: Server) =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const runs = yield* Runs.Runs
+    yield* Effect.addFinalizer(() =>
+      Effect.andThen(
+        runs.drain,
+        Effect.forkDetach(Effect.delay(Effect.sync(() => server.closeAllConnections()), linger))
+      )
+    )
+  }))
+
+/** Serves what is routed, with the API beside it, at the address of the settings. */
+export const layer = Layer.unwrap(Effect.gen(function*() {
+  const { host, port } = yield* Settings
+  const server = createServer()
+  return shutdown(server).pipe(
+    Layer.provideMerge(HttpRouter.serve(Routes.layer, { disableLogger: true, disableListenLog: true })),
+    Layer.provideMerge(NodeHttpServer.layer(() => server, { host, port })),
+    Layer.provide(conversations)
+  )
+}))

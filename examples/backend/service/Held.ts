@@ -1,0 +1,43 @@
+/**
+ * A conversation that is held here: under its lease, with a run under way or about to be.
+ */
+import { Effect } from "effect"
+import { AgentEvent, AgentState } from "troupe"
+import type { Event } from "../api/Conversations.ts"
+import type { Lease } from "../store/Store.ts"
+
+/** What is known here of a conversation while it is held. */
+export interface Held {
+  readonly tenant: string
+  /** The state and the number of the last event in it, which change in one step; none before the first event. */
+  seen: { readonly state: AgentState.AgentState; readonly cursor: number } | undefined
+  /** Whether the run has ended, so that only its lease is still to be released. */
+  isOver: boolean
+  /** Whether somebody stopped the run, so that nobody goes on with it. */
+  isCancelled: boolean
+}
+
+/** Leaves the state out that ends of runs have: it is the conversation's. */
+const told = (event: AgentEvent.AgentEvent): Event => {
+  if (!("state" in event)) return event
+  const { state: _, ...rest } = event
+  return rest
+}
+
+/**
+ * Sees the events of a run that goes on from `state`: logs each one and folds it, in one step. The end of a run takes the
+ * conversation out of flight in the same save as the state that it left. A run that was broken off stays in flight.
+ */
+export const observer = (held: Held, lease: Lease, state: AgentState.AgentState, onBegun: Effect.Effect<void>) => {
+  let count = 0
+  return (event: AgentEvent.AgentEvent): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const isEnd = AgentEvent.isRunEnd(event)
+      if (isEnd && (event._tag !== "RunInterrupted" || held.isCancelled)) lease.mark({ isInFlight: false })
+      const { number } = lease.log(told(event))
+      held.seen = { state: AgentState.reduce(held.seen?.state ?? state, event), cursor: number }
+      held.isOver ||= isEnd
+      // A session shows an event when the state of the one before it is saved.
+      return ++count === 2 ? onBegun : Effect.void
+    })
+}

@@ -1,0 +1,251 @@
+/**
+ * The runs of this process: each holds the lease on its conversation, and goes on whoever goes away.
+ */
+import { Cause, Clock, Context, Deferred, Effect, Fiber, FiberMap, Layer, Schedule, type Scope, Stream } from "effect"
+import { Agent, AgentState, Session } from "troupe"
+import { ConversationBusy, ConversationNotFound, TooManyRequests, Unavailable } from "../api/Problems.ts"
+import { Settings } from "../config.ts"
+import { type Lease, type Marks, type Saved, Store, type StoreFailed } from "../store/Store.ts"
+import { Agents, type AnySession } from "./Agents.ts"
+import { type Held, observer } from "./Held.ts"
+
+/** A conversation under its lease, as `Work` gets it. */
+export interface Holding {
+  readonly lease: Lease
+  readonly saved: Saved
+  /** Opens the conversation. */
+  readonly session: Effect.Effect<AnySession, Session.SessionError, Scope.Scope>
+  /** Says that the work is taken in: whoever asked for it is answered. */
+  readonly accept: Effect.Effect<void>
+  /** Runs the session, with an input or from where it stopped, to its end. It is accepted when it is kept that it began. */
+  readonly run: (
+    session: AnySession,
+    marks: Marks,
+    input?: string
+  ) => Effect.Effect<void, Session.SessionError | StoreFailed>
+}
+
+/** Something that is done with a conversation while nobody else can. */
+export type Work<E> = (
+  holding: Holding
+) => Effect.Effect<void, E | Session.SessionError | StoreFailed, Scope.Scope>
+
+/** Why a conversation can't be held. */
+export type NotHeld = ConversationBusy | ConversationNotFound | TooManyRequests | Unavailable
+
+export interface StartOptions {
+  /** How long to wait, in milliseconds, while somebody else holds the conversation without running it. */
+  readonly patience: number
+  /** Waits for a run that is under way as well. */
+  readonly outlasts?: boolean
+  /** Doesn't count against the tenant's limit, and is done at a shutdown too. */
+  readonly isExempt?: boolean
+}
+
+export class Runs extends Context.Service<Runs, {
+  /** What is known of a conversation that is held here. */
+  readonly find: (id: string) => Held | undefined
+  /** Does something with a conversation in the background, and gives the cursor before it when it is taken in. */
+  readonly start: <E>(
+    tenant: string,
+    id: string,
+    work: Work<E>,
+    options?: StartOptions
+  ) => Effect.Effect<number, E | NotHeld>
+  /** Goes on with a conversation from where it stopped. */
+  readonly resume: Work<never>
+  /** Waits until a conversation isn't held here. */
+  readonly awaitEnd: (id: string) => Effect.Effect<void>
+  /** Fails where new work isn't taken any more. */
+  readonly open: Effect.Effect<void, Unavailable>
+  /** Ends when streams of events have to. */
+  readonly closed: Effect.Effect<void>
+  /** Takes no more work, lets runs end in their time of grace, breaks off the rest, which stays in flight. */
+  readonly drain: Effect.Effect<void>
+}>()("backend/Runs") {}
+
+/** What stands around each run: whoever measures runs observes them here. */
+export const Around = Context.Reference<<A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>>(
+  "backend/Around",
+  { defaultValue: () => (self) => self }
+)
+
+const busy = (conversation: string) => new ConversationBusy({ conversation })
+
+/** The service is shutting down: another instance, or the next one, can do it. */
+const closing = new Unavailable({ detail: "The service is shutting down", retryAfter: 5 })
+
+/** The store is out of reach, or can't be read. What is wrong is logged, and isn't the client's affair. */
+export const unavailable = (error: Session.SessionError | StoreFailed): Effect.Effect<never, Unavailable> =>
+  Effect.andThen(
+    Effect.logWarning(error.message, Cause.fail(error)),
+    Effect.fail(new Unavailable({ detail: "The store can't be reached", retryAfter: 1 }))
+  )
+
+const defaults: StartOptions = { patience: 2000 }
+
+const make = Effect.gen(function*() {
+  const store = yield* Store
+  const agents = yield* Agents
+  const settings = yield* Settings
+  const around = yield* Around
+  const all = new Map<string, Held>()
+  const perTenant = new Map<string, number>()
+  const fibers = yield* FiberMap.make<string, void, never>()
+  const closed = yield* Deferred.make<void>()
+  let isClosing = false
+
+  const take = Effect.fnUntraced(function*(tenant: string, id: string, { outlasts, patience }: StartOptions) {
+    const until = (yield* Clock.currentTimeMillis) + patience
+    while (true) {
+      const lease = yield* store.lease(id)
+      const saved = yield* store.read(tenant, id)
+      if (saved === undefined) return yield* new ConversationNotFound({ conversation: id })
+      if (lease !== undefined) return { lease, saved }
+      const isRunning = saved.row.isInFlight && outlasts !== true
+      if (isRunning || (yield* Clock.currentTimeMillis) >= until) return yield* busy(id)
+      yield* Effect.sleep("20 millis")
+    }
+  })
+
+  /** Runs a session until it ends, the lease is lost, or somebody cancels it. What runs is stopped then, with its requests. */
+  const runIn = (held: Held, id: string, lease: Lease, accept: Effect.Effect<void>): Holding["run"] =>
+    Effect.fnUntraced(function*(session, marks, input) {
+      lease.mark({ ...marks, isInFlight: true })
+      const state = AgentState.reopen(yield* session.state)
+      yield* Stream.runDrain(session.stream(input)).pipe(
+        Agent.observe(observer(held, lease, input === undefined ? state : yield* session.state, accept)),
+        around,
+        Effect.catch((error) =>
+          Session.isSessionError(error) ? Effect.fail(error) : Effect.logInfo("A run failed", Cause.fail(error))
+        ),
+        Effect.raceFirst(Effect.andThen(lease.lost, Effect.logWarning("The lease was lost"))),
+        Effect.raceFirst(Effect.andThen(lease.cancelled, Effect.sync(() => void (held.isCancelled = true)))),
+        Effect.annotateLogs({ conversation: id })
+      )
+      if (!held.isCancelled) return
+      // A run that was cancelled before it had begun told no end.
+      held.isOver = true
+      lease.mark({ isInFlight: false })
+      yield* lease.flush
+      yield* accept
+    })
+
+  /** What can't be gone on with is taken out of flight: a defect would meet whoever goes on again. */
+  const giveUp = (id: string, lease: Lease) => <E>(cause: Cause.Cause<E>): Effect.Effect<void> => {
+    const isUnreadable = cause.reasons.some((reason) =>
+      Cause.isFailReason(reason) && Session.isSessionError(reason.error) &&
+      reason.error.reason._tag === "StoredStateUnreadable"
+    )
+    if (!Cause.hasDies(cause) && !isUnreadable) return Effect.void
+    lease.mark({ isInFlight: false })
+    return Effect.andThen(
+      Effect.logError("A conversation can't go on", cause),
+      Effect.ignore(lease.flush)
+    ).pipe(Effect.annotateLogs({ conversation: id }))
+  }
+
+  const isStoreFailure = (error: unknown): error is Session.SessionError | StoreFailed =>
+    Session.isSessionError(error) ||
+    (typeof error === "object" && error !== null && "_tag" in error && error._tag === "StoreFailed")
+
+  const start: Runs["Service"]["start"] = <E>(tenant: string, id: string, work: Work<E>, options = defaults) =>
+    Effect.gen(function*() {
+      for (let before = all.get(id); before !== undefined; before = all.get(id)) {
+        if (!before.isOver && options.outlasts !== true) return yield* busy(id)
+        yield* awaitEnd(id)
+      }
+      if (isClosing && options.isExempt !== true) return yield* closing
+      const running = perTenant.get(tenant) ?? 0
+      if (running >= settings.limits.runs && options.isExempt !== true) {
+        return yield* new TooManyRequests({
+          detail: `${running} runs are under way, which is the limit`,
+          retryAfter: 1,
+          limit: "runs"
+        })
+      }
+      const accepted = Deferred.makeUnsafe<number, E | NotHeld>()
+      const held: Held = { tenant, seen: undefined, isOver: false, isCancelled: false }
+      all.set(id, held)
+      perTenant.set(tenant, running + 1)
+      const holding = Effect.gen(function*() {
+        const { lease, saved } = yield* take(tenant, id, options)
+        const accept = Effect.asVoid(Deferred.succeed(accepted, saved.cursor))
+        yield* work({
+          lease,
+          saved,
+          session: agents.open(id, lease.states),
+          accept,
+          run: runIn(held, id, lease, accept)
+        }).pipe(Effect.tapCause(giveUp(id, lease)))
+        yield* accept
+      })
+      yield* FiberMap.run(
+        fibers,
+        id,
+        Effect.scoped(holding).pipe(
+          Effect.catchIf(isStoreFailure, unavailable),
+          Effect.onExit((exit) =>
+            Effect.sync(() => {
+              all.delete(id)
+              const others = (perTenant.get(tenant) ?? 1) - 1
+              if (others === 0) perTenant.delete(tenant)
+              else perTenant.set(tenant, others)
+              if (exit._tag === "Failure") {
+                Deferred.doneUnsafe(accepted, Cause.hasInterruptsOnly(exit.cause) ? closing : exit as never)
+              }
+            })
+          ),
+          Effect.catchCause(() => Effect.void)
+        )
+      )
+      return yield* Deferred.await(accepted)
+    })
+
+  const awaitEnd = (id: string): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const fiber = FiberMap.getUnsafe(fibers, id)
+      return fiber._tag === "None" ? Effect.yieldNow : Effect.asVoid(Fiber.await(fiber.value))
+    })
+
+  const resume: Work<never> = Effect.fnUntraced(function*({ run, session }) {
+    yield* run(yield* session, {})
+  })
+
+  /** Goes on with what is in flight and nobody runs: after a restart, and where another instance died. */
+  const recover = Effect.gen(function*() {
+    const waiting = (yield* store.inFlight).filter(({ id }) => !all.has(id))
+    yield* Effect.forEach(
+      waiting,
+      ({ id, tenant }) =>
+        Effect.suspend(() =>
+          isClosing || all.has(id) ? Effect.void : start(tenant, id, resume, { patience: 0, isExempt: true })
+        ).pipe(
+          Effect.catchTag(["ConversationBusy", "ConversationNotFound"], () => Effect.void),
+          Effect.annotateLogs({ conversation: id })
+        ),
+      { concurrency: 10, discard: true }
+    )
+  }).pipe(
+    Effect.catch((error) => Effect.logWarning(`Conversations in flight can't be gone on with: ${error.message}`)),
+    Effect.repeat(Schedule.spaced(settings.recovery))
+  )
+  yield* Effect.forkScoped(recover)
+
+  return Runs.of({
+    find: (id) => all.get(id),
+    start,
+    resume,
+    awaitEnd,
+    open: Effect.suspend(() => isClosing ? Effect.fail(closing) : Effect.void),
+    closed: Deferred.await(closed),
+    drain: Effect.gen(function*() {
+      isClosing = true
+      yield* Effect.timeoutOption(FiberMap.awaitEmpty(fibers), settings.grace)
+      yield* FiberMap.clear(fibers)
+      yield* Deferred.succeed(closed, undefined)
+    })
+  })
+})
+
+export const layer = Layer.effect(Runs, make)
