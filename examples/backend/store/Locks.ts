@@ -51,7 +51,8 @@ const untilEnd = (connection: PgConnection.PgConnection, heard: Queue.Dequeue<un
     connection.query("SELECT 1").pipe(Effect.timeout(pulse), Effect.delay(pulse), Effect.forever)
   )
 
-const key = "hashtextextended('backend/' || $1::text, 0)"
+/** The number of a lock. Services in schemas of their own don't see each other. */
+const key = "hashtextextended(current_schema() || '.conversations/' || $1::text, 0)"
 
 const make = Effect.fnUntraced(function*(config: PgConnection.Config) {
   const scope = yield* Effect.scope

@@ -1,0 +1,211 @@
+import { assert, it } from "@effect/vitest"
+import { DateTime, Effect } from "effect"
+import { KeyValueStore } from "effect/persistence"
+import { TestClock } from "effect/testing"
+import { Agent, AgentState, Session } from "troupe"
+import { MockModel } from "troupe/testing"
+import { StoreFailed } from "../../../examples/backend/store/Store.ts"
+import { backings, event, save, state, told, until } from "./backings.ts"
+
+for (const backing of backings) {
+  backing.describe(`Conversations ${backing.name}`, () => {
+    it.effect("are kept for their tenant, and listed with the last touched first", () =>
+      Effect.gen(function*() {
+        const database = yield* backing.make
+        const store = yield* database.open()
+        const created = yield* store.create("ada", "1", state("a"))
+        assert.deepStrictEqual(created.state, state("a"))
+        assert.deepStrictEqual(yield* store.read("ada", "1"), created)
+        assert.deepStrictEqual(created.row, {
+          tenant: "ada",
+          id: "1",
+          title: "",
+          createdAt: DateTime.makeUnsafe(0),
+          updatedAt: DateTime.makeUnsafe(0),
+          isInFlight: false
+        })
+        assert.isUndefined(yield* store.read("bob", "1"))
+        assert.isUndefined(yield* store.read("ada", "2"))
+        yield* TestClock.adjust("1 second")
+        yield* store.create("ada", "2", state("b"))
+        yield* store.create("bob", "3", state("c"))
+        assert.deepStrictEqual((yield* store.list("ada")).map(({ id }) => id), ["2", "1"])
+        yield* TestClock.adjust("1 second")
+        yield* Effect.scoped(Effect.flatMap(store.lease("1"), (lease) => save(lease!, "1", state("d"))))
+        assert.deepStrictEqual(
+          (yield* store.list("ada")).map(({ id, updatedAt }) => [id, updatedAt.epochMilliseconds]),
+          [["1", 2000], ["2", 1000]]
+        )
+        assert.instanceOf(yield* Effect.flip(store.create("bob", "1", state("e"))), StoreFailed)
+        assert.deepStrictEqual((yield* store.read("ada", "1"))?.state, state("d"))
+        yield* store.check
+      }).pipe(Effect.scoped))
+
+    it.effect("are listed up to a hundred", () =>
+      Effect.gen(function*() {
+        const store = yield* (yield* backing.make).open()
+        for (let i = 0; i < 103; i++) yield* store.create("ada", `${i}`, state("a"))
+        assert.strictEqual((yield* store.list("ada")).length, 100)
+      }).pipe(Effect.scoped))
+
+    it.effect("are removed with all that was kept of them, by their tenant alone", () =>
+      Effect.gen(function*() {
+        const database = yield* backing.make
+        const store = yield* database.open()
+        yield* store.create("ada", "1", state("a"))
+        yield* Effect.scoped(Effect.gen(function*() {
+          const lease = (yield* store.lease("1"))!
+          lease.log(event(0))
+          lease.mark({ messageKey: "k", isInFlight: true })
+          yield* lease.flush
+        }))
+        yield* store.remove("bob", "1")
+        assert.isDefined(yield* store.read("ada", "1"))
+        assert.isTrue(yield* store.hasMessage("1", "k"))
+        yield* store.remove("ada", "1")
+        assert.isUndefined(yield* store.read("ada", "1"))
+        assert.isFalse(yield* store.hasMessage("1", "k"))
+        assert.deepStrictEqual(yield* store.inFlight, [])
+        for (const table of ["conversations", "events", "messages", "states"]) {
+          assert.deepStrictEqual(yield* database.sql(`SELECT * FROM ${table}`), [], table)
+        }
+        yield* store.remove("ada", "1")
+      }).pipe(Effect.scoped))
+
+    it.effect("outlive the instance", () =>
+      Effect.gen(function*() {
+        const database = yield* backing.make
+        yield* Effect.scoped(Effect.gen(function*() {
+          const store = yield* database.open()
+          yield* store.create("ada", "1", state("a"))
+          yield* Effect.scoped(Effect.gen(function*() {
+            const lease = (yield* store.lease("1"))!
+            lease.log(event(0))
+            lease.mark({ isInFlight: true, title: "Hi" })
+            yield* save(lease, "1", state("b"))
+            lease.log(event(1))
+          }))
+        }))
+        const store = yield* database.open()
+        const saved = yield* store.read("ada", "1")
+        assert.deepStrictEqual([saved?.state, saved?.cursor, saved?.row.title], [state("b"), 1, "Hi"])
+        assert.deepStrictEqual(told(yield* store.events("1", 0, 10)), [[1, 0], [2, 1]])
+        assert.deepStrictEqual(yield* store.inFlight, [{ tenant: "ada", id: "1" }])
+      }).pipe(Effect.scoped))
+  })
+
+  backing.describe(`A save ${backing.name}`, () => {
+    it.effect("writes the state, what was logged, its cursor and the marks at once", () =>
+      Effect.gen(function*() {
+        const database = yield* backing.make
+        const store = yield* database.open()
+        yield* store.create("ada", "1", state("a"))
+        const lease = (yield* store.lease("1"))!
+        lease.mark({ isInFlight: true })
+        lease.mark({ title: "Hi", messageKey: "k" })
+        lease.mark({ messageKey: "l" })
+        assert.deepStrictEqual([lease.log(event(0)), lease.log(event(1))].map(({ number }) => number), [1, 2])
+        const before = yield* store.read("ada", "1")
+        assert.deepStrictEqual([before?.state, before?.cursor, before?.row.isInFlight], [state("a"), 0, false])
+        assert.isFalse(yield* store.hasMessage("1", "k"))
+        yield* save(lease, "1", state("b"))
+        const after = yield* store.read("ada", "1")
+        assert.deepStrictEqual(
+          [after?.state, after?.cursor, after?.row.isInFlight, after?.row.title],
+          [state("b"), 2, true, "Hi"]
+        )
+        assert.deepStrictEqual(
+          (yield* database.sql("SELECT number FROM events ORDER BY number")).map(({ number }) => Number(number)),
+          [1, 2]
+        )
+        assert.isTrue((yield* store.hasMessage("1", "k")) && (yield* store.hasMessage("1", "l")))
+        assert.isFalse(yield* store.hasMessage("2", "k"))
+        lease.mark({ isInFlight: false })
+        lease.log(event(2))
+        yield* save(lease, "1", state("c"))
+        const last = yield* store.read("ada", "1")
+        assert.deepStrictEqual([last?.cursor, last?.row.isInFlight, last?.row.title], [3, false, "Hi"])
+      }).pipe(Effect.scoped))
+
+    it.effect("that fails leaves everything as it was, and the next one writes it all", () =>
+      Effect.gen(function*() {
+        const database = yield* backing.make
+        const store = yield* database.open()
+        yield* store.create("ada", "1", state("a"))
+        const lease = (yield* store.lease("1"))!
+        lease.log(event(0))
+        yield* save(lease, "1", state("b"))
+        const { set } = lease.states
+        lease.log(event(1))
+        lease.mark({ title: "Hi", messageKey: "k", isInFlight: true })
+        const before = yield* store.read("ada", "1")
+        // The state is written last: all else of the transaction has been then.
+        yield* database.sql("ALTER TABLE states RENAME TO elsewhere")
+        const error = yield* Effect.flip(set("1", "{}"))
+        assert.strictEqual(error._tag, "KeyValueStoreError")
+        lease.mark({ title: "Hi there" })
+        yield* database.sql("ALTER TABLE elsewhere RENAME TO states")
+        assert.deepStrictEqual(yield* store.read("ada", "1"), before)
+        assert.strictEqual((yield* database.sql("SELECT number FROM events")).length, 1)
+        assert.isFalse(yield* store.hasMessage("1", "k"))
+        yield* save(lease, "1", state("c"))
+        const after = yield* store.read("ada", "1")
+        assert.deepStrictEqual(
+          [after?.state, after?.cursor, after?.row.title, after?.row.isInFlight],
+          [state("c"), 2, "Hi there", true]
+        )
+        assert.isTrue(yield* store.hasMessage("1", "k"))
+        assert.deepStrictEqual(told(yield* store.events("1", 0, 10)), [[1, 0], [2, 1]])
+      }).pipe(Effect.scoped))
+
+    it.effect("isn't needed for events to be kept soon, which leaves the state, its cursor and the marks", () =>
+      Effect.gen(function*() {
+        const database = yield* backing.make
+        const store = yield* database.open()
+        yield* store.create("ada", "1", state("a"))
+        const lease = (yield* store.lease("1"))!
+        lease.log(event(0))
+        lease.mark({ isInFlight: true, messageKey: "k" })
+        const rows = database.sql("SELECT number FROM events")
+        assert.strictEqual((yield* rows).length, 0)
+        yield* until(Effect.map(rows, ({ length }) => length === 1))
+        const saved = yield* store.read("ada", "1")
+        assert.deepStrictEqual([saved?.cursor, saved?.row.isInFlight], [0, false])
+        assert.isFalse(yield* store.hasMessage("1", "k"))
+        yield* lease.flush
+        const flushed = yield* store.read("ada", "1")
+        assert.deepStrictEqual([flushed?.cursor, flushed?.row.isInFlight], [0, true])
+        assert.isTrue(yield* store.hasMessage("1", "k"))
+      }).pipe(Effect.scoped))
+
+    it.effect("is a session's, whose last event caused it", () =>
+      Effect.gen(function*() {
+        const database = yield* backing.make
+        const store = yield* database.open()
+        yield* store.create("ada", "1", AgentState.make("desk"))
+        const lease = (yield* store.lease("1"))!
+        const session = yield* Session.make(Agent.make("desk"), { store: Session.store("1") }).pipe(
+          Effect.provideService(KeyValueStore.KeyValueStore, lease.states)
+        )
+        const seen: Array<string> = []
+        const last = yield* session.call("Hello").pipe(
+          Agent.observe((event) =>
+            Effect.flatMap(store.read("ada", "1"), (saved) =>
+              Effect.sync(() => {
+                const { number } = lease.log(event)
+                seen.push(`${number} ${event._tag} ${saved?.cursor}`)
+              })).pipe(Effect.orDie)
+          )
+        )
+        const saved = yield* store.read("ada", "1")
+        assert.deepStrictEqual([saved?.state, saved?.cursor], [last, seen.length])
+        assert.deepStrictEqual(seen.slice(0, 3), ["1 RunStarted 0", "2 StepStarted 1", "3 ModelCallStarted 1"])
+        assert.match(seen.at(-1)!, /RunCompleted/)
+        const events = yield* store.events("1", 0, 100)
+        assert.deepStrictEqual(
+          events.map(({ event, number }) => `${number} ${event._tag}`),
+          seen.map((line) => line.replace(/ \d+$/, ""))
+        )
+      }).pipe(Effect.scoped, Effect.provide(MockModel.layer(MockModel.queue("Hi.")))))
+  })
+}
