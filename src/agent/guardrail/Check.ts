@@ -12,6 +12,7 @@ import { GuardrailBlocked } from "../../domain/AgentError.ts"
 import type { GuardrailSettled, GuardrailStarted } from "../../domain/AgentEvent.ts"
 import { Halt } from "../Halt.ts"
 import * as Loop from "../Loop.ts"
+import { Recorder } from "../Recorder.ts"
 import { type Context, internalsOf } from "./GuardrailType.ts"
 import type { Judged } from "./Judging.ts"
 import * as Span from "./Span.ts"
@@ -235,7 +236,7 @@ const askFrom = <A>(
   passage: Passage<A>,
   guardrails: ReadonlyArray<Posted>,
   first: number,
-  spans: Span.Recorder
+  spans: Recorder
 ): Effect.Effect<void, never, unknown> => {
   // Where one ends the next begins: clocks are read once for both.
   let time = spans.now
@@ -252,11 +253,11 @@ const askFrom = <A>(
     } catch (defect) {
       const died = Exit.die(defect)
       end(passage, start(passage, posted, at), undefined)
-      spans.tell(posted, time, "Interrupted", died)
+      Span.tell(spans, posted, time, "Interrupted", died)
       return died
     }
     at = end(passage, start(passage, posted, at), counted)
-    time = spans.tell(posted, time, counted._tag, Exit.void)
+    time = Span.tell(spans, posted, time, counted._tag, Exit.void)
   }
   return Effect.void
 }
@@ -271,7 +272,7 @@ export const check = <A>(
   Effect.withFiber((fiber) => {
     const passage = new Passage(loop, value, kind)
     return Effect.map(
-      askFrom(passage, guardrails, 0, new Span.Recorder(fiber)),
+      askFrom(passage, guardrails, 0, new Recorder(fiber)),
       (): Checked<A> => passage.refusal ?? { _tag: "Passed", value: passage.value, isReplaced: passage.isReplaced }
     )
   })

@@ -3,16 +3,11 @@
  *
  * @since 0.1.0
  */
-import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
-import type { LogLevel } from "effect/LogLevel"
-import * as Option from "effect/Option"
-import * as References from "effect/References"
-import * as Tracer from "effect/Tracer"
+import type * as Tracer from "effect/Tracer"
 import type { GuardrailSettled } from "../../domain/AgentEvent.ts"
+import type { Recorder } from "../Recorder.ts"
 import * as Telemetry from "../Telemetry.ts"
 import type { Posted } from "./Standing.ts"
 
@@ -26,67 +21,16 @@ export const around = <A, E, R>(
 export const end = (span: Tracer.Span, verdict: GuardrailSettled["verdict"]): void =>
   span.attribute("troupe.guardrail.verdict", verdict)
 
-/** Gives the nearest span that may have others below it. */
-const parentOf = (span: Tracer.AnySpan | undefined): Option.Option<Tracer.AnySpan> =>
-  span === undefined || !Context.get(span.annotations, Tracer.DisablePropagation)
-    ? Option.fromUndefinedOr(span)
-    : span._tag === "Span"
-    ? parentOf(Option.getOrUndefined(span.parent))
-    : Option.none()
-
-/** In their order, without the module of Effect that has it: an import waits for each module. */
-const levels: ReadonlyArray<LogLevel> = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"]
-
-/**
- * Tells of guardrails that had their verdicts at once: the spans are those that `Effect.useSpan` would have made, without an effect
- * around what is over already. What they have in common is looked for once.
- */
-export class Recorder {
-  readonly #tracer: Tracer.Tracer | undefined
-  readonly #clock: Clock.Clock
-  readonly #isTimed: boolean
-  readonly #isSampled: boolean
-  readonly #parent: Option.Option<Tracer.AnySpan>
-  readonly #links: ReadonlyArray<Tracer.SpanLink>
-  readonly #annotations: Readonly<Record<string, unknown>>
-  constructor(fiber: Fiber.Fiber<unknown, unknown>) {
-    const parent = parentOf(fiber.cache.span)
-    this.#tracer = fiber.cache.tracerEnabled ? fiber.getRef(Tracer.Tracer) : undefined
-    this.#clock = fiber.getRef(Clock.Clock)
-    this.#isTimed = fiber.getRef(References.TracerTimingEnabled)
-    this.#isSampled = !(Option.isSome(parent) && !parent.value.sampled) &&
-      levels.indexOf(fiber.getRef(Tracer.MinimumTraceLevel)) <= levels.indexOf(fiber.getRef(Tracer.CurrentTraceLevel))
-    this.#parent = parent
-    this.#links = fiber.getRef(References.TracerSpanLinks)
-    this.#annotations = fiber.getRef(References.TracerSpanAnnotations)
-  }
-  /** Gives the time, where spans have one. */
-  get now(): bigint {
-    return this.#isTimed && this.#tracer !== undefined ? this.#clock.currentTimeNanosUnsafe() : 0n
-  }
-  /** Tells of one that began at a time, and gives the time at which it ended. */
-  tell(
-    { attributes, span: name }: Posted,
-    startTime: bigint,
-    verdict: GuardrailSettled["verdict"],
-    exit: Exit.Exit<unknown, unknown>
-  ): bigint {
-    if (this.#tracer === undefined) return startTime
-    const span = this.#tracer.span({
-      name,
-      parent: this.#parent,
-      annotations: Context.empty(),
-      links: this.#links.slice(),
-      startTime,
-      kind: "internal",
-      root: false,
-      sampled: this.#isSampled
-    })
-    for (const key in this.#annotations) span.attribute(key, this.#annotations[key])
-    for (const key in attributes) span.attribute(key, attributes[key])
-    end(span, verdict)
-    const endTime = this.now
-    span.end(endTime, exit)
-    return endTime
-  }
+/** Tells of a guardrail that had its verdict at once. It began at a time; gives the time at which it ended. */
+export const tell = (
+  recorder: Recorder,
+  { attributes, span: name }: Posted,
+  startTime: bigint,
+  verdict: GuardrailSettled["verdict"],
+  exit: Exit.Exit<unknown, unknown>
+): bigint => {
+  const span = recorder.begin(name, attributes, startTime)
+  if (span === undefined) return startTime
+  end(span, verdict)
+  return recorder.end(span, exit)
 }
