@@ -66,6 +66,24 @@ export const runCall = (
     }
   )
 
+/** Does something with a conversation by hand that takes no time. */
+export const byHandAtOnce = <A>(
+  fiber: Fiber.Fiber<unknown, unknown>,
+  roster: Roster,
+  state: AgentState,
+  receiver: Delivery.Receiver,
+  live: Live,
+  f: (loop: Loop.Loop) => A
+): A => {
+  const loop = Loop.make(makeRoot(fiber, state, receiver), undefined, undefined, roster, state, live)
+  live.atWork = loop.host
+  try {
+    return f(loop)
+  } finally {
+    live.atWork = undefined
+  }
+}
+
 /** Does something with a conversation by hand, in a fiber, and gives what that gives. No run starts. */
 export const byHand = <A>(
   fiber: Fiber.Fiber<unknown, unknown>,

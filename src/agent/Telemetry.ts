@@ -12,12 +12,14 @@
 import type * as Tool from "effect/ai/Tool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import { lastAssistantText, lastUserText } from "../domain/Conversation.ts"
 import type { Call } from "../domain/StateSchema.ts"
 import { exact } from "../domain/Usage.ts"
 import type * as Loop from "./Loop.ts"
+import type { Recorder } from "./Recorder.ts"
 import type { Answered } from "./ToolCall.ts"
 
 /**
@@ -67,24 +69,37 @@ export const handoffSpan = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, 
     (span) => within(self, span)
   )
 
+type ModeOperation = "enter_mode" | "exit_mode"
+
+/** What the span of entering or leaving a mode says. */
+const modeAttributes = ({ definition }: Loop.Loop, operation: ModeOperation, mode: string): Record<string, string> => ({
+  "gen_ai.operation.name": operation,
+  "gen_ai.agent.name": definition.name,
+  "troupe.mode.name": mode
+})
+
 /** Puts entering or leaving a mode into a span, which `use` lets be seen by what runs in it. */
 export const modeSpan = <A, E, R>(
-  { definition }: Loop.Loop,
-  operation: "enter_mode" | "exit_mode",
+  loop: Loop.Loop,
+  operation: ModeOperation,
   mode: string,
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.useSpan(
-    `${operation} ${mode}`,
-    {
-      attributes: {
-        "gen_ai.operation.name": operation,
-        "gen_ai.agent.name": definition.name,
-        "troupe.mode.name": mode
-      }
-    },
-    use
-  )
+  Effect.useSpan(`${operation} ${mode}`, { attributes: modeAttributes(loop, operation, mode) }, use)
+
+/** Does what takes no time of entering or leaving a mode, in a span as `modeSpan` makes it. */
+export const modeSpanAtOnce = <A>(
+  loop: Loop.Loop,
+  recorder: Recorder,
+  operation: ModeOperation,
+  mode: string,
+  f: () => A
+): A => {
+  const span = recorder.begin(`${operation} ${mode}`, modeAttributes(loop, operation, mode), recorder.now)
+  const done = f()
+  if (span !== undefined) recorder.end(span, Exit.succeed(done))
+  return done
+}
 
 /** Puts the making of a summary into a span. */
 export const summarySpan = <A, E, R>(

@@ -286,6 +286,35 @@ describe("Fibers that share a session", () => {
       ])
     }).pipe(Effect.provide(Session.layer(assistant)), Effect.provide(echo)))
 
+  it.effect("leave a mode that nothing cleans up when what is under way in it is over", () =>
+    Effect.gen(function*() {
+      const gate = Latch.makeUnsafe(false)
+      const session = yield* Session.make(assistant).pipe(
+        Effect.provide(MockModel.layer(MockModel.make(() => Effect.as(gate.await, "Late."))))
+      )
+      const calling = yield* Deferred.make<Fiber.Fiber<AgentState.AgentState, unknown>>()
+      const call = Effect.forkDetach(session.call("Hello"), { startImmediately: true })
+      const leaving = yield* Effect.forkChild(
+        inSession(
+          session,
+          Mode.within(
+            Effect.flatMap(call, (fiber) => Deferred.succeed(calling, fiber)),
+            research,
+            { topic: "quantum" }
+          )
+        ),
+        { startImmediately: true }
+      )
+      const called = yield* Deferred.await(calling)
+      yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+      assert.isUndefined(leaving.pollUnsafe())
+      assert.deepStrictEqual(stackOf(yield* session.state), ["research"])
+      yield* gate.open
+      assert.deepStrictEqual(stackOf(yield* Fiber.join(called)), ["research"])
+      yield* Fiber.join(leaving)
+      assert.deepStrictEqual(stackOf(yield* session.state), [])
+    }).pipe(Effect.scoped))
+
   it.effect("leave in the order of the stack: who leaves the lower mode leaves those above it first, once each", () =>
     Effect.gen(function*() {
       const { log, mode } = recorder()

@@ -495,6 +495,24 @@ describe("What ends with others", () => {
       helper: MockModel.queue(MockResponse.toolCall("enter_summing_mode", {}), "Found.", "Summed up.")
     })))))
 
+  it.effect("a mode that was left is left in what is stored too, where nothing cleans it up as where something does", () =>
+    Effect.gen(function*() {
+      const { mode } = recorder()
+      const bare = Mode.make("bare", { enter: () => Effect.void })
+      const agent = Agent.make("a", { modes: [bare] })
+      const store = yield* KeyValueStore.KeyValueStore
+      const session = yield* Session.make(agent, { store: Session.store("kept") })
+      for (const one of [mode("other"), bare]) {
+        yield* Effect.provideService(Mode.within(session.call("Hello"), one, {}), Mode.Host, session)
+        const text = yield* store.get("kept")
+        assert.isDefined(text)
+        const document: { readonly state: unknown } = JSON.parse(text!)
+        const stored = yield* Effect.fromResult(AgentState.fromJson(document.state))
+        assert.deepStrictEqual(stored, yield* session.state)
+        assert.deepStrictEqual(stackOf(stored), [])
+      }
+    }).pipe(Effect.scoped, Effect.provide(KeyValueStore.layerMemory), echo))
+
   it.effect("a mode that is used alone isn't stored beyond its session, which nobody could go on with", () =>
     Effect.gen(function*() {
       const { log, mode } = recorder()

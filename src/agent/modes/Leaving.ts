@@ -15,9 +15,10 @@ import * as ModeStack from "../../domain/ModeStack.ts"
 import { ModeTransition, stay } from "../../domain/ModeTransition.ts"
 import { fromCause } from "../Failure.ts"
 import * as Loop from "../Loop.ts"
+import type { Recorder } from "../Recorder.ts"
 import * as Telemetry from "../Telemetry.ts"
 import { between } from "./Between.ts"
-import type { Open } from "./Live.ts"
+import type { Live, Open } from "./Live.ts"
 
 /**
  * Why modes are left. What ran in them is over where it `isOver`, so that none of them can stay. `recovers` says that the one
@@ -127,16 +128,16 @@ const runClean = Effect.fnUntraced(function*(loop: Loop.Loop, open: Open, { exit
   return { recovered, cleaned, closed, wish } satisfies Cleaning
 })
 
-/** Runs what cleans a mode up, where it has anything of the kind. */
-const clean = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Cleaning, never, unknown> => {
-  const { entry: { mode }, scope } = open
-  return mode.exit === undefined && mode.recover === undefined && scope.state._tag === "Empty"
-    ? Effect.succeed(nothingToClean)
-    : runClean(loop, open, why)
-}
+/** Checks whether there is nothing that cleans a mode up. */
+const isBare = ({ entry: { mode }, scope }: Open): boolean =>
+  mode.exit === undefined && mode.recover === undefined && scope.state._tag === "Empty"
 
-/** Leaves the innermost mode. */
-const leaveTop = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Left, unknown, unknown> => {
+/** Runs what cleans a mode up, where it has anything of the kind. */
+const clean = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Cleaning, never, unknown> =>
+  isBare(open) ? Effect.succeed(nothingToClean) : runClean(loop, open, why)
+
+/** Tells that the innermost mode is about to be left. Gives how to tell that it was, and what became of it. */
+const beginLeaving = (loop: Loop.Loop, open: Open, why: Why): (cleaning: Cleaning) => Left => {
   const { entry: { mode } } = open
   const { exit } = why
   const frame = ModeStack.top(loop.state)
@@ -144,7 +145,7 @@ const leaveTop = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Left, un
   const stack = ModeStack.names(loop.state)
   if (Exit.isFailure(exit)) tellFailure(loop, open, "Body", exit.cause)
   Loop.tell(loop, { _tag: "ModeExiting", ...about, stack })
-  const end = ({ cleaned, closed, recovered, wish }: Cleaning): Effect.Effect<Left> => {
+  return ({ cleaned, closed, recovered, wish }) => {
     const { endsRun, note } = why
     const isKept = isKeeping(wish)
     const failures = [recovered ?? Exit.void, cleaned, closed].filter(Exit.isFailure).map(({ cause }) => cause)
@@ -165,9 +166,17 @@ const leaveTop = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Left, un
     if (hasView(mode.isolation) && !isKept) Loop.forgetSent(loop)
     // What was recovered from is lost only where the way out succeeds.
     const body = recovered !== undefined && failures.length === 0 ? recovered : exit
-    return Loop.flushed(loop, Effect.succeed({ isKept, exit: join(body, failures), failures }))
+    return { isKept, exit: join(body, failures), failures }
   }
-  return Effect.flatMapEager(Loop.flushed(loop, clean(loop, open, why)), end)
+}
+
+/** Leaves the innermost mode. */
+const leaveTop = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Left, unknown, unknown> => {
+  const end = beginLeaving(loop, open, why)
+  return Effect.flatMapEager(
+    Loop.flushed(loop, clean(loop, open, why)),
+    (cleaning) => Loop.flushed(loop, Effect.succeed(end(cleaning)))
+  )
 }
 
 /** Leaves the innermost mode in a span, which ends with what failed on the way. */
@@ -209,6 +218,19 @@ const leaveNext = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exi
  */
 export const leaveTo = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> =>
   Effect.uninterruptible(Effect.suspend(() => leaveNext(loop, height, why)))
+
+/** Checks whether a mode can be left by `leaveAtOnce`: it is the innermost one, and nothing cleans it up. */
+export const isLeftAtOnce = ({ open: all }: Live, open: Open): boolean => all[all.length - 1] === open && isBare(open)
+
+/** Leaves a mode where nothing takes any time. To be called where nobody is waited for who looks on. */
+export const leaveAtOnce = (loop: Loop.Loop, open: Open, why: Why, recorder: Recorder): Exit.Exit<unknown, unknown> =>
+  Telemetry.modeSpanAtOnce(
+    loop,
+    recorder,
+    "exit_mode",
+    open.entry.mode.name,
+    () => beginLeaving(loop, open, why)(nothingToClean)
+  ).exit
 
 /** Leaves a mode, and those above it, if it is still entered. To be called where it runs. */
 export const leave = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> => {

@@ -5,16 +5,18 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import type * as SubscriptionRef from "effect/SubscriptionRef"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Any } from "../../handoff/Runnable.ts"
 import { Host } from "../../modes/Host.ts"
-import { byHand } from "../ByHand.ts"
+import { byHand, byHandAtOnce } from "../ByHand.ts"
 import type { Roster } from "../Definition.ts"
 import type * as Loop from "../Loop.ts"
 import type * as Mailbox from "../Mailbox.ts"
 import type { Live } from "../modes/Live.ts"
 import { LoopHost } from "../modes/LoopHost.ts"
+import { CurrentObservers } from "../Observer.ts"
 import { extend } from "../Roster.ts"
 import * as Environment from "./Environment.ts"
 import { Follower } from "./Follower.ts"
@@ -80,6 +82,24 @@ export const inTurn = <A>(
   name: string,
   f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown> => Line.run(held.line, () => operation(held, name, playByHand(held, f)))
+
+/**
+ * Does something with the conversation that takes no time, outside of any run, where its turn has come and nobody is waited for: neither
+ * a store nor who looks on. It needs no fiber of its own then. Gives nothing elsewhere.
+ */
+export const atOnce = <A extends {}>(
+  held: Held,
+  fiber: Fiber.Fiber<unknown, unknown>,
+  f: (loop: Loop.Loop) => A
+): A | undefined => {
+  const { line, live, ref, store } = held
+  if (store !== undefined || fiber.getRef(CurrentObservers).length > 0) return undefined
+  return Line.atOnce(
+    line,
+    fiber,
+    () => byHandAtOnce(fiber, rosterIn(held), ref.value, new Follower(ref, undefined, undefined), live, f)
+  )
+}
 
 /** Does something with the conversation when nothing else can any more. */
 export const atEnd = (held: Held, f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>) => {

@@ -175,6 +175,17 @@ export const ended = <A, E>(
     : exit
 }
 
+/** Does something alone that takes no time, where nothing is under way. Gives nothing elsewhere. */
+export const atOnce = <A extends {}>(line: Line, caller: Fiber.Fiber<unknown, unknown>, f: () => A): A | undefined => {
+  if (line.isTaken || line.isClosed) return undefined
+  line.isTaken = true
+  try {
+    return f()
+  } finally {
+    passOn(line, caller)
+  }
+}
+
 /** Does something alone, once all that came before is done. */
 export const run = <A, E>(line: Line, make: () => Operation<A, E>): Effect.Effect<A, E | SessionError> =>
   Effect.uninterruptibleMask((restore) =>

@@ -22,7 +22,8 @@ import * as Leaving from "../modes/Leaving.ts"
 import type { Open } from "../modes/Live.ts"
 import * as LoopHost from "../modes/LoopHost.ts"
 import * as Moving from "../modes/Moving.ts"
-import { atEnd, between, type Held, inTurn } from "./Held.ts"
+import { Recorder } from "../Recorder.ts"
+import { atEnd, atOnce, between, type Held, inTurn } from "./Held.ts"
 import { isSessionError } from "./SessionError.ts"
 
 /** Does something and gives the state after it, in turn or in the middle of a set-up or clean-up. */
@@ -120,11 +121,20 @@ export const operations = (
   held: Held,
   call: (input: Input) => Effect.Effect<AgentState, unknown>
 ): Operations => {
-  const leave = (open: Open, exit: Exit.Exit<unknown, unknown>, recovers: boolean) =>
-    Effect.catch(
-      inTurn(held, "exitMode", (loop) => Leaving.leave(loop, open, { exit, isOver: true, recovers })),
-      () => Effect.succeed(exit)
-    )
+  const leave = (open: Open, exit: Exit.Exit<unknown, unknown>, recovers: boolean) => {
+    const why = { exit, isOver: true, recovers }
+    return Effect.withFiber((fiber) => {
+      const left = Leaving.isLeftAtOnce(held.live, open)
+        ? atOnce(held, fiber, (loop) => Leaving.leaveAtOnce(loop, open, why, new Recorder(fiber)))
+        : undefined
+      return left !== undefined
+        ? Effect.succeed(left)
+        : Effect.catch(
+          inTurn(held, "exitMode", (loop) => Leaving.leave(loop, open, why)),
+          () => Effect.succeed(exit)
+        )
+    })
+  }
   return {
     state: SubscriptionRef.get(held.ref),
     adjust: (operation, adjustment) =>
