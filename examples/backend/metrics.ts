@@ -16,8 +16,8 @@
  * | `troupe.approvals` | calls that had to wait for an approval | agent, tool |
  * | `troupe.handoffs` | changes of control | from, to |
  *
- * Events don't name the provider of a model, so that `gen_ai.provider.name` isn't there. A model may call tools that don't exist, by any name: such calls count as those of the tool `_OTHER`, so that no model
- * makes up series without end.
+ * Events don't name the provider of a model, so that `gen_ai.provider.name` isn't there. A model may call tools that don't
+ * exist, by any name: such calls count as those of the tool `_OTHER`, so that no model makes up series without end.
  */
 import { Effect, Metric } from "effect"
 import { Agent, type AgentEvent, type Usage } from "troupe"

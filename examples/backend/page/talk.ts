@@ -1,0 +1,253 @@
+/**
+ * The conversation that is open: what is known of it, what is shown, and what the user does in it.
+ */
+import { type Client, type Link, Problem, type ReadView, type ToldEvent } from "./client.ts"
+import { find, say } from "./dom.ts"
+import { makeLog, type Sent } from "./log.ts"
+import type { Notice } from "./notice.ts"
+import { drawControl, drawStanding, drawStatus } from "./status.ts"
+import { catchUp, decided, fromView, type Shown, take } from "./view.ts"
+
+/** What a conversation tells the rest of the page. */
+export interface Around {
+  readonly notice: Notice
+  /** Something happened that a list of conversations shows. */
+  readonly onChange: () => void
+  /** The conversation isn't there any more, or nobody may see it. */
+  readonly onGone: (problem: Problem) => void
+}
+
+/** How many events before the cursor are looked through for the beginning of an answer that is under way. */
+const lookBack = 2000
+
+const nothing: Shown = {
+  items: [],
+  agent: "triage",
+  modes: [],
+  standing: { _tag: "Idle" },
+  activity: { _tag: "None" },
+  isStale: false,
+  made: 0
+}
+
+/** A key for a message, so that it is said once however often it is sent. */
+const newKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("")
+
+export type Talk = ReturnType<typeof openTalk>
+
+/** Opens a conversation and follows it until it is closed. */
+export const openTalk = (client: Client, id: string, { notice, onChange, onGone }: Around) => {
+  const closing = new AbortController()
+  let following = new AbortController()
+  let shown = nothing
+  let link: Link = { _tag: "Connecting" }
+  let isRead = false
+  let isStopping = false
+  let unsaid: ReadonlyArray<Sent & { readonly cursor?: number }> = []
+  let frame = 0
+
+  const log = makeLog(find("log"), {
+    decide: (callId, decision, reason) => void decide(callId, decision, reason),
+    sayAgain: (key) => {
+      const again = unsaid.find((sent) => sent.key === key)
+      if (again !== undefined) void send(again.text, key)
+    }
+  })
+
+  const isRunning = () => shown.standing._tag === "Running"
+
+  /** Whether something is on its way that the desk answers. */
+  const isBusy = () => isRunning() || unsaid.some(({ isFailed }) => !isFailed)
+
+  const draw = (): void => {
+    frame = 0
+    if (closing.signal.aborted) return
+    find("welcome").hidden = !isRead || shown.items.length > 0 || unsaid.length > 0
+    find("log").hidden = !find("welcome").hidden
+    find("head").hidden = false
+    drawControl(shown)
+    drawStanding(shown, isBusy(), () => void resume())
+    log.draw(shown, unsaid)
+    drawStatus(shown, link, !isRead ? "Opening" : isStopping ? "Stopping" : isBusy() ? "Busy" : "Free")
+    const stop = find<HTMLButtonElement>("stop")
+    const send = find<HTMLButtonElement>("send")
+    const hadFocus = document.activeElement === stop || document.activeElement === send
+    stop.hidden = !isBusy()
+    stop.disabled = isStopping
+    send.hidden = isBusy()
+    send.disabled = !isRead
+    if (hadFocus && document.activeElement === document.body) find("words").focus()
+  }
+
+  /** Draws soon: however many events arrive at a time, once. */
+  const redraw = (): void => {
+    if (frame === 0) frame = requestAnimationFrame(draw)
+  }
+
+  const onEvent = (cursor: number) => (number: number, event: ToldEvent): void => {
+    if (number <= cursor) {
+      shown = catchUp(shown, event)
+      return redraw()
+    }
+    const before = shown.standing._tag
+    shown = take(shown, event)
+    if (shown.isStale) return void read()
+    if (event._tag === "RunStarted" && event.calls.length === 0 && event.input !== undefined) {
+      const told = unsaid.findIndex(({ isFailed }) => !isFailed)
+      // What had no answer may have arrived.
+      const text = event.input.map((part) => part._tag === "Text" ? part.text : "").join("\n")
+      const index = told < 0 ? unsaid.findIndex((sent) => sent.text === text) : told
+      if (index >= 0) unsaid = unsaid.toSpliced(index, 1)
+    }
+    if (shown.standing._tag !== before) {
+      isStopping = false
+      onChange()
+    }
+    redraw()
+  }
+
+  /** Reads the conversation, and follows it from there. */
+  const read = async (): Promise<void> => {
+    following.abort()
+    const current = following = new AbortController()
+    closing.signal.addEventListener("abort", () => current.abort())
+    let view: ReadView
+    for (let failures = 0;; failures++) {
+      try {
+        view = await client.read(id)
+        break
+      } catch (error) {
+        const problem = asProblem(error)
+        if (current.signal.aborted) return
+        if (problem.status === 401 || problem.status === 404) return onGone(problem)
+        const millis = problem.retryAfter === undefined
+          ? Math.min(8000, 500 * 2 ** failures)
+          : problem.retryAfter * 1000
+        link = { _tag: "Waiting", until: Date.now() + millis, problem }
+        if (isRead) redraw()
+        else notice.show(problem)
+        await new Promise((resolve) => setTimeout(resolve, millis))
+        if (current.signal.aborted) return
+      }
+    }
+    if (current.signal.aborted) return
+    notice.hide()
+    shown = fromView(view)
+    isRead = true
+    unsaid = unsaid.filter(({ cursor }) => cursor === undefined || view.cursor <= cursor)
+    redraw()
+    const after = view.isRunning ? Math.max(0, view.cursor - lookBack) : view.cursor
+    const follow = (after: number): Promise<void> =>
+      client.follow(id, after, {
+        onEvent: onEvent(view.cursor),
+        onLink: (to) => {
+          link = to
+          redraw()
+        },
+        onLost: (problem) => {
+          if (problem.status !== 410) onGone(problem)
+          else if (after < view.cursor) void follow(view.cursor)
+          else void read()
+        }
+      }, current.signal)
+    await follow(after)
+  }
+
+  /** Does something that the desk is asked for, and says what is wrong where it can't be done. */
+  const ask = async (deed: () => Promise<unknown>): Promise<boolean> => {
+    notice.hide()
+    try {
+      await deed()
+      return true
+    } catch (error) {
+      const problem = asProblem(error)
+      if (problem.status === 401) onGone(problem)
+      else notice.show(problem)
+      return false
+    } finally {
+      redraw()
+    }
+  }
+
+  const send = async (text: string, key = newKey()): Promise<void> => {
+    const sending: Sent = { kind: "sent", key, text, isFailed: false }
+    unsaid = [...unsaid.filter((sent) => sent.key !== key), sending]
+    redraw()
+    const change = (to: Sent & { readonly cursor?: number }) => {
+      unsaid = unsaid.map((sent) => sent.key === key ? to : sent)
+    }
+    const isSent = await ask(async () => {
+      const { cursor } = await client.say(id, text, key)
+      change({ ...sending, cursor })
+    })
+    if (!isSent) change({ ...sending, isFailed: true })
+    redraw()
+    onChange()
+  }
+
+  const decide = async (callId: string, decision: "approve" | "deny", reason: string): Promise<void> => {
+    const before = shown
+    shown = decided(shown, callId, decision)
+    find("words").focus()
+    redraw()
+    const isDone = await ask(() =>
+      client.resolve(
+        id,
+        callId,
+        decision === "approve" ? { decision } : { decision, ...(reason === "" ? undefined : { reason }) }
+      )
+    )
+    if (!isDone && shown.standing._tag === "Running") shown = before
+    redraw()
+  }
+
+  const resume = async (): Promise<void> => {
+    find("words").focus()
+    await ask(() => client.resume(id))
+  }
+
+  const stop = async (): Promise<void> => {
+    if (!isBusy() || isStopping) return
+    isStopping = true
+    redraw()
+    await ask(() => client.cancel(id))
+    isStopping = false
+    redraw()
+  }
+
+  // Seconds pass while it waits to reconnect.
+  const clock = setInterval(() => link._tag === "Waiting" && redraw(), 1000)
+  void read()
+  draw()
+
+  return {
+    id,
+    isBusy,
+    send,
+    stop,
+    remove: async (): Promise<boolean> => {
+      following.abort()
+      const isRemoved = await ask(() => client.remove(id))
+      if (!isRemoved) void read()
+      return isRemoved
+    },
+    close: (): void => {
+      closing.abort()
+      following.abort()
+      clearInterval(clock)
+      cancelAnimationFrame(frame)
+      log.clear()
+      for (const element of ["head", "log", "standing"]) find(element).hidden = true
+      delete find("standing").dataset["text"]
+      say(find("status"), "")
+      find("stop").hidden = true
+      find("send").hidden = false
+      find<HTMLButtonElement>("send").disabled = false
+    }
+  }
+}
+
+/** What went wrong, as a problem. */
+export const asProblem = (error: unknown): Problem =>
+  error instanceof Problem ? error : new Problem("", 0, error instanceof Error ? error.message : String(error))

@@ -1,0 +1,320 @@
+import { assert, describe, it } from "@effect/vitest"
+import { DateTime, Effect, Layer, Schema, Stream } from "effect"
+import { Agent, AgentEvent, AgentState } from "troupe"
+import { Event, View } from "../../examples/backend/api/Conversations.ts"
+import { backoff } from "../../examples/backend/page/client.ts"
+import type { Item } from "../../examples/backend/page/items.ts"
+import { makeParser } from "../../examples/backend/page/sse.ts"
+import { awaiting, catchUp, decided, fromView, type Shown, take } from "../../examples/backend/page/view.ts"
+import { activityText, agentOf, facts, isMove, phrase } from "../../examples/backend/page/words.ts"
+import { desk, layer as tools } from "../../examples/desk/agents/desk.ts"
+import { FindOrder, FindOrdersOf } from "../../examples/desk/agents/lookup.ts"
+import { CancelOrder, TrackParcel } from "../../examples/desk/agents/orders.ts"
+import { OpenClaim, StartReturn } from "../../examples/desk/agents/refunds.ts"
+import { SearchProducts, SetAside } from "../../examples/desk/agents/sales.ts"
+import { entering, leaving } from "../../examples/desk/agents/supervision.ts"
+import * as Model from "../../examples/desk/model/model.ts"
+
+type ToldEvent = typeof Event.Encoded
+
+const encodeEvent = Schema.encodeSync(Schema.toCodecJson(Event))
+const encodeView = Schema.encodeSync(Schema.toCodecJson(View))
+
+/** A conversation as the service would give it. */
+const read = (state: AgentState.AgentState, isRunning = false): Shown =>
+  fromView(
+    encodeView({
+      id: "00000000-0000-0000-0000-000000000000",
+      title: "",
+      createdAt: DateTime.makeUnsafe(0),
+      updatedAt: DateTime.makeUnsafe(0),
+      isRunning,
+      cursor: 0,
+      state,
+      approvals: AgentState.pendingApprovals(state)
+    }) as typeof View.Encoded
+  )
+
+const fresh = AgentState.make("triage")
+
+/** The events of a run as they are streamed, and the state that it ends in. */
+const run = (state: AgentState.AgentState, input: string | undefined) =>
+  Effect.gen(function*() {
+    const events: Array<ToldEvent> = []
+    const states = [input === undefined ? state : AgentState.reopen(state)]
+    let last = state
+    const stream = input === undefined ? Agent.stream(desk, state) : Agent.stream(desk, input, { state })
+    yield* Stream.runForEach(stream, (event) =>
+      Effect.sync(() => {
+        if (AgentEvent.isRunEnd(event)) last = event.state
+        events.push(encodeEvent(event) as ToldEvent)
+        states.push(AgentState.reduce(states.at(-1)!, event))
+      }))
+    return { events, state: last, states }
+  }).pipe(Effect.provide(Layer.mergeAll(Model.layer, tools)))
+
+/** What of it a reload shows too. Why a call was denied is told by no event. */
+const lasting = (shown: Shown) => ({
+  agent: shown.agent,
+  modes: shown.modes,
+  standing: shown.standing,
+  items: shown.items.filter(({ kind }) => kind !== "remark").map((item) => {
+    const { key: _, ...rest } = item
+    if (rest.kind === "said") return { kind: rest.kind, text: rest.text }
+    return rest.kind === "call" && rest.standing === "Denied" ? { ...rest, result: undefined } : rest
+  })
+})
+
+const brief = (item: Item): string => {
+  switch (item.kind) {
+    case "said":
+      return `> ${item.text}`
+    case "answer":
+      return `${item.agent}: ${item.text.slice(0, 24)}${item.isOpen ? "…" : ""}`
+    case "call":
+      return `${item.name} ${item.standing}`
+    case "handoff":
+      return `${item.from} → ${item.to}`
+    case "remark":
+      return `! ${item.text}`
+  }
+}
+
+const words = "My card is 4111 1111 1111 1111, and I want my money back for the cracked floor lamp, order 1047"
+
+describe("what the page shows", () => {
+  it.effect("is the same by the events of a conversation as by reading it, whatever was decided", () =>
+    Effect.gen(function*() {
+      for (const decision of ["approve", "deny"] as const) {
+        let state = fresh
+        let shown = read(state)
+        const hear = Effect.fnUntraced(function*(input: string | undefined) {
+          const next = yield* run(state, input)
+          state = next.state
+          shown = next.events.reduce(take, shown)
+          assert.deepStrictEqual(lasting(shown), lasting(read(state)), `${decision}: ${input}`)
+        })
+        yield* hear("Hello")
+        yield* hear(words)
+        const [pending] = AgentState.pendingApprovals(state)
+        assert.isDefined(pending)
+        assert.deepStrictEqual(awaiting(shown).map(({ name }) => name), ["open_claim"])
+        state = yield* Effect.fromResult(
+          decision === "approve"
+            ? AgentState.approve(state, pending!.callId)
+            : AgentState.deny(state, pending!.callId, "too much")
+        )
+        if (decision === "approve") shown = decided(shown, pending!.callId, decision)
+        yield* hear(undefined)
+        yield* hear("Please cancel order 1043, and find me a lamp under 100 euros")
+        assert.deepStrictEqual(shown.items.filter(({ kind }) => kind !== "answer").map(brief), [
+          "> Hello",
+          "> My card is [redacted card], and I want my money back for the cracked floor lamp, order 1047",
+          "triage → refunds",
+          "find_order Succeeded",
+          `${entering} Succeeded`,
+          decision === "approve" ? "open_claim Succeeded" : "open_claim Denied",
+          `${leaving} Succeeded`,
+          "> Please cancel order 1043, and find me a lamp under 100 euros",
+          "refunds → orders",
+          "cancel_order Failed",
+          "orders → sales",
+          "search_products Succeeded"
+        ])
+      }
+    }))
+
+  it.effect("grows piece by piece while an agent writes, and is whole and the same item when it has", () =>
+    Effect.gen(function*() {
+      const { events } = yield* run(fresh, "Hello")
+      const shown = events.reduce<ReadonlyArray<Shown>>((all, event) => [...all, take(all.at(-1)!, event)], [
+        read(fresh)
+      ])
+      const answers = shown.flatMap(({ items }) => items.filter((item) => item.kind === "answer"))
+      const texts = answers.map(({ text }) => text)
+      assert.isAbove(new Set(texts).size, 3)
+      assert.isTrue(texts.every((text, index) => text.startsWith(texts[index - 1] ?? "")))
+      assert.deepStrictEqual([answers.at(0)?.isOpen, answers.at(-1)?.isOpen], [true, false])
+      assert.strictEqual(new Set(answers.map(({ key }) => key)).size, 1)
+      const activities = shown.map(({ activity, agent }) => activityText(agent, activity))
+      assert.includeMembers(activities, ["", "Triage is reading…", "Triage is thinking…", "Triage is writing…"])
+      assert.strictEqual(activities.at(-1), "")
+    }))
+
+  it.effect("is the same where the conversation was read in between, also in the middle of an answer", () =>
+    Effect.gen(function*() {
+      const { events, states } = yield* run(fresh, words)
+      const whole = events.reduce<ReadonlyArray<Shown>>((all, event) => [...all, take(all.at(-1)!, event)], [
+        read(fresh)
+      ])
+      const texts = ({ items }: Shown) => items.filter(({ kind }) => kind !== "remark" && kind !== "said").map(brief)
+      // From the first thing that is kept of the run on, and before its end.
+      for (let at = 1; at < events.length; at++) {
+        const found = events.slice(0, at).reduce(catchUp, read(states[at]!, true))
+        assert.deepStrictEqual(texts(found), texts(whole[at]!), `after ${events[at - 1]?._tag}`)
+        const ended = events.slice(at).reduce(take, found)
+        assert.deepStrictEqual(texts(ended), texts(whole.at(-1)!))
+        assert.deepStrictEqual([ended.standing, ended.modes, ended.agent, ended.isStale], [
+          { _tag: "Awaiting" },
+          ["supervised refund"],
+          "refunds",
+          false
+        ])
+      }
+    }))
+
+  const at = { path: ["refunds"] as const, calls: [], step: 0, sequence: 0, at: 0 }
+  const told = (...events: ReadonlyArray<ToldEvent>) => events.reduce(take, read(fresh, true))
+  const delta = (delta: string): ToldEvent => ({ _tag: "TextDelta", ...at, delta })
+
+  it("takes back what was withdrawn, what a failed attempt had said, and what was interrupted", () => {
+    const said = told(delta("The key is "), delta("sk-"))
+    assert.deepStrictEqual(said.items.map(brief), ["refunds: The key is sk-…"])
+    const after = (event: ToldEvent) => take(said, event).items.map(brief)
+    assert.deepStrictEqual(after({ _tag: "TextWithdrawn", ...at, reason: "has a secret in it" }), [
+      "! What was said is taken back: has a secret in it"
+    ])
+    assert.deepStrictEqual(
+      after({ _tag: "ModelCallFailed", ...at, attempt: 0, tag: "RateLimitError", message: "slow down" }),
+      [
+        "! The model gave no answer: slow down"
+      ]
+    )
+    assert.deepStrictEqual(after({ _tag: "RunInterrupted", ...at }), [])
+    assert.strictEqual(take(said, { _tag: "RunInterrupted", ...at }).standing._tag, "Stopped")
+  })
+
+  it("shows nothing of an answer that was sent back", () => {
+    const parts = [{ _tag: "Text" as const, text: "No." }]
+    const responded: ToldEvent = { _tag: "ModelResponded", ...at, parts, usage: {}, finishReason: "stop" }
+    assert.deepStrictEqual(told(delta("No"), responded).items.map(brief), ["refunds: No."])
+    assert.deepStrictEqual(told(delta("No"), { ...responded, feedback: "Be kind." }).items, [])
+  })
+
+  it("says what a guardrail made of the user's words, or that they were withheld", () => {
+    const begun: ToldEvent = { _tag: "RunStarted", ...at, input: [{ _tag: "Text", text: "secret" }] }
+    const settled = (
+      replaced: { turn: number; input: []; blocked?: { guardrail: string; reason: string } }
+    ): ToldEvent => ({
+      _tag: "GuardrailSettled",
+      ...at,
+      guardrail: "pii",
+      stage: "input",
+      started: 0,
+      verdict: "Block",
+      reason: "has a card in it",
+      replaced,
+      duration: 0
+    })
+    const blocked = told(begun, settled({ turn: 0, input: [], blocked: { guardrail: "pii", reason: "no cards" } }))
+    assert.deepStrictEqual(blocked.items.map((item) => item.kind === "said" && [item.text, item.remark]), [
+      ["[withheld]", "no cards"]
+    ])
+  })
+
+  it("says that it has to be read again where a run goes on that never ended", () => {
+    const again: ToldEvent = { _tag: "RunStarted", ...at }
+    assert.isTrue(told(delta("Half an ans"), again).isStale)
+    assert.isFalse(told(again).isStale)
+    assert.isFalse(told(delta("x"), { _tag: "RunCompleted", ...at }, again).isStale)
+  })
+
+  it("says why a run failed, and that it can go on", () => {
+    const error = { tag: "ModelCallFailed", message: "no answer", agent: "refunds", step: 0 }
+    assert.deepStrictEqual(told(delta("x"), { _tag: "RunFailed", ...at, error }).standing, {
+      _tag: "Failed",
+      error: "ModelCallFailed",
+      message: "no answer"
+    })
+    const stopped = read({
+      ...fresh,
+      conversation: { turns: [{ _tag: "User", parts: [{ _tag: "Text", text: "Hi" }] }] }
+    })
+    assert.deepStrictEqual([stopped.standing._tag, read(fresh).standing._tag], ["Stopped", "Idle"])
+  })
+
+  it("shows a call of an agent below while it waits, and waits for all that wait", () => {
+    const nested = { ...at, path: ["refunds", "clerk"] as const, calls: ["outer"], callId: "inner", name: "pay" }
+    const waiting = told(
+      { _tag: "ApprovalRequested", ...nested, params: {} },
+      { _tag: "ApprovalRequested", ...at, callId: "other", name: "pay", params: {} },
+      { _tag: "RunCompleted", ...at }
+    )
+    assert.deepStrictEqual(awaiting(waiting).map(({ agent, callId }) => [agent, callId]), [
+      ["clerk", "inner"],
+      ["refunds", "other"]
+    ])
+    assert.strictEqual(waiting.standing._tag, "Awaiting")
+    const one = decided(waiting, "other", "approve")
+    assert.deepStrictEqual([one.standing._tag, decided(one, "inner", "deny").standing._tag], ["Awaiting", "Running"])
+    assert.deepStrictEqual(take(one, { _tag: "ToolCallStarted", ...nested, params: {} }).items.map(brief), [
+      "pay Pending"
+    ])
+  })
+})
+
+describe("the page's words", () => {
+  it("are there for every agent and tool of the desk", () => {
+    for (const agent of Object.values(desk.agents)) assert.notStrictEqual(agentOf(agent.name).about, "", agent.name)
+    for (
+      const tool of [
+        FindOrder,
+        FindOrdersOf,
+        TrackParcel,
+        CancelOrder,
+        StartReturn,
+        OpenClaim,
+        SearchProducts,
+        SetAside
+      ]
+    ) {
+      assert.notStrictEqual(phrase(tool.name, {}, "Succeeded"), `Called ${tool.name}`)
+    }
+    assert.isTrue(
+      [entering, leaving].every((name) => isMove(name) && phrase(name, {}, "Running") !== `Calling ${name}`)
+    )
+    assert.strictEqual(phrase("other", {}, "Failed"), "Couldn't call other")
+  })
+
+  it("say how a call stands, and what is to be decided", () => {
+    const params = { order: "1047", sku: "LMP-FJO", remedy: "refund", amount: 249 }
+    assert.strictEqual(
+      phrase("open_claim", params, "Awaiting"),
+      "Asks to open a claim for a refund of €249.00, order 1047"
+    )
+    assert.deepStrictEqual(facts(params), [
+      ["Order", "1047"],
+      ["Item", "LMP-FJO"],
+      ["Remedy", "refund"],
+      ["Amount", "€249.00"]
+    ])
+  })
+})
+
+describe("the page's streams", () => {
+  it.prop(
+    "are read the same wherever they are cut",
+    [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 7 })))],
+    ([lengths]) => {
+      const text =
+        "\uFEFF: hello\n\nid: 7\r\nevent: TextDelta\r\ndata: {\"a\":\ndata:  \"ü\"}\n\rdata\n\nid\ndata: x\n\ndata: left over"
+      const parse = makeParser()
+      const pieces: Array<string> = []
+      let from = 0
+      for (const length of lengths) {
+        pieces.push(text.slice(from, from + length))
+        from += length
+      }
+      assert.deepStrictEqual([...pieces, text.slice(from)].flatMap(parse), [
+        { id: "7", event: "TextDelta", data: "{\"a\":\n \"ü\"}" },
+        { id: "7", event: "message", data: "" },
+        { id: "", event: "message", data: "x" }
+      ])
+    }
+  )
+
+  it("are opened again later and later, and never all at a time", () => {
+    const waits = [0, 1, 2, 3, 10, 1000].map((failures) => [backoff(failures, 0), backoff(failures, 1)])
+    assert.deepStrictEqual(waits, [[125, 250], [250, 500], [500, 1000], [1000, 2000], [5000, 10_000], [5000, 10_000]])
+  })
+})
