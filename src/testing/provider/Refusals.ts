@@ -98,7 +98,7 @@ const codes = (protocol: Protocol["name"], reason: AiError.AiErrorReason): Parti
 /** The error of which a client makes the error of a script. */
 export const ofError = (protocol: Protocol["name"], { reason }: AiError.AiError): Refusal => {
   const status = ("http" in reason ? reason.http?.response?.status : undefined) ?? statuses[reason._tag] ?? 500
-  const message = "description" in reason && reason.description !== undefined ? reason.description : undefined
+  const message = "description" in reason ? reason.description : undefined
   const retryAfter = "retryAfter" in reason ? reason.retryAfter : undefined
   return {
     ...ofStatus(protocol, status, message),

@@ -5,7 +5,7 @@
  */
 import type * as Response from "effect/ai/Response"
 import * as Predicate from "effect/Predicate"
-import { type Fields, type Ids, jsonOf } from "./Protocol.ts"
+import type { Fields, Ids } from "./Protocol.ts"
 
 /** A part of a response, at once or of a stream. */
 export type Part = Response.PartEncoded | Response.StreamPartEncoded
@@ -80,7 +80,7 @@ export class Items {
 
   image(part: Response.FilePartEncoded): Item {
     const id = this.#ids.next("ig_")
-    return { id, type: "image_generation_call", status: "completed", result: jsonOf(part.data) }
+    return { id, type: "image_generation_call", status: "completed", result: part.data }
   }
 
   /** A call of a tool of the provider's, with its result: a search, or else that of a server of tools. */

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type * as Schema from "effect/Schema"
+import type { HttpFailure } from "../HttpFailure.ts"
 import { hash } from "./Ids.ts"
 
 /**
@@ -12,19 +12,12 @@ import { hash } from "./Ids.ts"
  * @category models
  * @since 0.1.0
  */
-export type Status = number | {
-  readonly status: number
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: Schema.Json
-}
+export type Status = number | HttpFailure
 
-/** What is sent in the place of an answer. */
-export interface Attempt {
+/** What is sent in the place of an answer, and which of the statuses it is. */
+export interface Attempt extends HttpFailure {
   readonly number: number
   readonly of: number
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body?: Schema.Json
 }
 
 const waits = new Set([429, 503, 529])
