@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Sse from "effect/encoding/Sse"
 import type { Delivery } from "../Delivery.ts"
 import type { Ids, Protocol, Reading, SseFrame } from "./Protocol.ts"
 import * as Refusals from "./Refusals.ts"
@@ -13,11 +14,9 @@ export interface Body {
   readonly end: "sent" | "cut" | "hanging"
 }
 
-/** Writes a frame as the wire has it. */
-const encode = ({ data, event }: SseFrame): string => {
-  const lines = data.includes("\n") ? data.split("\n").map((line) => `data: ${line}`).join("\n") : `data: ${data}`
-  return event === undefined ? `${lines}\n\n` : `event: ${event}\n${lines}\n\n`
-}
+/** Writes a frame as the wire has it. An event without a name is a message, which goes without saying. */
+const encode = ({ data, event = "message" }: SseFrame): string =>
+  Sse.encoder.write({ _tag: "Event", event, id: undefined, data })
 
 /** The frames up to a number of pieces, and none that says that the response finishes. */
 const upTo = (frames: ReadonlyArray<SseFrame>, pieces: number): ReadonlyArray<SseFrame> => {
