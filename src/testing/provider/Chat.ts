@@ -7,13 +7,12 @@
  * @since 0.1.0
  */
 import type * as Response from "effect/ai/Response"
-import * as Result from "effect/Result"
 import * as Delivery from "../Delivery.ts"
 import type * as Asked from "./Asked.ts"
 import { fromRequest } from "./ChatAsked.ts"
 import { read } from "./ChatRefusal.ts"
 import { error, headers } from "./OpenAiRefusal.ts"
-import { type Fields, type Ids, type Protocol, reading, type SseFrame, type Writing } from "./Protocol.ts"
+import { type Fields, type Ids, piece, type Protocol, reading, type SseFrame, type Writing } from "./Protocol.ts"
 import { tokensOf } from "./Tokens.ts"
 
 const finishReasons: Readonly<Record<Response.FinishReason, string>> = {
@@ -162,13 +161,10 @@ const frames: Writing<Asked.Chat>["frames"] = (delivery, asked, ids) => {
   const chunks = Delivery.toChunks(delivery)
   const toDeltas = deltas()
   const speaks = delivery.parts.some((part) => part.type === "text") || !delivery.parts.some(isToolCall)
-  const sent: Array<SseFrame> = [...framesOf({ role: "assistant", content: speaks ? "" : null, refusal: null })]
-  for (const chunk of chunks) {
-    const frames = chunk.flatMap(toDeltas).flatMap((delta) => framesOf(delta))
-    const last = frames.pop()
-    sent.push(...frames)
-    if (last !== undefined) sent.push({ ...last, isPiece: true })
-  }
+  const sent = [
+    ...framesOf({ role: "assistant", content: speaks ? "" : null, refusal: null }),
+    ...chunks.flatMap((chunk) => piece(chunk.flatMap(toDeltas).flatMap((delta) => framesOf(delta))))
+  ]
   const reason = finishOf(chunks.flat())
   if (reason !== null) sent.push(...framesOf({}, reason))
   if (asked.includesUsage) {
@@ -196,7 +192,7 @@ const isToolCall = (part: Delivery.Delivery["parts"][number]): boolean => part.t
 export const protocol: Protocol = {
   name: "openai-chat",
   path: "/v1/chat/completions",
-  read: (body) => Result.map(read(body), (request) => reading(fromRequest(request), { whole, frames, omits })),
+  read: reading(read, fromRequest, { whole, frames, omits }),
   error,
   streamError: (refusal) => ({ data: JSON.stringify(error(refusal)) }),
   headers: (id) => ({

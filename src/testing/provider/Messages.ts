@@ -7,7 +7,6 @@
  * @since 0.1.0
  */
 import type * as Response from "effect/ai/Response"
-import * as Result from "effect/Result"
 import * as Delivery from "../Delivery.ts"
 import type * as Asked from "./Asked.ts"
 import { fromRequest } from "./MessagesAsked.ts"
@@ -16,6 +15,7 @@ import { read } from "./MessagesRefusal.ts"
 import {
   type Fields,
   type Ids,
+  piece,
   type Protocol,
   reading,
   type Refusal,
@@ -136,15 +136,11 @@ const blocks = (delivery: Delivery.Delivery, asked: Asked.Messages, ids: Ids): R
   ])
   const parts = chunks.flat()
   const events = new Events(parts, ids)
-  const sent = thoughts.flatMap((part) => events.of(part, undefined)).map(frame)
   let position = 0
-  for (const chunk of chunks) {
-    const frames = chunk.flatMap((part) => events.of(part, parts[++position])).map(frame)
-    const last = frames.pop()
-    sent.push(...frames)
-    if (last !== undefined) sent.push({ ...last, isPiece: true })
-  }
-  return sent
+  return [
+    ...thoughts.flatMap((part) => events.of(part, undefined)).map(frame),
+    ...chunks.flatMap((chunk) => piece(chunk.flatMap((part) => events.of(part, parts[++position])).map(frame)))
+  ]
 }
 
 const frames: Writing<Asked.Messages>["frames"] = (delivery, asked, ids) => {
@@ -177,7 +173,7 @@ const errorBody: Protocol["error"] = (refusal, id) => ({ ...error(refusal), requ
 export const protocol: Protocol = {
   name: "anthropic-messages",
   path: "/v1/messages",
-  read: (body) => Result.map(read(body), (request) => reading(fromRequest(request), { whole, frames, omits })),
+  read: reading(read, fromRequest, { whole, frames, omits }),
   error: errorBody,
   streamError: (refusal) => frame(error(refusal)),
   headers: (id) => ({

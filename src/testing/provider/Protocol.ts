@@ -5,7 +5,7 @@
  *
  * @since 0.1.0
  */
-import type * as Result from "effect/Result"
+import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { Delivery } from "../Delivery.ts"
 import type { Asked } from "./Asked.ts"
@@ -70,13 +70,26 @@ export interface Writing<A extends Asked> {
   readonly omits: Reading["omits"]
 }
 
-/** Puts a request and how responses to it are written together. */
-export const reading = <A extends Asked>(asked: A, { frames, omits, whole }: Writing<A>): Reading => ({
-  asked,
-  omits,
-  whole: (delivery, ids) => whole(delivery, asked, ids),
-  frames: (delivery, ids) => frames(delivery, asked, ids)
-})
+/** Puts together how a protocol reads bodies, what they ask for, and how responses to that are written. */
+export const reading = <Body, A extends Asked>(
+  read: (body: unknown) => Result.Result<Body, Refusal>,
+  fromRequest: (request: Body) => A,
+  { frames, omits, whole }: Writing<A>
+): Protocol["read"] =>
+(body) =>
+  Result.map(read(body), (request) => {
+    const asked = fromRequest(request)
+    return {
+      asked,
+      omits,
+      whole: (delivery, ids) => whole(delivery, asked, ids),
+      frames: (delivery, ids) => frames(delivery, asked, ids)
+    }
+  })
+
+/** The frames of a chunk: the last of them ends it. */
+export const piece = (frames: ReadonlyArray<SseFrame>): ReadonlyArray<SseFrame> =>
+  frames.map((frame, index) => index === frames.length - 1 ? { ...frame, isPiece: true } : frame)
 
 /**
  * How a provider reads a request and writes its response.

@@ -7,7 +7,6 @@
  * @since 0.1.0
  */
 import type * as Response from "effect/ai/Response"
-import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Delivery from "../Delivery.ts"
 import type * as Asked from "./Asked.ts"
@@ -15,6 +14,7 @@ import { error, headers } from "./OpenAiRefusal.ts"
 import {
   type Fields,
   type Ids,
+  piece,
   type Protocol,
   reading,
   type SseFrame,
@@ -118,26 +118,28 @@ const whole: Writing<Asked.Responses>["whole"] = (delivery, asked, ids) => {
 }
 
 const frames: Writing<Asked.Responses>["frames"] = (delivery, asked, ids) => {
-  const sent: Array<SseFrame> = []
-  const send = ({ type, ...event }: WireEvent): void => {
-    sent.push({ event: type, data: JSON.stringify({ type, sequence_number: sent.length, ...event }) })
-  }
+  let number = 0
+  const frame = ({ type, ...event }: WireEvent): SseFrame => ({
+    event: type,
+    data: JSON.stringify({ type, sequence_number: number++, ...event })
+  })
   const chunks = Delivery.toChunks(delivery)
   const all = chunks.flat()
   const response = begun(asked, ids.next("resp_"), ids.created)
-  send({ type: "response.created", response })
-  send({ type: "response.in_progress", response })
   const events = new Events(all, itemsFor(all, asked, ids))
   const shown = all.filter(shows)
   let position = 0
-  for (const chunk of chunks) {
-    const before = sent.length
-    for (const part of chunk.filter(shows)) for (const event of events.of(part, shown[++position])) send(event)
-    if (sent.length > before) sent.push({ ...sent.pop()!, isPiece: true })
-  }
+  const sent = [
+    frame({ type: "response.created", response }),
+    frame({ type: "response.in_progress", response }),
+    ...chunks.flatMap((chunk) =>
+      piece(chunk.filter(shows).flatMap((part) => events.of(part, shown[++position])).map(frame))
+    )
+  ]
   const last = ended(response, events.done, all, usageOf(delivery, asked))
-  if (last.status !== "in_progress") send({ type: `response.${last.status as string}`, response: last })
-  return sent
+  return last.status === "in_progress"
+    ? sent
+    : [...sent, frame({ type: `response.${last.status as string}`, response: last })]
 }
 
 const omits: Writing<Asked.Responses>["omits"] = (part) =>
@@ -154,7 +156,7 @@ const omits: Writing<Asked.Responses>["omits"] = (part) =>
 export const protocol: Protocol = {
   name: "openai-responses",
   path: "/v1/responses",
-  read: (body) => Result.map(read(body), (request) => reading(fromRequest(request), { whole, frames, omits })),
+  read: reading(read, fromRequest, { whole, frames, omits }),
   error,
   streamError: ({ code, message, param, type }, index) => ({
     event: "error",
