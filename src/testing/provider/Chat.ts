@@ -12,6 +12,7 @@ import type * as Asked from "./Asked.ts"
 import { fromRequest } from "./ChatAsked.ts"
 import { read } from "./ChatRefusal.ts"
 import { error, headers } from "./OpenAiRefusal.ts"
+import { finishOf, type Part } from "./Part.ts"
 import { type Fields, type Ids, piece, type Protocol, reading, type SseFrame, type Writing } from "./Protocol.ts"
 import { tokensOf } from "./Tokens.ts"
 
@@ -47,20 +48,16 @@ const usageOf = (delivery: Delivery.Delivery, asked: Asked.Chat): Fields => {
 
 const choicesOf = ({ body }: Asked.Chat): number => body.n ?? 1
 
-const finishOf = (parts: ReadonlyArray<Response.PartEncoded | Response.StreamPartEncoded>): string | null => {
-  const finish = parts.findLast((part) => part.type === "finish")
+const reasonOf = (parts: ReadonlyArray<Part>): string | null => {
+  const finish = finishOf(parts)
   return finish === undefined ? null : finishReasons[finish.reason]
 }
 
-const isCall = (
-  part: Response.PartEncoded | Response.StreamPartEncoded
-): part is Response.ToolCallPartEncoded => part.type === "tool-call" && part.providerExecuted !== true
+const isCall = (part: Part): part is Response.ToolCallPartEncoded =>
+  part.type === "tool-call" && part.providerExecuted !== true
 
 /** A citation of a URL, at the end of what is said so far. */
-const citation = (
-  part: Response.PartEncoded | Response.StreamPartEncoded,
-  position: number
-): ReadonlyArray<Fields> =>
+const citation = (part: Part, position: number): ReadonlyArray<Fields> =>
   part.type === "source" && part.sourceType === "url"
     ? [{
       type: "url_citation",
@@ -104,7 +101,7 @@ const whole: Writing<Asked.Chat>["whole"] = (delivery, asked, ids) => {
     ...common(asked, ids, "chat.completion"),
     choices: Array.from(
       { length: choicesOf(asked) },
-      (_, index) => ({ index, message, logprobs: null, finish_reason: finishOf(parts) })
+      (_, index) => ({ index, message, logprobs: null, finish_reason: reasonOf(parts) })
     ),
     usage: usageOf(delivery, asked)
   }
@@ -165,7 +162,7 @@ const frames: Writing<Asked.Chat>["frames"] = (delivery, asked, ids) => {
     ...framesOf({ role: "assistant", content: speaks ? "" : null, refusal: null }),
     ...chunks.flatMap((chunk) => piece(chunk.flatMap(toDeltas).flatMap((delta) => framesOf(delta))))
   ]
-  const reason = finishOf(chunks.flat())
+  const reason = reasonOf(chunks.flat())
   if (reason !== null) sent.push(...framesOf({}, reason))
   if (asked.includesUsage) {
     sent.push({ data: JSON.stringify({ ...envelope, choices: [], usage: usageOf(delivery, asked) }) })

@@ -12,6 +12,7 @@ import type * as Asked from "./Asked.ts"
 import { fromRequest } from "./MessagesAsked.ts"
 import { blocksOf, Events, ofAnthropic, shows } from "./MessagesBlocks.ts"
 import { read } from "./MessagesRefusal.ts"
+import { finishOf, type Part } from "./Part.ts"
 import {
   type Fields,
   type Ids,
@@ -46,8 +47,8 @@ const unstopped: Stop = { stop_reason: null, stop_sequence: null, stop_details: 
 
 const refused = { type: "refusal", category: null, explanation: null }
 
-const stopOf = (parts: ReadonlyArray<Response.PartEncoded | Response.StreamPartEncoded>): Stop | undefined => {
-  const finish = parts.findLast((part) => part.type === "finish")
+const stopOf = (parts: ReadonlyArray<Part>): Stop | undefined => {
+  const finish = finishOf(parts)
   if (finish === undefined) return undefined
   const { stopSequence } = ofAnthropic(finish.metadata)
   if (typeof stopSequence === "string") {

@@ -5,11 +5,8 @@
  */
 import type * as Response from "effect/ai/Response"
 import * as Predicate from "effect/Predicate"
+import { isSource, type Metadata, type Part, type Source } from "./Part.ts"
 import { type Fields, type Ids, jsonOf, type WireEvent } from "./Protocol.ts"
-
-type Part = Response.PartEncoded | Response.StreamPartEncoded
-
-type Metadata = Part["metadata"]
 
 const direct = { type: "direct" }
 
@@ -61,8 +58,6 @@ const toolResult = ({ id, name, result }: Response.ToolResultPartEncoded): Field
   ...(withoutCaller.test(name) ? undefined : { caller: direct })
 })
 
-type Source = Response.UrlSourcePartEncoded | Response.DocumentSourcePartEncoded
-
 const citation = (source: Source, ids: Ids): Fields => {
   const own = ofAnthropic(source.metadata)
   const cited = stringOf(own.citedText) ?? ""
@@ -91,10 +86,6 @@ const citation = (source: Source, ids: Ids): Fields => {
 /** Whether a part shows in a message. Files don't, since a model of this provider makes none. */
 export const shows = ({ type }: Part): boolean => type !== "file" && type !== "finish" && type !== "response-metadata"
 
-const isServerResult = (part: Part): part is Response.ToolResultPartEncoded => part.type === "tool-result"
-
-const isSource = (part: Part | undefined): part is Source => part?.type === "source"
-
 /** All blocks of a message. A source is cited by the text before it. */
 export const blocksOf = (parts: ReadonlyArray<Response.PartEncoded>, ids: Ids): ReadonlyArray<Fields> => {
   const blocks: Array<Fields> = []
@@ -111,7 +102,7 @@ export const blocksOf = (parts: ReadonlyArray<Response.PartEncoded>, ids: Ids): 
       )
     }
     if (part.type === "tool-call") blocks.push(toolUse(part, part.params ?? {}))
-    if (isServerResult(part)) blocks.push(toolResult(part))
+    if (part.type === "tool-result") blocks.push(toolResult(part))
     if (isSource(part)) {
       if (citations === undefined) {
         const said = blocks.at(-1)?.type === "text" ? blocks.pop() : undefined

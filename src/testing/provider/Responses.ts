@@ -11,6 +11,7 @@ import type * as Schema from "effect/Schema"
 import * as Delivery from "../Delivery.ts"
 import type * as Asked from "./Asked.ts"
 import { error, headers } from "./OpenAiRefusal.ts"
+import { finishOf, type Part } from "./Part.ts"
 import {
   type Fields,
   type Ids,
@@ -23,7 +24,7 @@ import {
 } from "./Protocol.ts"
 import { fromRequest } from "./ResponsesAsked.ts"
 import { Events } from "./ResponsesEvents.ts"
-import { Items, itemsOf, type Part, shows } from "./ResponsesItems.ts"
+import { Items, itemsOf, shows } from "./ResponsesItems.ts"
 import { read } from "./ResponsesRefusal.ts"
 import type { ResponsesRequest } from "./ResponsesRequest.ts"
 import { tokensOf } from "./Tokens.ts"
@@ -90,7 +91,7 @@ const ended = (
   parts: ReadonlyArray<Part>,
   usage: Fields
 ): Fields => {
-  const finish = parts.findLast((part) => part.type === "finish")
+  const finish = finishOf(parts)
   if (finish === undefined) return { ...response, output }
   const reason = incomplete[finish.reason]
   return {

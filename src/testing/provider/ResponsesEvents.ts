@@ -4,8 +4,9 @@
  * @since 0.1.0
  */
 import type * as Response from "effect/ai/Response"
+import { isSource } from "./Part.ts"
 import type { Fields, WireEvent } from "./Protocol.ts"
-import { annotation, isSource, type Item, type Items, outputText, summaryText } from "./ResponsesItems.ts"
+import { annotation, type Item, type Items, outputText, summaryText } from "./ResponsesItems.ts"
 
 /** An item that is being written. */
 interface Open {

@@ -5,17 +5,8 @@
  */
 import type * as Response from "effect/ai/Response"
 import * as Predicate from "effect/Predicate"
+import { isSource, type Metadata, type Part, type Source } from "./Part.ts"
 import type { Fields, Ids } from "./Protocol.ts"
-
-/** A part of a response, at once or of a stream. */
-export type Part = Response.PartEncoded | Response.StreamPartEncoded
-
-type Source = Response.UrlSourcePartEncoded | Response.DocumentSourcePartEncoded
-
-type Metadata = Part["metadata"]
-
-/** Whether a part is a source, which the text before it cites. */
-export const isSource = (part: Part | undefined): part is Source => part?.type === "source"
 
 /** Whether a file is what a model of this provider makes: an image. */
 const isImage = (part: Part): part is Response.FilePartEncoded =>
