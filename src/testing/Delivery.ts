@@ -51,7 +51,11 @@ const encodeUsage = (usage: RequestUsage): Response.FinishPartEncoded["usage"] =
   outputTokens: { total: usage.output, reasoning: usage.reasoning }
 })
 
-const awaitsResult = (part: ResponsePart): boolean => part.type === "tool-call" && part.providerExecuted !== true
+type AnyPart = ResponsePart | Response.PartEncoded | Response.StreamPartEncoded
+
+/** Whether a part is a call that the client runs. */
+export const isCall = <P extends AnyPart>(part: P): part is Extract<P, { readonly type: "tool-call" }> =>
+  part.type === "tool-call" && part.providerExecuted !== true
 
 const isRaw = (part: ResponsePart): boolean => part.type === "raw"
 
@@ -59,7 +63,7 @@ const isRaw = (part: ResponsePart): boolean => part.type === "raw"
 const finish = (self: Delivery): ReadonlyArray<Response.FinishPartEncoded> =>
   self.parts.some(isRaw) ? [] : [{
     type: "finish",
-    reason: self.finishReason ?? (self.parts.some(awaitsResult) ? "tool-calls" : "stop"),
+    reason: self.finishReason ?? (self.parts.some(isCall) ? "tool-calls" : "stop"),
     usage: self.usage === undefined ? noUsage : encodeUsage(self.usage),
     ...(self.metadata === undefined ? undefined : { metadata: self.metadata })
   }]

@@ -53,9 +53,6 @@ const reasonOf = (parts: ReadonlyArray<Part>): string | null => {
   return finish === undefined ? null : finishReasons[finish.reason]
 }
 
-const isCall = (part: Part): part is Response.ToolCallPartEncoded =>
-  part.type === "tool-call" && part.providerExecuted !== true
-
 /** A citation of a URL, at the end of what is said so far. */
 const citation = (part: Part, position: number): ReadonlyArray<Fields> =>
   part.type === "source" && part.sourceType === "url"
@@ -84,7 +81,7 @@ const whole: Writing<Asked.Chat>["whole"] = (delivery, asked, ids) => {
     if (part.type === "reasoning") reasoning += part.text
     annotations.push(...citation(part, content.length))
   }
-  const calls = parts.filter(isCall).map(({ id, name, params }) => ({
+  const calls = parts.filter(Delivery.isCall).map(({ id, name, params }) => ({
     id,
     type: "function",
     function: { name, arguments: JSON.stringify(params ?? {}) }
@@ -130,7 +127,7 @@ const deltas = () => {
         return index === undefined ? [] : [{ tool_calls: [{ index, function: { arguments: part.delta } }] }]
       }
       case "tool-call": {
-        if (calls.has(part.id) || !isCall(part)) return []
+        if (calls.has(part.id) || !Delivery.isCall(part)) return []
         const index = calls.size
         calls.set(part.id, index)
         const called = { name: part.name, arguments: JSON.stringify(part.params ?? {}) }
@@ -157,7 +154,7 @@ const frames: Writing<Asked.Chat>["frames"] = (delivery, asked, ids) => {
     })
   const chunks = Delivery.toChunks(delivery)
   const toDeltas = deltas()
-  const speaks = delivery.parts.some((part) => part.type === "text") || !delivery.parts.some(isToolCall)
+  const speaks = delivery.parts.some((part) => part.type === "text") || !delivery.parts.some(Delivery.isCall)
   const sent = [
     ...framesOf({ role: "assistant", content: speaks ? "" : null, refusal: null }),
     ...chunks.flatMap((chunk) => piece(chunk.flatMap(toDeltas).flatMap((delta) => framesOf(delta))))
@@ -177,8 +174,6 @@ const omits: Writing<Asked.Chat>["omits"] = (part) => {
     ? `what the provider itself does with "${part.name}" in a chat completion`
     : undefined
 }
-
-const isToolCall = (part: Delivery.Delivery["parts"][number]): boolean => part.type === "tool-call"
 
 /**
  * The protocol of OpenAI's chat completions.

@@ -104,9 +104,6 @@ const message = (
   }
 })
 
-const isCall = (part: Delivery.Delivery["parts"][number]): boolean =>
-  part.type === "tool-call" && part.providerExecuted !== true
-
 /** The block of thinking that a model begins its turn with where it calls tools, unless the response does. */
 const thoughtOf = (
   { parts }: Delivery.Delivery,
@@ -114,7 +111,7 @@ const thoughtOf = (
 ): ReadonlyArray<Response.ReasoningPartEncoded> => {
   const { thinking } = asked.body
   const begins = asked.messages.at(-1)?.role === "user"
-  return thinking?.type === "enabled" && begins && parts.some(isCall) && parts[0]?.type !== "reasoning"
+  return thinking?.type === "enabled" && begins && parts.some(Delivery.isCall) && parts[0]?.type !== "reasoning"
     ? [{ type: "reasoning", text: "" }]
     : []
 }

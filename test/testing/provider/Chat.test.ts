@@ -434,6 +434,8 @@ describe("a chat completion", () => {
       assert.strictEqual(await beginning(MockResponse.reasoning("Hm")), "")
       assert.strictEqual(await beginning(MockResponse.all("Hm", MockResponse.toolCall("a", {}))), "")
       assert.strictEqual(await beginning(MockResponse.toolCall("a", {})), null)
+      const search = { type: "tool-call", id: "s", name: "web_search", params: {}, providerExecuted: true } as const
+      assert.strictEqual(await beginning({ _tag: "MockResponse", parts: [search] }), "")
     }))
 
   it.effect("has no usage in a stream unless it is asked for", () =>
