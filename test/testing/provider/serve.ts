@@ -13,7 +13,7 @@ export const served = <R = never>(options: MockProvider.Options<R>) =>
   )
 
 /** The official client of OpenAI, over a socket. */
-export const openai = (options: { readonly maxRetries?: number; readonly timeout?: number } = {}) =>
+export const openai = (options: { readonly maxRetries?: number } = {}) =>
   Effect.map(MockProvider.url, (url) => new OpenAI({ apiKey: "none", baseURL: `${url}/v1`, maxRetries: 0, ...options }))
 
 /** The official client of Anthropic, over a socket. */
