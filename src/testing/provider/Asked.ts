@@ -26,8 +26,6 @@ export interface AskedBy<Name extends string, Body> {
   readonly body: Body
   readonly model: string
   readonly isStreaming: boolean
-  /** Whether a stream ends with its usage. */
-  readonly includesUsage: boolean
   readonly system: string
   /** In the responses API, function calls are messages of the assistant, and their outputs those of a tool. */
   readonly messages: ReadonlyArray<WireMessage>

@@ -145,7 +145,8 @@ const deltas = () => {
 
 const frames: Writing<Asked.Chat>["frames"] = (delivery, asked, ids) => {
   const envelope = common(asked, ids, "chat.completion.chunk")
-  const noUsage = asked.includesUsage ? { usage: null } : undefined
+  const includesUsage = asked.body.stream_options?.include_usage === true
+  const noUsage = includesUsage ? { usage: null } : undefined
   /** A delta of each of the choices, which all say the same. */
   const framesOf = (delta: Fields, finish_reason: string | null = null): ReadonlyArray<SseFrame> =>
     Array.from({ length: choicesOf(asked) }, (_, index) => {
@@ -161,7 +162,7 @@ const frames: Writing<Asked.Chat>["frames"] = (delivery, asked, ids) => {
   ]
   const reason = reasonOf(chunks.flat())
   if (reason !== null) sent.push(...framesOf({}, reason))
-  if (asked.includesUsage) {
+  if (includesUsage) {
     sent.push({ data: JSON.stringify({ ...envelope, choices: [], usage: usageOf(delivery, asked) }) })
   }
   sent.push({ data: "[DONE]" })

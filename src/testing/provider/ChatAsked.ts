@@ -120,7 +120,6 @@ export const fromRequest = (body: ChatRequest): Asked.Chat =>
     body,
     model: body.model,
     isStreaming: body.stream === true,
-    includesUsage: body.stream_options?.include_usage === true,
     messages: body.messages.map(({ content, role }) => ({ role: wireRoles[role], texts: texts(content) })),
     toolChoice: choiceOf(body)
   }, {

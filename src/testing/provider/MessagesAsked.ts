@@ -167,7 +167,6 @@ export const fromRequest = (body: MessagesRequest): Asked.Messages => {
     body,
     model: body.model,
     isStreaming: body.stream === true,
-    includesUsage: true,
     instructions: system.join("\n"),
     messages: runs.map(({ blocks, role }) => ({
       role,

@@ -123,7 +123,6 @@ export const fromRequest = (body: ResponsesRequest): Asked.Responses => {
     body,
     model: body.model,
     isStreaming: body.stream === true,
-    includesUsage: true,
     instructions: body.instructions ?? "",
     messages: items.map((item) => ({ role: roleOf(item), texts: textsOf(item) })),
     toolChoice: choiceOf(body)
