@@ -5,7 +5,7 @@
  */
 import { type ChatMessage, ChatRequest, type ChatToolCall, nameOf } from "./ChatRequest.ts"
 import * as Flaw from "./Flaw.ts"
-import { checkStream, checkStrict, refuse, refuseFlaw } from "./OpenAiRefusal.ts"
+import { checkFunction, checkStream, checkStrict, refuse, refuseFlaw } from "./OpenAiRefusal.ts"
 import type { Refusal } from "./Protocol.ts"
 import { first } from "./Refusals.ts"
 
@@ -81,16 +81,10 @@ const checkChoice = ({ tool_choice: choice, tools }: ChatRequest): Refusal | und
 }
 
 const checkTools = ({ tools }: ChatRequest): Refusal | undefined =>
-  first(tools ?? [], (tool, index) => {
-    if (tool.type !== "function") return undefined
-    const { name, parameters: schema, strict } = tool.function
-    return checkStrict(
-      "function",
-      { name, schema, strict },
-      `tools[${index}].function.parameters`,
-      "invalid_function_parameters"
-    )
-  })
+  first(
+    tools ?? [],
+    (tool, index) => tool.type === "function" ? checkFunction(tool.function, `tools[${index}].function`) : undefined
+  )
 
 const saysJson = (message: ChatMessage): boolean => /json/i.test(JSON.stringify(message.content))
 

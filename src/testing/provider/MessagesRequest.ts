@@ -7,8 +7,6 @@
  */
 import * as Schema from "effect/Schema"
 
-const Fields = Schema.JsonObject
-
 /** A field that may be left out, or null, which says the same. */
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
@@ -58,7 +56,7 @@ const Inner = Schema.Union([
 ])
 
 const called = <Type extends string>(type: Type) =>
-  Schema.Struct({ type: Schema.Literal(type), id: Id, input: Fields, name: Schema.String })
+  Schema.Struct({ type: Schema.Literal(type), id: Id, input: Schema.JsonObject, name: Schema.String })
 
 const shown = <Type extends string>(type: Type) =>
   Schema.Struct({ type: Schema.Literal(type), tool_use_id: Id, content: Schema.optionalKey(Schema.Json) })
@@ -122,7 +120,7 @@ const Thinking = Schema.Union([
   Schema.Struct({ type: Schema.Literal("enabled"), budget_tokens: integer(1024) })
 ])
 
-const Output = Schema.Struct({ type: Schema.Literal("json_schema"), schema: Fields })
+const Output = Schema.Struct({ type: Schema.Literal("json_schema"), schema: Schema.JsonObject })
 
 /** Schema for the body of a request for a message. */
 export const MessagesRequest = Schema.StructWithRest(

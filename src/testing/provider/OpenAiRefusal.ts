@@ -127,6 +127,13 @@ export const checkStrict = (
   return problem === undefined ? undefined : refuse(`Invalid schema for ${what} '${name}': ${problem}`, param, code)
 }
 
+/** Refuses a function whose parameters can't be kept strictly, where they are to be. */
+export const checkFunction = (
+  { parameters: schema, ...named }: Omit<Strict, "schema"> & { readonly parameters?: Strict["schema"] },
+  at: string
+): Refusal | undefined =>
+  checkStrict("function", { ...named, schema }, `${at}.parameters`, "invalid_function_parameters")
+
 /** Refuses options of a stream where there is none. */
 export const checkStream = (
   { stream, stream_options: options }: { readonly stream?: boolean | null; readonly stream_options?: object | null }

@@ -52,14 +52,11 @@ export const count = (maximum: number) =>
 export const content = <S extends Schema.Constraint>(parts: S) =>
   Schema.Union([Schema.String, parts]).annotate({ expected: "one of a string or array of objects" })
 
-/** An object of JSON, as a JSON schema is one. */
-export const Fields = Schema.JsonObject
-
 /** A tool that the client runs, as far as both protocols have it. */
 export const tool = {
   name: Named,
   description: optional(Schema.String),
-  parameters: optional(Fields),
+  parameters: optional(Schema.JsonObject),
   strict: optional(Schema.Boolean)
 }
 
@@ -67,6 +64,6 @@ export const tool = {
 export const jsonSchema = {
   name: Named,
   description: optional(Schema.String),
-  schema: optional(Fields),
+  schema: optional(Schema.JsonObject),
   strict: optional(Schema.Boolean)
 }

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Flaw from "./Flaw.ts"
-import { checkStream, checkStrict, refuse, refuseFlaw } from "./OpenAiRefusal.ts"
+import { checkFunction, checkStream, checkStrict, refuse, refuseFlaw } from "./OpenAiRefusal.ts"
 import type { Refusal } from "./Protocol.ts"
 import { first } from "./Refusals.ts"
 import { checkItems } from "./ResponsesOrder.ts"
@@ -30,16 +30,10 @@ const checkChoice = ({ tool_choice: choice, tools }: ResponsesRequest): Refusal 
 }
 
 const checkTools = ({ tools }: ResponsesRequest): Refusal | undefined =>
-  first(tools ?? [], (tool, index) => {
-    if (!("parameters" in tool)) return undefined
-    const { name, parameters: schema, strict } = tool
-    return checkStrict(
-      "function",
-      { name, schema, strict },
-      `tools[${index}].parameters`,
-      "invalid_function_parameters"
-    )
-  })
+  first(
+    tools ?? [],
+    (tool, index) => "parameters" in tool ? checkFunction(tool, `tools[${index}]`) : undefined
+  )
 
 const checkFormat = (request: ResponsesRequest): Refusal | undefined => {
   const format = request.text?.format

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { content, Fields, Filled, jsonSchema, optional, tool } from "./OpenAiSchema.ts"
+import { content, Filled, jsonSchema, optional, tool } from "./OpenAiSchema.ts"
 
 /** The id of an item, which says of what kind it is. */
 const id = (prefix: string) =>
@@ -135,7 +135,7 @@ export const ResponsesRequest = Schema.StructWithRest(
     tools: optional(Schema.Array(Tool)),
     tool_choice: optional(Choice),
     text: optional(Schema.Struct({ format: Schema.optionalKey(Format) })),
-    reasoning: optional(Fields),
+    reasoning: optional(Schema.JsonObject),
     include: optional(Schema.Array(Schema.String)),
     stream: optional(Schema.Boolean),
     stream_options: optional(Schema.Struct({}))
