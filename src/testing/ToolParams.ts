@@ -26,12 +26,12 @@ export const jsonOf = (schema: Schema.Constraint): Arbitrary.Arbitrary<Schema.Js
   return Arbitrary.map(Arbitrary.schema(schema), (value) => encodedOf(encode(value)))
 }
 
+/** The schema that a JSON schema describes. Throws where that can't be read. */
+export const fromJsonSchema = (json: JsonSchema.JsonSchema) =>
+  SchemaRepresentation.fromJsonSchemaDocument(JsonSchema.fromSchemaDraft2020_12(json), { patterns: "ignore" })
+
 const schemaOf = (tool: Tool.Any): Schema.Constraint =>
-  Tool.isDynamic(tool) && tool.jsonSchema !== undefined
-    ? SchemaRepresentation.fromJsonSchemaDocument(JsonSchema.fromSchemaDraft2020_12(tool.jsonSchema), {
-      patterns: "ignore"
-    })
-    : tool.parametersSchema
+  Tool.isDynamic(tool) && tool.jsonSchema !== undefined ? fromJsonSchema(tool.jsonSchema) : tool.parametersSchema
 
 /** Random parameters of a tool, also of one that JSON schema alone describes. */
 export const paramsOf = (tool: Tool.Any): Arbitrary.Arbitrary<Schema.Json> =>

@@ -4,10 +4,9 @@
  * @since 0.1.0
  */
 import type * as LanguageModel from "effect/ai/LanguageModel"
-import * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import * as SchemaRepresentation from "effect/SchemaRepresentation"
+import { fromJsonSchema } from "../ToolParams.ts"
 
 /** What a request asks for, as `effect/ai` has it. */
 export type Format = LanguageModel.ProviderOptions["responseFormat"]
@@ -20,8 +19,7 @@ export const json = (objectName: string, schema: Schema.JsonObject | null | unde
   const any: Format = { type: "json", objectName, schema: Schema.JsonObject }
   if (schema === undefined || schema === null) return any
   try {
-    const document = JsonSchema.fromSchemaDraft2020_12(schema)
-    return { ...any, schema: SchemaRepresentation.fromJsonSchemaDocument(document, { patterns: "ignore" }) }
+    return { ...any, schema: fromJsonSchema(schema) }
   } catch {
     return any
   }
