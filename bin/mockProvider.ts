@@ -3,7 +3,6 @@
  */
 import * as Effect from "effect/Effect"
 import { existsSync, readFileSync } from "node:fs"
-import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { parseArgs } from "node:util"
 import type { InstructionChain, MockModel, MockProvider } from "troupe/testing"
@@ -81,7 +80,7 @@ const readScript = async (file: string): Promise<MockProvider.Options> => {
   if (file.endsWith(".json")) return { chain: await readChain(file) }
   let script: unknown
   try {
-    script = (await import(pathToFileURL(resolve(file)).href)).default
+    script = (await import(pathToFileURL(file).href)).default
   } catch (error) {
     throw new Misuse(`--script ${file} can't be loaded: ${firstLine(error)}`)
   }

@@ -272,6 +272,7 @@ export const layerServer = <R = never>(
     Effect.gen(function*() {
       const provider = yield* scoped(options)
       yield* HttpServer.serveEffect(HttpEffect.fromWebHandler(provider.fetch))
+      // Before the server is closed, which waits for responses that hang.
       yield* Effect.addFinalizer(() => provider.close)
       return provider
     })
