@@ -4,7 +4,7 @@
 import { Context, Effect, Layer, Option, Stream } from "effect"
 import { AgentState, Session, Trace } from "troupe"
 import type * as Api from "../api/Conversations.ts"
-import { ApprovalNotFound, ConversationNotFound, CursorExpired, Unavailable } from "../api/Problems.ts"
+import { ApprovalNotFound, ConversationNotFound, CursorExpired, type Unavailable } from "../api/Problems.ts"
 import { Settings } from "../config.ts"
 import { type Numbered, type Row, type Saved, Store, type StoreFailed } from "../store/Store.ts"
 import { Agents } from "./Agents.ts"
@@ -119,7 +119,7 @@ const make = Effect.gen(function*() {
     })
 
   const resolving = (callId: string, decision: Decision): Work<ApprovalNotFound> =>
-    Effect.fnUntraced(function*({ accept, lease, run, saved, session }) {
+    Effect.fnUntraced(function*({ lease, run, saved, session }) {
       const pending = AgentState.pendingApprovals(saved.state)
       if (!pending.some((approval) => approval.callId === callId)) return yield* new ApprovalNotFound({ call: callId })
       const isLast = pending.length === 1
@@ -131,7 +131,6 @@ const make = Effect.gen(function*() {
         : opened.deny(callId, decision.reason ?? "a colleague decided against it")).pipe(
           Effect.catchIf((error) => !Session.isSessionError(error), () => new ApprovalNotFound({ call: callId }))
         )
-      yield* accept
       if (isLast) yield* run(opened, {})
     })
 

@@ -28,16 +28,12 @@ const told = (event: AgentEvent.AgentEvent): Event => {
  * Sees the events of a run that goes on from `state`: logs each one and folds it, in one step. The end of a run takes the
  * conversation out of flight in the same save as the state that it left. A run that was broken off stays in flight.
  */
-export const observer = (held: Held, lease: Lease, state: AgentState.AgentState, onBegun: Effect.Effect<void>) => {
-  let count = 0
-  return (event: AgentEvent.AgentEvent): Effect.Effect<void> =>
-    Effect.suspend(() => {
+export const observer =
+  (held: Held, lease: Lease, state: AgentState.AgentState) => (event: AgentEvent.AgentEvent): Effect.Effect<void> =>
+    Effect.sync(() => {
       const isEnd = AgentEvent.isRunEnd(event)
       if (isEnd && (event._tag !== "RunInterrupted" || held.isCancelled)) lease.mark({ isInFlight: false })
       const { number } = lease.log(told(event))
       held.seen = { state: AgentState.reduce(held.seen?.state ?? state, event), cursor: number }
       held.isOver ||= isEnd
-      // A session shows an event when the state of the one before it is saved.
-      return ++count === 2 ? onBegun : Effect.void
     })
-}

@@ -13,11 +13,11 @@ import { type Held, observer } from "./Held.ts"
 export interface Holding {
   readonly lease: Lease
   readonly saved: Saved
-  /** Opens the conversation. */
+  /** Opens the conversation. With its first save the work is taken in. */
   readonly session: Effect.Effect<AnySession, Session.SessionError, Scope.Scope>
-  /** Says that the work is taken in: whoever asked for it is answered. */
+  /** Says that the work is taken in without a save: whoever asked for it is answered. */
   readonly accept: Effect.Effect<void>
-  /** Runs the session, with an input or from where it stopped, to its end. It is accepted when it is kept that it began. */
+  /** Runs the session, with an input or from where it stopped, to its end. */
   readonly run: (
     session: AnySession,
     marks: Marks,
@@ -109,12 +109,12 @@ const make = Effect.gen(function*() {
   })
 
   /** Runs a session until it ends, the lease is lost, or somebody cancels it. What runs is stopped then, with its requests. */
-  const runIn = (held: Held, id: string, lease: Lease, accept: Effect.Effect<void>): Holding["run"] =>
+  const runIn = (held: Held, id: string, lease: Lease): Holding["run"] =>
     Effect.fnUntraced(function*(session, marks, input) {
       lease.mark({ ...marks, isInFlight: true })
       const state = AgentState.reopen(yield* session.state)
       yield* Stream.runDrain(session.stream(input)).pipe(
-        Agent.observe(observer(held, lease, input === undefined ? state : yield* session.state, accept)),
+        Agent.observe(observer(held, lease, input === undefined ? state : yield* session.state)),
         around,
         Effect.catch((error) =>
           Session.isSessionError(error) ? Effect.fail(error) : Effect.logInfo("A run failed", Cause.fail(error))
@@ -128,7 +128,6 @@ const make = Effect.gen(function*() {
       held.isOver = true
       lease.mark({ isInFlight: false })
       yield* lease.flush
-      yield* accept
     })
 
   /** What can't be gone on with is taken out of flight: a defect would meet whoever goes on again. */
@@ -174,9 +173,13 @@ const make = Effect.gen(function*() {
         yield* work({
           lease,
           saved,
-          session: agents.open(id, lease.states),
+          // What is saved is taken in.
+          session: agents.open(id, {
+            ...lease.states,
+            set: (key, value) => Effect.tap(lease.states.set(key, value), accept)
+          }),
           accept,
-          run: runIn(held, id, lease, accept)
+          run: runIn(held, id, lease)
         }).pipe(Effect.tapCause(giveUp(id, lease)))
         yield* accept
       })
