@@ -1,6 +1,6 @@
 /**
  * Halden's support desk: real agents over what you write, triage and three specialists. Their model is embedded, so that
- * it needs no key and no network.
+ * it needs no key and no network, unless the environment configures a real one.
  *
  *     npm start -- "My lamp arrived broken, order 1042"
  *     npm start
@@ -10,7 +10,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Option, Pull, Schema, Scope, Stdio, Stream } from "effect"
 import { AgentEvent } from "troupe"
 import { layer as tools } from "./agents/desk.ts"
-import * as Model from "./model/model.ts"
+import { configured } from "./model/configured.ts"
 import * as Options from "./options.ts"
 import * as Session from "./session.ts"
 import * as Terminal from "./terminal.ts"
@@ -80,9 +80,12 @@ const main = Effect.gen(function*() {
   const stdio = yield* Stdio.Stdio
   const options = yield* Effect.fromResult(Options.parse(yield* stdio.args))
   if (options === "help") return yield* write(process.stdout, Options.help)
-  const state = yield* Session.hold(options).pipe(
-    Effect.provide([room(options), Model.layer, tools])
-  )
+  const model = yield* configured
+  const state = yield* Effect.gen(function*() {
+    const { tell } = yield* Session.Room
+    if (Option.isSome(model.line)) yield* tell(model.line.value)
+    return yield* Session.hold(options, model.explain)
+  }).pipe(Effect.provide([room(options), model.layer, tools]))
   if (state.status._tag === "Failed") process.exitCode = 1
 })
 

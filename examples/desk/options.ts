@@ -3,6 +3,7 @@
  */
 import { Result, Runtime, Schema } from "effect"
 import { parseArgs } from "node:util"
+import { help as models } from "./model/configured.ts"
 
 export interface Options {
   /** What the customer says at once; without it, the desk converses. */
@@ -40,6 +41,9 @@ Options:
                  --yes and --no then only decide what awaits approval in it
   --json         prints every event as a line of JSON
   --help         prints this
+
+Its model is embedded, and needs no key and no network. Variables of the environment choose another:
+  ${models}
 
 Exit codes: 0 answered, 1 failed, 2 wrong use, 130 interrupted. At this desk it is always 16 March 2026.
 `

@@ -4,6 +4,7 @@
 import { Context, Effect, FileSystem, Option, Result, Schema, Stream } from "effect"
 import { Agent, AgentEvent, AgentState } from "troupe"
 import { desk } from "./agents/desk.ts"
+import type { Configured } from "./model/configured.ts"
 import type { Options } from "./options.ts"
 import * as Terminal from "./terminal.ts"
 
@@ -32,6 +33,16 @@ export class StateFile extends Schema.TaggedError<StateFile>()("StateFile", {
   }
 }
 
+/** Error for a model that can't be used as it is configured. */
+export class UnusableModel extends Schema.TaggedError<UnusableModel>()("UnusableModel", { issue: Schema.String }) {
+  override get message(): string {
+    return this.issue
+  }
+}
+
+/** Says in a line why a model can't be used as it is configured, if that is what an error says. */
+type Explain = Configured["explain"]
+
 /** A conversation that begins, with triage in control. */
 const fresh = AgentState.make(desk.agents.triage.name)
 
@@ -55,7 +66,11 @@ const save = Effect.fnUntraced(function*(file: string | undefined, state: AgentS
 
 /** Lets the agent answer, or go on where it stopped, in view of the room. Gives the last state, whatever happened. */
 const run = Effect.fnUntraced(
-  function*(state: AgentState.AgentState, input: string | undefined, file: string | undefined) {
+  function*(
+    state: AgentState.AgentState,
+    input: string | undefined,
+    { explain, file }: { readonly file: string | undefined; readonly explain: Explain }
+  ) {
     const room = yield* Room
     let last = state
     const events = input === undefined ? Agent.stream(desk, state) : Agent.stream(desk, input, { state })
@@ -65,7 +80,10 @@ const run = Effect.fnUntraced(
         if (AgentEvent.isRunEnd(event)) last = event.state
         return room.see(event)
       }),
-      Effect.catchTag("AgentError", (error) => room.warn(error.message)),
+      Effect.catchTag("AgentError", ({ message, reason }) => {
+        const issue = reason._tag === "ModelCallFailed" ? explain(reason.error) : Option.none()
+        return Option.isSome(issue) ? Effect.fail(new UnusableModel({ issue: issue.value })) : room.warn(message)
+      }),
       Effect.onInterrupt(() => Effect.ignore(save(file, last)))
     )
     yield* save(file, last)
@@ -80,10 +98,11 @@ const isNo = (line: string): boolean => /^\s*(n|no)?\s*$/i.test(line)
 
 const greeting = `Halden's support desk. What is it about? (Ctrl-D or "exit" ends the conversation.)`
 
-/** Talks with the desk as the options say. Gives the last state. */
-export const hold = Effect.fn("Session.hold")(function*(options: Options) {
+/** Talks with the desk as the options say, until its model can't be used. Gives the last state. */
+export const hold = Effect.fn("Session.hold")(function*(options: Options, explain: Explain) {
   const room = yield* Room
   const { state: file, words } = options
+  const where = { file, explain }
   let state = file === undefined ? fresh : yield* load(file)
   /** A line that was no answer to what was asked: the customer's next words. */
   let left = Option.none<string>()
@@ -113,13 +132,13 @@ export const hold = Effect.fn("Session.hold")(function*(options: Options) {
         )
       }
       if (state === before) break
-      state = yield* run(state, undefined, file)
+      state = yield* run(state, undefined, where)
       pending = AgentState.pendingApprovals(state)
     }
   })
 
   const hear = Effect.fnUntraced(function*(input: string) {
-    state = yield* run(state, input, file)
+    state = yield* run(state, input, where)
     yield* resolve
   })
 
@@ -135,9 +154,9 @@ export const hold = Effect.fn("Session.hold")(function*(options: Options) {
     }
   }
   for (const { callId, name } of AgentState.pendingApprovals(state)) {
-    const where = file === undefined ? "" : ` --state ${file}`
+    const kept = file === undefined ? "" : ` --state ${file}`
     yield* room.tell(
-      `${name} (${callId}) awaits approval: run${where} with --yes to approve it, or with --no to deny it`
+      `${name} (${callId}) awaits approval: run${kept} with --yes to approve it, or with --no to deny it`
     )
   }
   return state

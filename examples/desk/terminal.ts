@@ -137,9 +137,8 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
     case "ApprovalRequested":
       return line(style.strong(`  ? ${called(event.name, event.params)} awaits approval`))
     case "ModelCallFailed":
-      return event.tag === "Interrupted"
-        ? [shown, ""]
-        : line(style.bad(`  ✗ model: ${short(event.message, width)}`))
+      // Why is said where the run fails: the desk asks a model once.
+      return event.tag === "Interrupted" ? [shown, ""] : line(style.bad("  ✗ the model gave no answer"))
     case "RunCompleted":
     case "RunFailed":
     case "RunInterrupted":

@@ -21,6 +21,8 @@ const environment = {
   FORCE_COLOR: undefined,
   NO_COLOR: undefined,
   NODE_OPTIONS: undefined,
+  OPENAI_MODEL: undefined,
+  ANTHROPIC_MODEL: undefined,
   NODE_COMPILE_CACHE: join(tmpdir(), "troupe-compile-cache")
 }
 
@@ -35,12 +37,20 @@ const outcome = (child: ChildProcess, onOutput: (stdout: string) => void = () =>
   })
 
 /** Starts a program. */
-export const start = (path: string, rest: ReadonlyArray<string> = []): ChildProcessWithoutNullStreams =>
-  spawn(process.execPath, args(path, rest), { env: environment })
+export const start = (
+  path: string,
+  rest: ReadonlyArray<string> = [],
+  env: Readonly<Record<string, string>> = {}
+): ChildProcessWithoutNullStreams => spawn(process.execPath, args(path, rest), { env: { ...environment, ...env } })
 
 /** Runs a program on some input, to its end. */
-export const run = (path: string, rest: ReadonlyArray<string> = [], input = ""): Promise<Outcome> => {
-  const child = start(path, rest)
+export const run = (
+  path: string,
+  rest: ReadonlyArray<string> = [],
+  input = "",
+  env: Readonly<Record<string, string>> = {}
+): Promise<Outcome> => {
+  const child = start(path, rest, env)
   child.stdin.end(input)
   return outcome(child)
 }
