@@ -65,6 +65,18 @@ for (const backing of backings) {
         assert.deepStrictEqual(told(yield* store.events("1", 0, 10)), [[2 * gap + 1, 2]])
       }).pipe(Effect.scoped))
 
+    it.effect("that can't be taken is in nobody's way", () =>
+      Effect.gen(function*() {
+        const database = yield* backing.make
+        const store = yield* database.open()
+        yield* store.create("ada", "1", state("a"))
+        yield* database.sql("ALTER TABLE conversations RENAME TO elsewhere")
+        assert.strictEqual((yield* Effect.flip(Effect.scoped(store.lease("1")))).operation, "take a lease")
+        yield* database.sql("ALTER TABLE elsewhere RENAME TO conversations")
+        const others = backing.isShared ? [store, yield* database.open()] : [store]
+        for (const other of others) assert.isDefined(yield* Effect.scoped(other.lease("1")))
+      }).pipe(Effect.scoped))
+
     it.effect("hears of a cancellation, which doesn't reach who holds it later", () =>
       Effect.gen(function*() {
         const database = yield* backing.make

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { DateTime, Effect } from "effect"
+import { DateTime, Effect, Fiber } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { TestClock } from "effect/testing"
 import { Agent, AgentState, Session } from "troupe"
@@ -125,6 +125,28 @@ for (const backing of backings) {
         yield* save(lease, "1", state("c"))
         const last = yield* store.read("ada", "1")
         assert.deepStrictEqual([last?.cursor, last?.row.isInFlight, last?.row.title], [3, false, "Hi"])
+      }).pipe(Effect.scoped))
+
+    it.effect("is read whole: a state is always given with its own cursor", () =>
+      Effect.gen(function*() {
+        const database = yield* backing.make
+        const store = yield* database.open()
+        const other = backing.isShared ? yield* database.open() : store
+        yield* store.create("ada", "1", state("0"))
+        const lease = (yield* store.lease("1"))!
+        const reader = yield* Effect.forkChild(Effect.gen(function*() {
+          let last = 0
+          while (last < 60) {
+            const saved = yield* other.read("ada", "1")
+            last = saved!.cursor
+            assert.deepStrictEqual(saved!.state.logs, [`${last}`])
+          }
+        }))
+        for (let i = 1; i <= 60; i++) {
+          lease.log(event(i))
+          yield* save(lease, "1", state(`${i}`))
+        }
+        yield* Fiber.join(reader)
       }).pipe(Effect.scoped))
 
     it.effect("that fails leaves everything as it was, and the next one writes it all", () =>
