@@ -13,6 +13,7 @@ import { randomUUID } from "node:crypto"
 import { Event } from "../api/Conversations.ts"
 import type { Recent } from "./Recent.ts"
 import type { Marks, Numbered } from "./Store.ts"
+import { inTransaction } from "./Transaction.ts"
 
 /** The lease isn't held any more: nothing was written. */
 export class LeaseLost extends Schema.TaggedError<LeaseLost>()("LeaseLost", { conversation: Schema.String }) {
@@ -36,6 +37,9 @@ const atOnce = 500
 export const EventJson = Schema.fromJsonString(Schema.toCodecJson(Event))
 
 const encode = Schema.encodeEffect(EventJson)
+
+/** A key of a message as it is kept: Postgres has no texts with a zero in them. */
+export const keyOf = (key: string): string => JSON.stringify(key)
 
 /** A lease that is being taken, is held, or was lost and isn't given back yet. */
 export interface Held {
@@ -113,7 +117,7 @@ export const writer = (sql: SqlClient.SqlClient, states: KeyValueStore.KeyValueS
       SET last = COALESCE(${events.at(-1)?.number ?? null}, last),
         kept = kept + ${events.length},
         cursor = COALESCE(${saved?.cursor ?? null}, cursor),
-        title = COALESCE(${title ?? null}, title),
+        title = COALESCE(${title?.replaceAll("\0", "\uFFFD") ?? null}, title),
         in_flight = COALESCE(${isInFlight === undefined ? null : Number(isInFlight)}, in_flight),
         updated_at = COALESCE(${touched}, updated_at)
       WHERE id = ${id} AND lease = ${token}
@@ -122,12 +126,12 @@ export const writer = (sql: SqlClient.SqlClient, states: KeyValueStore.KeyValueS
     yield* Effect.forEach(Array.chunksOf(events, atOnce), (some) => insert(id, some), { discard: true })
     yield* Effect.forEach(
       keys,
-      (key) => sql`INSERT INTO messages ${sql.insert({ conversation: id, key })} ON CONFLICT DO NOTHING`,
+      (key) => sql`INSERT INTO messages ${sql.insert({ conversation: id, key: keyOf(key) })} ON CONFLICT DO NOTHING`,
       { discard: true }
     )
     if (saved !== undefined) yield* states.set(id, saved.document)
     if (Number(rows[0].kept) > keep + keep / 10) yield* trim(id)
-  }, sql.withTransaction)
+  }, inTransaction(sql))
 
   return (
     held: Held,

@@ -2,7 +2,7 @@
  * Who holds a conversation's lease, among the instances that share a database.
  */
 import { PgConnection } from "@effect/sql-pg"
-import { Context, Effect, Exit, Layer, Queue, Scope, Semaphore } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Queue, Scope } from "effect"
 import { SqlError } from "effect/sql"
 
 /** Somebody who takes locks. `lost` is run when a lock that was taken is gone. */
@@ -26,8 +26,8 @@ export const layerSingle: Layer.Layer<Locks> = Layer.succeed(Locks, {
   release: () => Effect.void
 })
 
-/** How often the connection is asked whether it lives, and how long it may take to say so. */
-const pulse = "3 seconds"
+/** How often the connection is asked whether it lives, and how long it may take to say so: a busy process hears late. */
+const pulse = { every: "3 seconds", within: "10 seconds" } as const
 
 /** A connection that holds locks until it ends. */
 interface Session {
@@ -48,7 +48,7 @@ const ended = new SqlError.SqlError({
 const untilEnd = (connection: PgConnection.PgConnection, heard: Queue.Dequeue<unknown, SqlError.SqlError>) =>
   Effect.raceFirst(
     Effect.forever(Queue.take(heard)),
-    connection.query("SELECT 1").pipe(Effect.timeout(pulse), Effect.delay(pulse), Effect.forever)
+    connection.query("SELECT 1").pipe(Effect.timeout(pulse.within), Effect.delay(pulse.every), Effect.forever)
   )
 
 /** The number of a lock. Services in schemas of their own don't see each other. */
@@ -56,15 +56,15 @@ const key = "hashtextextended(current_schema() || '.conversations/' || $1::text,
 
 const make = Effect.fnUntraced(function*(config: PgConnection.Config) {
   const scope = yield* Effect.scope
-  const connecting = Semaphore.makeUnsafe(1)
   let current: Session | undefined
+  let connecting: Fiber.Fiber<Session, SqlError.SqlError> | undefined
 
   const connect = Effect.gen(function*() {
     // What uses the wire is closed after it, so that nothing waits for an answer that doesn't come.
     const use = yield* Scope.fork(scope)
     const wire = yield* Scope.fork(scope)
     const close = Effect.andThen(Scope.close(wire, Exit.void), Scope.close(use, Exit.void))
-    const [connection, heard] = yield* PgConnection.make({ ...config, keepAlive: pulse }).pipe(
+    const [connection, heard] = yield* PgConnection.make({ ...config, keepAlive: pulse.every }).pipe(
       Scope.provide(wire),
       Effect.flatMap(({ pin }) => pin),
       Effect.flatMap((pinned) => Effect.map(pinned.listen("backend_locks"), (heard) => [pinned, heard] as const)),
@@ -90,9 +90,17 @@ const make = Effect.fnUntraced(function*(config: PgConnection.Config) {
     return current = session
   })
 
-  const connected = connecting.withPermit(
-    Effect.suspend(() => current === undefined ? connect : Effect.succeed(current))
-  )
+  /** The connection, which is made where there is none. Who comes meanwhile waits for the same attempt. */
+  const connected = Effect.gen(function*() {
+    if (current !== undefined) return current
+    connecting ??= yield* connect.pipe(
+      Effect.ensuring(Effect.sync(() => {
+        connecting = undefined
+      })),
+      Effect.forkIn(scope)
+    )
+    return yield* Fiber.join(connecting)
+  })
 
   return Locks.of({
     isShared: true,

@@ -16,6 +16,7 @@ import * as Migrations from "./Migrations.ts"
 import { Recent } from "./Recent.ts"
 import * as Sqlite from "./Sqlite.ts"
 import { EventsGone, type Lease, type Marks, type Numbered, type Row, Store, StoreFailed } from "./Store.ts"
+import { inTransaction } from "./Transaction.ts"
 
 export interface Options {
   /** How many events of a conversation are kept, about. By default 5000. */
@@ -149,7 +150,7 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
   })
 
   const flush = (held: Held.Held) =>
-    Effect.ignore(persist(held, { marks: false }), { log: "Warn", message: "Events can't be kept" })
+    Effect.ignoreCause(persist(held, { marks: false }), { log: "Warn", message: "Events can't be kept" })
 
   const release = ({ giveBack, held }: { readonly giveBack: Effect.Effect<void>; readonly held: Held.Held }) =>
     (held.recent === undefined ? Effect.void : flush(held)).pipe(
@@ -188,7 +189,7 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
     for (const id of ids) wake(id, Number(found.get(id)?.last ?? Number.POSITIVE_INFINITY))
   })
   if (locks.isShared) {
-    const polled = Effect.ignore(poll, { log: "Warn", message: "Other instances can't be followed" })
+    const polled = Effect.ignoreCause(poll, { log: "Warn", message: "Other instances can't be followed" })
     yield* Effect.forkScoped(Effect.forever(Effect.delay(polled, polling)))
   }
 
@@ -213,7 +214,7 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
         const { save } = yield* withStates(Session.store(id).open)
         yield* save(state)
         return { row: rowOf({ ...row, in_flight: 0, cursor: 0 }), state, cursor: 0 }
-      }).pipe(Effect.scoped, sql.withTransaction, failedTo("keep a conversation")),
+      }).pipe(Effect.scoped, inTransaction(sql), failedTo("keep a conversation")),
 
     list: (tenant) =>
       sql<ConversationRow>`
@@ -230,7 +231,7 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
         const state = yield* withStates(Session.load(id))
         return state === undefined ? undefined : { row: rowOf(row), state, cursor: Number(row.cursor) }
       }).pipe(
-        sql.withTransaction,
+        inTransaction(sql),
         Effect.provideService(SqlClient.BeginTransaction, beginRead),
         failedTo("read a conversation")
       ),
@@ -244,13 +245,13 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
         yield* withStates(Session.remove(id))
         return leases.get(id)
       }).pipe(
-        sql.withTransaction,
+        inTransaction(sql),
         failedTo("remove a conversation"),
         Effect.map((held) => held === undefined ? wake(id, Number.POSITIVE_INFINITY) : lose(held))
       ),
 
     hasMessage: (id, key) =>
-      sql`SELECT 1 AS found FROM messages WHERE conversation = ${id} AND key = ${key}`.pipe(
+      sql`SELECT 1 AS found FROM messages WHERE conversation = ${id} AND key = ${Held.keyOf(key)}`.pipe(
         Effect.map((rows) => rows.length > 0),
         failedTo("look for a message")
       ),
@@ -347,9 +348,15 @@ export const layerFolder = (
   Sqlite.FolderInUse | Sqlite.FolderUnusable | Migrator.MigrationError | SqlError.SqlError
 > => layerSql(options).pipe(Layer.provide(Locks.layerSingle), Layer.provide(Sqlite.layer(folder)))
 
+/** The largest row that can be read, in bytes: a state is one value. */
+const maxMessageSize = 256 * 1024 * 1024
+
 /** The store in Postgres, which several instances may share. */
 export const layerPostgres = (
   url: Redacted.Redacted,
   options: Options = {}
 ): Layer.Layer<Store, Migrator.MigrationError | SqlError.SqlError> =>
-  layerSql(options).pipe(Layer.provide(Locks.layerPostgres({ url })), Layer.provide(PgClient.layer({ url })))
+  layerSql(options).pipe(
+    Layer.provide(Locks.layerPostgres({ url })),
+    Layer.provide(PgClient.layer({ url, maxMessageSize }))
+  )

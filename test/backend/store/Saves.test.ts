@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { Agent, AgentState, Session } from "troupe"
 import { MockModel } from "troupe/testing"
 import { StoreFailed } from "../../../examples/backend/store/Store.ts"
-import { backings, event, save, state, told, until } from "./backings.ts"
+import { backings, event, postgres, save, state, told, until } from "./backings.ts"
 
 for (const backing of backings) {
   backing.describe(`Conversations ${backing.name}`, () => {
@@ -200,6 +200,20 @@ for (const backing of backings) {
         assert.isTrue(yield* store.hasMessage("1", "k"))
       }).pipe(Effect.scoped))
 
+    it.effect("takes any text in its marks", () =>
+      Effect.gen(function*() {
+        const store = yield* (yield* backing.make).open()
+        yield* store.create("ada", "1", state("a"))
+        const lease = (yield* store.lease("1"))!
+        const keys = ["a\0b", "\ud800", "'; DROP TABLE messages", "é"]
+        for (const messageKey of keys) lease.mark({ messageKey, title: "a\0b" })
+        yield* save(lease, "1", state("a\0\ud800"))
+        for (const key of keys) assert.isTrue(yield* store.hasMessage("1", key), key)
+        assert.isFalse(yield* store.hasMessage("1", "a"))
+        const saved = yield* store.read("ada", "1")
+        assert.deepStrictEqual([saved?.row.title, saved?.state], ["a\uFFFDb", state("a\0\ud800")])
+      }).pipe(Effect.scoped))
+
     it.effect("is a session's, whose last event caused it", () =>
       Effect.gen(function*() {
         const database = yield* backing.make
@@ -231,3 +245,27 @@ for (const backing of backings) {
       }).pipe(Effect.scoped, Effect.provide(MockModel.layer(MockModel.queue("Hi.")))))
   })
 }
+
+postgres.describe("A connection that breaks in a save", () => {
+  it.effect("makes it fail with nothing written, and is replaced", () =>
+    Effect.gen(function*() {
+      const database = yield* postgres.make
+      const store = yield* database.open()
+      yield* store.create("ada", "1", state("a"))
+      const lease = (yield* store.lease("1"))!
+      yield* database.sql(`
+        CREATE FUNCTION break() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END'`)
+      yield* database.sql("CREATE TRIGGER break BEFORE UPDATE ON states FOR EACH ROW EXECUTE FUNCTION break()")
+      lease.log(event(0))
+      lease.mark({ messageKey: "k" })
+      assert.strictEqual((yield* Effect.flip(save(lease, "1", state("b"))))._tag, "SessionError")
+      yield* database.sql("DROP TRIGGER break ON states")
+      assert.deepStrictEqual((yield* store.read("ada", "1"))?.state, state("a"))
+      assert.isFalse(yield* store.hasMessage("1", "k"))
+      yield* save(lease, "1", state("c"))
+      const saved = yield* store.read("ada", "1")
+      assert.deepStrictEqual([saved?.state, saved?.cursor], [state("c"), 1])
+      assert.isTrue(yield* store.hasMessage("1", "k"))
+    }).pipe(Effect.scoped))
+})
