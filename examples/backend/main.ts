@@ -13,6 +13,7 @@ import * as Model from "../desk/model/model.ts"
 import * as Configuration from "./config.ts"
 import { measured } from "./metrics.ts"
 import * as Observability from "./observability.ts"
+import * as Page from "./page/Page.ts"
 import * as Server from "./server.ts"
 import * as Agents from "./service/Agents.ts"
 import { Around } from "./service/Runs.ts"
@@ -44,7 +45,7 @@ const greet = Effect.gen(function*() {
   const settings = yield* Settings
   const { address } = yield* HttpServer.HttpServer
   const url = NetAddress.formatUrlUnsafe(address)
-  yield* say(`Listens on ${url}, with its API described at /docs`)
+  yield* say(`Listens on ${url}, with a page at / and the API described at /docs`)
   yield* say(`Keeps conversations in ${storeName(settings)}`)
   yield* say("Answers with the embedded model")
   for (const { isDemo, tenant, token } of settings.tokens) {
@@ -52,7 +53,7 @@ const greet = Effect.gen(function*() {
   }
 })
 
-const service = Server.layer.pipe(
+const service = Server.layer(Page.layer).pipe(
   Layer.provide(Agents.desk.pipe(Layer.provide(Model.layer))),
   Layer.provide(store),
   Layer.provide(Layer.succeed(Around, measured)),

@@ -1,139 +1,153 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import * as Agents from "../../examples/backend/service/Agents.ts"
 import { isEnd, serve } from "./serving.ts"
+import { folder, postgres } from "./store/backings.ts"
 
 /** A refund that a colleague has to approve. */
 const refund = "The floor lamp of order 1047 is cracked"
 
-describe("a conversation", () => {
-  it.live("is opened, talked to, watched, read, traced, listed and removed", () =>
-    Effect.gen(function*() {
-      const { client, events, fetch } = yield* serve()
-      const { conversations } = yield* client()
-      const opened = yield* conversations.open()
-      const params = { id: opened.id }
-      assert.deepInclude(opened, { title: "", cursor: 0, isRunning: false })
-      const { cursor } = yield* conversations.say({ params, payload: { text: "Where is\n order 1042?" } })
-      assert.strictEqual(cursor, 0)
-      const told = yield* Stream.runCollect(Stream.takeUntil(events(opened.id), isEnd))
-      assert.deepEqual(told.map(({ id }) => id), told.map((_, index) => index + 1))
-      assert.strictEqual(told[0]!.event, "RunStarted")
-      assert.strictEqual(told.at(-1)!.event, "RunCompleted")
-      const read = yield* conversations.read({ params })
-      assert.deepInclude(read, { title: "Where is order 1042?", cursor: told.length, isRunning: false, approvals: [] })
-      assert.include(AgentState.text(read.state), "1042")
-      assert.deepEqual((yield* conversations.list()).map(({ id }) => id), [opened.id])
-      const trace = yield* conversations.trace({ params })
-      assert.include(trace, "Where is")
-      assert.include(trace, AgentState.text(read.state))
-      yield* conversations.remove({ params })
-      assert.deepEqual(yield* conversations.list(), [])
-      assert.strictEqual((yield* Effect.flip(conversations.read({ params })))._tag, "ConversationNotFound")
-      assert.strictEqual((yield* fetch(`/v1/conversations/${opened.id}/events`)).status, 404)
-    }))
-
-  it.live("streams typed events", () =>
-    Effect.gen(function*() {
-      const { client } = yield* serve()
-      const { conversations } = yield* client()
-      const params = { id: (yield* conversations.open()).id }
-      yield* conversations.say({ params, payload: { text: "Hello" } })
-      const stream = yield* conversations.events({ params, query: {}, headers: {} })
-      const told = yield* stream.pipe(Stream.takeUntil(({ event }) => event === "RunCompleted"), Stream.runCollect)
-      assert.deepEqual(told.map(({ data }) => data._tag as string), told.map(({ event }) => event))
-    }))
-
-  it.live("takes a message in once, whoever repeats it", () =>
-    Effect.gen(function*() {
-      const { client, events } = yield* serve()
-      const { conversations } = yield* client()
-      const params = { id: (yield* conversations.open()).id }
-      const payload = { text: "Where is order 1042?", key: "first" }
-      yield* conversations.say({ params, payload })
-      yield* conversations.say({ params, payload })
-      yield* Stream.runDrain(Stream.takeUntil(events(params.id), isEnd))
-      yield* conversations.say({ params, payload })
-      const { state } = yield* conversations.read({ params })
-      assert.strictEqual(state.conversation.turns.filter(({ _tag }) => _tag === "User").length, 1)
-      yield* conversations.say({ params, payload: { ...payload, key: "second" } })
-      yield* Stream.runDrain(Stream.takeUntil(Stream.drop(events(params.id), 1), isEnd))
-    }))
-
-  it.live("awaits an approval, and goes on when it is given or denied", () =>
-    Effect.forEach(["approve", "deny"] as const, (decision) =>
+for (const backing of [folder, postgres]) {
+  backing.describe(`a conversation ${backing.name}`, () => {
+    const start = (agents?: Layer.Layer<Agents.Agents>) =>
       Effect.gen(function*() {
-        const { client, events } = yield* serve()
+        const store = yield* Effect.flatMap(backing.make, ({ open }) => open())
+        return yield* serve({ store, ...(agents === undefined ? undefined : { agents }) })
+      })
+
+    it.live("is opened, talked to, watched, read, traced, listed and removed", () =>
+      Effect.gen(function*() {
+        const { client, events, fetch } = yield* start()
+        const { conversations } = yield* client()
+        const opened = yield* conversations.open()
+        const params = { id: opened.id }
+        assert.deepInclude(opened, { title: "", cursor: 0, isRunning: false })
+        const { cursor } = yield* conversations.say({ params, payload: { text: "Where is\n order 1042?" } })
+        assert.strictEqual(cursor, 0)
+        const told = yield* Stream.runCollect(Stream.takeUntil(events(opened.id), isEnd))
+        assert.deepEqual(told.map(({ id }) => id), told.map((_, index) => index + 1))
+        assert.strictEqual(told[0]!.event, "RunStarted")
+        assert.strictEqual(told.at(-1)!.event, "RunCompleted")
+        const read = yield* conversations.read({ params })
+        assert.deepInclude(read, {
+          title: "Where is order 1042?",
+          cursor: told.length,
+          isRunning: false,
+          approvals: []
+        })
+        assert.include(AgentState.text(read.state), "1042")
+        assert.deepEqual((yield* conversations.list()).map(({ id }) => id), [opened.id])
+        const trace = yield* conversations.trace({ params })
+        assert.include(trace, "Where is")
+        assert.include(trace, AgentState.text(read.state))
+        yield* conversations.remove({ params })
+        assert.deepEqual(yield* conversations.list(), [])
+        assert.strictEqual((yield* Effect.flip(conversations.read({ params })))._tag, "ConversationNotFound")
+        assert.strictEqual((yield* fetch(`/v1/conversations/${opened.id}/events`)).status, 404)
+      }))
+
+    it.live("streams typed events", () =>
+      Effect.gen(function*() {
+        const { client } = yield* start()
         const { conversations } = yield* client()
         const params = { id: (yield* conversations.open()).id }
-        yield* conversations.say({ params, payload: { text: refund } })
-        const told = yield* Stream.runCollect(Stream.takeUntil(events(params.id), isEnd))
-        const [approval, ...others] = yield* conversations.approvals({ params })
-        assert.deepEqual(others, [])
-        assert.deepInclude(approval, { name: "open_claim", path: ["refunds"] })
-        const waiting = yield* conversations.read({ params })
-        assert.deepInclude(waiting, { isRunning: false, approvals: [approval!] })
-        const { callId } = approval!
-        const unknown = yield* Effect.flip(
-          conversations.resolve({ params: { ...params, callId: "nobody's" }, payload: { decision } })
-        )
-        assert.deepInclude(unknown, { _tag: "ApprovalNotFound", call: "nobody's" })
-        yield* conversations.resolve({ params: { ...params, callId }, payload: { decision } })
-        yield* events(params.id, { "last-event-id": String(told.at(-1)!.id) }).pipe(
-          Stream.takeUntil(isEnd),
-          Stream.runDrain
-        )
-        const { approvals, state } = yield* conversations.read({ params })
-        assert.deepEqual(approvals, [])
-        assert.strictEqual(state.status._tag, "Complete")
-        const again = yield* Effect.flip(
-          conversations.resolve({ params: { ...params, callId }, payload: { decision } })
-        )
-        assert.strictEqual(again._tag, "ApprovalNotFound")
-      }), { discard: true }))
+        yield* conversations.say({ params, payload: { text: "Hello" } })
+        const stream = yield* conversations.events({ params, query: {}, headers: {} })
+        const told = yield* stream.pipe(Stream.takeUntil(({ event }) => event === "RunCompleted"), Stream.runCollect)
+        assert.deepEqual(told.map(({ data }) => data._tag as string), told.map(({ event }) => event))
+      }))
 
-  it.live("shows approvals of agents that are called as tools, and goes on when the last one is resolved", () =>
-    Effect.gen(function*() {
-      const Files = Toolkit.make(
-        Tool.make("delete_file", { parameters: Schema.Struct({ name: Schema.String }), needsApproval: true })
-      )
-      const janitor = Agent.make("janitor", { toolkit: Files })
-      const boss = Agent.make("boss", { agents: [Agent.asTool(janitor)] })
-      const model = MockModel.byAgent({
-        boss: MockModel.queue(MockResponse.toolCall("janitor", { task: "Clean up" }), "Clean."),
-        janitor: MockModel.queue(
-          MockResponse.all(
-            MockResponse.toolCall("delete_file", { name: "a" }),
-            MockResponse.toolCall("delete_file", { name: "b" })
-          ),
-          "Done."
+    it.live("takes a message in once, whoever repeats it", () =>
+      Effect.gen(function*() {
+        const { client, events } = yield* start()
+        const { conversations } = yield* client()
+        const params = { id: (yield* conversations.open()).id }
+        const payload = { text: "Where is order 1042?", key: "first" }
+        yield* conversations.say({ params, payload })
+        yield* conversations.say({ params, payload })
+        yield* Stream.runDrain(Stream.takeUntil(events(params.id), isEnd))
+        yield* conversations.say({ params, payload })
+        const { state } = yield* conversations.read({ params })
+        assert.strictEqual(state.conversation.turns.filter(({ _tag }) => _tag === "User").length, 1)
+        yield* conversations.say({ params, payload: { ...payload, key: "second" } })
+        yield* Stream.runDrain(Stream.takeUntil(Stream.drop(events(params.id), 1), isEnd))
+      }))
+
+    it.live("awaits an approval, and goes on when it is given or denied", () =>
+      Effect.forEach(["approve", "deny"] as const, (decision) =>
+        Effect.gen(function*() {
+          const { client, events } = yield* start()
+          const { conversations } = yield* client()
+          const params = { id: (yield* conversations.open()).id }
+          yield* conversations.say({ params, payload: { text: refund } })
+          const told = yield* Stream.runCollect(Stream.takeUntil(events(params.id), isEnd))
+          const [approval, ...others] = yield* conversations.approvals({ params })
+          assert.deepEqual(others, [])
+          assert.deepInclude(approval, { name: "open_claim", path: ["refunds"] })
+          const waiting = yield* conversations.read({ params })
+          assert.deepInclude(waiting, { isRunning: false, approvals: [approval!] })
+          const { callId } = approval!
+          const unknown = yield* Effect.flip(
+            conversations.resolve({ params: { ...params, callId: "nobody's" }, payload: { decision } })
+          )
+          assert.deepInclude(unknown, { _tag: "ApprovalNotFound", call: "nobody's" })
+          yield* conversations.resolve({ params: { ...params, callId }, payload: { decision } })
+          yield* events(params.id, { "last-event-id": String(told.at(-1)!.id) }).pipe(
+            Stream.takeUntil(isEnd),
+            Stream.runDrain
+          )
+          const { approvals, state } = yield* conversations.read({ params })
+          assert.deepEqual(approvals, [])
+          assert.strictEqual(state.status._tag, "Complete")
+          const again = yield* Effect.flip(
+            conversations.resolve({ params: { ...params, callId }, payload: { decision } })
+          )
+          assert.strictEqual(again._tag, "ApprovalNotFound")
+        }), { discard: true }))
+
+    it.live("shows approvals of agents that are called as tools, and goes on when the last one is resolved", () =>
+      Effect.gen(function*() {
+        const Files = Toolkit.make(
+          Tool.make("delete_file", { parameters: Schema.Struct({ name: Schema.String }), needsApproval: true })
         )
-      })
-      const agents = Agents.layer({
-        first: "boss",
-        open: (store) => Session.make(boss, { store }),
-        tools: Files.toLayer({ delete_file: () => Effect.void })
-      }).pipe(Layer.provide(MockModel.layer(model)))
-      const { client, events } = yield* serve({ agents })
-      const { conversations } = yield* client()
-      const params = { id: (yield* conversations.open()).id }
-      yield* conversations.say({ params, payload: { text: "Clean up" } })
-      const told = yield* Stream.runCollect(Stream.takeUntil(events(params.id), isEnd))
-      const [a, b] = yield* conversations.approvals({ params })
-      assert.deepEqual([a!.path, b!.path], [["boss", "janitor"], ["boss", "janitor"]])
-      yield* conversations.resolve({ params: { ...params, callId: a!.callId }, payload: { decision: "approve" } })
-      assert.deepInclude(yield* conversations.read({ params }), { isRunning: false, approvals: [b!] })
-      yield* conversations.resolve({
-        params: { ...params, callId: b!.callId },
-        payload: { decision: "deny", reason: "I need it." }
-      })
-      yield* Stream.runDrain(
-        Stream.takeUntil(events(params.id, { "last-event-id": String(told.at(-1)!.id) }), isEnd)
-      )
-      const { state } = yield* conversations.read({ params })
-      assert.strictEqual(AgentState.text(state), "Clean.")
-    }))
-})
+        const janitor = Agent.make("janitor", { toolkit: Files })
+        const boss = Agent.make("boss", { agents: [Agent.asTool(janitor)] })
+        const model = MockModel.byAgent({
+          boss: MockModel.queue(MockResponse.toolCall("janitor", { task: "Clean up" }), "Clean."),
+          janitor: MockModel.queue(
+            MockResponse.all(
+              MockResponse.toolCall("delete_file", { name: "a" }),
+              MockResponse.toolCall("delete_file", { name: "b" })
+            ),
+            "Done."
+          )
+        })
+        const agents = Agents.layer({
+          first: "boss",
+          open: (store) => Session.make(boss, { store }),
+          tools: Files.toLayer({ delete_file: () => Effect.void })
+        }).pipe(Layer.provide(MockModel.layer(model)))
+        const { client, events } = yield* start(agents)
+        const { conversations } = yield* client()
+        const params = { id: (yield* conversations.open()).id }
+        yield* conversations.say({ params, payload: { text: "Clean up" } })
+        const told = yield* Stream.runCollect(Stream.takeUntil(events(params.id), isEnd))
+        const [a, b] = yield* conversations.approvals({ params })
+        assert.deepEqual([a!.path, b!.path], [["boss", "janitor"], ["boss", "janitor"]])
+        yield* conversations.resolve({ params: { ...params, callId: a!.callId }, payload: { decision: "approve" } })
+        assert.deepInclude(yield* conversations.read({ params }), { isRunning: false, approvals: [b!] })
+        yield* conversations.resolve({
+          params: { ...params, callId: b!.callId },
+          payload: { decision: "deny", reason: "I need it." }
+        })
+        yield* Stream.runDrain(
+          Stream.takeUntil(events(params.id, { "last-event-id": String(told.at(-1)!.id) }), isEnd)
+        )
+        const { state } = yield* conversations.read({ params })
+        assert.strictEqual(AgentState.text(state), "Clean.")
+      }))
+  })
+}

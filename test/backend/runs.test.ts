@@ -3,15 +3,8 @@ import { Deferred, Duration, Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { Agent, AgentState, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import * as Agents from "../../examples/backend/service/Agents.ts"
+import { assistant } from "./assistant.ts"
 import { type Failing, failingStore, folder, isEnd, serve, type Serving, type Told } from "./serving.ts"
-
-/** An assistant whose model answers as it is told. */
-const assistant = (model: MockModel.Handler<never>) =>
-  Agents.layer({
-    first: "assistant",
-    open: (store) => Session.make(Agent.make("assistant"), { store }),
-    tools: Layer.empty
-  }).pipe(Layer.provide(MockModel.layer(model)))
 
 /** A model that says when it is asked, and answers when it may. */
 const gated = () => {

@@ -1,8 +1,7 @@
 /**
  * The service on a loopback socket, over a store in a folder of its own, and clients of it.
  */
-import { NodeServices } from "@effect/platform-node"
-import { Context, Duration, Effect, Exit, FileSystem, Layer, Option, Redacted, Scope, Stream } from "effect"
+import { Context, Duration, Effect, Exit, Layer, Option, Redacted, Scope, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpServer } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
@@ -12,9 +11,10 @@ import { Authentication } from "../../examples/backend/api/Authentication.ts"
 import { Settings, type Values } from "../../examples/backend/config.ts"
 import * as Server from "../../examples/backend/server.ts"
 import { type Agents, desk } from "../../examples/backend/service/Agents.ts"
-import * as SqlStore from "../../examples/backend/store/SqlStore.ts"
+import type * as SqlStore from "../../examples/backend/store/SqlStore.ts"
 import { Store, StoreFailed } from "../../examples/backend/store/Store.ts"
 import * as Embedded from "../../examples/desk/model/model.ts"
+import * as Backings from "./store/backings.ts"
 
 export const tokenOf = (tenant: string): string => `${tenant}-has-a-long-token`
 
@@ -31,12 +31,7 @@ const settings: Values = {
 }
 
 /** A store in a folder that goes with the scope. */
-export const folder = (options?: SqlStore.Options) =>
-  Effect.gen(function*() {
-    const fs = yield* FileSystem.FileSystem
-    const path = yield* fs.makeTempDirectoryScoped({ prefix: "backend-" })
-    return Context.get(yield* Layer.build(SqlStore.layerFolder(path, options)), Store)
-  }).pipe(Effect.provide(NodeServices.layer))
+export const folder = (options?: SqlStore.Options) => Effect.flatMap(Backings.folder.make, ({ open }) => open(options))
 
 /** What of a store fails for now. */
 export type Failing = Set<"create" | "events" | "read" | "save" | "check" | "lease">
@@ -117,7 +112,7 @@ export const serve = Effect.fnUntraced(function*(options: {
   // The service stops before its store does.
   const scope = yield* Scope.fork(yield* Effect.scope)
   const context = yield* Layer.buildWithScope(
-    Layer.fresh(Server.layer).pipe(Layer.provide([
+    Layer.fresh(Server.layer(Layer.empty)).pipe(Layer.provide([
       Layer.succeed(Store, store),
       options.agents ?? desk.pipe(Layer.provide(Embedded.layer)),
       Layer.succeed(Settings, { ...settings, ...options.settings })

@@ -58,7 +58,7 @@ const conversations = HttpApiBuilder.group(
       )
 
     const inTenant = <A, E, R>(f: (tenant: string) => Effect.Effect<A, E, R>) =>
-      Effect.flatMap(Tenant, ({ name }) => f(name))
+      withHeaders(Effect.flatMap(Tenant, ({ name }) => f(name)))
 
     return handlers.handleAll({
       open: () => inTenant((tenant) => conversations.open(tenant)),

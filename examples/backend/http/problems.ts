@@ -64,8 +64,18 @@ const isTooLarge = (error: unknown): boolean =>
 /** What goes with every response: it is for whoever asked, for now, and of the type that it says. */
 const common = { "cache-control": "no-store", "x-content-type-options": "nosniff" }
 
+/** A page that says nothing else may load and send nothing elsewhere, whatever stands in it. */
+const policy = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
+}
+
 const withCommon = (response: HttpServerResponse.HttpServerResponse) =>
-  HttpServerResponse.setHeaders(response, { ...common, ...response.headers })
+  HttpServerResponse.setHeaders(response, {
+    ...common,
+    ...(response.headers["content-type"]?.startsWith("text/html") === true ? policy : undefined),
+    ...response.headers
+  })
 
 /** Takes in requests up to the limit of bodies, and makes a problem document of each failure. */
 export const layer = HttpRouter.middleware(

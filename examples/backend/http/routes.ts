@@ -2,7 +2,7 @@
  * Everything that is served: the API, its description, and its page.
  */
 import { Layer } from "effect"
-import { HttpApiBuilder, HttpApiMiddleware, HttpApiScalar } from "effect/http-api"
+import { HttpApiBuilder, HttpApiMiddleware, HttpApiSwagger } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Authentication from "./authentication.ts"
 import * as Handlers from "./handlers.ts"
@@ -14,6 +14,6 @@ const api = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
 )
 
 /** The description of the API as a page, with all that it needs in it. */
-const docs = HttpApiScalar.layer(Api, { path: "/docs" })
+const docs = HttpApiSwagger.layer(Api, { path: "/docs" })
 
 export const layer = Layer.mergeAll(api, docs, Problems.layer)

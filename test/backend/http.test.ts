@@ -1,0 +1,307 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Exit, Redacted, Stream } from "effect"
+import { connect } from "node:net"
+import { MockModel } from "troupe/testing"
+import { maxMessageLength } from "../../examples/backend/api/Conversations.ts"
+import { readTokens } from "../../examples/backend/config.ts"
+import { assistant } from "./assistant.ts"
+import { folder, isEnd, serve, type Serving, tokenOf } from "./serving.ts"
+
+const json = { "content-type": "application/json" }
+
+const post = (body: string, headers: Record<string, string> = json): RequestInit => ({ method: "POST", body, headers })
+
+const nobodys = "00000000-0000-4000-8000-000000000000"
+
+/** The problem document of a response. */
+const problemOf = (response: Response) =>
+  Effect.promise(async () => {
+    assert.strictEqual(response.headers.get("content-type"), "application/problem+json")
+    assert.strictEqual(response.headers.get("cache-control"), "no-store")
+    const problem = await response.json()
+    assert.strictEqual(problem.status, response.status)
+    assert.isString(problem.title)
+    return problem
+  })
+
+const open = (serving: Serving, tenant = "ada") =>
+  Effect.gen(function*() {
+    const { conversations } = yield* serving.client(tenant)
+    return (yield* conversations.open()).id
+  })
+
+describe("bad input", () => {
+  it.live("gets the right status and a problem document, and never a 500", () =>
+    Effect.gen(function*() {
+      const serving = yield* serve()
+      const path = `/v1/conversations/${yield* open(serving)}`
+      const messages = `${path}/messages`
+      const table: ReadonlyArray<readonly [number, string, RequestInit?, ReadonlyArray<string>?]> = [
+        [400, messages, post("{"), ["payload"]],
+        [400, messages, post(""), ["payload"]],
+        [400, messages, post("null"), ["payload"]],
+        [400, messages, post("[]"), ["payload"]],
+        [400, messages, post("{}"), ["payload", "text"]],
+        [400, messages, post(`{"text":7}`), ["payload", "text"]],
+        [400, messages, post(`{"text":""}`), ["payload", "text"]],
+        [400, messages, post(JSON.stringify({ text: "x".repeat(maxMessageLength + 1) })), ["payload", "text"]],
+        [400, messages, post(`{"text":"x","key":""}`), ["payload", "key"]],
+        [400, messages, post(`{"text":"x","key":{"a":1}}`), ["payload", "key"]],
+        [400, messages, post(`${"[".repeat(30_000)}${"]".repeat(30_000)}`), ["payload"]],
+        [400, messages, { method: "POST", body: new Uint8Array([0xff, 0xfe, 0x7b]), headers: json }, ["payload"]],
+        [400, `${path}/approvals/x`, post(`{"decision":"maybe"}`), ["payload"]],
+        [400, `${path}/approvals/x`, post(JSON.stringify({ decision: "deny", reason: "x".repeat(1001) }))],
+        [400, `${path}/events?after=x`, {}, ["query", "after"]],
+        [400, `${path}/events?after=-1`, {}, ["query", "after"]],
+        [400, `${path}/events?after=1.5`, {}, ["query", "after"]],
+        [400, `${path}/events?after=1&after=2`, {}, ["query", "after"]],
+        [400, `${path}/events`, { headers: { "last-event-id": "x" } }, ["headers", "last-event-id"]],
+        [400, "/v1/conversations/x", {}, ["params", "id"]],
+        [400, `/v1/conversations/${"x".repeat(99)}`, {}, ["params", "id"]],
+        [400, "/v1/conversations/%00%0a..", {}, ["params", "id"]],
+        [404, `/v1/conversations/${"x".repeat(5000)}`],
+        [404, "/v1/conversations/%ZZ"],
+        [404, "/v1/conversations/a/b/c/d"],
+        [404, "/v1/conversations/../../etc/passwd"],
+        [404, "/nothing"],
+        [404, "/v1"],
+        [404, `/v1/conversations/${nobodys}`],
+        [404, `/v1/conversations/${nobodys}/events`],
+        [404, `/v1/conversations/${nobodys}/trace`],
+        [404, `/v1/conversations/${nobodys}/approvals`],
+        [404, `/v1/conversations/${nobodys}/messages`, post(`{"text":"Hello"}`)],
+        [404, `/v1/conversations/${nobodys}/resume`, { method: "POST" }],
+        [404, `/v1/conversations/${nobodys}/cancel`, { method: "POST" }],
+        [404, `/v1/conversations/${nobodys}`, { method: "DELETE" }],
+        [404, `${path}/approvals/x`, post(`{"decision":"approve"}`)],
+        [405, "/v1/conversations", { method: "PUT" }],
+        [405, path, { method: "PATCH" }],
+        [405, messages],
+        [405, "/health", { method: "POST" }],
+        [413, messages, post(JSON.stringify({ text: "x".repeat(10_000_000) }))],
+        [413, messages, post("x".repeat(64 * 1024 + 1))],
+        [415, messages, post("text=Hello", { "content-type": "text/plain" })],
+        [415, messages, post("<a/>", { "content-type": "application/xml" })]
+      ]
+      yield* Effect.forEach(table, ([status, path, init, at]) =>
+        Effect.gen(function*() {
+          const response = yield* serving.fetch(path, init)
+          const what = `${init?.method ?? "GET"} ${path.slice(0, 80)}`
+          assert.strictEqual(response.status, status, what)
+          const problem = yield* problemOf(response)
+          if (at !== undefined) assert.deepEqual(problem.errors[0].path, at, what)
+          if (status === 405) assert.isNotEmpty(response.headers.get("allow"))
+        }), { discard: true })
+      // It all did nothing.
+      const { conversations } = yield* serving.client()
+      assert.deepInclude((yield* conversations.list())[0], { title: "", isRunning: false })
+    }))
+
+  it.live("isn't read beyond the limit, whether its length is told or not", () =>
+    Effect.gen(function*() {
+      const serving = yield* serve()
+      const path = `/v1/conversations/${yield* open(serving)}/messages`
+      const { port } = new URL(serving.url)
+      // Sends for as long as it may, and says how much that was.
+      const send = (framing: string, chunk: Buffer) =>
+        Effect.callback<{ readonly sent: number; readonly answer: string }>((resume) => {
+          const socket = connect(Number(port), "127.0.0.1")
+          let answer = ""
+          let sent = 0
+          const more = () => {
+            while (sent < 10_000_000 && !socket.destroyed) {
+              sent += chunk.length
+              if (!socket.write(chunk)) return
+            }
+          }
+          socket.on("drain", more).on("error", () => {}).setEncoding("utf8").on("data", (data) => answer += data)
+          socket.on("close", () => resume(Effect.succeed({ sent, answer })))
+          const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${tokenOf("ada")}\r\n`
+          socket.write(`${head}content-type: application/json\r\n${framing}\r\n\r\n`, more)
+        })
+      const chunk = Buffer.alloc(16_384, 32)
+      const chunked = Buffer.concat([Buffer.from("4000\r\n"), chunk, Buffer.from("\r\n")])
+      for (
+        const { answer, sent } of [
+          yield* send("content-length: 10000000", chunk),
+          yield* send("transfer-encoding: chunked", chunked)
+        ]
+      ) {
+        assert.match(answer, /^HTTP\/1\.1 413 /)
+        assert.include(answer, "body-too-large")
+        assert.isBelow(sent, 10_000_000)
+      }
+    }))
+
+  it.live("that makes something break down is answered without its inside", () =>
+    Effect.gen(function*() {
+      const store = yield* folder()
+      const serving = yield* serve({ store: { ...store, list: () => Effect.die(new Error("a secret")) } })
+      const response = yield* serving.fetch("/v1/conversations")
+      assert.strictEqual(response.status, 500)
+      assert.notInclude(JSON.stringify(yield* problemOf(response)), "secret")
+    }))
+})
+
+describe("tenants", () => {
+  it.live("need a token that is known", () =>
+    Effect.gen(function*() {
+      const serving = yield* serve()
+      for (const authorization of ["", "Bearer", "Bearer ", `Bearer ${tokenOf("eve")}`, `Basic ${tokenOf("ada")}`]) {
+        const response = yield* serving.fetch("/v1/conversations", { headers: { authorization } })
+        assert.strictEqual(response.status, 401)
+        assert.match(response.headers.get("www-authenticate")!, /^Bearer/)
+        yield* problemOf(response)
+      }
+      assert.strictEqual((yield* serving.fetch("/health", { headers: { authorization: "" } })).status, 200)
+    }))
+
+  it.live("see nothing of each other's conversations", () =>
+    Effect.gen(function*() {
+      const serving = yield* serve()
+      const path = `/v1/conversations/${yield* open(serving)}`
+      const requests: ReadonlyArray<readonly [string, RequestInit?]> = [
+        [""],
+        ["", { method: "DELETE" }],
+        ["/trace"],
+        ["/events"],
+        ["/approvals"],
+        ["/messages", post(`{"text":"Hello"}`)],
+        ["/approvals/x", post(`{"decision":"approve"}`)],
+        ["/resume", { method: "POST" }],
+        ["/cancel", { method: "POST" }]
+      ]
+      for (const [rest, init] of requests) {
+        const others = yield* serving.fetch(`${path}${rest}`, init, "bob")
+        const unknown = yield* serving.fetch(`/v1/conversations/${nobodys}${rest}`, init, "bob")
+        assert.strictEqual(others.status, 404)
+        const [a, b] = [yield* problemOf(others), yield* problemOf(unknown)]
+        assert.deepEqual({ ...a, conversation: nobodys }, b)
+      }
+      const { conversations } = yield* serving.client("bob")
+      assert.deepEqual(yield* conversations.list(), [])
+      assert.deepInclude((yield* (yield* serving.client("ada")).conversations.list())[0], { isRunning: false })
+    }))
+
+  it.effect("have tokens that can be told apart", () =>
+    Effect.gen(function*() {
+      const long = "0123456789abcdef"
+      const [first, second] = yield* readTokens(`ada=${long}, ada=${long}==`)
+      assert.deepEqual([first!.tenant, second!.tenant], ["ada", "ada"])
+      assert.strictEqual(Redacted.value(second!.token), `${long}==`)
+      for (
+        const bad of ["", "ada", `=${long}`, "ada=short", `a b=${long}`, `ada=${long} x`, `ada=${long},bob=${long}`]
+      ) {
+        const exit = yield* Effect.exit(readTokens(bad))
+        assert.isTrue(Exit.isFailure(exit), bad)
+        assert.notInclude(String(exit), long)
+      }
+    }))
+})
+
+describe("limits", () => {
+  it.live("hold for the requests of each tenant", () =>
+    Effect.gen(function*() {
+      const limits = { bodySize: 65_536, rate: 3, runs: 1, streams: 1 }
+      const serving = yield* serve({ settings: { limits } })
+      const status = (tenant: string) =>
+        Effect.map(serving.fetch("/v1/conversations", {}, tenant), ({ status }) => status)
+      assert.deepEqual(yield* Effect.replicateEffect(status("ada"), 3), [200, 200, 200])
+      const refused = yield* serving.fetch("/v1/conversations")
+      assert.strictEqual(refused.status, 429)
+      const problem = yield* problemOf(refused)
+      assert.deepInclude(problem, { type: "urn:troupe-backend:too-many-requests", limit: "rate" })
+      assert.strictEqual(refused.headers.get("retry-after"), String(problem.retryAfter))
+      assert.isAbove(problem.retryAfter, 0)
+      assert.strictEqual(yield* status("bob"), 200)
+    }))
+
+  it.live("hold for the runs and the streams of each tenant", () =>
+    Effect.gen(function*() {
+      const limits = { bodySize: 65_536, rate: 1000, runs: 1, streams: 1 }
+      const serving = yield* serve({
+        settings: { limits, grace: Duration.zero },
+        agents: assistant(MockModel.make(() => Effect.never))
+      })
+      const say = (id: string, tenant?: string) =>
+        serving.fetch(`/v1/conversations/${id}/messages`, post(`{"text":"Hello"}`), tenant)
+      const [first, second] = [yield* open(serving), yield* open(serving)]
+      assert.strictEqual((yield* say(first)).status, 202)
+      const refused = yield* say(second)
+      assert.strictEqual(refused.status, 429)
+      assert.strictEqual(refused.headers.get("retry-after"), "1")
+      assert.deepInclude(yield* problemOf(refused), { limit: "runs", retryAfter: 1 })
+      assert.strictEqual((yield* say(yield* open(serving, "bob"), "bob")).status, 202)
+      assert.strictEqual((yield* serving.fetch(`/v1/conversations/${first}/cancel`, { method: "POST" })).status, 200)
+      assert.strictEqual((yield* say(second)).status, 202)
+
+      const controller = new AbortController()
+      const events = (signal?: AbortSignal) =>
+        serving.fetch(`/v1/conversations/${second}/events`, signal === undefined ? {} : { signal })
+      assert.strictEqual((yield* events(controller.signal)).status, 200)
+      const crowded = yield* events()
+      assert.strictEqual(crowded.status, 429)
+      assert.deepInclude(yield* problemOf(crowded), { limit: "streams" })
+      controller.abort()
+      yield* Effect.repeat(events(), { until: ({ status }) => status === 200 })
+    }))
+})
+
+describe("a slow reader", () => {
+  it.live("holds up nobody, and gets everything when it reads on", () =>
+    Effect.gen(function*() {
+      const serving = yield* serve({ settings: { heartbeat: Duration.seconds(15) } })
+      const { conversations } = yield* serving.client()
+      const params = { id: (yield* conversations.open()).id }
+      const slow = yield* serving.fetch(`/v1/conversations/${params.id}/events`)
+      for (let round = 0; round < 3; round++) {
+        const { cursor } = yield* conversations.say({
+          params,
+          payload: { text: "The floor lamp of order 1047 is cracked" }
+        })
+        yield* serving.events(params.id, { "last-event-id": String(cursor) }).pipe(
+          Stream.takeUntil(isEnd),
+          Stream.runDrain
+        )
+      }
+      const { cursor } = yield* conversations.read({ params })
+      const text = yield* Stream.fromReadableStream({ evaluate: () => slow.body!, onError: String }).pipe(
+        Stream.decodeText,
+        Stream.scan(() => "", (all, more) => all + more),
+        Stream.takeUntil((all) => all.includes(`id: ${cursor}\n`)),
+        Stream.runLast
+      )
+      const all = yield* Effect.fromOption(text)
+      const told = yield* serving.events(params.id).pipe(Stream.takeUntil(({ id }) => id === cursor), Stream.runCollect)
+      assert.deepEqual(Array.from(all.matchAll(/^id: (\d+)$/gm), ([, id]) => Number(id)), told.map(({ id }) => id))
+    }))
+})
+
+describe("the description of the API", () => {
+  it.live("is served with its page, which loads nothing from other hosts", () =>
+    Effect.gen(function*() {
+      const serving = yield* serve()
+      const openapi = yield* Effect.promise(async () => (await fetch(`${serving.url}/openapi.json`)).json())
+      assert.match(openapi.openapi, /^3\.1/)
+      assert.sameMembers(Object.keys(openapi.paths), [
+        "/health",
+        "/ready",
+        "/v1/conversations",
+        "/v1/conversations/{id}",
+        "/v1/conversations/{id}/approvals",
+        "/v1/conversations/{id}/approvals/{callId}",
+        "/v1/conversations/{id}/cancel",
+        "/v1/conversations/{id}/events",
+        "/v1/conversations/{id}/messages",
+        "/v1/conversations/{id}/resume",
+        "/v1/conversations/{id}/trace"
+      ])
+      const { responses } = openapi.paths["/v1/conversations/{id}/messages"].post
+      assert.sameMembers(Object.keys(responses), ["202", "400", "401", "404", "409", "413", "429", "500", "503"])
+      const docs = yield* Effect.promise(() => fetch(`${serving.url}/docs`))
+      assert.strictEqual(docs.status, 200)
+      assert.include(docs.headers.get("content-security-policy")!, "default-src 'none'")
+      const html = yield* Effect.promise(() => docs.text())
+      assert.notMatch(html, /<(?:script|link|img)[^>]*(?:src|href)="?https?:/)
+    }))
+})
