@@ -1,6 +1,6 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { MockProvider } from "../../../src/testing/index.ts"
+import { describe } from "@effect/vitest"
+import { Record } from "effect"
+import { openAiError, type OpenAiSaid, refuses, takes } from "./bodies.ts"
 
 const ask = { role: "user", content: "Hello" }
 
@@ -25,8 +25,7 @@ const answers = (unanswered: string) =>
   "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. " +
   `The following tool_call_ids did not have response messages: ${unanswered}`
 
-/** A body that OpenAI refuses, with what it says of it, of which parameter and by which code. */
-const refused: Readonly<Record<string, readonly [unknown, string, (string | null)?, (string | null)?]>> = {
+const refused: Readonly<Record<string, readonly [body: unknown, ...OpenAiSaid]>> = {
   "without a model": [{ messages: [ask] }, "you must provide a model parameter"],
   "with a model that isn't a name": [
     { model: 5, messages: [ask] },
@@ -293,24 +292,10 @@ const refused: Readonly<Record<string, readonly [unknown, string, (string | null
   ]
 }
 
-const post = (body: unknown) =>
-  Effect.promise(() =>
-    MockProvider.make().fetch("http://mock/v1/chat/completions", { method: "POST", body: JSON.stringify(body) })
-  )
-
 describe("a request for a chat completion", () => {
-  for (const [what, [body, message, param = null, code = null]] of Object.entries(refused)) {
-    it.effect(`is refused ${what}`, () =>
-      Effect.gen(function*() {
-        const response = yield* post(body)
-        assert.strictEqual(response.status, 400)
-        assert.deepStrictEqual(yield* Effect.promise(() => response.json()), {
-          error: { message, type: "invalid_request_error", param, code }
-        })
-      }))
-  }
+  refuses("chat/completions", refused, openAiError)
 
-  const taken: Readonly<Record<string, unknown>> = {
+  const taken = {
     "whose calls are answered in another order": { messages: [ask, calls("a", "b"), result("b"), result("a")] },
     "whose user speaks after the results": { messages: [ask, calls("a"), result("a"), ask] },
     "that calls again with the same id": { messages: [ask, calls("a"), result("a"), calls("a"), result("a")] },
@@ -330,11 +315,5 @@ describe("a request for a chat completion", () => {
     },
     "with options that mean nothing here": { messages: [ask], temperature: 2, tools: null, tool_choice: null }
   }
-  for (const [what, body] of Object.entries(taken)) {
-    it.effect(`is taken ${what}`, () =>
-      Effect.gen(function*() {
-        const response = yield* post({ model, ...Object(body) })
-        assert.strictEqual(response.status, 200, yield* Effect.promise(() => response.clone().text()))
-      }))
-  }
+  takes("chat/completions", Record.map(taken, (body) => ({ model, ...body })))
 })

@@ -1,6 +1,5 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { MockProvider } from "../../../src/testing/index.ts"
+import { describe } from "@effect/vitest"
+import { refuses, takes } from "./bodies.ts"
 
 const ask = { role: "user", content: "Hello" }
 
@@ -43,7 +42,7 @@ const thoughtless = (at: string, found: string) =>
   "`thinking`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking"
 
 /** A body that Anthropic refuses, with what it says of it. */
-const refused: Readonly<Record<string, readonly [unknown, string]>> = {
+const refused: Readonly<Record<string, readonly [body: unknown, message: string]>> = {
   "without a model": [{ max_tokens: 9, messages: [ask] }, "model: Field required"],
   "with a model that isn't a name": [{ ...asking(ask), model: 5 }, "model: Input should be a valid string"],
   "without messages": [{ model, max_tokens: 9 }, "messages: Field required"],
@@ -257,30 +256,14 @@ const refused: Readonly<Record<string, readonly [unknown, string]>> = {
   "that isn't an object": [[ask], "The request body is not valid JSON: expected value at line 1 column 1 (char 0)"]
 }
 
-const post = (body: unknown) =>
-  Effect.promise(() =>
-    MockProvider.make().fetch("http://mock/v1/messages", {
-      method: "POST",
-      headers: { "anthropic-version": "2023-06-01" },
-      body: JSON.stringify(body)
-    })
-  )
-
 describe("a request for a message", () => {
-  for (const [what, [body, message]] of Object.entries(refused)) {
-    it.effect(`is refused ${what}`, () =>
-      Effect.gen(function*() {
-        const response = yield* post(body)
-        assert.strictEqual(response.status, 400)
-        assert.deepStrictEqual(yield* Effect.promise(() => response.json()), {
-          type: "error",
-          error: { type: "invalid_request_error", message },
-          request_id: response.headers.get("request-id")
-        })
-      }))
-  }
+  refuses("messages", refused, ([message], { headers }) => ({
+    type: "error",
+    error: { type: "invalid_request_error", message },
+    request_id: headers.get("request-id")
+  }))
 
-  const taken: Readonly<Record<string, object>> = {
+  takes("messages", {
     "whose calls are answered in another order": asking(ask, calls("a", "b"), results("b", "a")),
     "whose calls are answered in two messages": asking(ask, calls("a", "b"), results("b"), results("a")),
     "whose user speaks behind the results": asking(ask, calls("a"), user(result("a"), text("Go on"))),
@@ -304,12 +287,5 @@ describe("a request for a message", () => {
     },
     "that lost its thought where none is asked for": asking(ask, calls("a"), results("a")),
     "with options that mean nothing here": { ...asking(ask), temperature: 1, metadata: { user_id: "x" } }
-  }
-  for (const [what, body] of Object.entries(taken)) {
-    it.effect(`is taken ${what}`, () =>
-      Effect.gen(function*() {
-        const response = yield* post(body)
-        assert.strictEqual(response.status, 200, yield* Effect.promise(() => response.clone().text()))
-      }))
-  }
+  })
 })

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { InstructionChain, MockProvider } from "../../../src/testing/index.ts"
+import { openAiError, type OpenAiSaid, refuses, takes } from "./bodies.ts"
+import { post } from "./serve.ts"
 
 const ask = { role: "user", content: "Hello" }
 
@@ -21,8 +23,7 @@ const asking = (...input: ReadonlyArray<object>) => ({ model, input })
 const emptyArray = (param: string) =>
   `Invalid '${param}': empty array. Expected an array with minimum length 1, but got an empty array instead.`
 
-/** A body that OpenAI refuses, with what it says of it, of which parameter and by which code. */
-const refused: Readonly<Record<string, readonly [unknown, string, (string | null)?, (string | null)?]>> = {
+const refused: Readonly<Record<string, readonly [body: unknown, ...OpenAiSaid]>> = {
   "without a model": [
     { input: "Hello" },
     "Missing required parameter: 'model'.",
@@ -247,24 +248,10 @@ const refused: Readonly<Record<string, readonly [unknown, string, (string | null
   ]
 }
 
-const postTo = (provider: MockProvider.Provider, body: unknown) =>
-  Effect.promise(() => provider.fetch("http://mock/v1/responses", { method: "POST", body: JSON.stringify(body) }))
-
-const jsonOf = (response: Response) => Effect.promise(() => response.json())
-
 describe("a request for a response", () => {
-  for (const [what, [body, message, param = null, code = null]] of Object.entries(refused)) {
-    it.effect(`is refused ${what}`, () =>
-      Effect.gen(function*() {
-        const response = yield* postTo(MockProvider.make(), body)
-        assert.strictEqual(response.status, 400)
-        assert.deepStrictEqual(yield* jsonOf(response), {
-          error: { message, type: "invalid_request_error", param, code }
-        })
-      }))
-  }
+  refuses("responses", refused, openAiError)
 
-  const taken: Readonly<Record<string, object>> = {
+  takes("responses", {
     "that is a text": { model, input: "Hello" },
     "whose calls are answered in another order": asking(ask, call("a"), call("b"), output("b"), output("a")),
     "whose calls are answered one by one": asking(ask, call("a"), output("a"), call("b"), output("b")),
@@ -284,26 +271,21 @@ describe("a request for a response", () => {
     }),
     "with a tool of the provider": { ...asking(ask), tools: [{ type: "web_search" }], tool_choice: "required" },
     "with options that mean nothing here": { ...asking(ask), temperature: 2, tools: null, tool_choice: null }
-  }
-  for (const [what, body] of Object.entries(taken)) {
-    it.effect(`is taken ${what}`, () =>
-      Effect.gen(function*() {
-        const response = yield* postTo(MockProvider.make(), { model, ...body })
-        assert.strictEqual(response.status, 200, yield* Effect.promise(() => response.clone().text()))
-      }))
-  }
+  })
 
   it.effect("is refused where it lost the thought that its calls came with", () =>
     Effect.gen(function*() {
       const { make, reasoning, step, toolCalls } = InstructionChain
-      const provider = MockProvider.make({
+      const { fetch } = MockProvider.make({
         chain: make(step([reasoning("Hm."), toolCalls({ name: "add" }, { name: "add" })]), "done")
       })
-      const { output: items } = yield* jsonOf(yield* postTo(provider, asking(ask)))
+      const answerTo = (...input: ReadonlyArray<object>) =>
+        Effect.promise(async () => (await post(fetch, "responses", asking(...input))).json())
+      const { output: items } = yield* answerTo(ask)
       const outputs = items.slice(1).map((item: { readonly call_id: string }) => output(item.call_id))
-      const lost = yield* jsonOf(yield* postTo(provider, asking(ask, ...items.slice(1), ...outputs)))
+      const lost = yield* answerTo(ask, ...items.slice(1), ...outputs)
       assert.include(lost.error.message, `without its required 'reasoning' item: '${items[0].id}'`)
-      const kept = yield* jsonOf(yield* postTo(provider, asking(ask, ...items, ...outputs)))
+      const kept = yield* answerTo(ask, ...items, ...outputs)
       assert.strictEqual(kept.output[0].content[0].text, "done")
     }))
 })
