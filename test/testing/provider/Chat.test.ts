@@ -12,7 +12,7 @@ import type { ChatCompletionMessageParam, ChatCompletionTool } from "openai/reso
 import { MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
 import { calls, eachWay, resultOf } from "./booking.ts"
 import { common, Length } from "./parts.ts"
-import { promptOf, showsHandler } from "./seeing.ts"
+import { promptOf, showsHandler, watched } from "./seeing.ts"
 import { openai, openaiOf, post, rejection, saying, served } from "./serve.ts"
 import { breaksOff, failing, hearing, triesAgain } from "./trouble.ts"
 
@@ -186,11 +186,7 @@ describe("the official client of OpenAI, over a socket", () => {
 describe("a request for a chat completion", () => {
   it.effect("is read as it is meant, whatever its messages are", () =>
     Effect.promise(async () => {
-      const seen: Array<MockModel.MockRequest> = []
-      const fetch = saying((request) => {
-        seen.push(request)
-        return "ok"
-      })
+      const { fetch, seen } = watched()
       const call = (id: string, name: string, args: string) => ({
         id,
         type: "function",

@@ -10,11 +10,11 @@ import type { Message, MessageParam, Tool, ToolUseBlock } from "@anthropic-ai/sd
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { AiError } from "effect/ai"
-import { InstructionChain, MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
+import { InstructionChain, MockProvider, MockResponse } from "../../../src/testing/index.ts"
 import { calls, eachWay, resultOf } from "./booking.ts"
 import { common, file, Length } from "./parts.ts"
-import { promptOf, showsHandler } from "./seeing.ts"
-import { anthropic, anthropicOf, post, rejection, saying, served } from "./serve.ts"
+import { promptOf, showsHandler, watched } from "./seeing.ts"
+import { anthropic, anthropicOf, eventsOf, post, rejection, saying, served } from "./serve.ts"
 import { breaksOff, failing, hearing, triesAgain } from "./trouble.ts"
 
 const tool = (name: string): Tool => ({
@@ -204,24 +204,13 @@ const Parts = Schema.Array(Schema.Union([
 /** A message as it came, without what the client adds. */
 const said = (message: Message): unknown => JSON.parse(JSON.stringify({ ...message, parsed_output: undefined }))
 
-const eventsOf = async (response: MockResponse.Input, request: object = ask()) => {
-  const text = await (await post(saying(response), "messages", { ...request, stream: true })).text()
-  return text.trimEnd().split("\n\n").map((frame) => {
-    const [event, data] = frame.split("\ndata: ")
-    const parsed = JSON.parse(data!)
-    assert.strictEqual(event, `event: ${parsed.type}`)
-    return parsed
-  })
-}
+const framesOf = async (response: MockResponse.Input, request: object = ask()) =>
+  eventsOf(await post(saying(response), "messages", { ...request, stream: true }))
 
 describe("a request for a message", () => {
   it.effect("is read as it is meant, whatever its blocks are", () =>
     Effect.promise(async () => {
-      const seen: Array<MockModel.MockRequest> = []
-      const fetch = saying((request) => {
-        seen.push(request)
-        return "ok"
-      })
+      const { fetch, seen } = watched()
       const error = { type: "web_search_tool_result_error", error_code: "unavailable" }
       const response = await post(fetch, "messages", {
         model: "claude-sonnet-5",
@@ -340,7 +329,7 @@ describe("a message", () => {
 
   it.effect("comes event by event as Anthropic sends it", () =>
     Effect.promise(async () => {
-      const events = await eventsOf(MockResponse.all(
+      const events = await framesOf(MockResponse.all(
         MockResponse.reasoning("Hm so", signed),
         "Hi you",
         MockResponse.toolCall("a", { n: 1 }, { id: "toolu_a" })
@@ -485,7 +474,7 @@ describe("a message", () => {
           speed: "standard"
         }
       })
-      const events = await eventsOf(used)
+      const events = await framesOf(used)
       assert.deepStrictEqual(events.at(-2).usage, {
         input_tokens: 6,
         cache_creation_input_tokens: 0,
@@ -551,7 +540,7 @@ describe("a message", () => {
         { type: "thinking", thinking: "", signature },
         { type: "text", text: "", citations: [other] }
       ])
-      const events = (await eventsOf(cites)).slice(2, -2)
+      const events = (await framesOf(cites)).slice(2, -2)
       const start = (index: number, content_block: object) => ({ type: "content_block_start", index, content_block })
       const delta = (index: number, delta: object) => ({ type: "content_block_delta", index, delta })
       const stop = (index: number) => ({ type: "content_block_stop", index })
@@ -582,10 +571,10 @@ describe("a message", () => {
       const starts = (events: ReadonlyArray<{ readonly content_block?: { readonly type: string } }>) =>
         events.flatMap(({ content_block: block }) => block === undefined ? [] : [block.type])
       const call = MockResponse.toolCall("get_weather", { city: "Rome" })
-      assert.deepStrictEqual(starts(await eventsOf(call, request)), ["thinking", "tool_use"])
-      assert.deepStrictEqual(starts(await eventsOf(call)), ["tool_use"])
-      assert.deepStrictEqual(starts(await eventsOf("Hi", request)), ["text"])
-      const [{ type }] = await eventsOf(
+      assert.deepStrictEqual(starts(await framesOf(call, request)), ["thinking", "tool_use"])
+      assert.deepStrictEqual(starts(await framesOf(call)), ["tool_use"])
+      assert.deepStrictEqual(starts(await framesOf("Hi", request)), ["text"])
+      const [{ type }] = await framesOf(
         MockResponse.breakAfter(
           call,
           1,
@@ -600,18 +589,15 @@ describe("a message", () => {
 
   it.effect("may choose tools in each way", () =>
     Effect.promise(async () => {
-      const seen: Array<unknown> = []
-      const handler = MockModel.make(({ toolChoice }) => {
-        seen.push(toolChoice)
-        return "ok"
-      })
-      const { fetch } = MockProvider.make({ handler })
+      const { fetch, seen } = watched()
       const client = anthropicOf(fetch)
       for (const type of ["auto", "any", "none"] as const) {
         await client.messages.create({ ...ask(), tool_choice: { type } })
       }
       await client.messages.create({ ...ask(), tool_choice: { type: "tool", name: "get_weather" } })
-      assert.deepStrictEqual(seen, ["auto", "required", "none", { tool: "get_weather" }])
+      assert.deepStrictEqual(seen.map(({ toolChoice }) => toolChoice), ["auto", "required", "none", {
+        tool: "get_weather"
+      }])
     }))
 
   it.effect("ends as the script says", () =>

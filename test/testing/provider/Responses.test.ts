@@ -3,11 +3,11 @@ import { Effect, Schema } from "effect"
 import { AiError, Tool } from "effect/ai"
 import { AuthenticationError, BadRequestError, type OpenAI, RateLimitError } from "openai"
 import type { FunctionTool, Response, ResponseInputItem } from "openai/resources/responses/responses"
-import { InstructionChain, MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
+import { InstructionChain, MockProvider, MockResponse } from "../../../src/testing/index.ts"
 import { calls, eachWay, resultOf } from "./booking.ts"
 import { common, file, Length } from "./parts.ts"
-import { showsHandler } from "./seeing.ts"
-import { openai, openaiOf, post, rejection, saying, served } from "./serve.ts"
+import { showsHandler, watched } from "./seeing.ts"
+import { eventsOf, openai, openaiOf, post, rejection, saying, served } from "./serve.ts"
 import { breaksOff, failing, hearing, triesAgain } from "./trouble.ts"
 
 const tool = (name: string): FunctionTool => ({
@@ -177,13 +177,7 @@ interface Event {
 }
 
 const framesOf = async (response: MockResponse.Input, request: object = ask()): Promise<ReadonlyArray<Event>> => {
-  const text = await (await post(saying(response), "responses", { ...request, stream: true })).text()
-  const events = text.trimEnd().split("\n\n").map((frame) => {
-    const [event, data] = frame.split("\ndata: ")
-    const parsed = JSON.parse(data!)
-    assert.strictEqual(event, `event: ${parsed.type}`)
-    return parsed
-  })
+  const events = await eventsOf(await post(saying(response), "responses", { ...request, stream: true }))
   assert.deepStrictEqual(events.map(({ sequence_number }) => sequence_number), events.map((_, index) => index))
   return events
 }
@@ -199,11 +193,7 @@ const brief = (events: ReadonlyArray<Event>) =>
 describe("a request for a response", () => {
   it.effect("is read as it is meant, whatever its items are", () =>
     Effect.promise(async () => {
-      const seen: Array<MockModel.MockRequest> = []
-      const fetch = saying((request) => {
-        seen.push(request)
-        return "ok"
-      })
+      const { fetch, seen } = watched()
       await openaiOf(fetch).responses.create({
         model: "gpt-5",
         input: [
@@ -519,12 +509,7 @@ describe("a response", () => {
 
   it.effect("may choose tools in each way", () =>
     Effect.promise(async () => {
-      const seen: Array<unknown> = []
-      const handler = MockModel.make(({ toolChoice }) => {
-        seen.push(toolChoice)
-        return "ok"
-      })
-      const { fetch } = MockProvider.make({ handler })
+      const { fetch, seen } = watched()
       const client = openaiOf(fetch)
       for (const choice of ["auto", "required", "none"] as const) {
         await client.responses.create({ ...ask(), tool_choice: choice })
@@ -535,8 +520,9 @@ describe("a response", () => {
         ...ask(),
         tool_choice: { type: "allowed_tools", mode: "required", tools: [named] }
       })
-      const oneOf = { mode: "required", oneOf: ["get_weather"] }
-      assert.deepStrictEqual(seen, ["auto", "required", "none", { tool: "get_weather" }, oneOf])
+      const oneOf = { mode: "required", oneOf: ["get_weather"] } as const
+      const choices = seen.map(({ toolChoice }) => toolChoice)
+      assert.deepStrictEqual(choices, ["auto", "required", "none", { tool: "get_weather" }, oneOf])
     }))
 
   it.effect("ends as the script says", () =>

@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Struct } from "effect"
 import type { HttpServer } from "effect/http"
 import { MockModel, type MockProvider } from "../../../src/testing/index.ts"
-import { served } from "./serve.ts"
+import { saying, served } from "./serve.ts"
 
 /** What a handler is to see of a request beside what is the same for every client. */
 interface Expected {
@@ -45,6 +45,16 @@ export const showsHandler = (
       more(seen)
     }).pipe(Effect.provide(served({ handler })))
   })
+
+/** The `fetch` of a provider whose model says ok to everything, and the requests that the model sees. */
+export const watched = () => {
+  const seen: Array<MockModel.MockRequest> = []
+  const fetch = saying((request) => {
+    seen.push(request)
+    return "ok"
+  })
+  return { fetch, seen }
+}
 
 /** The prompt of a request as plain data: each message's role, and its text or parts. */
 export const promptOf = (request: MockModel.MockRequest | undefined): unknown =>

@@ -1,6 +1,7 @@
 /** Clients of a mock provider, over a socket and without one. */
 import Anthropic from "@anthropic-ai/sdk"
 import { NodeHttpServer } from "@effect/platform-node"
+import { assert } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { createServer } from "node:http"
 import OpenAI from "openai"
@@ -40,6 +41,15 @@ export const post = (fetch: Fetch, path: string, body: unknown, headers: Readonl
     method: "POST",
     headers: { "anthropic-version": "2023-06-01", ...headers },
     body: JSON.stringify(body)
+  })
+
+/** The events of a stream, each of which is named by its type. */
+export const eventsOf = async (response: Response) =>
+  (await response.text()).trimEnd().split("\n\n").map((frame) => {
+    const [event, data] = frame.split("\ndata: ")
+    const parsed = JSON.parse(data!)
+    assert.strictEqual(event, `event: ${parsed.type}`)
+    return parsed
   })
 
 /** What a promise rejects with. */
