@@ -57,7 +57,7 @@ const responses = (body: unknown): Body => {
     })),
     thoughts: items.filter(({ type }) => type === "reasoning"),
     tools: list(sent["tools"]).map((tool) => ({
-      name: tool["name"],
+      name: tool["name"] ?? tool["type"],
       description: tool["description"],
       parameters: fields(tool["parameters"])
     })),
