@@ -1,5 +1,5 @@
 /**
- * The page that is served at `/`: a document, a style and a script, which is made of TypeScript when the service starts.
+ * The page that is served at `/`: a document, a style and a script, which is made of TypeScript when it is first asked for.
  *
  * Nothing comes from another host, and nothing of the page can send or load anything from elsewhere: its content security
  * policy says so, and that no text becomes HTML.
@@ -32,17 +32,6 @@ const headers = {
   "cache-control": "no-cache"
 }
 
-/** A browser may keep it, and asks each time whether it is still that. */
-const respond = (body: string, contentType: string) => {
-  const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`
-  const fresh = HttpServerResponse.text(body, { contentType, headers: { ...headers, etag } })
-  const unchanged = HttpServerResponse.empty({ status: 304, headers: { ...headers, etag } })
-  return Effect.map(
-    HttpServerRequest.HttpServerRequest,
-    (request) => request.headers["if-none-match"] === etag ? unchanged : fresh
-  )
-}
-
 const read = (file: string): string => readFileSync(join(import.meta.dirname, file), "utf8")
 
 const script = (): string => {
@@ -56,10 +45,29 @@ const script = (): string => {
   return outputFiles.map(({ text }) => text).join("")
 }
 
+/** Made once in a process. A browser may keep it, and asks each time whether it is still that. */
+const file = (make: () => string, contentType: string) => {
+  let made: { readonly body: string; readonly etag: string } | undefined
+  return Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
+    if (made === undefined) {
+      const body = make()
+      made = { body, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"` }
+    }
+    const { body, etag } = made
+    return request.headers["if-none-match"] === etag
+      ? HttpServerResponse.empty({ status: 304, headers: { ...headers, etag } })
+      : HttpServerResponse.text(body, { contentType, headers: { ...headers, etag } })
+  })
+}
+
+const index = file(() => read("index.html"), "text/html; charset=utf-8")
+const style = file(() => read("page.css"), "text/css; charset=utf-8")
+const program = file(script, "text/javascript; charset=utf-8")
+
 export const layer = HttpRouter.use((router) =>
   Effect.gen(function*() {
-    yield* router.add("GET", "/", respond(read("index.html"), "text/html; charset=utf-8"))
-    yield* router.add("GET", "/page.css", respond(read("page.css"), "text/css; charset=utf-8"))
-    yield* router.add("GET", "/page.js", respond(script(), "text/javascript; charset=utf-8"))
+    yield* router.add("GET", "/", index)
+    yield* router.add("GET", "/page.css", style)
+    yield* router.add("GET", "/page.js", program)
   })
 )

@@ -22,6 +22,7 @@ const notice = makeNotice()
 let client: Client | undefined
 let talk: Talk | undefined
 let listed: ReadonlyArray<Listed> = []
+let soon: ReturnType<typeof setTimeout> | undefined
 
 const words = find<HTMLTextAreaElement>("words")
 const room = find("room")
@@ -57,15 +58,23 @@ const drawList = (): void => {
   say(find("side-status"), listed.length === 0 ? "No conversations yet. Say something, and one begins." : "")
 }
 
+/** How soon to look again at conversations that aren't open while something goes on in them, in milliseconds. */
+const interval = 2000
+
 /** Reads the list anew; one that can't be read stays as it was. */
 const refresh = async (): Promise<void> => {
   const from = client
   if (from === undefined) return
+  clearTimeout(soon)
   try {
     const now = await from.list()
     if (from !== client) return
     listed = now
     drawList()
+    if (listed.some(({ id, isRunning }) => isRunning && id !== talk?.id)) {
+      clearTimeout(soon)
+      soon = setTimeout(() => void refresh(), interval)
+    }
   } catch (error) {
     const problem = asProblem(error)
     if (problem.status === 401) leave(problem)
@@ -87,6 +96,8 @@ const leave = (problem?: Problem): void => {
   sessionStorage.removeItem(storage)
   client = undefined
   closeTalk()
+  clearTimeout(soon)
+  delete room.dataset["view"]
   listed = []
   find("list").replaceChildren()
   showDoor(problem)
@@ -97,12 +108,13 @@ const closeTalk = (): void => {
   talk = undefined
 }
 
-/** Shows what the address says. */
+/** Shows what the address says, unless that is what is shown. */
 const route = (): void => {
   if (client === undefined) return
   const id = idInAddress()
-  room.dataset["view"] = id === undefined ? "list" : "talk"
-  if (id === talk?.id && id !== undefined) return
+  const view = id === undefined ? "list" : "talk"
+  if (room.dataset["view"] === view && id === talk?.id) return
+  room.dataset["view"] = view
   notice.hide()
   closeTalk()
   if (id === undefined) {
@@ -116,12 +128,12 @@ const route = (): void => {
         location.hash = "#/"
         route()
         notice.show(problem)
-        void refresh()
       }
     })
     words.focus()
   }
   drawList()
+  void refresh()
 }
 
 /** Comes in with a token, if it is one. */
@@ -142,7 +154,6 @@ const enter = async (token: string): Promise<void> => {
   sessionStorage.setItem(storage, token)
   find("door").hidden = true
   room.hidden = false
-  drawList()
   route()
 }
 
@@ -156,7 +167,6 @@ const begin = async (): Promise<Talk | undefined> => {
     const { id } = await client.open()
     location.hash = `#/${id}`
     route()
-    void refresh()
     return talk
   } catch (error) {
     const problem = asProblem(error)
@@ -224,7 +234,6 @@ find("confirm").addEventListener("close", () => {
     location.hash = "#/"
     route()
     find("new").focus()
-    void refresh()
   })
 })
 addEventListener("hashchange", route)

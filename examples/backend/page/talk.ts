@@ -113,6 +113,7 @@ export const openTalk = (client: Client, id: string, { notice, onChange, onGone 
     const current = following = new AbortController()
     closing.signal.addEventListener("abort", () => current.abort())
     let view: ReadView
+    let isNoticed = false
     for (let failures = 0;; failures++) {
       try {
         view = await client.read(id)
@@ -127,12 +128,13 @@ export const openTalk = (client: Client, id: string, { notice, onChange, onGone 
         link = { _tag: "Waiting", until: Date.now() + millis, problem }
         if (isRead) redraw()
         else notice.show(problem)
+        isNoticed ||= !isRead
         await new Promise((resolve) => setTimeout(resolve, millis))
         if (current.signal.aborted) return
       }
     }
     if (current.signal.aborted) return
-    notice.hide()
+    if (isNoticed) notice.hide()
     shown = fromView(view)
     isRead = true
     unsaid = unsaid.filter(({ cursor }) => cursor === undefined || view.cursor <= cursor)

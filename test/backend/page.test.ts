@@ -1,0 +1,477 @@
+import { assert, beforeEach, layer } from "@effect/vitest"
+import { Deferred, Duration, Effect, Exit, Layer } from "effect"
+import type { LanguageModel } from "effect/ai"
+import type { Page } from "playwright-core"
+import { Agent, Guardrail, Session } from "troupe"
+import { MockModel, MockResponse } from "troupe/testing"
+import type { Values } from "../../examples/backend/config.ts"
+import * as Agents from "../../examples/backend/service/Agents.ts"
+import { Around } from "../../examples/backend/service/Runs.ts"
+import { Chromium, isNeeded, missing, openPage } from "./browser.ts"
+import { folder, serve, tokenOf } from "./serving.ts"
+
+const refund = "I want my money back for the cracked floor lamp, order 1047"
+
+/** Does something with a page, as a step of a test. */
+const act = <A>(deed: () => Promise<A>): Effect.Effect<A> => Effect.promise(deed)
+
+/**
+ * Lets pieces of answers pass: so many, or all of them, or one after the other at a pace at which a run can be stopped. A run
+ * waits for who observes it, also when it is interrupted.
+ */
+const makeGate = (pieces: number | "slowly" = Number.POSITIVE_INFINITY) => {
+  let left = pieces
+  let changed = Deferred.makeUnsafe<void>()
+  const pass: Effect.Effect<void> = Effect.suspend(() => {
+    if (left === "slowly") return Effect.sleep("30 millis")
+    return left-- > 0 ? Effect.void : Effect.andThen(Deferred.await(changed), pass)
+  })
+  return {
+    around: <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+      Agent.observe(self, ({ _tag }) => _tag === "TextDelta" ? pass : Effect.void),
+    allow: (pieces: number | "slowly"): void => {
+      left = pieces
+      const before = changed
+      changed = Deferred.makeUnsafe()
+      Deferred.doneUnsafe(before, Exit.void)
+    }
+  }
+}
+
+/** Comes in, where the page asks for a token. */
+const enter = async (page: Page): Promise<void> => {
+  await page.goto("/")
+  await page.getByLabel("Access token").fill(tokenOf("ada"))
+  await page.getByRole("button", { name: "Come in" }).click()
+  await page.getByRole("heading", { name: "What is it about?" }).waitFor()
+}
+
+const log = (page: Page) => page.getByRole("log", { name: "Conversation" })
+const words = (page: Page) => page.getByLabel("Your message")
+const status = (page: Page) => page.locator("#status")
+const control = (page: Page) => page.getByRole("group", { name: "In control" })
+const modes = (page: Page) => page.getByRole("group", { name: "Modes" })
+
+const say = async (page: Page, text: string): Promise<void> => {
+  await words(page).fill(text)
+  await words(page).press("Enter")
+}
+
+/** Waits until an element says something. */
+const saysThat = (page: Page, selector: string, text: string) =>
+  page.locator(selector).filter({ hasText: text }).first().waitFor()
+
+/** An agent with no more than a model. */
+const clerk = (model: Layer.Layer<LanguageModel.LanguageModel>, options: Parameters<typeof Agent.make>[1] = {}) =>
+  Agents.layer({
+    first: "clerk",
+    open: (store) => Session.make(Agent.make("clerk", options as {}), { store }),
+    tools: Layer.empty
+  }).pipe(Layer.provide(model))
+
+/** Serves the desk, or other agents, and opens its page with somebody in it. */
+const visit = Effect.fnUntraced(function*(
+  options: {
+    readonly agents?: Layer.Layer<Agents.Agents>
+    readonly settings?: Partial<Values>
+    readonly gate?: ReturnType<typeof makeGate>
+    readonly width?: number
+    readonly scheme?: "light" | "dark"
+  } = {}
+) {
+  const { agents, gate, settings } = options
+  const store = yield* folder()
+  const start = (more: Partial<Values> = {}) =>
+    serve({
+      store,
+      ...(agents === undefined ? undefined : { agents }),
+      settings: { ...settings, ...more }
+    }).pipe(Effect.provideService(Around, gate?.around ?? ((self) => self)))
+  const service = yield* start()
+  const page = yield* openPage(service.url, {
+    viewport: { width: options.width ?? 1100, height: 800 },
+    ...(options.scheme === undefined ? undefined : { colorScheme: options.scheme })
+  })
+  yield* act(() => enter(page))
+  return { page, service, start }
+})
+
+layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
+  if (missing !== undefined && !isNeeded) beforeEach(({ skip }) => skip(missing))
+
+  it.effect("asks for the token, tells a wrong one, and keeps a right one for the tab", () =>
+    Effect.gen(function*() {
+      const { url } = yield* serve()
+      const page = yield* openPage(url)
+      yield* act(async () => {
+        await page.goto("/")
+        const field = page.getByLabel("Access token")
+        await page.keyboard.press("Enter")
+        await page.getByRole("alert").filter({ hasText: "A token is needed" }).waitFor()
+        await field.fill("nobody-knows-this-token")
+        await page.keyboard.press("Enter")
+        await page.getByRole("alert").filter({ hasText: "This token isn't known here" }).waitFor()
+        assert.strictEqual(await field.getAttribute("aria-invalid"), "true")
+        await field.fill(tokenOf("ada"))
+        await page.keyboard.press("Enter")
+        await page.getByText("No conversations yet").waitFor()
+        await page.reload()
+        await page.getByText("No conversations yet").waitFor()
+        await page.getByRole("button", { name: "Leave" }).click()
+        await field.waitFor()
+        await page.reload()
+        await field.waitFor()
+        assert.strictEqual(await page.evaluate(() => sessionStorage.length), 0)
+        // A link may bring the token along.
+        await page.goto(`/#token=${tokenOf("ada")}`)
+        await page.reload()
+        await page.getByText("No conversations yet").waitFor()
+        assert.strictEqual(new URL(page.url()).hash, "#/")
+      })
+    }))
+
+  it.effect("talks to the desk: who is in control, which mode is on, what is called, and what waits for approval", () =>
+    Effect.gen(function*() {
+      const { page } = yield* visit()
+      yield* act(async () => {
+        await page.getByRole("button", { name: refund }).click()
+        const approval = page.getByRole("group", { name: "Approval: Asks to open a claim for a refund of €249.00" })
+        await approval.waitFor()
+        await control(page).getByText("Refunds", { exact: true }).waitFor()
+        await modes(page).getByText("supervised refund").waitFor()
+        await status(page).getByText("Waits for your approval").waitFor()
+        await log(page).getByText("Refunds takes over from Triage").waitFor()
+        await log(page).getByText("Looked up order 1047").click()
+        await log(page).getByText("Priya Nair").waitFor()
+        await approval.getByRole("button", { name: "Approve" }).click()
+        await log(page).getByText("Opened a claim for a refund of €249.00").waitFor()
+        await log(page).getByText("Your claim is C-1047-1").waitFor()
+        await modes(page).getByText("No mode").waitFor()
+        assert.strictEqual(await approval.count(), 0)
+        await page.getByRole("navigation").getByRole("link", { name: refund }).waitFor()
+        const before = await log(page).innerText()
+        await page.reload()
+        await log(page).getByText("Your claim is C-1047-1").waitFor()
+        assert.strictEqual(
+          (await log(page).innerText()).replace(/\s+/g, " "),
+          before.replace(/\{[^]*?\n\}\n*/g, "").replace(/find_order\n+/, "").replace(/\s+/g, " ")
+        )
+      })
+    }))
+
+  it.effect("denies with a reason, which the desk answers to", () =>
+    Effect.gen(function*() {
+      const { page } = yield* visit()
+      yield* act(async () => {
+        await say(page, refund)
+        await page.getByLabel("Reason, if you deny it").fill("too much <b>money</b>")
+        await page.getByRole("button", { name: "Deny" }).click()
+        await log(page).getByText("Wasn't allowed to open a claim").waitFor()
+        await log(page).getByText("that was not approved: too much <b>money</b>").waitFor()
+        await modes(page).getByText("No mode").waitFor()
+      })
+    }))
+
+  it.effect("shows answers piece by piece, also to who reloads in the middle, and once to who sees a restart", () =>
+    Effect.gen(function*() {
+      const gate = makeGate(3)
+      const { page, service, start } = yield* visit({ gate, settings: { grace: Duration.zero } })
+      const answer = page.locator(".answer .text")
+      const isWritten = (text: RegExp) => answer.filter({ hasText: text }).waitFor()
+      yield* act(async () => {
+        await say(page, "Where is order 1043?")
+        await isWritten(/^Order 1043 \(Tik$/)
+        assert.strictEqual(await page.locator(".answer[aria-busy=true]").count(), 1)
+        await status(page).getByText("Orders is writing…").waitFor()
+        gate.allow(2)
+        await isWritten(/^Order 1043 \(Tik wall clock$/)
+        await page.reload()
+        await isWritten(/^Order 1043 \(Tik wall clock$/)
+        gate.allow(2)
+        await isWritten(/^Order 1043 \(Tik wall clock and 2$/)
+        await page.getByRole("navigation").getByText("answering").waitFor()
+        gate.allow("slowly")
+      })
+      yield* service.stop
+      yield* act(() => status(page).getByText("Reconnecting in").waitFor())
+      gate.allow(Number.POSITIVE_INFINITY)
+      yield* start({ port: Number(new URL(service.url).port) })
+      yield* act(async () => {
+        await isWritten(/is due on 18 March\.$/)
+        await status(page).filter({ hasText: /^$/ }).waitFor({ state: "attached" })
+        assert.strictEqual(await page.locator(".said").count(), 1)
+        assert.strictEqual(await answer.count(), 1)
+        assert.strictEqual(await page.locator(".answer[aria-busy]").count(), 0)
+      })
+    }))
+
+  it.effect("stops an answer at Escape and goes on with it", () =>
+    Effect.gen(function*() {
+      const gate = makeGate("slowly")
+      const { page } = yield* visit({ gate })
+      yield* act(async () => {
+        await say(page, "Hello")
+        await page.locator(".answer").waitFor()
+        await page.getByRole("button", { name: "Stop" }).waitFor()
+        await page.keyboard.press("Escape")
+        await saysThat(page, "#standing", "The desk was stopped before its answer")
+        assert.strictEqual(await page.locator(".answer").count(), 0)
+        await page.reload()
+        await saysThat(page, "#standing", "The desk was stopped before its answer")
+        gate.allow(Number.POSITIVE_INFINITY)
+        await page.getByRole("button", { name: "Go on" }).click()
+        await page.locator(".answer").waitFor()
+        await page.getByRole("button", { name: "Send" }).waitFor()
+      })
+    }))
+
+  it.effect("takes back what guardrails withdraw, says why a run failed, and shows no text as HTML", () =>
+    Effect.gen(function*() {
+      const key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+      const gate = makeGate()
+      const html = "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>"
+      const model = MockModel.layer(MockModel.conditional(
+        MockModel.when(({ lastUserText }) => lastUserText.includes("key"), `It is ${key}.`),
+        MockModel.when(({ lastUserText }) => lastUserText.includes("fail"), MockResponse.httpError(400)),
+        MockModel.otherwise(html)
+      ))
+      const agents = clerk(model, {
+        guardrails: { output: [Guardrail.noSecrets], releaseEarly: true } as never
+      })
+      const { page } = yield* visit({ agents, gate })
+      yield* act(async () => {
+        await say(page, html)
+        await page.locator(".answer").filter({ hasText: html }).waitFor()
+        assert.strictEqual(await page.title(), "Halden · Support desk")
+        assert.strictEqual(await page.locator("#log img, #log script").count(), 0)
+        gate.allow(2)
+        await say(page, "Tell me the key")
+        await page.locator(".answer[aria-busy]").filter({ hasText: "It is" }).waitFor()
+        gate.allow(Number.POSITIVE_INFINITY)
+        await log(page).getByText("What was said is taken back").waitFor()
+        assert.notInclude(await log(page).innerText(), key)
+        await say(page, "Please fail")
+        await saysThat(page, "#standing", "The desk couldn't answer")
+        await page.getByRole("button", { name: "Try again" }).click()
+        await saysThat(page, "#standing", "The desk couldn't answer")
+      })
+    }))
+
+  it.effect("says what is wrong and what to do, and sends again without saying it twice", () =>
+    Effect.gen(function*() {
+      const { page } = yield* visit()
+      const problem = (status: number, type: string, more: Record<string, unknown> = {}) => ({
+        status,
+        contentType: "application/problem+json",
+        body: JSON.stringify({ type: `urn:troupe-backend:${type}`, status, title: type, ...more })
+      })
+      const notice = page.locator("#notice")
+      yield* act(async () => {
+        const cases = [
+          [problem(409, "conversation-busy"), "The desk is still busy here"],
+          [problem(413, "body-too-large"), "That is too long"],
+          [problem(429, "too-many-requests", { limit: "runs", retryAfter: 2 }), "Too many answers under way"],
+          [problem(429, "too-many-requests", { limit: "rate", retryAfter: 9 }), "You can go on in"],
+          [problem(503, "unavailable", { retryAfter: 1 }), "The service can't do that now"],
+          [{ status: 500, body: "oops" }, "The service answered 500"]
+        ] as const
+        for (const [response, text] of cases) {
+          await page.route("**/messages", (route) => route.fulfill(response), { times: 1 })
+          if (response === cases[0][0]) await say(page, "Hello")
+          else await page.getByRole("button", { name: "Send again" }).click()
+          await notice.filter({ hasText: text }).waitFor()
+          await log(page).getByText("Not sent.").waitFor()
+        }
+        // The message arrives, and its answer doesn't.
+        await page.route("**/messages", async (route) => {
+          await route.fetch()
+          await route.abort()
+        }, { times: 1 })
+        await page.getByRole("button", { name: "Send again" }).click()
+        await page.locator(".answer").waitFor()
+        await page.getByRole("button", { name: "Send", exact: true }).waitFor()
+        assert.strictEqual(await page.locator(".said").count(), 1)
+        await notice.filter({ hasText: "The service can't be reached" }).waitFor()
+        await notice.getByRole("button", { name: "Dismiss" }).click()
+        await notice.waitFor({ state: "hidden" })
+      })
+    }))
+
+  it.effect("reads again what it can't follow any more, and says what is gone", () =>
+    Effect.gen(function*() {
+      const { page } = yield* visit()
+      yield* act(async () => {
+        await say(page, "Hello")
+        await page.locator(".answer").waitFor()
+        await page.getByRole("button", { name: "Send", exact: true }).waitFor()
+        let refused = 0
+        await page.route("**/events", (route) => {
+          refused++
+          return route.fulfill({ status: 410, body: JSON.stringify({ type: "urn:troupe-backend:cursor-expired" }) })
+        }, { times: 1 })
+        await page.reload()
+        await page.locator(".answer").waitFor()
+        await say(page, "Where is order 1043?")
+        await log(page).getByText("due on 18 March").waitFor()
+        assert.strictEqual(refused, 1)
+        const address = page.url()
+        await page.getByRole("button", { name: "Delete" }).click()
+        await page.getByRole("dialog").getByRole("button", { name: "Delete it" }).click()
+        await page.getByText("No conversations yet").waitFor()
+        await page.locator("#notice").waitFor({ state: "hidden" })
+        await page.goto(address)
+        await page.locator("#notice").filter({ hasText: "This conversation is gone" }).waitFor()
+      })
+    }))
+
+  it.effect("is limited by the tenant's runs, and goes on when there is room", () =>
+    Effect.gen(function*() {
+      const gate = makeGate(1)
+      const { page } = yield* visit({
+        gate,
+        settings: { limits: { bodySize: 65_536, rate: 100_000, runs: 1, streams: 50 } }
+      })
+      yield* act(async () => {
+        await say(page, "Hello")
+        await page.locator(".answer[aria-busy]").waitFor()
+        await page.getByRole("button", { name: "New conversation" }).click()
+        await page.getByRole("heading", { name: "What is it about?" }).waitFor()
+        await say(page, "Hello")
+        await page.getByRole("alert").filter({ hasText: "Too many answers under way" }).waitFor()
+        gate.allow(Number.POSITIVE_INFINITY)
+        await page.getByText("answering").waitFor({ state: "hidden" })
+        await page.getByRole("button", { name: "Send again" }).click()
+        await page.locator(".answer").waitFor()
+      })
+    }))
+
+  it.effect("is used with the keyboard alone", () =>
+    Effect.gen(function*() {
+      const { page } = yield* visit()
+      const focused = () =>
+        page.evaluate(() => {
+          const element = document.activeElement
+          return element?.getAttribute("aria-label") ?? element?.textContent?.trim() ?? ""
+        })
+      yield* act(async () => {
+        const order: Array<string> = []
+        await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur())
+        for (let n = 0; n < 7; n++) {
+          await page.keyboard.press("Tab")
+          order.push(await focused())
+          const outline = await page.evaluate(() => {
+            const element = document.activeElement!
+            const own = getComputedStyle(element)
+            const around = getComputedStyle(element.closest(".composer") ?? element)
+            return own.outlineStyle !== "none" || around.boxShadow !== "none"
+          })
+          assert.isTrue(outline, `no visible focus on ${order.at(-1)}`)
+        }
+        assert.deepStrictEqual(order.map((text) => text.slice(0, 16)), [
+          "Leave",
+          "New conversation",
+          "My lamp arrived ",
+          refund.slice(0, 16),
+          "Where is order 1",
+          "I'm looking for ",
+          ""
+        ])
+        assert.isTrue(await words(page).evaluate((element) => element === document.activeElement))
+        await page.keyboard.type("I want my money back for the cracked floor lamp,")
+        await page.keyboard.press("Shift+Enter")
+        await page.keyboard.type("order 1047")
+        await page.keyboard.press("Enter")
+        await page.getByRole("button", { name: "Approve" }).waitFor()
+        assert.isTrue(await words(page).evaluate((element) => element === document.activeElement))
+        await log(page).getByText("lamp,\norder 1047").waitFor()
+        for (let n = 0; n < 12 && await focused() !== "Approve"; n++) await page.keyboard.press("Shift+Tab")
+        await page.keyboard.press("Enter")
+        await log(page).getByText("Your claim is").waitFor()
+        for (let n = 0; n < 12 && await focused() !== "Delete"; n++) await page.keyboard.press("Shift+Tab")
+        await page.keyboard.press("Enter")
+        await page.getByRole("dialog").waitFor()
+        await page.keyboard.press("Escape")
+        await page.getByRole("dialog").waitFor({ state: "hidden" })
+        assert.strictEqual(await focused(), "Delete")
+        await page.keyboard.press("Enter")
+        await page.keyboard.press("Tab")
+        assert.strictEqual(await focused(), "Delete it")
+        await page.keyboard.press("Enter")
+        await page.getByText("No conversations yet").waitFor()
+        assert.strictEqual(await focused(), "New conversation")
+      })
+    }))
+
+  it.effect("fits a phone, and can be read in light and dark", () =>
+    Effect.gen(function*() {
+      for (const scheme of ["light", "dark"] as const) {
+        const { page } = yield* visit({ width: 360, scheme })
+        yield* act(async () => {
+          const check = async (where: string) => {
+            assert.strictEqual(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), 0, where)
+            assert.deepStrictEqual(await page.evaluate(findFaint), [], `${scheme}: ${where}`)
+            assert.deepStrictEqual(await page.evaluate(findSmall), [], where)
+          }
+          await check("welcome")
+          await say(page, `${refund} ${"x".repeat(80)}`)
+          await page.getByRole("button", { name: "Approve" }).waitFor()
+          await check("approval")
+          await page.getByRole("button", { name: "Approve" }).click()
+          await log(page).getByText("Your claim is").waitFor()
+          await log(page).getByText("Looked up order 1047").click()
+          await check("answer")
+          await page.getByRole("link", { name: "All conversations" }).click()
+          await page.getByRole("button", { name: "New conversation" }).waitFor()
+          await page.getByRole("navigation").getByRole("link", { name: refund }).waitFor()
+          await check("list")
+        })
+      }
+    }))
+})
+
+/** Texts in sight whose contrast to what is behind them is less than 4.5 (WCAG 2.2, 1.4.3). */
+const findFaint = (): ReadonlyArray<string> => {
+  const parse = (color: string): ReadonlyArray<number> => {
+    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!
+    canvas.fillStyle = color
+    canvas.fillRect(0, 0, 1, 1)
+    const [r = 0, g = 0, b = 0, a = 0] = canvas.getImageData(0, 0, 1, 1).data
+    return [r, g, b, a / 255]
+  }
+  const luminance = ([r = 0, g = 0, b = 0]: ReadonlyArray<number>): number => {
+    const [x = 0, y = 0, z = 0] = [r, g, b].map((value) => {
+      const share = value / 255
+      return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+    })
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z
+  }
+  const behind = (element: Element): ReadonlyArray<number> => {
+    for (let at: Element | null = element; at !== null; at = at.parentElement) {
+      const color = parse(getComputedStyle(at).backgroundColor)
+      if (color[3] === 1) return color
+    }
+    return parse("Canvas")
+  }
+  const faint: Array<string> = []
+  for (const element of document.querySelectorAll("body *")) {
+    const text = [...element.childNodes].filter(({ nodeType }) => nodeType === 3).map(({ nodeValue }) => nodeValue)
+      .join("")
+    if (text.trim() === "" || !element.checkVisibility({ opacityProperty: true })) continue
+    if (element.closest(".unseen, noscript, script") !== null) continue
+    const [light, dark] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))].sort((a, b) =>
+      b - a
+    )
+    const contrast = (light! + 0.05) / (dark! + 0.05)
+    if (contrast < 4.5) faint.push(`${text.trim()}: ${contrast.toFixed(2)}`)
+  }
+  return faint
+}
+
+/** What can be pressed in sight and is smaller than 24 by 24 (WCAG 2.2, 2.5.8). */
+const findSmall = (): ReadonlyArray<string> =>
+  [...document.querySelectorAll("button, a, input, textarea, summary")].flatMap((element) => {
+    const { height, width } = element.getBoundingClientRect()
+    return element.checkVisibility() && (height < 24 || width < 24)
+      ? [`${element.textContent}: ${width}×${height}`]
+      : []
+  })
