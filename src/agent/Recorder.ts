@@ -1,5 +1,5 @@
 /**
- * Spans of what is over at once.
+ * Spans that are made without an effect of their own.
  *
  * @since 0.1.0
  */
@@ -24,8 +24,8 @@ const parentOf = (span: Tracer.AnySpan | undefined): Option.Option<Tracer.AnySpa
 const levels: ReadonlyArray<LogLevel> = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"]
 
 /**
- * Makes the spans that `Effect.useSpan` would make in a fiber, without an effect around what is over already. What they have in common
- * is looked for once.
+ * Makes the spans that `Effect.useSpan` would make in a fiber, without an effect around what they are about: that is over already, or its
+ * ends are known anyway. What they have in common is looked for once.
  */
 export class Recorder {
   readonly #tracer: Tracer.Tracer | undefined

@@ -12,7 +12,6 @@
 import type * as Tool from "effect/ai/Tool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import { lastAssistantText, lastUserText } from "../domain/Conversation.ts"
@@ -78,28 +77,22 @@ const modeAttributes = ({ definition }: Loop.Loop, operation: ModeOperation, mod
   "troupe.mode.name": mode
 })
 
-/** Puts entering or leaving a mode into a span, which `use` lets be seen by what runs in it. */
-export const modeSpan = <A, E, R>(
+/** Puts leaving a mode into a span, which `use` lets be seen by what runs in it. */
+export const exitSpan = <A, E, R>(
   loop: Loop.Loop,
-  operation: ModeOperation,
   mode: string,
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.useSpan(`${operation} ${mode}`, { attributes: modeAttributes(loop, operation, mode) }, use)
+  Effect.useSpan(`exit_mode ${mode}`, { attributes: modeAttributes(loop, "exit_mode", mode) }, use)
 
-/** Does what takes no time of entering or leaving a mode, in a span as `modeSpan` makes it. */
-export const modeSpanAtOnce = <A>(
+/** Begins the span of entering or leaving a mode, where there are any. */
+export const beginMode = (
   loop: Loop.Loop,
   recorder: Recorder,
   operation: ModeOperation,
-  mode: string,
-  f: () => A
-): A => {
-  const span = recorder.begin(`${operation} ${mode}`, modeAttributes(loop, operation, mode), recorder.now)
-  const done = f()
-  if (span !== undefined) recorder.end(span, Exit.succeed(done))
-  return done
-}
+  mode: string
+): Tracer.Span | undefined =>
+  recorder.begin(`${operation} ${mode}`, modeAttributes(loop, operation, mode), recorder.now)
 
 /** Puts the making of a summary into a span. */
 export const summarySpan = <A, E, R>(

@@ -12,31 +12,49 @@ import type { Loop } from "../Loop.ts"
 import { CurrentPlaces, leaveStage, type Place, takeStage } from "../session/Line.ts"
 import type { Open } from "./Live.ts"
 
-/**
- * Runs what a mode is set up or cleaned up by, with services of its own and those that `view` adds. To be run where nothing can
- * interrupt it; what it runs may let itself be interrupted.
- */
-export const between = <A>(
-  loop: Loop,
-  { context, scope, stage }: Open,
-  self: Effect.Effect<A, unknown, unknown>,
-  view: (services: Context.Context<unknown>) => Context.Context<unknown> = identity
-): Effect.Effect<A, unknown, unknown> => {
-  const { live } = loop
-  let within: ReadonlyArray<Place> = []
-  const seen = Effect.updateContext(self, (services: Context.Context<unknown>) => {
-    live.between++
+/** Gives the services of what runs with a view of its own. */
+type View = (services: Context.Context<unknown>) => Context.Context<unknown>
+
+/** A part of a mode that runs between steps, from where it sees its services until it ends. */
+export class Part {
+  readonly #loop: Loop
+  readonly #open: Open
+  #within: ReadonlyArray<Place> = []
+  constructor(loop: Loop, open: Open) {
+    this.#loop = loop
+    this.#open = open
+  }
+  /** Begins the part, and gives its services: those that `view` makes of what is there and of the mode's own. */
+  begin(services: Context.Context<unknown>, view: View = identity): Context.Context<unknown> {
+    const { context, scope, stage } = this.#open
+    this.#loop.live.between++
     const isFirst = stage.places === undefined
-    within = takeStage(stage, Context.get(services, CurrentPlaces))
+    const within = this.#within = takeStage(stage, Context.get(services, CurrentPlaces))
     const own = view(context === undefined ? services : Context.merge(services, context)).pipe(
-      Context.add(Host, loop.host),
+      Context.add(Host, this.#loop.host),
       Context.add(Scope.Scope, scope)
     )
     return isFirst && within.length > 0 ? Context.add(own, CurrentPlaces, within) : own
-  })
+  }
+  end(): void {
+    leaveStage(this.#within)
+    this.#loop.live.between--
+  }
+}
+
+/**
+ * Runs what a mode is cleaned up by, with services of its own. To be run where nothing can interrupt it; what it runs may let itself be
+ * interrupted.
+ */
+export const between = <A>(
+  loop: Loop,
+  open: Open,
+  self: Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown, unknown> => {
+  const part = new Part(loop, open)
+  const seen = Effect.updateContext(self, (services: Context.Context<unknown>) => part.begin(services))
   return Effect.onExitPrimitive(seen, () => {
-    leaveStage(within)
-    live.between--
+    part.end()
     return undefined
   }, true)
 }

@@ -21,8 +21,9 @@ import type { ModeEntry } from "../Definition.ts"
 import { fromCause } from "../Failure.ts"
 import { Halt } from "../Halt.ts"
 import * as Loop from "../Loop.ts"
+import { Recorder } from "../Recorder.ts"
 import * as Telemetry from "../Telemetry.ts"
-import { between } from "./Between.ts"
+import { Part } from "./Between.ts"
 import { leave, noteOfLeaving, runPart } from "./Leaving.ts"
 import type { Open } from "./Live.ts"
 
@@ -104,10 +105,12 @@ const setUp = (
 ): Effect.Effect<Open, unknown, unknown> =>
   // What is done at once waits until nothing can interrupt any more: the mask itself may still be followed by an interruption.
   Effect.uninterruptibleMask((restore) =>
-    Effect.suspend(() => {
+    Effect.withFiber((fiber) => {
       const { mode } = entry
       const { live } = loop
       const isResumed = options.isResumed ?? false
+      const spans = new Recorder(fiber)
+      const span = Telemetry.beginMode(loop, spans, "enter_mode", mode.name)
       const startedAt = Loop.now(loop)
       Loop.tell(loop, {
         _tag: "ModeEntering",
@@ -133,16 +136,26 @@ const setUp = (
         startedAt,
         options
       }
-      const settingUp = restore(Effect.suspend(() => mode.enter(params.decoded, { isResumed })))
-      const ended = Effect.matchCauseEffect(
-        Telemetry.modeSpan(
-          loop,
-          "enter_mode",
-          mode.name,
-          (span) => between(loop, open, settingUp, Telemetry.inSpan(span))
-        ),
-        { onSuccess: () => succeeded(setting), onFailure: (cause) => undo(setting, cause) }
+      const part = new Part(loop, open)
+      const view = span === undefined ? undefined : Telemetry.inSpan(span)
+      const settingUp = Effect.updateContext(
+        restore(Effect.suspend(() => mode.enter(params.decoded, { isResumed }))),
+        (services: Context.Context<unknown>) => part.begin(services, view)
       )
+      const end = (exit: Exit.Exit<unknown, unknown>): void => {
+        part.end()
+        if (span !== undefined) spans.end(span, exit)
+      }
+      const ended = Effect.matchCauseEffect(settingUp, {
+        onSuccess: (value) => {
+          end(Exit.succeed(value))
+          return succeeded(setting)
+        },
+        onFailure: (cause) => {
+          end(Exit.failCause(cause))
+          return undo(setting, cause)
+        }
+      })
       return Loop.flushed(loop, ended)
     })
   )

@@ -186,9 +186,8 @@ const leaveInSpan = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Left>
     left = done
     return done.failures.length === 0 ? Exit.succeed(done) : Exit.failCause(done.failures.reduce(Cause.combine))
   }
-  const leaving = Telemetry.modeSpan(
+  const leaving = Telemetry.exitSpan(
     loop,
-    "exit_mode",
     open.entry.mode.name,
     (span) => {
       const leaving = Effect.flatMapEager(leaveTop(loop, open, why), failing)
@@ -223,14 +222,12 @@ export const leaveTo = (loop: Loop.Loop, height: number, why: Why): Effect.Effec
 export const isLeftAtOnce = ({ open: all }: Live, open: Open): boolean => all[all.length - 1] === open && isBare(open)
 
 /** Leaves a mode where nothing takes any time. To be called where nobody is waited for who looks on. */
-export const leaveAtOnce = (loop: Loop.Loop, open: Open, why: Why, recorder: Recorder): Exit.Exit<unknown, unknown> =>
-  Telemetry.modeSpanAtOnce(
-    loop,
-    recorder,
-    "exit_mode",
-    open.entry.mode.name,
-    () => beginLeaving(loop, open, why)(nothingToClean)
-  ).exit
+export const leaveAtOnce = (loop: Loop.Loop, open: Open, why: Why, recorder: Recorder): Exit.Exit<unknown, unknown> => {
+  const span = Telemetry.beginMode(loop, recorder, "exit_mode", open.entry.mode.name)
+  const left = beginLeaving(loop, open, why)(nothingToClean)
+  if (span !== undefined) recorder.end(span, Exit.succeed(left))
+  return left.exit
+}
 
 /** Leaves a mode, and those above it, if it is still entered. To be called where it runs. */
 export const leave = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> => {

@@ -132,7 +132,7 @@ export const enterFor = (
   const entering = enter((open) => {
     entered = open
   })
-  return Effect.matchCauseEffect(entering, {
+  return Effect.matchCauseEffectEager(entering, {
     onSuccess: (open) => Effect.succeed<Entered>({ leave: (exit, recovers) => leave(open, exit, recovers) }),
     onFailure: (cause) =>
       entered === undefined

@@ -83,6 +83,15 @@ export const inTurn = <A>(
   f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown> => Line.run(held.line, () => operation(held, name, playByHand(held, f)))
 
+/** Does something alone for a fiber, which nothing can interrupt here. What is over at once is an exit. */
+export const inTurnFor = <A>(
+  held: Held,
+  caller: Fiber.Fiber<unknown, unknown>,
+  restore: <B, E, R>(self: Effect.Effect<B, E, R>) => Effect.Effect<B, E, R>,
+  name: string,
+  f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown> => Line.runFor(held.line, caller, restore, operation(held, name, playByHand(held, f)))
+
 /**
  * Does something with the conversation that takes no time, outside of any run, where its turn has come and nobody is waited for: neither
  * a store nor who looks on. It needs no fiber of its own then. Gives nothing elsewhere.

@@ -186,21 +186,32 @@ export const atOnce = <A extends {}>(line: Line, caller: Fiber.Fiber<unknown, un
   }
 }
 
+/** Lets something be interrupted that runs where nothing is, as far as its caller may be. */
+type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
 /** Does something alone, once all that came before is done. */
 export const run = <A, E>(line: Line, make: () => Operation<A, E>): Effect.Effect<A, E | SessionError> =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.withFiber((caller) => {
-      const operation = make()
-      const places = caller.getRef(CurrentPlaces)
-      const refusal = findRefusal(line, operation.name, places)
-      if (refusal !== undefined) return Effect.fail(refusal)
-      const fiber = begin(line, operation, caller, places)
-      const exit = fiber.pollUnsafe()
-      return exit === undefined
-        ? Effect.flatMap(
-          Effect.onInterrupt(restore(Fiber.await(fiber)), () => Fiber.interrupt(fiber)),
-          (exit) => ended(line, operation, exit)
-        )
-        : ended(line, operation, exit)
-    })
-  )
+  Effect.uninterruptibleMask((restore) => Effect.withFiber((caller) => runFor(line, caller, restore, make())))
+
+/**
+ * Starts an operation for a fiber, and gives how it ends: at once where it is over by then. To be called where nothing can interrupt
+ * that fiber.
+ */
+export const runFor = <A, E>(
+  line: Line,
+  caller: Fiber.Fiber<unknown, unknown>,
+  restore: Restore,
+  operation: Operation<A, E>
+): Effect.Effect<A, E | SessionError> => {
+  const places = caller.getRef(CurrentPlaces)
+  const refusal = findRefusal(line, operation.name, places)
+  if (refusal !== undefined) return Effect.fail(refusal)
+  const fiber = begin(line, operation, caller, places)
+  const exit = fiber.pollUnsafe()
+  return exit === undefined
+    ? Effect.flatMap(
+      Effect.onInterrupt(restore(Fiber.await(fiber)), () => Fiber.interrupt(fiber)),
+      (exit) => ended(line, operation, exit)
+    )
+    : ended(line, operation, exit)
+}

@@ -23,7 +23,7 @@ import type { Open } from "../modes/Live.ts"
 import * as LoopHost from "../modes/LoopHost.ts"
 import * as Moving from "../modes/Moving.ts"
 import { Recorder } from "../Recorder.ts"
-import { atEnd, atOnce, between, type Held, inTurn } from "./Held.ts"
+import { atEnd, atOnce, between, type Held, inTurn, inTurnFor } from "./Held.ts"
 import { isSessionError } from "./SessionError.ts"
 
 /** Does something and gives the state after it, in turn or in the middle of a set-up or clean-up. */
@@ -142,19 +142,14 @@ export const operations = (
     schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(held, transition), asModeError("Mode.schedule"))),
     call: (input) => Effect.mapError(call(input), asCallError(held.self.name)),
     enter: (mode, params, restore) =>
-      Effect.contextWith((context) => {
-        const entering = (onEntered: (open: Open) => void) =>
-          inTurn(
-            held,
-            "enterMode",
-            (loop) =>
-              Effect.flatMapEager(
-                Entering.resume(loop),
-                () => LoopHost.enter(loop, mode, params, context, onEntered)
-              )
+      Effect.withFiber((caller) => {
+        const entering = (onEntered: (open: Open) => void) => (loop: Loop.Loop) =>
+          Effect.flatMapEager(
+            Entering.resume(loop),
+            () => LoopHost.enter(loop, mode, params, caller.context, onEntered)
           )
-        return Effect.mapError(
-          LoopHost.enterFor((onEntered) => restore(entering(onEntered)), leave),
+        return Effect.mapErrorEager(
+          LoopHost.enterFor((onEntered) => inTurnFor(held, caller, restore, "enterMode", entering(onEntered)), leave),
           (error) => isSessionError(error) ? asModeError("Mode.enter")(error) : error
         )
       })
