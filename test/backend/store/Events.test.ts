@@ -69,6 +69,21 @@ for (const backing of backings) {
         // No time passes, and nothing is kept.
         assert.deepStrictEqual(yield* Fiber.join(reader), [[1, 0]])
         assert.deepStrictEqual(yield* store.events("1", 1, 10), [])
+        yield* store.awaitEvents("1", 0)
+      }).pipe(Effect.scoped))
+
+    it.effect("are read in one page from the database and from memory", () =>
+      Effect.gen(function*() {
+        const store = yield* (yield* backing.make).open()
+        yield* store.create("ada", "1", state("a"))
+        const lease = (yield* store.lease("1"))!
+        for (let i = 0; i < 600; i++) lease.log(event(i))
+        yield* lease.flush
+        for (let i = 600; i < 603; i++) lease.log(event(i))
+        const all = Array.from({ length: 603 }, (_, i) => [i + 1, i] as const)
+        assert.deepStrictEqual(told(yield* store.events("1", 0, 1000)), all)
+        assert.deepStrictEqual(told(yield* store.events("1", 1, 601)), all.slice(1, 602))
+        assert.deepStrictEqual(told(yield* store.events("1", 300, 1000)), all.slice(300))
       }).pipe(Effect.scoped))
 
     it.effect("of a run in the past that weren't kept are no obstacle to a reader who saw them", () =>
