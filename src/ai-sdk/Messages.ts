@@ -116,16 +116,9 @@ const assistantContent = ({ content }: Prompt.AssistantMessage, takesText: Takes
     }
   })
 
+/** Approvals are ours: `effect/ai` has answered them before a provider is asked. */
 const toolContent = ({ content }: Prompt.ToolMessage): Content<"tool"> =>
-  content.map((part): Content<"tool">[number] =>
-    part.type === "tool-result" ? resultPart(part) : {
-      type: "tool-approval-response",
-      approvalId: part.approvalId,
-      approved: part.approved,
-      ...(part.reason === undefined ? undefined : { reason: part.reason }),
-      ...toProviderOptions(part.options)
-    }
-  )
+  content.flatMap((part) => part.type === "tool-result" ? [resultPart(part)] : [])
 
 const toMessage = (message: Prompt.Message, takesText: TakesText): LanguageModelV4Message => {
   const options = toProviderOptions(message.options)
