@@ -21,12 +21,19 @@ const handlers = Weather.toLayer({
   get_weather: ({ city }) => city === "Atlantis" ? Effect.fail({ why: "it sank" }) : Effect.succeed(22)
 })
 
-/** What records a run of an agent with the weather. */
-const recorder = (path: string, model: ReadonlyArray<MockResponse.Input>, options?: Cassette.Options) =>
-  Cassette.toolkit(Weather, handlers).pipe(
-    Layer.provideMerge(Cassette.layer(path, { mode: "record", ...options })),
-    Layer.provide(MockModel.layer(MockModel.queue(...model)))
-  )
+type Model = Layer.Layer<LanguageModel.LanguageModel>
+
+/** What records a model. */
+const recordingModel = (path: string, model: Model, options?: Cassette.Options) =>
+  Cassette.layer(path, { mode: "record", ...options }).pipe(Layer.provide(model))
+
+/** What records a model and the weather. */
+const recording = (path: string, model: Model, tools = handlers, options?: Cassette.Options) =>
+  Cassette.toolkit(Weather, tools).pipe(Layer.provideMerge(recordingModel(path, model, options)))
+
+/** What records a run of an agent with the weather, whose model says this. */
+const recorder = (path: string, said: ReadonlyArray<MockResponse.Input>, options?: Cassette.Options) =>
+  recording(path, MockModel.layer(MockModel.queue(...said)), handlers, options)
 
 const player = (path: string, options?: Cassette.Options) =>
   Cassette.toolkit(Weather).pipe(Layer.provideMerge(Cassette.layer(path, { mode: "replay", ...options })), Layer.fresh)
@@ -193,7 +200,7 @@ describe("A cassette", () => {
       const model = MockModel.layer(MockModel.queue(MockResponse.json({ celsius: 22 })))
       const celsius = Schema.Struct({ celsius: Schema.Finite })
       yield* object(celsius).pipe(
-        Effect.provide(Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(model)))
+        Effect.provide(recordingModel(path, model))
       )
       const drift = yield* Effect.flip(
         object(Schema.Struct({ celsius: Schema.String })).pipe(Effect.provide(player(path)))
@@ -222,10 +229,7 @@ describe("A cassette", () => {
           toolkit: Toolkit.make(Search({ most }), Odd),
           disableToolCallResolution: true
         }).pipe(Effect.map(({ text }) => text), Cassette.orFail)
-      const recording = Cassette.layer(path, { mode: "record" }).pipe(
-        Layer.provide(MockModel.layer(MockModel.queue("Hi.")))
-      )
-      yield* ask(3).pipe(Effect.provide(recording))
+      yield* ask(3).pipe(Effect.provide(recordingModel(path, MockModel.layer(MockModel.queue("Hi.")))))
       assert.strictEqual(yield* ask(3).pipe(Effect.provide(player(path))), "Hi.")
       const drift = yield* Effect.flip(ask(4).pipe(Effect.provide(player(path))))
       assert.include(drift.message, `-      "most": 3\n+      "most": 4`)
@@ -313,10 +317,9 @@ describe("A cassette", () => {
           }]
         }
       ]
-      const recording = Cassette.layer(path, { mode: "record" }).pipe(
-        Layer.provide(MockModel.layer(MockModel.queue("Oslo.")))
+      yield* askModel(prompt("a", "b")).pipe(
+        Effect.provide(recordingModel(path, MockModel.layer(MockModel.queue("Oslo."))))
       )
-      yield* askModel(prompt("a", "b")).pipe(Effect.provide(recording))
       const said = yield* askModel(prompt("x", "y")).pipe(Effect.provide(player(path)))
       assert.strictEqual(said.text, "Oslo.")
       const drift = yield* Effect.flip(
@@ -343,11 +346,7 @@ describe("A cassette", () => {
           return request.callCount === 2 ? Effect.as(Deferred.await(second), guess) : guess
         })
       }))
-      const recording = Cassette.toolkit(Weather, handlers).pipe(
-        Layer.provideMerge(Cassette.layer(path, { mode: "record" })),
-        Layer.provide(model)
-      )
-      const recorded = yield* Agent.run(boss, "Guess").pipe(Effect.provide(recording))
+      const recorded = yield* Agent.run(boss, "Guess").pipe(Effect.provide(recording(path, model)))
       const played = yield* Agent.run(boss, "Guess").pipe(
         Effect.tap(Cassette.assertDrained),
         Effect.provide(player(path))
@@ -388,7 +387,7 @@ describe("A cassette", () => {
       )
       const all = Effect.all([ask, ask, listen])
       const recorded = yield* all.pipe(
-        Effect.provide(Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(model)))
+        Effect.provide(recordingModel(path, model))
       )
       const [first, second, third] = yield* all.pipe(Effect.provide(player(path)))
       const clean = new AiError.RateLimitError({
@@ -425,11 +424,7 @@ describe("A cassette", () => {
         paris[0],
         MockResponse.toolCall("get_weather", { city: "Oslo" }, { id: "toolu_02" })
       ))
-      const recording = Cassette.toolkit(Weather, tools).pipe(
-        Layer.provideMerge(Cassette.layer(path, { mode: "record" })),
-        Layer.provide(model)
-      )
-      const recorded = yield* observed(run()).pipe(Effect.provide(recording))
+      const recorded = yield* observed(run()).pipe(Effect.provide(recording(path, model, tools)))
       const text = yield* content(path)
       assert.notInclude(text, "sk-secret")
       assert.include(text, "https://a.example")
@@ -451,10 +446,7 @@ describe("A cassette", () => {
             : Effect.succeed(9)
       })
       const call = (city: string) => MockResponse.toolCall("get_weather", { city })
-      const recording = Cassette.toolkit(Weather, tools).pipe(
-        Layer.provideMerge(Cassette.layer(path, { mode: "record" })),
-        Layer.provide(MockModel.layer(MockModel.queue(MockResponse.all(call("Paris"), call("Oslo")))))
-      )
+      const model = MockModel.layer(MockModel.queue(MockResponse.all(call("Paris"), call("Oslo"))))
       yield* Effect.gen(function*() {
         const fiber = yield* Effect.forkChild(Effect.exit(run()))
         const files = yield* FileSystem.FileSystem
@@ -462,7 +454,7 @@ describe("A cassette", () => {
         yield* Effect.repeat(Effect.tap(isThere, () => Effect.yieldNow), { until: (isThere) => isThere })
         yield* Deferred.succeed(gate, undefined)
         yield* Fiber.join(fiber)
-      }).pipe(Effect.provide(recording))
+      }).pipe(Effect.provide(recording(path, model, tools)))
       const { events, exit } = yield* observed(Effect.ensuring(run(), Cassette.assertDrained)).pipe(
         Effect.provide(player(path))
       )
@@ -525,7 +517,7 @@ describe("A cassette", () => {
         MockModel.make(() => Effect.as(Deferred.succeed(begun, undefined), MockResponse.hang()))
       )
       const fiber = yield* LanguageModel.generateText({ prompt: "Hello" }).pipe(
-        Effect.provide(Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(model))),
+        Effect.provide(recordingModel(path, model)),
         Effect.forkChild
       )
       yield* Deferred.await(begun)
@@ -547,9 +539,7 @@ describe("A cassette", () => {
       const ask = LanguageModel.generateText({ prompt: "Hello" })
       const recorderOf = (text: string) =>
         Layer.fresh(
-          Cassette.layer(path, { mode: "record" }).pipe(
-            Layer.provide(Layer.fresh(MockModel.layer(MockModel.queue(text))))
-          )
+          recordingModel(path, Layer.fresh(MockModel.layer(MockModel.queue(text))))
         )
       for (const before of ["", "An older one"]) {
         if (before !== "") yield* ask.pipe(Effect.provide(recorderOf(before)))
@@ -588,15 +578,11 @@ describe("A cassette", () => {
           return yield* Effect.never
         })
       })
-      const recording = Cassette.toolkit(Weather, slow).pipe(
-        Layer.provideMerge(Cassette.layer(path, { mode: "record" })),
-        Layer.provide(MockModel.layer(MockModel.queue(...paris)))
-      )
       yield* Effect.gen(function*() {
         const fiber = yield* Effect.forkChild(run())
         yield* Deferred.await(begun)
         yield* Fiber.interrupt(fiber)
-      }).pipe(Effect.provide(recording))
+      }).pipe(Effect.provide(recording(path, MockModel.layer(MockModel.queue(...paris)), slow)))
       const progress: Array<Schema.Json> = []
       const told = yield* Deferred.make<void>()
       const fiber = yield* run().pipe(
@@ -643,7 +629,7 @@ describe("A cassette", () => {
       ])
       const bare = yield* all.pipe(Effect.provide(model))
       const recorded = yield* all.pipe(
-        Effect.provide(Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(Layer.fresh(model))))
+        Effect.provide(recordingModel(path, Layer.fresh(model)))
       )
       assert.deepStrictEqual(recorded, bare)
       const played = yield* all.pipe(Effect.tap(Cassette.assertDrained), Effect.provide(player(path)))
@@ -666,8 +652,7 @@ describe("A cassette", () => {
         prompt: "How warm?",
         schema: Schema.Struct({ celsius: Schema.Finite, note: Schema.optionalKey(Schema.String) })
       }).pipe(Effect.map(({ value }) => value))
-      const recording = Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(model))
-      assert.deepStrictEqual(yield* ask.pipe(Effect.provide(recording)), { celsius: 22 })
+      assert.deepStrictEqual(yield* ask.pipe(Effect.provide(recordingModel(path, model))), { celsius: 22 })
       assert.deepStrictEqual(yield* ask.pipe(Effect.provide(player(path))), { celsius: 22 })
     }).pipe(withFiles))
 
@@ -757,7 +742,7 @@ describe("A cassette", () => {
       const listen = Effect.exit(Stream.runDrain(LanguageModel.streamText({ prompt: "Hello" })))
       const ask = Effect.exit(LanguageModel.generateText({ prompt: "Hello" }))
       const both = Effect.all([listen, ask])
-      yield* both.pipe(Effect.provide(Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(crash))))
+      yield* both.pipe(Effect.provide(recordingModel(path, crash)))
       const played = yield* both.pipe(Effect.provide(player(path)))
       assert.deepStrictEqual(played.map(problem), [new Error("it can't be"), new Error("it can't be")])
     }).pipe(withFiles))
