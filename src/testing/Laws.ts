@@ -37,6 +37,7 @@ import type * as Guardrail from "../agent/Guardrail.ts"
 import { type AnyHistory, crossingOf } from "../agent/HandOver.ts"
 import { type AnyMode, invokable, type ModeServices } from "../agent/modes/ModeEntry.ts"
 import type { Conversation } from "../domain/StateSchema.ts"
+import { defaultTexts } from "./arbitrary/Scripts.ts"
 import * as ConversationArbitrary from "./ConversationArbitrary.ts"
 import * as GuardrailLaws from "./laws/GuardrailLaws.ts"
 import * as HistoryLaws from "./laws/HistoryLaws.ts"
@@ -73,7 +74,7 @@ interface AnyRunOptions extends Options, Pick<RunOptions<unknown>, "input" | "te
 const runs = (
   what: string,
   runnable: Agent.Runnable<string, unknown, unknown, unknown>,
-  { input = "What is it?", layer = Layer.empty, texts = Plan.texts, ...options }: AnyRunOptions = {}
+  { input = "What is it?", layer = Layer.empty, texts = defaultTexts, ...options }: AnyRunOptions = {}
 ): Effect.Effect<void, LawBroken> =>
   check(
     what,
@@ -156,7 +157,7 @@ export const guardrail = <On extends Guardrail.Subject, Value, E, R>(
   self: Guardrail.Guardrail<On, Value, E, R>,
   ...[options]: GuardrailArgs<Value, R, GuardrailNeeds<On, Value, R>>
 ): Effect.Effect<void, LawBroken> => {
-  const { layer = Layer.empty, output, texts = Plan.texts, ...rest } = options ?? {}
+  const { layer = Layer.empty, output, texts = defaultTexts, ...rest } = options ?? {}
   const subject: GuardrailLaws.Subject = { self, layer, output, texts }
   return check(`Guardrail "${self.name}"`, GuardrailLaws.trialsOf(subject), GuardrailLaws.breachesOf(subject), rest)
 }

@@ -11,6 +11,9 @@ import * as MockResponse from "../MockResponse.ts"
 import { paramsOf } from "../ToolParams.ts"
 import { below, one, oneOf, pick } from "./Choice.ts"
 
+/** What models say unless somebody wants others. A failure shrinks towards the first. */
+export const defaultTexts = ["Well.", "", "Is it 22 °C? 🌡️ Yes."] as const
+
 /** Anything that offers tools by their names. */
 interface HasTools {
   readonly tools: Readonly<Record<string, Tool.Any>>
@@ -70,7 +73,7 @@ const usage = Arbitrary.map(
 
 /** Random answers. A failure of a law shrinks towards a single text. */
 const answerOf = (tools: ReadonlyArray<Tool.Any>, options: ScriptOptions) => {
-  const { maxCalls = 2, texts = ["Well.", "", "Is it 22 °C? 🌡️ Yes."] as const } = options
+  const { maxCalls = 2, texts = defaultTexts } = options
   const misfits = options.misfits === true
     ? [
       one(MockResponse.toolCall("nothing_of_the_kind", {})),

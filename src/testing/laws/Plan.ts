@@ -31,9 +31,6 @@ const answerFields = {
 /** Texts, of which a failure shrinks towards the first. */
 export type Texts = readonly [string, ...Array<string>]
 
-/** What models say unless somebody wants others. */
-export const texts: Texts = ["Well.", "", "Is it 22 °C? 🌡️ Yes."]
-
 const schemaOf = (inputs: Texts, texts: Texts) => {
   const Answer = Schema.Struct({ text: Schema.Literals(texts), ...answerFields })
   return Schema.Struct({
