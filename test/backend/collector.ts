@@ -15,6 +15,7 @@ interface Span {
   readonly spanId: string
   readonly parentSpanId?: string
   readonly name: string
+  readonly kind: number
   readonly attributes: ReadonlyArray<Attribute>
 }
 

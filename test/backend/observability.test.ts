@@ -7,9 +7,11 @@ import { Agent } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { measured } from "../../examples/backend/metrics.ts"
 import * as Observability from "../../examples/backend/observability.ts"
+import { Around } from "../../examples/backend/service/Runs.ts"
 import { desk, layer as tools } from "../../examples/desk/agents/desk.ts"
 import * as Model from "../../examples/desk/model/model.ts"
 import { type Collector, collector, placeOf, pointsOf, sendingTo, servicesOf, spansOf, unitOf } from "./collector.ts"
+import { isEnd, serve, tokenOf } from "./serving.ts"
 
 /** Runs a program with what is exported of it, until all of that is sent. */
 const exported = <A, E, R>(self: Effect.Effect<A, E, R>, provider: ConfigProvider.ConfigProvider) =>
@@ -124,6 +126,46 @@ describe("what the backend exports", () => {
       assert.isTrue(stub.arrived.every(({ headers }) => headers["x-team"] === "support one"))
       assert.deepStrictEqual(new Set(servicesOf(stub)), new Set(["desk"]))
       assert.notMatch(JSON.stringify(stub.arrived), /cracked|sorry|Priya/)
+    }))
+})
+
+/** The kind of spans of requests that were answered, in OTLP. */
+const serverKind = 2
+
+describe("what the service exports of a request", () => {
+  it.live("is the run that it began, in its trace, and what that came to in numbers, though it was answered before", () =>
+    Effect.gen(function*() {
+      const stub = yield* collector
+      yield* exported(
+        Effect.scoped(Effect.gen(function*() {
+          const service = yield* serve()
+          const { id } = yield* (yield* service.client()).conversations.open()
+          const { cursor } = yield* (yield* service.client()).conversations.say({
+            params: { id },
+            payload: { text: words }
+          })
+          yield* service.events(id, { "last-event-id": String(cursor) }).pipe(Stream.takeUntil(isEnd), Stream.runDrain)
+        })).pipe(Effect.provideService(Around, measured)),
+        sendingTo(stub)
+      )
+      const spans = spansOf(stub)
+      const run = spans.find(({ name }) => name === "invoke_agent triage")
+      assert.isDefined(run)
+      const request = spans.find(({ spanId }) => spanId === run!.parentSpanId)
+      assert.deepStrictEqual([request?.kind, request?.attributes["http.request.method"]], [serverKind, "POST"])
+      assert.match(String(request?.attributes["url.path"]), /\/messages$/)
+      const within = spans.filter(({ traceId }) => traceId === run!.traceId).map((span) => placeOf(spans, span))
+      const triage = placeOf(spans, run!)
+      assert.includeMembers(within, [
+        `${triage} > LanguageModel.streamText`,
+        `${triage} > invoke_agent refunds`,
+        `${triage} > invoke_agent refunds > LanguageModel.streamText`,
+        `${triage} > invoke_agent refunds > execute_tool find_order`
+      ])
+      assert.deepStrictEqual(pointsOf(stub, "troupe.runs", "gen_ai.agent.name", "troupe.run.outcome"), {
+        "refunds WaitingForTools": 1
+      })
+      assert.notInclude(JSON.stringify(stub.arrived), tokenOf("ada"))
     }))
 })
 
