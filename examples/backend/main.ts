@@ -13,7 +13,6 @@ import * as Model from "../desk/model/model.ts"
 import * as Configuration from "./config.ts"
 import { measured } from "./metrics.ts"
 import * as Observability from "./observability.ts"
-import * as Page from "./page/Page.ts"
 import * as Server from "./server.ts"
 import * as Agents from "./service/Agents.ts"
 import { Around } from "./service/Runs.ts"
@@ -53,7 +52,7 @@ const greet = Effect.gen(function*() {
   }
 })
 
-const service = Server.layer(Page.layer).pipe(
+const service = Server.layer.pipe(
   Layer.provide(Agents.desk.pipe(Layer.provide(Model.layer))),
   Layer.provide(store),
   Layer.provide(Layer.succeed(Around, measured)),

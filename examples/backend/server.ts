@@ -28,16 +28,15 @@ const shutdown = (server: Server) =>
     )
   }))
 
-/** Serves the API, and other routes beside it, at the address of the settings. */
-export const layer = (routes: Layer.Layer<never, never, HttpRouter.HttpRouter>) =>
-  Layer.unwrap(Effect.gen(function*() {
-    const { host, port } = yield* Settings
-    const server = createServer()
-    return shutdown(server).pipe(
-      Layer.provideMerge(
-        HttpRouter.serve(Layer.merge(Routes.layer, routes), { disableLogger: true, disableListenLog: true })
-      ),
-      Layer.provideMerge(NodeHttpServer.layer(() => server, { host, port })),
-      Layer.provide(conversations)
-    )
-  }))
+/** Serves it all at the address of the settings. */
+export const layer = Layer.unwrap(Effect.gen(function*() {
+  const { host, port } = yield* Settings
+  const server = createServer()
+  return shutdown(server).pipe(
+    Layer.provideMerge(
+      HttpRouter.serve(Routes.layer, { disableLogger: true, disableListenLog: true })
+    ),
+    Layer.provideMerge(NodeHttpServer.layer(() => server, { host, port })),
+    Layer.provide(conversations)
+  )
+}))

@@ -100,7 +100,7 @@ describe("a stream of events", () => {
         reads.push(read)
         yield* Deferred.succeed(may, undefined)
       }
-      yield* until(serving, params.id, (told) => isEnd(told) && !told.data.includes("helper"))
+      yield* until(serving, params.id, isEnd)
       const last = yield* conversations.read({ params })
       assert.strictEqual(new Set(reads.map(({ cursor }) => cursor)).size, 7)
       const stream = yield* conversations.events({ params, query: {}, headers: {} })

@@ -112,7 +112,7 @@ export const serve = Effect.fnUntraced(function*(options: {
   // The service stops before its store does.
   const scope = yield* Scope.fork(yield* Effect.scope)
   const context = yield* Layer.buildWithScope(
-    Layer.fresh(Server.layer(Layer.empty)).pipe(Layer.provide([
+    Layer.fresh(Server.layer).pipe(Layer.provide([
       Layer.succeed(Store, store),
       options.agents ?? desk.pipe(Layer.provide(Embedded.layer)),
       Layer.succeed(Settings, { ...settings, ...options.settings })
@@ -138,5 +138,6 @@ export const serve = Effect.fnUntraced(function*(options: {
 
 export type Serving = Effect.Success<ReturnType<typeof serve>>
 
-/** Whether an event ends a run. */
-export const isEnd = ({ event }: Told): boolean => /^Run(Completed|Failed|Interrupted)$/.test(event)
+/** Whether an event ends a run, and not that of an agent that was called. */
+export const isEnd = ({ data, event }: Told): boolean =>
+  /^Run(Completed|Failed|Interrupted)$/.test(event) && JSON.parse(data).calls.length === 0

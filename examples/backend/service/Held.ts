@@ -27,13 +27,20 @@ const told = (event: AgentEvent.AgentEvent): Event => {
 /**
  * Sees the events of a run that goes on from `state`: logs each one and folds it, in one step. The end of a run takes the
  * conversation out of flight in the same save as the state that it left. A run that was broken off stays in flight.
+ *
+ * That a call has its result is told when that is saved: a call whose result was told never runs again.
  */
-export const observer =
-  (held: Held, lease: Lease, state: AgentState.AgentState) => (event: AgentEvent.AgentEvent): Effect.Effect<void> =>
+export const observer = (held: Held, lease: Lease, state: AgentState.AgentState) => {
+  let folded = state
+  return (event: AgentEvent.AgentEvent): Effect.Effect<void> =>
     Effect.sync(() => {
       const isEnd = AgentEvent.isRunEnd(event)
+      const awaitsSave = event._tag === "ToolCallSettled"
       if (isEnd && (event._tag !== "RunInterrupted" || held.isCancelled)) lease.mark({ isInFlight: false })
-      const { number } = lease.log(told(event))
-      held.seen = { state: AgentState.reduce(held.seen?.state ?? state, event), cursor: number }
+      const { number } = lease.log(told(event), awaitsSave ? "afterSave" : undefined)
+      folded = AgentState.reduce(folded, event)
+      // The session shows the next event when the state with this one is saved.
+      if (!awaitsSave) held.seen = { state: folded, cursor: number }
       held.isOver ||= isEnd
     })
+}

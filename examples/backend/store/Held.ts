@@ -143,7 +143,7 @@ export const writer = (sql: SqlClient.SqlClient, states: KeyValueStore.KeyValueS
     held.writing.withPermit(Effect.suspend(() => {
       const { marks, messageKeys, recent } = held
       if (recent === undefined) return Effect.fail(new LeaseLost({ conversation: held.id }))
-      const events = recent.waiting
+      const events = recent.waiting(saved !== undefined)
       const isMarked = withMarks && (messageKeys.length > 0 || Object.keys(marks).length > 0)
       if (events.length === 0 && !isMarked && saved === undefined) return Effect.void
       if (!isMarked) return Effect.map(write(held, events, {}, [], saved), () => recent.keep(events.length))

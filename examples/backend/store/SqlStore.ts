@@ -89,13 +89,13 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
   const leaseOf = (held: Held.Held, last: number): Lease => ({
     lost: Deferred.await(held.lost),
     cancelled: Deferred.await(held.cancelled),
-    log: (event) => {
+    log: (event, when) => {
       const { recent } = held
       // What a lost lease logs is shown to nobody.
       if (recent === undefined) return { number: last, event }
-      const numbered = recent.push(event)
+      const numbered = recent.push(event, when)
       last = numbered.number
-      wake(held.id, last)
+      wake(held.id, recent.shown)
       if (recent.waitingCount > Held.maxWaiting) lose(held)
       return numbered
     },
@@ -115,10 +115,11 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
         Effect.suspend(() => {
           if (key !== held.id || typeof value !== "string") return Effect.die(new Error(`${key} isn't ${held.id}`))
           const saved = { document: value, cursor: held.recent?.last ?? 0 }
-          return Effect.mapError(
-            persist(held, { marks: true, saved }),
-            (cause) => new KeyValueStore.KeyValueStoreError({ message: cause.message, method: "set", key, cause })
-          )
+          return Effect.mapBoth(persist(held, { marks: true, saved }), {
+            onSuccess: () => wake(held.id, held.recent?.shown ?? 0),
+            onFailure: (cause) =>
+              new KeyValueStore.KeyValueStoreError({ message: cause.message, method: "set", key, cause })
+          })
         })
     })
   })
@@ -149,8 +150,13 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
     )
   })
 
+  /** Keeps what waits. What is given back meanwhile has seen to that itself. */
   const flush = (held: Held.Held) =>
-    Effect.ignoreCause(persist(held, { marks: false }), { log: "Warn", message: "Events can't be kept" })
+    Effect.catchTag(
+      persist(held, { marks: false }),
+      "LeaseLost",
+      (error) => leases.get(held.id) === held ? Effect.fail(error) : Effect.void
+    ).pipe(Effect.ignoreCause({ log: "Warn", message: "Events can't be kept" }))
 
   const release = ({ giveBack, held }: { readonly giveBack: Effect.Effect<void>; readonly held: Held.Held }) =>
     (held.recent === undefined ? Effect.void : flush(held)).pipe(
@@ -311,7 +317,7 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
         }),
         ({ woken }) => {
           const recent = leases.get(id)?.recent
-          if (recent !== undefined) return recent.last > after ? Effect.void : Deferred.await(woken)
+          if (recent !== undefined) return recent.shown > after ? Effect.void : Deferred.await(woken)
           return Effect.flatMap(
             Effect.orElseSucceed(lastOf(id), () => undefined),
             (last) => last === undefined || last > after ? Effect.void : Deferred.await(woken)

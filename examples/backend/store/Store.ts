@@ -69,8 +69,12 @@ export interface Lease {
   readonly lost: Effect.Effect<void>
   /** Ends when somebody asks for the run to be cancelled, here or in another instance. */
   readonly cancelled: Effect.Effect<void>
-  /** Logs an event: gives it its number and shows it to readers. It is kept soon, and at the latest with the next save. */
-  readonly log: (event: Event) => Numbered
+  /**
+   * Logs an event: gives it its number and shows it to readers. It is kept soon, and at the latest with the next save. One that is
+   * told `afterSave`, and those behind it, are kept and shown with the next save and not before, so that nobody is told what
+   * the state may never hold.
+   */
+  readonly log: (event: Event, when?: "afterSave" | undefined) => Numbered
   /** Writes marks with the next save. */
   readonly mark: (marks: Marks) => void
   /** Writes what was logged and marked since the last save, where no save follows. */

@@ -86,6 +86,28 @@ for (const backing of backings) {
         assert.deepStrictEqual(told(yield* store.events("1", 300, 1000)), all.slice(300))
       }).pipe(Effect.scoped))
 
+    it.effect("that await a save are kept and told with it and not before, here and elsewhere", () =>
+      Effect.gen(function*() {
+        const database = yield* backing.make
+        const store = yield* database.open()
+        yield* store.create("ada", "1", state("a"))
+        const lease = (yield* store.lease("1"))!
+        lease.log(event(0))
+        const { number } = lease.log(event(1), "afterSave")
+        lease.log(event(2))
+        yield* lease.flush
+        assert.deepStrictEqual(told(yield* store.events("1", 0, 10)), [[number - 1, 0]])
+        const waiting = yield* Effect.forkChild(store.awaitEvents("1", number - 1))
+        yield* Effect.repeat(tick, { times: 5 })
+        assert.isUndefined(waiting.pollUnsafe())
+        assert.strictEqual((yield* database.sql("SELECT * FROM events")).length, 1)
+        yield* save(lease, "1", state("b"))
+        yield* inTime(Fiber.join(waiting))
+        assert.deepStrictEqual(told(yield* store.events("1", number - 1, 10)), [[number, 1], [number + 1, 2]])
+        assert.strictEqual((yield* store.read("ada", "1"))?.cursor, number + 1)
+        assert.strictEqual((yield* database.sql("SELECT * FROM events")).length, 3)
+      }).pipe(Effect.scoped))
+
     it.effect("of a run in the past that weren't kept are no obstacle to a reader who saw them", () =>
       Effect.gen(function*() {
         const database = yield* backing.make
@@ -154,6 +176,23 @@ for (const backing of backings) {
 }
 
 describe("Recent events", () => {
+  it("that await a save are shown to nobody, and those behind them neither", () => {
+    const recent = new Recent(7, 100, 10)
+    recent.push(event(0))
+    recent.push(event(1), "afterSave")
+    recent.push(event(2))
+    assert.deepStrictEqual([recent.last, recent.shown], [103, 101])
+    assert.deepStrictEqual(told(recent.after(7, 10)!), [[101, 0]])
+    assert.deepStrictEqual(told(recent.all), [[101, 0]])
+    assert.deepStrictEqual(told(recent.waiting(false)), [[101, 0]])
+    recent.keep(1)
+    assert.deepStrictEqual(told(recent.waiting(true)), [[102, 1], [103, 2]])
+    recent.push(event(3), "afterSave")
+    recent.keep(2)
+    assert.deepStrictEqual([recent.last, recent.shown], [104, 103])
+    assert.deepStrictEqual(told(recent.after(101, 10)!), [[102, 1], [103, 2]])
+  })
+
   it("let go of what is kept, and hold the rest", () => {
     const recent = new Recent(7, 100, 10)
     assert.deepStrictEqual(recent.after(7, 10), [])
