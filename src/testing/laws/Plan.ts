@@ -10,6 +10,7 @@ import type * as Tool from "effect/ai/Tool"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { toolName as finalAnswer } from "../../agent/Output.ts"
 import * as MockModel from "../MockModel.ts"
 import type { MockRequest } from "../MockRequest.ts"
 import * as MockResponse from "../MockResponse.ts"
@@ -83,7 +84,7 @@ const answer = (plan: Plan, request: MockRequest) =>
     const said = (request.path.length > 1 ? plan.called : plan.answers)[step]
     const offered = offeredIn(request)
     if (said === undefined) {
-      const last = offered.find(({ name }) => name === "final_answer")
+      const last = offered.find(({ name }) => name === finalAnswer)
       return last === undefined
         ? MockResponse.text("Done.")
         : yield* callOf([last], { tool: 0, params: 1, misfits: false }, `${place}.last`)
