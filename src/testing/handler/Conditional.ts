@@ -59,10 +59,14 @@ const nameOf = (pattern: Pattern): string =>
   fieldsOf(pattern).map((key) => `${key} ${pattern[key] instanceof RegExp ? "matches" : "is"} ${shown(pattern[key])}`)
     .join(" and ")
 
+/** Gives the pattern of a condition that isn't a function. */
+const patternOf = (condition: RegExp | Pattern): Pattern =>
+  condition instanceof RegExp ? { lastUserText: condition } : condition
+
 /** Gives the predicate of a condition. */
 export const predicateOf = <R>(condition: Condition<R>): Predicate<R> => {
   if (typeof condition === "function") return condition
-  const pattern = condition instanceof RegExp ? { lastUserText: condition } : condition
+  const pattern = patternOf(condition)
   const fields = fieldsOf(pattern)
   return (request) => fields.every((key) => holdsIn(request, key, pattern[key]))
 }
@@ -77,19 +81,13 @@ export const when = <R1 = never, R2 = never>(
   condition: Condition<R1>,
   reply: Reply<R2> | Handler<R2>
 ): Case<R1 | R2> => {
-  const pattern = typeof condition === "function"
-    ? undefined
-    : condition instanceof RegExp
-    ? { lastUserText: condition }
-    : condition
-  return {
-    condition: typeof condition === "function"
-      ? condition.name || condition.toString().replace(/\s+/g, " ")
-      : nameOf(pattern!),
-    pattern,
-    holds: predicateOf(condition),
-    handler: toHandler(reply)
+  const handler = toHandler(reply)
+  if (typeof condition === "function") {
+    const name = condition.name || condition.toString().replace(/\s+/g, " ")
+    return { condition: name, pattern: undefined, holds: condition, handler }
   }
+  const pattern = patternOf(condition)
+  return { condition: nameOf(pattern), pattern, holds: predicateOf(pattern), handler }
 }
 
 /**
