@@ -126,6 +126,7 @@ const rejected: ReadonlyArray<readonly [what: string, error: unknown, ...Expecte
   ],
   ["a server that says never again", refusal(500, {}, { isRetryable: false }), "UnknownError", false],
   ["a refusal that says try again", refusal(424, {}, { isRetryable: true }), "InternalProviderError", true],
+  ["a time-out of a gateway", Object.assign(new Error("slow"), { statusCode: 408 }), "InternalProviderError", true],
   ["an error of a gateway", Object.assign(new Error("busy"), { statusCode: 503 }), "InternalProviderError", true]
 ]
 
