@@ -25,7 +25,8 @@ const data = mkdtempSync(join(tmpdir(), "backend-kill-"))
 
 const problems: Array<string> = []
 const logs: Array<string> = []
-let isOver = false
+/** Whether clients shall say no more. */
+const end = { isNear: false }
 
 /** A conversation as its client knows it. */
 interface Known {
@@ -82,11 +83,11 @@ const follow = async (known: Known): Promise<View> => {
 }
 
 const converse = async (): Promise<void> => {
-  while (!isOver) {
+  while (!end.isNear) {
     const { id } = await insist(() => client.open())
     const known: Known = { id, said: [], told: [] }
     conversations.push(known)
-    for (let turn = 0; turn < 5 && !isOver; turn++) {
+    for (let turn = 0; turn < 5 && !end.isNear; turn++) {
       const text = pick(messages)
       await insist(() => client.say(id, text, String(turn)))
       known.said.push(text)
@@ -142,7 +143,7 @@ for (let kill = 1; kill <= kills; kill++) {
   service = await start(data, port)
   if (kill % 10 === 0) console.log(`${kill} kills, ${conversations.length} conversations, ${problems.length} problems`)
 }
-isOver = true
+end.isNear = true
 await Promise.all(clients)
 for (const known of conversations) {
   if (known.told.filter(({ event }) => event === "RunStarted").length > known.said.length) inFlight++

@@ -59,18 +59,17 @@ const follow = async (id: string, cursor: number, leaves: boolean): Promise<void
     last = event.id
     sequence = event.data.sequence
   }
-  let isOver = false
-  while (!isOver) {
+  while (true) {
     let left = leaves ? 1 + Math.floor(Math.random() * 20) : Number.POSITIVE_INFINITY
+    let isOver = false
     await client.events(id, last, (event) => {
       take(event)
       isOver = isEnd(event)
       return isOver || --left === 0
     })
-    if (!isOver) {
-      if (left > 0) return fail("a stream ended")
-      reconnects++
-    }
+    if (isOver) return
+    if (left > 0) return fail("a stream ended")
+    reconnects++
   }
 }
 

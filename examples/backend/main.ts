@@ -6,10 +6,10 @@
  * What it is told by its environment stands in docs/backend.md.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Cause, Effect, Exit, Layer, Option, Redacted } from "effect"
+import { Cause, Config, Effect, Exit, Layer, Option, Redacted } from "effect"
 import { HttpServer, HttpServerError } from "effect/http"
 import { NetAddress } from "effect/net"
-import * as Model from "../desk/model/model.ts"
+import { configured } from "../desk/model/configured.ts"
 import * as Configuration from "./config.ts"
 import { measured } from "./metrics.ts"
 import * as Observability from "./observability.ts"
@@ -40,24 +40,31 @@ const store = Layer.unwrap(Effect.gen(function*() {
   })
 }))
 
-const greet = Effect.gen(function*() {
-  const settings = yield* Settings
-  const { address } = yield* HttpServer.HttpServer
-  const url = NetAddress.formatUrlUnsafe(address)
-  yield* say(`Listens on ${url}, with a page at / and the API described at /docs`)
-  yield* say(`Keeps conversations in ${storeName(settings)}`)
-  yield* say("Answers with the embedded model")
-  for (const { isDemo, tenant, token } of settings.tokens) {
-    if (isDemo === true) yield* say(`Token of the tenant ${tenant}, until it stops: ${Redacted.value(token)}`)
-  }
-})
+const greet = (model: string) =>
+  Effect.gen(function*() {
+    const settings = yield* Settings
+    const { address } = yield* HttpServer.HttpServer
+    yield* say(`Listens on ${NetAddress.formatUrlUnsafe(address)}, with a page at / and the API described at /docs`)
+    yield* say(`Keeps conversations in ${storeName(settings)}`)
+    yield* say(model)
+    for (const { isDemo, tenant, token } of settings.tokens) {
+      if (isDemo === true) yield* say(`Token of the tenant ${tenant}, until it stops: ${Redacted.value(token)}`)
+    }
+  })
 
-const service = Server.layer.pipe(
-  Layer.provide(Agents.desk.pipe(Layer.provide(Model.layer))),
-  Layer.provide(store),
-  Layer.provide(Layer.succeed(Around, measured)),
-  Layer.provideMerge(Configuration.layer),
-  Layer.provideMerge(Observability.layer)
+const service = Layer.unwrap(
+  Effect.map(
+    configured,
+    (model) =>
+      Layer.effectDiscard(greet(Option.getOrElse(model.line, () => "The model is embedded."))).pipe(
+        Layer.provide(Server.layer),
+        Layer.provide(Agents.desk.pipe(Layer.provide(model.layer))),
+        Layer.provide(store),
+        Layer.provide(Layer.succeed(Around, measured)),
+        Layer.provide(Configuration.layer),
+        Layer.provide(Observability.layer)
+      )
+  )
 )
 
 /** What went wrong at the start, in a line for whoever started it. */
@@ -66,13 +73,11 @@ const explain = (cause: Cause.Cause<unknown>): string => {
   if (error instanceof HttpServerError.ServeError && error.cause instanceof Error) {
     return `can't listen: ${error.cause.message}`
   }
-  return error instanceof Error ? error.message.split("\n").join("; ") : String(error)
+  if (error instanceof Config.ConfigError) return error.cause.message.replaceAll(/\s*\n\s*/g, " ")
+  return error instanceof Error ? error.message : String(error)
 }
 
-const main = Layer.build(service).pipe(
-  Effect.flatMap((context) => Effect.provideContext(greet, context)),
-  Effect.andThen(Effect.never),
-  Effect.scoped,
+const main = Layer.launch(service).pipe(
   Effect.tapCause((cause) =>
     Cause.hasInterruptsOnly(cause)
       ? Effect.void
