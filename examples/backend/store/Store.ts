@@ -10,7 +10,7 @@
  * 4. Events are numbered in order, with gaps: who takes a lease goes on far above the last number, since a reader may have
  *    seen events that a process told and could no longer keep.
  */
-import { Context, type DateTime, type Effect, Schema, type Scope } from "effect"
+import { Context, type DateTime, Effect, Schema, type Scope } from "effect"
 import type { KeyValueStore } from "effect/persistence"
 import type { AgentState } from "troupe"
 import type { Event } from "../api/Conversations.ts"
@@ -24,6 +24,10 @@ export class StoreFailed extends Schema.TaggedError<StoreFailed>()("StoreFailed"
     return `The store failed to ${this.operation}`
   }
 }
+
+/** Says what the store was doing when it failed. */
+export const failedTo = (operation: string) =>
+  Effect.mapError((cause: unknown) => new StoreFailed({ operation, cause }))
 
 /** Events after `cursor` are no longer kept: those after `oldest` are. */
 export class EventsGone extends Schema.TaggedError<EventsGone>()("EventsGone", {

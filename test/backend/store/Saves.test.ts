@@ -44,7 +44,8 @@ for (const backing of backings) {
     it.effect("are listed up to a hundred", () =>
       Effect.gen(function*() {
         const store = yield* (yield* backing.make).open()
-        for (let i = 0; i < 103; i++) yield* store.create("ada", `${i}`, state("a"))
+        const ids = Array.from({ length: 103 }, (_, i) => `${i}`)
+        yield* Effect.forEach(ids, (id) => store.create("ada", id, state("a")), { concurrency: 8 })
         assert.strictEqual((yield* store.list("ada")).length, 100)
       }).pipe(Effect.scoped))
 
@@ -136,13 +137,13 @@ for (const backing of backings) {
         const lease = (yield* store.lease("1"))!
         const reader = yield* Effect.forkChild(Effect.gen(function*() {
           let last = 0
-          while (last < 60) {
+          while (last < 25) {
             const saved = yield* other.read("ada", "1")
             last = saved!.cursor
             assert.deepStrictEqual(saved!.state.logs, [`${last}`])
           }
         }))
-        for (let i = 1; i <= 60; i++) {
+        for (let i = 1; i <= 25; i++) {
           lease.log(event(i))
           yield* save(lease, "1", state(`${i}`))
         }
