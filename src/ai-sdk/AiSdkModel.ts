@@ -191,7 +191,7 @@ const toParts = (
     for (const content of generated.content) {
       const part = yield* toPart(content, asked)
       if (part === undefined) continue
-      parts.push(part.type === "text" && text !== undefined ? { ...part, type: "reasoning" } : part)
+      parts.push(part.type === "text" && text !== undefined ? { type: "reasoning", text: part.text } : part)
     }
     if (text !== undefined) parts.push({ type: "text", text })
     const { warnings } = generated
@@ -282,6 +282,8 @@ export const layer = (model: AnyModel, options?: Options): Layer.Layer<LanguageM
 /**
  * Gives a model as a `Model` of `effect/ai`: a Layer that also says the names of the provider and of the model.
  *
+ * The provider's name is what stands before the first dot of its id in the AI SDK: `openai`, of `openai.responses`.
+ *
  * @category constructors
  * @since 0.1.0
  */
@@ -289,4 +291,4 @@ export const model = (
   model: AnyModel,
   options?: Options
 ): Model.Model<string, LanguageModel.LanguageModel, never> =>
-  Model.make(model.provider, model.modelId, layer(model, options))
+  Model.make(Spans.providerOf(model), model.modelId, layer(model, options))

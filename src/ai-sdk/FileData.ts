@@ -13,6 +13,14 @@ type FileData = SharedV4FileDataData | SharedV4FileDataUrl
 
 const isAddress = /^https?:\/\//i
 
+const unescaped = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
 const fromDataUrl = (url: string): SharedV4FileDataData => {
   const comma = url.indexOf(",")
   const data = url.slice(comma + 1)
@@ -20,7 +28,7 @@ const fromDataUrl = (url: string): SharedV4FileDataData => {
     type: "data",
     data: /;base64$/i.test(url.slice(0, comma))
       ? data
-      : Base64.encode(new TextEncoder().encode(decodeURIComponent(data)))
+      : Base64.encode(new TextEncoder().encode(unescaped(data)))
   }
 }
 

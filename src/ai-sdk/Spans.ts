@@ -8,17 +8,25 @@ import * as Telemetry from "effect/ai/Telemetry"
 import type { Span } from "effect/Tracer"
 import type { Settings } from "./Settings.ts"
 
+interface Named {
+  readonly modelId: string
+  readonly provider: string
+}
+
+/** The name of a model's provider, apart from which of its interfaces is used. */
+export const providerOf = ({ provider }: Named): string => provider.split(".")[0] ?? provider
+
 /** Says what is asked. */
 export const annotateRequest = (
   span: Span,
-  { modelId, provider }: { readonly modelId: string; readonly provider: string },
+  model: Named,
   settings: Settings
 ): void =>
   Telemetry.addGenAIAnnotations(span, {
-    provider: { name: provider.split(".")[0] ?? provider },
+    provider: { name: providerOf(model) },
     operation: { name: "chat" },
     request: {
-      model: modelId,
+      model: model.modelId,
       temperature: settings.temperature,
       topP: settings.topP,
       topK: settings.topK,

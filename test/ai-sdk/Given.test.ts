@@ -434,12 +434,12 @@ describe("AiSdkModel", () => {
     Effect.gen(function*() {
       const { model } = saying([[{ type: "text", text: "ok" }]])
       const made = AiSdkModel.model(model, { temperature: 0 })
-      assert.strictEqual(made.provider, "house.chat")
+      assert.strictEqual(made.provider, "house")
       const said = yield* Effect.gen(function*() {
         const { text } = yield* LanguageModel.generateText({ prompt: "Hi" })
         return [text, yield* Model.ProviderName, yield* Model.ModelName]
       }).pipe(Effect.provide(made))
-      assert.deepStrictEqual(said, ["ok", "house.chat", "one"])
+      assert.deepStrictEqual(said, ["ok", "house", "one"])
     }))
 
   it.effect("aborts a request that is interrupted", () =>

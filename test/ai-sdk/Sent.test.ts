@@ -26,6 +26,7 @@ const prompt = Prompt.fromMessages([
       part("file", { mediaType: "image/png", data: "iVBORw==" }),
       part("file", { mediaType: "text/plain", data: "data:text/plain;base64,aGk=" }),
       part("file", { mediaType: "text/plain", data: "data:,h%C3%A9" }),
+      part("file", { mediaType: "text/plain", data: "data:,100%" }),
       part("file", { mediaType: "image/png", data: "https://a.b/c.png" }),
       part("file", { mediaType: "application/pdf", data: new URL("https://a.b/c.pdf"), options: cached })
     ]
@@ -71,6 +72,7 @@ const user = [
   { type: "file", mediaType: "image/png", data: { type: "data", data: "iVBORw==" } },
   { type: "file", mediaType: "text/plain", data: { type: "data", data: "aGk=" } },
   { type: "file", mediaType: "text/plain", data: { type: "data", data: "aMOp" } },
+  { type: "file", mediaType: "text/plain", data: { type: "data", data: "MTAwJQ==" } },
   { type: "file", mediaType: "image/png", data: { type: "url", url: new URL("https://a.b/c.png") } },
   {
     type: "file",
