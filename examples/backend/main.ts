@@ -6,9 +6,10 @@
  * What it is told by its environment stands in docs/backend.md.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Cause, Config, Effect, Exit, Layer, Option, Redacted } from "effect"
+import { Cause, Config, Duration, Effect, Exit, Layer, Option, Redacted } from "effect"
 import { HttpServer, HttpServerError } from "effect/http"
 import { NetAddress } from "effect/net"
+import { Agent } from "troupe"
 import { configured } from "../desk/model/configured.ts"
 import * as Configuration from "./config.ts"
 import { measured } from "./metrics.ts"
@@ -40,15 +41,33 @@ const store = Layer.unwrap(Effect.gen(function*() {
   })
 }))
 
+/** How long a piece of text takes where somebody tries the service out: the desk's guardrails let all of it pass at once. */
+const pace = Duration.millis(20)
+
+/** What stands around runs: their metrics, and a pace at which text can be read where `PACE` or a trial wants one. */
+const around = Layer.effect(
+  Around,
+  Effect.gen(function*() {
+    const isTrial = (yield* Settings).tokens.some(({ isDemo }) => isDemo === true)
+    const wanted = yield* Config.Duration("PACE").pipe(Config.withDefault(isTrial ? pace : Duration.zero))
+    if (Duration.isZero(wanted)) return measured
+    const wait = Effect.sleep(wanted)
+    return (self) => measured(Agent.observe(self, ({ _tag }) => _tag === "TextDelta" ? wait : Effect.void))
+  })
+)
+
 const greet = (model: string) =>
   Effect.gen(function*() {
     const settings = yield* Settings
     const { address } = yield* HttpServer.HttpServer
-    yield* say(`Listens on ${NetAddress.formatUrlUnsafe(address)}, with a page at / and the API described at /docs`)
+    const url = NetAddress.formatUrlUnsafe(address)
+    yield* say(`Listens on ${url}, with a page at / and the API described at /docs`)
     yield* say(`Keeps conversations in ${storeName(settings)}`)
     yield* say(model)
     for (const { isDemo, tenant, token } of settings.tokens) {
-      if (isDemo === true) yield* say(`Token of the tenant ${tenant}, until it stops: ${Redacted.value(token)}`)
+      if (isDemo !== true) continue
+      yield* say(`Token of the tenant ${tenant}, until it stops: ${Redacted.value(token)}`)
+      yield* say(`Come in at ${url}/#token=${Redacted.value(token)}`)
     }
   })
 
@@ -60,7 +79,7 @@ const service = Layer.unwrap(
         Layer.provide(Server.layer),
         Layer.provide(Agents.desk.pipe(Layer.provide(model.layer))),
         Layer.provide(store),
-        Layer.provide(Layer.succeed(Around, measured)),
+        Layer.provide(around),
         Layer.provide(Configuration.layer),
         Layer.provide(Observability.layer)
       )

@@ -136,7 +136,7 @@ describe("what the service exports of a request", () => {
   it.live("is the run that it began, in its trace, and what that came to in numbers, though it was answered before", () =>
     Effect.gen(function*() {
       const stub = yield* collector
-      yield* exported(
+      const id = yield* exported(
         Effect.scoped(Effect.gen(function*() {
           const service = yield* serve()
           const { id } = yield* (yield* service.client()).conversations.open()
@@ -145,6 +145,7 @@ describe("what the service exports of a request", () => {
             payload: { text: words }
           })
           yield* service.events(id, { "last-event-id": String(cursor) }).pipe(Stream.takeUntil(isEnd), Stream.runDrain)
+          return id
         })).pipe(Effect.provideService(Around, measured)),
         sendingTo(stub)
       )
@@ -155,6 +156,7 @@ describe("what the service exports of a request", () => {
       assert.deepStrictEqual([request?.kind, request?.attributes["http.request.method"]], [serverKind, "POST"])
       assert.match(String(request?.attributes["url.path"]), /\/messages$/)
       const within = spans.filter(({ traceId }) => traceId === run!.traceId).map((span) => placeOf(spans, span))
+      assert.strictEqual(run!.attributes["gen_ai.conversation.id"], id)
       const triage = placeOf(spans, run!)
       assert.includeMembers(within, [
         `${triage} > LanguageModel.streamText`,

@@ -121,7 +121,8 @@ const make = Effect.gen(function*() {
         ),
         Effect.raceFirst(Effect.andThen(lease.lost, Effect.logWarning("The lease was lost"))),
         Effect.raceFirst(Effect.andThen(lease.cancelled, Effect.sync(() => void (held.isCancelled = true)))),
-        Effect.annotateLogs({ conversation: id })
+        Effect.annotateLogs({ conversation: id }),
+        Effect.annotateSpans({ "gen_ai.conversation.id": id })
       )
       if (!held.isCancelled) return
       // A run that was cancelled before it had begun told no end.
