@@ -20,6 +20,9 @@ export interface Receiver {
   readonly send: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
 }
 
+/** How a run delivers its events. */
+export type Delivering = Pick<Root, "deliver" | "flush" | "isBehind" | "isObserved" | "isStreaming">
+
 /**
  * Delivers events in their order to observers and to the receiver of a stream.
  *
@@ -29,12 +32,10 @@ export interface Receiver {
 export const make = (
   observers: ReadonlyArray<Observer>,
   receiver: Receiver | undefined
-): Pick<Root, "deliver" | "flush" | "isBehind" | "isObserved" | "isStreaming"> => {
+): Delivering => {
   if (observers.length === 0 && receiver === undefined) return unseen
+  if (observers.length === 0 && receiver !== undefined) return new Sending(receiver)
   const waiting: Array<AgentEvent> = []
-  if (observers.length === 0 && receiver !== undefined) {
-    return { ...sendAll(waiting, receiver), isObserved: true, isStreaming: receiver.isStreaming }
-  }
   return {
     deliver: (event) => {
       waiting.push(event)
@@ -48,7 +49,7 @@ export const make = (
 }
 
 /** Where nobody looks. */
-const unseen: ReturnType<typeof make> = {
+const unseen: Delivering = {
   deliver: () => {},
   flush: Effect.void,
   isBehind: () => false,
@@ -57,23 +58,41 @@ const unseen: ReturnType<typeof make> = {
 }
 
 /** Most events need no turn of the runtime: only those behind others that wait for room do, one batch after the other. */
-const sendAll = (waiting: Array<AgentEvent>, receiver: Receiver): Pick<Root, "deliver" | "flush" | "isBehind"> => {
-  // Few runs have anything to wait for, so that only they have a lock.
-  let send: Effect.Effect<void> | undefined
-  const makeSend = (): Effect.Effect<void> =>
-    Effect.uninterruptible(
+class Sending implements Delivering {
+  readonly isObserved = true
+  readonly isStreaming: boolean
+  readonly #receiver: Receiver
+  // Few runs have anything to wait for, so that only they have a list and a lock.
+  #waiting: Array<AgentEvent> = none
+  #flush: Effect.Effect<void> | undefined = undefined
+  #send: Effect.Effect<void> | undefined = undefined
+  constructor(receiver: Receiver) {
+    this.#receiver = receiver
+    this.isStreaming = receiver.isStreaming
+  }
+  deliver(event: AgentEvent, state?: AgentState): void {
+    if (this.#waiting.length === 0 && this.#receiver.take(event, state)) return
+    if (this.#waiting === none) this.#waiting = []
+    this.#waiting.push(event)
+  }
+  get flush(): Effect.Effect<void> {
+    return this.#flush ??= Effect.suspend(() =>
+      this.#waiting.length === 0 ? Effect.void : this.#send ??= this.#makeSend()
+    )
+  }
+  isBehind(): boolean {
+    return this.#waiting.length > 0
+  }
+  #makeSend(): Effect.Effect<void> {
+    return Effect.uninterruptible(
       Semaphore.makeUnsafe(1).withPermit(
-        Effect.suspend(() => waiting.length === 0 ? Effect.void : receiver.send(waiting.splice(0)))
+        Effect.suspend(() => this.#waiting.length === 0 ? Effect.void : this.#receiver.send(this.#waiting.splice(0)))
       )
     )
-  return {
-    deliver: (event, state) => {
-      if (waiting.length > 0 || !receiver.take(event, state)) waiting.push(event)
-    },
-    flush: Effect.suspend(() => waiting.length === 0 ? Effect.void : send ??= makeSend()),
-    isBehind: () => waiting.length > 0
   }
 }
+
+const none: Array<never> = []
 
 const showAll = (
   waiting: Array<AgentEvent>,

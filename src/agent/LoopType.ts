@@ -135,15 +135,6 @@ class Made implements Loop {
   definition: Definition
   path: Loop["path"]
   readonly calls: ReadonlyArray<string>
-  readonly open: Open = {
-    run: false,
-    step: false,
-    attempt: undefined,
-    arrived: undefined,
-    handoff: undefined,
-    calls: new Map()
-  }
-  readonly sent: Sent.Sent
   heard: WeakSet<Turn> | undefined = undefined
   plan: Plan | undefined
   models: Models | undefined = undefined
@@ -151,6 +142,9 @@ class Made implements Loop {
   answered: AgentState | undefined = undefined
   step: number
   asking = 0
+  readonly #note: string | undefined
+  #open: Open | undefined = undefined
+  #sent: Sent.Sent | undefined = undefined
   #host: Enterable | undefined = undefined
   #handlers: Map<string, Found> | undefined = undefined
   constructor(
@@ -169,10 +163,24 @@ class Made implements Loop {
     this.definition = definition
     this.path = pathOf(parent, definition)
     this.calls = parent === undefined || callId === undefined ? [] : [...parent.calls, callId]
-    this.sent = Sent.make(untold(state))
+    this.#note = untold(state)
     this.plan = planOf(parent, definition)
     this.state = state
     this.step = Math.max(0, state.run.iteration - 1)
+  }
+  // A loop that enters or leaves a mode by hand has no step, and sends nothing.
+  get open(): Open {
+    return this.#open ??= {
+      run: false,
+      step: false,
+      attempt: undefined,
+      arrived: undefined,
+      handoff: undefined,
+      calls: new Map()
+    }
+  }
+  get sent(): Sent.Sent {
+    return this.#sent ??= Sent.make(this.#note)
   }
   get handlers(): Map<string, Found> {
     return this.#handlers ??= new Map()

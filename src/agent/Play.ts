@@ -8,6 +8,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import type { AgentEvent } from "../domain/AgentEvent.ts"
 import type * as AgentStatus from "../domain/AgentStatus.ts"
 import { make } from "../domain/Beginning.ts"
 import { openCalls } from "../domain/Conversation.ts"
@@ -132,31 +133,34 @@ const talk: Loop.Root["talk"] = (loop, input) =>
 /** What a run is, for the loops in it: of one hidden class for all, as a loop is. */
 class Root implements Loop.Root {
   readonly clock: Clock.Clock
-  readonly deliver: Loop.Root["deliver"]
-  readonly flush: Effect.Effect<void>
-  readonly isBehind: () => boolean
-  readonly isObserved: boolean
-  readonly isStreaming: boolean
   readonly recordsContent: boolean
   readonly runChild = runChild
   readonly talk = talk
   readonly hostOf = hostOf
   sequence = 0
+  readonly #delivering: Delivery.Delivering
   readonly #state: AgentState
   #takenIds: Set<string> | undefined = undefined
   constructor(state: AgentState, fiber: Fiber.Fiber<unknown, unknown>, receiver: Delivery.Receiver | undefined) {
-    const { deliver, flush, isBehind, isObserved, isStreaming } = Delivery.make(
-      fiber.getRef(CurrentObservers),
-      receiver
-    )
+    this.#delivering = Delivery.make(fiber.getRef(CurrentObservers), receiver)
     this.clock = fiber.getRef(Clock.Clock)
-    this.deliver = deliver
-    this.flush = flush
-    this.isBehind = isBehind
-    this.isObserved = isObserved
-    this.isStreaming = isStreaming
     this.recordsContent = fiber.getRef(Telemetry.RecordContent)
     this.#state = state
+  }
+  deliver(event: AgentEvent, state?: AgentState): void {
+    this.#delivering.deliver(event, state)
+  }
+  get flush(): Effect.Effect<void> {
+    return this.#delivering.flush
+  }
+  isBehind(): boolean {
+    return this.#delivering.isBehind()
+  }
+  get isObserved(): boolean {
+    return this.#delivering.isObserved
+  }
+  get isStreaming(): boolean {
+    return this.#delivering.isStreaming
   }
   get takenIds(): Set<string> {
     return this.#takenIds ??= TakenIds.of(this.#state)
