@@ -219,6 +219,28 @@ describe("what the page shows", () => {
     assert.isFalse(told(delta("x"), { _tag: "RunCompleted", ...at }, again).isStale)
   })
 
+  it("knows which modes are on, one within the other", () => {
+    const modesAfter = (...events: ReadonlyArray<ToldEvent>) => told(...events).modes
+    const inner = { ...at, name: "inner", params: {} }
+    const entered: ToldEvent = { _tag: "ModeEntered", ...inner, stack: ["outer", "inner"], duration: 0 }
+    const failed: ToldEvent = {
+      _tag: "ModeFailed",
+      ...inner,
+      stack: ["outer", "inner"],
+      phase: "SetUp",
+      tag: "Broken",
+      message: "no key"
+    }
+    assert.deepStrictEqual(modesAfter(entered), ["outer", "inner"])
+    assert.deepStrictEqual(
+      modesAfter(entered, { _tag: "ModeExited", ...inner, stack: ["outer"], duration: 0 }),
+      ["outer"]
+    )
+    assert.deepStrictEqual(modesAfter(failed), ["outer"])
+    assert.deepStrictEqual(modesAfter(entered, { ...failed, isResumed: true }), ["outer", "inner"])
+    assert.deepStrictEqual(modesAfter(entered, { ...failed, phase: "CleanUp" }), ["outer", "inner"])
+  })
+
   it("says why a run failed, and that it can go on", () => {
     const error = { tag: "ModelCallFailed", message: "no answer", agent: "refunds", step: 0 }
     assert.deepStrictEqual(told(delta("x"), { _tag: "RunFailed", ...at, error }).standing, {

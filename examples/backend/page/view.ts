@@ -221,11 +221,12 @@ const takeOwn = (self: Shown, event: ToldEvent): Shown => {
       return { ...putHandoff(self, handoffItem(key, agent, event.request, true)), agent: event.request.target }
     }
     case "ModeEntered":
-      return { ...self, modes: event.stack }
     case "ModeExited":
-      return event.isKept === true ? self : { ...self, modes: event.stack.slice(0, -1) }
+      return { ...self, modes: event.stack }
     case "ModeFailed": {
-      const left = event.phase === "SetUp" ? { ...self, modes: event.stack.slice(0, -1) } : self
+      const left = event.phase === "SetUp" && event.isResumed !== true
+        ? { ...self, modes: event.stack.slice(0, -1) }
+        : self
       return remark(left, `The mode ${event.name} failed: ${event.message}`)
     }
     case "RunCompleted":
