@@ -13,6 +13,7 @@ import { control, make, start } from "./Beginning.ts"
 import { withUniqueIds } from "./CallIds.ts"
 import { appendUnchecked, lastAssistant, updateCall } from "./Conversation.ts"
 import { addSummary } from "./conversation/Summaries.ts"
+import { at } from "./Delegated.ts"
 import { statusOf, withConversation } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import { putInPlace } from "./Replacement.ts"
@@ -228,16 +229,6 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
   return isUsed(event) ? spend(updated, event, false) : updated
 }
 
-/** Gives the state of the agent that an event happened in, where it is there. */
-const stateOf = (self: AgentState, event: AgentEvent): AgentState | undefined => {
-  let at: AgentState | undefined = self
-  for (const callId of event.calls) {
-    const call: Call | undefined = at === undefined ? undefined : callOf(at, callId)
-    at = call?.state._tag === "Delegated" ? call.state.child : undefined
-  }
-  return at
-}
-
 /**
  * Takes an event into a state.
  *
@@ -246,7 +237,7 @@ const stateOf = (self: AgentState, event: AgentEvent): AgentState | undefined =>
  */
 export const reduce = (self: AgentState, event: AgentEvent): AgentState => {
   if (event._tag !== "ModelResponded") return reduceAt(self, event, 0)
-  const taken = new Set(ModeStack.allCallIds(stateOf(self, event) ?? self))
+  const taken = new Set(ModeStack.allCallIds(at(self, event.calls) ?? self))
   const parts = withUniqueIds(event.parts, taken)
   return reduceAt(self, parts === event.parts ? event : { ...event, parts }, 0)
 }

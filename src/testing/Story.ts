@@ -39,7 +39,6 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
-import { lastAssistant } from "../domain/Conversation.ts"
 import { commandTitle, type EventInput, type Step } from "./story/Step.ts"
 
 export * from "./story/Step.ts"
@@ -75,15 +74,6 @@ type Problem = Pick<StoryFailed, "reason" | "issue">
 const problem = (reason: Problem["reason"], issue: string): Result.Result<never, Problem> =>
   Result.fail({ reason, issue })
 
-/** Gives the state of the agent that was called by these calls. */
-const stateAt = (state: AgentState.AgentState, calls: ReadonlyArray<string>): AgentState.AgentState | undefined =>
-  calls.reduce<AgentState.AgentState | undefined>((at, callId) => {
-    const call = at === undefined
-      ? undefined
-      : lastAssistant(at.conversation)?.parts.find((part) => part._tag === "Call" && part.id === callId)
-    return call?._tag === "Call" && call.state._tag === "Delegated" ? call.state.child : undefined
-  }, state)
-
 const addressed = (input: EventInput, state: AgentState.AgentState, sequence: number): AgentEvent => ({
   path: [state.agent],
   calls: [],
@@ -105,7 +95,7 @@ const changing: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
 ])
 
 const happen = (state: AgentState.AgentState, event: AgentEvent): Result.Result<AgentState.AgentState, Problem> => {
-  const at = stateAt(state, event.calls)
+  const at = AgentState.at(state, event.calls)
   const command = at === undefined ? undefined : AgentState.next(at)
   if (event._tag === "ModelResponded" && command?._tag !== "AskModel") {
     const needed = command === undefined ? "the agent wasn't called" : `the state needs ${commandTitle(command)}`

@@ -9,11 +9,11 @@ import { type Pipeable, pipeArguments } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
+import { messageOf } from "../../domain/Described.ts"
 import type { Stage } from "../../domain/GuardrailStage.ts"
 import { InvalidName } from "../../domain/InvalidName.ts"
 import type { UserPart } from "../../domain/Part.ts"
 import type { AgentState, Outcome } from "../../domain/StateSchema.ts"
-import { messageOf } from "../../handoff/Described.ts"
 import { block, type Verdict, warn } from "./Verdict.ts"
 
 /** Marks a guardrail. */

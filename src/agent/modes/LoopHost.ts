@@ -11,12 +11,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Adjustment } from "../../domain/Adjustment.ts"
 import { isAgentError } from "../../domain/AgentError.ts"
+import { messageOf } from "../../domain/Described.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
 import { OwnError } from "../../domain/OwnError.ts"
 import * as PromptSegments from "../../domain/PromptSegments.ts"
 import type { Settings } from "../../domain/Settings.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import { messageOf } from "../../handoff/Described.ts"
 import { type CallError, type Enterable, type Entered, type Operations, TypeId } from "../../modes/Host.ts"
 import {
   because,

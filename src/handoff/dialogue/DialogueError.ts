@@ -8,7 +8,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { listOf, messageOf } from "../Described.ts"
+import { listOf, messageOf } from "../../domain/Described.ts"
 import type { DialogueState } from "./DialogueState.ts"
 
 /**

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { messageOf, tagOf } from "../Described.ts"
+import { messageOf, tagOf } from "../../domain/Described.ts"
 
 /** Schema for what went wrong: the tag of the error, `Failure` where it has none, or `Defect`. */
 export const Problem = Schema.Struct({ tag: Schema.NonEmptyString, message: Schema.String })

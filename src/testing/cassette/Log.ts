@@ -7,24 +7,13 @@ import type * as Prompt from "effect/ai/Prompt"
 import * as Equal from "effect/Equal"
 import { type AgentEvent, isRunEnd } from "../../domain/AgentEvent.ts"
 import { make } from "../../domain/Beginning.ts"
+import { at } from "../../domain/Delegated.ts"
 import { toMessages } from "../../domain/Projection.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
-import type { AgentState, AssistantPart, Conversation, Turn } from "../../domain/StateSchema.ts"
+import type { AgentState, Conversation } from "../../domain/StateSchema.ts"
 
 /** The messages of each request, by its place in the log. */
 type Requests = Map<number, ReadonlyArray<Prompt.Message>>
-
-/** Gives the state of the agent that an event happened in. */
-const stateAt = (self: AgentState, calls: ReadonlyArray<string>): AgentState | undefined => {
-  let at: AgentState | undefined = self
-  for (const id of calls) {
-    const turn: Turn | undefined = at?.conversation.turns.findLast((turn) => turn._tag === "Assistant")
-    const parts: ReadonlyArray<AssistantPart> = turn?._tag === "Assistant" ? turn.parts : []
-    const part = parts.find((part) => part._tag === "Call" && part.id === id)
-    at = part?._tag === "Call" && part.state._tag === "Delegated" ? part.state.child : undefined
-  }
-  return at
-}
 
 /** Takes the events of a run into a state. Gives the conversation at its end, and what was sent on the way. */
 const play = (
@@ -36,7 +25,7 @@ const play = (
   let state = from
   for (const [index, event] of events.entries()) {
     if (event._tag === "ModelCallStarted") {
-      const asking = stateAt(state, event.calls)
+      const asking = at(state, event.calls)
       // What a context window made of turns isn't in a log.
       const isWhole = event.window === undefined || event.window.left === 0
       if (asking !== undefined && isWhole) requests.set(offset + index, asking.conversation.turns.flatMap(toMessages))

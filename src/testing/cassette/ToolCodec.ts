@@ -8,13 +8,12 @@ import * as Tool from "effect/ai/Tool"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { format } from "effect/Formatter"
-import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import type { Codec } from "../../agent/Codec.ts"
 import { handledTool } from "../../agent/Definition.ts"
+import { messageOf } from "../../domain/Described.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import type { Outcome } from "./Entry.ts"
 
@@ -40,17 +39,6 @@ const exitOf = (effect: ReturnType<Codec>) =>
 
 const jsonOf = (effect: ReturnType<Codec>): Effect.Effect<Schema.Json | undefined> =>
   Effect.map(exitOf(effect), (exit) => Exit.isSuccess(exit) ? JsonValue.fromUnknown(exit.value) : undefined)
-
-/** Says what an error is as an agent does: its message, or else its tag, or else what it is made of. */
-const messageOf = (error: unknown): string => {
-  if (typeof error === "string") return error
-  if (Predicate.hasProperty(error, "message") && typeof error.message === "string" && error.message !== "") {
-    return error.message
-  }
-  return Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && error._tag !== ""
-    ? error._tag
-    : format(error)
-}
 
 /** Fits no schema. */
 const misfit = Symbol("A result that doesn't fit its schema")
