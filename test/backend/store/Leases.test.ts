@@ -1,7 +1,9 @@
-import { assert, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope } from "effect"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { PassThrough } from "node:stream"
 import { gap, maxWaiting } from "../../../examples/backend/store/Held.ts"
+import { layerPostgres, Locks } from "../../../examples/backend/store/Locks.ts"
 import { backings, type Database, event, inTime, postgres, save, state, take, tick, told, until } from "./backings.ts"
 
 /** Does something with an instance that ends as if its process had died: leases aren't given back, what waits isn't kept. */
@@ -162,6 +164,27 @@ for (const backing of backings) {
       }).pipe(Effect.scoped))
   })
 }
+
+describe("The connection that holds the leases, where there is no server,", () => {
+  it.effect("is tried for all who ask at once, and anew for who asks later", () =>
+    Effect.gen(function*() {
+      let attempts = 0
+      // A wire that closes before anybody answers.
+      const stream = () => {
+        attempts++
+        const wire = new PassThrough()
+        setImmediate(() => wire.destroy())
+        return wire
+      }
+      const { take } = yield* Effect.map(Layer.build(layerPostgres({ stream, username: "troupe" })), Context.get(Locks))
+      const failing = Effect.flip(take({ id: "1", lost: Effect.void }))
+      for (const round of [1, 2]) {
+        const errors = yield* Effect.all([failing, failing, failing], { concurrency: "unbounded" })
+        assert.deepStrictEqual(errors.map(({ reason }) => reason._tag), Array(3).fill("ConnectionError"))
+        assert.strictEqual(attempts, round)
+      }
+    }).pipe(Effect.scoped))
+})
 
 postgres.describe("The connection that holds the leases", () => {
   /** Where the connections that have the locks of this test are found. */
