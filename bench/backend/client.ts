@@ -58,6 +58,7 @@ export class Client {
     this.#ask("POST", `/${id}/messages`, { text, key })
   resolve = (id: string, callId: string, decision: string): Promise<{ readonly cursor: number }> =>
     this.#ask("POST", `/${id}/approvals/${callId}`, { decision })
+  cancel = (id: string): Promise<View> => this.#ask("POST", `/${id}/cancel`)
   remove = (id: string): Promise<void> => this.#ask("DELETE", `/${id}`)
 
   /** Reads events after a number, until the reader says that it has enough, or the stream ends. */

@@ -21,8 +21,6 @@ import * as SqlStore from "./store/SqlStore.ts"
 
 const { Settings } = Configuration
 
-const say = (line: string) => Effect.sync(() => void process.stdout.write(`${line}\n`))
-
 /** Where conversations are kept, as the log may say it. */
 const storeName = ({ data, database }: Configuration.Values): string =>
   Option.match(database, {
@@ -61,14 +59,16 @@ const greet = (model: string) =>
     const settings = yield* Settings
     const { address } = yield* HttpServer.HttpServer
     const url = NetAddress.formatUrlUnsafe(address)
-    yield* say(`Listens on ${url}, with a page at / and the API described at /docs`)
-    yield* say(`Keeps conversations in ${storeName(settings)}`)
-    yield* say(model)
-    for (const { isDemo, tenant, token } of settings.tokens) {
-      if (isDemo !== true) continue
-      yield* say(`Token of the tenant ${tenant}, until it stops: ${Redacted.value(token)}`)
-      yield* say(`Come in at ${url}/#token=${Redacted.value(token)}`)
-    }
+    const lines = [
+      `Listens on ${url}, with a page at / and the API described at /docs`,
+      `Keeps conversations in ${storeName(settings)}`,
+      model,
+      ...settings.tokens.filter(({ isDemo }) => isDemo).flatMap(({ tenant, token }) => [
+        `Token of the tenant ${tenant}, until it stops: ${Redacted.value(token)}`,
+        `Come in at ${url}/#token=${Redacted.value(token)}`
+      ])
+    ]
+    yield* Effect.sync(() => process.stdout.write(`${lines.join("\n")}\n`))
   })
 
 const service = Layer.unwrap(
