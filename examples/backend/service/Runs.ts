@@ -117,7 +117,9 @@ const make = Effect.gen(function*() {
         Agent.observe(observer(held, lease, input === undefined ? state : yield* session.state)),
         around,
         Effect.catch((error) =>
-          Session.isSessionError(error) ? Effect.fail(error) : Effect.logWarning(`A run failed: ${error instanceof Error ? error.message : String(error)}`)
+          Session.isSessionError(error)
+            ? Effect.fail(error)
+            : Effect.logWarning(`A run failed: ${error instanceof Error ? error.message : String(error)}`)
         ),
         Effect.raceFirst(Effect.andThen(lease.lost, Effect.logWarning("The lease was lost"))),
         Effect.raceFirst(Effect.andThen(lease.cancelled, Effect.sync(() => void (held.isCancelled = true)))),
