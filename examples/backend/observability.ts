@@ -19,17 +19,9 @@ const defaults = ConfigProvider.fromUnknown({
   OTEL_METRICS_EXPORTER: "otlp"
 })
 
-/** A variable that is empty counts as one that isn't there. */
-const variable = (name: string) => Config.String(name).pipe(Config.withDefault(""), Config.map((value) => value.trim()))
-
+/** Nothing where no collector is named, or exporting is switched off. */
 const exporters = Layer.unwrap(Effect.gen(function*() {
-  const { base, metrics, protocol, traces } = yield* Config.all({
-    base: variable("OTEL_EXPORTER_OTLP_ENDPOINT"),
-    traces: variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"),
-    metrics: variable("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"),
-    protocol: variable("OTEL_EXPORTER_OTLP_PROTOCOL")
-  })
-  if (base === "" && traces === "" && metrics === "") return Layer.empty
+  const protocol = yield* Config.String("OTEL_EXPORTER_OTLP_PROTOCOL").pipe(Config.withDefault(""))
   return Otlp.layerFromConfig().pipe(
     Layer.provide([
       FetchHttpClient.layer,

@@ -314,6 +314,27 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         await say(page, "Where is order 1043?")
         await log(page).getByText("due on 18 March").waitFor()
         assert.strictEqual(refused, 1)
+        // A process dies in the middle of an answer, and another goes on with the run.
+        const at = { path: ["orders"], calls: [], step: 0, sequence: 0, at: 0 }
+        const events = [
+          { _tag: "RunStarted", ...at },
+          { _tag: "ModelCallStarted", ...at, attempt: 0 },
+          { _tag: "TextDelta", ...at, delta: "Half an answer" },
+          { _tag: "RunStarted", ...at }
+        ]
+        let reads = 0
+        const readAgain = page.waitForResponse((response) =>
+          /conversations\/[^/]+$/.test(response.url()) && ++reads === 2
+        )
+        await page.route("**/events", (route) =>
+          route.fulfill({
+            contentType: "text/event-stream",
+            body: events.map((event, index) => `id: ${1e9 + index}\ndata: ${JSON.stringify(event)}\n\n`).join("")
+          }), { times: 1 })
+        await page.reload()
+        await readAgain
+        await page.getByText("Half an answer").waitFor({ state: "detached" })
+        await log(page).getByText("due on 18 March").waitFor()
         const address = page.url()
         await page.getByRole("button", { name: "Delete" }).click()
         await page.getByRole("dialog").getByRole("button", { name: "Delete it" }).click()
@@ -408,7 +429,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         const { page } = yield* visit({ width: 360, scheme })
         yield* act(async () => {
           const check = async (where: string) => {
-            assert.strictEqual(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), 0, where)
+            assert.deepStrictEqual(await page.evaluate(findWide), [], where)
             assert.deepStrictEqual(await page.evaluate(findFaint), [], `${scheme}: ${where}`)
             assert.deepStrictEqual(await page.evaluate(findSmall), [], where)
           }
@@ -466,6 +487,15 @@ const findFaint = (): ReadonlyArray<string> => {
   }
   return faint
 }
+
+/** What is wider than its place, so that somebody has to scroll sideways. */
+const findWide = (): ReadonlyArray<string> =>
+  [document.documentElement, ...document.querySelectorAll("body, body *")].flatMap((element) =>
+    element.checkVisibility() && element.closest(".unseen") === null && element.clientWidth > 0 &&
+      element.scrollWidth > element.clientWidth + 1
+      ? [`${element.tagName} ${element.className}: ${element.scrollWidth} in ${element.clientWidth}`]
+      : []
+  )
 
 /** What can be pressed in sight and is smaller than 24 by 24 (WCAG 2.2, 2.5.8). */
 const findSmall = (): ReadonlyArray<string> =>
