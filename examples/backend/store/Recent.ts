@@ -17,8 +17,8 @@ export class Recent {
   #events: Array<Numbered> = []
   /** How many of the events, from the first, are kept. */
   #kept = 0
-  /** The numbers of events that await a save, in their order. */
-  #held: Array<number> = []
+  /** The events that await a save, in their order: their numbers, and those of the events before them. */
+  #held: Array<{ readonly number: number; readonly before: number }> = []
 
   /** `last` is the number of the last event that is kept, `base` the one that new events are numbered above. */
   constructor(last: number, base: number, capacity: number) {
@@ -30,7 +30,7 @@ export class Recent {
 
   push(event: Event, when?: "afterSave" | undefined): Numbered {
     const numbered: Numbered = { number: this.#next++, event }
-    if (when === "afterSave") this.#held.push(numbered.number)
+    if (when === "afterSave") this.#held.push({ number: numbered.number, before: this.last })
     this.#events.push(numbered)
     this.last = numbered.number
     return numbered
@@ -38,7 +38,7 @@ export class Recent {
 
   /** The number of the last event that may be shown. */
   get shown(): number {
-    return this.#held.length === 0 ? this.last : this.#held[0]! - 1
+    return this.#held[0]?.before ?? this.last
   }
 
   /** The events that aren't kept yet, with a save or without one. */
@@ -57,14 +57,14 @@ export class Recent {
 
   /** How many of the events that are here may be shown. */
   get #end(): number {
-    return this.#events.length - (this.last - this.shown)
+    return this.#events.findLastIndex(({ number }) => number <= this.shown) + 1
   }
 
   /** Says that the next `count` events are kept now, and lets go of the oldest where there are many. */
   keep(count: number): void {
     this.#kept += count
     const last = this.#events[this.#kept - 1]?.number ?? this.from
-    this.#held = this.#held.filter((number) => number > last)
+    this.#held = this.#held.filter(({ number }) => number > last)
     // Now and then, since it costs as much as there is.
     if (this.#kept <= 2 * this.#capacity) return
     const excess = this.#kept - this.#capacity

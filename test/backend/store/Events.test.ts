@@ -178,6 +178,11 @@ for (const backing of backings) {
 describe("Recent events", () => {
   it("that await a save are shown to nobody, and those behind them neither", () => {
     const recent = new Recent(7, 100, 10)
+    const first = new Recent(7, 100, 10)
+    first.push(event(0), "afterSave")
+    // Above the gap there is nothing to see yet: who has seen 7 waits.
+    assert.deepStrictEqual([first.last, first.shown, first.all], [101, 7, []])
+    assert.deepStrictEqual(first.after(7, 10), [])
     recent.push(event(0))
     recent.push(event(1), "afterSave")
     recent.push(event(2))
