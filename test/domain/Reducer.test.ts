@@ -121,7 +121,8 @@ describe("AgentState.reduce", () => {
       const before = state.conversation.summaries ?? []
       const { except, text, upTo } = event
       const [more, last] = [upTo - except.length, before.at(-1)]
-      const fits = text.trim() !== "" && upTo <= conversation.turns.length && more > 0 &&
+      const isInOrder = except.every((place, at) => place < upTo && place > (except[at - 1] ?? -1))
+      const fits = text.trim() !== "" && isInOrder && upTo <= conversation.turns.length && more > 0 &&
         (last === undefined || (upTo >= last.upTo && more > last.upTo - last.except.length))
       assert.deepStrictEqual(conversation.summaries ?? [], fits ? [...before, { text, upTo, except }] : before)
       assert.strictEqual(AgentState.reduce({ ...state, conversation, run, usage }, event).conversation, conversation)
