@@ -77,7 +77,7 @@ const service = Layer.unwrap(
     (model) =>
       Layer.effectDiscard(greet(Option.getOrElse(model.line, () => "The model is embedded."))).pipe(
         Layer.provide(Server.layer),
-        Layer.provide(Agents.desk.pipe(Layer.provide(model.layer))),
+        Layer.provide(Agents.desk(model.layer)),
         Layer.provide(store),
         Layer.provide(around),
         Layer.provide(Configuration.layer),

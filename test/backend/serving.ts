@@ -114,7 +114,7 @@ export const serve = Effect.fnUntraced(function*(options: {
   const context = yield* Layer.buildWithScope(
     Layer.fresh(Server.layer).pipe(Layer.provide([
       Layer.succeed(Store, store),
-      options.agents ?? desk.pipe(Layer.provide(Embedded.layer)),
+      options.agents ?? desk(Embedded.layer),
       Layer.succeed(Settings, { ...settings, ...options.settings })
     ])),
     scope

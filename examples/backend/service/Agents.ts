@@ -2,6 +2,7 @@
  * Who answers in a conversation: an agent or a group, with tools of its own for each conversation.
  */
 import { Context, Effect, Layer, Scope, ScopedCache } from "effect"
+import type { LanguageModel } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import { AgentState, Session } from "troupe"
 import * as Desk from "../../desk/agents/desk.ts"
@@ -55,9 +56,18 @@ export const layer = <Tools, R>(options: {
     })
   )
 
-/** The desk, with a shop of its own for each conversation: the order book and the shelf are in memory. */
-export const desk = layer({
-  first: Desk.desk.agents.triage.name,
-  open: (store) => Session.make(Desk.desk, { store }),
-  tools: Desk.layer
-})
+/**
+ * The desk, with a shop of its own for each conversation: the order book and the shelf are in memory.
+ *
+ * The model is made for each run: the embedded one holds what it was asked for as long as it lives.
+ */
+export const desk = (model: Layer.Layer<LanguageModel.LanguageModel>) =>
+  layer({
+    first: Desk.desk.agents.triage.name,
+    open: (store) =>
+      Effect.flatMap(
+        Layer.build(Layer.fresh(model)),
+        (made) => Effect.provideContext(Session.make(Desk.desk, { store }), made)
+      ),
+    tools: Desk.layer
+  })
