@@ -14,29 +14,29 @@ export const missing = existsSync(executablePath)
   : `Chromium isn't at ${executablePath}: apt-get install chromium`
 export const isNeeded = Boolean(process.env["CI"])
 
-export class Chromium extends Context.Service<Chromium, Browser>()("test/Chromium") {
+const launch = Effect.promise(() =>
+  chromium.launch({
+    executablePath,
+    headless: true,
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync"
+    ]
+  })
+)
+
+/** The browser of a file of tests. Where there is none, whoever wants it dies of that. */
+export class Chromium extends Context.Service<Chromium, Effect.Effect<Browser>>()("test/Chromium") {
   static readonly layer = Layer.effect(
     Chromium,
     missing !== undefined
-      ? Effect.die(new Error(missing))
-      : Effect.acquireRelease(
-        Effect.promise(() =>
-          chromium.launch({
-            executablePath,
-            headless: true,
-            args: [
-              "--no-sandbox",
-              "--disable-gpu",
-              "--disable-quic",
-              "--no-first-run",
-              "--disable-background-networking",
-              "--disable-component-update",
-              "--disable-sync"
-            ]
-          })
-        ),
-        (browser) => Effect.promise(() => browser.close())
-      )
+      ? Effect.succeed(Effect.die(new Error(missing)))
+      : Effect.map(Effect.acquireRelease(launch, (browser) => Effect.promise(() => browser.close())), Effect.succeed)
   )
 }
 
@@ -52,10 +52,10 @@ export const openPage = (
   options: BrowserContextOptions = {}
 ): Effect.Effect<Page, never, Chromium | Scope.Scope> =>
   Effect.gen(function*() {
-    const browser = yield* Chromium
+    const browser = yield* yield* Chromium
     const faults: Array<string> = []
     const context = yield* Effect.acquireRelease(
-      Effect.promise(() => browser.newContext({ baseURL: url, ...options })),
+      Effect.promise(() => browser.newContext({ baseURL: url, reducedMotion: "reduce", ...options })),
       (context) =>
         Effect.promise(async () => {
           await context.close()

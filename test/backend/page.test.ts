@@ -85,7 +85,7 @@ const visit = Effect.fnUntraced(function*(
     serve({
       store,
       ...(agents === undefined ? undefined : { agents }),
-      settings: { ...settings, ...more }
+      settings: { recovery: Duration.seconds(1), ...settings, ...more }
     }).pipe(Effect.provideService(Around, gate?.around ?? ((self) => self)))
   const service = yield* start()
   const page = yield* openPage(service.url, {
@@ -304,6 +304,17 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         await say(page, "Hello")
         await page.locator(".answer").waitFor()
         await page.getByRole("button", { name: "Send", exact: true }).waitFor()
+        let open = (): void => undefined
+        const isSlow = new Promise<void>((resolve) => (open = resolve))
+        await page.route(/conversations\/[0-9a-f-]{36}$/, async (route) => {
+          await isSlow
+          await route.continue()
+        }, { times: 1 })
+        await page.reload()
+        await status(page).getByText("Opening the conversation…").waitFor()
+        assert.isTrue(await page.getByRole("button", { name: "Send", exact: true }).isDisabled())
+        open()
+        await page.locator(".answer").waitFor()
         let refused = 0
         await page.route("**/events", (route) => {
           refused++
@@ -452,11 +463,16 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
 
 /** Texts in sight whose contrast to what is behind them is less than 4.5 (WCAG 2.2, 1.4.3). */
 const findFaint = (): ReadonlyArray<string> => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!
+  const parsed = new Map<string, ReadonlyArray<number>>()
   const parse = (color: string): ReadonlyArray<number> => {
-    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!
+    const known = parsed.get(color)
+    if (known !== undefined) return known
+    canvas.clearRect(0, 0, 1, 1)
     canvas.fillStyle = color
     canvas.fillRect(0, 0, 1, 1)
     const [r = 0, g = 0, b = 0, a = 0] = canvas.getImageData(0, 0, 1, 1).data
+    parsed.set(color, [r, g, b, a / 255])
     return [r, g, b, a / 255]
   }
   const luminance = ([r = 0, g = 0, b = 0]: ReadonlyArray<number>): number => {

@@ -59,7 +59,7 @@ const drawList = (): void => {
 }
 
 /** How soon to look again at conversations that aren't open while something goes on in them, in milliseconds. */
-const interval = 2000
+const interval = 1000
 
 /** Reads the list anew; one that can't be read stays as it was. */
 const refresh = async (): Promise<void> => {
