@@ -80,6 +80,7 @@ describe("bad input", () => {
         [405, "/health", { method: "POST" }],
         [413, messages, post(JSON.stringify({ text: "x".repeat(10_000_000) }))],
         [413, messages, post("x".repeat(64 * 1024 + 1))],
+        [413, "/v1/conversations", post("x".repeat(10_000_000))],
         [415, messages, post("text=Hello", { "content-type": "text/plain" })],
         [415, messages, post("<a/>", { "content-type": "application/xml" })]
       ]

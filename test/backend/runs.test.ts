@@ -4,7 +4,7 @@ import { Agent, AgentState, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import * as Agents from "../../examples/backend/service/Agents.ts"
 import { assistant } from "./assistant.ts"
-import { type Failing, failingStore, folder, isEnd, serve, type Serving, type Told } from "./serving.ts"
+import { type Failing, failingStore, folder, isEnd, serve, type Serving, type Told, wrapLease } from "./serving.ts"
 
 /** A model that says when it is asked, and answers when it may. */
 const gated = () => {
@@ -186,14 +186,16 @@ describe("a run", () => {
   it.live("is alone in its conversation", () =>
     Effect.gen(function*() {
       const { agents, asked, go } = gated()
-      const serving = yield* serve({ agents })
+      const lingering = wrapLease(yield* folder(), (lease) =>
+        Effect.as(Effect.addFinalizer(() => Effect.sleep("50 millis")), lease))
+      const serving = yield* serve({ agents, store: lingering })
       const { conversations, id, params } = yield* begin(serving)
       yield* asked
       const busy = yield* Effect.flip(conversations.say({ params, payload: { text: "Hurry" } }))
       assert.deepInclude(busy, { _tag: "ConversationBusy", conversation: id })
       assert.strictEqual((yield* Effect.flip(conversations.resume({ params })))._tag, "ConversationBusy")
       yield* go
-      // Whoever hears of its end can say something at once.
+      // Whoever hears of its end can say something at once, before the lease is given back.
       const told = yield* until(serving, id, isEnd)
       yield* conversations.say({ params, payload: { text: "Thanks" } })
       yield* until(serving, id, isEnd, told.at(-1)!.id)
@@ -247,16 +249,84 @@ describe("a run", () => {
 
   it.live("tells of its failure, and can be resumed", () =>
     Effect.gen(function*() {
-      const serving = yield* serve({
-        agents: assistant(MockModel.queue(MockResponse.httpError(401), "Here I am."))
-      })
+      const asked = yield* Deferred.make<void>()
+      const may = yield* Deferred.make<void>()
+      const answer = () =>
+        Effect.as(Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(may)), "Here I am.")
+      const serving = yield* serve({ agents: assistant(MockModel.queue(MockResponse.httpError(401), answer)) })
       const { conversations, id, params } = yield* begin(serving)
       const told = yield* until(serving, id, isEnd)
       assert.strictEqual(told.at(-1)!.event, "RunFailed")
-      assert.deepInclude(yield* conversations.read({ params }), { isRunning: false })
+      const failed = yield* conversations.read({ params })
+      assert.deepEqual([failed.isRunning, failed.state.status._tag], [false, "Failed"])
       yield* conversations.resume({ params })
+      yield* Deferred.await(asked)
+      const resumed = yield* conversations.read({ params })
+      assert.deepEqual([resumed.isRunning, resumed.state.status._tag], [true, "InProgress"])
+      yield* Deferred.succeed(may, undefined)
       yield* until(serving, id, isEnd, told.at(-1)!.id)
       assert.strictEqual(AgentState.text((yield* conversations.read({ params })).state), "Here I am.")
+    }))
+
+  it.live("that can't even be opened is given up, and not tried again and again", () =>
+    Effect.gen(function*() {
+      const store = yield* folder()
+      const { agents, asked } = gated()
+      const first = yield* serve({ agents, store, settings: { grace: Duration.zero } })
+      const { params } = yield* begin(first)
+      yield* asked
+      yield* first.stop
+      let opened = 0
+      const broken = Agents.layer({
+        first: "assistant",
+        open: () => Effect.suspend(() => Effect.die(new Error(`a bug, met ${++opened} times`))),
+        tools: Layer.empty
+      })
+      const second = yield* serve({ agents: broken, store })
+      const { conversations } = yield* second.client()
+      yield* Effect.repeat(conversations.read({ params }), { until: ({ isRunning }) => !isRunning })
+      assert.strictEqual(opened, 1)
+    }))
+
+  it.live("tells and shows that a call has its result when that is saved", () =>
+    Effect.gen(function*() {
+      const store = yield* folder()
+      const saving = yield* Deferred.make<void>()
+      const may = yield* Deferred.make<void>()
+      // Holds up the save of the state in which the call is settled.
+      const slow = wrapLease(store, (lease) => ({
+        ...lease,
+        states: {
+          ...lease.states,
+          set: (key, value) =>
+            typeof value === "string" && value.includes(`"Settled"`)
+              ? Effect.andThen(
+                Effect.andThen(Deferred.succeed(saving, undefined), Deferred.await(may)),
+                lease.states.set(key, value)
+              )
+              : lease.states.set(key, value)
+        }
+      }))
+      const helper = MockModel.queue(MockResponse.toolCall("helper", { task: "help" }), "Helped.", "All done.")
+      const agents = Agents.layer({
+        first: "boss",
+        open: (store) => Session.make(Agent.make("boss", { agents: [Agent.asTool(Agent.make("helper"))] }), { store }),
+        tools: Layer.empty
+      }).pipe(Layer.provide(MockModel.layer(helper)))
+      const serving = yield* serve({ agents, store: slow })
+      const { conversations, id, params } = yield* begin(serving)
+      const told: Array<string> = []
+      yield* serving.events(id).pipe(
+        Stream.runForEach(({ event }) => Effect.sync(() => void told.push(event))),
+        Effect.forkChild
+      )
+      yield* Deferred.await(saving)
+      const before = yield* conversations.read({ params })
+      assert.notInclude(JSON.stringify(AgentState.toJson(before.state)), `"Settled"`)
+      assert.notInclude(told, "ToolCallSettled")
+      yield* Deferred.succeed(may, undefined)
+      const rest = yield* until(serving, id, isEnd, before.cursor)
+      assert.strictEqual(rest[0]!.event, "ToolCallSettled")
     }))
 
   it.live("that breaks down isn't gone on with by itself", () =>

@@ -12,7 +12,7 @@ import { Settings, type Values } from "../../examples/backend/config.ts"
 import * as Server from "../../examples/backend/server.ts"
 import { type Agents, desk } from "../../examples/backend/service/Agents.ts"
 import type * as SqlStore from "../../examples/backend/store/SqlStore.ts"
-import { Store, StoreFailed } from "../../examples/backend/store/Store.ts"
+import { type Lease, Store, StoreFailed } from "../../examples/backend/store/Store.ts"
 import * as Embedded from "../../examples/desk/model/model.ts"
 import * as Backings from "./store/backings.ts"
 
@@ -32,6 +32,20 @@ const settings: Values = {
 
 /** A store in a folder that goes with the scope. */
 export const folder = (options?: SqlStore.Options) => Effect.flatMap(Backings.folder.make, ({ open }) => open(options))
+
+/** A store whose leases are made other ones of. */
+export const wrapLease = (
+  store: Store["Service"],
+  wrap: (lease: Lease) => Lease | Effect.Effect<Lease, never, Scope.Scope>
+): Store["Service"] => ({
+  ...store,
+  lease: (id) =>
+    Effect.flatMap(store.lease(id), (lease): Effect.Effect<Lease | undefined, never, Scope.Scope> => {
+      if (lease === undefined) return Effect.undefined
+      const wrapped = wrap(lease)
+      return Effect.isEffect(wrapped) ? wrapped : Effect.succeed(wrapped)
+    })
+})
 
 /** What of a store fails for now. */
 export type Failing = Set<"create" | "events" | "read" | "save" | "check" | "lease">

@@ -194,7 +194,7 @@ const make = Effect.gen(function*() {
           StoreFailed: unavailable
         })
       )
-      /** The next page: an empty one where nothing happened for a while, none where nothing more can come. */
+      /** The next page: an empty one where nothing happened for a while, none where nothing more can come, or it is gone. */
       const later = Effect.fnUntraced(function*(cursor: number) {
         const waiting = yield* next(cursor)
         if (waiting.length > 0) return waiting
@@ -203,8 +203,7 @@ const make = Effect.gen(function*() {
           Effect.raceFirst(Effect.as(runs.closed, true))
         )
         const page = yield* next(cursor)
-        if (page.length > 0) return page
-        return isClosing || (yield* store.read(tenant, id)) === undefined ? undefined : page
+        return page.length === 0 && isClosing ? undefined : page
       }, Effect.catchTag("EventsGone", () => Effect.undefined))
       return Stream.paginate({ cursor: after, page: first as Page | undefined }, (at) =>
         Effect.gen(function*() {
