@@ -146,8 +146,11 @@ for (const backing of [folder, postgres]) {
         yield* Stream.runDrain(
           Stream.takeUntil(events(params.id, { "last-event-id": String(told.at(-1)!.id) }), isEnd)
         )
-        const { state } = yield* conversations.read({ params })
+        const { cursor, state } = yield* conversations.read({ params })
         assert.strictEqual(AgentState.text(state), "Clean.")
+        // The first decision changed the state, and began nothing.
+        const all = yield* Stream.runCollect(Stream.takeUntil(events(params.id), ({ id }) => id === cursor))
+        assert.strictEqual(all.filter(isEnd).length, 2)
       }))
   })
 }
