@@ -4,7 +4,7 @@
 import { assert } from "@effect/vitest"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { existsSync } from "node:fs"
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core"
+import { chromium, type Page } from "playwright-core"
 
 const executablePath = "/usr/bin/chromium"
 
@@ -30,13 +30,32 @@ const launch = Effect.promise(() =>
   })
 )
 
-/** The browser of a file of tests. Where there is none, whoever wants it dies of that. */
-export class Chromium extends Context.Service<Chromium, Effect.Effect<Browser>>()("test/Chromium") {
+/** The page of a file of tests, and what it did that it shouldn't. Where there is no browser, whoever wants it dies of that. */
+export class Chromium extends Context.Service<
+  Chromium,
+  Effect.Effect<{ readonly page: Page; readonly faults: Array<string> }>
+>()("test/Chromium") {
   static readonly layer = Layer.effect(
     Chromium,
-    missing !== undefined
-      ? Effect.succeed(Effect.die(new Error(missing)))
-      : Effect.map(Effect.acquireRelease(launch, (browser) => Effect.promise(() => browser.close())), Effect.succeed)
+    Effect.gen(function*() {
+      if (missing !== undefined) return Effect.die(new Error(missing))
+      const browser = yield* Effect.acquireRelease(launch, (browser) => Effect.promise(() => browser.close()))
+      const page = yield* Effect.promise(() => browser.newPage({ reducedMotion: "reduce" }))
+      page.setDefaultTimeout(patience)
+      const faults: Array<string> = []
+      page.on("request", (request) => {
+        const { origin, protocol } = new URL(request.url())
+        if (protocol === "data:" || request.isNavigationRequest()) return
+        if (origin !== new URL(request.frame().url()).origin) faults.push(`asked for ${request.url()}`)
+      })
+      page.on("pageerror", (error) => faults.push(error.message))
+      page.on("console", (message) => {
+        if (message.type() === "debug" || message.text().startsWith("Failed to load resource")) return
+        if (message.text().startsWith("[DOM] Password forms")) return
+        faults.push(message.text())
+      })
+      return Effect.succeed({ page, faults })
+    })
   )
 }
 
@@ -44,35 +63,26 @@ export class Chromium extends Context.Service<Chromium, Effect.Effect<Browser>>(
 const patience = 8000
 
 /**
- * Opens a page of a service, with nothing kept of any before. When its scope closes it fails where the page asked another host
- * for anything, or said something on its console beside that a request was refused.
+ * Opens the page for a test. A service of another port has nothing kept in it. When the scope closes it fails where the page asked
+ * another host for anything, or said something on its console beside that a request was refused.
  */
 export const openPage = (
-  url: string,
-  options: BrowserContextOptions = {}
+  options: { readonly width?: number; readonly scheme?: "light" | "dark" } = {}
 ): Effect.Effect<Page, never, Chromium | Scope.Scope> =>
   Effect.gen(function*() {
-    const browser = yield* yield* Chromium
-    const faults: Array<string> = []
-    const context = yield* Effect.acquireRelease(
-      Effect.promise(() => browser.newContext({ baseURL: url, reducedMotion: "reduce", ...options })),
-      (context) =>
+    const { faults, page } = yield* yield* Chromium
+    yield* Effect.acquireRelease(
+      Effect.promise(async () => {
+        faults.length = 0
+        await page.setViewportSize({ width: options.width ?? 1100, height: 800 })
+        await page.emulateMedia({ colorScheme: options.scheme ?? "light" })
+      }),
+      () =>
         Effect.promise(async () => {
-          await context.close()
+          await page.unrouteAll({ behavior: "ignoreErrors" })
+          await page.goto("about:blank")
           assert.deepStrictEqual(faults, [])
         })
     )
-    context.setDefaultTimeout(patience)
-    context.on("request", (request) => {
-      const { host, protocol } = new URL(request.url())
-      if (protocol !== "data:" && host !== new URL(url).host) faults.push(`asked for ${request.url()}`)
-    })
-    const page = yield* Effect.promise(() => context.newPage())
-    page.on("pageerror", (error) => faults.push(error.message))
-    page.on("console", (message) => {
-      if (message.type() === "debug" || message.text().startsWith("Failed to load resource")) return
-      if (message.text().startsWith("[DOM] Password forms")) return
-      faults.push(message.text())
-    })
     return page
   })

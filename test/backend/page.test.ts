@@ -39,8 +39,8 @@ const makeGate = (pieces: number | "slowly" = Number.POSITIVE_INFINITY) => {
 }
 
 /** Comes in, where the page asks for a token. */
-const enter = async (page: Page): Promise<void> => {
-  await page.goto("/")
+const enter = async (page: Page, url: string): Promise<void> => {
+  await page.goto(url)
   await page.getByLabel("Access token").fill(tokenOf("ada"))
   await page.getByRole("button", { name: "Come in" }).click()
   await page.getByRole("heading", { name: "What is it about?" }).waitFor()
@@ -88,11 +88,8 @@ const visit = Effect.fnUntraced(function*(
       settings: { recovery: Duration.seconds(1), ...settings, ...more }
     }).pipe(Effect.provideService(Around, gate?.around ?? ((self) => self)))
   const service = yield* start()
-  const page = yield* openPage(service.url, {
-    viewport: { width: options.width ?? 1100, height: 800 },
-    ...(options.scheme === undefined ? undefined : { colorScheme: options.scheme })
-  })
-  yield* act(() => enter(page))
+  const page = yield* openPage(options)
+  yield* act(() => enter(page, service.url))
   return { page, service, start }
 })
 
@@ -102,9 +99,9 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
   it.effect("asks for the token, tells a wrong one, and keeps a right one for the tab", () =>
     Effect.gen(function*() {
       const { url } = yield* serve()
-      const page = yield* openPage(url)
+      const page = yield* openPage()
       yield* act(async () => {
-        await page.goto("/")
+        await page.goto(url)
         const field = page.getByLabel("Access token")
         await page.keyboard.press("Enter")
         await page.getByRole("alert").filter({ hasText: "A token is needed" }).waitFor()
@@ -123,7 +120,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         await field.waitFor()
         assert.strictEqual(await page.evaluate(() => sessionStorage.length), 0)
         // A link may bring the token along.
-        await page.goto(`/#token=${tokenOf("ada")}`)
+        await page.goto(`${url}/#token=${tokenOf("ada")}`)
         await page.reload()
         await page.getByText("No conversations yet").waitFor()
         assert.strictEqual(new URL(page.url()).hash, "#/")
