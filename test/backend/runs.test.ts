@@ -3,6 +3,7 @@ import { Deferred, Duration, Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { Agent, AgentState, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import * as Agents from "../../examples/backend/service/Agents.ts"
+import type { StoreFailed } from "../../examples/backend/store/Store.ts"
 import { assistant } from "./assistant.ts"
 import { type Failing, failingStore, folder, isEnd, serve, type Serving, type Told, wrapLease } from "./serving.ts"
 
@@ -199,6 +200,44 @@ describe("a run", () => {
       const told = yield* until(serving, id, isEnd)
       yield* conversations.say({ params, payload: { text: "Thanks" } })
       yield* until(serving, id, isEnd, told.at(-1)!.id)
+    }))
+
+  it.live("waits for what holds its conversation without a run", () =>
+    Effect.gen(function*() {
+      const lingering = wrapLease(yield* folder(), (lease) =>
+        Effect.as(Effect.addFinalizer(() => Effect.sleep("50 millis")), lease))
+      const serving = yield* serve({ agents: assistant(MockModel.queue("Hello.", "Hello again.")), store: lingering })
+      const { conversations, id, params } = yield* begin(serving)
+      const told = yield* until(serving, id, isEnd)
+      yield* Effect.forkChild(conversations.cancel({ params }), { startImmediately: true })
+      yield* conversations.say({ params, payload: { text: "Are you there?" } })
+      yield* until(serving, id, isEnd, told.at(-1)!.id)
+    }))
+
+  it.live("is read as it ended, also when it ends while it is read", () =>
+    Effect.gen(function*() {
+      const store = yield* folder()
+      const { agents, asked, go } = gated()
+      let onRead: Effect.Effect<void, StoreFailed> = Effect.void
+      const late = {
+        ...store,
+        read: (tenant: string, id: string) => Effect.tap(store.read(tenant, id), () => onRead)
+      }
+      const serving = yield* serve({ agents, store: late })
+      const { conversations, id, params } = yield* begin(serving)
+      yield* asked
+      // Between what the store reads and the answer, the run ends and its lease is given back.
+      onRead = Effect.suspend(() => {
+        onRead = Effect.void
+        return go.pipe(
+          Effect.andThen(until(serving, id, isEnd)),
+          Effect.andThen(Effect.repeat(store.read("ada", id), { until: (saved) => saved?.row.isInFlight === false })),
+          Effect.andThen(Effect.sleep("20 millis"))
+        )
+      })
+      const read = yield* conversations.read({ params })
+      assert.isFalse(read.isRunning)
+      assert.strictEqual(AgentState.text(read.state), "An answer.")
     }))
 
   it.live("is stopped with the request to its model when somebody cancels it, and goes on when somebody resumes it", () =>

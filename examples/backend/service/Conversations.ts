@@ -8,6 +8,7 @@ import { ApprovalNotFound, ConversationNotFound, CursorExpired, type Unavailable
 import { Settings } from "../config.ts"
 import { type Numbered, type Row, type Saved, Store, type StoreFailed } from "../store/Store.ts"
 import { Agents } from "./Agents.ts"
+import type { Held } from "./Held.ts"
 import { type NotHeld, Runs, unavailable, type Work } from "./Runs.ts"
 import { toTrace } from "./trace.ts"
 
@@ -85,16 +86,21 @@ const make = Effect.gen(function*() {
         saved === undefined ? Effect.fail(new ConversationNotFound({ conversation: id })) : Effect.succeed(saved)
     )
 
-  /** A conversation as it is now: one that is held here is further than what is kept of it. */
-  const view = ({ cursor, row, state }: Saved): View => {
-    const held = runs.find(row.id)
+  /** A conversation as it is now: one that is held here, or was when it was read, is further than what is kept of it. */
+  const view = ({ cursor, row, state }: Saved, before?: Held): View => {
+    const current = runs.find(row.id)
+    const held = current?.seen === undefined ? before ?? current : current
     const seen = held?.seen
     const now = seen !== undefined && seen.cursor > cursor ? seen : { state, cursor }
     const isRunning = held === undefined || seen === undefined ? row.isInFlight : !held.isOver
     return { ...summaryOf(row), ...now, isRunning, approvals: approvalsOf(now.state) }
   }
 
-  const read = (tenant: string, id: string) => Effect.map(find(tenant, id), view)
+  const read = (tenant: string, id: string) =>
+    Effect.suspend(() => {
+      const before = runs.find(id)
+      return Effect.map(find(tenant, id), (saved) => view(saved, before))
+    })
 
   /** Pages of events after a number, until there are none. */
   const pages = (id: string, after: number): Stream.Stream<Numbered, StoreFailed> =>
@@ -164,7 +170,7 @@ const make = Effect.gen(function*() {
       Effect.map(Effect.catch(store.list(tenant), unavailable), (rows) =>
         rows.map((row) => {
           const held = runs.find(row.id)
-          return { ...summaryOf(row), isRunning: held === undefined ? row.isInFlight : !held.isOver }
+          return { ...summaryOf(row), isRunning: held?.seen === undefined ? row.isInFlight : !held.isOver }
         })),
     read,
     trace: Effect.fnUntraced(function*(tenant, id) {

@@ -1,7 +1,7 @@
 /**
  * A conversation that is held here: under its lease, with a run under way or about to be.
  */
-import { Effect } from "effect"
+import { type Deferred, Effect } from "effect"
 import { AgentEvent, AgentState } from "troupe"
 import type { Event } from "../api/Conversations.ts"
 import type { Lease } from "../store/Store.ts"
@@ -11,6 +11,8 @@ export interface Held {
   readonly tenant: string
   /** The state and the number of the last event in it, which change in one step; none before the first event. */
   seen: { readonly state: AgentState.AgentState; readonly cursor: number } | undefined
+  /** Ends when a run begins. What is held without one is so for a moment. */
+  readonly begun: Deferred.Deferred<void>
   /** Whether the run has ended, so that only its lease is still to be released. */
   isOver: boolean
   /** Whether somebody stopped the run, so that nobody goes on with it. */

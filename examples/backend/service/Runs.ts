@@ -111,6 +111,7 @@ const make = Effect.gen(function*() {
   /** Runs a session until it ends, the lease is lost, or somebody cancels it. What runs is stopped then, with its requests. */
   const runIn = (held: Held, id: string, lease: Lease): Holding["run"] =>
     Effect.fnUntraced(function*(session, marks, input) {
+      Deferred.doneUnsafe(held.begun, Effect.void)
       lease.mark({ ...marks, isInFlight: true })
       const state = AgentState.reopen(yield* session.state)
       yield* Stream.runDrain(session.stream(input)).pipe(
@@ -154,8 +155,9 @@ const make = Effect.gen(function*() {
   const start: Runs["Service"]["start"] = <E>(tenant: string, id: string, work: Work<E>, options = defaults) =>
     Effect.gen(function*() {
       for (let before = all.get(id); before !== undefined; before = all.get(id)) {
-        if (!before.isOver && options.outlasts !== true) return yield* busy(id)
-        yield* awaitEnd(id)
+        if (before.isOver || options.outlasts === true) yield* awaitEnd(id)
+        else if (Deferred.isDoneUnsafe(before.begun)) return yield* busy(id)
+        else yield* Effect.raceFirst(awaitEnd(id), Deferred.await(before.begun))
       }
       if (isClosing && options.isExempt !== true) return yield* closing
       const running = perTenant.get(tenant) ?? 0
@@ -167,7 +169,13 @@ const make = Effect.gen(function*() {
         })
       }
       const accepted = Deferred.makeUnsafe<number, E | NotHeld>()
-      const held: Held = { tenant, seen: undefined, isOver: false, isCancelled: false }
+      const held: Held = {
+        tenant,
+        seen: undefined,
+        begun: Deferred.makeUnsafe(),
+        isOver: false,
+        isCancelled: false
+      }
       all.set(id, held)
       perTenant.set(tenant, running + 1)
       const holding = Effect.gen(function*() {
