@@ -36,7 +36,7 @@ const envelope = {
   at: Schema.Int
 }
 
-/** `stack` names the modes that are entered, the innermost last; of a mode that is being entered or left it is part. */
+/** `stack` names the modes that are entered, the innermost last. One that is being entered or left is among them, one that was left isn't. */
 const mode = { name: Schema.NonEmptyString, stack: Schema.Array(Schema.String), params: Schema.Json }
 
 const call = { callId: Schema.NonEmptyString, name: Schema.String }
