@@ -48,7 +48,7 @@ export const ConversationId = Schema.String.check(Schema.isPattern(/^[0-9a-f-]{3
 /** The number of an event; 0 is before all of them. */
 export const Cursor = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** A conversation in a list. `isRunning` says whether something is under way, `agent` who is in control. */
+/** A conversation in a list. `isRunning` says whether something is under way. */
 export const Summary = Schema.Struct({
   id: ConversationId,
   title: Schema.String,
