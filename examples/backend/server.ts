@@ -16,6 +16,12 @@ export const conversations = Conversations.layer.pipe(Layer.provideMerge(Runs.la
 /** How long connections may stay open, once all that was to be said on them is said. */
 const linger = "1 second"
 
+/**
+ * How long a connection may wait for its next request, in milliseconds: longer than proxies and clients keep theirs, so that
+ * none is closed while a request is on its way.
+ */
+const keepAliveTimeout = 75_000
+
 /** Ends the service in order, as the first thing when its scope closes: runs, then streams, then connections. */
 const shutdown = (server: Server) =>
   Layer.effectDiscard(Effect.gen(function*() {
@@ -31,7 +37,7 @@ const shutdown = (server: Server) =>
 /** Serves it all at the address of the settings. */
 export const layer = Layer.unwrap(Effect.gen(function*() {
   const { host, port } = yield* Settings
-  const server = createServer()
+  const server = createServer({ keepAliveTimeout })
   return shutdown(server).pipe(
     Layer.provideMerge(
       HttpRouter.serve(Routes.layer, { disableLogger: true, disableListenLog: true })

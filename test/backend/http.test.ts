@@ -157,6 +157,13 @@ describe("tenants", () => {
       assert.strictEqual((yield* serving.fetch("/health", { headers: { authorization: "" } })).status, 200)
     }))
 
+  it.live("may keep their connections for longer than proxies do", () =>
+    Effect.gen(function*() {
+      const serving = yield* serve()
+      const response = yield* serving.fetch("/health")
+      assert.strictEqual(response.headers.get("keep-alive"), "timeout=75")
+    }))
+
   it.live("see nothing of each other's conversations", () =>
     Effect.gen(function*() {
       const serving = yield* serve()
