@@ -4,10 +4,11 @@
  *
  * Wants `npm run build` first.
  */
+import { Effect } from "effect"
 import { buildSync } from "esbuild"
-import { execFileSync, spawnSync } from "node:child_process"
-import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { execFile, execFileSync, spawnSync } from "node:child_process"
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { availableParallelism, tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { gzipSync } from "node:zlib"
 import { directory as examplesDirectory, path, write } from "./examples.ts"
@@ -41,12 +42,36 @@ const env = {
   PATH: process.env["PATH"]?.split(":").filter((folder) => !folder.includes("node_modules")).join(":")
 }
 
+const said = (...texts: ReadonlyArray<string>): ReadonlyArray<string> =>
+  texts.map((text) => text.trim()).filter((text) => text !== "")
+
 /** What a command had to say when it failed. */
 const run = (cwd: string, command: string, ...args: ReadonlyArray<string>): ReadonlyArray<string> => {
   const { error, status, stderr, stdout } = spawnSync(command, args, { cwd, env, encoding: "utf8" })
-  return status === 0 ? [] : [`${command} ${args.join(" ")}: ${error?.message ?? `exit ${status}`}`, stdout, stderr]
-    .map((text) => text.trim()).filter((text) => text !== "")
+  return status === 0 ? [] : said(`${command} ${args.join(" ")}: ${error?.message ?? `exit ${status}`}`, stdout, stderr)
 }
+
+/** What a program had to say when it failed, run beside others. */
+const runProgram = (cwd: string, node: string, program: string): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.callback((resume) => {
+    const running = execFile(
+      node,
+      [join("out", program)],
+      { cwd, env, encoding: "utf8" },
+      (error, stdout, stderr) =>
+        resume(Effect.succeed(error === null ? [] : said(`${program}: ${error.message}`, stdout, stderr)))
+    )
+    running.stdin?.end()
+  })
+
+/** What programs had to say that failed, where as many run side by side as the machine has cores. */
+const runPrograms = (cwd: string, node: string, programs: ReadonlyArray<string>): Promise<ReadonlyArray<string>> =>
+  Effect.runPromise(
+    Effect.map(
+      Effect.forEach(programs, (program) => runProgram(cwd, node, program), { concurrency: availableParallelism() }),
+      (problems) => problems.flat()
+    )
+  )
 
 const pack = (): string => {
   const json = execFileSync("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", temporary], {
@@ -191,9 +216,7 @@ try {
     check(
       `${programs.length} programs run on Node ${version?.trim()}`,
       version?.startsWith(`v${major}.`)
-        ? programs.flatMap((program) =>
-          existsSync(join(consumer, "out", program)) ? run(consumer, node, join("out", program)) : [`no ${program}`]
-        )
+        ? await runPrograms(consumer, node, programs)
         : [`no Node ${major}`]
     )
   }
