@@ -56,7 +56,7 @@ describe("Conversation.diff", () => {
     const that: Conversation.Conversation = { turns: [...self.turns.slice(0, n), ...other.turns] }
     const { common, left, right } = Conversation.diff(self, that)
     // A pin makes no difference.
-    const unpinned = (turns: ReadonlyArray<Conversation.Turn>) => turns.map(({ pinned: _, ...turn }) => turn)
+    const unpinned = (turns: ReadonlyArray<Conversation.Turn>) => turns.map((turn) => ({ ...turn, pinned: undefined }))
     const shared = self.turns.slice(0, common)
     assert.deepStrictEqual([...shared, ...left], self.turns)
     assert.deepStrictEqual(unpinned([...shared, ...right]), unpinned(that.turns))
