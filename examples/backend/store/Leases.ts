@@ -113,7 +113,7 @@ export const make = Effect.fnUntraced(function*(waiters: Waiters, keep: number) 
     Effect.catchTag(
       persist(held, { marks: false }),
       "LeaseLost",
-      (error) => all.get(held.id) === held ? Effect.fail(error) : Effect.void
+      (error) => held.isReleased ? Effect.void : Effect.fail(error)
     ).pipe(Effect.ignoreCause({ log: "Warn", message: "Events can't be kept" }))
 
   const flushAll = Effect.suspend(() =>
@@ -161,6 +161,7 @@ export const make = Effect.fnUntraced(function*(waiters: Waiters, keep: number) 
           taken.held.recent === undefined ? Effect.void : flush(taken.held),
           Effect.suspend(() => {
             taken.held.recent = undefined
+            taken.held.isReleased = true
             return taken.giveBack
           })
         )).pipe(Effect.map((taken) => taken?.lease)),
