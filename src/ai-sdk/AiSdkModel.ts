@@ -48,6 +48,7 @@ import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Model from "effect/ai/Model"
 import { toCodecOpenAI } from "effect/ai/OpenAiStructuredOutput"
 import type * as Response from "effect/ai/Response"
+import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -128,23 +129,25 @@ const unsupported = (model: { readonly specificationVersion?: unknown }): AiErro
     } can't be used: it has to be "v3" or "v4"`
   })
 
-const transformerOf = ({ provider }: AnyModel, { codecTransformer }: Options): LanguageModel.CodecTransformer =>
-  codecTransformer ?? (/anthropic/i.test(provider) ? toCodecAnthropic : toCodecOpenAI)
+/** A model, and what holds for every request to it. */
+interface Given {
+  readonly model: AnyModel
+  readonly settings: Settings
+  readonly transformer: LanguageModel.CodecTransformer
+}
 
 /** Gives the options of a call, of what is asked and what is set. */
 const prepare = (
   method: Method,
-  model: AnyModel,
-  options: Options,
+  { model, settings, transformer }: Given,
   request: LanguageModel.ProviderOptions
 ): Effect.Effect<LanguageModelV4CallOptions, AiError.AiError> =>
   Effect.gen(function*() {
     if (!isSupported(model)) return yield* Effect.fail(failure(method, unsupported(model)))
-    const { codecTransformer: _, ...settings } = options
     const all = over(settings, yield* CurrentSettings)
     Spans.annotateRequest(request.span, model, all)
     return yield* Effect.try({
-      try: () => toCallOptions(request, all, transformerOf(model, options)),
+      try: () => toCallOptions(request, all, transformer),
       catch: (error) =>
         failure(
           method,
@@ -199,13 +202,14 @@ const toParts = (
     return parts
   })
 
-const generateText = (model: AnyModel, settings: Options) =>
+const generateText = (given: Given) =>
   Effect.fnUntraced(function*(request: LanguageModel.ProviderOptions) {
-    const options = yield* prepare("generateText", model, settings, request)
+    const { model, transformer } = given
+    const options = yield* prepare("generateText", given, request)
     const generated = yield* attempt("generateText", (signal) => generate(model, options, signal))
     yield* warn(generated.warnings, model)
     const parts = yield* Effect.mapError(
-      Effect.fromResult(toParts(generated, request, askedOf(request, transformerOf(model, settings)))),
+      Effect.fromResult(toParts(generated, request, askedOf(request, transformer))),
       (reason) => failure("generateText", reason)
     )
     Spans.annotateResponse(request.span, parts)
@@ -237,11 +241,12 @@ const open = Effect.fnUntraced(function*(model: AnyModel, options: LanguageModel
 
 const broken = (reason: AiError.AiErrorReason) => Effect.fail(failure("streamText", reason))
 
-const streamText = (model: AnyModel, settings: Options) => (request: LanguageModel.ProviderOptions) =>
+const streamText = (given: Given) => (request: LanguageModel.ProviderOptions) =>
   Stream.unwrap(Effect.gen(function*() {
-    const options = yield* prepare("streamText", model, settings, request)
+    const { model, transformer } = given
+    const options = yield* prepare("streamText", given, request)
     const { headers, next } = yield* open(model, options)
-    const arriving = Streamed.begin(askedOf(request, transformerOf(model, settings)), headers)
+    const arriving = Streamed.begin(askedOf(request, transformer), headers)
     return Stream.fromPull(Effect.succeed(Effect.gen(function*() {
       while (true) {
         const part = yield* next
@@ -249,10 +254,10 @@ const streamText = (model: AnyModel, settings: Options) => (request: LanguageMod
         if (part.type === "error") return yield* failed("streamText", part.error, true)
         if (part.type === "finish" && part.finishReason.unified === "interrupted") return yield* broken(cutOff())
         if (part.type === "stream-start") yield* warn(part.warnings, model)
-        const [first, ...rest] = yield* Effect.catch(Effect.fromResult(Streamed.take(arriving, part)), broken)
-        if (first === undefined) continue
-        Spans.annotateResponse(request.span, [first])
-        return [first, ...rest] as const
+        const parts = yield* Effect.catch(Effect.fromResult(Streamed.take(arriving, part)), broken)
+        if (!Arr.isReadonlyArrayNonEmpty(parts)) continue
+        Spans.annotateResponse(request.span, parts)
+        return parts
       }
     })))
   }))
@@ -263,12 +268,13 @@ const streamText = (model: AnyModel, settings: Options) => (request: LanguageMod
  * @category constructors
  * @since 0.1.0
  */
-export const make = (model: AnyModel, options: Options = {}): Effect.Effect<LanguageModel.LanguageModel> =>
-  LanguageModel.make({
-    generateText: generateText(model, options),
-    streamText: streamText(model, options),
-    codecTransformer: transformerOf(model, options)
-  })
+export const make = (
+  model: AnyModel,
+  { codecTransformer = /anthropic/i.test(model.provider) ? toCodecAnthropic : toCodecOpenAI, ...settings }: Options = {}
+): Effect.Effect<LanguageModel.LanguageModel> => {
+  const given: Given = { model, settings, transformer: codecTransformer }
+  return LanguageModel.make({ generateText: generateText(given), streamText: streamText(given), codecTransformer })
+}
 
 /**
  * Provides a model as the `LanguageModel`.
