@@ -3,7 +3,7 @@ import { Effect, Exit, Fiber, Scope } from "effect"
 import { gap } from "../../../examples/backend/store/Held.ts"
 import { Recent } from "../../../examples/backend/store/Recent.ts"
 import { EventsGone, type Numbered, type Store } from "../../../examples/backend/store/Store.ts"
-import { backings, event, inTime, save, state, take, tick, told } from "./backings.ts"
+import { backings, begun, event, inTime, leased, save, state, take, tick, told } from "./backings.ts"
 
 /** Reads as a stream does, from a cursor on, until it has seen a step. */
 const follow = (store: Store["Service"], id: string, after: number, last: number, limit: number) =>
@@ -55,12 +55,11 @@ for (const backing of backings) {
         }
         const late = yield* follow(other, "1", 5, total - 1, 400)
         assert.deepStrictEqual(late, written.filter(([number]) => number > 5))
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("are there at once where they are logged, and woken for", () =>
       Effect.gen(function*() {
-        const store = yield* (yield* backing.make).open()
-        yield* store.create("ada", "1", state("a"))
+        const { store } = yield* begun(backing)
         const reader = yield* Effect.forkChild(follow(store, "1", 0, 0, 10))
         const lease = (yield* store.lease("1"))!
         yield* Effect.yieldNow
@@ -70,13 +69,11 @@ for (const backing of backings) {
         assert.deepStrictEqual(yield* Fiber.join(reader), [[1, 0]])
         assert.deepStrictEqual(yield* store.events("1", 1, 10), [])
         yield* store.awaitEvents("1", 0)
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("are read in one page from the database and from memory", () =>
       Effect.gen(function*() {
-        const store = yield* (yield* backing.make).open()
-        yield* store.create("ada", "1", state("a"))
-        const lease = (yield* store.lease("1"))!
+        const { lease, store } = yield* leased(backing)
         for (let i = 0; i < 600; i++) lease.log(event(i))
         yield* lease.flush
         for (let i = 600; i < 603; i++) lease.log(event(i))
@@ -84,14 +81,11 @@ for (const backing of backings) {
         assert.deepStrictEqual(told(yield* store.events("1", 0, 1000)), all)
         assert.deepStrictEqual(told(yield* store.events("1", 1, 601)), all.slice(1, 602))
         assert.deepStrictEqual(told(yield* store.events("1", 300, 1000)), all.slice(300))
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("that await a save are kept and told with it and not before, here and elsewhere", () =>
       Effect.gen(function*() {
-        const database = yield* backing.make
-        const store = yield* database.open()
-        yield* store.create("ada", "1", state("a"))
-        const lease = (yield* store.lease("1"))!
+        const { database, lease, store } = yield* leased(backing)
         lease.log(event(0))
         const { number } = lease.log(event(1), "afterSave")
         lease.log(event(2))
@@ -106,7 +100,7 @@ for (const backing of backings) {
         assert.deepStrictEqual(told(yield* store.events("1", number - 1, 10)), [[number, 1], [number + 1, 2]])
         assert.strictEqual((yield* store.read("ada", "1"))?.cursor, number + 1)
         assert.strictEqual((yield* database.sql("SELECT * FROM events")).length, 3)
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("of a run in the past that weren't kept are no obstacle to a reader who saw them", () =>
       Effect.gen(function*() {
@@ -125,7 +119,7 @@ for (const backing of backings) {
         const next = yield* take(restarted, "1")
         next.log(event(100))
         assert.deepStrictEqual(yield* inTime(Fiber.join(reader)), [[gap + 2, 100]])
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("are kept up to a number, and a cursor before the oldest is told so", () =>
       Effect.gen(function*() {
@@ -153,7 +147,7 @@ for (const backing of backings) {
         assert.deepStrictEqual([kept.length, kept.at(-1)?.number], [rows.length, 300])
         assert.strictEqual((yield* database.sql("SELECT * FROM events WHERE conversation = '2'")).length, 40)
         assert.strictEqual((yield* store.read("ada", "1"))?.cursor, 0)
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("of a conversation that isn't there are gone, and nobody waits for them", () =>
       Effect.gen(function*() {
@@ -171,7 +165,7 @@ for (const backing of backings) {
         yield* store.remove("ada", "1")
         yield* inTime(Fiber.join(waiting))
         assert.instanceOf(yield* Effect.flip(other.events("1", 7, 10)), EventsGone)
-      }).pipe(Effect.scoped))
+      }))
   })
 }
 

@@ -4,7 +4,21 @@ import { TestClock } from "effect/testing"
 import { PassThrough } from "node:stream"
 import { gap, maxWaiting } from "../../../examples/backend/store/Held.ts"
 import { layerPostgres, Locks } from "../../../examples/backend/store/Locks.ts"
-import { backings, type Database, event, inTime, postgres, save, state, take, tick, told, until } from "./backings.ts"
+import {
+  backings,
+  begun,
+  type Database,
+  event,
+  inTime,
+  leased,
+  postgres,
+  save,
+  state,
+  take,
+  tick,
+  told,
+  until
+} from "./backings.ts"
 
 /** Does something with an instance that ends as if its process had died: leases aren't given back, what waits isn't kept. */
 const dying = <A, E>(
@@ -30,9 +44,7 @@ for (const backing of backings) {
   backing.describe(`A lease ${backing.name}`, () => {
     it.effect("is held by one at a time, until its scope closes", () =>
       Effect.gen(function*() {
-        const database = yield* backing.make
-        const store = yield* database.open()
-        yield* store.create("ada", "1", state("a"))
+        const { database, store } = yield* begun(backing)
         yield* store.create("ada", "2", state("a"))
         const scope = yield* Scope.make()
         assert.isDefined(yield* Scope.provide(store.lease("1"), scope))
@@ -44,7 +56,7 @@ for (const backing of backings) {
         for (const other of others) assert.isDefined(yield* Effect.scoped(other.lease("1")))
         const taken = yield* Effect.all(Array.from({ length: 5 }, () => store.lease("1")), { concurrency: "unbounded" })
         assert.strictEqual(taken.filter((lease) => lease !== undefined).length, 1)
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("is free when its process dies, and numbers events on from far above what anybody has seen", () =>
       Effect.gen(function*() {
@@ -65,19 +77,17 @@ for (const backing of backings) {
         assert.deepStrictEqual(numbers, [1, gap + 1, 2 * gap + 1, 2 * gap + 2, 3 * gap + 2])
         const store = yield* database.open()
         assert.deepStrictEqual(told(yield* store.events("1", 0, 10)), [[2 * gap + 1, 2]])
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("that can't be taken is in nobody's way", () =>
       Effect.gen(function*() {
-        const database = yield* backing.make
-        const store = yield* database.open()
-        yield* store.create("ada", "1", state("a"))
+        const { database, store } = yield* begun(backing)
         yield* database.sql("ALTER TABLE conversations RENAME TO elsewhere")
         assert.strictEqual((yield* Effect.flip(Effect.scoped(store.lease("1")))).operation, "take a lease")
         yield* database.sql("ALTER TABLE elsewhere RENAME TO conversations")
         const others = backing.isShared ? [store, yield* database.open()] : [store]
         for (const other of others) assert.isDefined(yield* Effect.scoped(other.lease("1")))
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("hears of a cancellation, which doesn't reach who holds it later", () =>
       Effect.gen(function*() {
@@ -100,13 +110,11 @@ for (const backing of backings) {
         }
         assert.isFalse(yield* isDone(bystander.cancelled))
         yield* store.cancel("nobody's")
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("that somebody else has taken over is lost, and overwrites nothing", () =>
       Effect.gen(function*() {
-        const database = yield* backing.make
-        const store = yield* database.open()
-        yield* store.create("ada", "1", state("a"))
+        const { database, store } = yield* begun(backing)
         const scope = yield* Scope.make()
         const lease = (yield* Scope.provide(store.lease("1"), scope))!
         yield* save(lease, "1", state("b"))
@@ -128,7 +136,7 @@ for (const backing of backings) {
         assert.strictEqual(next.log(event(2)).number, gap + 1)
         yield* save(next, "1", state("d"))
         assert.deepStrictEqual((yield* store.read("ada", "1"))?.state, state("d"))
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("is lost when its conversation is removed", () =>
       Effect.gen(function*() {
@@ -146,14 +154,11 @@ for (const backing of backings) {
           }))
           assert.deepStrictEqual(yield* database.sql("SELECT * FROM events"), [])
         }
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("is lost where more waits to be kept than the next one's numbers leave room for", () =>
       Effect.gen(function*() {
-        const database = yield* backing.make
-        const store = yield* database.open()
-        yield* store.create("ada", "1", state("a"))
-        const lease = (yield* store.lease("1"))!
+        const { database, lease } = yield* leased(backing)
         yield* database.sql("ALTER TABLE events RENAME TO elsewhere")
         for (let i = 0; i < maxWaiting; i++) lease.log(event(i))
         yield* Effect.repeat(tick, { times: 25 })
@@ -161,7 +166,7 @@ for (const backing of backings) {
         lease.log(event(maxWaiting))
         assert.isTrue(yield* isDone(lease.lost))
         yield* database.sql("ALTER TABLE elsewhere RENAME TO events")
-      }).pipe(Effect.scoped))
+      }))
   })
 }
 
@@ -183,7 +188,7 @@ describe("The connection that holds the leases, where there is no server,", () =
         assert.deepStrictEqual(errors.map(({ reason }) => reason._tag), Array(3).fill("ConnectionError"))
         assert.strictEqual(attempts, round)
       }
-    }).pipe(Effect.scoped))
+    }))
 })
 
 postgres.describe("The connection that holds the leases", () => {
@@ -222,13 +227,11 @@ postgres.describe("The connection that holds the leases", () => {
       const again = (yield* store.lease("1"))!
       yield* save(again, "1", state("f"))
       assert.isUndefined(yield* Effect.scoped(other.lease("1")))
-    }).pipe(Effect.scoped))
+    }))
 
   it.effect("is asked whether it lives", () =>
     Effect.gen(function*() {
-      const database = yield* postgres.make
-      const store = yield* database.open()
-      yield* store.create("ada", "1", state("a"))
+      const { database, store } = yield* begun(postgres)
       yield* store.lease("1")
       const asked = Effect.map(
         database.sql(`SELECT query FROM ${holders}`),
@@ -237,7 +240,7 @@ postgres.describe("The connection that holds the leases", () => {
       assert.isFalse(yield* asked)
       yield* TestClock.adjust("5 seconds")
       yield* until(asked)
-    }).pipe(Effect.scoped))
+    }))
 })
 
 postgres.describe("Instances on one Postgres", () => {
@@ -248,5 +251,5 @@ postgres.describe("Instances on one Postgres", () => {
       for (const [i, store] of stores.entries()) yield* store.create("ada", `${i}`, state("a"))
       assert.strictEqual((yield* stores[0]!.list("ada")).length, 4)
       assert.strictEqual((yield* database.sql("SELECT * FROM migrations")).length, 1)
-    }).pipe(Effect.scoped))
+    }))
 })

@@ -64,7 +64,7 @@ folder.describe("A data folder", () => {
       assert.strictEqual(saved!.cursor, steps + 1)
       assert.strictEqual((yield* store.events("1", 0, 10_000)).length, steps + 1)
       yield* take(store, "1")
-    }).pipe(Effect.scoped))
+    }))
 })
 
 postgres.describe("Processes on one Postgres", () => {
@@ -96,5 +96,5 @@ postgres.describe("Processes on one Postgres", () => {
       )
       assert.isAtLeast(change - 1, lastSaved(first.lines))
       assert.isAtLeast(events.length - change - 1, lastSaved(second.lines))
-    }).pipe(Effect.scoped))
+    }))
 })

@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { Agent, AgentState, Session } from "troupe"
 import { MockModel } from "troupe/testing"
 import { StoreFailed } from "../../../examples/backend/store/Store.ts"
-import { backings, event, postgres, save, state, told, until } from "./backings.ts"
+import { backings, begun, event, leased, postgres, save, state, told, until } from "./backings.ts"
 
 for (const backing of backings) {
   backing.describe(`Conversations ${backing.name}`, () => {
@@ -39,7 +39,7 @@ for (const backing of backings) {
         assert.instanceOf(yield* Effect.flip(store.create("bob", "1", state("e"))), StoreFailed)
         assert.deepStrictEqual((yield* store.read("ada", "1"))?.state, state("d"))
         yield* store.check
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("are listed up to a hundred", () =>
       Effect.gen(function*() {
@@ -47,13 +47,11 @@ for (const backing of backings) {
         const ids = Array.from({ length: 103 }, (_, i) => `${i}`)
         yield* Effect.forEach(ids, (id) => store.create("ada", id, state("a")), { concurrency: 8 })
         assert.strictEqual((yield* store.list("ada")).length, 100)
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("are removed with all that was kept of them, by their tenant alone", () =>
       Effect.gen(function*() {
-        const database = yield* backing.make
-        const store = yield* database.open()
-        yield* store.create("ada", "1", state("a"))
+        const { database, store } = yield* begun(backing)
         yield* Effect.scoped(Effect.gen(function*() {
           const lease = (yield* store.lease("1"))!
           lease.log(event(0))
@@ -71,7 +69,7 @@ for (const backing of backings) {
           assert.deepStrictEqual(yield* database.sql(`SELECT * FROM ${table}`), [], table)
         }
         yield* store.remove("ada", "1")
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("outlive the instance", () =>
       Effect.gen(function*() {
@@ -92,16 +90,13 @@ for (const backing of backings) {
         assert.deepStrictEqual([saved?.state, saved?.cursor, saved?.row.title], [state("b"), 1, "Hi"])
         assert.deepStrictEqual(told(yield* store.events("1", 0, 10)), [[1, 0], [2, 1]])
         assert.deepStrictEqual(yield* store.inFlight, [{ tenant: "ada", id: "1" }])
-      }).pipe(Effect.scoped))
+      }))
   })
 
   backing.describe(`A save ${backing.name}`, () => {
     it.effect("writes the state, what was logged, its cursor and the marks at once", () =>
       Effect.gen(function*() {
-        const database = yield* backing.make
-        const store = yield* database.open()
-        yield* store.create("ada", "1", state("a"))
-        const lease = (yield* store.lease("1"))!
+        const { database, lease, store } = yield* leased(backing)
         lease.mark({ isInFlight: true })
         lease.mark({ title: "Hi", messageKey: "k" })
         lease.mark({ messageKey: "l" })
@@ -126,7 +121,7 @@ for (const backing of backings) {
         yield* save(lease, "1", state("c"))
         const last = yield* store.read("ada", "1")
         assert.deepStrictEqual([last?.cursor, last?.row.isInFlight, last?.row.title], [3, false, "Hi"])
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("is read whole: a state is always given with its own cursor", () =>
       Effect.gen(function*() {
@@ -148,14 +143,11 @@ for (const backing of backings) {
           yield* save(lease, "1", state(`${i}`))
         }
         yield* Fiber.join(reader)
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("that fails leaves everything as it was, and the next one writes it all", () =>
       Effect.gen(function*() {
-        const database = yield* backing.make
-        const store = yield* database.open()
-        yield* store.create("ada", "1", state("a"))
-        const lease = (yield* store.lease("1"))!
+        const { database, lease, store } = yield* leased(backing)
         lease.log(event(0))
         yield* save(lease, "1", state("b"))
         const { set } = lease.states
@@ -179,14 +171,11 @@ for (const backing of backings) {
         )
         assert.isTrue(yield* store.hasMessage("1", "k"))
         assert.deepStrictEqual(told(yield* store.events("1", 0, 10)), [[1, 0], [2, 1]])
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("isn't needed for events to be kept soon, which leaves the state, its cursor and the marks", () =>
       Effect.gen(function*() {
-        const database = yield* backing.make
-        const store = yield* database.open()
-        yield* store.create("ada", "1", state("a"))
-        const lease = (yield* store.lease("1"))!
+        const { database, lease, store } = yield* leased(backing)
         lease.log(event(0))
         lease.mark({ isInFlight: true, messageKey: "k" })
         const rows = database.sql("SELECT number FROM events")
@@ -199,13 +188,11 @@ for (const backing of backings) {
         const flushed = yield* store.read("ada", "1")
         assert.deepStrictEqual([flushed?.cursor, flushed?.row.isInFlight], [0, true])
         assert.isTrue(yield* store.hasMessage("1", "k"))
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("takes any text in its marks", () =>
       Effect.gen(function*() {
-        const store = yield* (yield* backing.make).open()
-        yield* store.create("ada", "1", state("a"))
-        const lease = (yield* store.lease("1"))!
+        const { lease, store } = yield* leased(backing)
         const keys = ["a\0b", "\ud800", "'; DROP TABLE messages", "é"]
         for (const messageKey of keys) lease.mark({ messageKey, title: "a\0b" })
         yield* save(lease, "1", state("a\0\ud800"))
@@ -213,7 +200,7 @@ for (const backing of backings) {
         assert.isFalse(yield* store.hasMessage("1", "a"))
         const saved = yield* store.read("ada", "1")
         assert.deepStrictEqual([saved?.row.title, saved?.state], ["a\uFFFDb", state("a\0\ud800")])
-      }).pipe(Effect.scoped))
+      }))
 
     it.effect("is a session's, whose last event caused it", () =>
       Effect.gen(function*() {
@@ -243,17 +230,14 @@ for (const backing of backings) {
           events.map(({ event, number }) => `${number} ${event._tag}`),
           seen.map((line) => line.replace(/ \d+$/, ""))
         )
-      }).pipe(Effect.scoped, Effect.provide(MockModel.layer(MockModel.queue("Hi.")))))
+      }).pipe(Effect.provide(MockModel.layer(MockModel.queue("Hi.")))))
   })
 }
 
 postgres.describe("A connection that breaks in a save", () => {
   it.effect("makes it fail with nothing written, and is replaced", () =>
     Effect.gen(function*() {
-      const database = yield* postgres.make
-      const store = yield* database.open()
-      yield* store.create("ada", "1", state("a"))
-      const lease = (yield* store.lease("1"))!
+      const { database, lease, store } = yield* leased(postgres)
       yield* database.sql(`
         CREATE FUNCTION break() RETURNS trigger LANGUAGE plpgsql
         AS 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END'`)
@@ -268,5 +252,5 @@ postgres.describe("A connection that breaks in a save", () => {
       const saved = yield* store.read("ada", "1")
       assert.deepStrictEqual([saved?.state, saved?.cursor], [state("c"), 1])
       assert.isTrue(yield* store.hasMessage("1", "k"))
-    }).pipe(Effect.scoped))
+    }))
 })

@@ -135,6 +135,22 @@ export const save = (lease: Lease, id: string, state: AgentState.AgentState) =>
     Effect.provideService(KeyValueStore.KeyValueStore, lease.states)
   )
 
+/** An instance of the store with the conversation "1" of ada's, over a database of its own. */
+export const begun = (backing: Backing) =>
+  Effect.gen(function*() {
+    const database = yield* backing.make
+    const store = yield* database.open()
+    yield* store.create("ada", "1", state("a"))
+    return { database, store }
+  })
+
+/** The same, with the lease on that conversation. */
+export const leased = (backing: Backing) =>
+  Effect.gen(function*() {
+    const { database, store } = yield* begun(backing)
+    return { database, store, lease: (yield* store.lease("1"))! }
+  })
+
 /** Takes a lease as soon as it is free: the server may hear late of the end of who held it. */
 export const take = (store: Store["Service"], id: string): Effect.Effect<Lease, StoreFailed, Scope.Scope> =>
   Effect.flatMap(
