@@ -6,7 +6,7 @@
 import * as AiError from "effect/ai/AiError"
 import * as Predicate from "effect/Predicate"
 import { retryAfter } from "./RetryAfter.ts"
-import { isOf, read, type Thrown } from "./Thrown.ts"
+import { isOf, read, textIn, type Thrown } from "./Thrown.ts"
 
 /** When an error came: at which time in milliseconds, and whether the model had begun to answer. */
 export interface When {
@@ -14,15 +14,11 @@ export interface When {
   readonly isAnswering: boolean
 }
 
-const httpOf = ({ body, headers, status }: Thrown): typeof AiError.HttpContext.Type | undefined => {
-  if (status === undefined) return undefined
+/** The response, where there was one, without its cookies. */
+const withHttp = ({ body, headers, status }: Thrown): { readonly http?: typeof AiError.HttpContext.Type } => {
+  if (status === undefined) return {}
   const { "set-cookie": _, ...shown } = headers
-  return { response: { status, headers: shown }, ...(body === undefined ? undefined : { body }) }
-}
-
-const withHttp = (thrown: Thrown): { readonly http?: typeof AiError.HttpContext.Type } => {
-  const http = httpOf(thrown)
-  return http === undefined ? {} : { http }
+  return { http: { response: { status, headers: shown }, ...(body === undefined ? undefined : { body }) } }
 }
 
 /** What providers call an account that has nothing left to spend, which no waiting helps. */
@@ -53,13 +49,13 @@ const statuses: ReadonlyArray<readonly [RegExp, number]> = [
   [/timeout/, 408]
 ]
 
-const statusOf = ({ said, status }: Thrown): number | undefined => {
+const statusOf = ({ names, status }: Thrown): number | undefined => {
   if (status !== undefined && status >= 400) return status
-  return said.names.flatMap((name) => statuses.find(([names]) => names.test(name))?.[1] ?? [])[0]
+  return names.flatMap((name) => statuses.find(([known]) => known.test(name))?.[1] ?? [])[0]
 }
 
-const keyKind = ({ message, said }: Thrown): AiError.AuthenticationError["kind"] =>
-  expired.test(message) || said.names.some((name) => expired.test(name))
+const keyKind = ({ message, names }: Thrown): AiError.AuthenticationError["kind"] =>
+  expired.test(message) || names.some((name) => expired.test(name))
     ? "ExpiredKey"
     : missingKey.test(message)
     ? "MissingKey"
@@ -67,9 +63,9 @@ const keyKind = ({ message, said }: Thrown): AiError.AuthenticationError["kind"]
 
 /** The reason of a response that refused the request, where its status is one of these. */
 const refused = (thrown: Thrown, status: number, { now }: When): AiError.AiErrorReason => {
-  const { headers, isRetryable, message: description, said } = thrown
+  const { headers, isRetryable, message: description } = thrown
   const http = withHttp(thrown)
-  const names = said.names.join(" ")
+  const names = thrown.names.join(" ")
   const isPlain = status === 400 || status === 403 || status === 422
   if (status === 402 || spent.test(names) || ((isPlain || status === 429) && spentWords.test(description))) {
     return new AiError.QuotaExhaustedError(http)
@@ -94,7 +90,7 @@ const refused = (thrown: Thrown, status: number, { now }: When): AiError.AiError
       : new AiError.InternalProviderError({ description, ...http })
   }
   if (isRetryable === true) return new AiError.InternalProviderError({ description, ...http })
-  const parameter = said.parameter ?? (/model_not_found|no_such_model/.test(names) ? "model" : undefined)
+  const parameter = thrown.parameter ?? (/model_not_found|no_such_model/.test(names) ? "model" : undefined)
   return new AiError.InvalidRequestError({
     description,
     ...http,
@@ -102,31 +98,27 @@ const refused = (thrown: Thrown, status: number, { now }: When): AiError.AiError
   })
 }
 
-const codeOf = (error: unknown): string => {
-  const code = Predicate.hasProperty(error, "code") ? error.code : undefined
-  return typeof code === "string" ? code : ""
-}
+/** An error and what caused it, five at most: a cause may lead back to itself. */
+const causes = (error: unknown, deepest = 5): ReadonlyArray<object> =>
+  Predicate.isObject(error) && deepest > 0 ? [error, ...causes(error["cause"], deepest - 1)] : []
 
-const nameOf = (error: unknown): string =>
-  Predicate.hasProperty(error, "name") && typeof error.name === "string" ? error.name : ""
-
+const networkCodes = /^(E[A-Z]{3,}|UND_ERR_\w+|ConnectionRefused|ConnectionClosed)$/
+const networkNames = /^(AbortError|TimeoutError|ResponseAborted|SocketError)$/
 const networkWords =
   /^(fetch failed|failed to fetch|terminated|network ?error|load failed|other side closed|socket hang up)/i
 
 /** Checks whether it was the way to the provider that failed, by the codes and words of the runtimes. */
-const isNetwork = (error: unknown, depth = 0): boolean => {
-  if (!Predicate.isObject(error) || depth > 4) return false
-  if (/^(E[A-Z]{3,}|UND_ERR_\w+|ConnectionRefused|ConnectionClosed)$/.test(codeOf(error))) return true
-  if (/^(AbortError|TimeoutError|ResponseAborted|SocketError)$/.test(nameOf(error))) return true
-  if (error instanceof TypeError && networkWords.test(error.message)) return true
-  return "cause" in error && isNetwork(error.cause, depth + 1)
-}
+const isNetwork = (error: unknown): boolean =>
+  causes(error).some((cause) =>
+    networkCodes.test(textIn(cause, "code") ?? "") ||
+    networkNames.test(textIn(cause, "name") ?? "") ||
+    (cause instanceof TypeError && networkWords.test(cause.message))
+  )
 
-const isInvalidUrl = (error: unknown, depth = 0): boolean =>
-  Predicate.isObject(error) && depth <= 4 && (
-    codeOf(error) === "ERR_INVALID_URL" ||
-    (error instanceof TypeError && /invalid url|failed to parse url/i.test(error.message)) ||
-    ("cause" in error && isInvalidUrl(error.cause, depth + 1))
+const isInvalidUrl = (error: unknown): boolean =>
+  causes(error).some((cause) =>
+    textIn(cause, "code") === "ERR_INVALID_URL" ||
+    (cause instanceof TypeError && /invalid url|failed to parse url/i.test(cause.message))
   )
 
 const network = (
@@ -145,7 +137,7 @@ export const cutOff = (): AiError.NetworkError =>
     description: "The stream ended before the answer did"
   })
 
-/** The reason of an error that isn't a response which refused the request. */
+/** The reason of an error without a response. */
 const other = (error: unknown, thrown: Thrown, { isAnswering }: When): AiError.AiErrorReason => {
   const { message: description } = thrown
   if (isOf(error, "LoadAPIKeyError")) return new AiError.AuthenticationError({ kind: "MissingKey", description })
@@ -180,8 +172,8 @@ const other = (error: unknown, thrown: Thrown, { isAnswering }: When): AiError.A
   if (isNetwork(error)) return network(thrown, "TransportError", error)
   // What a provider reports in the middle of an answer and gives no known name is most likely its own trouble.
   return isAnswering && thrown.isRetryable !== false
-    ? new AiError.InternalProviderError({ description, ...withHttp(thrown) })
-    : new AiError.UnknownError({ description, ...withHttp(thrown) })
+    ? new AiError.InternalProviderError({ description })
+    : new AiError.UnknownError({ description })
 }
 
 /** Gives the reason of an error that was thrown, or that stood in a stream. */
@@ -196,7 +188,7 @@ export const reasonOf = (error: unknown, when: When): AiError.AiErrorReason => {
     const why = Predicate.isError(cause) ? `${message}: ${cause.message}` : message
     return new AiError.InvalidResponseError({ description: why, ...withHttp(thrown) })
   }
-  if (isOf(error, "APICallError") && thrown.said.names.length === 0 && !isInvalidUrl(error)) {
+  if (isOf(error, "APICallError") && thrown.names.length === 0 && !isInvalidUrl(error)) {
     return network(thrown, "TransportError", error)
   }
   return other(error, thrown, when)

@@ -29,7 +29,8 @@ export type Name =
 export const isOf = (error: unknown, ...names: ReadonlyArray<Name>): boolean =>
   Predicate.isObject(error) && names.some((name) => Symbol.for(`vercel.ai.error.AI_${name}`) in error)
 
-const textIn = (value: unknown, key: string): string | undefined => {
+/** Gives what a field says: words, or a number in words. */
+export const textIn = (value: unknown, key: string): string | undefined => {
   const found = Predicate.hasProperty(value, key) ? value[key] : undefined
   return typeof found === "string" && found !== "" ? found : typeof found === "number" ? String(found) : undefined
 }
@@ -67,7 +68,9 @@ export interface Thrown {
   readonly status: number | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
-  readonly said: Said
+  /** The provider's names for it, in lower case. */
+  readonly names: ReadonlyArray<string>
+  readonly parameter: string | undefined
   readonly isRetryable: boolean | undefined
   readonly url: string | undefined
   readonly cause: unknown
@@ -92,27 +95,21 @@ const headersIn = (error: unknown): Readonly<Record<string, string>> => {
     : {}
 }
 
-const messageOf = (error: unknown): string =>
-  typeof error === "string" ? error : textIn(error, "message") ?? saidIn(error).message ?? JSON.stringify(toJson(error))
-
 /** Gives what is known of an error. */
 export const read = (error: unknown): Thrown => {
   const body = textIn(error, "responseBody")
   const data = Predicate.hasProperty(error, "data") ? error.data : undefined
   const isRetryable = Predicate.hasProperty(error, "isRetryable") ? error.isRetryable : undefined
-  const inBody = body === undefined ? undefined : saidIn(parse(body))
+  const inBody = saidIn(body === undefined ? undefined : parse(body))
   const inData = saidIn(data)
   const itself = saidIn(error)
   return {
-    message: inBody?.message ?? messageOf(error),
+    message: inBody.message ?? textIn(error, "message") ?? itself.message ?? JSON.stringify(toJson(error)),
     status: statusIn(error),
     headers: headersIn(error),
     body,
-    said: {
-      message: inBody?.message ?? inData.message ?? itself.message,
-      names: [...new Set([...inBody?.names ?? [], ...inData.names, ...itself.names])],
-      parameter: inBody?.parameter ?? inData.parameter ?? itself.parameter
-    },
+    names: [...new Set([...inBody.names, ...inData.names, ...itself.names])],
+    parameter: inBody.parameter ?? inData.parameter ?? itself.parameter,
     isRetryable: typeof isRetryable === "boolean" ? isRetryable : undefined,
     url: textIn(error, "url"),
     cause: Predicate.hasProperty(error, "cause") ? error.cause : undefined
