@@ -114,7 +114,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
     more: (reason) => assert.deepPropertyVal(reason, "retryAfter", Duration.millis(125))
   },
   "too many requests, without a word on waiting": {
-    status: { status: 429, headers: { "retry-after": "soon" } },
+    status: { status: 429, headers: { "retry-after": "in 5" } },
     tag: "RateLimitError",
     isRetryable: true,
     more: (reason) => assert.notProperty(reason, "retryAfter")

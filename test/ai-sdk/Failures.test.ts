@@ -15,7 +15,7 @@ import {
   UnsupportedFunctionalityError
 } from "@ai-sdk/provider"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Duration, Effect, Stream } from "effect"
 import { type AiError, LanguageModel } from "effect/ai"
 import { AiSdkModel } from "troupe/ai-sdk"
 import { saying, throwing } from "./stub.ts"
@@ -102,6 +102,15 @@ const rejected: ReadonlyArray<readonly [what: string, error: unknown, ...Expecte
     refusal(429, { error: { message: "Quota exceeded", status: "RESOURCE_EXHAUSTED" } }),
     "RateLimitError",
     true
+  ],
+  [
+    "a limit for a second and a half",
+    refusal(429, {}, { responseHeaders: { "Retry-After": "1.5" } }),
+    "RateLimitError",
+    true,
+    {
+      retryAfter: Duration.millis(1500)
+    }
   ],
   ["Azure's filter", refusal(400, { error: { code: "content_filter", message: "x" } }), "ContentPolicyError", false],
   [
