@@ -107,6 +107,10 @@ export const ending = (state: AgentState.AgentState, isInterrupted: boolean, sty
   }`
 }
 
+/** Whether a run failed before anything was done: there is nothing to tell but why. */
+const isNothing = (event: AgentEvent.RunCompleted | AgentEvent.RunFailed | AgentEvent.RunInterrupted): boolean =>
+  event._tag === "RunFailed" && event.error.tag === "ModelCallFailed" && event.state.run.steps === 0
+
 /** What an event adds to what is shown. */
 export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): readonly [Shown, string] => {
   const line = (text: string): readonly [Shown, string] => [nothing, `${shown.isOpen ? "\n" : ""}${text}\n`]
@@ -137,12 +141,16 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
     case "ApprovalRequested":
       return line(style.strong(`  ? ${called(event.name, event.params)} awaits approval`))
     case "ModelCallFailed":
-      // Why is said where the run fails: the desk asks a model once.
-      return event.tag === "Interrupted" ? [shown, ""] : line(style.bad("  ✗ the model gave no answer"))
+      // The desk asks a model once: of the agent in control, why it failed is said where the run does.
+      return event.tag === "Interrupted" || event.calls.length === 0
+        ? [shown, ""]
+        : line(style.bad(`  ✗ the model of ${event.path.at(-1)} gave no answer`))
     case "RunCompleted":
     case "RunFailed":
     case "RunInterrupted":
-      return event.calls.length > 0 ? [shown, ""] : line(ending(event.state, event._tag === "RunInterrupted", style))
+      return event.calls.length > 0 || isNothing(event)
+        ? [shown, ""]
+        : line(ending(event.state, event._tag === "RunInterrupted", style))
     case "HandoffCompleted":
       return line(style.strong(`  ⇒ ${handedOver(event.path.at(-1)!, event.request)}`))
     case "ModeEntered":

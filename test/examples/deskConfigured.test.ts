@@ -120,7 +120,11 @@ describe("the desk's model", () => {
             "The model `house-9` does not exist or you do not have access to it.\n"
         )
         assert.match(unreachable.stderr, /^desk: http:\/\/127\.0\.0\.1:9\/v1 can't be reached: [^\n]+\n$/)
-        assert.isTrue(unreachable.stdout.startsWith("The model is house-1 of http://127.0.0.1:9/v1.\n"))
+        assert.deepStrictEqual([wrongKey, unknown, unreachable].map(({ stdout }) => stdout), [
+          "The model is house-1 of Anthropic.\n",
+          `The model is house-9 of ${url}/v1.\n`,
+          "The model is house-1 of http://127.0.0.1:9/v1.\n"
+        ])
       }).pipe(Effect.provide(served({
         apiKey: "right",
         models: ["house-1"],
