@@ -48,10 +48,9 @@ const toChoice = (
 
 /** The answer that is to fit a schema. Throws where the provider could have no such schema. */
 const toFormat = (
-  format: LanguageModel.ProviderOptions["responseFormat"],
+  format: Extract<LanguageModel.ProviderOptions["responseFormat"], { readonly type: "json" }>,
   transformer: LanguageModel.CodecTransformer
 ): NonNullable<LanguageModelV4CallOptions["responseFormat"]> => {
-  if (format.type === "text") return { type: "text" }
   const description = SchemaAST.resolveDescription(format.schema.ast)
   return {
     type: "json",

@@ -9,6 +9,7 @@
 import type { LanguageModelV4Message } from "@ai-sdk/provider"
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
+import * as Predicate from "effect/Predicate"
 import { toData } from "./FileData.ts"
 import { own, toMetadata, toProviderOptions } from "./Metadata.ts"
 
@@ -24,7 +25,7 @@ export const carry = (
 ): Response.ReasoningPartEncoded => ({ type: "reasoning", text: "", ...toMetadata(metadata, { carries: sent }) })
 
 const isCarrying = (options: unknown): options is { readonly carries: Sent } =>
-  typeof options === "object" && options !== null && "carries" in options
+  Predicate.hasProperty(options, "carries")
 
 /** Gives what a part carries, as it is sent back. */
 export const carried = ({ options }: Prompt.ReasoningPart | Prompt.FilePart): Assistant | undefined => {

@@ -26,9 +26,7 @@ const fromDataUrl = (url: string): SharedV4FileDataData => {
   const data = url.slice(comma + 1)
   return {
     type: "data",
-    data: /;base64$/i.test(url.slice(0, comma))
-      ? data
-      : Base64.encode(new TextEncoder().encode(unescaped(data)))
+    data: /;base64$/i.test(url.slice(0, comma)) ? data : Base64.encode(unescaped(data))
   }
 }
 

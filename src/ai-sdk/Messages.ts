@@ -14,6 +14,7 @@ import type {
   LanguageModelV4ToolResultPart
 } from "@ai-sdk/provider"
 import type * as Prompt from "effect/ai/Prompt"
+import * as Predicate from "effect/Predicate"
 import { carried } from "./Carried.ts"
 import { toData } from "./FileData.ts"
 import { toJson, toProviderOptions } from "./Metadata.ts"
@@ -44,20 +45,18 @@ const filePart = (part: Prompt.FilePart): LanguageModelV4FilePart => ({
 const says = (part: { readonly text: string; readonly options: Prompt.ProviderOptions }): boolean =>
   part.text !== "" || toProviderOptions(part.options).providerOptions !== undefined
 
-const isObject = (value: unknown): boolean => typeof value === "object" && value !== null && !Array.isArray(value)
-
 const callPart = (part: Prompt.ToolCallPart, takesText: TakesText): LanguageModelV4ToolCallPart => ({
   type: "tool-call",
   toolCallId: part.id,
   toolName: part.name,
   // Parameters that nobody could read are no object, and providers take no others back.
-  input: isObject(part.params) || takesText(part.name) ? part.params : {},
+  input: Predicate.isObject(part.params) || takesText(part.name) ? part.params : {},
   ...(part.providerExecuted ? { providerExecuted: true } : undefined),
   ...toProviderOptions(part.options)
 })
 
 const isDenial = (result: unknown): result is { readonly reason?: string } =>
-  typeof result === "object" && result !== null && "type" in result && result.type === "execution-denied"
+  Predicate.hasProperty(result, "type") && result.type === "execution-denied"
 
 const isText = (part: Prompt.ToolModelOutputPart): part is Prompt.TextPart => part.type === "text"
 

@@ -7,6 +7,7 @@
  */
 import type { SharedV4ProviderOptions } from "@ai-sdk/provider"
 import type * as Response from "effect/ai/Response"
+import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 
 /** The name under which this adapter attaches something itself. */
@@ -15,14 +16,13 @@ export const own = "ai-sdk"
 /** Gives a value as JSON, without what JSON has no place for. */
 export const toJson = (value: unknown): Schema.Json => {
   try {
-    return (JSON.parse(JSON.stringify(value) ?? "null") as Schema.Json)
+    return JSON.parse(JSON.stringify(value) ?? "null") as Schema.Json
   } catch {
     return String(value)
   }
 }
 
-const isRecord = (value: unknown): value is SharedV4ProviderOptions[string] =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+const isRecord = (value: unknown): value is SharedV4ProviderOptions[string] => Predicate.isObject(value)
 
 /** Gives the metadata of a part, with what this adapter adds to it. */
 export const toMetadata = (

@@ -22,7 +22,7 @@ const toData = (data: SharedV4FileData): LanguageModelV3DataContent => {
     case "url":
       return data.url
     case "text":
-      return new TextEncoder().encode(data.text)
+      return Base64.encode(data.text)
     case "reference":
       return Object.values(data.reference)[0] ?? ""
   }
