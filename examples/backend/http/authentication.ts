@@ -1,7 +1,7 @@
 /**
  * Which tenant a request comes from, and how many requests a tenant may send.
  */
-import { Duration, Effect, Layer, Redacted } from "effect"
+import { Duration, Effect, Layer, Predicate, Redacted } from "effect"
 import { HttpEffect, HttpServerResponse } from "effect/http"
 import { RateLimiter } from "effect/persistence"
 import { createHash, timingSafeEqual } from "node:crypto"
@@ -17,7 +17,7 @@ export const withHeaders = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.tapError(self, (error: unknown) => {
     const header: readonly [string, string] | undefined = error instanceof Unauthorized
       ? ["www-authenticate", `Bearer realm="backend"`]
-      : typeof error === "object" && error !== null && "retryAfter" in error
+      : Predicate.hasProperty(error, "retryAfter")
       ? ["retry-after", String(error.retryAfter)]
       : undefined
     return header === undefined ?

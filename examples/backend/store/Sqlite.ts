@@ -7,7 +7,7 @@
  *    the process loses it. A power cut may lose the last commits, and breaks nothing.
  * 3. There is one connection. Statements are synchronous, and transactions go one after the other.
  */
-import { Effect, Layer, Schema, type Scope, Semaphore, Stream } from "effect"
+import { Effect, Layer, Predicate, Schema, type Scope, Semaphore, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, SqlError, Statement } from "effect/sql"
 import { mkdirSync } from "node:fs"
@@ -44,9 +44,7 @@ const busy = 5
 
 /** Gives SQLite's own code of an error, where `effect/sql` looks for it. */
 const codeOf = (cause: unknown): number | undefined =>
-  typeof cause === "object" && cause !== null && "errcode" in cause && typeof cause.errcode === "number"
-    ? cause.errcode
-    : undefined
+  Predicate.hasProperty(cause, "errcode") && Predicate.isNumber(cause.errcode) ? cause.errcode : undefined
 
 const failed = (cause: unknown, operation: string): SqlError.SqlError =>
   new SqlError.SqlError({
