@@ -64,12 +64,13 @@ const pageSize = 200
 const approvalsOf = (state: AgentState.AgentState): ReadonlyArray<Approval> =>
   AgentState.pendingApprovals(state).map(({ callId, name, params, path }) => ({ callId, name, params, path }))
 
-const summaryOf = ({ createdAt, id, isInFlight, title, updatedAt }: Row): Summary => ({
+/** Where a conversation is held here, that tells whether it runs. */
+const summaryOf = ({ createdAt, id, isInFlight, title, updatedAt }: Row, held: Held | undefined): Summary => ({
   id,
   title,
   createdAt,
   updatedAt,
-  isRunning: isInFlight
+  isRunning: held?.seen === undefined ? isInFlight : !held.isOver
 })
 
 const make = Effect.gen(function*() {
@@ -92,8 +93,7 @@ const make = Effect.gen(function*() {
     const held = current?.seen === undefined ? before ?? current : current
     const seen = held?.seen
     const now = seen !== undefined && seen.cursor > cursor ? seen : { state, cursor }
-    const isRunning = held === undefined || seen === undefined ? row.isInFlight : !held.isOver
-    return { ...summaryOf(row), ...now, isRunning, approvals: approvalsOf(now.state) }
+    return { ...summaryOf(row, held), ...now, approvals: approvalsOf(now.state) }
   }
 
   const read = (tenant: string, id: string) =>
@@ -167,11 +167,10 @@ const make = Effect.gen(function*() {
       return view(yield* Effect.catch(store.create(tenant, crypto.randomUUID(), agents.fresh), unavailable))
     }),
     list: (tenant) =>
-      Effect.map(Effect.catch(store.list(tenant), unavailable), (rows) =>
-        rows.map((row) => {
-          const held = runs.find(row.id)
-          return { ...summaryOf(row), isRunning: held?.seen === undefined ? row.isInFlight : !held.isOver }
-        })),
+      Effect.map(
+        Effect.catch(store.list(tenant), unavailable),
+        (rows) => rows.map((row) => summaryOf(row, runs.find(row.id)))
+      ),
     read,
     trace: Effect.fnUntraced(function*(tenant, id) {
       const saved = yield* find(tenant, id)

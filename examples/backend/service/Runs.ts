@@ -1,11 +1,25 @@
 /**
  * The runs of this process: each holds the lease on its conversation, and goes on whoever goes away.
  */
-import { Cause, Clock, Context, Deferred, Effect, Fiber, FiberMap, Layer, Schedule, type Scope, Stream } from "effect"
+import {
+  Cause,
+  Clock,
+  Context,
+  Deferred,
+  Effect,
+  Exit,
+  Fiber,
+  FiberMap,
+  Iterable,
+  Layer,
+  Schedule,
+  type Scope,
+  Stream
+} from "effect"
 import { Agent, AgentState, Session } from "troupe"
 import { ConversationBusy, ConversationNotFound, TooManyRequests, Unavailable } from "../api/Problems.ts"
 import { Settings } from "../config.ts"
-import { type Lease, type Marks, type Saved, Store, type StoreFailed } from "../store/Store.ts"
+import { type Lease, type Marks, type Saved, Store, StoreFailed } from "../store/Store.ts"
 import { Agents, type AnySession } from "./Agents.ts"
 import { type Held, observer } from "./Held.ts"
 
@@ -54,8 +68,6 @@ export class Runs extends Context.Service<Runs, {
   ) => Effect.Effect<number, E | NotHeld>
   /** Goes on with a conversation from where it stopped. */
   readonly resume: Work<never>
-  /** Waits until a conversation isn't held here. */
-  readonly awaitEnd: (id: string) => Effect.Effect<void>
   /** Fails where new work isn't taken any more. */
   readonly open: Effect.Effect<void, Unavailable>
   /** Ends when streams of events have to. */
@@ -90,7 +102,6 @@ const make = Effect.gen(function*() {
   const settings = yield* Settings
   const around = yield* Around
   const all = new Map<string, Held>()
-  const perTenant = new Map<string, number>()
   const fibers = yield* FiberMap.make<string, void, never>()
   const closed = yield* Deferred.make<void>()
   let isClosing = false
@@ -149,8 +160,7 @@ const make = Effect.gen(function*() {
   }
 
   const isStoreFailure = (error: unknown): error is Session.SessionError | StoreFailed =>
-    Session.isSessionError(error) ||
-    (typeof error === "object" && error !== null && "_tag" in error && error._tag === "StoreFailed")
+    Session.isSessionError(error) || error instanceof StoreFailed
 
   const start: Runs["Service"]["start"] = <E>(tenant: string, id: string, work: Work<E>, options = defaults) =>
     Effect.gen(function*() {
@@ -160,7 +170,7 @@ const make = Effect.gen(function*() {
         else yield* Effect.raceFirst(awaitEnd(id), Deferred.await(before.begun))
       }
       if (isClosing && options.isExempt !== true) return yield* closing
-      const running = perTenant.get(tenant) ?? 0
+      const running = Iterable.countBy(all.values(), (held) => held.tenant === tenant)
       if (running >= settings.limits.runs && options.isExempt !== true) {
         return yield* new TooManyRequests({
           detail: `${running} runs are under way, which is the limit`,
@@ -177,7 +187,6 @@ const make = Effect.gen(function*() {
         isCancelled: false
       }
       all.set(id, held)
-      perTenant.set(tenant, running + 1)
       const holding = Effect.gen(function*() {
         const { lease, saved } = yield* take(tenant, id, options)
         const accept = Effect.asVoid(Deferred.succeed(accepted, saved.cursor))
@@ -202,12 +211,8 @@ const make = Effect.gen(function*() {
           Effect.onExit((exit) =>
             Effect.sync(() => {
               all.delete(id)
-              const others = (perTenant.get(tenant) ?? 1) - 1
-              if (others === 0) perTenant.delete(tenant)
-              else perTenant.set(tenant, others)
-              if (exit._tag === "Failure") {
-                Deferred.doneUnsafe(accepted, Cause.hasInterruptsOnly(exit.cause) ? closing : exit as never)
-              }
+              if (Exit.isSuccess(exit)) return
+              Deferred.doneUnsafe(accepted, Cause.hasInterruptsOnly(exit.cause) ? closing : Exit.failCause(exit.cause))
             })
           ),
           Effect.catchCause(() => Effect.void)
@@ -250,7 +255,6 @@ const make = Effect.gen(function*() {
     find: (id) => all.get(id),
     start,
     resume,
-    awaitEnd,
     open: Effect.suspend(() => isClosing ? Effect.fail(closing) : Effect.void),
     closed: Deferred.await(closed),
     drain: Effect.gen(function*() {
