@@ -4,7 +4,13 @@ import { token } from "./service.ts"
 export interface Told {
   readonly id: number
   readonly event: string
-  readonly data: { readonly sequence: number; readonly callId?: string; readonly calls: ReadonlyArray<string> }
+  readonly data: {
+    readonly sequence: number
+    /** When it happened, in epoch milliseconds. */
+    readonly at: number
+    readonly callId?: string
+    readonly calls: ReadonlyArray<string>
+  }
 }
 
 export interface View {
@@ -34,15 +40,15 @@ export class Refused extends Error {
 const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
 
 export class Client {
-  /** Where the service listens. */
-  url: string
+  readonly #url: string
 
+  /** A client of the service that listens there. */
   constructor(url: string) {
-    this.url = url
+    this.#url = url
   }
 
   async #ask<A>(method: string, path: string, body?: unknown): Promise<A> {
-    const response = await fetch(`${this.url}/v1/conversations${path}`, {
+    const response = await fetch(`${this.#url}/v1/conversations${path}`, {
       method,
       headers,
       ...(body === undefined ? undefined : { body: JSON.stringify(body) })
@@ -64,7 +70,7 @@ export class Client {
   /** Reads events after a number, until the reader says that it has enough, or the stream ends. */
   async events(id: string, after: number, enough: (told: Told) => boolean): Promise<boolean> {
     const controller = new AbortController()
-    const response = await fetch(`${this.url}/v1/conversations/${id}/events`, {
+    const response = await fetch(`${this.#url}/v1/conversations/${id}/events`, {
       headers: { ...headers, "last-event-id": String(after) },
       signal: controller.signal
     })

@@ -121,7 +121,7 @@ const quantile = (numbers: ReadonlyArray<number>, q: number): string =>
   } ms`
 
 const memory: Array<number> = []
-const sampling = setInterval(() => memory.push(memoryOf(service.process.pid!)), 1000)
+const sampling = setInterval(() => memory.push(memoryOf(service.pid)), 1000)
 const kindOf = (index: number) =>
   index < count * drop ? "drops" : index < count * (drop + reconnect) ? "reconnects" : "stays"
 await Promise.all(Array.from({ length: count }, (_, index) => converse(kindOf(index))))
@@ -140,10 +140,9 @@ console.log(`memory:       ${shown.map((megabytes) => megabytes.toFixed(0)).join
 console.log(`errors:       ${[...errors.values()].reduce((sum, count) => sum + count, 0)}`)
 for (const [what, count] of errors) console.log(`  ${count} × ${what}`)
 
-service.process.kill("SIGTERM")
-const how = await service.ended
+const how = await service.end("SIGTERM")
 if (how !== 0) console.log(`the service ended with ${how}`)
-const log = service.log().split("\n").slice(3).join("\n").trim()
+const log = service.log()
 if (log !== "") console.log(log.slice(0, 3000))
 rmSync(data, { recursive: true })
 process.exitCode = errors.size > 0 || how !== 0 || log !== "" ? 1 : 0

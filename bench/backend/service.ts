@@ -1,5 +1,5 @@
 /** The backend as a process of its own. */
-import { type ChildProcess, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -7,22 +7,36 @@ export const token = "a-token-for-measuring"
 
 export interface Service {
   readonly url: string
-  readonly process: ChildProcess
-  /** The exit code or the signal that ended it. */
-  readonly ended: Promise<number | string>
-  /** What it wrote beside its first lines. */
+  readonly pid: number
+  /** What it said when it began to listen. */
+  readonly greeting: string
+  /** What it wrote beside that. */
   readonly log: () => string
+  /** Sends a signal, and gives the exit code or the signal that ended it. */
+  readonly end: (signal: NodeJS.Signals) => Promise<number | string>
 }
 
 const root = join(import.meta.dirname, "../..")
 
-/** Starts the service over a folder, on a port that is free or on the one given, and waits until it listens. */
-export const start = (data: string, port = 0, env: Record<string, string> = {}): Promise<Service> =>
+/** Where it listens, where it keeps conversations, and which model it asks. */
+const greetingOf = /^Listens on (http:\/\/[^,\s]+),.*\n.*\n.*\n/m
+
+/**
+ * Starts the service over a folder, on a port that is free or on the one given, and waits until it listens. It asks the
+ * embedded model, unless `env` names another.
+ */
+export const start = (
+  data: string,
+  port = 0,
+  env: Readonly<Record<string, string | undefined>> = {}
+): Promise<Service> =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ["--conditions=@troupe/source", "examples/backend/main.ts"], {
       cwd: root,
       env: {
         ...process.env,
+        OPENAI_MODEL: undefined,
+        ANTHROPIC_MODEL: undefined,
         HOST: "127.0.0.1",
         PORT: String(port),
         DATA: data,
@@ -40,8 +54,18 @@ export const start = (data: string, port = 0, env: Record<string, string> = {}):
     })
     const take = (text: string) => {
       output += text
-      const url = /^Listens on (http:\/\/[^,\s]+)/m.exec(output)?.[1]
-      if (url !== undefined) resolve({ url, process: child, ended, log: () => output })
+      const [greeting, url] = greetingOf.exec(output) ?? []
+      if (greeting === undefined || url === undefined) return
+      resolve({
+        url,
+        pid: child.pid!,
+        greeting,
+        log: () => output.replace(greeting, "").trim(),
+        end: (signal) => {
+          child.kill(signal)
+          return ended
+        }
+      })
     }
     child.stdout.setEncoding("utf8").on("data", take)
     child.stderr.setEncoding("utf8").on("data", take)
