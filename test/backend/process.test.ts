@@ -1,77 +1,92 @@
 import { NodeHttpServer } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
-import { mkdtempSync, rmSync } from "node:fs"
+import { Effect, Layer, Result } from "effect"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { AgentState } from "troupe"
 import { MockModel, MockProvider, MockResponse } from "troupe/testing"
-import { Client, isEnd, type Told } from "../../bench/backend/client.ts"
+import { Client, isEnd, Refused, type Told, type View } from "../../bench/backend/client.ts"
 import { type Service, start } from "../../bench/backend/service.ts"
+import { folder, postgres } from "./store/backings.ts"
 
 /** A provider of models on a socket, which begins an answer and never ends it, but for the second request. */
-const provider = MockProvider.layerServer({
-  handler: MockModel.firstOf(
-    MockModel.queue(MockResponse.hang("Here", 1), "Here I am."),
-    MockModel.make(() => MockResponse.hang("One moment", 1))
-  )
-}).pipe(Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })))
+const provider = Layer.suspend(() =>
+  MockProvider.layerServer({
+    handler: MockModel.firstOf(
+      MockModel.queue(MockResponse.hang("Here", 1), "Here I am."),
+      MockModel.make(() => MockResponse.hang("One moment", 1))
+    )
+  })
+).pipe(Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })))
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "backend-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
-)
+/** The service as a process until the scope closes, with the model of that provider. */
+const begin = Effect.fnUntraced(function*(data: string, database: string | undefined, port?: number) {
+  const env = {
+    DATABASE_URL: database,
+    OPENAI_BASE_URL: `${yield* MockProvider.url}/v1`,
+    OPENAI_MODEL: "model",
+    GRACE: "1 millis",
+    RECOVERY: "20 millis",
+    NODE_COMPILE_CACHE: join(tmpdir(), "troupe-compile-cache")
+  }
+  return yield* Effect.acquireRelease(
+    Effect.promise(() => start(data, port, env)),
+    ({ end }) => Effect.promise(() => end("SIGKILL"))
+  )
+})
+
+const end = (service: Service, signal: NodeJS.Signals) => Effect.promise(() => service.end(signal))
+
+/** Adds the events of a conversation to those that were told. */
+const read = (client: Client, id: string, told: Array<Told>, isLast: (event: Told) => boolean) =>
+  Effect.promise(() =>
+    client.events(id, told.at(-1)?.id ?? 0, (event) => {
+      told.push(event)
+      return isLast(event)
+    })
+  )
+
+const isAsking = ({ event }: Told): boolean => event === "ModelCallStarted"
+
+/** Checks a conversation that was gone on with: it has its answer, and its events tell of two runs in order. */
+const assertAnswered = ({ isRunning, state }: View, told: ReadonlyArray<Told>) => {
+  assert.isTrue(Result.isSuccess(AgentState.fromJson(state)))
+  assert.isFalse(isRunning)
+  assert.deepEqual(
+    state.conversation.turns.map(({ _tag, parts }) => [_tag, parts?.map(({ text }) => text).join("")]),
+    [["User", "Hello?"], ["Assistant", "Here I am."]]
+  )
+  assert.deepEqual(told.map(({ id }) => id), told.map(({ id }) => id).toSorted((a, b) => a - b))
+  assert.deepEqual(
+    told.flatMap(({ event }) => event.startsWith("Run") ? [event] : []),
+    ["RunStarted", "RunStarted", "RunCompleted"]
+  )
+}
 
 it.live("A process that is killed in mid-answer goes on when it starts again, cancels requests to the model, and ends in order", () =>
   Effect.gen(function*() {
-    const env = {
-      OPENAI_BASE_URL: `${yield* MockProvider.url}/v1`,
-      OPENAI_MODEL: "model",
-      GRACE: "1 millis",
-      NODE_COMPILE_CACHE: join(tmpdir(), "troupe-compile-cache")
-    }
-    const data = yield* folder
-    const begin = (port?: number) =>
-      Effect.acquireRelease(
-        Effect.promise(() => start(data, port, env)),
-        ({ end }) => Effect.promise(() => end("SIGKILL"))
-      )
-    const end = (service: Service, signal: NodeJS.Signals) => Effect.promise(() => service.end(signal))
-
-    const first = yield* begin()
+    const { place } = yield* folder.make
+    const first = yield* begin(place, undefined)
     assert.include(first.greeting, "The model is model of http://127.0.0.1:")
     const client = new Client(first.url)
     const { id } = yield* Effect.promise(() => client.open())
-    const { cursor } = yield* Effect.promise(() => client.say(id, "Hello?", "once"))
+    yield* Effect.promise(() => client.say(id, "Hello?", "once"))
     const told: Array<Told> = []
-    const read = (isLast: (event: Told) => boolean, of = id) =>
-      Effect.promise(() =>
-        client.events(of, told.at(-1)?.id ?? cursor, (event) => {
-          told.push(event)
-          return isLast(event)
-        })
-      )
-    yield* read(({ event }) => event === "ModelCallStarted")
+    yield* read(client, id, told, isAsking)
     yield* MockProvider.wait(1)
     assert.strictEqual(yield* end(first, "SIGKILL"), "SIGKILL")
 
-    const second = yield* begin(Number(new URL(first.url).port))
+    const second = yield* begin(place, undefined, Number(new URL(first.url).port))
     // What has no answer is repeated: it was taken in.
     yield* Effect.promise(() => client.say(id, "Hello?", "once"))
-    yield* read(isEnd)
-    assert.deepEqual(told.map(({ id }) => id), told.map(({ id }) => id).toSorted((a, b) => a - b))
-    assert.strictEqual(told.filter(({ event }) => event === "RunStarted").length, 2)
-    const { state } = yield* Effect.promise(() => client.read(id))
-    assert.deepEqual(
-      state.conversation.turns.map(({ _tag, parts }) => [_tag, parts?.map(({ text }) => text).join("")]),
-      [["User", "Hello?"], ["Assistant", "Here I am."]]
-    )
+    yield* read(client, id, told, isEnd)
+    assertAnswered(yield* Effect.promise(() => client.read(id)), told)
 
     const ask = (key: string) =>
       Effect.gen(function*() {
         const { cursor } = yield* Effect.promise(() => client.say(id, "And now?", key))
-        told.length = 0
-        yield* Effect.promise(() => client.events(id, cursor, ({ event }) => event === "ModelCallStarted"))
+        yield* Effect.promise(() => client.events(id, cursor, isAsking))
       })
     yield* ask("twice")
     assert.isFalse((yield* Effect.promise(() => client.cancel(id))).isRunning)
@@ -82,3 +97,31 @@ it.live("A process that is killed in mid-answer goes on when it starts again, ca
     assert.strictEqual(yield* end(second, "SIGTERM"), 0)
     assert.strictEqual(second.log(), "")
   }).pipe(Effect.provide(provider)))
+
+postgres.describe("Two processes on one Postgres", () => {
+  it.live("run a conversation one after the other: the second refuses it until the first is killed, then goes on by itself", () =>
+    Effect.gen(function*() {
+      const { place: data } = yield* folder.make
+      const { place } = yield* postgres.make
+      const [first, second] = yield* Effect.all([begin(data, place), begin(data, place)], { concurrency: 2 })
+      const [one, other] = [new Client(first.url), new Client(second.url)]
+      const { id } = yield* Effect.promise(() => one.open())
+      yield* Effect.promise(() => one.say(id, "Hello?", "once"))
+      yield* MockProvider.wait(1)
+      const told: Array<Told> = []
+      yield* read(other, id, told, isAsking)
+      assert.isTrue((yield* Effect.promise(() => other.read(id))).isRunning)
+      const refused = yield* Effect.promise(() => other.say(id, "And now?", "twice").catch((error: unknown) => error))
+      assert(refused instanceof Refused)
+      assert.strictEqual(refused.status, 409)
+      assert.include(refused.message, "conversation-busy")
+      assert.lengthOf(yield* MockProvider.entries, 1)
+
+      yield* end(first, "SIGKILL")
+      yield* read(other, id, told, isEnd)
+      assertAnswered(yield* Effect.promise(() => other.read(id)), told)
+      assert.strictEqual(yield* end(second, "SIGTERM"), 0)
+      assert.strictEqual(second.log(), "")
+      assert.lengthOf(yield* MockProvider.entries, 2)
+    }).pipe(Effect.provide(provider)))
+})
