@@ -41,38 +41,44 @@ interface Refusal {
   readonly more?: (reason: AiError.AiErrorReason) => void
 }
 
-const kindIs = (kind: AiError.AuthenticationError["kind"]) => (reason: AiError.AiErrorReason) =>
-  assert.propertyVal(reason, "kind", kind)
+/** A key that the provider doesn't take, or not for that. */
+const unauthenticated = (kind: AiError.AuthenticationError["kind"], status: Refusal["status"]): Refusal => ({
+  status,
+  tag: "AuthenticationError",
+  isRetryable: false,
+  more: (reason) => assert.propertyVal(reason, "kind", kind)
+})
+
+/** A limit of requests that was met, with what is known of when to come back. */
+const limited = (headers: Readonly<Record<string, string>>, retryAfter?: Duration.Duration): Refusal => ({
+  status: { status: 429, headers },
+  tag: "RateLimitError",
+  isRetryable: true,
+  more: (reason) =>
+    retryAfter === undefined
+      ? assert.notProperty(reason, "retryAfter")
+      : assert.deepPropertyVal(reason, "retryAfter", retryAfter)
+})
+
+const invalid = (status: number): Refusal => ({ status, tag: "InvalidRequestError", isRetryable: false })
+
+/** What is the provider's own fault, or passes. */
+const broken = (status: number): Refusal => ({ status, tag: "InternalProviderError", isRetryable: true })
 
 const refusals: Readonly<Record<string, Refusal>> = {
-  "a bad request": { status: 400, tag: "InvalidRequestError", isRetryable: false },
-  "a wrong key": { status: 401, tag: "AuthenticationError", isRetryable: false, more: kindIs("InvalidKey") },
-  "an expired key": {
-    status: {
-      openai: openAi(401, { code: "token_expired", message: "Your token has expired." }),
-      anthropic: anthropic(401, { type: "authentication_error", message: "OAuth token has expired." })
-    },
-    tag: "AuthenticationError",
-    isRetryable: false,
-    more: kindIs("ExpiredKey")
-  },
-  "no key": {
-    status: {
-      openai: openAi(401, { type: "invalid_request_error", message: "You didn't provide an API key." }),
-      anthropic: anthropic(401, { type: "authentication_error", message: "x-api-key header is required" })
-    },
-    tag: "AuthenticationError",
-    isRetryable: false,
-    more: kindIs("MissingKey")
-  },
-  "what isn't allowed": {
-    status: 403,
-    tag: "AuthenticationError",
-    isRetryable: false,
-    more: kindIs("InsufficientPermissions")
-  },
-  "an unknown model": { status: 404, tag: "InvalidRequestError", isRetryable: false },
-  "too large a request": { status: 413, tag: "InvalidRequestError", isRetryable: false },
+  "a bad request": invalid(400),
+  "a wrong key": unauthenticated("InvalidKey", 401),
+  "an expired key": unauthenticated("ExpiredKey", {
+    openai: openAi(401, { code: "token_expired", message: "Your token has expired." }),
+    anthropic: anthropic(401, { type: "authentication_error", message: "OAuth token has expired." })
+  }),
+  "no key": unauthenticated("MissingKey", {
+    openai: openAi(401, { type: "invalid_request_error", message: "You didn't provide an API key." }),
+    anthropic: anthropic(401, { type: "authentication_error", message: "x-api-key header is required" })
+  }),
+  "what isn't allowed": unauthenticated("InsufficientPermissions", 403),
+  "an unknown model": invalid(404),
+  "too large a request": invalid(413),
   "an account with nothing left": {
     status: {
       openai: openAi(429, { type: "insufficient_quota", code: "insufficient_quota", message: "You exceeded it." }),
@@ -95,35 +101,21 @@ const refusals: Readonly<Record<string, Refusal>> = {
     tag: "ContentPolicyError",
     isRetryable: false
   },
-  "too many requests, with the seconds to wait": {
-    status: { status: 429, headers: { "retry-after": "7" } },
-    tag: "RateLimitError",
-    isRetryable: true,
-    more: (reason) => assert.deepPropertyVal(reason, "retryAfter", Duration.seconds(7))
-  },
-  "too many requests, with the time at which to come back": {
-    status: { status: 429, headers: { "retry-after": "Thu, 01 Jan 1970 00:02:00 GMT" } },
-    tag: "RateLimitError",
-    isRetryable: true,
-    more: (reason) => assert.deepPropertyVal(reason, "retryAfter", Duration.seconds(90))
-  },
-  "too many requests, with the milliseconds to wait": {
-    status: { status: 429, headers: { "retry-after-ms": "125", "retry-after": "1" } },
-    tag: "RateLimitError",
-    isRetryable: true,
-    more: (reason) => assert.deepPropertyVal(reason, "retryAfter", Duration.millis(125))
-  },
-  "too many requests, without a word on waiting": {
-    status: { status: 429, headers: { "retry-after": "in 5" } },
-    tag: "RateLimitError",
-    isRetryable: true,
-    more: (reason) => assert.notProperty(reason, "retryAfter")
-  },
-  "a request that took too long": { status: 408, tag: "InternalProviderError", isRetryable: true },
-  "a conflict": { status: 409, tag: "InternalProviderError", isRetryable: true },
-  "a broken server": { status: 500, tag: "InternalProviderError", isRetryable: true },
-  "a server that is gone for a while": { status: 503, tag: "InternalProviderError", isRetryable: true },
-  "an overloaded server": { status: 529, tag: "InternalProviderError", isRetryable: true }
+  "too many requests, with the seconds to wait": limited({ "retry-after": "7" }, Duration.seconds(7)),
+  "too many requests, with the time at which to come back": limited(
+    { "retry-after": "Thu, 01 Jan 1970 00:02:00 GMT" },
+    Duration.seconds(90)
+  ),
+  "too many requests, with the milliseconds to wait": limited(
+    { "retry-after-ms": "125", "retry-after": "1" },
+    Duration.millis(125)
+  ),
+  "too many requests, without a word on waiting": limited({ "retry-after": "in 5" }),
+  "a request that took too long": broken(408),
+  "a conflict": broken(409),
+  "a broken server": broken(500),
+  "a server that is gone for a while": broken(503),
+  "an overloaded server": broken(529)
 }
 
 const isOpenAi = (protocol: Protocol): boolean => protocol !== "anthropic-messages"

@@ -257,8 +257,7 @@ describe("A request to a model of the AI SDK", () => {
   it.effect("has the settings of its layer under those of its context, options and headers by their names", () =>
     Effect.gen(function*() {
       const { asked, model } = saying([answer, answer])
-      const layer = AiSdkModel.layer(model, {
-        temperature: 1,
+      const common = {
         seed: 7,
         topP: 0.5,
         topK: 3,
@@ -266,7 +265,11 @@ describe("A request to a model of the AI SDK", () => {
         frequencyPenalty: 0.2,
         maxOutputTokens: 100,
         stopSequences: ["END"],
-        reasoning: "low",
+        reasoning: "low"
+      } as const
+      const layer = AiSdkModel.layer(model, {
+        ...common,
+        temperature: 1,
         headers: { a: "1", b: "1" },
         providerOptions: { house: { x: 1, y: 1 }, other: { z: 1 } }
       })
@@ -278,16 +281,6 @@ describe("A request to a model of the AI SDK", () => {
       assert.deepStrictEqual(Context.get(context, AiSdkModel.CurrentSettings).temperature, 0)
       yield* LanguageModel.generateText({ prompt: "Hi" }).pipe(Effect.provideContext(context), Effect.provide(layer))
       yield* LanguageModel.generateText({ prompt: "Hi" }).pipe(Effect.provide(layer))
-      const common = {
-        seed: 7,
-        topP: 0.5,
-        topK: 3,
-        presencePenalty: 0.1,
-        frequencyPenalty: 0.2,
-        maxOutputTokens: 100,
-        stopSequences: ["END"],
-        reasoning: "low"
-      }
       const [over, under] = asked.map((options) => {
         assert.instanceOf(options.abortSignal, AbortSignal)
         return Struct.omit(options, ["abortSignal", "prompt"]) as unknown
