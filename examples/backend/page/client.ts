@@ -1,6 +1,7 @@
 /**
  * The service, as the page asks it: each request with the token, each refusal as the problem that it is.
  */
+import * as Predicate from "effect/Predicate"
 import type { Accepted, Event, Summary, View } from "../api/Conversations.ts"
 import { messages } from "./sse.ts"
 
@@ -29,11 +30,9 @@ export class Problem extends Error {
   }
 }
 
-const isRecord = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === "object" && u !== null
-
 const problemOf = async (response: Response): Promise<Problem> => {
   const body: unknown = await response.json().catch(() => undefined)
-  const problem = isRecord(body) ? body : {}
+  const problem = Predicate.isObject(body) ? body : {}
   const header = Number(response.headers.get("retry-after") ?? Number.NaN)
   const retryAfter = typeof problem["retryAfter"] === "number" ? problem["retryAfter"] : header
   return new Problem(

@@ -1,8 +1,9 @@
 /**
  * What a conversation is made of for those who look at it: what was said, what was called, who took over.
  *
- * Like the view it imports types alone, and nothing in it is HTML.
+ * Like the view it imports nothing of the service but types, and nothing in it is HTML.
  */
+import * as Predicate from "effect/Predicate"
 import type { View } from "../api/Conversations.ts"
 
 type ReadView = typeof View.Encoded
@@ -69,9 +70,6 @@ export const textOf = (parts: UserParts): string =>
 
 const withheld = "[withheld]"
 
-const isRecord = (u: unknown): u is Readonly<Record<string, unknown>> =>
-  typeof u === "object" && u !== null && !Array.isArray(u)
-
 const standingOf = (call: Call): CallStanding => {
   switch (call.state._tag) {
     case "Pending":
@@ -91,7 +89,7 @@ export const keyOf = (callId: string): string => `call ${callId}`
 
 const callItem = (agent: string, call: Call): ToolCall | Handoff => {
   if (call.state._tag === "Settled" && call.state.outcome === "HandedOff") {
-    const result = isRecord(call.state.result) ? call.state.result : {}
+    const result = Predicate.isObject(call.state.result) ? call.state.result : {}
     return handoffItem(keyOf(call.id), agent, {
       target: String(result["handoff"] ?? ""),
       ...(typeof result["reason"] === "string" ? { reason: result["reason"] } : undefined)

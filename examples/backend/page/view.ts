@@ -90,17 +90,20 @@ const add = (self: Shown, ...items: ReadonlyArray<Item>): Shown => ({
 
 const remark = (self: Shown, text: string): Shown => add(self, { kind: "remark", key: `told ${self.made}`, text })
 
+/** Puts an item in the place of the one at an index, or behind all where there is none. */
+const put = (self: Shown, index: number, item: Item): Shown =>
+  index < 0 ? add(self, item) : { ...self, items: self.items.with(index, item) }
+
+const without = (self: Shown, isGone: (item: Item) => boolean): Shown =>
+  self.items.some(isGone) ? { ...self, items: self.items.filter((item) => !isGone(item)) } : self
+
 /** Takes back what has arrived of an answer that isn't one. */
-const withoutOpen = (self: Shown): Shown =>
-  self.items.some((item) => item.kind === "answer" && item.isOpen)
-    ? { ...self, items: self.items.filter((item) => item.kind !== "answer" || !item.isOpen) }
-    : self
+const withoutOpen = (self: Shown): Shown => without(self, (item) => item.kind === "answer" && item.isOpen)
 
 const write = (self: Shown, agent: string, delta: string): Shown => {
   const last = self.items.at(-1)
-  const isOpen = last?.kind === "answer" && last.isOpen && last.agent === agent
-  const written: Shown = isOpen
-    ? { ...self, items: self.items.with(self.items.length - 1, { ...last, text: last.text + delta }) }
+  const written = last?.kind === "answer" && last.isOpen && last.agent === agent
+    ? put(self, self.items.length - 1, { ...last, text: last.text + delta })
     : add(self, { kind: "answer", key: `told ${self.made}`, agent, text: delta, isOpen: true })
   return written.activity._tag === "Writing" ? written : { ...written, activity: { _tag: "Writing" } }
 }
@@ -112,43 +115,32 @@ const changeCall = (
 ): Shown => {
   const index = self.items.findIndex((item) => item.kind === "call" && item.callId === callId)
   const before = self.items[index]
-  if (before?.kind === "call") return { ...self, items: self.items.with(index, { ...before, ...change }) }
-  return add(self, {
-    kind: "call",
-    key: keyOf(callId),
-    callId,
-    agent: path.at(-1) ?? "",
-    name,
-    params: {},
-    standing: "Pending",
-    ...change
-  })
+  const call: ToolCall = before?.kind === "call"
+    ? before
+    : { kind: "call", key: keyOf(callId), callId, agent: path.at(-1) ?? "", name, params: {}, standing: "Pending" }
+  return put(self, index, { ...call, ...change })
 }
 
-const putHandoff = (self: Shown, handoff: Handoff): Shown => {
-  const index = self.items.findIndex(({ key }) => key === handoff.key)
-  return index < 0 ? add(self, handoff) : { ...self, items: self.items.with(index, handoff) }
-}
+const putHandoff = (self: Shown, handoff: Handoff): Shown =>
+  put(self, self.items.findIndex(({ key }) => key === handoff.key), handoff)
 
 /** What the user said, as a guardrail let it stand. */
 const changeSaid = (self: Shown, change: (said: Said) => Said): Shown => {
   const index = self.items.findLastIndex(({ kind }) => kind === "said")
   const said = self.items[index]
-  return said?.kind === "said" ? { ...self, items: self.items.with(index, change(said)) } : self
+  return said?.kind === "said" ? put(self, index, change(said)) : self
 }
 
 const ended = (self: Shown, standing: Standing): Shown => ({ ...withoutOpen(self), standing, activity: none })
 
-/** A model is asked when no call is open: one that is shown as such was denied, which no event tells. */
-const withoutUndecided = (self: Shown): Shown =>
-  self.items.some((item) => item.kind === "call" && isOpen(item))
-    ? {
-      ...self,
-      items: self.items.map((item) => item.kind === "call" && isOpen(item) ? { ...item, standing: "Denied" } : item)
-    }
-    : self
+const isUndecided = (item: Item): item is ToolCall =>
+  item.kind === "call" && (item.standing === "Pending" || item.standing === "Awaiting")
 
-const isOpen = ({ standing }: ToolCall): boolean => standing === "Pending" || standing === "Awaiting"
+/** A model is asked when no call is open: one that is shown as such was denied, which no event tells. */
+const denyUndecided = (self: Shown): Shown =>
+  self.items.some(isUndecided)
+    ? { ...self, items: self.items.map((item) => isUndecided(item) ? { ...item, standing: "Denied" } : item) }
+    : self
 
 /** Changes what is shown by an event of the agent in control. */
 const takeOwn = (self: Shown, event: ToldEvent): Shown => {
@@ -161,7 +153,7 @@ const takeOwn = (self: Shown, event: ToldEvent): Shown => {
       return event.input === undefined ? begun : add(begun, saidItem(`told ${self.made}`, event.input, undefined))
     }
     case "ModelCallStarted":
-      return { ...withoutUndecided(self), activity: { _tag: "Thinking" } }
+      return { ...denyUndecided(self), activity: { _tag: "Thinking" } }
     case "TextDelta":
       return write(self, agent, event.delta)
     case "ModelResponded": {
@@ -293,9 +285,7 @@ export const catchUp = (self: Shown, event: ToldEvent): Shown => {
 
 /** A call below is shown while it waits, and no longer. */
 const settleBelow = (self: Shown, { callId }: { readonly callId: string }): Shown =>
-  self.items.some(({ key }) => key === keyOf(callId))
-    ? { ...self, items: self.items.filter(({ key }) => key !== keyOf(callId)) }
-    : self
+  without(self, ({ key }) => key === keyOf(callId))
 
 /** The calls that wait for a decision. */
 export const awaiting = ({ items }: Shown): ReadonlyArray<ToolCall> =>

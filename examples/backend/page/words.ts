@@ -1,6 +1,7 @@
 /**
  * What people read where the desk has names: of agents, of tools, and of how calls stand.
  */
+import * as Predicate from "effect/Predicate"
 import type { CallStanding } from "./items.ts"
 import type { Activity } from "./view.ts"
 
@@ -59,8 +60,7 @@ const tools: Readonly<Record<string, (params: Params) => Forms>> = {
 }
 
 const formsOf = (name: string, params: unknown): Forms =>
-  tools[name]?.(typeof params === "object" && params !== null ? params as Params : {}) ??
-    ["call", "calling", "called", name]
+  tools[name]?.(Predicate.isObject(params) ? params : {}) ?? ["call", "calling", "called", name]
 
 const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
@@ -92,7 +92,7 @@ const labels: Readonly<Record<string, string>> = { order: "Order", sku: "Item", 
 
 /** What somebody who decides about a call has to know of it. */
 export const facts = (params: unknown): ReadonlyArray<readonly [label: string, value: string]> =>
-  typeof params === "object" && params !== null
+  Predicate.isObject(params)
     ? Object.entries(params).map(([key, value]) => [
       labels[key] ?? capital(key.replaceAll("_", " ")),
       key === "amount" ? euros(value) : said(value)
