@@ -53,7 +53,8 @@ export class Settings extends Context.Service<Settings, {
 
 export type Values = Settings["Service"]
 
-const between = (name: string, minimum: number, fallback: number) =>
+/** A whole number. */
+const atLeast = (name: string, minimum: number, fallback: number) =>
   Config.schema(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(minimum)), name).pipe(
     Config.withDefault(fallback)
   )
@@ -69,10 +70,10 @@ const environment = Config.all({
   database: Config.option(Config.Redacted("DATABASE_URL")),
   tokens: Config.option(Config.Redacted("TOKENS")),
   limits: Config.all({
-    bodySize: between("LIMIT_BODY", 1024, 64 * 1024),
-    rate: between("LIMIT_RATE", 1, 1200),
-    runs: between("LIMIT_RUNS", 1, 50),
-    streams: between("LIMIT_STREAMS", 1, 100)
+    bodySize: atLeast("LIMIT_BODY", 1024, 64 * 1024),
+    rate: atLeast("LIMIT_RATE", 1, 1200),
+    runs: atLeast("LIMIT_RUNS", 1, 50),
+    streams: atLeast("LIMIT_STREAMS", 1, 100)
   }),
   grace: Config.Duration("GRACE").pipe(Config.withDefault(Duration.seconds(10))),
   recovery: Config.Duration("RECOVERY").pipe(Config.withDefault(Duration.seconds(3))),

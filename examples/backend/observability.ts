@@ -32,5 +32,3 @@ const exporters = Layer.unwrap(Effect.gen(function*() {
 
 /** Exports the spans and metrics of what it is provided to, until its scope closes; the last ones are sent then. */
 export const layer = exporters.pipe(Layer.provide(ConfigProvider.layerAdd(defaults)))
-
-export { measured } from "./metrics.ts"

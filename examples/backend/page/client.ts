@@ -30,6 +30,10 @@ export class Problem extends Error {
   }
 }
 
+/** What went wrong, as a problem. */
+export const asProblem = (error: unknown): Problem =>
+  error instanceof Problem ? error : new Problem("", 0, error instanceof Error ? error.message : String(error))
+
 const problemOf = async (response: Response): Promise<Problem> => {
   const body: unknown = await response.json().catch(() => undefined)
   const problem = Predicate.isObject(body) ? body : {}

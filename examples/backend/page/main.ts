@@ -4,10 +4,10 @@
  * The address says which one is open, `#/<id>`, so that a reload and the browser's history come back to it. A token may
  * come in the address, `#token=…`: it is kept for this tab, and taken out of the address.
  */
-import { type Client, explain, type Listed, makeClient, type Problem } from "./client.ts"
+import { asProblem, type Client, explain, type Listed, makeClient, type Problem } from "./client.ts"
 import { find, make, say } from "./dom.ts"
 import { makeNotice } from "./notice.ts"
-import { asProblem, openTalk, type Talk } from "./talk.ts"
+import { openTalk, type Talk } from "./talk.ts"
 
 const suggestions = [
   "My lamp arrived broken, order 1042",

@@ -1,7 +1,7 @@
 /**
  * The conversation that is open: what is known of it, what is shown, and what the user does in it.
  */
-import { type Client, type Link, Problem, type ReadView, type ToldEvent } from "./client.ts"
+import { asProblem, type Client, type Link, type Problem, type ReadView, type ToldEvent } from "./client.ts"
 import { find, say } from "./dom.ts"
 import { makeLog, type Sent } from "./log.ts"
 import type { Notice } from "./notice.ts"
@@ -249,7 +249,3 @@ export const openTalk = (client: Client, id: string, { notice, onChange, onGone 
     }
   }
 }
-
-/** What went wrong, as a problem. */
-export const asProblem = (error: unknown): Problem =>
-  error instanceof Problem ? error : new Problem("", 0, error instanceof Error ? error.message : String(error))
