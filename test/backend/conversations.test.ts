@@ -20,14 +20,14 @@ for (const backing of [folder, postgres]) {
 
     it.live("is opened, talked to, watched, read, traced, listed and removed", () =>
       Effect.gen(function*() {
-        const { client, events, fetch } = yield* start()
+        const { client, fetch, until } = yield* start()
         const { conversations } = yield* client()
         const opened = yield* conversations.open()
         const params = { id: opened.id }
         assert.deepInclude(opened, { title: "", cursor: 0, isRunning: false })
         const { cursor } = yield* conversations.say({ params, payload: { text: "Where is\n order 1042?" } })
         assert.strictEqual(cursor, 0)
-        const told = yield* Stream.runCollect(Stream.takeUntil(events(opened.id), isEnd))
+        const told = yield* until(opened.id, isEnd)
         assert.deepEqual(told.map(({ id }) => id), told.map((_, index) => index + 1))
         assert.strictEqual(told[0]!.event, "RunStarted")
         assert.strictEqual(told.at(-1)!.event, "RunCompleted")
@@ -51,10 +51,7 @@ for (const backing of [folder, postgres]) {
 
     it.live("streams typed events", () =>
       Effect.gen(function*() {
-        const { client } = yield* start()
-        const { conversations } = yield* client()
-        const params = { id: (yield* conversations.open()).id }
-        yield* conversations.say({ params, payload: { text: "Hello" } })
+        const { conversations, params } = yield* (yield* start()).begin()
         const stream = yield* conversations.events({ params, query: {}, headers: {} })
         const told = yield* stream.pipe(Stream.takeUntil(({ event }) => event === "RunCompleted"), Stream.runCollect)
         assert.deepEqual(told.map(({ data }) => data._tag as string), told.map(({ event }) => event))
@@ -62,28 +59,25 @@ for (const backing of [folder, postgres]) {
 
     it.live("takes a message in once, whoever repeats it", () =>
       Effect.gen(function*() {
-        const { client, events } = yield* start()
-        const { conversations } = yield* client()
-        const params = { id: (yield* conversations.open()).id }
+        const { open, until } = yield* start()
+        const { conversations, id, params } = yield* open()
         const payload = { text: "Where is order 1042?", key: "first" }
         yield* conversations.say({ params, payload })
         yield* conversations.say({ params, payload })
-        yield* Stream.runDrain(Stream.takeUntil(events(params.id), isEnd))
+        const told = yield* until(id, isEnd)
         yield* conversations.say({ params, payload })
         const { state } = yield* conversations.read({ params })
         assert.strictEqual(state.conversation.turns.filter(({ _tag }) => _tag === "User").length, 1)
         yield* conversations.say({ params, payload: { ...payload, key: "second" } })
-        yield* Stream.runDrain(Stream.takeUntil(Stream.drop(events(params.id), 1), isEnd))
+        yield* until(id, isEnd, told.at(-1)!.id)
       }))
 
     it.live("awaits an approval, and goes on when it is given or denied", () =>
       Effect.forEach(["approve", "deny"] as const, (decision) =>
         Effect.gen(function*() {
-          const { client, events } = yield* start()
-          const { conversations } = yield* client()
-          const params = { id: (yield* conversations.open()).id }
-          yield* conversations.say({ params, payload: { text: refund } })
-          const told = yield* Stream.runCollect(Stream.takeUntil(events(params.id), isEnd))
+          const { begin, until } = yield* start()
+          const { conversations, id, params } = yield* begin(refund)
+          const told = yield* until(id, isEnd)
           const [approval, ...others] = yield* conversations.approvals({ params })
           assert.deepEqual(others, [])
           assert.deepInclude(approval, { name: "open_claim", path: ["refunds"] })
@@ -95,10 +89,7 @@ for (const backing of [folder, postgres]) {
           )
           assert.deepInclude(unknown, { _tag: "ApprovalNotFound", call: "nobody's" })
           yield* conversations.resolve({ params: { ...params, callId }, payload: { decision } })
-          yield* events(params.id, { "last-event-id": String(told.at(-1)!.id) }).pipe(
-            Stream.takeUntil(isEnd),
-            Stream.runDrain
-          )
+          yield* until(id, isEnd, told.at(-1)!.id)
           const { approvals, state } = yield* conversations.read({ params })
           assert.deepEqual(approvals, [])
           assert.strictEqual(state.status._tag, "Complete")
@@ -130,11 +121,9 @@ for (const backing of [folder, postgres]) {
           open: (store) => Session.make(boss, { store }),
           tools: Files.toLayer({ delete_file: () => Effect.void })
         }).pipe(Layer.provide(MockModel.layer(model)))
-        const { client, events } = yield* start(agents)
-        const { conversations } = yield* client()
-        const params = { id: (yield* conversations.open()).id }
-        yield* conversations.say({ params, payload: { text: "Clean up" } })
-        const told = yield* Stream.runCollect(Stream.takeUntil(events(params.id), isEnd))
+        const { begin, until } = yield* start(agents)
+        const { conversations, id, params } = yield* begin("Clean up")
+        const told = yield* until(id, isEnd)
         const [a, b] = yield* conversations.approvals({ params })
         assert.deepEqual([a!.path, b!.path], [["boss", "janitor"], ["boss", "janitor"]])
         yield* conversations.resolve({ params: { ...params, callId: a!.callId }, payload: { decision: "approve" } })
@@ -143,13 +132,11 @@ for (const backing of [folder, postgres]) {
           params: { ...params, callId: b!.callId },
           payload: { decision: "deny", reason: "I need it." }
         })
-        yield* Stream.runDrain(
-          Stream.takeUntil(events(params.id, { "last-event-id": String(told.at(-1)!.id) }), isEnd)
-        )
+        yield* until(id, isEnd, told.at(-1)!.id)
         const { cursor, state } = yield* conversations.read({ params })
         assert.strictEqual(AgentState.text(state), "Clean.")
         // The first decision changed the state, and began nothing.
-        const all = yield* Stream.runCollect(Stream.takeUntil(events(params.id), ({ id }) => id === cursor))
+        const all = yield* until(id, (event) => event.id === cursor)
         assert.strictEqual(all.filter(isEnd).length, 2)
       }))
   })

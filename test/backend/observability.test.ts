@@ -139,12 +139,8 @@ describe("what the service exports of a request", () => {
       const id = yield* exported(
         Effect.scoped(Effect.gen(function*() {
           const service = yield* serve()
-          const { id } = yield* (yield* service.client()).conversations.open()
-          const { cursor } = yield* (yield* service.client()).conversations.say({
-            params: { id },
-            payload: { text: words }
-          })
-          yield* service.events(id, { "last-event-id": String(cursor) }).pipe(Stream.takeUntil(isEnd), Stream.runDrain)
+          const { id } = yield* service.begin(words)
+          yield* service.until(id, isEnd)
           return id
         })).pipe(Effect.provideService(Around, measured)),
         sendingTo(stub)

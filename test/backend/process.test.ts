@@ -11,14 +11,12 @@ import { type Service, start } from "../../bench/backend/service.ts"
 import { folder, postgres } from "./store/backings.ts"
 
 /** A provider of models on a socket, which begins an answer and never ends it, but for the second request. */
-const provider = Layer.suspend(() =>
-  MockProvider.layerServer({
-    handler: MockModel.firstOf(
-      MockModel.queue(MockResponse.hang("Here", 1), "Here I am."),
-      MockModel.make(() => MockResponse.hang("One moment", 1))
-    )
-  })
-).pipe(Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })))
+const provider = MockProvider.layerServer({
+  handler: MockModel.firstOf(
+    MockModel.queue(MockResponse.hang("Here", 1), "Here I am."),
+    MockModel.make(() => MockResponse.hang("One moment", 1))
+  )
+}).pipe(Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })))
 
 /** The service as a process until the scope closes, with the model of that provider. */
 const begin = Effect.fnUntraced(function*(data: string, database: string | undefined, port?: number) {

@@ -1,14 +1,14 @@
 /**
  * The service on a loopback socket, over a store in a folder of its own, and clients of it.
  */
-import { Context, Duration, Effect, Exit, Layer, Option, Redacted, Scope, Stream } from "effect"
+import { Context, Deferred, Duration, Effect, Exit, Layer, Option, Redacted, Scope, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpServer } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { KeyValueStore } from "effect/persistence"
 import { Api } from "../../examples/backend/api/Api.ts"
 import { Authentication } from "../../examples/backend/api/Authentication.ts"
-import { Settings, type Values } from "../../examples/backend/config.ts"
+import { type Limits, Settings, type Values } from "../../examples/backend/config.ts"
 import * as Server from "../../examples/backend/server.ts"
 import { type Agents, desk } from "../../examples/backend/service/Agents.ts"
 import type * as SqlStore from "../../examples/backend/store/SqlStore.ts"
@@ -47,18 +47,20 @@ export const wrapLease = (
     })
 })
 
+type Operation = "create" | "events" | "read" | "save" | "check" | "lease"
+
 /** What of a store fails for now. */
-export type Failing = Set<"create" | "events" | "read" | "save" | "check" | "lease">
+export type Failing = Set<Operation>
 
 /** A store that fails when it is told to. */
 export const failingStore = (store: Store["Service"], failing: Failing): Store["Service"] => {
-  const failed = (operation: string) => new StoreFailed({ operation, cause: new Error("it was told to") })
+  const failed = (operation: Operation) => new StoreFailed({ operation, cause: new Error("it was told to") })
   const guard = <A extends ReadonlyArray<unknown>, B, E, R>(
-    operation: string,
+    operation: Operation,
     f: (...args: A) => Effect.Effect<B, E | StoreFailed, R>
   ) =>
   (...args: A): Effect.Effect<B, E | StoreFailed, R> =>
-    Effect.suspend(() => (failing as Set<string>).has(operation) ? Effect.fail(failed(operation)) : f(...args))
+    Effect.suspend(() => failing.has(operation) ? Effect.fail(failed(operation)) : f(...args))
   return {
     ...store,
     create: guard("create", store.create),
@@ -79,6 +81,25 @@ export const failingStore = (store: Store["Service"], failing: Failing): Store["
               )
           }
         }))
+  }
+}
+
+/**
+ * A store, and what waits until those of its runs in flight that nobody runs have been looked for, and all that were found
+ * have been gone on with.
+ */
+export const watchRecovery = (store: Store["Service"]) => {
+  let next = Deferred.makeUnsafe<void>()
+  const tell = Effect.sync(() => {
+    const looked = next
+    next = Deferred.makeUnsafe()
+    Deferred.doneUnsafe(looked, Effect.void)
+  })
+  const looked = Effect.suspend(() => Deferred.await(next))
+  return {
+    store: { ...store, inFlight: Effect.tap(store.inFlight, () => tell) },
+    // One may have begun before, and the one after that is over when the third begins.
+    recovered: Effect.repeat(looked, { times: 2 })
   }
 }
 
@@ -120,7 +141,7 @@ const read = (url: string, headers: Record<string, string>): Stream.Stream<Told>
 export const serve = Effect.fnUntraced(function*(options: {
   readonly store?: Store["Service"]
   readonly agents?: Layer.Layer<Agents>
-  readonly settings?: Partial<Values>
+  readonly settings?: Partial<Omit<Values, "limits">> & { readonly limits?: Partial<Limits> }
 } = {}) {
   const store = options.store ?? (yield* folder())
   // The service stops before its store does.
@@ -129,7 +150,11 @@ export const serve = Effect.fnUntraced(function*(options: {
     Layer.fresh(Server.layer).pipe(Layer.provide([
       Layer.succeed(Store, store),
       options.agents ?? desk(Embedded.layer),
-      Layer.succeed(Settings, { ...settings, ...options.settings })
+      Layer.succeed(Settings, {
+        ...settings,
+        ...options.settings,
+        limits: { ...settings.limits, ...options.settings?.limits }
+      })
     ])),
     scope
   )
@@ -137,15 +162,42 @@ export const serve = Effect.fnUntraced(function*(options: {
   if (address._tag === "UnixPathAddress") return yield* Effect.die("no port")
   const url = `http://127.0.0.1:${address.port}`
   const bearer = (tenant: string) => ({ authorization: `Bearer ${tokenOf(tenant)}` })
+  const client = (tenant = "ada") => clientOf(url, tenant)
+  const events = (id: string, headers: Record<string, string> = {}) =>
+    read(`${url}/v1/conversations/${id}/events`, { ...bearer("ada"), ...headers })
+  /** Opens a conversation. */
+  const open = (tenant?: string) =>
+    Effect.gen(function*() {
+      const { conversations } = yield* client(tenant)
+      const { id } = yield* conversations.open()
+      return { conversations, id, params: { id } }
+    })
   return {
     url,
-    client: (tenant = "ada") => clientOf(url, tenant),
+    client,
     fetch: (path: string, init: RequestInit = {}, tenant = "ada") =>
       Effect.promise((signal) =>
         fetch(`${url}${path}`, { signal, ...init, headers: { ...bearer(tenant), ...init.headers } })
       ),
-    events: (id: string, headers: Record<string, string> = {}) =>
-      read(`${url}/v1/conversations/${id}/events`, { ...bearer("ada"), ...headers }),
+    events,
+    open,
+    /** Opens a conversation and says something in it. */
+    begin: (text = "Hello") =>
+      Effect.tap(open(), ({ conversations, params }) => conversations.say({ params, payload: { text } })),
+    /** Reads the events of a conversation after a number, up to the last one that is wanted. */
+    until: (id: string, isLast: (told: Told) => boolean, after = 0) =>
+      Stream.runCollect(Stream.takeUntil(events(id, { "last-event-id": String(after) }), isLast)),
+    /** Reads a conversation's events to the end of the stream in the background, once the first has come. */
+    watch: Effect.fnUntraced(function*(id: string) {
+      const begun = yield* Deferred.make<void>()
+      const reading = yield* events(id).pipe(
+        Stream.tap(() => Deferred.succeed(begun, undefined)),
+        Stream.runCollect,
+        Effect.forkChild
+      )
+      yield* Deferred.await(begun)
+      return reading
+    }),
     stop: Scope.close(scope, Exit.void)
   }
 })
