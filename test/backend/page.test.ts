@@ -1,97 +1,14 @@
 import { assert, beforeEach, layer } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Layer } from "effect"
-import type { LanguageModel } from "effect/ai"
-import type { Page } from "playwright-core"
-import { Agent, Guardrail, Session } from "troupe"
+import { Duration, Effect } from "effect"
+import { Agent, Guardrail } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
-import type { Values } from "../../examples/backend/config.ts"
-import * as Agents from "../../examples/backend/service/Agents.ts"
-import { Around } from "../../examples/backend/service/Runs.ts"
+import { alone } from "./assistant.ts"
 import { Chromium, isNeeded, missing, openPage } from "./browser.ts"
-import { folder, serve, tokenOf } from "./serving.ts"
+import { serve, tokenOf } from "./serving.ts"
+import { findFaint, findSmall, findWide } from "./sight.ts"
+import { control, log, makePacing, modes, say, saysThat, status, visit, words } from "./visit.ts"
 
 const refund = "I want my money back for the cracked floor lamp, order 1047"
-
-/** Does something with a page, as a step of a test. */
-const act = <A>(deed: () => Promise<A>): Effect.Effect<A> => Effect.promise(deed)
-
-/**
- * Lets pieces of answers pass: so many, or all of them, or one after the other at a pace at which a run can be stopped. A run
- * waits for who observes it, also when it is interrupted.
- */
-const makeGate = (pieces: number | "slowly" = Number.POSITIVE_INFINITY) => {
-  let left = pieces
-  let changed = Deferred.makeUnsafe<void>()
-  const pass: Effect.Effect<void> = Effect.suspend(() => {
-    if (left === "slowly") return Effect.sleep("30 millis")
-    return left-- > 0 ? Effect.void : Effect.andThen(Deferred.await(changed), pass)
-  })
-  return {
-    around: <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-      Agent.observe(self, ({ _tag }) => _tag === "TextDelta" ? pass : Effect.void),
-    allow: (pieces: number | "slowly"): void => {
-      left = pieces
-      const before = changed
-      changed = Deferred.makeUnsafe()
-      Deferred.doneUnsafe(before, Exit.void)
-    }
-  }
-}
-
-/** Comes in, where the page asks for a token. */
-const enter = async (page: Page, url: string): Promise<void> => {
-  await page.goto(url)
-  await page.getByLabel("Access token").fill(tokenOf("ada"))
-  await page.getByRole("button", { name: "Come in" }).click()
-  await page.getByRole("heading", { name: "What is it about?" }).waitFor()
-}
-
-const log = (page: Page) => page.getByRole("log", { name: "Conversation" })
-const words = (page: Page) => page.getByLabel("Your message")
-const status = (page: Page) => page.locator("#status")
-const control = (page: Page) => page.getByRole("group", { name: "In control" })
-const modes = (page: Page) => page.getByRole("group", { name: "Modes" })
-
-const say = async (page: Page, text: string): Promise<void> => {
-  await words(page).fill(text)
-  await words(page).press("Enter")
-}
-
-/** Waits until an element says something. */
-const saysThat = (page: Page, selector: string, text: string) =>
-  page.locator(selector).filter({ hasText: text }).first().waitFor()
-
-/** An agent with no more than a model. */
-const clerk = (model: Layer.Layer<LanguageModel.LanguageModel>, options: Parameters<typeof Agent.make>[1] = {}) =>
-  Agents.layer({
-    first: "clerk",
-    open: (store) => Session.make(Agent.make("clerk", options as {}), { store }),
-    tools: Layer.empty
-  }).pipe(Layer.provide(model))
-
-/** Serves the desk, or other agents, and opens its page with somebody in it. */
-const visit = Effect.fnUntraced(function*(
-  options: {
-    readonly agents?: Layer.Layer<Agents.Agents>
-    readonly settings?: Partial<Values>
-    readonly gate?: ReturnType<typeof makeGate>
-    readonly width?: number
-    readonly scheme?: "light" | "dark"
-  } = {}
-) {
-  const { agents, gate, settings } = options
-  const store = yield* folder()
-  const start = (more: Partial<Values> = {}) =>
-    serve({
-      store,
-      ...(agents === undefined ? undefined : { agents }),
-      settings: { recovery: Duration.seconds(1), ...settings, ...more }
-    }).pipe(Effect.provideService(Around, gate?.around ?? ((self) => self)))
-  const service = yield* start()
-  const page = yield* openPage(options)
-  yield* act(() => enter(page, service.url))
-  return { page, service, start }
-})
 
 layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
   if (missing !== undefined && !isNeeded) beforeEach(({ skip }) => skip(missing))
@@ -100,7 +17,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
     Effect.gen(function*() {
       const { url } = yield* serve()
       const page = yield* openPage()
-      yield* act(async () => {
+      yield* Effect.promise(async () => {
         await page.goto(url)
         const field = page.getByLabel("Access token")
         await page.keyboard.press("Enter")
@@ -130,7 +47,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
   it.effect("talks to the desk: who is in control, which mode is on, what is called, and what waits for approval", () =>
     Effect.gen(function*() {
       const { page } = yield* visit()
-      yield* act(async () => {
+      yield* Effect.promise(async () => {
         await page.getByRole("button", { name: refund }).click()
         const approval = page.getByRole("group", { name: "Approval: Asks to open a claim for a refund of €249.00" })
         await approval.waitFor()
@@ -159,7 +76,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
   it.effect("denies with a reason, which the desk answers to", () =>
     Effect.gen(function*() {
       const { page } = yield* visit()
-      yield* act(async () => {
+      yield* Effect.promise(async () => {
         await say(page, refund)
         await page.getByLabel("Reason, if you deny it").fill("too much <b>money</b>")
         await page.getByRole("button", { name: "Deny" }).click()
@@ -171,29 +88,29 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
 
   it.effect("shows answers piece by piece, also to who reloads in the middle, and once to who sees a restart", () =>
     Effect.gen(function*() {
-      const gate = makeGate(3)
-      const { page, service, start } = yield* visit({ gate, settings: { grace: Duration.zero } })
+      const pacing = makePacing(3)
+      const { page, service, start } = yield* visit({ pacing, settings: { grace: Duration.zero } })
       const answer = page.locator(".answer .text")
       const isWritten = (text: RegExp) => answer.filter({ hasText: text }).waitFor()
-      yield* act(async () => {
+      yield* Effect.promise(async () => {
         await say(page, "Where is order 1043?")
         await isWritten(/^Order 1043 \(Tik$/)
         assert.strictEqual(await page.locator(".answer[aria-busy=true]").count(), 1)
         await status(page).getByText("Orders is writing…").waitFor()
-        gate.allow(2)
+        pacing.allow(2)
         await isWritten(/^Order 1043 \(Tik wall clock$/)
         await page.reload()
         await isWritten(/^Order 1043 \(Tik wall clock$/)
-        gate.allow(2)
+        pacing.allow(2)
         await isWritten(/^Order 1043 \(Tik wall clock and 2$/)
         await page.getByRole("navigation").getByText("answering").waitFor()
-        gate.allow("slowly")
+        pacing.allow("slowly")
       })
       yield* service.stop
-      yield* act(() => status(page).getByText("Reconnecting in").waitFor())
-      gate.allow(Number.POSITIVE_INFINITY)
+      yield* Effect.promise(() => status(page).getByText("Reconnecting in").waitFor())
+      pacing.allow(Number.POSITIVE_INFINITY)
       yield* start({ port: Number(new URL(service.url).port) })
-      yield* act(async () => {
+      yield* Effect.promise(async () => {
         await isWritten(/is due on 18 March\.$/)
         await status(page).filter({ hasText: /^$/ }).waitFor({ state: "attached" })
         assert.strictEqual(await page.locator(".said").count(), 1)
@@ -204,9 +121,9 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
 
   it.effect("stops an answer at Escape and goes on with it", () =>
     Effect.gen(function*() {
-      const gate = makeGate("slowly")
-      const { page } = yield* visit({ gate })
-      yield* act(async () => {
+      const pacing = makePacing("slowly")
+      const { page } = yield* visit({ pacing })
+      yield* Effect.promise(async () => {
         await say(page, "Hello")
         await page.locator(".answer").waitFor()
         await page.getByRole("button", { name: "Stop" }).waitFor()
@@ -215,7 +132,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         assert.strictEqual(await page.locator(".answer").count(), 0)
         await page.reload()
         await saysThat(page, "#standing", "The desk was stopped before its answer")
-        gate.allow(Number.POSITIVE_INFINITY)
+        pacing.allow(Number.POSITIVE_INFINITY)
         await page.getByRole("button", { name: "Go on" }).click()
         await page.locator(".answer").waitFor()
         await page.getByRole("button", { name: "Send" }).waitFor()
@@ -225,26 +142,27 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
   it.effect("takes back what guardrails withdraw, says why a run failed, and shows no text as HTML", () =>
     Effect.gen(function*() {
       const key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
-      const gate = makeGate()
+      const pacing = makePacing()
       const html = "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>"
-      const model = MockModel.layer(MockModel.conditional(
-        MockModel.when(({ lastUserText }) => lastUserText.includes("key"), `It is ${key}.`),
-        MockModel.when(({ lastUserText }) => lastUserText.includes("fail"), MockResponse.httpError(400)),
-        MockModel.otherwise(html)
-      ))
-      const agents = clerk(model, {
-        guardrails: { output: [Guardrail.noSecrets], releaseEarly: true } as never
-      })
-      const { page } = yield* visit({ agents, gate })
-      yield* act(async () => {
+      const clerk = Agent.make("clerk", { guardrails: { output: [Guardrail.noSecrets], releaseEarly: true } })
+      const agents = alone(
+        clerk,
+        MockModel.conditional(
+          MockModel.when(({ lastUserText }) => lastUserText.includes("key"), `It is ${key}.`),
+          MockModel.when(({ lastUserText }) => lastUserText.includes("fail"), MockResponse.httpError(400)),
+          MockModel.otherwise(html)
+        )
+      )
+      const { page } = yield* visit({ agents, pacing })
+      yield* Effect.promise(async () => {
         await say(page, html)
         await page.locator(".answer").filter({ hasText: html }).waitFor()
         assert.strictEqual(await page.title(), "Halden · Support desk")
         assert.strictEqual(await page.locator("#log img, #log script").count(), 0)
-        gate.allow(2)
+        pacing.allow(2)
         await say(page, "Tell me the key")
         await page.locator(".answer[aria-busy]").filter({ hasText: "It is" }).waitFor()
-        gate.allow(Number.POSITIVE_INFINITY)
+        pacing.allow(Number.POSITIVE_INFINITY)
         await log(page).getByText("What was said is taken back").waitFor()
         assert.notInclude(await log(page).innerText(), key)
         await say(page, "Please fail")
@@ -263,7 +181,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         body: JSON.stringify({ type: `urn:troupe-backend:${type}`, status, title: type, ...more })
       })
       const notice = page.locator("#notice")
-      yield* act(async () => {
+      yield* Effect.promise(async () => {
         const cases = [
           [problem(409, "conversation-busy"), "The desk is still busy here"],
           [problem(413, "body-too-large"), "That is too long"],
@@ -297,7 +215,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
   it.effect("reads again what it can't follow any more, and says what is gone", () =>
     Effect.gen(function*() {
       const { page } = yield* visit()
-      yield* act(async () => {
+      yield* Effect.promise(async () => {
         await say(page, "Hello")
         await page.locator(".answer").waitFor()
         await page.getByRole("button", { name: "Send", exact: true }).waitFor()
@@ -355,19 +273,19 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
 
   it.effect("is limited by the tenant's runs, and goes on when there is room", () =>
     Effect.gen(function*() {
-      const gate = makeGate(1)
+      const pacing = makePacing(1)
       const { page } = yield* visit({
-        gate,
-        settings: { limits: { bodySize: 65_536, rate: 100_000, runs: 1, streams: 50 } }
+        pacing,
+        settings: { limits: { runs: 1 } }
       })
-      yield* act(async () => {
+      yield* Effect.promise(async () => {
         await say(page, "Hello")
         await page.locator(".answer[aria-busy]").waitFor()
         await page.getByRole("button", { name: "New conversation" }).click()
         await page.getByRole("heading", { name: "What is it about?" }).waitFor()
         await say(page, "Hello")
         await page.getByRole("alert").filter({ hasText: "Too many answers under way" }).waitFor()
-        gate.allow(Number.POSITIVE_INFINITY)
+        pacing.allow(Number.POSITIVE_INFINITY)
         await page.getByText("answering").waitFor({ state: "hidden" })
         await page.getByRole("button", { name: "Send again" }).click()
         await page.locator(".answer").waitFor()
@@ -382,7 +300,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
           const element = document.activeElement
           return element?.getAttribute("aria-label") ?? element?.textContent?.trim() ?? ""
         })
-      yield* act(async () => {
+      yield* Effect.promise(async () => {
         const order: Array<string> = []
         await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur())
         for (let n = 0; n < 7; n++) {
@@ -435,7 +353,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
     Effect.gen(function*() {
       for (const scheme of ["light", "dark"] as const) {
         const { page } = yield* visit({ width: 360, scheme })
-        yield* act(async () => {
+        yield* Effect.promise(async () => {
           const check = async (where: string) => {
             assert.deepStrictEqual(await page.evaluate(findWide), [], where)
             assert.deepStrictEqual(await page.evaluate(findFaint), [], `${scheme}: ${where}`)
@@ -457,64 +375,3 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
       }
     }))
 })
-
-/** Texts in sight whose contrast to what is behind them is less than 4.5 (WCAG 2.2, 1.4.3). */
-const findFaint = (): ReadonlyArray<string> => {
-  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!
-  const parsed = new Map<string, ReadonlyArray<number>>()
-  const parse = (color: string): ReadonlyArray<number> => {
-    const known = parsed.get(color)
-    if (known !== undefined) return known
-    canvas.clearRect(0, 0, 1, 1)
-    canvas.fillStyle = color
-    canvas.fillRect(0, 0, 1, 1)
-    const [r = 0, g = 0, b = 0, a = 0] = canvas.getImageData(0, 0, 1, 1).data
-    parsed.set(color, [r, g, b, a / 255])
-    return [r, g, b, a / 255]
-  }
-  const luminance = ([r = 0, g = 0, b = 0]: ReadonlyArray<number>): number => {
-    const [x = 0, y = 0, z = 0] = [r, g, b].map((value) => {
-      const share = value / 255
-      return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
-    })
-    return 0.2126 * x + 0.7152 * y + 0.0722 * z
-  }
-  const behind = (element: Element): ReadonlyArray<number> => {
-    for (let at: Element | null = element; at !== null; at = at.parentElement) {
-      const color = parse(getComputedStyle(at).backgroundColor)
-      if (color[3] === 1) return color
-    }
-    return parse("Canvas")
-  }
-  const faint: Array<string> = []
-  for (const element of document.querySelectorAll("body *")) {
-    const text = [...element.childNodes].filter(({ nodeType }) => nodeType === 3).map(({ nodeValue }) => nodeValue)
-      .join("")
-    if (text.trim() === "" || !element.checkVisibility({ opacityProperty: true })) continue
-    if (element.closest(".unseen, noscript, script") !== null) continue
-    const [light, dark] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))].sort((a, b) =>
-      b - a
-    )
-    const contrast = (light! + 0.05) / (dark! + 0.05)
-    if (contrast < 4.5) faint.push(`${text.trim()}: ${contrast.toFixed(2)}`)
-  }
-  return faint
-}
-
-/** What is wider than its place, so that somebody has to scroll sideways. */
-const findWide = (): ReadonlyArray<string> =>
-  [document.documentElement, ...document.querySelectorAll("body, body *")].flatMap((element) =>
-    element.checkVisibility() && element.closest(".unseen") === null && element.clientWidth > 0 &&
-      element.scrollWidth > element.clientWidth + 1
-      ? [`${element.tagName} ${element.className}: ${element.scrollWidth} in ${element.clientWidth}`]
-      : []
-  )
-
-/** What can be pressed in sight and is smaller than 24 by 24 (WCAG 2.2, 2.5.8). */
-const findSmall = (): ReadonlyArray<string> =>
-  [...document.querySelectorAll("button, a, input, textarea, summary")].flatMap((element) => {
-    const { height, width } = element.getBoundingClientRect()
-    return element.checkVisibility() && (height < 24 || width < 24)
-      ? [`${element.textContent}: ${width}×${height}`]
-      : []
-  })

@@ -5,7 +5,8 @@ import { MockModel, MockResponse } from "troupe/testing"
 import * as Agents from "../../examples/backend/service/Agents.ts"
 import type { StoreFailed } from "../../examples/backend/store/Store.ts"
 import { assistant, boss, gate, gated } from "./assistant.ts"
-import { type Failing, failingStore, folder, isEnd, serve, watchRecovery, wrapLease } from "./serving.ts"
+import { folder, isEnd, serve } from "./serving.ts"
+import { type Failing, failingStore, watchRecovery, wrapLease } from "./stores.ts"
 
 /** A store that takes its time to give leases back. */
 const lingering = Effect.map(
@@ -162,19 +163,20 @@ describe("a run", () => {
       const saving = yield* Deferred.make<void>()
       const may = yield* Deferred.make<void>()
       // Holds up the save of the state in which the call is settled.
-      const slow = wrapLease(store, (lease) => ({
-        ...lease,
-        states: {
-          ...lease.states,
-          set: (key, value) =>
-            typeof value === "string" && value.includes(`"Settled"`)
-              ? Effect.andThen(
-                Effect.andThen(Deferred.succeed(saving, undefined), Deferred.await(may)),
-                lease.states.set(key, value)
-              )
-              : lease.states.set(key, value)
-        }
-      }))
+      const slow = wrapLease(store, (lease) =>
+        Effect.succeed({
+          ...lease,
+          states: {
+            ...lease.states,
+            set: (key, value) =>
+              typeof value === "string" && value.includes(`"Settled"`)
+                ? Effect.andThen(
+                  Effect.andThen(Deferred.succeed(saving, undefined), Deferred.await(may)),
+                  lease.states.set(key, value)
+                )
+                : lease.states.set(key, value)
+          }
+        }))
       const agents = boss(MockModel.queue(MockResponse.toolCall("helper", { task: "help" }), "Helped.", "All done."))
       const serving = yield* serve({ agents, store: slow })
       const { conversations, id, params } = yield* serving.begin()

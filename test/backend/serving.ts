@@ -5,14 +5,13 @@ import { Context, Deferred, Duration, Effect, Exit, Layer, Option, Redacted, Sco
 import { Sse } from "effect/encoding"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpServer } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
-import { KeyValueStore } from "effect/persistence"
 import { Api } from "../../examples/backend/api/Api.ts"
 import { Authentication } from "../../examples/backend/api/Authentication.ts"
 import { type Limits, Settings, type Values } from "../../examples/backend/config.ts"
 import * as Server from "../../examples/backend/server.ts"
 import { type Agents, desk } from "../../examples/backend/service/Agents.ts"
 import type * as SqlStore from "../../examples/backend/store/SqlStore.ts"
-import { type Lease, Store, StoreFailed } from "../../examples/backend/store/Store.ts"
+import { Store } from "../../examples/backend/store/Store.ts"
 import * as Embedded from "../../examples/desk/model/model.ts"
 import * as Backings from "./store/backings.ts"
 
@@ -32,76 +31,6 @@ const settings: Values = {
 
 /** A store in a folder that goes with the scope. */
 export const folder = (options?: SqlStore.Options) => Effect.flatMap(Backings.folder.make, ({ open }) => open(options))
-
-/** A store whose leases are made other ones of. */
-export const wrapLease = (
-  store: Store["Service"],
-  wrap: (lease: Lease) => Lease | Effect.Effect<Lease, never, Scope.Scope>
-): Store["Service"] => ({
-  ...store,
-  lease: (id) =>
-    Effect.flatMap(store.lease(id), (lease): Effect.Effect<Lease | undefined, never, Scope.Scope> => {
-      if (lease === undefined) return Effect.undefined
-      const wrapped = wrap(lease)
-      return Effect.isEffect(wrapped) ? wrapped : Effect.succeed(wrapped)
-    })
-})
-
-type Operation = "create" | "events" | "read" | "save" | "check" | "lease"
-
-/** What of a store fails for now. */
-export type Failing = Set<Operation>
-
-/** A store that fails when it is told to. */
-export const failingStore = (store: Store["Service"], failing: Failing): Store["Service"] => {
-  const failed = (operation: Operation) => new StoreFailed({ operation, cause: new Error("it was told to") })
-  const guard = <A extends ReadonlyArray<unknown>, B, E, R>(
-    operation: Operation,
-    f: (...args: A) => Effect.Effect<B, E | StoreFailed, R>
-  ) =>
-  (...args: A): Effect.Effect<B, E | StoreFailed, R> =>
-    Effect.suspend(() => failing.has(operation) ? Effect.fail(failed(operation)) : f(...args))
-  return {
-    ...store,
-    create: guard("create", store.create),
-    read: guard("read", store.read),
-    events: guard("events", store.events),
-    check: guard("check", () => store.check)(),
-    lease: guard("lease", (id) =>
-      Effect.map(store.lease(id), (lease) =>
-        lease === undefined ? undefined : {
-          ...lease,
-          flush: guard("save", () => lease.flush)(),
-          states: {
-            ...lease.states,
-            set: (key, value) =>
-              Effect.mapError(
-                guard("save", () => lease.states.set(key, value))(),
-                (cause) => new KeyValueStore.KeyValueStoreError({ method: "set", message: cause.message, cause })
-              )
-          }
-        }))
-  }
-}
-
-/**
- * A store, and what waits until those of its runs in flight that nobody runs have been looked for, and all that were found
- * have been gone on with.
- */
-export const watchRecovery = (store: Store["Service"]) => {
-  let next = Deferred.makeUnsafe<void>()
-  const tell = Effect.sync(() => {
-    const looked = next
-    next = Deferred.makeUnsafe()
-    Deferred.doneUnsafe(looked, Effect.void)
-  })
-  const looked = Effect.suspend(() => Deferred.await(next))
-  return {
-    store: { ...store, inFlight: Effect.tap(store.inFlight, () => tell) },
-    // One may have begun before, and the one after that is over when the third begins.
-    recovered: Effect.repeat(looked, { times: 2 })
-  }
-}
 
 /** The typed client of a tenant. */
 const clientOf = (url: string, tenant: string) =>
@@ -137,12 +66,15 @@ const read = (url: string, headers: Record<string, string>): Stream.Stream<Told>
     )
   }))
 
-/** Starts the service until the scope closes, or until it is told to stop. */
-export const serve = Effect.fnUntraced(function*(options: {
+/** What of the service is other than the desk over an empty folder. */
+export interface Setup {
   readonly store?: Store["Service"]
   readonly agents?: Layer.Layer<Agents>
   readonly settings?: Partial<Omit<Values, "limits">> & { readonly limits?: Partial<Limits> }
-} = {}) {
+}
+
+/** Starts the service until the scope closes, or until it is told to stop. */
+export const serve = Effect.fnUntraced(function*(options: Setup = {}) {
   const store = options.store ?? (yield* folder())
   // The service stops before its store does.
   const scope = yield* Scope.fork(yield* Effect.scope)
@@ -201,8 +133,6 @@ export const serve = Effect.fnUntraced(function*(options: {
     stop: Scope.close(scope, Exit.void)
   }
 })
-
-export type Serving = Effect.Success<ReturnType<typeof serve>>
 
 /** Whether an event ends a run, and not that of an agent that was called. */
 export const isEnd = ({ data, event }: Told): boolean =>

@@ -1,0 +1,76 @@
+/**
+ * Somebody on the service's page.
+ */
+import { Deferred, Duration, Effect, Exit, Function } from "effect"
+import type { Page } from "playwright-core"
+import { Agent } from "troupe"
+import { Around } from "../../examples/backend/service/Runs.ts"
+import { openPage } from "./browser.ts"
+import { folder, serve, type Setup, tokenOf } from "./serving.ts"
+
+/**
+ * Lets pieces of answers pass: so many, or all of them, or one after the other at a pace at which a run can be stopped. A run
+ * waits for who observes it, also when it is interrupted.
+ */
+export const makePacing = (pieces: number | "slowly" = Number.POSITIVE_INFINITY) => {
+  let left = pieces
+  let changed = Deferred.makeUnsafe<void>()
+  const pass: Effect.Effect<void> = Effect.suspend(() => {
+    if (left === "slowly") return Effect.sleep("30 millis")
+    return left-- > 0 ? Effect.void : Effect.andThen(Deferred.await(changed), pass)
+  })
+  return {
+    around: <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+      Agent.observe(self, ({ _tag }) => _tag === "TextDelta" ? pass : Effect.void),
+    allow: (pieces: number | "slowly"): void => {
+      left = pieces
+      const before = changed
+      changed = Deferred.makeUnsafe()
+      Deferred.doneUnsafe(before, Exit.void)
+    }
+  }
+}
+
+type Pacing = ReturnType<typeof makePacing>
+
+/** Comes in, where the page asks for a token. */
+const enter = async (page: Page, url: string): Promise<void> => {
+  await page.goto(url)
+  await page.getByLabel("Access token").fill(tokenOf("ada"))
+  await page.getByRole("button", { name: "Come in" }).click()
+  await page.getByRole("heading", { name: "What is it about?" }).waitFor()
+}
+
+export const log = (page: Page) => page.getByRole("log", { name: "Conversation" })
+export const words = (page: Page) => page.getByLabel("Your message")
+export const status = (page: Page) => page.locator("#status")
+export const control = (page: Page) => page.getByRole("group", { name: "In control" })
+export const modes = (page: Page) => page.getByRole("group", { name: "Modes" })
+
+export const say = async (page: Page, text: string): Promise<void> => {
+  await words(page).fill(text)
+  await words(page).press("Enter")
+}
+
+/** Waits until an element says something. */
+export const saysThat = (page: Page, selector: string, text: string) =>
+  page.locator(selector).filter({ hasText: text }).first().waitFor()
+
+/** Serves the desk, or other agents, and opens its page with somebody in it. */
+export const visit = Effect.fnUntraced(function*(
+  options: Omit<Setup, "store"> & {
+    readonly pacing?: Pacing
+    readonly width?: number
+    readonly scheme?: "light" | "dark"
+  } = {}
+) {
+  const store = yield* folder()
+  const start = (settings: Setup["settings"] = {}) =>
+    serve({ ...options, store, settings: { recovery: Duration.seconds(1), ...options.settings, ...settings } }).pipe(
+      Effect.provideService(Around, options.pacing?.around ?? Function.identity)
+    )
+  const service = yield* start()
+  const page = yield* openPage(options)
+  yield* Effect.promise(() => enter(page, service.url))
+  return { page, service, start }
+})
