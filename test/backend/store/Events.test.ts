@@ -23,10 +23,8 @@ for (const backing of backings) {
   backing.describe(`Events ${backing.name}`, () => {
     it.effect("are read from any cursor, each once and in order, while they are written", () =>
       Effect.gen(function*() {
-        const database = yield* backing.make
-        const store = yield* database.open()
-        const other = backing.isShared ? yield* database.open() : store
-        yield* store.create("ada", "1", state("a"))
+        const { another, store } = yield* begun(backing)
+        const other = yield* another
         const total = 900
         const written: Array<readonly [number, number]> = []
         const readers = yield* Effect.forEach(
@@ -151,12 +149,10 @@ for (const backing of backings) {
 
     it.effect("of a conversation that isn't there are gone, and nobody waits for them", () =>
       Effect.gen(function*() {
-        const database = yield* backing.make
-        const store = yield* database.open()
-        const other = backing.isShared ? yield* database.open() : store
-        assert.instanceOf(yield* Effect.flip(store.events("1", 7, 10)), EventsGone)
-        yield* store.awaitEvents("1", 7)
-        yield* store.create("ada", "1", state("a"))
+        const { another, store } = yield* begun(backing)
+        const other = yield* another
+        assert.instanceOf(yield* Effect.flip(store.events("2", 7, 10)), EventsGone)
+        yield* store.awaitEvents("2", 7)
         const waiting = yield* Effect.forkChild(Effect.all([store.awaitEvents("1", 7), other.awaitEvents("1", 7)], {
           concurrency: "unbounded"
         }))

@@ -44,11 +44,11 @@ for (const backing of backings) {
   backing.describe(`A lease ${backing.name}`, () => {
     it.effect("is held by one at a time, until its scope closes", () =>
       Effect.gen(function*() {
-        const { database, store } = yield* begun(backing)
+        const { another, store } = yield* begun(backing)
         yield* store.create("ada", "2", state("a"))
         const scope = yield* Scope.make()
         assert.isDefined(yield* Scope.provide(store.lease("1"), scope))
-        const others = backing.isShared ? [store, yield* database.open()] : [store]
+        const others = [store, yield* another]
         for (const other of others) assert.isUndefined(yield* Effect.scoped(other.lease("1")))
         assert.isDefined(yield* Effect.scoped(store.lease("2")))
         assert.isUndefined(yield* Effect.scoped(store.lease("3")))
@@ -81,23 +81,19 @@ for (const backing of backings) {
 
     it.effect("that can't be taken is in nobody's way", () =>
       Effect.gen(function*() {
-        const { database, store } = yield* begun(backing)
+        const { another, database, store } = yield* begun(backing)
         yield* database.sql("ALTER TABLE conversations RENAME TO elsewhere")
         assert.strictEqual((yield* Effect.flip(Effect.scoped(store.lease("1")))).operation, "take a lease")
         yield* database.sql("ALTER TABLE elsewhere RENAME TO conversations")
-        const others = backing.isShared ? [store, yield* database.open()] : [store]
-        for (const other of others) assert.isDefined(yield* Effect.scoped(other.lease("1")))
+        for (const other of [store, yield* another]) assert.isDefined(yield* Effect.scoped(other.lease("1")))
       }))
 
     it.effect("hears of a cancellation, which doesn't reach who holds it later", () =>
       Effect.gen(function*() {
-        const database = yield* backing.make
-        const store = yield* database.open()
-        const others = backing.isShared ? [store, yield* database.open()] : [store]
-        yield* store.create("ada", "1", state("a"))
+        const { another, store } = yield* begun(backing)
         yield* store.create("ada", "2", state("a"))
         const bystander = (yield* store.lease("2"))!
-        for (const other of others) {
+        for (const other of [store, yield* another]) {
           yield* other.cancel("1")
           yield* Effect.scoped(Effect.gen(function*() {
             const lease = (yield* store.lease("1"))!
@@ -140,15 +136,13 @@ for (const backing of backings) {
 
     it.effect("is lost when its conversation is removed", () =>
       Effect.gen(function*() {
-        const database = yield* backing.make
-        const store = yield* database.open()
-        const others = backing.isShared ? [store, yield* database.open()] : [store]
-        for (const other of others) {
-          yield* store.create("ada", "1", state("a"))
+        const { another, database, store } = yield* begun(backing)
+        for (const [id, other] of [["2", store], ["3", yield* another]] as const) {
+          yield* store.create("ada", id, state("a"))
           yield* Effect.scoped(Effect.gen(function*() {
-            const lease = (yield* store.lease("1"))!
+            const lease = (yield* store.lease(id))!
             lease.log(event(0))
-            yield* other.remove("ada", "1")
+            yield* other.remove("ada", id)
             yield* (other === store ? lease.lost : inTime(lease.lost))
             yield* Effect.flip(lease.flush)
           }))

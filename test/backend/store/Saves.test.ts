@@ -125,10 +125,8 @@ for (const backing of backings) {
 
     it.effect("is read whole: a state is always given with its own cursor", () =>
       Effect.gen(function*() {
-        const database = yield* backing.make
-        const store = yield* database.open()
-        const other = backing.isShared ? yield* database.open() : store
-        yield* store.create("ada", "1", state("0"))
+        const { another, store } = yield* begun(backing, "0")
+        const other = yield* another
         const lease = (yield* store.lease("1"))!
         const reader = yield* Effect.forkChild(Effect.gen(function*() {
           let last = 0

@@ -135,13 +135,16 @@ export const save = (lease: Lease, id: string, state: AgentState.AgentState) =>
     Effect.provideService(KeyValueStore.KeyValueStore, lease.states)
   )
 
-/** An instance of the store with the conversation "1" of ada's, over a database of its own. */
-export const begun = (backing: Backing) =>
+/**
+ * An instance of the store with the conversation "1" of ada's, over a database of its own. `another` opens another instance;
+ * it is the same one where there may be one alone.
+ */
+export const begun = (backing: Backing, word = "a") =>
   Effect.gen(function*() {
     const database = yield* backing.make
     const store = yield* database.open()
-    yield* store.create("ada", "1", state("a"))
-    return { database, store }
+    yield* store.create("ada", "1", state(word))
+    return { database, store, another: backing.isShared ? database.open() : Effect.succeed(store) }
   })
 
 /** The same, with the lease on that conversation. */
