@@ -1,7 +1,7 @@
 /**
  * An OpenTelemetry collector in little: takes what is exported to it by OTLP as JSON, on a real socket.
  */
-import { ConfigProvider, Effect, type Scope } from "effect"
+import { ConfigProvider, Effect } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 
@@ -69,7 +69,7 @@ export const collector = Effect.acquireRelease(
       await new Promise((resolve) => server.close(resolve))
     })
 )
-export type Collector = typeof collector extends Effect.Effect<infer A, never, Scope.Scope> ? A : never
+export type Collector = Effect.Success<typeof collector>
 
 /** An environment in which that collector is the one to send to. */
 export const sendingTo = ({ url }: Collector, more: Readonly<Record<string, string>> = {}) =>
@@ -102,12 +102,16 @@ export const servicesOf = ({ arrived }: Collector) =>
     record(resource.attributes)["service.name"]
   )
 
-/** Points of a metric as it arrived last: their values, or how many values they have, by the attributes that are asked for. */
-export const pointsOf = ({ arrived }: Collector, name: string, ...by: ReadonlyArray<string>) => {
-  const metric = arrived
+/** A metric as it arrived last. */
+const metricOf = ({ arrived }: Collector, name: string): Exported | undefined =>
+  arrived
     .flatMap(({ body }) => body.resourceMetrics ?? [])
     .flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics))
     .findLast((metric) => metric.name === name)
+
+/** Points of a metric as it arrived last: their values, or how many values they have, by the attributes that are asked for. */
+export const pointsOf = (stub: Collector, name: string, ...by: ReadonlyArray<string>) => {
+  const metric = metricOf(stub, name)
   return Object.fromEntries(
     (metric?.sum ?? metric?.histogram)?.dataPoints.map((point) => {
       const attributes = record(point.attributes)
@@ -117,8 +121,4 @@ export const pointsOf = ({ arrived }: Collector, name: string, ...by: ReadonlyAr
 }
 
 /** The unit of a metric as it arrived. */
-export const unitOf = ({ arrived }: Collector, name: string): string | undefined =>
-  arrived
-    .flatMap(({ body }) => body.resourceMetrics ?? [])
-    .flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics))
-    .findLast((metric) => metric.name === name)?.unit
+export const unitOf = (stub: Collector, name: string): string | undefined => metricOf(stub, name)?.unit
