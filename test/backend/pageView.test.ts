@@ -2,16 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Schema, Stream } from "effect"
 import { Agent, AgentEvent, AgentState } from "troupe"
 import { Event, View } from "../../examples/backend/api/Conversations.ts"
-import { backoff } from "../../examples/backend/page/client.ts"
 import type { Item } from "../../examples/backend/page/items.ts"
-import { makeParser } from "../../examples/backend/page/sse.ts"
 import { awaiting, catchUp, decided, fromView, type Shown, take } from "../../examples/backend/page/view.ts"
-import { activityText, agentOf, facts, isMove, phrase } from "../../examples/backend/page/words.ts"
+import { activityText } from "../../examples/backend/page/words.ts"
 import { desk, layer as tools } from "../../examples/desk/agents/desk.ts"
-import { FindOrder, FindOrdersOf } from "../../examples/desk/agents/lookup.ts"
-import { CancelOrder, TrackParcel } from "../../examples/desk/agents/orders.ts"
-import { OpenClaim, StartReturn } from "../../examples/desk/agents/refunds.ts"
-import { SearchProducts, SetAside } from "../../examples/desk/agents/sales.ts"
 import { entering, leaving } from "../../examples/desk/agents/supervision.ts"
 import * as Model from "../../examples/desk/model/model.ts"
 
@@ -272,71 +266,5 @@ describe("what the page shows", () => {
     assert.deepStrictEqual(take(one, { _tag: "ToolCallStarted", ...nested, params: {} }).items.map(brief), [
       "pay Pending"
     ])
-  })
-})
-
-describe("the page's words", () => {
-  it("are there for every agent and tool of the desk", () => {
-    for (const agent of Object.values(desk.agents)) assert.notStrictEqual(agentOf(agent.name).about, "", agent.name)
-    for (
-      const tool of [
-        FindOrder,
-        FindOrdersOf,
-        TrackParcel,
-        CancelOrder,
-        StartReturn,
-        OpenClaim,
-        SearchProducts,
-        SetAside
-      ]
-    ) {
-      assert.notStrictEqual(phrase(tool.name, {}, "Succeeded"), `Called ${tool.name}`)
-    }
-    assert.isTrue(
-      [entering, leaving].every((name) => isMove(name) && phrase(name, {}, "Running") !== `Calling ${name}`)
-    )
-    assert.strictEqual(phrase("other", {}, "Failed"), "Couldn't call other")
-  })
-
-  it("say how a call stands, and what is to be decided", () => {
-    const params = { order: "1047", sku: "LMP-FJO", remedy: "refund", amount: 249 }
-    assert.strictEqual(
-      phrase("open_claim", params, "Awaiting"),
-      "Asks to open a claim for a refund of €249.00, order 1047"
-    )
-    assert.deepStrictEqual(facts(params), [
-      ["Order", "1047"],
-      ["Item", "LMP-FJO"],
-      ["Remedy", "refund"],
-      ["Amount", "€249.00"]
-    ])
-  })
-})
-
-describe("the page's streams", () => {
-  it.prop(
-    "are read the same wherever they are cut",
-    [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 7 })))],
-    ([lengths]) => {
-      const text =
-        "\uFEFF: hello\n\nid: 7\r\nevent: TextDelta\r\ndata: {\"a\":\ndata:  \"ü\"}\n\rdata\n\nid\ndata: x\n\ndata: left over"
-      const parse = makeParser()
-      const pieces: Array<string> = []
-      let from = 0
-      for (const length of lengths) {
-        pieces.push(text.slice(from, from + length))
-        from += length
-      }
-      assert.deepStrictEqual([...pieces, text.slice(from)].flatMap(parse), [
-        { id: "7", event: "TextDelta", data: "{\"a\":\n \"ü\"}" },
-        { id: "7", event: "message", data: "" },
-        { id: "", event: "message", data: "x" }
-      ])
-    }
-  )
-
-  it("are opened again later and later, and never all at a time", () => {
-    const waits = [0, 1, 2, 3, 10, 1000].map((failures) => [backoff(failures, 0), backoff(failures, 1)])
-    assert.deepStrictEqual(waits, [[125, 250], [250, 500], [500, 1000], [1000, 2000], [5000, 10_000], [5000, 10_000]])
   })
 })
