@@ -19,14 +19,12 @@ import { type Internals, internalsOf } from "./window/WindowType.ts"
 
 /** Says which mode a model is in, and what it is for. */
 const modeNote = ({ modes }: Definition, state: AgentState): string | undefined => {
-  const stack = ModeStack.names(state)
-  const name = stack[stack.length - 1]
+  const name = ModeStack.top(state)?.name
   if (name === undefined) return undefined
-  const mode = modes.get(name)?.mode
-  return [
-    `You are in mode "${name}"${stack.length === 1 ? "" : `, inside ${quoted(stack.slice(0, -1).toReversed())}`}.`,
-    ...(mode?.description === undefined ? [] : [mode.description])
-  ].join(" ")
+  const around = ModeStack.names(state).slice(0, -1).toReversed()
+  const description = modes.get(name)?.mode.description
+  const where = around.length === 0 ? "" : `, inside ${quoted(around)}`
+  return `You are in mode "${name}"${where}.${description === undefined ? "" : ` ${description}`}`
 }
 
 const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `"${name}"`).join(", ")

@@ -73,7 +73,7 @@ const isDue = (pending: ModeTransition.Pending | undefined, name: string, height
  */
 export const enter = (self: AgentState, { isolation, name, params }: Entered, at: number): AgentState => {
   if (!Isolation.isWithin(isolation, top(self)?.isolation)) return self
-  const { transition, ...rest } = self
+  const { transition } = self
   const isTaken = isDue(transition, name, self.modes.length)
   const frame: ModeFrame = {
     name,
@@ -88,11 +88,7 @@ export const enter = (self: AgentState, { isolation, name, params }: Entered, at
       ...(transition === undefined ? undefined : { transition })
     }
   }
-  return {
-    ...rest,
-    ...(transition === undefined || isTaken ? undefined : { transition }),
-    modes: [...self.modes, frame]
-  }
+  return { ...(isTaken ? withTransition(self, undefined) : self), modes: [...self.modes, frame] }
 }
 
 /** Gives a turn whose calls have other ids than those that are taken, and takes them. */
@@ -192,11 +188,8 @@ export const leave = (self: AgentState, goesOn: boolean, endsRun = false): Agent
   left = withTransition(left, stillPending(self.transition, height))
   if (Isolation.restoresSettings(isolation)) left = withSettings(left, frame.before.settings)
   if (!drops) {
-    const summaries = wholeSummaries(frame, self.conversation, all.length)
-    return {
-      ...withTurns(left, all, summaries),
-      ...(self.status._tag === "Failed" ? { status: self.status } : undefined)
-    }
+    left = withTurns(left, all, wholeSummaries(frame, self.conversation, all.length))
+    return self.status._tag === "Failed" ? { ...left, status: self.status } : left
   }
   const first = asked[0]
   left = withInitialQuery(left, frame.before.initialQuery ?? (first === undefined ? undefined : textOf(first)))

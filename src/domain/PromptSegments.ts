@@ -18,8 +18,9 @@ const put = (segments: Segments, segment: PromptSegment): Segments => {
 
 /** Gives a segment to the mode below a height, or to the conversation where there is none. */
 const raise = (segment: PromptSegment, height: number): PromptSegment => {
+  if (height > 0) return { ...segment, mode: height - 1 }
   const { mode: _, ...rest } = segment
-  return height === 0 ? rest : { ...rest, mode: height - 1 }
+  return rest
 }
 
 /** Adds a segment for the innermost mode, or for the conversation outside of any. A section replaces its namesake there. */
@@ -45,6 +46,7 @@ export const undo = (segments: Segments, height: number): Segments => segments.f
 
 /** Gives the sections that are in force, in the order in which their names came: an inner mode's hides its namesakes. */
 const sections = (segments: Segments): Segments => {
+  if (!segments.some(({ place }) => place === "section")) return []
   const byName = new Map<string, PromptSegment>()
   for (const segment of segments) {
     if (segment.place !== "section") continue
