@@ -21,6 +21,7 @@ import * as Loop from "./Loop.ts"
 import type { Live } from "./modes/Live.ts"
 import { goOn, makeRoot } from "./Play.ts"
 import { runCalls } from "./RunCalls.ts"
+import { Surroundings } from "./Surroundings.ts"
 import type { Answered } from "./ToolCall.ts"
 
 /** Concludes a step, so that a state which is `Complete` needs nothing: no handoff that the policy wants either. */
@@ -36,7 +37,7 @@ const endByHand = Effect.fnUntraced(function*(loop: Loop.Loop) {
 /** Takes one step: one answer of the model and the calls in it, the calls that are open, or a handoff. */
 export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.withFiber((fiber) => {
-    const loop = Loop.make(makeRoot(fiber, state, undefined), undefined, undefined, roster, state)
+    const loop = Loop.make(makeRoot(new Surroundings(fiber), state, undefined), undefined, undefined, roster, state)
     const taken = Effect.suspend(() => {
       const mismatch = Binding.findMismatch(roster, state)
       return mismatch === undefined ? goOn(loop, "Step") : Effect.fail(new Halt(mismatch))
@@ -66,16 +67,25 @@ export const runCall = (
     }
   )
 
+/** Makes the loop of a conversation in which something is done by hand. */
+export const loopByHand = (
+  surroundings: Surroundings,
+  roster: Roster,
+  state: AgentState,
+  receiver: Delivery.Receiver | undefined,
+  live: Live
+): Loop.Loop => Loop.make(makeRoot(surroundings, state, receiver), undefined, undefined, roster, state, live)
+
 /** Does something with a conversation by hand that takes no time. */
 export const byHandAtOnce = <A>(
-  fiber: Fiber.Fiber<unknown, unknown>,
+  surroundings: Surroundings,
   roster: Roster,
   state: AgentState,
   receiver: Delivery.Receiver,
   live: Live,
   f: (loop: Loop.Loop) => A
 ): A => {
-  const loop = Loop.make(makeRoot(fiber, state, receiver), undefined, undefined, roster, state, live)
+  const loop = loopByHand(surroundings, roster, state, receiver, live)
   live.atWork = loop.host
   try {
     return f(loop)
@@ -93,8 +103,8 @@ export const byHand = <A>(
   live: Live,
   f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => {
-  const root = makeRoot(fiber, state, receiver)
-  const loop = Loop.make(root, undefined, undefined, roster, state, live)
+  const loop = loopByHand(new Surroundings(fiber), roster, state, receiver, live)
+  const { root } = loop
   const working = Effect.suspend(() => {
     live.atWork = loop.host
     return f(loop)

@@ -4,10 +4,9 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
+import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import type * as AgentStatus from "../domain/AgentStatus.ts"
 import { make } from "../domain/Beginning.ts"
@@ -26,8 +25,8 @@ import { inView } from "./InView.ts"
 import * as Loop from "./Loop.ts"
 import * as Entering from "./modes/Entering.ts"
 import { LoopHost } from "./modes/LoopHost.ts"
-import { CurrentObservers } from "./Observer.ts"
 import { pick } from "./Picking.ts"
+import type { Surroundings } from "./Surroundings.ts"
 import * as TakenIds from "./TakenIds.ts"
 import * as Telemetry from "./Telemetry.ts"
 
@@ -141,10 +140,14 @@ class Root implements Loop.Root {
   readonly #delivering: Delivery.Delivering
   readonly #state: AgentState
   #takenIds: Set<string> | undefined = undefined
-  constructor(state: AgentState, fiber: Fiber.Fiber<unknown, unknown>, receiver: Delivery.Receiver | undefined) {
-    this.#delivering = Delivery.make(fiber.getRef(CurrentObservers), receiver)
-    this.clock = fiber.getRef(Clock.Clock)
-    this.recordsContent = fiber.getRef(Telemetry.RecordContent)
+  constructor(
+    { clock, observers, recordsContent }: Surroundings,
+    state: AgentState,
+    receiver: Delivery.Receiver | undefined
+  ) {
+    this.#delivering = Delivery.make(observers, receiver)
+    this.clock = clock
+    this.recordsContent = recordsContent
     this.#state = state
   }
   deliver(event: AgentEvent, state?: AgentState): void {
@@ -169,9 +172,9 @@ class Root implements Loop.Root {
 
 const hostOf = (loop: Loop.Loop): Enterable => new LoopHost(loop)
 
-/** Makes what a run in a fiber is, for the loops in it. */
+/** Makes what a run is, for the loops in it. */
 export const makeRoot = (
-  fiber: Fiber.Fiber<unknown, unknown>,
+  surroundings: Surroundings,
   state: AgentState,
   receiver: Delivery.Receiver | undefined
-): Loop.Root => new Root(state, fiber, receiver)
+): Loop.Root => new Root(surroundings, state, receiver)

@@ -14,6 +14,7 @@ import { atWork } from "./InView.ts"
 import * as Loop from "./Loop.ts"
 import type { Live } from "./modes/Live.ts"
 import { makeRoot, play } from "./Play.ts"
+import { Surroundings } from "./Surroundings.ts"
 
 /** Runs what a roster describes. Gives the last state, and fails with an `AgentError` or an error of somebody's own. */
 export const run = (
@@ -24,7 +25,14 @@ export const run = (
   live?: Live
 ): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.withFiber((fiber) => {
-    const loop = Loop.make(makeRoot(fiber, from.state, receiver), undefined, undefined, roster, from.state, live)
+    const loop = Loop.make(
+      makeRoot(new Surroundings(fiber), from.state, receiver),
+      undefined,
+      undefined,
+      roster,
+      from.state,
+      live
+    )
     return Effect.matchCauseEffect(atWork(loop, play(loop, from.input, from.isPicked)), {
       onFailure: (cause) =>
         onFailure === "Keep" && Cause.hasFails(cause)

@@ -288,7 +288,7 @@ const open = (
     // Modes are left when nothing runs any more: the line closes first.
     yield* Effect.addFinalizer((exit) => Modes.end(held, exit))
     const line = yield* Line.make(self.name)
-    const held: Held = { self, roster, environment, line, ref, store, live }
+    const held: Held = { self, roster, environment, line, ref, store, live, around: undefined }
     const session = fromHeld(held, end)
     live.holder = session
     yield* Modes.resume(held)

@@ -9,6 +9,7 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import type { Adjustment } from "../domain/Adjustment.ts"
 import type { AgentError } from "../domain/AgentError.ts"
 import type { AgentState } from "../domain/AgentState.ts"
@@ -22,11 +23,15 @@ import type { Any } from "./ModeType.ts"
 export type CallError = AgentError | OwnError | ModeError
 
 /**
- * A mode that was entered. `leave` leaves it, and gives how what ran in it ended, with what the clean-up says of that; where
+ * A mode that was entered. `leave` leaves it for a fiber, and ends as what ran in it did, with what the clean-up says of that; where
  * it `recovers`, the mode may give something in the place of a failure.
  */
 export interface Entered {
-  readonly leave: (exit: Exit.Exit<unknown, unknown>, recovers: boolean) => Effect.Effect<Exit.Exit<unknown, unknown>>
+  leave(
+    exit: Exit.Exit<unknown, unknown>,
+    recovers: boolean,
+    caller: Fiber.Fiber<unknown, unknown>
+  ): Effect.Effect<unknown, unknown>
 }
 
 /** Dies of what went wrong on the way out of a mode, apart from what had gone wrong before. */
@@ -41,15 +46,20 @@ export const whatWasAdded = (
 }
 
 /** Lets something be interrupted that runs where nothing is, as far as its caller may be. */
-type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+export type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** What a conversation can do for the modes in it. Where `enter` fails or is interrupted, nothing is entered. */
+/** What a conversation can do for the modes in it. Where `enter`, for a fiber, fails or is interrupted, nothing is entered. */
 export interface Operations {
   readonly state: Effect.Effect<AgentState>
-  readonly adjust: (operation: string, adjustment: Adjustment) => Effect.Effect<void, ModeError>
-  readonly schedule: (transition: ModeTransition) => Effect.Effect<void, ModeError>
-  readonly call: (input: string | ReadonlyArray<UserPart>) => Effect.Effect<AgentState, CallError>
-  readonly enter: (mode: Any, params: unknown, restore: Restore) => Effect.Effect<Entered, unknown, unknown>
+  adjust(operation: string, adjustment: Adjustment): Effect.Effect<void, ModeError>
+  schedule(transition: ModeTransition): Effect.Effect<void, ModeError>
+  call(input: string | ReadonlyArray<UserPart>): Effect.Effect<AgentState, CallError>
+  enter(
+    mode: Any,
+    params: unknown,
+    caller: Fiber.Fiber<unknown, unknown>,
+    restore: Restore
+  ): Effect.Effect<Entered, unknown, unknown>
 }
 
 /** Marks what modes can be entered in. */

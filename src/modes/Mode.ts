@@ -42,6 +42,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -49,7 +50,7 @@ import { InvalidName } from "../domain/InvalidName.ts"
 import * as ToolName from "../domain/ToolName.ts"
 import type { AnyModel, ModelError, ModelServices } from "./AnyModel.ts"
 import type { AnyToolkit } from "./AnyToolkit.ts"
-import { type Enterable, Host, TypeId as HostTypeId, whatWasAdded } from "./Host.ts"
+import { type Entered, Host, type Restore, TypeId as HostTypeId, whatWasAdded } from "./Host.ts"
 import type { ModeError } from "./ModeError.ts"
 import {
   type Any,
@@ -182,11 +183,29 @@ type ParamsArgs<Params> = [keyof Params] extends [never] ? [params?: NoParams]
   : {} extends Params ? [params?: Params]
   : [params: Params]
 
-/** Gives the conversation around, and lets what is done with it see the context of the caller. */
-const inHost = <A>(
-  f: (host: Enterable) => Effect.Effect<A, unknown, unknown>
-): Effect.Effect<A, unknown, unknown> =>
-  Effect.contextWith((context: Context.Context<Host>) => f(Context.get(context, Host)))
+/** Enters a mode in the conversation around, and does something with it that nothing can interrupt, as far as it isn't restored. */
+const entering = (
+  mode: Any,
+  params: unknown,
+  f: (
+    entered: Entered,
+    caller: Fiber.Fiber<unknown, unknown>,
+    restore: Restore
+  ) => Effect.Effect<unknown, unknown, unknown>
+): Effect.Effect<unknown, unknown, unknown> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.withFiber((caller) =>
+      Effect.flatMapEager(
+        Context.get(caller.context as Context.Context<Host>, Host)[HostTypeId].enter(
+          mode,
+          params ?? {},
+          caller,
+          restore
+        ),
+        (entered) => f(entered, caller, restore)
+      )
+    )
+  )
 
 /**
  * Enters a mode, which is left when the scope closes.
@@ -201,15 +220,13 @@ export const enter = <Name extends string, Params, E, R, Recovered>(
   mode: Mode<Name, Params, E, R, Recovered>,
   ...[params]: ParamsArgs<NoInfer<Params>>
 ): Effect.Effect<void, E | ModeError, R | Host | Scope.Scope> =>
-  Effect.uninterruptibleMask((restore) =>
-    inHost((host) =>
+  entering(mode, params, (entered) =>
+    Effect.addFinalizer((exit) =>
       Effect.flatMap(
-        host[HostTypeId].enter(mode, params ?? {}, restore),
-        (entered) =>
-          Effect.addFinalizer((exit) => Effect.flatMap(entered.leave(exit, false), (left) => whatWasAdded(left, exit)))
+        Effect.exit(Effect.withFiber((fiber) => entered.leave(exit, false, fiber))),
+        (left) => whatWasAdded(left, exit)
       )
-    )
-  ) as Effect.Effect<void, E | ModeError, R | Host | Scope.Scope>
+    )) as Effect.Effect<void, E | ModeError, R | Host | Scope.Scope>
 
 /**
  * Runs an effect in a mode, and gives what it gives.
@@ -235,18 +252,9 @@ export const within: {
 } = dual(
   (args) => !isMode(args[0]),
   (self: Effect.Effect<unknown, unknown, unknown>, mode: Any, params?: object) =>
-    Effect.uninterruptibleMask((restore) =>
-      inHost((host) =>
-        Effect.flatMap(
-          host[HostTypeId].enter(mode, params ?? {}, restore),
-          ({ leave }) => {
-            const left = (exit: Exit.Exit<unknown, unknown>) => Effect.flatten(leave(exit, true))
-            return Effect.matchCauseEffect(restore(self), {
-              onSuccess: (value) => left(Exit.succeed(value)),
-              onFailure: (cause) => left(Exit.failCause(cause))
-            })
-          }
-        )
-      )
-    )
+    entering(mode, params, (entered, caller, restore) =>
+      Effect.matchCauseEffect(restore(self), {
+        onSuccess: (value) => entered.leave(Exit.succeed(value), true, caller),
+        onFailure: (cause) => entered.leave(Exit.failCause(cause), true, caller)
+      }))
 ) as never

@@ -25,15 +25,20 @@ export class Part {
     this.#open = open
   }
   /** Begins the part, and gives its services: those that `view` makes of what is there and of the mode's own. */
-  begin(services: Context.Context<unknown>, view: View = identity): Context.Context<unknown> {
+  begin(
+    services: Context.Context<unknown>,
+    view: View = identity,
+    places = Context.get(services, CurrentPlaces)
+  ): Context.Context<unknown> {
     const { context, scope, stage } = this.#open
     this.#loop.live.between++
     const isFirst = stage.places === undefined
-    const within = this.#within = takeStage(stage, Context.get(services, CurrentPlaces))
-    const own = view(context === undefined ? services : Context.merge(services, context)).pipe(
-      Context.add(Host, this.#loop.host),
-      Context.add(Scope.Scope, scope)
-    )
+    const within = this.#within = takeStage(stage, places)
+    // What runs in a loop sees that as its conversation anyway, unless it comes with services of its own.
+    const seen = context === undefined
+      ? services
+      : Context.add(Context.merge(services, context), Host, this.#loop.host)
+    const own = Context.add(view(seen), Scope.Scope, scope)
     return isFirst && within.length > 0 ? Context.add(own, CurrentPlaces, within) : own
   }
   end(): void {

@@ -7,21 +7,23 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
+import type * as Tracer from "effect/Tracer"
 import { AgentMismatch } from "../../domain/AgentError.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
-import type { ModeFrame } from "../../domain/StateSchema.ts"
+import type { AgentState, ModeFrame } from "../../domain/StateSchema.ts"
 import { because, type ModeError, ParamsRejected, Unavailable } from "../../modes/ModeError.ts"
 import type { ModeEntry } from "../Definition.ts"
 import { fromCause } from "../Failure.ts"
 import { Halt } from "../Halt.ts"
 import * as Loop from "../Loop.ts"
 import { Recorder } from "../Recorder.ts"
+import { CurrentPlaces, type Place } from "../session/Line.ts"
 import * as Telemetry from "../Telemetry.ts"
 import { Part } from "./Between.ts"
 import { leave, noteOfLeaving, runPart } from "./Leaving.ts"
@@ -50,13 +52,14 @@ export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<Params,
     (json) => decode(entry, JsonValue.fromUnknown(json))
   )
 
-/**
- * How a mode is entered: by hand with the `context` of whoever does, in a run that goes on, or anew after it was stored.
- *
- * `onEntered` is told as soon as the mode is: an interruption may come before anybody is given it.
- */
+/** Has what is live of a mode as soon as it is entered: an interruption may come before anybody is given it. */
+export interface Entrance {
+  open: Open | undefined
+}
+
+/** How a mode is entered: by hand with the `context` of whoever does, in a run that goes on, or anew after it was stored. */
 export interface Options {
-  readonly onEntered?: ((open: Open) => void) | undefined
+  readonly entrance?: Entrance | undefined
   readonly context?: Context.Context<never> | undefined
   readonly note?: string | undefined
   readonly isResumed?: boolean | undefined
@@ -65,6 +68,17 @@ export interface Options {
 /** Gives the frame that is set up again next, while the mode around it is. */
 export const nextFrame = ({ live, state }: Loop.Loop): ModeFrame | undefined =>
   live.between > 0 ? state.modes[live.open.length] : undefined
+
+/** Gives the state as a mode sees it: while one is set up again, those above it aren't there yet. */
+export const seen = (loop: Loop.Loop): AgentState => {
+  const { live, state } = loop
+  const height = live.open.length
+  return nextFrame(loop) === undefined ? state : {
+    ...state,
+    modes: state.modes.slice(0, height),
+    prompt: state.prompt.filter(({ mode }) => mode === undefined || mode < height)
+  }
+}
 
 /** Enters in a set-up that resumes what the first one entered: it is set up again too. Nothing else has a place there. */
 const enterAgain = (
@@ -106,97 +120,144 @@ const setUp = (
   // What is done at once waits until nothing can interrupt any more: the mask itself may still be followed by an interruption.
   Effect.uninterruptibleMask((restore) =>
     Effect.withFiber((fiber) => {
-      const { mode } = entry
-      const { live } = loop
-      const isResumed = options.isResumed ?? false
-      const spans = new Recorder(fiber)
-      const span = Telemetry.beginMode(loop, spans, "enter_mode", mode.name)
-      const startedAt = Loop.now(loop)
-      Loop.tell(loop, {
-        _tag: "ModeEntering",
-        name: mode.name,
-        params: params.json,
-        isolation: mode.isolation,
-        stack: [...ModeStack.names(loop.state).slice(0, live.open.length), mode.name],
-        ...(isResumed ? { isResumed } : undefined)
-      })
-      const open: Open = {
-        entry,
-        scope: Scope.makeUnsafe(),
-        stage: { places: undefined },
-        context: options.context,
-        isResuming: isResumed
-      }
-      live.open.push(open)
-      const setting: SettingUp = {
-        loop,
-        open,
-        params: params.json,
-        stack: ModeStack.names(loop.state).slice(0, live.open.length),
-        startedAt,
-        options
-      }
-      const part = new Part(loop, open)
-      const view = span === undefined ? undefined : Telemetry.inSpan(span)
+      const setting = begin(loop, entry, params, options, new Recorder(fiber))
       const settingUp = Effect.updateContext(
-        restore(Effect.suspend(() => mode.enter(params.decoded, { isResumed }))),
-        (services: Context.Context<unknown>) => part.begin(services, view)
+        restore(runsIn(setting)),
+        (services: Context.Context<unknown>) => servicesIn(setting, services)
       )
-      const end = (exit: Exit.Exit<unknown, unknown>): void => {
-        part.end()
-        if (span !== undefined) spans.end(span, exit)
-      }
       const ended = Effect.matchCauseEffect(settingUp, {
-        onSuccess: (value) => {
-          end(Exit.succeed(value))
-          return succeeded(setting)
-        },
-        onFailure: (cause) => {
-          end(Exit.failCause(cause))
-          return undo(setting, cause)
-        }
+        onSuccess: (value) => succeeded(setting, value),
+        onFailure: (cause) => undo(setting, cause)
       })
       return Loop.flushed(loop, ended)
     })
   )
 
+/** Where a mode is entered by a fiber that doesn't run its set-up: what makes spans there, and what that runs with. */
+export interface Here {
+  readonly spans: Recorder
+  readonly services: Context.Context<unknown>
+  readonly places: ReadonlyArray<Place>
+}
+
+/** What is left to do of entering a mode, and the services that it is run with. */
+export interface Begun {
+  readonly task: Effect.Effect<Open, unknown, unknown>
+  readonly services: Context.Context<unknown>
+}
+
+/**
+ * Tells that a mode is being entered, and gives what is left to do: its set-up, and what comes of it. To be called where nobody is
+ * waited for who looks on; what it gives is to be run where nothing can interrupt it.
+ */
+export const beginToEnter = (
+  loop: Loop.Loop,
+  entry: ModeEntry,
+  params: Params,
+  options: Options,
+  { places, services, spans }: Here
+): Begun => {
+  const setting = begin(loop, entry, params, options, spans)
+  const outside = <A>(self: Effect.Effect<A, unknown, unknown>): Effect.Effect<A, unknown, unknown> =>
+    Exit.isExit(self) ? self : Effect.updateContext(self, () => Context.add(services, CurrentPlaces, places))
+  return {
+    services: servicesIn(setting, services, places),
+    task: Effect.matchCauseEffect(Effect.interruptible(runsIn(setting)), {
+      onSuccess: (value) => outside(succeeded(setting, value)),
+      onFailure: (cause) => outside(undo(setting, cause))
+    })
+  }
+}
+
 /** A mode on its way in: what is told of it, however that ends. */
 interface SettingUp {
   readonly loop: Loop.Loop
   readonly open: Open
-  readonly params: Schema.Json
+  readonly params: Params
   readonly stack: ReadonlyArray<string>
   readonly startedAt: number
   readonly options: Options
+  readonly part: Part
+  readonly spans: Recorder
+  readonly span: Tracer.Span | undefined
+}
+
+/** Tells that a mode is being entered, and puts it on the stack. */
+const begin = (
+  loop: Loop.Loop,
+  entry: ModeEntry,
+  params: Params,
+  options: Options,
+  spans: Recorder
+): SettingUp => {
+  const { mode } = entry
+  const { live } = loop
+  const isResumed = options.isResumed ?? false
+  const span = Telemetry.beginMode(loop, spans, "enter_mode", mode.name)
+  const startedAt = Loop.now(loop)
+  const stack = [...ModeStack.names(loop.state).slice(0, live.open.length), mode.name]
+  Loop.tell(loop, {
+    _tag: "ModeEntering",
+    name: mode.name,
+    params: params.json,
+    isolation: mode.isolation,
+    stack,
+    ...(isResumed ? { isResumed } : undefined)
+  }, startedAt)
+  const open: Open = {
+    entry,
+    scope: Scope.makeUnsafe(),
+    stage: { places: undefined },
+    context: options.context,
+    isResuming: isResumed
+  }
+  live.open.push(open)
+  return { loop, open, params, stack, startedAt, options, part: new Part(loop, open), spans, span }
+}
+
+/** Gives what sets a mode up. */
+const runsIn = ({ open, params }: SettingUp): Effect.Effect<unknown, unknown, unknown> =>
+  Effect.suspend(() => open.entry.mode.enter(params.decoded, { isResumed: open.isResuming }))
+
+/** Gives the services of what sets a mode up, which begins with that. */
+const servicesIn = (
+  { part, span }: SettingUp,
+  services: Context.Context<unknown>,
+  places?: ReadonlyArray<Place>
+): Context.Context<unknown> => part.begin(services, span === undefined ? undefined : Telemetry.inSpan(span), places)
+
+/** Ends what sets a mode up. */
+const endSetUp = ({ open, part, span, spans }: SettingUp, exit: Exit.Exit<unknown, unknown>): void => {
+  part.end()
+  open.isResuming = false
+  if (span !== undefined) spans.end(span, exit)
 }
 
 /** Tells that a mode is set up. One that is only that is left at once. */
-const succeeded = (
-  { loop, open, options: { note, onEntered }, params, stack, startedAt }: SettingUp
-): Effect.Effect<Open, unknown, unknown> => {
+const succeeded = (setting: SettingUp, value: unknown): Effect.Effect<Open, unknown, unknown> => {
+  const { loop, open, options: { entrance, note }, params, stack, startedAt } = setting
   const { isSingleShot, name } = open.entry.mode
-  open.isResuming = false
+  endSetUp(setting, Exit.succeed(value))
+  const at = Loop.now(loop)
   Loop.tell(loop, {
     _tag: "ModeEntered",
     name,
-    params,
+    params: params.json,
     stack,
-    duration: Math.max(0, Loop.now(loop) - startedAt),
+    duration: Math.max(0, at - startedAt),
     ...(note === undefined || isSingleShot ? undefined : { note })
-  })
-  onEntered?.(open)
+  }, at)
+  if (entrance !== undefined) entrance.open = open
   if (!isSingleShot) return Loop.flushed(loop, Effect.succeed(open))
   const why = { exit: Exit.void, isOver: true, note: note === undefined ? undefined : noteOfLeaving }
   return Effect.andThen(loop.root.flush, Effect.flatMap(leave(loop, open, why), (left) => Effect.as(left, open)))
 }
 
 /** Undoes a set-up that failed: what it opened is closed, and the mode was never entered. */
-const undo = Effect.fnUntraced(function*(
-  { loop, open, options: { isResumed }, params, stack }: SettingUp,
-  cause: Cause.Cause<unknown>
-) {
+const undo = Effect.fnUntraced(function*(setting: SettingUp, cause: Cause.Cause<unknown>) {
+  const { loop, open, options: { isResumed }, params, stack } = setting
   const exit = Exit.failCause(cause)
-  open.isResuming = false
+  endSetUp(setting, exit)
   const undone = yield* runPart(loop, open, exit)
   const closed = yield* runPart(loop, open, Scope.close(open.scope, exit))
   loop.live.open.pop()
@@ -204,7 +265,7 @@ const undo = Effect.fnUntraced(function*(
   Loop.tell(loop, {
     _tag: "ModeFailed",
     name: open.entry.mode.name,
-    params,
+    params: params.json,
     stack,
     phase: "SetUp",
     tag: Cause.hasInterruptsOnly(cause) ? "Interrupted" : tag,

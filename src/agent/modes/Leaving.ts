@@ -53,6 +53,7 @@ const causeOf = (exit: Exit.Exit<unknown, unknown>): Cause.Cause<unknown> =>
 
 /** Adds failures to what went wrong before them. */
 const join = (exit: Exit.Exit<unknown, unknown>, causes: ReadonlyArray<Cause.Cause<unknown>>) => {
+  if (causes.length === 0) return exit
   const cause = [causeOf(exit), ...causes].reduce(Cause.combine)
   return cause.reasons.length === 0 ? exit : Exit.failCause(cause)
 }
@@ -141,10 +142,11 @@ const beginLeaving = (loop: Loop.Loop, open: Open, why: Why): (cleaning: Cleanin
   const { entry: { mode } } = open
   const { exit } = why
   const frame = ModeStack.top(loop.state)
-  const about = { name: mode.name, params: frame?.params ?? null }
+  const { name } = mode
+  const params = frame?.params ?? null
   const stack = ModeStack.names(loop.state)
   if (Exit.isFailure(exit)) tellFailure(loop, open, "Body", exit.cause)
-  Loop.tell(loop, { _tag: "ModeExiting", ...about, stack })
+  Loop.tell(loop, { _tag: "ModeExiting", name, params, stack })
   return ({ cleaned, closed, recovered, wish }) => {
     const { endsRun, note } = why
     const isKept = isKeeping(wish)
@@ -152,17 +154,19 @@ const beginLeaving = (loop: Loop.Loop, open: Open, why: Why): (cleaning: Cleanin
     if (failures.length > 0) tellFailure(loop, open, "CleanUp", failures.reduce(Cause.combine))
     if (wish !== undefined) Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: wish })
     if (!isKept) loop.live.open.pop()
+    const at = Loop.now(loop)
     Loop.tell(loop, {
       _tag: "ModeExited",
-      ...about,
+      name,
+      params,
       stack: isKept ? stack : stack.slice(0, -1),
-      duration: Math.max(0, Loop.now(loop) - (frame?.enteredAt ?? 0)),
+      duration: Math.max(0, at - (frame?.enteredAt ?? 0)),
       ...(isKept ? { isKept } : undefined),
       ...(endsRun === true ? { endsRun } : undefined),
       ...(note === undefined || wish?._tag === "Push"
         ? undefined
-        : { note: (isKept ? noteOfStaying : note)(mode.name) })
-    })
+        : { note: (isKept ? noteOfStaying : note)(name) })
+    }, at)
     if (hasView(mode.isolation) && !isKept) Loop.forgetSent(loop)
     // What was recovered from is lost only where the way out succeeds.
     const body = recovered !== undefined && failures.length === 0 ? recovered : exit

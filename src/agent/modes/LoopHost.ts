@@ -6,23 +6,21 @@
  *
  * @since 0.1.0
  */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import type { Adjustment } from "../../domain/Adjustment.ts"
 import { isAgentError } from "../../domain/AgentError.ts"
-import { messageOf } from "../../domain/Described.ts"
-import * as ModeStack from "../../domain/ModeStack.ts"
+import type { ModeTransition } from "../../domain/ModeTransition.ts"
 import { OwnError } from "../../domain/OwnError.ts"
+import type { UserPart } from "../../domain/Part.ts"
 import * as PromptSegments from "../../domain/PromptSegments.ts"
 import type { Settings } from "../../domain/Settings.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import { type CallError, type Enterable, type Entered, type Operations, TypeId } from "../../modes/Host.ts"
+import { type CallError, type Enterable, type Operations, type Restore, TypeId } from "../../modes/Host.ts"
 import {
   because,
   isModeError,
   type ModeError,
-  NameTaken,
   StepUnderWay,
   Unavailable,
   UnknownSetting
@@ -32,12 +30,10 @@ import type { RunningAgent } from "../CurrentAgent.ts"
 import type { Definition } from "../Definition.ts"
 import { partsOf } from "../Input.ts"
 import * as Loop from "../Loop.ts"
-import { extend } from "../Roster.ts"
-import { servicesOf } from "../session/Environment.ts"
 import * as Entering from "./Entering.ts"
+import * as EnteringByHand from "./EnteringByHand.ts"
 import * as Leaving from "./Leaving.ts"
-import type { Live, Open } from "./Live.ts"
-import { prepare } from "./ModeEntry.ts"
+import type { Live } from "./Live.ts"
 import * as Moving from "./Moving.ts"
 
 /** Says which tool or model of a setting an agent doesn't have. */
@@ -53,17 +49,6 @@ const findUnknown = (
   return model === undefined || models.has(model)
     ? undefined
     : new UnknownSetting({ agent, setting: "model", wanted: model, available: [...models.keys()] })
-}
-
-/** Gives the state as a mode sees it: while one is set up again, those above it aren't there yet. */
-export const seen = (loop: Loop.Loop): AgentState => {
-  const { live, state } = loop
-  const height = live.open.length
-  return Entering.nextFrame(loop) === undefined ? state : {
-    ...state,
-    modes: state.modes.slice(0, height),
-    prompt: state.prompt.filter(({ mode }) => mode === undefined || mode < height)
-  }
 }
 
 /** Changes the state of a loop by hand. */
@@ -94,63 +79,6 @@ export const schedule = (
     return loop.root.flush
   }) as Effect.Effect<void, ModeError>
 
-/**
- * Enters a mode by hand: one that the agent has, or one that is used alone, with the services of whoever enters it. To be called
- * where it runs.
- */
-export const enter = (
-  loop: Loop.Loop,
-  mode: ModeType.Any,
-  params: unknown,
-  context: Context.Context<never>,
-  onEntered?: Entering.Options["onEntered"]
-): Effect.Effect<Open, unknown, unknown> => {
-  const entry = prepare(mode)
-  const isOwn = loop.definition.modes.get(mode.name) === entry
-  const obstacle = Moving.findObstacle(entry, ModeStack.top(seen(loop)))
-  if (obstacle !== undefined) return Effect.fail(because(obstacle))
-  return Effect.flatMapEager(isOwn ? Effect.void : bring(loop, mode), () =>
-    Effect.flatMapEager(
-      Entering.encode(entry, params),
-      (read) => Entering.enter(loop, entry, read, isOwn ? { onEntered } : { context: servicesOf(context), onEntered })
-    ))
-}
-
-/**
- * Enters a mode for somebody who leaves it, or doesn't: an interruption may come when it is entered already, and before anybody
- * knows. To be called where it runs.
- */
-export const enterFor = (
-  enter: (onEntered: (open: Open) => void) => Effect.Effect<Open, unknown, unknown>,
-  leave: (
-    open: Open,
-    exit: Exit.Exit<unknown, unknown>,
-    recovers: boolean
-  ) => Effect.Effect<Exit.Exit<unknown, unknown>>
-): Effect.Effect<Entered, unknown, unknown> => {
-  let entered: Open | undefined
-  const entering = enter((open) => {
-    entered = open
-  })
-  return Effect.matchCauseEffectEager(entering, {
-    onSuccess: (open) => Effect.succeed<Entered>({ leave: (exit, recovers) => leave(open, exit, recovers) }),
-    onFailure: (cause) =>
-      entered === undefined
-        ? Effect.failCause(cause)
-        : Effect.flatMap(
-          leave(entered, Exit.failCause(cause), false),
-          (left) => Effect.andThen(left, Effect.failCause(cause))
-        )
-  })
-}
-
-/** Gives the agents of a loop a mode that is used alone. */
-const bring = (loop: Loop.Loop, mode: ModeType.Any): Effect.Effect<void, ModeError> =>
-  Effect.try({
-    try: () => Loop.putOnRoster(loop, extend(loop.roster, [mode])),
-    catch: (error) => because(new NameTaken({ mode: mode.name, issue: messageOf(error) }))
-  })
-
 const asCallError = (loop: Loop.Loop, error: unknown): CallError =>
   isAgentError(error) || isModeError(error) ? error : new OwnError({ agent: loop.definition.name, error })
 
@@ -168,28 +96,48 @@ const findRefusal = ({ live, open }: Loop.Loop, operation: string): ModeError | 
     ? because(new StepUnderWay({ operation }))
     : undefined
 
-const operations = (loop: Loop.Loop): Operations => ({
-  state: Effect.sync(() => seen(loop)),
-  adjust: (_, adjustment) => adjust(loop, adjustment),
-  schedule: (transition) => schedule(loop, transition),
-  call: (input) =>
-    Effect.suspend(() => {
+/** What a run can do for the modes in it. */
+class InRun implements Operations {
+  readonly #loop: Loop.Loop
+  constructor(loop: Loop.Loop) {
+    this.#loop = loop
+  }
+  get state(): Operations["state"] {
+    return Effect.sync(() => Entering.seen(this.#loop))
+  }
+  adjust(_: string, adjustment: Adjustment): Effect.Effect<void, ModeError> {
+    return adjust(this.#loop, adjustment)
+  }
+  schedule(transition: ModeTransition): Effect.Effect<void, ModeError> {
+    return schedule(this.#loop, transition)
+  }
+  call(input: string | ReadonlyArray<UserPart>): ReturnType<Operations["call"]> {
+    const loop = this.#loop
+    return Effect.suspend(() => {
       const refusal = findRefusal(loop, "Mode.call")
       return refusal === undefined
         ? Effect.mapError(loop.root.talk(loop, partsOf(input)), (error) => asCallError(loop, error))
         : Effect.fail(refusal)
-    }) as ReturnType<Operations["call"]>,
-  enter: (mode, params, restore) =>
-    Effect.contextWith((context) => {
-      const refusal = findRefusal(loop, "Mode.enter")
-      return refusal === undefined
-        ? enterFor(
-          (onEntered) => restore(enter(loop, mode, params, context, onEntered)),
-          (open, exit, recovers) => Effect.suspend(() => Leaving.leave(loop, open, { exit, isOver: true, recovers }))
-        )
-        : Effect.fail(refusal)
-    })
-})
+    }) as ReturnType<Operations["call"]>
+  }
+  enter(
+    mode: ModeType.Any,
+    params: unknown,
+    caller: Fiber.Fiber<unknown, unknown>,
+    restore: Restore
+  ): ReturnType<Operations["enter"]> {
+    const loop = this.#loop
+    const refusal = findRefusal(loop, "Mode.enter")
+    return refusal === undefined
+      ? EnteringByHand.enterFor(
+        caller,
+        (entrance) => restore(EnteringByHand.enter(loop, mode, params, caller.context, entrance)),
+        (open, exit, recovers) =>
+          Effect.flatten(Effect.suspend(() => Leaving.leave(loop, open, { exit, isOver: true, recovers })))
+      )
+      : Effect.fail(refusal)
+  }
+}
 
 /**
  * A run as the conversation that modes are entered in.
@@ -217,7 +165,7 @@ export class LoopHost implements Enterable {
   get [TypeId](): Operations {
     const { live: { atWork, holder } } = this.#loop
     const host = atWork ?? holder ?? this
-    return host === this ? this.#operations ??= operations(this.#loop) : host[TypeId]
+    return host === this ? this.#operations ??= new InRun(this.#loop) : host[TypeId]
   }
 }
 

@@ -10,14 +10,17 @@ import type * as SubscriptionRef from "effect/SubscriptionRef"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Any } from "../../handoff/Runnable.ts"
 import { Host } from "../../modes/Host.ts"
-import { byHand, byHandAtOnce } from "../ByHand.ts"
+import { byHand, byHandAtOnce, loopByHand } from "../ByHand.ts"
 import type { Roster } from "../Definition.ts"
+import { viewOf } from "../InView.ts"
 import type * as Loop from "../Loop.ts"
 import type * as Mailbox from "../Mailbox.ts"
+import type { Here } from "../modes/Entering.ts"
 import type { Live } from "../modes/Live.ts"
 import { LoopHost } from "../modes/LoopHost.ts"
-import { CurrentObservers } from "../Observer.ts"
+import type { Recorder } from "../Recorder.ts"
 import { extend } from "../Roster.ts"
+import { Surroundings } from "../Surroundings.ts"
 import * as Environment from "./Environment.ts"
 import { Follower } from "./Follower.ts"
 import * as Line from "./Line.ts"
@@ -33,7 +36,12 @@ export interface Held {
   readonly ref: SubscriptionRef.SubscriptionRef<AgentState>
   readonly store: Opened | undefined
   readonly live: Live
+  around: Surroundings | undefined
 }
+
+/** Gives what is around whoever asks for something: those who ask often do so from one place. */
+const aroundFor = (held: Held, caller: Fiber.Fiber<unknown, unknown>): Surroundings =>
+  held.around?.context === caller.context ? held.around : (held.around = new Surroundings(caller))
 
 /** Gives who can be in control, with the modes that are entered and used alone: their services are their own. */
 export const rosterIn = ({ live, roster }: Held): Roster =>
@@ -98,15 +106,55 @@ export const inTurnFor = <A>(
  */
 export const atOnce = <A extends {}>(
   held: Held,
-  fiber: Fiber.Fiber<unknown, unknown>,
-  f: (loop: Loop.Loop) => A
+  caller: Fiber.Fiber<unknown, unknown>,
+  f: (loop: Loop.Loop, spans: Recorder) => A
 ): A | undefined => {
   const { line, live, ref, store } = held
-  if (store !== undefined || fiber.getRef(CurrentObservers).length > 0) return undefined
+  const around = aroundFor(held, caller)
+  if (store !== undefined || around.observers.length > 0) return undefined
   return Line.atOnce(
     line,
-    fiber,
-    () => byHandAtOnce(fiber, rosterIn(held), ref.value, new Follower(ref, undefined, undefined), live, f)
+    caller,
+    () =>
+      byHandAtOnce(
+        around,
+        rosterIn(held),
+        ref.value,
+        new Follower(ref, undefined, undefined),
+        live,
+        (loop) => f(loop, around.recorderFor(caller))
+      )
+  )
+}
+
+/**
+ * Begins something with the conversation, outside of any run, in the fiber of whoever asks for it, where its turn has come and nobody is
+ * waited for: neither a store nor who looks on. Gives nothing elsewhere.
+ */
+export const beginFor = <A>(
+  held: Held,
+  caller: Fiber.Fiber<unknown, unknown>,
+  restore: Line.Restore,
+  name: string,
+  begin: (loop: Loop.Loop, here: Here) => Line.Begun<A, unknown> | undefined
+): Effect.Effect<A, unknown> | undefined => {
+  const { environment, line, live, ref, store } = held
+  const around = aroundFor(held, caller)
+  if (store !== undefined || around.observers.length > 0) return undefined
+  return Line.beginFor(
+    line,
+    caller,
+    restore,
+    name,
+    (places) => {
+      const loop = loopByHand(around, rosterIn(held), ref.value, new Follower(ref, undefined, undefined), live)
+      const services = viewOf(loop, environment(caller.context))
+      live.atWork = loop.host
+      return begin(loop, { spans: around.recorderFor(caller), services, places })
+    },
+    () => {
+      live.atWork = undefined
+    }
   )
 }
 

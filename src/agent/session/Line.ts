@@ -138,14 +138,18 @@ const begin = <A, E>(
   )
   const alone = turn.hasCome ? task : Effect.andThen(waitFor(turn), task)
   const fiber = Effect.runForkWith(services)(onExit === undefined ? alone : Effect.onExit(alone, onExit))
-  // A fiber that is done by now has no need to be ended with the scope.
-  if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, line.scope)
+  keep(line, fiber)
   fiber.addObserver(() => {
     place.isOver = true
     if (turn.hasCome) passOn(line, fiber)
     else line.waiting.splice(line.waiting.indexOf(turn), 1)
   })
   return fiber
+}
+
+/** Lets a fiber end with the line's scope. One that is done by now has no need to. */
+const keep = (line: Line, fiber: Fiber.Fiber<unknown, unknown>): void => {
+  if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, line.scope)
 }
 
 /**
@@ -187,7 +191,7 @@ export const atOnce = <A extends {}>(line: Line, caller: Fiber.Fiber<unknown, un
 }
 
 /** Lets something be interrupted that runs where nothing is, as far as its caller may be. */
-type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+export type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** Does something alone, once all that came before is done. */
 export const run = <A, E>(line: Line, make: () => Operation<A, E>): Effect.Effect<A, E | SessionError> =>
@@ -206,7 +210,16 @@ export const runFor = <A, E>(
   const places = caller.getRef(CurrentPlaces)
   const refusal = findRefusal(line, operation.name, places)
   if (refusal !== undefined) return Effect.fail(refusal)
-  const fiber = begin(line, operation, caller, places)
+  return awaitFor(line, operation, begin(line, operation, caller, places), restore)
+}
+
+/** Gives how an operation ends that was started for a fiber: at once where it is over by now. */
+const awaitFor = <A, E>(
+  line: Line,
+  operation: Pick<Operation<A, E>, "failure" | "name">,
+  fiber: Fiber.Fiber<A, E | SessionError>,
+  restore: Restore
+): Effect.Effect<A, E | SessionError> => {
   const exit = fiber.pollUnsafe()
   return exit === undefined
     ? Effect.flatMap(
@@ -214,4 +227,47 @@ export const runFor = <A, E>(
       (exit) => ended(line, operation, exit)
     )
     : ended(line, operation, exit)
+}
+
+/** What an operation goes on with that has begun already: a task that nothing can interrupt as a whole, with services of its own. */
+export interface Begun<A, E> {
+  readonly task: Effect.Effect<A, E, unknown>
+  readonly services: Context.Context<unknown>
+}
+
+/**
+ * Begins an operation in the fiber of whoever asks for it, and goes on with it in one of its own. Gives nothing where its turn hasn't come,
+ * where it is asked for within an operation, and where `begin` doesn't begin; `end` is called before the turn is passed on. To be called
+ * where nothing can interrupt that fiber.
+ */
+export const beginFor = <A, E>(
+  line: Line,
+  caller: Fiber.Fiber<unknown, unknown>,
+  restore: Restore,
+  name: string,
+  begin: (places: ReadonlyArray<Place>) => Begun<A, E> | undefined,
+  end: () => void
+): Effect.Effect<A, E | SessionError> | undefined => {
+  if (line.isTaken || line.isClosed || caller.getRef(CurrentPlaces).length > 0) return undefined
+  const place: Place = { line, operation: name, isOver: false }
+  line.isTaken = true
+  let begun: Begun<A, E> | undefined
+  try {
+    begun = begin([place])
+  } finally {
+    if (begun === undefined) {
+      end()
+      passOn(line, caller)
+    }
+  }
+  if (begun === undefined) return undefined
+  const { services, task } = begun
+  const fiber = Effect.runForkWith(services)(task, { uninterruptible: true })
+  keep(line, fiber)
+  fiber.addObserver(() => {
+    place.isOver = true
+    end()
+    passOn(line, fiber)
+  })
+  return awaitFor(line, { name }, fiber, restore)
 }

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import type * as Schema from "effect/Schema"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { isAgentError } from "../../domain/AgentError.ts"
@@ -18,12 +19,12 @@ import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } f
 import type { Input } from "../Input.ts"
 import type * as Loop from "../Loop.ts"
 import * as Entering from "../modes/Entering.ts"
+import * as EnteringByHand from "../modes/EnteringByHand.ts"
 import * as Leaving from "../modes/Leaving.ts"
 import type { Open } from "../modes/Live.ts"
 import * as LoopHost from "../modes/LoopHost.ts"
 import * as Moving from "../modes/Moving.ts"
-import { Recorder } from "../Recorder.ts"
-import { atEnd, atOnce, between, type Held, inTurn, inTurnFor } from "./Held.ts"
+import { atEnd, atOnce, beginFor, between, type Held, inTurn, inTurnFor } from "./Held.ts"
 import { isSessionError } from "./SessionError.ts"
 
 /** Does something and gives the state after it, in turn or in the middle of a set-up or clean-up. */
@@ -40,7 +41,7 @@ const give = (
 export const enter = (held: Held, name: string, params: Schema.Json | undefined): Effect.Effect<AgentState, unknown> =>
   give(held, "enterMode", (loop) =>
     Effect.flatMapEager(Entering.resume(loop), () => {
-      const entry = Moving.find(loop.definition, name, ModeStack.top(LoopHost.seen(loop)))
+      const entry = Moving.find(loop.definition, name, ModeStack.top(Entering.seen(loop)))
       return "_tag" in entry
         ? Effect.fail(because(entry))
         : Effect.flatMapEager(Entering.decode(entry, params ?? {}), (read) => Entering.enter(loop, entry, read, {}))
@@ -109,6 +110,8 @@ const asModeError = (operation: string) => (error: unknown): ModeError =>
     ? error
     : because(new Unavailable({ operation, issue: isSessionError(error) ? error.message : String(error), error }))
 
+const asEnterError = (error: unknown): unknown => isSessionError(error) ? asModeError("Mode.enter")(error) : error
+
 const asCallError = (agent: string) => (error: unknown): CallError =>
   isAgentError(error) || isModeError(error)
     ? error
@@ -116,24 +119,22 @@ const asCallError = (agent: string) => (error: unknown): CallError =>
     ? asModeError("Mode.call")(error)
     : new OwnError({ agent, error })
 
+type Caller = Fiber.Fiber<unknown, unknown>
+
 /** What a session can do for the modes in it; `call` is how it talks to its agent. */
 export const operations = (
   held: Held,
   call: (input: Input) => Effect.Effect<AgentState, unknown>
 ): Operations => {
-  const leave = (open: Open, exit: Exit.Exit<unknown, unknown>, recovers: boolean) => {
+  const leave = (open: Open, exit: Exit.Exit<unknown, unknown>, recovers: boolean, caller: Caller) => {
     const why = { exit, isOver: true, recovers }
-    return Effect.withFiber((fiber) => {
-      const left = Leaving.isLeftAtOnce(held.live, open)
-        ? atOnce(held, fiber, (loop) => Leaving.leaveAtOnce(loop, open, why, new Recorder(fiber)))
-        : undefined
-      return left !== undefined
-        ? Effect.succeed(left)
-        : Effect.catch(
-          inTurn(held, "exitMode", (loop) => Leaving.leave(loop, open, why)),
-          () => Effect.succeed(exit)
-        )
-    })
+    const left = Leaving.isLeftAtOnce(held.live, open)
+      ? atOnce(held, caller, (loop, spans) => Leaving.leaveAtOnce(loop, open, why, spans))
+      : undefined
+    return left ?? Effect.flatten(Effect.catch(
+      inTurn(held, "exitMode", (loop) => Leaving.leave(loop, open, why)),
+      () => Effect.succeed(exit)
+    ))
   }
   return {
     state: SubscriptionRef.get(held.ref),
@@ -141,17 +142,20 @@ export const operations = (
       Effect.mapError(inTurn(held, operation, (loop) => LoopHost.adjust(loop, adjustment)), asModeError(operation)),
     schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(held, transition), asModeError("Mode.schedule"))),
     call: (input) => Effect.mapError(call(input), asCallError(held.self.name)),
-    enter: (mode, params, restore) =>
-      Effect.withFiber((caller) => {
-        const entering = (onEntered: (open: Open) => void) => (loop: Loop.Loop) =>
+    enter: (mode, params, caller, restore) => {
+      const entering = EnteringByHand.enterFor(caller, (entrance) =>
+        beginFor(
+          held,
+          caller,
+          restore,
+          "enterMode",
+          (loop, here) => EnteringByHand.beginToEnter(loop, mode, params, entrance, here)
+        ) ?? inTurnFor(held, caller, restore, "enterMode", (loop) =>
           Effect.flatMapEager(
             Entering.resume(loop),
-            () => LoopHost.enter(loop, mode, params, caller.context, onEntered)
-          )
-        return Effect.mapErrorEager(
-          LoopHost.enterFor((onEntered) => inTurnFor(held, caller, restore, "enterMode", entering(onEntered)), leave),
-          (error) => isSessionError(error) ? asModeError("Mode.enter")(error) : error
-        )
-      })
+            () => EnteringByHand.enter(loop, mode, params, caller.context, entrance)
+          )), leave)
+      return Effect.mapErrorEager(entering, asEnterError)
+    }
   }
 }
