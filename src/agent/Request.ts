@@ -21,9 +21,8 @@ import { type Internals, internalsOf } from "./window/WindowType.ts"
 const modeNote = ({ modes }: Definition, state: AgentState): string | undefined => {
   const name = ModeStack.top(state)?.name
   if (name === undefined) return undefined
-  const around = ModeStack.names(state).slice(0, -1).toReversed()
   const description = modes.get(name)?.mode.description
-  const where = around.length === 0 ? "" : `, inside ${quoted(around)}`
+  const where = state.modes.length === 1 ? "" : `, inside ${quoted(ModeStack.names(state).slice(0, -1).toReversed())}`
   return `You are in mode "${name}"${where}.${description === undefined ? "" : ` ${description}`}`
 }
 

@@ -22,9 +22,9 @@ const copy = (value: unknown): Schema.Json => {
       const prototype: unknown = Object.getPrototypeOf(value)
       if (prototype !== Object.prototype && prototype !== null) throw notJson
       const copied: Record<string, Schema.Json> = {}
-      for (const [key, item] of Object.entries(value)) {
+      for (const key of Object.keys(value)) {
         if (key === "__proto__") throw notJson
-        copied[key] = copy(item)
+        copied[key] = copy((value as Record<string, unknown>)[key])
       }
       return copied
     }

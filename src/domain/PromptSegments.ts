@@ -62,14 +62,14 @@ const sections = (segments: Segments): Segments => {
  * What is empty is left out, so that an empty section hides an outer one of its name.
  */
 export const render = (segments: Segments, middle: ReadonlyArray<string | undefined>, end?: string): string => {
-  const texts: Array<string> = []
+  let all = ""
   const add = (text: string | undefined): void => {
-    if (text !== undefined && text !== "") texts.push(text)
+    if (text !== undefined && text !== "") all = all === "" ? text : `${all}\n\n${text}`
   }
   for (const { place, text } of segments) if (place === "prepend") add(text)
-  middle.forEach(add)
+  for (const text of middle) add(text)
   for (const { text } of sections(segments)) add(text)
   add(end)
   for (const { place, text } of segments) if (place === "append") add(text)
-  return texts.join("\n\n")
+  return all
 }

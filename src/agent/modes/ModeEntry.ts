@@ -111,10 +111,8 @@ export const modelIn = (
   { model, models, modes }: Definition.Definition,
   state: AgentState
 ): Definition.OwnModel | undefined => {
-  for (const { name } of state.modes.toReversed()) {
-    const own = modes.get(name)?.model
-    if (own !== undefined) return own
-  }
+  const mode = state.modes.findLast(({ name }) => modes.get(name)?.model !== undefined)
+  if (mode !== undefined) return modes.get(mode.name)?.model
   const name = state.settings?.model
   return name === undefined ? model : models.get(name) ?? model
 }
