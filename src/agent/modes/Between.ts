@@ -7,7 +7,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Scope from "effect/Scope"
-import { Host } from "../../modes/Host.ts"
 import type { Loop } from "../Loop.ts"
 import { CurrentPlaces, leaveStage, type Place, takeStage } from "../session/Line.ts"
 import type { Open } from "./Live.ts"
@@ -34,11 +33,11 @@ export class Part {
     this.#loop.live.between++
     const isFirst = stage.places === undefined
     const within = this.#within = takeStage(stage, places)
-    // What runs in a loop sees that as its conversation anyway, unless it comes with services of its own.
-    const seen = context === undefined
-      ? services
-      : Context.add(Context.merge(services, context), Host, this.#loop.host)
-    const own = Context.add(view(seen), Scope.Scope, scope)
+    const own = Context.add(
+      view(context === undefined ? services : Context.merge(services, context)),
+      Scope.Scope,
+      scope
+    )
     return isFirst && within.length > 0 ? Context.add(own, CurrentPlaces, within) : own
   }
   end(): void {

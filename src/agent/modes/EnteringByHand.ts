@@ -10,8 +10,9 @@ import type * as Fiber from "effect/Fiber"
 import { messageOf } from "../../domain/Described.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
 import type { Entered } from "../../modes/Host.ts"
-import { because, type ModeError, NameTaken } from "../../modes/ModeError.ts"
+import { because, NameTaken } from "../../modes/ModeError.ts"
 import type * as ModeType from "../../modes/ModeType.ts"
+import type { ModeEntry } from "../Definition.ts"
 import * as Loop from "../Loop.ts"
 import { extend } from "../Roster.ts"
 import { servicesOf } from "../session/Environment.ts"
@@ -20,29 +21,57 @@ import type { Open } from "./Live.ts"
 import { prepare } from "./ModeEntry.ts"
 import * as Moving from "./Moving.ts"
 
+/** A mode that can be entered, with the parameters that were read for it. */
+interface Found {
+  readonly entry: ModeEntry
+  readonly params: Entering.Params
+  readonly options: Entering.Options
+}
+
 /**
- * Enters a mode by hand: one that the agent has, or one that is used alone, with the services of whoever enters it. To be called
- * where it runs.
+ * Gives what is entered by hand: a mode that the agent has, or one that is used alone, with the services of whoever enters it. At once
+ * where its parameters are read at once.
  */
+const find = (
+  loop: Loop.Loop,
+  mode: ModeType.Any,
+  params: unknown,
+  context: Context.Context<never>,
+  entrance: Entering.Entrance
+): Effect.Effect<Found, unknown, unknown> => {
+  const entry = prepare(mode)
+  const isOwn = loop.definition.modes.get(mode.name) === entry
+  const obstacle = Moving.findObstacle(entry, ModeStack.top(Entering.seen(loop))) ??
+    (isOwn ? undefined : bring(loop, mode))
+  if (obstacle !== undefined) return Effect.fail(because(obstacle))
+  const options = isOwn ? { entrance } : { context: servicesOf(context), entrance }
+  return Effect.mapEager(Entering.encode(entry, params), (params) => ({ entry, params, options }))
+}
+
+/** Gives the agents of a loop a mode that is used alone, or says why they can't have it. */
+const bring = (loop: Loop.Loop, mode: ModeType.Any): NameTaken | undefined => {
+  try {
+    Loop.putOnRoster(loop, extend(loop.roster, [mode]))
+    return undefined
+  } catch (error) {
+    return new NameTaken({ mode: mode.name, issue: messageOf(error) })
+  }
+}
+
+/** Enters a mode by hand. To be called where it runs. */
 export const enter = (
   loop: Loop.Loop,
   mode: ModeType.Any,
   params: unknown,
   context: Context.Context<never>,
   entrance: Entering.Entrance
-): Effect.Effect<Open, unknown, unknown> => {
-  const entry = prepare(mode)
-  const isOwn = loop.definition.modes.get(mode.name) === entry
-  const obstacle = Moving.findObstacle(entry, ModeStack.top(Entering.seen(loop)))
-  if (obstacle !== undefined) return Effect.fail(because(obstacle))
-  return Effect.flatMapEager(isOwn ? Effect.void : bring(loop, mode), () =>
-    Effect.flatMapEager(
-      Entering.encode(entry, params),
-      (read) => Entering.enter(loop, entry, read, isOwn ? { entrance } : { context: servicesOf(context), entrance })
-    ))
-}
+): Effect.Effect<Open, unknown, unknown> =>
+  Effect.flatMapEager(
+    find(loop, mode, params, context, entrance),
+    ({ entry, options, params }) => Entering.enter(loop, entry, params, options)
+  )
 
-const isReadAtOnce = <A, E>(self: Effect.Effect<A, E, unknown>): self is Exit.Success<A, E> =>
+const isAtOnce = <A, E>(self: Effect.Effect<A, E, unknown>): self is Exit.Success<A, E> =>
   Exit.isExit(self) && Exit.isSuccess(self)
 
 /** Begins to enter a mode by hand, where that takes no more than to set it up. Gives nothing elsewhere. */
@@ -50,17 +79,15 @@ export const beginToEnter = (
   loop: Loop.Loop,
   mode: ModeType.Any,
   params: unknown,
+  context: Context.Context<never>,
   entrance: Entering.Entrance,
   here: Entering.Here
 ): Entering.Begun | undefined => {
-  const { definition, live, state } = loop
-  const entry = prepare(mode)
-  const isReady = definition.modes.get(mode.name) === entry && live.open.length === state.modes.length &&
-    Moving.findObstacle(entry, ModeStack.top(state)) === undefined
-  const read = isReady ? Entering.encode(entry, params) : undefined
-  return read !== undefined && isReadAtOnce(read)
-    ? Entering.beginToEnter(loop, entry, read.value, { entrance }, here)
-    : undefined
+  if (loop.live.open.length < loop.state.modes.length) return undefined
+  const found = find(loop, mode, params, context, entrance)
+  if (!isAtOnce(found)) return undefined
+  const { value } = found
+  return Entering.beginToEnter(loop, value.entry, value.params, value.options, here)
 }
 
 type Leave = (
@@ -104,10 +131,3 @@ export const enterFor = (
     }
   })
 }
-
-/** Gives the agents of a loop a mode that is used alone. */
-const bring = (loop: Loop.Loop, mode: ModeType.Any): Effect.Effect<void, ModeError> =>
-  Effect.try({
-    try: () => Loop.putOnRoster(loop, extend(loop.roster, [mode])),
-    catch: (error) => because(new NameTaken({ mode: mode.name, issue: messageOf(error) }))
-  })

@@ -149,8 +149,9 @@ export const beginFor = <A>(
     (places) => {
       const loop = loopByHand(around, rosterIn(held), ref.value, new Follower(ref, undefined, undefined), live)
       const services = viewOf(loop, environment(caller.context))
-      live.atWork = loop.host
-      return begin(loop, { spans: around.recorderFor(caller), services, places })
+      const begun = begin(loop, { spans: around.recorderFor(caller), services, places })
+      if (begun !== undefined) live.atWork = loop.host
+      return begun
     },
     () => {
       live.atWork = undefined

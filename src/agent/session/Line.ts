@@ -237,8 +237,8 @@ export interface Begun<A, E> {
 
 /**
  * Begins an operation in the fiber of whoever asks for it, and goes on with it in one of its own. Gives nothing where its turn hasn't come,
- * where it is asked for within an operation, and where `begin` doesn't begin; `end` is called before the turn is passed on. To be called
- * where nothing can interrupt that fiber.
+ * where it is asked for within an operation, and where `begin` doesn't begin. What has begun is ended by `end` before the turn is passed
+ * on. To be called where nothing can interrupt that fiber.
  */
 export const beginFor = <A, E>(
   line: Line,
@@ -255,10 +255,7 @@ export const beginFor = <A, E>(
   try {
     begun = begin([place])
   } finally {
-    if (begun === undefined) {
-      end()
-      passOn(line, caller)
-    }
+    if (begun === undefined) passOn(line, caller)
   }
   if (begun === undefined) return undefined
   const { services, task } = begun

@@ -149,7 +149,7 @@ export const operations = (
           caller,
           restore,
           "enterMode",
-          (loop, here) => EnteringByHand.beginToEnter(loop, mode, params, entrance, here)
+          (loop, here) => EnteringByHand.beginToEnter(loop, mode, params, caller.context, entrance, here)
         ) ?? inTurnFor(held, caller, restore, "enterMode", (loop) =>
           Effect.flatMapEager(
             Entering.resume(loop),
