@@ -52,9 +52,13 @@ export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<Params,
     (json) => decode(entry, JsonValue.fromUnknown(json))
   )
 
-/** Has what is live of a mode as soon as it is entered: an interruption may come before anybody is given it. */
+/**
+ * Has what is live of a mode as soon as it is entered, since an interruption may come before anybody is given it; or what its set-up
+ * failed with.
+ */
 export interface Entrance {
   open: Open | undefined
+  failed: Cause.Cause<unknown> | undefined
 }
 
 /** How a mode is entered: by hand with the `context` of whoever does, in a run that goes on, or anew after it was stored. */
@@ -255,9 +259,10 @@ const succeeded = (setting: SettingUp, value: unknown): Effect.Effect<Open, unkn
 
 /** Undoes a set-up that failed: what it opened is closed, and the mode was never entered. */
 const undo = Effect.fnUntraced(function*(setting: SettingUp, cause: Cause.Cause<unknown>) {
-  const { loop, open, options: { isResumed }, params, stack } = setting
+  const { loop, open, options: { entrance, isResumed }, params, stack } = setting
   const exit = Exit.failCause(cause)
   endSetUp(setting, exit)
+  if (entrance !== undefined) entrance.failed = cause
   const undone = yield* runPart(loop, open, exit)
   const closed = yield* runPart(loop, open, Scope.close(open.scope, exit))
   loop.live.open.pop()

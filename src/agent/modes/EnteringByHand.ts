@@ -3,10 +3,12 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
 import { messageOf } from "../../domain/Described.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
 import type { Entered } from "../../modes/Host.ts"
@@ -97,9 +99,10 @@ type Leave = (
   caller: Fiber.Fiber<unknown, unknown>
 ) => Effect.Effect<unknown, unknown>
 
-/** A mode that somebody enters and leaves: `open` is what is live of it, as soon as it is entered. */
+/** A mode that somebody enters and leaves. */
 class Entrance implements Entered {
   open: Open | undefined = undefined
+  failed: Cause.Cause<unknown> | undefined = undefined
   readonly #leave: Leave
   constructor(leave: Leave) {
     this.#leave = leave
@@ -113,20 +116,25 @@ class Entrance implements Entered {
   }
 }
 
+const isIn = (cause: Cause.Cause<unknown>, error: unknown): boolean =>
+  cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error === error)
+
 /**
  * Enters a mode for somebody who leaves it, or doesn't: an interruption may come when it is entered already, and before anybody
- * knows. To be called where it runs.
+ * knows. What goes wrong, beside its set-up, is told by `toError`. To be called where it runs.
  */
 export const enterFor = (
   caller: Fiber.Fiber<unknown, unknown>,
   enter: (entrance: Entering.Entrance) => Effect.Effect<Open, unknown, unknown>,
-  leave: Leave
+  leave: Leave,
+  toError: (error: unknown) => unknown = identity
 ): Effect.Effect<Entered, unknown, unknown> => {
   const entrance = new Entrance(leave)
   return Effect.matchCauseEffectEager(enter(entrance), {
     onSuccess: () => Effect.succeed<Entered>(entrance),
     onFailure: (cause) => {
-      const failed = Exit.failCause(cause)
+      const { failed: own = Cause.empty } = entrance
+      const failed = Exit.failCause(Cause.map(cause, (error) => isIn(own, error) ? error : toError(error)))
       return Effect.andThen(entrance.leave(failed, false, caller), failed)
     }
   })

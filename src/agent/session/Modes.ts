@@ -143,7 +143,7 @@ export const operations = (
     schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(held, transition), asModeError("Mode.schedule"))),
     call: (input) => Effect.mapError(call(input), asCallError(held.self.name)),
     enter: (mode, params, caller, restore) => {
-      const entering = EnteringByHand.enterFor(caller, (entrance) =>
+      const enter = (entrance: Entering.Entrance) =>
         beginFor(
           held,
           caller,
@@ -154,8 +154,8 @@ export const operations = (
           Effect.flatMapEager(
             Entering.resume(loop),
             () => EnteringByHand.enter(loop, mode, params, caller.context, entrance)
-          )), leave)
-      return Effect.mapErrorEager(entering, asEnterError)
+          ))
+      return EnteringByHand.enterFor(caller, enter, leave, asEnterError)
     }
   }
 }
