@@ -247,6 +247,14 @@ describe("Modes", () => {
     }
   })
 
+  it("are left with a failed run as it is, also where turns that were hidden come back", () => {
+    const error = { tag: "x", message: "", agent: "desk", step: 0 }
+    const inside = after(asked("Q"), answered("A"), entering("m", "thread"), viewed(), asked("R"))
+    const left = from(inside, events.RunFailed.make({ ...here, error, state: empty }), exited("m"))
+    assert.deepStrictEqual(turns(left), ["Q", "A", "R"])
+    assert.deepStrictEqual(left.status, AgentStatus.failed(error))
+  })
+
   it("aren't told to whom a handoff waits for", () => {
     const request = events.HandoffRequested.make({ ...here, request: { target: "billing" } })
     const state = after(entering("m", "none"), request)

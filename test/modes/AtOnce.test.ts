@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Layer, Option, Scope } from "effect"
-import { Agent, AgentState, Mode, Session, SystemPrompt } from "troupe"
+import { Agent, AgentState, Conversation, Mode, Session, SystemPrompt } from "troupe"
 import { MockModel } from "troupe/testing"
 import { recorded, tree } from "../agent/spans.ts"
 
@@ -73,22 +73,25 @@ describe("A mode that is entered at once", () => {
     Effect.gen(function*() {
       const session = yield* here
       const isFree = yield* Deferred.make<void>()
-      const later: { fiber?: Fiber.Fiber<void, Mode.ModeError> } = {}
+      const later: { fiber?: Fiber.Fiber<AgentState.AgentState, Mode.CallError> } = {}
       const mode = Mode.make("outlived", {
         enter: () =>
           Effect.gen(function*() {
-            later.fiber = yield* Effect.forkDetach(Effect.andThen(Deferred.await(isFree), Mode.set("key", 1)))
+            later.fiber = yield* Effect.forkDetach(
+              Effect.andThen(Deferred.await(isFree), Effect.tap(Mode.call("Hi"), () => Mode.set("key", 1)))
+            )
           })
       })
-      const values = yield* Mode.within(
+      const { conversation, modes } = yield* Mode.within(
         Effect.gen(function*() {
           yield* Deferred.succeed(isFree, undefined)
           yield* Fiber.join(later.fiber!)
-          return (yield* session.state).modes.map(({ values }) => values)
+          return yield* session.state
         }),
         mode
       )
-      assert.deepStrictEqual(values, [{ key: 1 }])
+      assert.deepStrictEqual(modes.map(({ values }) => values), [{ key: 1 }])
+      assert.deepStrictEqual(conversation.turns.map(Conversation.textOf), ["Hi", "Re: Hi"])
     }).pipe(withAssistant))
 
   it.effect("lets what an undone set-up leaves behind ask the session again, later", () =>
