@@ -76,24 +76,6 @@ export const loopByHand = (
   live: Live
 ): Loop.Loop => Loop.make(makeRoot(surroundings, state, receiver), undefined, undefined, roster, state, live)
 
-/** Does something with a conversation by hand that takes no time. */
-export const byHandAtOnce = <A>(
-  surroundings: Surroundings,
-  roster: Roster,
-  state: AgentState,
-  receiver: Delivery.Receiver,
-  live: Live,
-  f: (loop: Loop.Loop) => A
-): A => {
-  const loop = loopByHand(surroundings, roster, state, receiver, live)
-  live.atWork = loop.host
-  try {
-    return f(loop)
-  } finally {
-    live.atWork = undefined
-  }
-}
-
 /** Does something with a conversation by hand, in a fiber, and gives what that gives. No run starts. */
 export const byHand = <A>(
   fiber: Fiber.Fiber<unknown, unknown>,

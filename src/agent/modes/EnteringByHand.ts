@@ -130,7 +130,8 @@ export const enterFor = (
   toError: (error: unknown) => unknown = identity
 ): Effect.Effect<Entered, unknown, unknown> => {
   const entrance = new Entrance(leave)
-  return Effect.matchCauseEffectEager(enter(entrance), {
+  const entering = enter(entrance)
+  return isAtOnce(entering) ? Effect.succeed<Entered>(entrance) : Effect.matchCauseEffectEager(entering, {
     onSuccess: () => Effect.succeed<Entered>(entrance),
     onFailure: (cause) => {
       const { failed: own = Cause.empty } = entrance

@@ -10,7 +10,7 @@ import type * as SubscriptionRef from "effect/SubscriptionRef"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Any } from "../../handoff/Runnable.ts"
 import { Host } from "../../modes/Host.ts"
-import { byHand, byHandAtOnce, loopByHand } from "../ByHand.ts"
+import { byHand, loopByHand } from "../ByHand.ts"
 import type { Roster } from "../Definition.ts"
 import { viewOf } from "../InView.ts"
 import type * as Loop from "../Loop.ts"
@@ -100,6 +100,10 @@ export const inTurnFor = <A>(
   f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown> => Line.runFor(held.line, caller, restore, operation(held, name, playByHand(held, f)))
 
+/** Makes a loop of the conversation for what is done outside of any run, where nobody is waited for. */
+const loopAtOnce = (held: Held, around: Surroundings): Loop.Loop =>
+  loopByHand(around, rosterIn(held), held.ref.value, new Follower(held.ref, undefined, undefined), held.live)
+
 /**
  * Does something with the conversation that takes no time, outside of any run, where its turn has come and nobody is waited for: neither
  * a store nor who looks on. It needs no fiber of its own then. Gives nothing elsewhere.
@@ -107,29 +111,26 @@ export const inTurnFor = <A>(
 export const atOnce = <A extends {}>(
   held: Held,
   caller: Fiber.Fiber<unknown, unknown>,
+  name: string,
   f: (loop: Loop.Loop, spans: Recorder) => A
 ): A | undefined => {
-  const { line, live, ref, store } = held
+  const { line, live, store } = held
   const around = aroundFor(held, caller)
-  if (store !== undefined || around.observers.length > 0) return undefined
-  return Line.atOnce(
-    line,
-    caller,
-    () =>
-      byHandAtOnce(
-        around,
-        rosterIn(held),
-        ref.value,
-        new Follower(ref, undefined, undefined),
-        live,
-        (loop) => f(loop, around.recorderFor(caller))
-      )
-  )
+  const place = store !== undefined || around.observers.length > 0 ? undefined : Line.take(line, name)
+  if (place === undefined) return undefined
+  try {
+    const loop = loopAtOnce(held, around)
+    live.atWork = loop.host
+    return f(loop, around.recorderFor(caller))
+  } finally {
+    live.atWork = undefined
+    Line.release(place, caller)
+  }
 }
 
 /**
  * Begins something with the conversation, outside of any run, in the fiber of whoever asks for it, where its turn has come and nobody is
- * waited for: neither a store nor who looks on. Gives nothing elsewhere.
+ * waited for: neither a store nor who looks on. Gives nothing elsewhere, also within an operation, and where `begin` doesn't begin.
  */
 export const beginFor = <A>(
   held: Held,
@@ -138,25 +139,26 @@ export const beginFor = <A>(
   name: string,
   begin: (loop: Loop.Loop, here: Here) => Line.Begun<A, unknown> | undefined
 ): Effect.Effect<A, unknown> | undefined => {
-  const { environment, line, live, ref, store } = held
+  const { environment, line, live, store } = held
   const around = aroundFor(held, caller)
-  if (store !== undefined || around.observers.length > 0) return undefined
-  return Line.beginFor(
-    line,
-    caller,
-    restore,
-    name,
-    (places) => {
-      const loop = loopByHand(around, rosterIn(held), ref.value, new Follower(ref, undefined, undefined), live)
-      const services = viewOf(loop, environment(caller.context))
-      const begun = begin(loop, { spans: around.recorderFor(caller), services, places })
-      if (begun !== undefined) live.atWork = loop.host
-      return begun
-    },
-    () => {
+  const isWaitedFor = store !== undefined || around.observers.length > 0
+  const place = isWaitedFor || caller.getRef(Line.CurrentPlaces).length > 0 ? undefined : Line.take(line, name)
+  if (place === undefined) return undefined
+  let begun: Line.Begun<A, unknown> | undefined
+  try {
+    const loop = loopAtOnce(held, around)
+    const services = viewOf(loop, environment(caller.context))
+    begun = begin(loop, { spans: around.recorderFor(caller), services, places: [place] })
+    live.atWork = loop.host
+  } finally {
+    if (begun === undefined) {
       live.atWork = undefined
+      Line.release(place, caller)
     }
-  )
+  }
+  return begun === undefined ? undefined : Line.goOn(place, restore, begun, () => {
+    live.atWork = undefined
+  })
 }
 
 /** Does something with the conversation when nothing else can any more. */

@@ -179,15 +179,17 @@ export const ended = <A, E>(
     : exit
 }
 
-/** Does something alone that takes no time, where nothing is under way. Gives nothing elsewhere. */
-export const atOnce = <A extends {}>(line: Line, caller: Fiber.Fiber<unknown, unknown>, f: () => A): A | undefined => {
+/** Takes the turn at once, where it has come. Gives nothing elsewhere. Whoever takes it passes it on: by `release`, or by `goOn`. */
+export const take = (line: Line, operation: string): Place | undefined => {
   if (line.isTaken || line.isClosed) return undefined
   line.isTaken = true
-  try {
-    return f()
-  } finally {
-    passOn(line, caller)
-  }
+  return { line, operation, isOver: false }
+}
+
+/** Passes on a turn that was taken, from a fiber. */
+export const release = (place: Place, fiber: Fiber.Fiber<unknown, unknown>): void => {
+  place.isOver = true
+  passOn(place.line, fiber)
 }
 
 /** Lets something be interrupted that runs where nothing is, as far as its caller may be. */
@@ -229,42 +231,28 @@ const awaitFor = <A, E>(
     : ended(line, operation, exit)
 }
 
-/** What an operation goes on with that has begun already: a task that nothing can interrupt as a whole, with services of its own. */
+/** What is left to do of an operation that has begun already, and the services that it is run with. */
 export interface Begun<A, E> {
   readonly task: Effect.Effect<A, E, unknown>
   readonly services: Context.Context<unknown>
 }
 
 /**
- * Begins an operation in the fiber of whoever asks for it, and goes on with it in one of its own. Gives nothing where its turn hasn't come,
- * where it is asked for within an operation, and where `begin` doesn't begin. What has begun is ended by `end` before the turn is passed
- * on. To be called where nothing can interrupt that fiber.
+ * Goes on with an operation that has begun in the fiber of whoever asks for it, in a fiber of its own that nothing can interrupt as a whole.
+ * `end` is called before the turn is passed on. To be called where nothing can interrupt the fiber that asks.
  */
-export const beginFor = <A, E>(
-  line: Line,
-  caller: Fiber.Fiber<unknown, unknown>,
+export const goOn = <A, E>(
+  place: Place,
   restore: Restore,
-  name: string,
-  begin: (places: ReadonlyArray<Place>) => Begun<A, E> | undefined,
+  { services, task }: Begun<A, E>,
   end: () => void
-): Effect.Effect<A, E | SessionError> | undefined => {
-  if (line.isTaken || line.isClosed || caller.getRef(CurrentPlaces).length > 0) return undefined
-  const place: Place = { line, operation: name, isOver: false }
-  line.isTaken = true
-  let begun: Begun<A, E> | undefined
-  try {
-    begun = begin([place])
-  } finally {
-    if (begun === undefined) passOn(line, caller)
-  }
-  if (begun === undefined) return undefined
-  const { services, task } = begun
+): Effect.Effect<A, E | SessionError> => {
+  const { line, operation: name } = place
   const fiber = Effect.runForkWith(services)(task, { uninterruptible: true })
   keep(line, fiber)
   fiber.addObserver(() => {
-    place.isOver = true
     end()
-    passOn(line, fiber)
+    release(place, fiber)
   })
   return awaitFor(line, { name }, fiber, restore)
 }

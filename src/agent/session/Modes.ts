@@ -129,7 +129,7 @@ export const operations = (
   const leave = (open: Open, exit: Exit.Exit<unknown, unknown>, recovers: boolean, caller: Caller) => {
     const why = { exit, isOver: true, recovers }
     const left = Leaving.isLeftAtOnce(held.live, open)
-      ? atOnce(held, caller, (loop, spans) => Leaving.leaveAtOnce(loop, open, why, spans))
+      ? atOnce(held, caller, "exitMode", (loop, spans) => Leaving.leaveAtOnce(loop, open, why, spans))
       : undefined
     return left ?? Effect.flatten(Effect.catch(
       inTurn(held, "exitMode", (loop) => Leaving.leave(loop, open, why)),
