@@ -130,8 +130,7 @@ export const enterFor = (
   toError: (error: unknown) => unknown = identity
 ): Effect.Effect<Entered, unknown, unknown> => {
   const entrance = new Entrance(leave)
-  const entering = enter(entrance)
-  return isAtOnce(entering) ? Effect.succeed<Entered>(entrance) : Effect.matchCauseEffectEager(entering, {
+  return Effect.matchCauseEffectEager(enter(entrance), {
     onSuccess: () => Effect.succeed<Entered>(entrance),
     onFailure: (cause) => {
       const { failed: own = Cause.empty } = entrance
