@@ -8,11 +8,11 @@ import type { AgentState, ModeFrame, PromptSegment } from "./StateSchema.ts"
 
 type Segments = ReadonlyArray<PromptSegment>
 
-const isSame = (self: PromptSegment, that: PromptSegment): boolean =>
-  self.place === "section" && that.place === "section" && self.name === that.name && self.mode === that.mode
-
+/** Adds a segment, or puts a section in the place of the one of its mode and name. */
 const put = (segments: Segments, segment: PromptSegment): Segments => {
-  const at = segments.findIndex((each) => isSame(each, segment))
+  if (segment.place !== "section") return [...segments, segment]
+  const { mode, name } = segment
+  const at = segments.findIndex((each) => each.place === "section" && each.name === name && each.mode === mode)
   return at < 0 ? [...segments, segment] : segments.with(at, segment)
 }
 
