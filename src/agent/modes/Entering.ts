@@ -15,9 +15,8 @@ import * as Scope from "effect/Scope"
 import type * as Tracer from "effect/Tracer"
 import { AgentMismatch } from "../../domain/AgentError.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
-import * as ModeStack from "../../domain/ModeStack.ts"
 import type { AgentState, ModeFrame } from "../../domain/StateSchema.ts"
-import { because, type ModeError, ParamsRejected, Unavailable } from "../../modes/ModeError.ts"
+import { because, ParamsRejected, Unavailable } from "../../modes/ModeError.ts"
 import type { ModeEntry } from "../Definition.ts"
 import { fromCause } from "../Failure.ts"
 import { Halt } from "../Halt.ts"
@@ -37,20 +36,26 @@ export interface Params {
 
 /** Reads parameters from JSON. */
 export const decode = (entry: ModeEntry, json: Schema.Json): Effect.Effect<Params, unknown, unknown> =>
-  Effect.mapBothEager(entry.decode(json), {
-    onSuccess: (decoded) => ({ json, decoded }),
-    onFailure: rejected(entry)
-  })
-
-const rejected = ({ mode }: ModeEntry) => ({ message: issue }: Schema.SchemaError): ModeError =>
-  because(new ParamsRejected({ mode: mode.name, issue }))
+  read(entry, entry.decode(json), (decoded) => Effect.succeed({ json, decoded }))
 
 /** Reads parameters from values of the mode's own types. */
 export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<Params, unknown, unknown> =>
-  Effect.flatMapEager(
-    Effect.mapErrorEager(entry.encode(params), rejected(entry)),
-    (json) => decode(entry, JsonValue.fromUnknown(json))
-  )
+  read(entry, entry.encode(params), (json) => decode(entry, JsonValue.fromUnknown(json)))
+
+/** Checks whether something has succeeded already. */
+export const isAtOnce = <A, E>(self: Effect.Effect<A, E, unknown>): self is Exit.Success<A, E> =>
+  Exit.isExit(self) && Exit.isSuccess(self)
+
+/** Goes on with what was read. What can't be read is no parameter of the mode. */
+const read = (
+  { mode }: ModeEntry,
+  self: Effect.Effect<unknown, Schema.SchemaError, unknown>,
+  goOn: (value: unknown) => Effect.Effect<Params, unknown, unknown>
+): Effect.Effect<Params, unknown, unknown> =>
+  isAtOnce(self) ? goOn(self.value) : Effect.matchEffect(self, {
+    onSuccess: goOn,
+    onFailure: ({ message: issue }) => Effect.fail(because(new ParamsRejected({ mode: mode.name, issue })))
+  })
 
 /**
  * Has what is live of a mode as soon as it is entered, since an interruption may come before anybody is given it; or what its set-up
@@ -199,7 +204,7 @@ const begin = (
   const isResumed = options.isResumed ?? false
   const span = Telemetry.beginMode(loop, spans, "enter_mode", mode.name)
   const startedAt = Loop.now(loop)
-  const stack = [...ModeStack.names(loop.state).slice(0, live.open.length), mode.name]
+  const stack = [...live.open.map(({ entry }) => entry.mode.name), mode.name]
   Loop.tell(loop, {
     _tag: "ModeEntering",
     name: mode.name,

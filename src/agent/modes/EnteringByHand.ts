@@ -73,9 +73,6 @@ export const enter = (
     ({ entry, options, params }) => Entering.enter(loop, entry, params, options)
   )
 
-const isAtOnce = <A, E>(self: Effect.Effect<A, E, unknown>): self is Exit.Success<A, E> =>
-  Exit.isExit(self) && Exit.isSuccess(self)
-
 /** Begins to enter a mode by hand, where that takes no more than to set it up. Gives nothing elsewhere. */
 export const beginToEnter = (
   loop: Loop.Loop,
@@ -87,7 +84,7 @@ export const beginToEnter = (
 ): Entering.Begun | undefined => {
   if (loop.live.open.length < loop.state.modes.length) return undefined
   const found = find(loop, mode, params, context, entrance)
-  if (!isAtOnce(found)) return undefined
+  if (!Entering.isAtOnce(found)) return undefined
   const { value } = found
   return Entering.beginToEnter(loop, value.entry, value.params, value.options, here)
 }

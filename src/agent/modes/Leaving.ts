@@ -147,10 +147,13 @@ const beginLeaving = (loop: Loop.Loop, open: Open, why: Why): (cleaning: Cleanin
   const stack = ModeStack.names(loop.state)
   if (Exit.isFailure(exit)) tellFailure(loop, open, "Body", exit.cause)
   Loop.tell(loop, { _tag: "ModeExiting", name, params, stack })
-  return ({ cleaned, closed, recovered, wish }) => {
+  return (cleaning) => {
+    const { cleaned, closed, recovered, wish } = cleaning
     const { endsRun, note } = why
     const isKept = isKeeping(wish)
-    const failures = [recovered ?? Exit.void, cleaned, closed].filter(Exit.isFailure).map(({ cause }) => cause)
+    const failures = cleaning === nothingToClean
+      ? []
+      : [recovered ?? Exit.void, cleaned, closed].filter(Exit.isFailure).map(({ cause }) => cause)
     if (failures.length > 0) tellFailure(loop, open, "CleanUp", failures.reduce(Cause.combine))
     if (wish !== undefined) Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: wish })
     if (!isKept) loop.live.open.pop()
