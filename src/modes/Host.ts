@@ -85,12 +85,26 @@ export interface Host {
  */
 export const Host: Context.Service<Host, Enterable> = Context.Service("troupe/modes/Host")
 
+/** Marks what is done with the conversation around and nothing else. */
+const UseTypeId = "~troupe/modes/Host/Use"
+
 /** Does something with the conversation around, if there is one: whatever an agent runs has one, and so has a session. */
 export const use = <A, E>(
   operation: string,
   f: (operations: Operations) => Effect.Effect<A, E>
-): Effect.Effect<A, E | ModeError> =>
-  Effect.withFiber((fiber): Effect.Effect<A, E | ModeError> => {
+): Effect.Effect<A, E | ModeError> => {
+  const using = Effect.withFiber((fiber): Effect.Effect<A, E | ModeError> => {
     const host = Context.getOrUndefined(fiber.context, Host)
     return host === undefined ? Effect.fail(because(new NoConversation({ operation }))) : f(host[TypeId])
   })
+  return Object.assign(using, { [UseTypeId]: f })
+}
+
+/** Does what is done with a conversation and nothing else, without a fiber as far as it takes no time. Gives what is left to do. */
+export const useAtOnce = (
+  self: Effect.Effect<unknown, unknown, unknown>,
+  host: Enterable
+): Effect.Effect<unknown, unknown, unknown> => {
+  const { [UseTypeId]: f } = self as { readonly [UseTypeId]?: Parameters<typeof use>[1] }
+  return f === undefined ? self : f(host[TypeId])
+}

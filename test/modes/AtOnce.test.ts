@@ -171,6 +171,53 @@ describe("A mode that is entered at once", () => {
       ])
     }).pipe(withAssistant))
 
+  it.effect("is set up by one thing that is done with the conversation, in a span that ends", () =>
+    Effect.gen(function*() {
+      const session = yield* here
+      const mode = Mode.make("mode", { enter: () => Mode.set("key", 1) })
+      const { exit, spans } = yield* recorded(Mode.within(session.state, mode))
+      assert.deepStrictEqual(
+        Exit.map(exit, ({ modes }) => modes.map(({ values }) => values)),
+        Exit.succeed([{ key: 1 }])
+      )
+      assert.deepStrictEqual(spans.map(({ name, status }) => [name, status._tag]), [
+        ["enter_mode mode", "Ended"],
+        ["exit_mode mode", "Ended"]
+      ])
+      assert.strictEqual(AgentState.text(yield* session.call("Hi")), "Re: Hi")
+    }).pipe(withAssistant))
+
+  it.effect("talks to the agent where that is all of its set-up", () =>
+    Effect.gen(function*() {
+      const session = yield* here
+      yield* Mode.within(Effect.void, Mode.make("mode", { enter: () => Mode.call("Hi") }))
+      assert.deepStrictEqual((yield* session.state).conversation.turns.map(Conversation.textOf), ["Hi", "Re: Hi"])
+    }).pipe(withAssistant))
+
+  it.effect("is undone where that fails, or there is nothing to run", () =>
+    Effect.gen(function*() {
+      const session = yield* here
+      const wrong = Mode.make("wrong", { enter: () => Mode.configure({ tools: ["nobody"] }) })
+      assert.strictEqual(reasonOf(yield* Effect.exit(Mode.within(Effect.void, wrong))), "UnknownSetting")
+      const broken = Mode.make("broken", {
+        enter: (): Effect.Effect<void> => {
+          throw new Error("boom")
+        }
+      })
+      assert.isTrue(Exit.hasDies(yield* Effect.exit(Mode.within(Effect.void, broken))))
+      assert.deepStrictEqual(names(yield* session.state), [])
+      assert.strictEqual(AgentState.text(yield* session.call("Hi")), "Re: Hi")
+    }).pipe(withAssistant))
+
+  it.effect("is left at once where it is only set up, and leaves behind what persists", () =>
+    Effect.gen(function*() {
+      const session = yield* here
+      yield* Mode.within(Effect.void, Mode.singleShot("once", SystemPrompt.append("Be brief.", { persist: true })))
+      const { modes, prompt } = yield* session.state
+      assert.deepStrictEqual([modes, prompt.map(({ text }) => text)], [[], ["Be brief."]])
+      assert.strictEqual(AgentState.text(yield* session.call("Hi")), "Re: Hi")
+    }).pipe(withAssistant))
+
   it.effect("waits for who looks on before its set-up runs", () =>
     Effect.gen(function*() {
       const log: Array<string> = []

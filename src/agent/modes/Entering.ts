@@ -16,6 +16,7 @@ import type * as Tracer from "effect/Tracer"
 import { AgentMismatch } from "../../domain/AgentError.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import type { AgentState, ModeFrame } from "../../domain/StateSchema.ts"
+import { useAtOnce } from "../../modes/Host.ts"
 import { because, ParamsRejected, Unavailable } from "../../modes/ModeError.ts"
 import type { ModeEntry } from "../Definition.ts"
 import { fromCause } from "../Failure.ts"
@@ -43,7 +44,7 @@ export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<Params,
   read(entry, entry.encode(params), (json) => decode(entry, JsonValue.fromUnknown(json)))
 
 /** Checks whether something has succeeded already. */
-export const isAtOnce = <A, E>(self: Effect.Effect<A, E, unknown>): self is Exit.Success<A, E> =>
+export const isAtOnce = <A, E>(self: Effect.Effect<A, E, unknown>): self is Exit.Success<A> =>
   Exit.isExit(self) && Exit.isSuccess(self)
 
 /** Goes on with what was read. What can't be read is no parameter of the mode. */
@@ -156,8 +157,8 @@ export interface Begun {
 }
 
 /**
- * Tells that a mode is being entered, and gives what is left to do: its set-up, and what comes of it. To be called where nobody is
- * waited for who looks on; what it gives is to be run where nothing can interrupt it.
+ * Tells that a mode is being entered, and gives what is left to do: its set-up, and what comes of it; or what is live of it, where that
+ * took no time. To be called where nobody is waited for who looks on; what it gives is to be run where nothing can interrupt it.
  */
 export const beginToEnter = (
   loop: Loop.Loop,
@@ -165,13 +166,19 @@ export const beginToEnter = (
   params: Params,
   options: Options,
   { places, services, spans }: Here
-): Begun => {
+): Begun | Exit.Success<Open> => {
   const setting = begin(loop, entry, params, options, spans)
+  const settingUp = beginSetUp(setting)
+  if (isAtOnce(settingUp)) {
+    endSpan(setting, settingUp)
+    const task = entered(setting)
+    return isAtOnce(task) ? task : { task, services: Context.add(services, CurrentPlaces, places) }
+  }
   const outside = <A>(self: Effect.Effect<A, unknown, unknown>): Effect.Effect<A, unknown, unknown> =>
     Exit.isExit(self) ? self : Effect.updateContext(self, () => Context.add(services, CurrentPlaces, places))
   return {
     services: servicesIn(setting, services, places),
-    task: Effect.matchCauseEffect(Effect.interruptible(runsIn(setting)), {
+    task: Effect.matchCauseEffect(Effect.interruptible(settingUp), {
       onSuccess: (value) => outside(succeeded(setting, value)),
       onFailure: (cause) => outside(undo(setting, cause))
     })
@@ -224,6 +231,15 @@ const begin = (
   return { loop, open, params, stack, startedAt, options, part: new Part(loop, open), spans, span }
 }
 
+/** Begins to set a mode up, without a fiber, and gives what is left of that. */
+const beginSetUp = ({ loop, open, params }: SettingUp): Effect.Effect<unknown, unknown, unknown> => {
+  try {
+    return useAtOnce(open.entry.mode.enter(params.decoded, { isResumed: open.isResuming }), loop.host)
+  } catch (defect) {
+    return Effect.die(defect)
+  }
+}
+
 /** Gives what sets a mode up. */
 const runsIn = ({ open, params }: SettingUp): Effect.Effect<unknown, unknown, unknown> =>
   Effect.suspend(() => open.entry.mode.enter(params.decoded, { isResumed: open.isResuming }))
@@ -236,17 +252,26 @@ const servicesIn = (
 ): Context.Context<unknown> => part.begin(services, span === undefined ? undefined : Telemetry.inSpan(span), places)
 
 /** Ends what sets a mode up. */
-const endSetUp = ({ open, part, span, spans }: SettingUp, exit: Exit.Exit<unknown, unknown>): void => {
-  part.end()
-  open.isResuming = false
+const endSetUp = (setting: SettingUp, exit: Exit.Exit<unknown, unknown>): void => {
+  setting.part.end()
+  setting.open.isResuming = false
+  endSpan(setting, exit)
+}
+
+const endSpan = ({ span, spans }: SettingUp, exit: Exit.Exit<unknown, unknown>): void => {
   if (span !== undefined) spans.end(span, exit)
 }
 
-/** Tells that a mode is set up. One that is only that is left at once. */
 const succeeded = (setting: SettingUp, value: unknown): Effect.Effect<Open, unknown, unknown> => {
-  const { loop, open, options: { entrance, note }, params, stack, startedAt } = setting
-  const { isSingleShot, name } = open.entry.mode
   endSetUp(setting, Exit.succeed(value))
+  return entered(setting)
+}
+
+/** Tells that a mode is set up. One that is only that is left at once. */
+const entered = (
+  { loop, open, options: { entrance, note }, params, stack, startedAt }: SettingUp
+): Effect.Effect<Open, unknown, unknown> => {
+  const { isSingleShot, name } = open.entry.mode
   const at = Loop.now(loop)
   Loop.tell(loop, {
     _tag: "ModeEntered",

@@ -81,7 +81,7 @@ export const beginToEnter = (
   context: Context.Context<never>,
   entrance: Entering.Entrance,
   here: Entering.Here
-): Entering.Begun | undefined => {
+): Entering.Begun | Exit.Success<Open> | undefined => {
   if (loop.live.open.length < loop.state.modes.length) return undefined
   const found = find(loop, mode, params, context, entrance)
   if (!Entering.isAtOnce(found)) return undefined

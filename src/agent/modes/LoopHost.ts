@@ -52,22 +52,21 @@ const findUnknown = (
 }
 
 /** Changes the state of a loop by hand. */
-export const adjust = (loop: Loop.Loop, adjustment: Adjustment): Effect.Effect<void, ModeError> =>
-  Effect.suspend(() => {
-    const unknown = adjustment._tag === "SettingsChanged"
-      ? findUnknown(loop.definition, adjustment.settings)
-      : undefined
-    if (unknown !== undefined) return Effect.fail(because(unknown))
-    const at = loop.live.open.length - 1
-    // What a set-up adds to the prompt is still there when it resumes.
-    const isThere = adjustment._tag === "SegmentAdded" && loop.live.open[at]?.isResuming === true &&
-      PromptSegments.has(loop.state, adjustment.segment, at)
-    if (isThere) return Effect.void
-    const mode = Entering.nextFrame(loop) === undefined ? undefined : { mode: at }
-    Loop.tell(loop, { _tag: "StateAdjusted", adjustment, ...mode })
-    if (adjustment._tag === "ViewChanged") Loop.forgetSent(loop)
-    return Loop.flushed(loop, Effect.void)
-  })
+export const adjust = (loop: Loop.Loop, adjustment: Adjustment): Effect.Effect<void, ModeError> => {
+  const unknown = adjustment._tag === "SettingsChanged"
+    ? findUnknown(loop.definition, adjustment.settings)
+    : undefined
+  if (unknown !== undefined) return Effect.fail(because(unknown))
+  const at = loop.live.open.length - 1
+  // What a set-up adds to the prompt is still there when it resumes.
+  const isThere = adjustment._tag === "SegmentAdded" && loop.live.open[at]?.isResuming === true &&
+    PromptSegments.has(loop.state, adjustment.segment, at)
+  if (isThere) return Effect.void
+  const mode = Entering.nextFrame(loop) === undefined ? undefined : { mode: at }
+  Loop.tell(loop, { _tag: "StateAdjusted", adjustment, ...mode })
+  if (adjustment._tag === "ViewChanged") Loop.forgetSent(loop)
+  return Loop.flushed(loop, Effect.void)
+}
 
 /** Notes a move that is asked for, if it is possible. */
 export const schedule = (

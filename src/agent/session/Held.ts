@@ -5,6 +5,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type * as SubscriptionRef from "effect/SubscriptionRef"
 import type { AgentState } from "../../domain/StateSchema.ts"
@@ -137,28 +138,29 @@ export const beginFor = <A>(
   caller: Fiber.Fiber<unknown, unknown>,
   restore: Line.Restore,
   name: string,
-  begin: (loop: Loop.Loop, here: Here) => Line.Begun<A, unknown> | undefined
+  begin: (loop: Loop.Loop, here: Here) => Line.Begun<A, unknown> | Exit.Success<A> | undefined
 ): Effect.Effect<A, unknown> | undefined => {
   const { environment, line, live, store } = held
   const around = aroundFor(held, caller)
   const isWaitedFor = store !== undefined || around.observers.length > 0
   const place = isWaitedFor || caller.getRef(Line.CurrentPlaces).length > 0 ? undefined : Line.take(line, name)
   if (place === undefined) return undefined
-  let begun: Line.Begun<A, unknown> | undefined
+  const end = () => {
+    live.atWork = undefined
+  }
+  let begun: Line.Begun<A, unknown> | Exit.Success<A> | undefined
   try {
     const loop = loopAtOnce(held, around)
+    live.atWork = loop.host
     const services = viewOf(loop, environment(caller.context))
     begun = begin(loop, { spans: around.recorderFor(caller), services, places: [place] })
-    live.atWork = loop.host
   } finally {
-    if (begun === undefined) {
-      live.atWork = undefined
+    if (begun === undefined || Exit.isExit(begun)) {
+      end()
       Line.release(place, caller)
     }
   }
-  return begun === undefined ? undefined : Line.goOn(place, restore, begun, () => {
-    live.atWork = undefined
-  })
+  return begun === undefined || Exit.isExit(begun) ? begun : Line.goOn(place, restore, begun, end)
 }
 
 /** Does something with the conversation when nothing else can any more. */
