@@ -174,11 +174,11 @@ describe("A mode that is entered at once", () => {
   it.effect("is set up by one thing that is done with the conversation, in a span that ends", () =>
     Effect.gen(function*() {
       const session = yield* here
-      const mode = Mode.make("mode", { enter: () => Mode.set("key", 1) })
+      const mode = Mode.make("mode", { enter: () => SystemPrompt.append("Be brief.") })
       const { exit, spans } = yield* recorded(Mode.within(session.state, mode))
       assert.deepStrictEqual(
-        Exit.map(exit, ({ modes }) => modes.map(({ values }) => values)),
-        Exit.succeed([{ key: 1 }])
+        Exit.map(exit, ({ modes, prompt }) => [modes.length, prompt.map(({ text }) => text)]),
+        Exit.succeed([1, ["Be brief."]])
       )
       assert.deepStrictEqual(spans.map(({ name, status }) => [name, status._tag]), [
         ["enter_mode mode", "Ended"],
