@@ -18,16 +18,18 @@ import type { ModeEntry } from "../Definition.ts"
 import * as Loop from "../Loop.ts"
 import { extend } from "../Roster.ts"
 import { servicesOf } from "../session/Environment.ts"
+import type { Begun } from "../session/Line.ts"
 import * as Entering from "./Entering.ts"
 import type { Open } from "./Live.ts"
 import { prepare } from "./ModeEntry.ts"
 import * as Moving from "./Moving.ts"
+import type { Entrance, Options, Params } from "./SettingUp.ts"
 
 /** A mode that can be entered, with the parameters that were read for it. */
 interface Found {
   readonly entry: ModeEntry
-  readonly params: Entering.Params
-  readonly options: Entering.Options
+  readonly params: Params
+  readonly options: Options
 }
 
 /**
@@ -39,7 +41,7 @@ const find = (
   mode: ModeType.Any,
   params: unknown,
   context: Context.Context<never>,
-  entrance: Entering.Entrance
+  entrance: Entrance
 ): Effect.Effect<Found, unknown, unknown> => {
   const entry = prepare(mode)
   const isOwn = loop.definition.modes.get(mode.name) === entry
@@ -66,7 +68,7 @@ export const enter = (
   mode: ModeType.Any,
   params: unknown,
   context: Context.Context<never>,
-  entrance: Entering.Entrance
+  entrance: Entrance
 ): Effect.Effect<Open, unknown, unknown> =>
   Effect.flatMapEager(
     find(loop, mode, params, context, entrance),
@@ -79,9 +81,9 @@ export const beginToEnter = (
   mode: ModeType.Any,
   params: unknown,
   context: Context.Context<never>,
-  entrance: Entering.Entrance,
+  entrance: Entrance,
   here: Entering.Here
-): Entering.Begun | Exit.Success<Open> | undefined => {
+): Begun<Open, unknown> | Exit.Success<Open> | undefined => {
   if (loop.live.open.length < loop.state.modes.length) return undefined
   const found = find(loop, mode, params, context, entrance)
   if (!Entering.isAtOnce(found)) return undefined
@@ -97,7 +99,7 @@ type Leave = (
 ) => Effect.Effect<unknown, unknown>
 
 /** A mode that somebody enters and leaves. */
-class Entrance implements Entered {
+class Holding implements Entrance, Entered {
   open: Open | undefined = undefined
   failed: Cause.Cause<unknown> | undefined = undefined
   readonly #leave: Leave
@@ -122,11 +124,11 @@ const isIn = (cause: Cause.Cause<unknown>, error: unknown): boolean =>
  */
 export const enterFor = (
   caller: Fiber.Fiber<unknown, unknown>,
-  enter: (entrance: Entering.Entrance) => Effect.Effect<Open, unknown, unknown>,
+  enter: (entrance: Entrance) => Effect.Effect<Open, unknown, unknown>,
   leave: Leave,
   toError: (error: unknown) => unknown = identity
 ): Effect.Effect<Entered, unknown, unknown> => {
-  const entrance = new Entrance(leave)
+  const entrance = new Holding(leave)
   return Effect.matchCauseEffectEager(enter(entrance), {
     onSuccess: () => Effect.succeed<Entered>(entrance),
     onFailure: (cause) => {

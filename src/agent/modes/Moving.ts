@@ -23,6 +23,7 @@ import { Halt } from "../Halt.ts"
 import type { Loop } from "../Loop.ts"
 import * as Entering from "./Entering.ts"
 import * as Leaving from "./Leaving.ts"
+import type { Params } from "./SettingUp.ts"
 
 /** How many moves may come without a request to the model. */
 const maxMoves = 32
@@ -50,7 +51,7 @@ export const find = (
 
 interface Target {
   readonly entry: ModeEntry
-  readonly params: Entering.Params
+  readonly params: Params
 }
 
 /** Finds what is to be entered, before anything is left: the mode, where it may land, and its parameters. */

@@ -10,7 +10,7 @@ import type * as Fiber from "effect/Fiber"
 import type * as SubscriptionRef from "effect/SubscriptionRef"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Any } from "../../handoff/Runnable.ts"
-import { Host } from "../../modes/Host.ts"
+import { Host, type Restore } from "../../modes/Host.ts"
 import { byHand, loopByHand } from "../ByHand.ts"
 import type { Roster } from "../Definition.ts"
 import { viewOf } from "../InView.ts"
@@ -96,7 +96,7 @@ export const inTurn = <A>(
 export const inTurnFor = <A>(
   held: Held,
   caller: Fiber.Fiber<unknown, unknown>,
-  restore: <B, E, R>(self: Effect.Effect<B, E, R>) => Effect.Effect<B, E, R>,
+  restore: Restore,
   name: string,
   f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown> => Line.runFor(held.line, caller, restore, operation(held, name, playByHand(held, f)))
@@ -136,7 +136,7 @@ export const atOnce = <A extends {}>(
 export const beginFor = <A>(
   held: Held,
   caller: Fiber.Fiber<unknown, unknown>,
-  restore: Line.Restore,
+  restore: Restore,
   name: string,
   begin: (loop: Loop.Loop, here: Here) => Line.Begun<A, unknown> | Exit.Success<A> | undefined
 ): Effect.Effect<A, unknown> | undefined => {

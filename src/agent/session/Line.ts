@@ -15,6 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
+import type { Restore } from "../../modes/Host.ts"
 import { because, ReentrantOperation, SessionClosed, type SessionError } from "./SessionError.ts"
 
 /** The line of a session: one operation is under way where it `isTaken`, and the others wait in their order. */
@@ -191,9 +192,6 @@ export const release = (place: Place, fiber: Fiber.Fiber<unknown, unknown>): voi
   place.isOver = true
   passOn(place.line, fiber)
 }
-
-/** Lets something be interrupted that runs where nothing is, as far as its caller may be. */
-export type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** Does something alone, once all that came before is done. */
 export const run = <A, E>(line: Line, make: () => Operation<A, E>): Effect.Effect<A, E | SessionError> =>

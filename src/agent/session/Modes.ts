@@ -24,6 +24,7 @@ import * as Leaving from "../modes/Leaving.ts"
 import type { Open } from "../modes/Live.ts"
 import * as LoopHost from "../modes/LoopHost.ts"
 import * as Moving from "../modes/Moving.ts"
+import type { Entrance } from "../modes/SettingUp.ts"
 import { atEnd, atOnce, beginFor, between, type Held, inTurn, inTurnFor } from "./Held.ts"
 import { isSessionError } from "./SessionError.ts"
 
@@ -143,7 +144,7 @@ export const operations = (
     schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(held, transition), asModeError("Mode.schedule"))),
     call: (input) => Effect.mapError(call(input), asCallError(held.self.name)),
     enter: (mode, params, caller, restore) => {
-      const enter = (entrance: Entering.Entrance) =>
+      const enter = (entrance: Entrance) =>
         beginFor(
           held,
           caller,
