@@ -142,7 +142,7 @@ export * as SystemPrompt from "./modes/SystemPrompt.ts"
  *
  * @since 0.1.0
  */
-export * as ToolPolicy from "./agent/ToolPolicy.ts"
+export * as ToolPolicy from "./agent/definition/ToolPolicy.ts"
 
 /**
  * What a run did, for people to read: as a Markdown log, as a diagram, and as a file that grows while the run goes.

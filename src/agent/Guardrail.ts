@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+export type { Guardrails } from "./guardrail/AgentGuardrails.ts"
 export { maxToolCalls, noRepeat, toolAllowList } from "./guardrail/builtin/Calls.ts"
 export type { Action } from "./guardrail/builtin/Found.ts"
 export { json } from "./guardrail/builtin/Json.ts"
@@ -37,7 +38,6 @@ export {
   type Values
 } from "./guardrail/GuardrailType.ts"
 export { InvalidOption } from "./guardrail/InvalidOption.ts"
-export type { Guardrails } from "./guardrail/Standing.ts"
 export {
   type Block,
   block,

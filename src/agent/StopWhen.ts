@@ -15,11 +15,11 @@
 import * as Duration from "effect/Duration"
 import type { Price, Prices } from "../domain/Spending.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
-import type { Limit, StopWhen } from "./StopCondition.ts"
+import type { Limit, StopWhen } from "./definition/StopCondition.ts"
 
 export type { Price } from "../domain/Spending.ts"
-export * from "./StopCondition.ts"
-export { evaluate, type Verdict } from "./StopVerdict.ts"
+export * from "./definition/StopCondition.ts"
+export { evaluate, type Verdict } from "./rules/StopVerdict.ts"
 
 /**
  * How a limit ends a run; `"fail"` by default.

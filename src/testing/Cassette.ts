@@ -66,7 +66,7 @@ import * as Layer from "effect/Layer"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { CurrentStandIn, type StandIn, type ToolHandler } from "../agent/StandIn.ts"
+import { CurrentStandIn, type StandIn, type ToolHandler } from "../agent/definition/Overrides.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import {
   CassetteConflict,

@@ -6,7 +6,7 @@
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Tool from "effect/ai/Tool"
-import type { RunningAgent } from "../agent/CurrentAgent.ts"
+import type { RunningAgent } from "../agent/journal/CurrentAgent.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 
 /**

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import type { AgentEvent } from "troupe"
-import * as Mailbox from "../../src/agent/Mailbox.ts"
+import * as Mailbox from "../../src/agent/journal/Mailbox.ts"
 
 const event = (sequence: number): AgentEvent.AgentEvent => ({
   _tag: "TextDelta",

@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
 import { AiError } from "effect/ai"
-import { CurrentAgent } from "../../src/agent/CurrentAgent.ts"
+import { CurrentAgent } from "../../src/agent/journal/CurrentAgent.ts"
 import * as AgentState from "../../src/domain/AgentState.ts"
 import { MockModel } from "../../src/testing/index.ts"
 

@@ -16,9 +16,9 @@ import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import { Host } from "../../modes/Host.ts"
-import { CurrentAgent } from "../CurrentAgent.ts"
-import { CurrentObservers } from "../Observer.ts"
-import { RecordContent } from "../Telemetry.ts"
+import { CurrentAgent } from "../journal/CurrentAgent.ts"
+import { CurrentObservers } from "../journal/Observer.ts"
+import { RecordContent } from "../journal/Telemetry.ts"
 import { CurrentPlaces, type Environment } from "./Line.ts"
 
 const ofCaller: ReadonlySet<string> = new Set([

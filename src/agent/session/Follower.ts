@@ -13,7 +13,7 @@ import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import { isRunEnd } from "../../domain/AgentEvent.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import type { Receiver } from "../Delivery.ts"
+import type { Receiver } from "../journal/Delivery.ts"
 import type { SessionError } from "./SessionError.ts"
 import type { Opened } from "./Store.ts"
 

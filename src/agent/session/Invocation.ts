@@ -14,11 +14,11 @@ import { withUniqueIds } from "../../domain/CallIds.ts"
 import { callsOf, lastAssistant, openCalls } from "../../domain/Conversation.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
-import { runCall } from "../ByHand.ts"
-import type { Codec } from "../Codec.ts"
-import * as Loop from "../Loop.ts"
-import { isOffered } from "../Offered.ts"
-import type { Answered } from "../ToolCall.ts"
+import type { Codec } from "../definition/Codec.ts"
+import { isOffered } from "../definition/RequestTools.ts"
+import * as Loop from "../journal/Loop.ts"
+import type { Answered } from "../perform/call/ToolCall.ts"
+import { runCall } from "../run/ByHand.ts"
 import {
   because,
   CallsOpen,

@@ -11,7 +11,7 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
-import * as Observer from "../Observer.ts"
+import * as Observer from "../journal/Observer.ts"
 import { fragment, type MarkdownOptions } from "./Markdown.ts"
 
 export * from "./Markdown.ts"

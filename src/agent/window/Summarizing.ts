@@ -8,8 +8,8 @@ import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as Answer from "../../domain/ModelAnswer.ts"
 import type { AssistantPart, Conversation, Turn } from "../../domain/StateSchema.ts"
-import * as Answer from "../Answer.ts"
 import { fromSteps, type Made, type Strategy, type Summarize } from "./Strategy.ts"
 
 /**

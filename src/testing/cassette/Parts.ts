@@ -8,7 +8,7 @@ import type * as Response from "effect/ai/Response"
 import * as DateTime from "effect/DateTime"
 import * as Base64 from "effect/encoding/Base64"
 import * as Schema from "effect/Schema"
-import type { Incoming } from "../../agent/Answer.ts"
+import type { Incoming } from "../../domain/ModelAnswer.ts"
 import type { AssistantPart, Call } from "../../domain/StateSchema.ts"
 import type { ResponsePart } from "../MockResponse.ts"
 

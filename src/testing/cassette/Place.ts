@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type * as Fiber from "effect/Fiber"
-import { CurrentAgent } from "../../agent/CurrentAgent.ts"
+import { CurrentAgent } from "../../agent/journal/CurrentAgent.ts"
 import type { Place } from "./Recorder.ts"
 
 const nobody: Place = { path: [""], calls: [], step: 0 }

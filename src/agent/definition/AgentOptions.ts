@@ -1,0 +1,94 @@
+/**
+ * What an agent can be made of, and what its type collects from it.
+ *
+ * @since 0.1.0
+ */
+import type * as AiError from "effect/ai/AiError"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Tool from "effect/ai/Tool"
+import type * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Schedule from "effect/Schedule"
+import type * as Schema from "effect/Schema"
+import type * as AgentState from "../../domain/AgentState.ts"
+import type * as Handoff from "../../handoff/Handoff.ts"
+import type { AnyToolkit, ToolOf } from "../../modes/AnyToolkit.ts"
+import type * as Mode from "../../modes/ModeType.ts"
+import type * as StopWhen from "../StopWhen.ts"
+import type { ContextWindow } from "../window/WindowType.ts"
+import type { AnyAsTool, AsTool } from "./AgentTool.ts"
+
+/** The tool of an agent with an output schema; one without has no encoded output. */
+type AnswerName<EncodedOutput> = unknown extends EncodedOutput ? never : "final_answer"
+type HandoffName<T> = T extends { readonly toolName: infer Name extends string } ? Name : never
+type AgentName<T> = T extends AsTool<infer Name, unknown> ? Name : never
+export type AgentServices<T> = T extends AsTool<string, infer R> ? R : never
+
+/**
+ * What an agent is made of; everything is optional.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<
+  Kit extends AnyToolkit,
+  Fatal extends string,
+  Agents extends ReadonlyArray<AnyAsTool>,
+  Handoffs extends ReadonlyArray<Handoff.AnyOffer>,
+  Modes extends ReadonlyArray<Mode.Any>,
+  Output,
+  EncodedOutput,
+  InstructionsE,
+  InstructionsR,
+  RetryE,
+  RetryR,
+  Guards,
+  WindowE,
+  WindowR
+> {
+  /** What the agent is for, in words for other agents and their models. */
+  readonly description?: string | undefined
+  /** The system message: a text, or a function of the state that gives one, possibly with an effect. */
+  readonly instructions?:
+    | string
+    | ((state: AgentState.AgentState) => string | Effect.Effect<string, InstructionsE, InstructionsR>)
+    | undefined
+  /** Tools of the agent, with handlers from the environment or its own. */
+  readonly toolkit?: Kit | undefined
+  /** Agents that this agent may call as tools, made by `Agent.asTool`. */
+  readonly agents?: Agents | undefined
+  /** Agents that may take the conversation over, made by `Handoff.to`. */
+  readonly handoffs?: Handoffs | undefined
+  /** Modes of the agent, made by `Mode.make`. Its model can enter those that are invokable. */
+  readonly modes?: Modes | undefined
+  /** How often a run that begins with this agent may change hands; 10 times by default. */
+  readonly maxHandoffs?: number | undefined
+  /** Tools whose own typed error ends the run; the errors of all others are told to the model. */
+  readonly fatal?: ReadonlyArray<Fatal> | undefined
+  /** When a run stops; `StopWhen.maxSteps(20)` by default. */
+  readonly stopWhen?: StopWhen.StopWhen | undefined
+  /** How many calls of a turn run at once; 10 by default. */
+  readonly toolConcurrency?: number | "unbounded" | undefined
+  /** Which tools the model must or may use; `"auto"` by default. One that forces a call holds for a run's first request. */
+  readonly toolChoice?:
+    | LanguageModel.ToolChoice<
+      NoInfer<
+        Tool.Name<ToolOf<Kit>> | AgentName<Agents[number]> | AnswerName<EncodedOutput> | HandoffName<Handoffs[number]>
+      >
+    >
+    | undefined
+  /** Services that each request runs with, such as a provider's configuration of its model. */
+  readonly settings?: Context.Context<never> | undefined
+  /** When to ask the model again after a failure that `AiError` calls retryable; never by default. */
+  readonly retry?: Schedule.Schedule<unknown, AiError.AiError, RetryE, RetryR> | undefined
+  /** What the agent's answer must be; text by default. Read it by `AgentState.output`. */
+  readonly output?: Schema.Codec<Output, EncodedOutput> | undefined
+  /** How often an answer that doesn't fit `output` goes back to the model; once by default. */
+  readonly outputRetries?: number | undefined
+  /** How much of the conversation each request sends, made by `ContextWindow.make`; all of it by default. */
+  readonly contextWindow?: ContextWindow<WindowE, WindowR> | undefined
+  /** How many characters an input may have; 1,000,000 by default. */
+  readonly maxInputLength?: number | undefined
+  /** What may pass: guardrails on inputs, answers, calls, results and handoffs; none by default. */
+  readonly guardrails?: Guards | undefined
+}

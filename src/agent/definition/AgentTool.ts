@@ -1,0 +1,102 @@
+/**
+ * An agent, or a group of them, as a tool of other agents.
+ *
+ * @since 0.1.0
+ */
+import * as Tool from "effect/ai/Tool"
+import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Runnable from "../../handoff/Runnable.ts"
+import * as Definition from "./AgentDefinition.ts"
+import { type Input, partsOf } from "./Input.ts"
+import * as Output from "./OutputCodec.ts"
+import { rosterOf } from "./Roster.ts"
+
+/**
+ * An agent as a tool of other agents. `R` is what a run of it needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AsTool<out Name extends string, out R = never> {
+  readonly [ToolTypeId]: { readonly entry: Definition.AgentTool; readonly _R?: () => R }
+  readonly name: Name
+}
+
+/** Any agent as a tool. It says neither name nor needs, so that inference takes them from the agent. */
+export interface AnyAsTool {
+  readonly [ToolTypeId]: { readonly entry: Definition.AgentTool }
+}
+
+/** Marks an agent as a tool. */
+export const ToolTypeId = "~troupe/agent/Agent/AsTool"
+
+/**
+ * Parameters of an agent that is a tool, when none are given: what it is to do, in words.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Task = Schema.Struct({ task: Schema.String })
+
+/**
+ * Makes a tool of an agent or a group, for the `agents` of another agent.
+ *
+ * The model gives it a `task` in words, or the `parameters` of a schema, which reach the agent as JSON text or as what
+ * `toInput` makes of them. The agent's state lives in the call it answers: its approvals surface in the caller's state,
+ * what it uses counts for the caller, its failure is a failed call. Its last text answers the call, or its output. Where it
+ * hands over, the one that ends in control answers.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const asTool = <
+  Name extends string,
+  Output,
+  E,
+  R,
+  const ToolName extends string = Name,
+  Params = typeof Task.Type,
+  Encoded = typeof Task.Encoded
+>(
+  agent: Runnable.Runnable<Name, Output, E, R>,
+  options?: {
+    readonly name?: ToolName
+    readonly description?: string
+    readonly parameters?: Schema.Codec<Params, Encoded>
+    readonly toInput?: (params: Params) => Input
+    readonly needsApproval?:
+      | boolean
+      | ((params: Params, context: Tool.NeedsApprovalContext) => boolean | Effect.Effect<boolean>)
+  }
+): AsTool<ToolName, R> => {
+  const parameters = (options?.parameters ?? Task) as Schema.Codec<unknown, unknown>
+  const description = options?.description ?? agent.description
+  const tool = Tool.make(options?.name ?? agent.name, {
+    parameters,
+    success: Schema.Unknown,
+    ...(description === undefined ? undefined : { description }),
+    ...(options?.needsApproval === undefined
+      ? undefined
+      : { needsApproval: options.needsApproval as Tool.NeedsApproval<Schema.Constraint> })
+  }) as Tool.Any
+  const toJson = Schema.encodeUnknownSync(Schema.toCodecJson(parameters))
+  const toInput = options?.toInput as ((params: unknown) => Input) | undefined
+  const entry: Definition.AgentTool = {
+    _tag: "Agent",
+    tool,
+    policy: {},
+    decode: Definition.decoder(tool),
+    roster: () => rosterOf(agent),
+    toInput: (params) =>
+      partsOf(
+        toInput !== undefined
+          ? toInput(params)
+          : options?.parameters === undefined
+          ? (params as typeof Task.Type).task
+          : JSON.stringify(toJson(params))
+      ),
+    toResult: (child) => Output.toResult(rosterOf(agent).agents.get(child.agent)?.output, child)
+  }
+  return { [ToolTypeId]: { entry }, name: tool.name }
+}

@@ -1,0 +1,30 @@
+/**
+ * The agent that is running, for those who are called by it: models, tool handlers, instructions.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import type { AgentState } from "../../domain/StateSchema.ts"
+
+/**
+ * The agent that is running: its name, the names and calls that lead to it, and its state at the time of looking.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunningAgent {
+  readonly agent: string
+  readonly path: readonly [string, ...Array<string>]
+  readonly calls: ReadonlyArray<string>
+  readonly state: AgentState
+}
+
+/**
+ * The agent that is running, or `undefined` outside any run.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const CurrentAgent = Context.Reference<RunningAgent | undefined>("troupe/agent/CurrentAgent", {
+  defaultValue: () => undefined
+})

@@ -1,0 +1,57 @@
+/**
+ * Who sees the events of runs, beside the stream of a run.
+ *
+ * An observer sees every event in its order, those that end an interrupted run too, when a stream's consumer is gone.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import type { AgentEvent } from "../../domain/AgentEvent.ts"
+
+/**
+ * Sees an event. The run waits for it; it can't fail.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Observer = (event: AgentEvent) => Effect.Effect<void>
+
+/**
+ * The observers of the runs inside, outermost first.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const CurrentObservers = Context.Reference<ReadonlyArray<Observer>>("troupe/agent/Observer", {
+  defaultValue: () => []
+})
+
+/**
+ * Lets `observer` see the events of every run inside an effect. It may need services of its own.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const observe: {
+  <R2 = never>(
+    observer: (event: AgentEvent) => Effect.Effect<void, never, R2>
+  ): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | R2>
+  <A, E, R, R2 = never>(
+    self: Effect.Effect<A, E, R>,
+    observer: (event: AgentEvent) => Effect.Effect<void, never, R2>
+  ): Effect.Effect<A, E, R | R2>
+} = dual(
+  2,
+  <A, E, R, R2>(
+    self: Effect.Effect<A, E, R>,
+    observer: (event: AgentEvent) => Effect.Effect<void, never, R2>
+  ): Effect.Effect<A, E, R | R2> =>
+    Effect.contextWith((context: Context.Context<R2>) =>
+      Effect.updateService(self, CurrentObservers, (observers): ReadonlyArray<Observer> => [
+        ...observers,
+        (event) => Effect.provideContext(observer(event), context)
+      ])
+    )
+)

@@ -1,0 +1,175 @@
+/**
+ * Spans of runs and calls, with OpenTelemetry's names for generative AI.
+ *
+ * A run is a span `invoke_agent <name>`, a call a span `execute_tool <name>`, entering and leaving a mode `enter_mode <name>` and
+ * `exit_mode <name>`, making a summary `summarize_conversation <name>`; `effect/ai` adds the model's own beneath the
+ * run. What was said is recorded only where `RecordContent` asks for it.
+ *
+ * Source of the names: OpenTelemetry semantic conventions for generative AI, agent and framework spans.
+ *
+ * @since 0.1.0
+ */
+import type * as Tool from "effect/ai/Tool"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as References from "effect/References"
+import * as Tracer from "effect/Tracer"
+import { lastAssistantText, lastUserText } from "../../domain/Conversation.ts"
+import type { Call } from "../../domain/StateSchema.ts"
+import { exact } from "../../domain/Usage.ts"
+import type { Answered } from "../perform/call/ToolCall.ts"
+import type * as Loop from "./Loop.ts"
+import type { Recorder } from "./SpanRecorder.ts"
+
+/**
+ * Whether spans hold what was said: messages, parameters and results. They don't by default.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const RecordContent = Context.Reference<boolean>("troupe/agent/Telemetry/RecordContent", {
+  defaultValue: () => false
+})
+
+const attribute = (span: Tracer.Span, name: string, value: unknown): void => {
+  if (value !== undefined) span.attribute(name, value)
+}
+
+const noStack = (): undefined => undefined
+
+/** Gives the services of what runs in a span. */
+export const inSpan = (span: Tracer.Span) => <R>(services: Context.Context<R>): Context.Context<R> => {
+  const parent = Context.get(services, References.CurrentStackFrame)
+  return Context.add(services, Tracer.ParentSpan, span).pipe(
+    Context.add(References.CurrentStackFrame, { name: span.name, stack: noStack, parent })
+  )
+}
+
+/** What `Effect.withParentSpan` does without a stack trace, in one change of the services where that takes two. */
+export const within = <A, E, R>(self: Effect.Effect<A, E, R>, span: Tracer.Span): Effect.Effect<A, E, R> =>
+  Effect.updateContext(self, inSpan(span)<R>)
+
+/** Puts a run into its span; `use` ends what the span says by `endRun`. */
+export const runSpan = <A, E, R>(
+  loop: Loop.Loop,
+  use: (span: Tracer.Span) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.useSpan(
+    `invoke_agent ${loop.definition.name}`,
+    { attributes: runAttributes(loop) },
+    (span) => within(use(span), span)
+  )
+
+/** Puts the time in which an agent that took over is in control into a span of its own, below the run's. */
+export const handoffSpan = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.useSpan(
+    `invoke_agent ${loop.definition.name}`,
+    { attributes: { ...runAttributes(loop), ...handoffAttributes(loop) } },
+    (span) => within(self, span)
+  )
+
+type ModeOperation = "enter_mode" | "exit_mode"
+
+/** What the span of entering or leaving a mode says. */
+const modeAttributes = ({ definition }: Loop.Loop, operation: ModeOperation, mode: string): Record<string, string> => ({
+  "gen_ai.operation.name": operation,
+  "gen_ai.agent.name": definition.name,
+  "troupe.mode.name": mode
+})
+
+/** Puts leaving a mode into a span, which `use` lets be seen by what runs in it. */
+export const exitSpan = <A, E, R>(
+  loop: Loop.Loop,
+  mode: string,
+  use: (span: Tracer.Span) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.useSpan(`exit_mode ${mode}`, { attributes: modeAttributes(loop, "exit_mode", mode) }, use)
+
+/** Begins the span of entering or leaving a mode, where there are any. */
+export const beginMode = (
+  loop: Loop.Loop,
+  recorder: Recorder,
+  operation: ModeOperation,
+  mode: string
+): Tracer.Span | undefined =>
+  recorder.begin(`${operation} ${mode}`, modeAttributes(loop, operation, mode), recorder.now)
+
+/** Puts the making of a summary into a span. */
+export const summarySpan = <A, E, R>(
+  { definition }: Loop.Loop,
+  turns: number,
+  self: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.useSpan(
+    `summarize_conversation ${definition.name}`,
+    {
+      attributes: {
+        "gen_ai.operation.name": "summarize_conversation",
+        "gen_ai.agent.name": definition.name,
+        "troupe.summary.turns": turns
+      }
+    },
+    (span) => within(self, span)
+  )
+
+const handoffAttributes = ({ root, state: { handoff } }: Loop.Loop): Record<string, unknown> => ({
+  ...(handoff === undefined ? undefined : { "troupe.handoff.from": handoff.from }),
+  ...(root.recordsContent && handoff?.reason !== undefined ? { "troupe.handoff.reason": handoff.reason } : undefined)
+})
+
+const runAttributes = ({ definition }: Loop.Loop): Record<string, unknown> => ({
+  "gen_ai.operation.name": "invoke_agent",
+  "gen_ai.agent.name": definition.name,
+  ...(definition.description === undefined ? undefined : { "gen_ai.agent.description": definition.description })
+})
+
+/** Says in a run's span how it ended. */
+export const endRun = (span: Tracer.Span, { root, state }: Loop.Loop): void => {
+  attribute(span, "gen_ai.usage.input_tokens", exact(state.run.usage.input))
+  attribute(span, "gen_ai.usage.output_tokens", exact(state.run.usage.output))
+  attribute(span, "gen_ai.usage.cache_read.input_tokens", exact(state.run.usage.cached))
+  attribute(span, "gen_ai.usage.reasoning.output_tokens", exact(state.run.usage.reasoning))
+  attribute(span, "troupe.status", state.status._tag)
+  attribute(span, "troupe.steps", state.run.steps)
+  if (state.status._tag === "Failed") attribute(span, "error.type", state.status.error.tag)
+  if (root.recordsContent) {
+    attribute(span, "gen_ai.input.messages", lastUserText(state.conversation))
+    attribute(span, "gen_ai.output.messages", lastAssistantText(state.conversation))
+  }
+}
+
+/** Puts a call into its span; `use` ends what the span says by `endTool` or `crashTool`. */
+export const toolSpan = <A, E, R>(
+  loop: Loop.Loop,
+  call: Call,
+  tool: Tool.Any,
+  use: (span: Tracer.Span) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.useSpan(
+    `execute_tool ${call.name}`,
+    { attributes: toolAttributes(loop, call, tool) },
+    (span) => within(use(span), span)
+  )
+
+const toolAttributes = (loop: Loop.Loop, call: Call, tool: Tool.Any): Record<string, unknown> => ({
+  "gen_ai.operation.name": "execute_tool",
+  "gen_ai.agent.name": loop.definition.name,
+  "gen_ai.tool.name": call.name,
+  "gen_ai.tool.call.id": call.id,
+  "gen_ai.tool.type": "function",
+  ...(tool.description === undefined ? undefined : { "gen_ai.tool.description": tool.description })
+})
+
+/** Says in a call's span what came of it. */
+export const endTool = (span: Tracer.Span, { root }: Loop.Loop, call: Call, answered: Answered | undefined): void => {
+  if (answered !== undefined && answered.settlement.outcome !== "Succeeded") {
+    attribute(span, "error.type", answered.settlement.outcome)
+  }
+  if (root.recordsContent) {
+    attribute(span, "gen_ai.tool.call.arguments", JSON.stringify(call.params))
+    if (answered !== undefined) attribute(span, "gen_ai.tool.call.result", JSON.stringify(answered.settlement.result))
+  }
+}
+
+/** Says in a call's span that its handler broke down. */
+export const crashTool = (span: Tracer.Span): void => span.attribute("error.type", "Defect")

@@ -1,0 +1,268 @@
+/**
+ * Asking the model: one request, its attempts, and its whole answer told as one event.
+ *
+ * An answer that breaks off leaves nothing behind but the events of what arrived: no half turn.
+ *
+ * @since 0.1.0
+ */
+import * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Prompt from "effect/ai/Prompt"
+import * as Effect from "effect/Effect"
+import { format } from "effect/Formatter"
+import * as Stream from "effect/Stream"
+import { ModelCallFailed } from "../../../domain/AgentError.ts"
+import { withUniqueIds } from "../../../domain/CallIds.ts"
+import * as Answer from "../../../domain/ModelAnswer.ts"
+import type { Request } from "../../definition/AgentDefinition.ts"
+import { Halt } from "../../journal/Halt.ts"
+import * as Loop from "../../journal/Loop.ts"
+import * as AnswerGuard from "../guard/AnswerGuard.ts"
+import * as InputGuard from "../guard/InputGuard.ts"
+import { makePrompt } from "./RequestPrompt.ts"
+
+const tellPart = (loop: Loop.Loop, answer: Answer.Arriving, part: Answer.Incoming, at: number): void => {
+  switch (part.type) {
+    case "text-delta":
+      return Loop.tellDelta(loop, "TextDelta", part.delta, at)
+    case "reasoning-delta":
+      return Loop.tellDelta(loop, "ReasoningDelta", part.delta, at)
+    case "tool-params-delta":
+      return Loop.tell(loop, {
+        _tag: "ToolParamsDelta",
+        callId: part.id,
+        name: answer.names.get(part.id) ?? "",
+        delta: part.delta
+      })
+    default:
+      return
+  }
+}
+
+/** The error of a stream in which the provider reported one. */
+export const brokenOff = (error: unknown): AiError.AiError =>
+  AiError.make({
+    module: "LanguageModel",
+    method: "streamText",
+    reason: new AiError.InternalProviderError({
+      description: `The provider ended the stream with an error: ${
+        typeof error === "string" ? error : error instanceof Error ? error.message : format(error)
+      }`
+    })
+  })
+
+const streamed = (
+  loop: Loop.Loop,
+  options: Options,
+  held: Held | undefined
+): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
+  Effect.suspend(() => {
+    const answer = Answer.begin()
+    if (held !== undefined) held.answer = answer
+    return Stream.runForEachArray(
+      LanguageModel.streamText(options),
+      (parts) => {
+        const at = Loop.now(loop)
+        for (const part of parts) {
+          if (part.type === "error") return Effect.fail(brokenOff(part.error))
+          if (held === undefined || held.isOpen) tellPart(loop, answer, part, at)
+          else held.parts.push(part)
+          Answer.take(answer, part)
+        }
+        return loop.root.flush
+      }
+    ).pipe(Effect.map(() => Answer.finish(answer)))
+  })
+
+/** What of an answer has arrived and may not be shown yet. Once it is open, pieces are shown as they arrive. */
+interface Held {
+  answer: Answer.Arriving | undefined
+  parts: Array<Answer.Incoming>
+  isOpen: boolean
+}
+
+/** Forgets what was held back of an answer that didn't come to its end. */
+const drop = (held: Held | undefined): void => {
+  if (held === undefined) return
+  held.answer = undefined
+  held.parts = []
+}
+
+/** Shows the pieces that were held back and may be shown, and from now on each as it arrives. */
+const release = (loop: Loop.Loop, held: Held | undefined, shows: AnswerGuard.Seen["shows"]): Effect.Effect<void> => {
+  if (held === undefined || held.isOpen) return Effect.void
+  const { answer, parts } = held
+  held.isOpen = true
+  held.parts = []
+  if (answer === undefined) return Effect.void
+  // One after the other, at the pace of those who look, so that an interruption stops what is shown.
+  return Effect.forEach(parts.filter(shows), (part) => {
+    tellPart(loop, answer, part, Loop.now(loop))
+    return loop.root.flush
+  }, { discard: true })
+}
+
+const whole = (options: Options): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
+  Effect.map(LanguageModel.generateText(options), (response) => {
+    const answer = Answer.begin()
+    for (const part of response.content) Answer.take(answer, part)
+    return Answer.finish(answer)
+  })
+
+interface Options extends Request {
+  readonly prompt: Prompt.Prompt
+}
+
+/** How often the model was asked, and what is held back of what it says. */
+interface Asking {
+  attempts: number
+  readonly held: Held | undefined
+}
+
+/** One attempt: told when it starts and when it fails. Its answer is told by `askModel`. */
+const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
+  Effect.suspend(() => {
+    const attempt = asking.attempts++
+    loop.open.attempt = attempt
+    const { window } = loop.sent
+    Loop.tell(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) })
+    return loop.root.isObserved
+      ? Effect.andThen(loop.root.flush, loop.root.isStreaming ? streamed(loop, options, asking.held) : whole(options))
+      : whole(options)
+  }).pipe(
+    Effect.catch((error: AiError.AiError) => {
+      const attempt = loop.open.attempt ?? 0
+      loop.open.attempt = undefined
+      drop(asking.held)
+      Loop.tell(loop, { _tag: "ModelCallFailed", attempt, tag: error.reason._tag, message: error.message })
+      return Effect.andThen(loop.root.flush, Effect.fail(error))
+    })
+  )
+
+/** Asks the model of the agent, by its own model or plan where it has one, as often as its schedule says. */
+const ask = (loop: Loop.Loop, options: Options, asking: Asking) => {
+  const { retry, settings } = loop.definition
+  let call: Effect.Effect<Answer.Answer, unknown, unknown> = attempt(loop, options, asking)
+  if (retry !== undefined) {
+    call = Effect.retry(call, {
+      schedule: retry,
+      while: (error) => AiError.isAiError(error) && error.isRetryable
+    } as Effect.Retry.Options<unknown>)
+  }
+  if (loop.plan !== undefined) {
+    call = Effect.withExecutionPlan(call as Effect.Effect<Answer.Answer, AiError.AiError, unknown>, loop.plan)
+  }
+  return settings === undefined ? call : Effect.provideContext(call, settings)
+}
+
+/** Asks the model and tells its answer. Fails with `ModelCallFailed` after the last attempt. */
+export const askModel = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> => {
+  if (loop.parent === undefined) return request(loop)
+  // At once, and not when the effect runs: a limit that wasn't met may be by the next agent that looks.
+  Loop.countAsking(loop, 1)
+  return Effect.ensuring(request(loop), Effect.sync(() => Loop.countAsking(loop, -1)))
+}
+
+/** Asks the model for its answer, as it is. */
+const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: Held | undefined) {
+  const request = loop.definition.request(loop.state, loop.live.between > 0)
+  const made = makePrompt(loop, request)
+  const prompt = Effect.isEffect(made) ? yield* made : made
+  const asking: Asking = { attempts: 0, held }
+  const answer = yield* Effect.catch(
+    ask(loop, { ...request, prompt }, asking),
+    (error) =>
+      AiError.isAiError(error) && asking.attempts > 0
+        ? Effect.fail(
+          new Halt(
+            new ModelCallFailed({
+              agent: loop.definition.name,
+              step: loop.step,
+              attempts: asking.attempts,
+              error
+            })
+          )
+        )
+        : Effect.fail(error)
+  )
+  // It has its price also where it isn't told.
+  const { model, usage } = answer
+  loop.open.arrived = { usage, ...(model === undefined ? undefined : { model }) }
+  return answer
+})
+
+/** An input was replaced while the model was asked about it. */
+class InputReplaced {
+  readonly _tag = "troupe/agent/InputReplaced"
+}
+
+/**
+ * Asks the model while guardrails look at the input. What it says is held back until they have let that pass; a block interrupts
+ * the model, and so does another input, about which it is asked anew.
+ */
+const answerBeside = (
+  loop: Loop.Loop,
+  guardrails: Effect.Effect<boolean, Halt, unknown>,
+  held: Held,
+  isHeldOn: boolean
+): Effect.Effect<Answer.Answer, unknown, unknown> => {
+  const passed = Effect.flatMap(
+    guardrails,
+    (isReplaced) =>
+      isReplaced ? Effect.fail(new InputReplaced()) : isHeldOn ? Effect.void : release(loop, held, () => true)
+  )
+  return Effect.all([answerOf(loop, held), passed], { concurrency: 2 }).pipe(
+    Effect.map(([answer]) => answer),
+    Effect.catch((error) => {
+      if (error instanceof InputReplaced) {
+        Loop.endAttempt(loop, { tag: "Interrupted", message: "What the user said was replaced." })
+        drop(held)
+        return answerOf(loop, isHeldOn ? held : undefined)
+      }
+      if (error instanceof Halt) Loop.endAttempt(loop, { tag: error.reason._tag, message: error.reason.message })
+      return Effect.fail(error)
+    })
+  )
+}
+
+/** Shows what the guardrails have let pass of an answer. */
+const show = (
+  loop: Loop.Loop,
+  { instead, shows }: AnswerGuard.Seen,
+  held: Held | undefined
+): Effect.Effect<void> => {
+  if (!loop.root.isStreaming) return Effect.void
+  const shown = release(loop, held, shows)
+  if (instead.length === 0) return shown
+  return Effect.flatMap(shown, () => {
+    for (const piece of instead) Loop.tell(loop, piece)
+    return loop.root.flush
+  })
+}
+
+const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
+  const looking = InputGuard.begin(loop)
+  if (looking?.before !== undefined) yield* looking.before
+  const beside = looking?.beside
+  const isGuarded = AnswerGuard.isGuarded(loop)
+  const isHeldOn = isGuarded && !loop.definition.guardrails.isReleasedEarly
+  const held: Held | undefined = isHeldOn || beside !== undefined
+    ? { answer: undefined, parts: [], isOpen: false }
+    : undefined
+  const answer = yield* beside === undefined || held === undefined
+    ? answerOf(loop, held)
+    : answerBeside(loop, beside, held, isHeldOn)
+  const seen = isGuarded ? yield* AnswerGuard.see(loop, answer) : undefined
+  if (seen !== undefined) yield* show(loop, seen, held)
+  loop.open.attempt = undefined
+  loop.open.arrived = undefined
+  Loop.tell(loop, {
+    _tag: "ModelResponded",
+    parts: withUniqueIds(seen?.parts ?? answer.parts, loop.root.takenIds),
+    usage: answer.usage,
+    ...(answer.model === undefined ? undefined : { model: answer.model }),
+    finishReason: answer.finishReason,
+    ...(loop.sent.counted === undefined ? undefined : { counted: loop.sent.counted }),
+    ...(seen?.feedback === undefined ? undefined : { feedback: seen.feedback })
+  })
+})

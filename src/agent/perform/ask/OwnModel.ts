@@ -1,0 +1,110 @@
+/**
+ * The model that an agent brings itself, built once in each run and kept until its end.
+ *
+ * @since 0.1.0
+ */
+import type * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as ExecutionPlan from "effect/ExecutionPlan"
+import type * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { OwnModel, Plan } from "../../definition/AgentDefinition.ts"
+import { modelIn } from "../../definition/AgentModes.ts"
+import { CurrentStandIn, type ModelLayer, type StandIn } from "../../definition/Overrides.ts"
+import type { Built, Loop, Models } from "../../journal/Loop.ts"
+
+/** Gives the layer of a step of a plan, and of a context where something stands in for it. */
+const layerOf = ({ provide }: Plan["steps"][number], { model }: StandIn): ModelLayer | undefined => {
+  if (!Context.isContext(provide)) return model?.(provide) ?? provide
+  return model?.(Layer.succeedContext(provide))
+}
+
+/** Builds each model of a plan at most once in the run that uses it. */
+const preparePlan = Effect.fnUntraced(function*(plan: Plan, scope: Scope.Scope, standIn: StandIn) {
+  const steps: Array<ExecutionPlan.make.Step> = []
+  for (const step of plan.steps) {
+    const layer = layerOf(step, standIn)
+    const provide = layer === undefined
+      ? step.provide
+      : Layer.effectContext(yield* Effect.cached(Layer.buildWithScope(layer, scope)))
+    steps.push({ ...step, provide } as ExecutionPlan.make.Step)
+  }
+  return ExecutionPlan.make(...steps as [ExecutionPlan.make.Step]) as Plan
+})
+
+const build = (
+  model: OwnModel,
+  { built, scope }: Models,
+  standIn: StandIn
+): Effect.Effect<Built, unknown, unknown> => {
+  const making: Effect.Effect<Built, unknown, unknown> = model._tag === "Layer"
+    ? Effect.map(
+      Layer.buildWithScope(standIn.model?.(model.layer) ?? model.layer, scope),
+      (context) => ({ context: context as Context.Context<never>, plan: undefined })
+    )
+    : Effect.map(preparePlan(model.plan, scope, standIn), (plan) => ({
+      context: Context.make(LanguageModel.LanguageModel, fromPlan(plan)) as Context.Context<never>,
+      plan
+    }))
+  return Effect.tap(making, (made) => Effect.sync(() => built.set(model, made)))
+}
+
+/** Gives a loop the model that the agent in control brings, for as long as an effect runs. */
+export const provide = <A>(
+  loop: Loop,
+  use: () => Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown, unknown> => {
+  const model = modelIn(loop.definition, loop.state)
+  if (model === undefined) {
+    loop.plan = loop.parent?.plan
+    return use()
+  }
+  const models = loop.models ??= { scope: Scope.makeUnsafe(), built: new Map() }
+  const built = models.built.get(model)
+  // A model of a mode that is used alone is built with the services of whoever entered that.
+  const context = loop.live.open.findLast(({ entry }) => entry.model === model)?.context
+  const needed = Effect.flatMap(CurrentStandIn, (standIn) => {
+    const making = build(model, models, standIn)
+    return context === undefined ? making : Effect.provideContext(making, context)
+  })
+  return Effect.flatMap(built === undefined ? needed : Effect.succeed(built), ({ context, plan }) => {
+    loop.plan = plan
+    return Effect.provideContext(Effect.suspend(use), context)
+  })
+}
+
+/** Lets go of the models that were built. */
+export const release = (loop: Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
+  const { models } = loop
+  loop.models = undefined
+  return models === undefined ? Effect.void : Scope.close(models.scope, exit)
+}
+
+/** A model whose types are spent: what goes in and comes out is between its callers and the models of a plan. */
+interface Untyped {
+  readonly generateText: (options: unknown) => Effect.Effect<unknown, AiError.AiError, LanguageModel.LanguageModel>
+  readonly generateObject: Untyped["generateText"]
+  readonly streamText: (options: unknown) => Stream.Stream<unknown, AiError.AiError, LanguageModel.LanguageModel>
+}
+
+const planned: Effect.Effect<Untyped, never, LanguageModel.LanguageModel> = Effect.map(
+  LanguageModel.LanguageModel,
+  (model) => model as never
+)
+
+/** A model that falls back as a plan says, for all that isn't the agent's own request: its tools, agents, instructions. */
+const fromPlan = (plan: Plan): LanguageModel.LanguageModel => {
+  const model: Untyped = {
+    generateText: (options) =>
+      Effect.withExecutionPlan(Effect.flatMap(planned, (model) => model.generateText(options)), plan) as never,
+    generateObject: (options) =>
+      Effect.withExecutionPlan(Effect.flatMap(planned, (model) => model.generateObject(options)), plan) as never,
+    streamText: (options) =>
+      Stream.withExecutionPlan(Stream.unwrap(Effect.map(planned, (model) => model.streamText(options))), plan) as never
+  }
+  return { [LanguageModel.TypeId]: LanguageModel.TypeId, ...model } as never
+}

@@ -1,0 +1,272 @@
+/**
+ * Choosing what of a conversation a request sends, by the context window of the agent in control.
+ *
+ * @since 0.1.0
+ */
+import type * as Tokenizer from "effect/ai/Tokenizer"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { ContextWindowExceeded } from "../../../domain/AgentError.ts"
+import type { Window } from "../../../domain/AgentEvent.ts"
+import { estimateText } from "../../../domain/TokenEstimate.ts"
+import { fit, type Sent } from "../../../domain/window/Choosing.ts"
+import { hasRoom, type Room, tokensIn, type WindowTurn } from "../../../domain/window/WindowTurn.ts"
+import type { Request } from "../../definition/AgentDefinition.ts"
+import { Halt } from "../../journal/Halt.ts"
+import * as Loop from "../../journal/Loop.ts"
+import * as Telemetry from "../../journal/Telemetry.ts"
+import type { Summarize } from "../../window/Strategy.ts"
+import { EmptySummary } from "../../window/Summarizing.ts"
+import type { Internals } from "../../window/WindowType.ts"
+import { Counter } from "./TokenCounter.ts"
+import { Entries } from "./WindowTurns.ts"
+
+/**
+ * What a request sends, what is told of that, and how many tokens it was counted for. The last `tail` turns that it sends are the last
+ * of the conversation.
+ */
+export interface Choice {
+  readonly entries: Entries
+  readonly chosen: ReadonlyArray<WindowTurn>
+  readonly tail: number
+  readonly window: Window
+  readonly counted: number | undefined
+}
+
+/** What a request says beside the conversation. */
+export interface Beside {
+  readonly texts: ReadonlyArray<string>
+  readonly request: Request
+}
+
+/** Gives the turns as they are known, counted in the way in which they are to be. */
+/** The key of the tokenizer, without its module: an import waits for each module of Effect that no other brings along. */
+const TokenizerKey = Context.Service<Tokenizer.Tokenizer, Tokenizer.Service>("effect/ai/Tokenizer")
+
+const entriesOf = (loop: Loop.Loop, { count, countsTokens }: Internals, tokenizer: Tokenizer.Service | undefined) => {
+  const { definition: { name }, sent } = loop
+  const way = count ?? tokenizer ?? estimateText
+  const known = sent.entries
+  if (known !== undefined && (known.counter?.counts(way) ?? !countsTokens)) return known
+  return sent.entries = new Entries(name, countsTokens ? new Counter(way) : undefined)
+}
+
+/** The limits of a window in a state, and what of them is used beside turns. */
+interface Limits {
+  readonly room: Room
+  readonly limit: number
+  readonly beside: number
+}
+
+const limitsOf = (
+  { countsTokens, maxTokens, maxTurns, reserve, target }: Internals,
+  { counter, ratio }: Entries,
+  loop: Loop.Loop,
+  { request, texts }: Beside
+): Limits => {
+  const limit = maxTokens(loop.state) - reserve
+  const beside = counter === undefined
+    ? 0
+    : texts.reduce((sum, text) => sum + counter.text(text), counter.tools(request))
+  return {
+    limit,
+    beside,
+    room: {
+      tokens: countsTokens ? limit / ratio - beside : Infinity,
+      turns: maxTurns,
+      count: (turn) => counter?.turn(turn) ?? 0,
+      atOnce: {
+        tokens: target < 1 && countsTokens ? (1 - target) * limit : 0,
+        turns: target < 1 && maxTurns < Infinity ? Math.floor((1 - target) * maxTurns) : 0
+      }
+    }
+  }
+}
+
+/** Gives what is too much for a window. */
+const exceeded = (
+  { agent, counter, ratio }: Entries,
+  { maxTurns }: Internals,
+  { beside, limit, room }: Limits,
+  { sent, tokens }: Sent
+): Halt => {
+  const isTokens = room.tokens !== Infinity && !(tokens <= room.tokens)
+  const [most, needed] = isTokens ? [limit, Math.ceil((beside + tokens) * ratio)] : [maxTurns, sent.length]
+  return new Halt(
+    new ContextWindowExceeded({
+      agent,
+      unit: isTokens ? "tokens" : "turns",
+      limit: most,
+      needed,
+      over: needed - most,
+      isEstimated: isTokens && counter?.by === "estimate"
+    })
+  )
+}
+
+/** Gives the turns that go into a summary: so many that the window has room again, or all that may go. */
+const going = (
+  chosen: ReadonlyArray<WindowTurn>,
+  before: number,
+  room: Room,
+  target: number,
+  isAll: boolean
+): ReadonlyArray<WindowTurn> => {
+  let tokens = before
+  let turns = chosen.length + (chosen.some(({ stays }) => stays === "Summary") ? 0 : 1)
+  return chosen.filter((each) => {
+    if (each.stays !== undefined || each.index < 0) return false
+    if (!isAll && tokens <= room.tokens * target && turns <= room.turns * target) return false
+    tokens -= each.tokens
+    turns--
+    return true
+  })
+}
+
+/** Lets turns be summarized, and tells it. */
+const summarize = Effect.fnUntraced(function*(
+  loop: Loop.Loop,
+  entries: Entries,
+  make: Summarize,
+  goes: ReadonlyArray<WindowTurn>
+) {
+  const before = loop.state.conversation.summaries?.at(-1)
+  const startedAt = Loop.now(loop)
+  const { text, ...used } = yield* Telemetry.summarySpan(
+    loop,
+    goes.length,
+    Effect.suspend(() => make(entries.toSummarize(before, goes)))
+  )
+  if (text.trim() === "") return yield* Effect.fail(new EmptySummary({ agent: entries.agent, turns: goes.length }))
+  Loop.tell(loop, {
+    _tag: "ConversationSummarized",
+    text,
+    ...entries.extend(before, goes),
+    duration: Math.max(0, Loop.now(loop) - startedAt),
+    ...used
+  })
+  yield* loop.root.flush
+})
+
+/** A choice on its way: what is chosen so far, of what, and what that counts for. */
+interface Choosing {
+  readonly loop: Loop.Loop
+  readonly window: Internals
+  readonly beside: Beside
+  readonly entries: Entries
+  readonly limits: Limits
+  readonly base: ReadonlyArray<WindowTurn>
+  readonly round: number
+  chosen: ReadonlyArray<WindowTurn>
+  tokens: number
+}
+
+/** Lets the tokenizer count turns that aren't in the conversation: summaries, and what a strategy made. */
+const recount = (choosing: Choosing): Effect.Effect<void> | undefined => {
+  const { entries: { counter }, entries } = choosing
+  if (counter?.learns !== true) return undefined
+  const made = new Set(choosing.chosen.filter((each) => !entries.isWhole(each)))
+  const learning = counter.learn([], undefined, Array.from(made, ({ turn }) => turn))
+  return learning === undefined ? undefined : Effect.map(learning, () => {
+    choosing.chosen = choosing.chosen.map((each) =>
+      made.has(each) ? { ...each, tokens: counter.turn(each.turn) } : each
+    )
+    choosing.tokens = tokensIn(choosing.chosen)
+  })
+}
+
+/** Goes on with a choice from one of the window's steps. */
+const goOn = (choosing: Choosing, from: number): Effect.Effect<Choice, unknown, unknown> => {
+  const { base, entries, limits: { room }, limits, loop, round, window } = choosing
+  const isUnlimited = !window.countsTokens && window.maxTurns === Infinity
+  for (let at = from; at < window.steps.length; at++) {
+    const step = window.steps[at]!
+    const isOver = !hasRoom(choosing.chosen, choosing.tokens, room)
+    if (step._tag === "Choose") {
+      if (!isOver && !step.isLimit && !isUnlimited) continue
+      choosing.chosen = step.choose(choosing.chosen, room, choosing.tokens)
+      choosing.tokens = tokensIn(choosing.chosen)
+      const recounting = recount(choosing)
+      if (recounting !== undefined) return Effect.flatMap(recounting, () => goOn(choosing, at + 1))
+    } else if (isOver) {
+      const goes = going(choosing.chosen, choosing.tokens, room, window.target, round > 0)
+      if (goes.length === 0) continue
+      return Effect.flatMap(
+        summarize(loop, entries, step.summarize, goes),
+        () => begin(loop, window, choosing.beside, entries, round + 1)
+      )
+    }
+  }
+  const sent = fit(choosing.chosen, base, room, choosing.tokens)
+  return sent.hasRoom
+    ? Effect.succeed(choiceOf(entries, limits, sent))
+    : Effect.fail(exceeded(entries, window, limits, sent))
+}
+
+/** Begins a choice with the turns that there are by now, once those that are new are counted. */
+const begin = (
+  loop: Loop.Loop,
+  window: Internals,
+  beside: Beside,
+  entries: Entries,
+  round: number
+): Effect.Effect<Choice, unknown, unknown> => {
+  const { summaries, turns } = loop.state.conversation
+  const start = (): Effect.Effect<Choice, unknown, unknown> => {
+    entries.update(turns, loop.state.run.inputs ?? 1)
+    const summary = window.steps.some(({ _tag }) => _tag === "Summarize") ? summaries?.at(-1) : undefined
+    const limits = limitsOf(window, entries, loop, beside)
+    const base = entries.base(summary)
+    const tokens = base === entries.all ? entries.tokens : tokensIn(base)
+    const choosing: Choosing = { loop, window, beside, entries, limits, base, round, chosen: base, tokens }
+    const recounting = summary === undefined ? undefined : recount(choosing)
+    return recounting === undefined
+      ? goOn(choosing, 0)
+      : Effect.flatMap(recounting, () => goOn({ ...choosing, base: choosing.chosen }, 0))
+  }
+  const { all, counter } = entries
+  const learning = counter?.learns === true
+    ? counter.learn(beside.texts, beside.request, turns.slice(all.length))
+    : undefined
+  return learning === undefined ? start() : Effect.flatMap(learning, start)
+}
+
+/**
+ * Chooses what a request sends. Fails with `ContextWindowExceeded` where what stays is too much, and with what a summary fails
+ * with.
+ */
+export const choose = (
+  loop: Loop.Loop,
+  window: Internals,
+  beside: Beside
+): Effect.Effect<Choice, unknown, unknown> =>
+  Effect.withFiber((fiber) =>
+    begin(
+      loop,
+      window,
+      beside,
+      entriesOf(loop, window, Context.getOrUndefined(fiber.context, TokenizerKey)),
+      0
+    )
+  )
+
+const choiceOf = (entries: Entries, { beside }: Limits, { sent, tokens }: Sent): Choice => {
+  const { all, counter, ratio } = entries
+  const tail = entries.tailOf(sent)
+  let whole = tail
+  for (let at = 0; at < sent.length - tail; at++) if (entries.isWhole(sent[at]!)) whole++
+  const counted = counter === undefined ? undefined : beside + tokens
+  return {
+    entries,
+    chosen: sent,
+    tail,
+    counted,
+    window: {
+      turns: whole,
+      left: all.length - whole,
+      ...(counter === undefined || counted === undefined
+        ? undefined
+        : { tokens: Math.ceil(counted * ratio), by: counter.by })
+    }
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * The turns of a conversation as a run's context window knows them, kept from request to request: a step costs what its new turns do.
+ *
+ * @since 0.1.0
+ */
+import { memoize } from "effect/Function"
+import type { Call, Conversation, Turn } from "../../../domain/StateSchema.ts"
+import { type Summarized, weightOf } from "../../../domain/Summarized.ts"
+import { isOpen, openFrom, type Stays, type WindowTurn } from "../../../domain/window/WindowTurn.ts"
+import type { Counter } from "./TokenCounter.ts"
+
+/** How far an estimate may be off, by what a provider reported. Below, a provider that reports too little would let too much pass. */
+const ratios = { minimum: 0.5, maximum: 4 }
+
+interface Entry extends WindowTurn {
+  tokens: number
+  stays: Stays | undefined
+}
+
+/** Gives the turn that is sent in the place of those that a summary stands for. */
+const turnOf = memoize((summary: Summarized): Turn => {
+  const of = weightOf(summary)
+  return {
+    _tag: "Summary",
+    text: `[Summary of ${of === 1 ? "1 turn" : `${of} turns`} before this]\n${summary.text}`,
+    of
+  }
+})
+
+/** Checks whether a summary stands for the turn at a place. */
+const covers = ({ except, upTo }: Summarized, index: number): boolean => index < upTo && !except.includes(index)
+
+const hasCall = (turn: Turn, callId: string): boolean =>
+  turn._tag === "Assistant" && turn.parts.some((part): part is Call => part._tag === "Call" && part.id === callId)
+
+/** The turns of one conversation, for one agent. */
+export class Entries {
+  readonly agent: string
+  readonly counter: Counter | undefined
+  readonly all: Array<Entry> = []
+  /** What all turns count for. */
+  tokens = 0
+  /** What was sent last. */
+  last: ReadonlyArray<WindowTurn> = []
+  #ratio = 1
+  #flagged: ReadonlyArray<Entry> = []
+  readonly #pinned: Array<Entry> = []
+  /** What users said, and what modes did in their place. */
+  readonly #asked: Array<Entry> = []
+
+  constructor(agent: string, counter: Counter | undefined) {
+    this.agent = agent
+    this.counter = counter
+  }
+
+  /** How often as many tokens the provider reported for this agent's last request as were counted. */
+  get ratio(): number {
+    return this.counter?.by === "estimate" ? this.#ratio : 1
+  }
+
+  /** Takes in the turns that are new, and says anew which ones stay. The run answers the last `inputs` of a user. */
+  update(turns: ReadonlyArray<Turn>, inputs: number): void {
+    for (let index = this.all.length; index < turns.length; index++) this.#add(turns[index]!, index)
+    for (const entry of this.#flagged) entry.stays = entry.turn.pinned === true ? "Pinned" : undefined
+    const flagged = this.all.slice(openFrom(turns)).filter(({ index, turn }) => isOpen(turn, index, turns.length))
+    for (const entry of flagged) entry.stays = "Open"
+    let left = Math.max(1, inputs)
+    for (let at = this.#asked.length - 1; at >= 0 && left > 0; at--) {
+      const entry = this.#asked[at]!
+      const isLast = at === this.#asked.length - 1
+      if (entry.turn._tag === "User" && entry.turn.mode === undefined) left--
+      else if (!isLast) continue
+      if (entry.stays === "Open") continue
+      entry.stays = "Asked"
+      flagged.push(entry)
+    }
+    this.#flagged = flagged
+  }
+
+  #add(turn: Turn, index: number): void {
+    const tokens = this.counter?.turn(turn) ?? 0
+    const entry: Entry = { turn, index, tokens, stays: turn.pinned === true ? "Pinned" : undefined }
+    this.all.push(entry)
+    this.tokens += tokens
+    if (turn.pinned === true) this.#pinned.push(entry)
+    if (turn._tag === "User") this.#asked.push(entry)
+    if (turn._tag !== "Assistant" || turn.agent !== this.agent) return
+    const { counted = 0, usage: { input = 0 } } = turn
+    if (counted > 0 && input > 0) {
+      this.#ratio = Math.min(ratios.maximum, Math.max(ratios.minimum, input / counted))
+    }
+  }
+
+  /** Gives what is sent where there is room: all turns, or a summary and those that it doesn't stand for. */
+  base(summary: Summarized | undefined): ReadonlyArray<WindowTurn> {
+    if (summary === undefined) return this.all
+    const turn = turnOf(summary)
+    const early = new Set([
+      ...summary.except.map((index) => this.all[index]!),
+      ...[...this.#pinned, ...this.#flagged].filter(({ index }) => index < summary.upTo)
+    ])
+    return [
+      { turn, index: -1, tokens: this.counter?.turn(turn) ?? 0, stays: "Summary" },
+      ...Array.from(early).sort((self, that) => self.index - that.index),
+      ...this.all.slice(summary.upTo)
+    ]
+  }
+
+  /** Checks whether a turn is sent as it is. */
+  isWhole(each: WindowTurn): boolean {
+    return this.all[each.index] === each
+  }
+
+  /** Counts the last turns that are sent as they are, without a gap: those are most of them. */
+  tailOf(chosen: ReadonlyArray<WindowTurn>): number {
+    const { all } = this
+    let count = 0
+    while (count < chosen.length && chosen[chosen.length - 1 - count] === all[all.length - 1 - count]) count++
+    return count
+  }
+
+  /** Gives the conversation that is summarized next: the last summary, and the turns that go. */
+  toSummarize(summary: Summarized | undefined, goes: ReadonlyArray<WindowTurn>): Conversation {
+    const turns = goes.map(({ index }) => this.all[index]!.turn)
+    const before: ReadonlyArray<Turn> = summary === undefined
+      ? []
+      : [{ _tag: "Summary", text: summary.text, of: weightOf(summary) }]
+    return { turns: [...before, ...turns] }
+  }
+
+  /** Gives which turns a summary stands for once more of them are gone. */
+  extend(summary: Summarized | undefined, goes: ReadonlyArray<WindowTurn>): Omit<Summarized, "text"> {
+    const gone = new Set(goes.map(({ index }) => index))
+    const upTo = goes.reduce((most, { index }) => Math.max(most, index + 1), summary?.upTo ?? 0)
+    const except: Array<number> = []
+    for (let index = 0; index < upTo; index++) {
+      if (!gone.has(index) && (summary === undefined || !covers(summary, index))) except.push(index)
+    }
+    return { upTo, except }
+  }
+
+  /** Checks whether a call is in what is sent. */
+  isCallIn(callId: string, chosen: ReadonlyArray<WindowTurn>): boolean {
+    return chosen === this.all || chosen.some(({ turn }) => hasCall(turn, callId))
+  }
+}

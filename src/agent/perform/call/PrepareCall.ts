@@ -1,0 +1,201 @@
+/**
+ * Making a call ready to run: it has a tool that is offered, parameters that fit and pass the guardrails, and permission.
+ *
+ * A call that can't run is settled at once; one that needs approval is left waiting, and so is the first that asks for a handoff.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import type { HandoffRequest } from "../../../domain/AgentStatus.ts"
+import { lastAssistant } from "../../../domain/Conversation.ts"
+import * as JsonValue from "../../../domain/JsonValue.ts"
+import * as ModeTransition from "../../../domain/ModeTransition.ts"
+import { toMessages } from "../../../domain/Projection.ts"
+import type { Call } from "../../../domain/StateSchema.ts"
+import * as Handoff from "../../../handoff/Handoff.ts"
+import type { HandoffTool, ModeTool, RunTool, ToolEntry } from "../../definition/AgentDefinition.ts"
+import * as Codec from "../../definition/Codec.ts"
+import { isOffered, unanswered } from "../../definition/RequestTools.ts"
+import * as Loop from "../../journal/Loop.ts"
+import * as Guard from "../guard/CallGuard.ts"
+import { isRefused, toMessage } from "../guard/Check.ts"
+import { type Answered, failed } from "./ToolCall.ts"
+
+/** A call that is ready to run. */
+export interface Job {
+  readonly call: Call
+  readonly entry: RunTool
+  readonly params: unknown
+  readonly slot: Slot
+}
+
+/** The place of a call in its turn: told once it is done and everything in front of it is told. */
+export interface Slot {
+  isDone: boolean
+  settlement: Loop.Settlement | undefined
+}
+
+/** Settles a call that has no handler to run. That it is open until it is told keeps its result, whatever happens before. */
+const settleAtOnce = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: Answered): undefined => {
+  slot.isDone = true
+  slot.settlement = { callId: call.id, name: call.name, ...settlement, duration: 0 }
+  loop.open.calls.set(call.id, { name: call.name, startedAt: Loop.now(loop), settlement: slot.settlement })
+  return undefined
+}
+
+type Prepared = Job | undefined
+
+/** A call that is made ready, at once or by an effect. */
+type Preparing = Prepared | Effect.Effect<Prepared, never, unknown>
+
+/** Makes a call ready to run, or settles it where it can't be, or leaves it waiting for approval. */
+export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
+  const entry = loop.definition.tools.get(call.name)
+  if (entry === undefined) {
+    const names = [...loop.definition.tools.keys()]
+    const available = names.length === 0 ? "There are no tools." : `Available tools: ${names.join(", ")}.`
+    return settleAtOnce(loop, call, slot, failed(`There is no tool "${call.name}". ${available}`))
+  }
+  if (!isOfferedTo(loop, call, entry)) {
+    return settleAtOnce(loop, call, slot, failed(`"${call.name}" isn't offered now.`))
+  }
+  if (entry._tag === "Handoff") return askForHandoff(loop, call, slot, entry)
+  return decode(entry, call, (exit) => {
+    if (Exit.isFailure(exit)) return refuseParams(loop, call, slot, exit.cause)
+    if (!isGuarded(loop, call, entry)) return ready(loop, call, slot, entry, exit.value)
+    return Effect.flatMap(Guard.seeParams(loop, call), (seen) =>
+      isRefused(seen)
+        ? Effect.sync(() => settleAtOnce(loop, call, slot, failed(toMessage(seen, "this call"))))
+        : seen === call.params
+        ? asEffect(ready(loop, call, slot, entry, exit.value))
+        : asEffect(decodeAgain(loop, { ...call, params: seen }, slot, entry)))
+  })
+}
+
+const asEffect = (preparing: Preparing): Effect.Effect<Prepared, never, unknown> =>
+  Effect.isEffect(preparing) ? preparing : Effect.succeed(preparing)
+
+/** Decodes a call's parameters, and goes on with what came of it. */
+const decode = (
+  entry: RunTool | ModeTool,
+  { params }: Call,
+  use: (exit: Codec.CodecExit) => Preparing
+): Preparing => {
+  const decoded = Codec.run(entry.decode, JsonValue.fromUnknown(params))
+  return Exit.isExit(decoded) ? use(decoded) : Effect.flatMap(decoded, (exit) => asEffect(use(exit)))
+}
+
+/** Takes parameters that a guardrail put in the place of others. */
+const decodeAgain = (loop: Loop.Loop, call: Call, slot: Slot, entry: RunTool | ModeTool): Preparing =>
+  decode(entry, call, (exit) =>
+    Exit.isFailure(exit)
+      ? refuseParams(loop, call, slot, exit.cause)
+      : ready(loop, call, slot, entry, exit.value))
+
+/** Settles a call whose parameters don't fit. A defect in reading them stays one. */
+const refuseParams = (loop: Loop.Loop, call: Call, slot: Slot, cause: Cause.Cause<Schema.SchemaError>): Preparing => {
+  const error = Cause.findError(cause)
+  if (Result.isFailure(error)) return Effect.failCause(error.failure)
+  return settleAtOnce(
+    loop,
+    call,
+    slot,
+    failed(`The parameters of "${call.name}" are wrong: ${error.success.message}`)
+  )
+}
+
+/**
+ * Checks whether guardrails look at a call. One that somebody approved was looked at before, an answer has its own, and a program's
+ * call is looked at as the model's would be.
+ */
+const isGuarded = ({ definition }: Loop.Loop, { metadata, state }: Call, entry: ToolEntry): boolean =>
+  definition.guardrails.toolCall.length > 0 && entry._tag !== "Output" &&
+  (state._tag === "Pending" || (state._tag === "Approved" && metadata?.["troupe"] !== undefined))
+
+/** Checks whether the tool of a call was offered when it was called, and is now. */
+const isOfferedTo = ({ definition, live, state }: Loop.Loop, call: Call, entry: ToolEntry): boolean => {
+  if (call.state._tag === "Delegated") return true
+  // A user who spoke meanwhile began a new count of the run: what was offered before can't be told from the state then.
+  const asked = entry._tag === "Handoff" ? unanswered(state) : state
+  return asked === undefined || isOffered(entry, asked, definition.modes, live.between > 0)
+}
+
+/** Asks for a handoff, unless its parameters are wrong, or another call of the turn asked first. */
+const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTool): Preparing => {
+  const request = Handoff.requestOf(entry.handoff, call)
+  if (Result.isFailure(request)) {
+    return settleAtOnce(
+      loop,
+      call,
+      slot,
+      failed(`The parameters of "${call.name}" are wrong: ${request.failure.message}`)
+    )
+  }
+  // What guardrails say of a handoff comes first, so that it is the same in a run that stopped behind the first that passed.
+  const ask = (seen: HandoffRequest): undefined => {
+    const { status } = loop.state
+    if (status._tag === "HandoffRequested") {
+      const { target } = status.request
+      const issue = `Only one agent can take over, and the first was asked: "${target}".`
+      return settleAtOnce(loop, call, slot, failed(issue))
+    }
+    slot.isDone = true
+    Loop.requestHandoff(loop, seen)
+    return undefined
+  }
+  if (loop.definition.guardrails.handoff.length === 0) return ask(request.success)
+  return Effect.map(Guard.seeHandoff(loop, request.success, call), (seen) =>
+    isRefused(seen)
+      ? settleAtOnce(loop, call, slot, failed(toMessage(seen, "this handoff")))
+      : ask(seen))
+}
+
+/** Asks for a move between modes. It is taken once the other calls of the turn are settled. */
+const askForMove = (loop: Loop.Loop, call: Call, slot: Slot, { mode }: ModeTool): undefined => {
+  const { params } = call
+  Loop.tell(loop, {
+    _tag: "ModeTransitionRequested",
+    transition: mode === undefined
+      ? ModeTransition.exit
+      : mode.invocation === "push"
+      ? ModeTransition.push(mode.name, params)
+      : ModeTransition.switch(mode.name, params)
+  })
+  const top = loop.state.modes[loop.state.modes.length - 1]
+  const result = mode === undefined ? `Leaving mode "${top?.name ?? ""}".` : `Entering mode "${mode.name}".`
+  return settleAtOnce(loop, call, slot, { settlement: { outcome: "Succeeded", result } })
+}
+
+/** Asks for approval where a call needs it, or for a move where it is one. */
+const ready = (
+  loop: Loop.Loop,
+  call: Call,
+  slot: Slot,
+  entry: RunTool | ModeTool,
+  params: unknown
+): Preparing => {
+  if (entry._tag === "Mode") return askForMove(loop, call, slot, entry)
+  const job: Job = { call, entry, params, slot }
+  const { needsApproval } = entry.tool
+  if (call.state._tag !== "Pending" || needsApproval === undefined || needsApproval === false) return job
+  const decide = (isNeeded: boolean): Prepared => {
+    if (!isNeeded) return job
+    slot.isDone = true
+    Loop.tell(loop, { _tag: "ApprovalRequested", callId: call.id, name: call.name, params: call.params })
+    return undefined
+  }
+  if (needsApproval === true) return decide(true)
+  const needed: boolean | Effect.Effect<boolean, never, unknown> = needsApproval(params, {
+    toolCallId: call.id,
+    get messages() {
+      return loop.state.conversation.turns.filter((turn) => turn !== lastAssistant(loop.state.conversation)).flatMap(
+        toMessages
+      )
+    }
+  })
+  return Effect.isEffect(needed) ? Effect.map(needed, decide) : decide(needed)
+}

@@ -1,0 +1,177 @@
+/**
+ * Running the open calls of a turn: several at once, settled in the model's order.
+ *
+ * A call that asks for a handoff waits: the agent hands over once the others are settled.
+ * A call that finishes before one in front of it is told after it, so that the events of a turn have one order.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import { callsOf, lastAssistant } from "../../../domain/Conversation.ts"
+import type { AgentState } from "../../../domain/StateSchema.ts"
+import type { AgentTool, HandledTool } from "../../definition/AgentDefinition.ts"
+import * as Loop from "../../journal/Loop.ts"
+import * as Telemetry from "../../journal/Telemetry.ts"
+import { seeResult } from "../guard/CallGuard.ts"
+import { type Job, prepare, type Slot } from "./PrepareCall.ts"
+import { type Answered, failed, run } from "./ToolCall.ts"
+
+/** Runs the calls of these ids. Fails with the error of the first fatal tool that failed, once all are settled. */
+export const runCalls = Effect.fnUntraced(function*(
+  loop: Loop.Loop,
+  callIds: ReadonlyArray<string>,
+  onAnswer?: (answered: Answered) => void
+) {
+  const turn = lastAssistant(loop.state.conversation)
+  const slots: Array<Slot> = []
+  const jobs: Array<Job> = []
+  for (const call of turn === undefined ? [] : callsOf(turn)) {
+    if (!callIds.includes(call.id)) continue
+    const slot: Slot = { isDone: false, settlement: undefined }
+    slots.push(slot)
+    const prepared = prepare(loop, call, slot)
+    const job = Effect.isEffect(prepared) ? yield* prepared : prepared
+    if (job !== undefined) jobs.push(job)
+  }
+  yield* settleInOrder(loop, slots)
+  if (jobs.length === 0) return
+  const running: Running = { loop, slots, onAnswer, fatal: undefined }
+  for (const group of groups(jobs)) {
+    yield* group.length === 1
+      ? execute(running, group[0]!)
+      : Effect.forEach(group, (job) => execute(running, job), {
+        concurrency: loop.definition.toolConcurrency,
+        discard: true
+      })
+  }
+  if (running.fatal !== undefined) return yield* Effect.failCause(running.fatal)
+})
+
+interface Running {
+  readonly loop: Loop.Loop
+  readonly slots: ReadonlyArray<Slot>
+  readonly onAnswer: ((answered: Answered) => void) | undefined
+  fatal: Cause.Cause<unknown> | undefined
+}
+
+/** Calls that may run side by side; one of an exclusive tool stands alone. */
+const groups = (jobs: ReadonlyArray<Job>): ReadonlyArray<ReadonlyArray<Job>> => {
+  if (jobs.length === 1) return [jobs]
+  const groups: Array<Array<Job>> = []
+  let last: Array<Job> | undefined
+  for (const job of jobs) {
+    const isAlone = job.entry.policy.exclusive === true
+    if (isAlone || last === undefined) groups.push(last = [job])
+    else last.push(job)
+    if (isAlone) last = undefined
+  }
+  return groups
+}
+
+/** Tells the settlements that nothing stands in front of any more. */
+const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<Slot>): Effect.Effect<void> => {
+  for (const slot of slots) {
+    if (!slot.isDone) break
+    if (slot.settlement === undefined) continue
+    Loop.settle(loop, slot.settlement)
+    slot.settlement = undefined
+  }
+  return loop.root.flush
+}
+
+/** Runs a call and settles it when its turn comes. */
+const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown> => {
+  const { loop, slots } = running
+  const { call, entry, slot } = job
+  return Effect.suspend(() => {
+    const startedAt = Loop.now(loop)
+    const open: Loop.OpenCall = { name: call.name, startedAt, settlement: undefined }
+    loop.open.calls.set(call.id, open)
+    Loop.tell(loop, { _tag: "ToolCallStarted", callId: call.id, name: call.name, params: call.params })
+    const done = (answered: Answered | undefined): Effect.Effect<void> => {
+      slot.isDone = true
+      if (answered === undefined) {
+        loop.open.calls.delete(call.id)
+        Loop.tell(loop, { _tag: "ToolCallSuspended", callId: call.id, name: call.name })
+      } else {
+        const duration = Math.max(0, Loop.now(loop) - startedAt)
+        slot.settlement = { callId: call.id, name: call.name, ...answered.settlement, duration }
+        open.settlement = slot.settlement
+        running.onAnswer?.(answered)
+        if (answered.fatal !== undefined) running.fatal ??= answered.fatal
+      }
+      return settleInOrder(loop, slots)
+    }
+    return Telemetry.toolSpan(loop, call, entry.tool, (span) =>
+      Effect.matchCauseEffect(
+        loop.root.isObserved ? Effect.andThen(loop.root.flush, seenAnswer(running, job)) : seenAnswer(running, job),
+        {
+          onSuccess: (answered) => {
+            Telemetry.endTool(span, loop, call, answered)
+            return done(answered)
+          },
+          onFailure: (cause) => {
+            if (!Cause.hasDies(cause)) return Effect.failCause(cause)
+            Telemetry.crashTool(span)
+            return Effect.flatMap(
+              Effect.uninterruptible(done(failed(`The tool "${call.name}" crashed.`))),
+              () => Effect.failCause(cause)
+            )
+          }
+        }
+      ))
+  })
+}
+
+/** Gives what came of a call once the guardrails have let it pass. */
+const seenAnswer = (running: Running, job: Job): Effect.Effect<Answered | undefined, never, unknown> =>
+  running.loop.definition.guardrails.toolResult.length === 0
+    ? answerOf(running, job)
+    : Effect.flatMap(
+      answerOf(running, job),
+      (answered) => answered === undefined ? Effect.undefined : seeResult(running.loop, job.call, job.entry, answered)
+    )
+
+const answerOf = (
+  running: Running,
+  { call, entry, params }: Job
+): Effect.Effect<Answered | undefined, never, unknown> => {
+  switch (entry._tag) {
+    case "Handled":
+      return inMode(running.loop, entry, run(running.loop, call, entry, params))
+    case "Agent":
+      return Effect.map(
+        running.loop.root.runChild(running.loop, call, entry, params),
+        (child) => answerOfChild(entry, child)
+      )
+    case "Output":
+      return Effect.succeed<Answered>({ settlement: { outcome: "Succeeded", result: "Accepted." } })
+  }
+}
+
+/** Lets a tool of a mode that is used alone run with the services of whoever entered that. */
+const inMode = <A>(
+  { live }: Loop.Loop,
+  { modes }: HandledTool,
+  self: Effect.Effect<A, never, unknown>
+): Effect.Effect<A, never, unknown> => {
+  const context = modes === undefined
+    ? undefined
+    : live.open.findLast(({ entry: { mode } }) => modes.includes(mode.name))?.context
+  return context === undefined ? self : Effect.provideContext(self, context)
+}
+
+/** What an agent that was called answers: nothing yet while it is stopped. */
+const answerOfChild = (entry: AgentTool, child: AgentState): Answered | undefined => {
+  switch (child.status._tag) {
+    case "Complete":
+      return { settlement: { outcome: "Succeeded", result: entry.toResult(child) } }
+    case "Failed":
+      return failed(`Agent "${child.agent}" failed: ${child.status.error.message}`)
+    case "InProgress":
+    case "WaitingForTools":
+    case "HandoffRequested":
+      return undefined
+  }
+}

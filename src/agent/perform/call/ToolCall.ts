@@ -1,0 +1,200 @@
+/**
+ * Running one call: its handler under its policy, and whatever came of it as a result that a model can read.
+ *
+ * Failures are results: only a fatal tool's own typed error ends a run, and a defect stays one.
+ *
+ * @since 0.1.0
+ */
+import * as AiError from "effect/ai/AiError"
+import * as Tool from "effect/ai/Tool"
+import type * as Toolkit from "effect/ai/Toolkit"
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { messageOf } from "../../../domain/Described.ts"
+import * as JsonValue from "../../../domain/JsonValue.ts"
+import type { Call } from "../../../domain/StateSchema.ts"
+import type { HandledTool } from "../../definition/AgentDefinition.ts"
+import * as Codec from "../../definition/Codec.ts"
+import { CurrentStandIn, type ToolHandler } from "../../definition/Overrides.ts"
+import * as Loop from "../../journal/Loop.ts"
+import * as Handlers from "./Handlers.ts"
+
+/**
+ * What came of a call: its result, what the handler itself gave where that is what was settled, and the cause that ends the
+ * run when its tool is fatal and failed.
+ */
+export interface Answered {
+  readonly settlement: Pick<Loop.Settlement, "outcome" | "result" | "modelOutput">
+  readonly own?: Exit.Exit<unknown, unknown>
+  readonly fatal?: Cause.Cause<unknown>
+}
+
+/** An attempt took longer than its tool's policy allows. */
+class TimedOut extends Cause.TimeoutError {}
+
+/** Says that a call failed, in words that the model reads. */
+export const failed = (result: Schema.Json): Answered => ({ settlement: { outcome: "Failed", result } })
+
+const succeeded = (
+  entry: HandledTool,
+  value: unknown,
+  encoded: Codec.CodecExit
+): Answered | Effect.Effect<Answered> => {
+  if (Exit.isFailure(encoded)) return refused(entry, encoded.cause)
+  const modelOutput = entry.tool.toModelOutput?.(value)
+  return {
+    settlement: {
+      outcome: "Succeeded",
+      result: JsonValue.fromUnknown(encoded.value),
+      ...(modelOutput === undefined ? undefined : { modelOutput })
+    },
+    own: Exit.succeed(value)
+  }
+}
+
+/** Says that a result doesn't fit its schema. What is wrong with it is for the log. */
+const refused = ({ tool }: HandledTool, why: unknown): Effect.Effect<Answered> =>
+  Effect.as(
+    Effect.logWarning(`The result of tool "${tool.name}" doesn't fit its schema`, why),
+    failed(`The tool "${tool.name}" gave a result that doesn't fit its schema.`)
+  )
+
+const encodeSuccess = (entry: HandledTool, value: unknown) => {
+  const encoded = Codec.run(entry.encodeSuccess, value)
+  if (!Exit.isExit(encoded)) return Effect.flatMap(encoded, (exit) => asEffect(succeeded(entry, value, exit)))
+  return asEffect(succeeded(entry, value, encoded))
+}
+
+const asEffect = <A>(value: A | Effect.Effect<A>): Effect.Effect<A> =>
+  Effect.isEffect(value) ? value : Effect.succeed(value)
+
+/** Says what a handler's failure was, and ends the run with it where its tool is fatal. */
+const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<Answered, never, unknown> => {
+  const { name } = entry.tool
+  if (error instanceof TimedOut) return Effect.succeed(failed(`The tool "${name}" timed out.`))
+  if (AiError.isAiError(error) || AiError.isAiErrorReason(error)) {
+    return Effect.succeed(failed(`The tool "${name}" failed: ${error.message}`))
+  }
+  const answer = (encoded: Codec.CodecExit): Answered => ({
+    ...failed(
+      Exit.isSuccess(encoded) ? JsonValue.fromUnknown(encoded.value) : `The tool "${name}" failed: ${messageOf(error)}`
+    ),
+    own: Exit.fail(error),
+    ...(entry.isFatal ? { fatal: Cause.fail(error) } : undefined)
+  })
+  const encoded = Codec.run(entry.encodeFailure, error)
+  return Exit.isExit(encoded) ? Effect.succeed(answer(encoded)) : Effect.map(encoded, answer)
+}
+
+/**
+ * Tells a preliminary result. One that doesn't encode is left out, and so is one that comes after the last, or that guardrails on
+ * results would have to look at.
+ */
+const tellProgress = (loop: Loop.Loop, call: Call, entry: HandledTool, result: unknown): Effect.Effect<void> => {
+  if (loop.definition.guardrails.toolResult.length > 0) return Effect.void
+  const tell = (encoded: Codec.CodecExit) => {
+    const open = loop.open.calls.get(call.id)
+    if (Exit.isFailure(encoded) || open === undefined || open.settlement !== undefined) return Effect.void
+    Loop.tell(loop, {
+      _tag: "ToolCallProgressed",
+      callId: call.id,
+      name: call.name,
+      result: JsonValue.fromUnknown(encoded.value)
+    })
+    return loop.root.flush
+  }
+  return Effect.suspend(() => {
+    const encoded = Codec.run(entry.encodeSuccess, result)
+    return Exit.isExit(encoded) ? tell(encoded) : Effect.flatMap(encoded, tell) as Effect.Effect<void>
+  })
+}
+
+type Attempt = Effect.Effect<Answered, unknown, unknown>
+
+/** A provider's tool may have none, and then the provider should have run the call. For any other this is a defect. */
+const withoutHandler = (tool: Tool.Any): Effect.Effect<Answered> =>
+  Tool.isProviderDefined(tool) && !tool.requiresHandler
+    ? Effect.succeed(failed(`The tool "${tool.name}" is the provider's to run, and it didn't.`))
+    : Effect.die(new Error(`No handler of tool "${tool.name}" was provided`))
+
+const contextOf = (loop: Loop.Loop, call: Call, entry: HandledTool): Toolkit.HandlerContext<Tool.Any> => ({
+  toolCallId: call.id,
+  preliminary: (result) => tellProgress(loop, call, entry, result)
+})
+
+/** One attempt at a call whose handler comes from the environment. */
+const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params: unknown): Attempt =>
+  Effect.withFiber((fiber) => {
+    const found = Handlers.find(loop.handlers, entry.tool, fiber.context)
+    if (found === undefined) return withoutHandler(entry.tool)
+    return Effect.suspend(() => found.handler(params, contextOf(loop, call, entry))).pipe(
+      Effect.updateContext((services: Context.Context<never>) => Handlers.addServices(services, found)),
+      Effect.flatMap((value) => encodeSuccess(entry, value))
+    )
+  })
+
+/** The handler of a toolkit that has its own, and decodes parameters itself: not from JSON. */
+const ownHandler =
+  ({ encodeParams, tool }: HandledTool, handle: NonNullable<HandledTool["handle"]>): ToolHandler =>
+  (params, { preliminary, toolCallId }) =>
+    Effect.suspend(() => encodeParams(params)).pipe(
+      Effect.flatMap((encoded) => handle(tool.name, encoded as never, toolCallId)),
+      Stream.unwrap,
+      Stream.tap((output) => output.preliminary ? preliminary(output.result as never) : Effect.void),
+      Stream.runLast,
+      Effect.flatMap(Option.match({
+        onNone: () => Effect.die(new Error(`The handler of tool "${tool.name}" gave no result`)),
+        onSome: (output) => output.isFailure ? Effect.fail<unknown>(output.result) : Effect.succeed(output.result)
+      }))
+    )
+
+/** One attempt at a call whose toolkit has its own handlers. */
+const fromToolkit = (
+  loop: Loop.Loop,
+  call: Call,
+  entry: HandledTool,
+  params: unknown,
+  handle: NonNullable<HandledTool["handle"]>
+): Attempt =>
+  Effect.flatMap(CurrentStandIn, (standIn) => {
+    const own = ownHandler(entry, handle)
+    const handler = standIn.handler?.(entry.tool, own) ?? own
+    return Effect.suspend(() => handler(params, contextOf(loop, call, entry)))
+  }).pipe(
+    Effect.flatMap((value) => encodeSuccess(entry, value)),
+    Effect.catchIf(isRefused, (error) => refused(entry, error.message))
+  )
+
+const isRefused = (error: unknown): error is AiError.AiError =>
+  AiError.isAiError(error) && error.reason._tag === "ToolResultEncodingError"
+
+/** Runs a call under its tool's policy. It never fails; a defect passes through. */
+export const run = (
+  loop: Loop.Loop,
+  call: Call,
+  entry: HandledTool,
+  params: unknown
+): Effect.Effect<Answered, never, unknown> => {
+  const { policy } = entry
+  let attempt = entry.handle === undefined
+    ? fromEnvironment(loop, call, entry, params)
+    : fromToolkit(loop, call, entry, params, entry.handle)
+  if (policy.timeout !== undefined) {
+    attempt = Effect.timeoutOrElse(attempt, {
+      duration: policy.timeout,
+      orElse: () => Effect.fail(new TimedOut())
+    })
+  }
+  if (policy.retry !== undefined) {
+    attempt = Effect.retry(attempt, {
+      schedule: policy.retry,
+      while: (error) => policy.idempotent === true || !(error instanceof TimedOut)
+    })
+  }
+  return Effect.catch(attempt, (error) => failedWith(entry, error))
+}

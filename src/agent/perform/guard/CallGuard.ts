@@ -1,0 +1,147 @@
+/**
+ * Guardrails on calls: on what a tool is asked, on what it gives back, and on handoffs.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { HandoffRequest } from "../../../domain/AgentStatus.ts"
+import type { Call } from "../../../domain/StateSchema.ts"
+import type { RunTool } from "../../definition/AgentDefinition.ts"
+import * as Codec from "../../definition/Codec.ts"
+import type { CheckedCall, Context, Values } from "../../guardrail/GuardrailType.ts"
+import { textsIn, withTexts } from "../../guardrail/Texts.ts"
+import type { Halt } from "../../journal/Halt.ts"
+import type * as Loop from "../../journal/Loop.ts"
+import { type Answered, failed } from "../call/ToolCall.ts"
+import { check, isRefused, type Kind, type Refused, toHalt, toMessage } from "./Check.ts"
+
+type Crossing = Values["handoff"]
+
+const contextOf = (loop: Loop.Loop, stage: Context["stage"], call: CheckedCall | undefined): Context => ({
+  stage,
+  agent: loop.definition.name,
+  state: loop.state,
+  ...(call === undefined ? undefined : { call })
+})
+
+const checkedCall = ({ id, name, params }: Call): CheckedCall => ({ id, name, params })
+
+/** Asks about a call's parameters. Gives those that pass: the state holds them, too. */
+export const seeParams = (
+  loop: Loop.Loop,
+  call: Call
+): Effect.Effect<Schema.Json | Refused, never, unknown> =>
+  Effect.map(
+    check<Schema.Json>(loop, loop.definition.guardrails.toolCall, call.params, {
+      context: contextOf(loop, "toolCall", checkedCall(call)),
+      replaced: (params) => ({ params })
+    }),
+    (checked) => checked._tag === "Refused" ? checked : checked.value
+  )
+
+/**
+ * Gives what a handler gave, or failed with, read anew from what stands in the place of its result. What can't be read so isn't
+ * there any more.
+ */
+const ownOf = (entry: RunTool, { outcome, result }: Found, own: Answered["own"]): Effect.Effect<Partial<Answered>> => {
+  if (own === undefined) return Effect.succeed({})
+  const { failureSchema, successSchema } = entry.tool
+  const schema = outcome === "Succeeded" ? successSchema : failureSchema
+  const decoded = Codec.run(Schema.decodeUnknownEffect(Schema.toCodecJson(schema)), result)
+  const read = (exit: Codec.CodecExit): Partial<Answered> =>
+    Exit.isFailure(exit) ? {} : { own: outcome === "Succeeded" ? exit : Exit.fail(exit.value) }
+  return Exit.isExit(decoded)
+    ? Effect.succeed(read(decoded))
+    : Effect.map(decoded as Effect.Effect<Codec.CodecExit>, read)
+}
+
+/** What a tool gave back: its result, and what its model reads instead, where that is something else. */
+type Found = Answered["settlement"]
+
+const spokenIn = ({ modelOutput = [] }: Found): ReadonlyArray<string> =>
+  modelOutput.flatMap((part) => part.type === "text" ? [part.text] : [])
+
+type ModelOutput = NonNullable<Found["modelOutput"]>
+
+const withSpoken = (output: ModelOutput, texts: ReadonlyArray<string>): ModelOutput => {
+  let at = 0
+  return output.map((part) => part.type === "text" ? { ...part, text: texts[at++] ?? "" } : part)
+}
+
+const kindOf = (context: Context): Kind<Found> => ({
+  context,
+  given: ({ result }) => result,
+  // What is read instead belongs to the result that it was made of.
+  put: ({ outcome }, result) => Result.succeed({ outcome, result: result as Schema.Json }),
+  texts: (found) => [...textsIn(found.result), ...spokenIn(found)],
+  putTexts: ({ modelOutput, outcome, result }, texts) => {
+    const count = texts.length - (modelOutput === undefined ? 0 : spokenIn({ outcome, result, modelOutput }).length)
+    return Result.succeed({
+      outcome,
+      result: withTexts(result, texts),
+      ...(modelOutput === undefined ? undefined : { modelOutput: withSpoken(modelOutput, texts.slice(count)) })
+    })
+  }
+})
+
+/** Asks about what a tool gave back. Gives the result that passes, or says to the model that none does. */
+export const seeResult = (
+  loop: Loop.Loop,
+  call: Call,
+  entry: RunTool,
+  answered: Answered
+): Effect.Effect<Answered, never, unknown> => {
+  if (entry._tag === "Output") return Effect.succeed(answered)
+  const { own, settlement } = answered
+  const context = contextOf(loop, "toolResult", { ...checkedCall(call), outcome: settlement.outcome })
+  return Effect.flatMap(
+    check(loop, loop.definition.guardrails.toolResult, settlement, kindOf(context)),
+    (checked): Effect.Effect<Answered, never, unknown> => {
+      const ending = answered.fatal === undefined ? undefined : { fatal: answered.fatal }
+      if (checked._tag === "Refused") {
+        return Effect.succeed({ ...failed(toMessage(checked, `the result of "${call.name}"`)), ...ending })
+      }
+      return checked.isReplaced
+        ? Effect.map(ownOf(entry, checked.value, own), (own) => ({ settlement: checked.value, ...own, ...ending }))
+        : Effect.succeed(answered)
+    }
+  )
+}
+
+/** Asks about a handoff. Gives the one that passes. */
+export const seeHandoff = (
+  loop: Loop.Loop,
+  request: HandoffRequest,
+  call: Call | undefined
+): Effect.Effect<HandoffRequest | Refused, never, unknown> => {
+  const { context, reason, ...asked } = request
+  const value: Crossing = {
+    target: request.target,
+    ...(reason === undefined ? undefined : { reason }),
+    ...(context === undefined ? undefined : { context })
+  }
+  return Effect.map(
+    check(loop, loop.definition.guardrails.handoff, value, {
+      context: contextOf(loop, "handoff", call === undefined ? undefined : checkedCall(call)),
+      put: (_, given) => {
+        const replaced = given as Crossing
+        return replaced.target === request.target
+          ? Result.succeed(replaced)
+          : Result.fail("the target can't be another")
+      },
+      texts: ({ context, reason }) => textsIn([reason, context]),
+      putTexts: ({ target, ...said }, texts) => Result.succeed({ target, ...withTexts(said, texts) })
+    }),
+    (checked) => checked._tag === "Refused" ? checked : { ...asked, ...checked.value }
+  )
+}
+
+/** Asks about a handoff that no call asks for, but the policy. A block stops the run: there is nobody to tell. */
+export const seeDecision = (loop: Loop.Loop, request: HandoffRequest): Effect.Effect<HandoffRequest, Halt, unknown> =>
+  Effect.flatMap(seeHandoff(loop, request, undefined), (seen) =>
+    isRefused(seen)
+      ? Effect.fail(toHalt(loop, seen, contextOf(loop, "handoff", undefined)))
+      : Effect.succeed(seen))

@@ -1,0 +1,293 @@
+/**
+ * Guardrails at work in a loop: each is told when it starts and when it has its verdict, and stands in a span of its own.
+ *
+ * A verdict that is there at once costs its two events and its span.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import { GuardrailBlocked } from "../../../domain/AgentError.ts"
+import type { GuardrailSettled, GuardrailStarted } from "../../../domain/AgentEvent.ts"
+import type { Posted } from "../../guardrail/AgentGuardrails.ts"
+import { type Context, internalsOf } from "../../guardrail/GuardrailType.ts"
+import type { Judged } from "../../guardrail/Judging.ts"
+import * as Texts from "../../guardrail/Texts.ts"
+import { type Block, block, type Replace, type Retry, type Verdict } from "../../guardrail/Verdict.ts"
+import { Halt } from "../../journal/Halt.ts"
+import * as Loop from "../../journal/Loop.ts"
+import { Recorder } from "../../journal/SpanRecorder.ts"
+import * as Span from "./Span.ts"
+
+type Replaced = GuardrailSettled["replaced"]
+
+/**
+ * How a kind of value is checked: what of it guardrails look at, how what they replaced is put in its place (or what is wrong with
+ * that), and what the state holds then.
+ */
+export interface Kind<A> {
+  readonly context: Context
+  /** Gives what the guardrails look at that are made for this kind: the value by default. */
+  readonly given?: (value: A) => unknown
+  /** Puts what one of them gave in the place of that. */
+  readonly put?: (value: A, given: unknown) => Result.Result<A, string>
+  /** Gives the texts that guardrails on text look at: each text in the value by default. */
+  readonly texts?: (value: A) => ReadonlyArray<string>
+  /** Puts what they gave in the places of those. */
+  readonly putTexts?: (value: A, texts: ReadonlyArray<string>) => Result.Result<A, string>
+  readonly replaced?: (value: A) => Replaced
+  /** Whether a guardrail that sends it back can't: there is nobody to try again. */
+  readonly isFinal?: boolean
+  /** What stands in the state in the place of what is blocked. */
+  readonly blocked?: (by: string, reason: string) => Replaced
+}
+
+/** What came of a value: another one, or the same, or that it doesn't pass. */
+export type Checked<A> = { readonly _tag: "Passed"; readonly value: A; readonly isReplaced: boolean } | Refused
+
+/** A value didn't pass a guardrail. */
+export interface Refused {
+  readonly _tag: "Refused"
+  readonly guardrail: string
+  readonly verdict: Block | Retry
+}
+
+/** Checks whether something didn't pass. */
+export const isRefused = (u: unknown): u is Refused => u instanceof Refusal
+
+class Refusal implements Refused {
+  readonly _tag = "Refused"
+  readonly guardrail: string
+  readonly verdict: Block | Retry
+  constructor(guardrail: string, verdict: Block | Retry) {
+    this.guardrail = guardrail
+    this.verdict = verdict
+  }
+}
+
+/** A value on its way through the guardrails of a stage. */
+class Passage<A> {
+  readonly loop: Loop.Loop
+  readonly kind: Kind<A>
+  value: A
+  isReplaced = false
+  refusal: Refusal | undefined = undefined
+  #texts: ReadonlyArray<string> | undefined = undefined
+  constructor(loop: Loop.Loop, value: A, kind: Kind<A>) {
+    this.loop = loop
+    this.value = value
+    this.kind = kind
+  }
+  /** Gives the texts in the value, which are looked for once. */
+  get texts(): ReadonlyArray<string> {
+    return this.#texts ??= (this.kind.texts ?? Texts.textsIn)(this.value)
+  }
+  /** Takes in a verdict that counts. */
+  take(guardrail: string, verdict: Counting<A>): void {
+    switch (verdict._tag) {
+      case "Pass":
+      case "Warn":
+        return
+      case "Replace":
+        this.value = verdict.value
+        this.isReplaced = true
+        this.#texts = undefined
+        return
+      case "Retry":
+        this.refusal = new Refusal(guardrail, verdict)
+        return
+      case "Block":
+        this.refusal = new Refusal(verdict.guardrail ?? guardrail, verdict)
+    }
+  }
+}
+
+/** A verdict that counts: its replacement is a whole value. */
+type Counting<A> = Exclude<Verdict<unknown>, Replace<unknown>> | Replace<A>
+
+const judge = <A>(passage: Passage<A>, { guardrail }: Posted): Judged => {
+  const { kind, value } = passage
+  const { judge, on } = internalsOf(guardrail)
+  const context = kind.context as never
+  return on === "text"
+    ? Texts.judge(passage.texts, (text) => judge(text as never, context))
+    : judge((kind.given === undefined ? value : kind.given(value)) as never, context)
+}
+
+/** Puts what a guardrail gave in the place of what it was given. */
+const putBack = <A>(
+  { kind, value }: Passage<A>,
+  { guardrail }: Posted,
+  given: unknown
+): Result.Result<A, string> => {
+  if (internalsOf(guardrail).on !== "text") {
+    return kind.put === undefined ? Result.succeed(given as A) : kind.put(value, given)
+  }
+  const texts = given as ReadonlyArray<string>
+  return kind.putTexts === undefined
+    ? Result.succeed(Texts.withTexts(value, texts))
+    : kind.putTexts(value, texts)
+}
+
+/** Gives the verdict that counts for a kind of value: what can't be replaced or tried again is blocked. */
+const counting = <A>(passage: Passage<A>, posted: Posted, verdict: Verdict<unknown>): Counting<A> => {
+  if (verdict._tag === "Retry") return passage.kind.isFinal === true ? block(verdict.feedback) : verdict
+  if (verdict._tag !== "Replace") return verdict
+  const put = putBack(passage, posted, verdict.value)
+  return Result.isSuccess(put)
+    ? { ...verdict, value: put.success }
+    : block(`its replacement doesn't fit: ${put.failure}`)
+}
+
+/** Tells that a guardrail begins, at a time in epoch milliseconds. */
+const start = <A>({ loop, kind: { context } }: Passage<A>, { guardrail }: Posted, at: number): GuardrailStarted => {
+  const { calls, path, root, step } = loop
+  const { call, stage } = context
+  const sequence = root.sequence++
+  const event: GuardrailStarted = call === undefined
+    ? { _tag: "GuardrailStarted", path, calls, step, sequence, at, guardrail: guardrail.name, stage }
+    : { _tag: "GuardrailStarted", path, calls, step, sequence, at, guardrail: guardrail.name, stage, callId: call.id }
+  Loop.take(loop, event)
+  return event
+}
+
+/** Gives what else is told of a verdict: why, and what stands in the state then. */
+const more = <A>(
+  { kind }: Passage<A>,
+  guardrail: string,
+  verdict: Counting<A>
+): Pick<GuardrailSettled, "reason" | "replaced"> | undefined => {
+  switch (verdict._tag) {
+    case "Pass":
+      return undefined
+    case "Warn":
+      return { reason: verdict.reason }
+    case "Retry":
+      return { reason: verdict.feedback }
+    case "Replace": {
+      const replaced = kind.replaced?.(verdict.value)
+      return { reason: verdict.reason, ...(replaced === undefined ? undefined : { replaced }) }
+    }
+    case "Block": {
+      const replaced = kind.blocked?.(verdict.guardrail ?? guardrail, verdict.reason)
+      return { reason: verdict.reason, ...(replaced === undefined ? undefined : { replaced }) }
+    }
+  }
+}
+
+/** Tells the verdict of a guardrail that was told to have begun, and gives the time; without one it was interrupted, or broke down. */
+const end = <A>(
+  passage: Passage<A>,
+  { at: startedAt, calls, callId, guardrail, path, sequence: started, stage, step }: GuardrailStarted,
+  given: Counting<A> | undefined
+): number => {
+  const { loop } = passage
+  const at = Loop.now(loop)
+  const verdict = given?._tag ?? "Interrupted"
+  const duration = Math.max(0, at - startedAt)
+  const rest = given === undefined ? undefined : more(passage, guardrail, given)
+  const sequence = loop.root.sequence++
+  const event: GuardrailSettled = callId === undefined
+    ? { _tag: "GuardrailSettled", path, calls, step, sequence, at, guardrail, stage, started, verdict, duration }
+    : {
+      _tag: "GuardrailSettled",
+      path,
+      calls,
+      step,
+      sequence,
+      at,
+      guardrail,
+      stage,
+      callId,
+      started,
+      verdict,
+      duration
+    }
+  Loop.take(loop, rest === undefined ? event : { ...event, ...rest })
+  if (given !== undefined) passage.take(guardrail, given)
+  return at
+}
+
+/** Waits for a verdict. Whatever happens meanwhile, what was told to begin is told to end. */
+const wait = <A>(
+  passage: Passage<A>,
+  posted: Posted,
+  judged: Exclude<Judged, Verdict<unknown>>
+): Effect.Effect<void, never, unknown> => {
+  const { loop } = passage
+  let told: GuardrailStarted | undefined
+  const waiting = Effect.suspend(() => {
+    told = start(passage, posted, Loop.now(loop))
+    const counted = Effect.map(judged, (verdict) => counting(passage, posted, verdict))
+    return loop.root.isObserved ? Effect.andThen(loop.root.flush, counted) : counted
+  })
+  return Span.around(posted, (span) =>
+    Effect.onExit(waiting, (exit) =>
+      Effect.sync(() => {
+        const counted = Exit.isSuccess(exit) ? exit.value : undefined
+        Span.end(span, counted?._tag ?? "Interrupted")
+        if (told !== undefined) end(passage, told, counted)
+      })))
+}
+
+/** Asks guardrails from one on. Those that know at once cost no turn of the runtime. */
+const askFrom = <A>(
+  passage: Passage<A>,
+  guardrails: ReadonlyArray<Posted>,
+  first: number,
+  spans: Recorder
+): Effect.Effect<void, never, unknown> => {
+  // Where one ends the next begins: clocks are read once for both.
+  let time = spans.now
+  let at = Loop.now(passage.loop)
+  for (let index = first; index < guardrails.length && passage.refusal === undefined; index++) {
+    const posted = guardrails[index]!
+    let counted: Counting<A>
+    try {
+      const judged = judge(passage, posted)
+      if (Effect.isEffect(judged)) {
+        return Effect.flatMap(wait(passage, posted, judged), () => askFrom(passage, guardrails, index + 1, spans))
+      }
+      counted = counting(passage, posted, judged)
+    } catch (defect) {
+      const died = Exit.die(defect)
+      end(passage, start(passage, posted, at), undefined)
+      Span.tell(spans, posted, time, "Interrupted", died)
+      return died
+    }
+    at = end(passage, start(passage, posted, at), counted)
+    time = Span.tell(spans, posted, time, counted._tag, Exit.void)
+  }
+  return Effect.void
+}
+
+/** Asks guardrails one after the other, each about what the one before it passed on, until one refuses. */
+export const check = <A>(
+  loop: Loop.Loop,
+  guardrails: ReadonlyArray<Posted>,
+  value: A,
+  kind: Kind<A>
+): Effect.Effect<Checked<A>, never, unknown> =>
+  Effect.withFiber((fiber) => {
+    const passage = new Passage(loop, value, kind)
+    return Effect.map(
+      askFrom(passage, guardrails, 0, new Recorder(fiber)),
+      (): Checked<A> => passage.refusal ?? { _tag: "Passed", value: passage.value, isReplaced: passage.isReplaced }
+    )
+  })
+
+/** Gives what stops a run in which something didn't pass. */
+export const toHalt = (loop: Loop.Loop, { guardrail, verdict }: Refused, { stage }: Context): Halt =>
+  new Halt(
+    new GuardrailBlocked({
+      agent: loop.definition.name,
+      guardrail,
+      stage,
+      reason: verdict._tag === "Block" ? verdict.reason : verdict.feedback
+    })
+  )
+
+/** Says to a model that something didn't pass. */
+export const toMessage = ({ guardrail, verdict }: Refused, what: string): string =>
+  verdict._tag === "Retry" ? verdict.feedback : `Guardrail "${guardrail}" blocked ${what}: ${verdict.reason}`

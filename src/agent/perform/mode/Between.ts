@@ -1,0 +1,64 @@
+/**
+ * What runs between steps: the set-ups and clean-ups of modes. They see the conversation, and may talk to the agent.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
+import * as Scope from "effect/Scope"
+import type { Loop } from "../../journal/Loop.ts"
+import { CurrentPlaces, leaveStage, type Place, takeStage } from "../../session/Line.ts"
+import type { Open } from "./Live.ts"
+
+/** Gives the services of what runs with a view of its own. */
+type View = (services: Context.Context<unknown>) => Context.Context<unknown>
+
+/** A part of a mode that runs between steps, from where it sees its services until it ends. */
+export class Part {
+  readonly #loop: Loop
+  readonly #open: Open
+  #within: ReadonlyArray<Place> = []
+  constructor(loop: Loop, open: Open) {
+    this.#loop = loop
+    this.#open = open
+  }
+  /** Begins the part, and gives its services: those that `view` makes of what is there and of the mode's own. */
+  begin(
+    services: Context.Context<unknown>,
+    view: View = identity,
+    places = Context.get(services, CurrentPlaces)
+  ): Context.Context<unknown> {
+    const { context, scope, stage } = this.#open
+    this.#loop.live.between++
+    const isFirst = stage.places === undefined
+    const within = this.#within = takeStage(stage, places)
+    const own = Context.add(
+      view(context === undefined ? services : Context.merge(services, context)),
+      Scope.Scope,
+      scope
+    )
+    return isFirst && within.length > 0 ? Context.add(own, CurrentPlaces, within) : own
+  }
+  end(): void {
+    leaveStage(this.#within)
+    this.#loop.live.between--
+  }
+}
+
+/**
+ * Runs what a mode is cleaned up by, with services of its own. To be run where nothing can interrupt it; what it runs may let itself be
+ * interrupted.
+ */
+export const between = <A>(
+  loop: Loop,
+  open: Open,
+  self: Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown, unknown> => {
+  const part = new Part(loop, open)
+  const seen = Effect.updateContext(self, (services: Context.Context<unknown>) => part.begin(services))
+  return Effect.onExitPrimitive(seen, () => {
+    part.end()
+    return undefined
+  }, true)
+}

@@ -1,0 +1,140 @@
+/**
+ * Entering modes by hand: for somebody who leaves them again, or lets a scope do so.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
+import { messageOf } from "../../../domain/Described.ts"
+import * as ModeStack from "../../../domain/ModeStack.ts"
+import type { Entered } from "../../../modes/Host.ts"
+import { because, NameTaken } from "../../../modes/ModeError.ts"
+import type * as ModeType from "../../../modes/ModeType.ts"
+import type { ModeEntry } from "../../definition/AgentDefinition.ts"
+import { prepare } from "../../definition/AgentModes.ts"
+import { extend } from "../../definition/Roster.ts"
+import * as Loop from "../../journal/Loop.ts"
+import { servicesOf } from "../../session/Environment.ts"
+import type { Begun } from "../../session/Line.ts"
+import * as Entering from "./Entering.ts"
+import type { Open } from "./Live.ts"
+import * as Moving from "./Moving.ts"
+import type { Entrance, Options, Params } from "./SettingUp.ts"
+
+/** A mode that can be entered, with the parameters that were read for it. */
+interface Found {
+  readonly entry: ModeEntry
+  readonly params: Params
+  readonly options: Options
+}
+
+/**
+ * Gives what is entered by hand: a mode that the agent has, or one that is used alone, with the services of whoever enters it. At once
+ * where its parameters are read at once.
+ */
+const find = (
+  loop: Loop.Loop,
+  mode: ModeType.Any,
+  params: unknown,
+  context: Context.Context<never>,
+  entrance: Entrance
+): Effect.Effect<Found, unknown, unknown> => {
+  const entry = prepare(mode)
+  const isOwn = loop.definition.modes.get(mode.name) === entry
+  const obstacle = Moving.findObstacle(entry, ModeStack.top(Entering.seen(loop))) ??
+    (isOwn ? undefined : bring(loop, mode))
+  if (obstacle !== undefined) return Effect.fail(because(obstacle))
+  const options = isOwn ? { entrance } : { context: servicesOf(context), entrance }
+  return Effect.mapEager(Entering.encode(entry, params), (params) => ({ entry, params, options }))
+}
+
+/** Gives the agents of a loop a mode that is used alone, or says why they can't have it. */
+const bring = (loop: Loop.Loop, mode: ModeType.Any): NameTaken | undefined => {
+  try {
+    Loop.putOnRoster(loop, extend(loop.roster, [mode]))
+    return undefined
+  } catch (error) {
+    return new NameTaken({ mode: mode.name, issue: messageOf(error) })
+  }
+}
+
+/** Enters a mode by hand. To be called where it runs. */
+export const enter = (
+  loop: Loop.Loop,
+  mode: ModeType.Any,
+  params: unknown,
+  context: Context.Context<never>,
+  entrance: Entrance
+): Effect.Effect<Open, unknown, unknown> =>
+  Effect.flatMapEager(
+    find(loop, mode, params, context, entrance),
+    ({ entry, options, params }) => Entering.enter(loop, entry, params, options)
+  )
+
+/** Begins to enter a mode by hand, where that takes no more than to set it up. Gives nothing elsewhere. */
+export const beginToEnter = (
+  loop: Loop.Loop,
+  mode: ModeType.Any,
+  params: unknown,
+  context: Context.Context<never>,
+  entrance: Entrance,
+  here: Entering.Here
+): Begun<Open, unknown> | Exit.Success<Open> | undefined => {
+  if (loop.live.open.length < loop.state.modes.length) return undefined
+  const found = find(loop, mode, params, context, entrance)
+  if (!Entering.isAtOnce(found)) return undefined
+  const { value } = found
+  return Entering.beginToEnter(loop, value.entry, value.params, value.options, here)
+}
+
+type Leave = (
+  open: Open,
+  exit: Exit.Exit<unknown, unknown>,
+  recovers: boolean,
+  caller: Fiber.Fiber<unknown, unknown>
+) => Effect.Effect<unknown, unknown>
+
+/** A mode that somebody enters and leaves. */
+class Holding implements Entrance, Entered {
+  open: Open | undefined = undefined
+  failed: Cause.Cause<unknown> | undefined = undefined
+  readonly #leave: Leave
+  constructor(leave: Leave) {
+    this.#leave = leave
+  }
+  leave(
+    exit: Exit.Exit<unknown, unknown>,
+    recovers: boolean,
+    caller: Fiber.Fiber<unknown, unknown>
+  ): Effect.Effect<unknown, unknown> {
+    return this.open === undefined ? exit : this.#leave(this.open, exit, recovers, caller)
+  }
+}
+
+const isIn = (cause: Cause.Cause<unknown>, error: unknown): boolean =>
+  cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error === error)
+
+/**
+ * Enters a mode for somebody who leaves it, or doesn't: an interruption may come when it is entered already, and before anybody
+ * knows. What goes wrong, beside its set-up, is told by `toError`. To be called where it runs.
+ */
+export const enterFor = (
+  caller: Fiber.Fiber<unknown, unknown>,
+  enter: (entrance: Entrance) => Effect.Effect<Open, unknown, unknown>,
+  leave: Leave,
+  toError: (error: unknown) => unknown = identity
+): Effect.Effect<Entered, unknown, unknown> => {
+  const entrance = new Holding(leave)
+  return Effect.matchCauseEffectEager(enter(entrance), {
+    onSuccess: () => Effect.succeed<Entered>(entrance),
+    onFailure: (cause) => {
+      const { failed: own = Cause.empty } = entrance
+      const failed = Exit.failCause(Cause.map(cause, (error) => isIn(own, error) ? error : toError(error)))
+      return Effect.andThen(entrance.leave(failed, false, caller), failed)
+    }
+  })
+}

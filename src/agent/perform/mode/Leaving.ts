@@ -1,0 +1,273 @@
+/**
+ * Leaving modes, the innermost first, and letting go of what is live of them while they stay entered.
+ *
+ * A clean-up that fails stops nothing: what it was to clean up is left all the same, and so are the modes around it.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import { hasView } from "../../../domain/Isolation.ts"
+import * as ModeStack from "../../../domain/ModeStack.ts"
+import { ModeTransition, stay } from "../../../domain/ModeTransition.ts"
+import { fromCause } from "../../journal/Failure.ts"
+import * as Loop from "../../journal/Loop.ts"
+import type { Recorder } from "../../journal/SpanRecorder.ts"
+import * as Telemetry from "../../journal/Telemetry.ts"
+import { between } from "./Between.ts"
+import type { Live, Open } from "./Live.ts"
+
+/**
+ * Why modes are left. What ran in them is over where it `isOver`, so that none of them can stay. `recovers` says that the one
+ * at the bottom may recover from the failure of what ran in it, and `note` is for a model that goes on. What `endsRun` lets the
+ * answer of the run stay.
+ */
+export interface Why {
+  readonly exit: Exit.Exit<unknown, unknown>
+  readonly isOver: boolean
+  readonly recovers?: boolean | undefined
+  readonly note?: ((mode: string) => string) | undefined
+  readonly endsRun?: boolean | undefined
+}
+
+/** What a model is told that goes on after a mode was left. */
+export const noteOfLeaving = (mode: string): string => `Mode "${mode}" was left.`
+
+/** What a model is told that goes on after a mode stayed. Where another is put on top, entering that says so. */
+const noteOfStaying = (mode: string): string => `You are still in mode "${mode}".`
+
+type Wish = ModeTransition | undefined
+
+/** What became of leaving a mode: whether it stays, how what ran in it has ended now, and what failed on the way. */
+interface Left {
+  readonly isKept: boolean
+  readonly exit: Exit.Exit<unknown, unknown>
+  readonly failures: ReadonlyArray<Cause.Cause<unknown>>
+}
+
+const causeOf = (exit: Exit.Exit<unknown, unknown>): Cause.Cause<unknown> =>
+  Exit.isFailure(exit) ? exit.cause : Cause.empty
+
+/** Adds failures to what went wrong before them. */
+const join = (exit: Exit.Exit<unknown, unknown>, causes: ReadonlyArray<Cause.Cause<unknown>>) => {
+  if (causes.length === 0) return exit
+  const cause = [causeOf(exit), ...causes].reduce(Cause.combine)
+  return cause.reasons.length === 0 ? exit : Exit.failCause(cause)
+}
+
+const isTransition = Schema.is(ModeTransition)
+
+/** Gives the move that a clean-up asked for. One that would keep a mode that can't stay goes to its place instead. */
+const wishOf = (cleaned: Exit.Exit<unknown, unknown>, isOver: boolean): Wish => {
+  if (Exit.isFailure(cleaned) || cleaned.value === undefined || !isTransition(cleaned.value)) return undefined
+  const wish = cleaned.value
+  if (wish._tag === "Exit") return undefined
+  if (!isOver) return wish
+  return wish._tag === "Stay" ? undefined : wish._tag === "Push" ? { ...wish, _tag: "Switch" } : wish
+}
+
+const tellFailure = (
+  loop: Loop.Loop,
+  { entry: { mode } }: Open,
+  phase: "Body" | "CleanUp",
+  cause: Cause.Cause<unknown>
+): void => {
+  const { message, tag } = fromCause(loop, cause)
+  Loop.tell(loop, {
+    _tag: "ModeFailed",
+    name: mode.name,
+    params: ModeStack.top(loop.state)?.params ?? null,
+    stack: ModeStack.names(loop.state),
+    phase,
+    tag: Cause.hasInterruptsOnly(cause) ? "Interrupted" : tag,
+    message
+  })
+}
+
+/** Runs a part of a mode's set-up or clean-up. What that entered and left entered is left with it. */
+export const runPart = (
+  loop: Loop.Loop,
+  open: Open,
+  self: Effect.Effect<unknown, unknown, unknown>
+): Effect.Effect<Exit.Exit<unknown, unknown>, never, unknown> =>
+  Effect.flatMap(
+    Effect.exit(between(loop, open, self)),
+    (exit) => {
+      const height = loop.live.open.indexOf(open) + 1
+      return loop.live.open.length <= height ? Effect.succeed(exit) : leaveTo(loop, height, { exit, isOver: true })
+    }
+  )
+
+/** What ran while a mode was left: how it was recovered from, if it was, and how its clean-up and its finalizers ended. */
+interface Cleaning {
+  readonly recovered: Exit.Exit<unknown, unknown> | undefined
+  readonly cleaned: Exit.Exit<unknown, unknown>
+  readonly closed: Exit.Exit<unknown, unknown>
+  readonly wish: Wish
+}
+
+const nothingToClean: Cleaning = { recovered: undefined, cleaned: Exit.void, closed: Exit.void, wish: undefined }
+
+const isKeeping = (wish: Wish): boolean => wish?._tag === "Stay" || wish?._tag === "Push"
+
+const runClean = Effect.fnUntraced(function*(loop: Loop.Loop, open: Open, { exit, isOver, recovers }: Why) {
+  const { entry: { mode }, scope } = open
+  const { recover } = mode
+  const recovered = recovers === true && Exit.isFailure(exit) && recover !== undefined
+    ? yield* runPart(loop, open, Effect.suspend(() => recover(exit.cause)))
+    : undefined
+  const cleaned = mode.exit === undefined
+    ? Exit.void
+    : yield* runPart(loop, open, Effect.suspend(() => mode.exit!(exit)))
+  const wish = wishOf(cleaned, isOver)
+  const closed = isKeeping(wish) || scope.state._tag === "Empty"
+    ? Exit.void
+    : yield* runPart(loop, open, Scope.close(scope, exit))
+  return { recovered, cleaned, closed, wish } satisfies Cleaning
+})
+
+/** Checks whether there is nothing that cleans a mode up. */
+const isBare = ({ entry: { mode }, scope }: Open): boolean =>
+  mode.exit === undefined && mode.recover === undefined && scope.state._tag === "Empty"
+
+/** Runs what cleans a mode up, where it has anything of the kind. */
+const clean = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Cleaning, never, unknown> =>
+  isBare(open) ? Effect.succeed(nothingToClean) : runClean(loop, open, why)
+
+/** Tells that the innermost mode is about to be left. Gives how to tell that it was, and what became of it. */
+const beginLeaving = (loop: Loop.Loop, open: Open, why: Why): (cleaning: Cleaning) => Left => {
+  const { entry: { mode } } = open
+  const { exit } = why
+  const frame = ModeStack.top(loop.state)
+  const { name } = mode
+  const params = frame?.params ?? null
+  const stack = ModeStack.names(loop.state)
+  if (Exit.isFailure(exit)) tellFailure(loop, open, "Body", exit.cause)
+  Loop.tell(loop, { _tag: "ModeExiting", name, params, stack })
+  return (cleaning) => {
+    const { cleaned, closed, recovered, wish } = cleaning
+    const { endsRun, note } = why
+    const isKept = isKeeping(wish)
+    const failures = cleaning === nothingToClean
+      ? []
+      : [recovered ?? Exit.void, cleaned, closed].filter(Exit.isFailure).map(({ cause }) => cause)
+    if (failures.length > 0) tellFailure(loop, open, "CleanUp", failures.reduce(Cause.combine))
+    if (wish !== undefined) Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: wish })
+    if (!isKept) loop.live.open.pop()
+    const at = Loop.now(loop)
+    Loop.tell(loop, {
+      _tag: "ModeExited",
+      name,
+      params,
+      stack: isKept ? stack : stack.slice(0, -1),
+      duration: Math.max(0, at - (frame?.enteredAt ?? 0)),
+      ...(isKept ? { isKept } : undefined),
+      ...(endsRun === true ? { endsRun } : undefined),
+      ...(note === undefined || wish?._tag === "Push"
+        ? undefined
+        : { note: (isKept ? noteOfStaying : note)(name) })
+    }, at)
+    if (hasView(mode.isolation) && !isKept) Loop.forgetSent(loop)
+    // What was recovered from is lost only where the way out succeeds.
+    const body = recovered !== undefined && failures.length === 0 ? recovered : exit
+    return { isKept, exit: join(body, failures), failures }
+  }
+}
+
+/** Leaves the innermost mode. */
+const leaveTop = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Left, unknown, unknown> => {
+  const end = beginLeaving(loop, open, why)
+  return Effect.flatMapEager(
+    Loop.flushed(loop, clean(loop, open, why)),
+    (cleaning) => Loop.flushed(loop, Effect.succeed(end(cleaning)))
+  )
+}
+
+/** Leaves the innermost mode in a span, which ends with what failed on the way. */
+const leaveInSpan = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Left> => {
+  let left: Left | undefined
+  const failing = (done: Left): Exit.Exit<Left, unknown> => {
+    left = done
+    return done.failures.length === 0 ? Exit.succeed(done) : Exit.failCause(done.failures.reduce(Cause.combine))
+  }
+  const leaving = Telemetry.exitSpan(
+    loop,
+    open.entry.mode.name,
+    (span) => {
+      const leaving = Effect.flatMapEager(leaveTop(loop, open, why), failing)
+      return Exit.isExit(leaving) ? leaving : Telemetry.within(leaving, span)
+    }
+  )
+  return Effect.catchCause(
+    leaving,
+    (cause) => left === undefined ? Effect.failCause(cause) : Effect.succeed(left)
+  ) as Effect.Effect<Left>
+}
+
+const leaveNext = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> => {
+  const { open } = loop.live
+  const top = open[open.length - 1]
+  if (top === undefined || open.length <= height) return Effect.succeed(why.exit)
+  const isLast = open.length === height + 1
+  return Effect.flatMap(
+    leaveInSpan(loop, top, isLast ? why : { ...why, recovers: false }),
+    ({ exit, isKept }) => isKept ? Effect.succeed(exit) : leaveNext(loop, height, { ...why, exit })
+  )
+}
+
+/**
+ * Leaves modes until `height` are left, unless one of them stays. Gives how what ran in them has ended now: its own failure
+ * first, then those of the clean-ups.
+ */
+export const leaveTo = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> =>
+  Effect.uninterruptible(Effect.suspend(() => leaveNext(loop, height, why)))
+
+/** Checks whether a mode can be left by `leaveAtOnce`: it is the innermost one, and nothing cleans it up. */
+export const isLeftAtOnce = ({ open: all }: Live, open: Open): boolean => all[all.length - 1] === open && isBare(open)
+
+/** Leaves a mode where nothing takes any time. To be called where nobody is waited for who looks on. */
+export const leaveAtOnce = (loop: Loop.Loop, open: Open, why: Why, recorder: Recorder): Exit.Exit<unknown, unknown> => {
+  const span = Telemetry.beginMode(loop, recorder, "exit_mode", open.entry.mode.name)
+  const left = beginLeaving(loop, open, why)(nothingToClean)
+  if (span !== undefined) recorder.end(span, Exit.succeed(left))
+  return left.exit
+}
+
+/** Leaves a mode, and those above it, if it is still entered. To be called where it runs. */
+export const leave = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> => {
+  const height = loop.live.open.indexOf(open)
+  return height < 0 ? Effect.succeed(why.exit) : leaveTo(loop, height, why)
+}
+
+/** Keeps modes on the stack and lets go of what is live of them: whoever goes on with the state sets them up again. */
+export const suspend = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
+  Effect.uninterruptible(Effect.suspend(() => {
+    const { live } = loop
+    live.isLettingGo = true
+    return Effect.ensuring(
+      closeAll(loop, exit),
+      Effect.sync(() => {
+        live.isLettingGo = false
+      })
+    )
+  })) as Effect.Effect<void>
+
+/** Closes what the set-ups opened, the innermost first. Each mode is on top while its own is closed. */
+const closeAll = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void, unknown, unknown> =>
+  Effect.suspend(() => {
+    const { live } = loop
+    const open = live.open[live.open.length - 1]
+    if (open === undefined) return Effect.void
+    const closed = Effect.ensuring(
+      between(loop, open, Scope.close(open.scope, exit)),
+      Effect.sync(() => live.open.pop())
+    )
+    return Effect.ensuring(closed, closeAll(loop, exit) as Effect.Effect<void>)
+  })
+
+/** Takes back a move that was asked for. */
+export const takeBack = (loop: Loop.Loop): void =>
+  Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: stay })

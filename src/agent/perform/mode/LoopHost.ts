@@ -1,0 +1,192 @@
+/**
+ * A run as the conversation that modes are entered in.
+ *
+ * What a step runs, such as a tool, sees the conversation and may ask for a move; what runs between steps may also enter modes
+ * and talk to the agent.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type { Adjustment } from "../../../domain/Adjustment.ts"
+import { isAgentError } from "../../../domain/AgentError.ts"
+import type { ModeTransition } from "../../../domain/ModeTransition.ts"
+import { OwnError } from "../../../domain/OwnError.ts"
+import type { UserPart } from "../../../domain/Part.ts"
+import * as PromptSegments from "../../../domain/PromptSegments.ts"
+import type { Settings } from "../../../domain/Settings.ts"
+import type { AgentState } from "../../../domain/StateSchema.ts"
+import { type CallError, type Enterable, type Operations, type Restore, TypeId } from "../../../modes/Host.ts"
+import {
+  because,
+  isModeError,
+  type ModeError,
+  StepUnderWay,
+  Unavailable,
+  UnknownSetting
+} from "../../../modes/ModeError.ts"
+import type * as ModeType from "../../../modes/ModeType.ts"
+import type { Definition } from "../../definition/AgentDefinition.ts"
+import { partsOf } from "../../definition/Input.ts"
+import type { RunningAgent } from "../../journal/CurrentAgent.ts"
+import * as Loop from "../../journal/Loop.ts"
+import * as Entering from "./Entering.ts"
+import * as EnteringByHand from "./EnteringByHand.ts"
+import * as Leaving from "./Leaving.ts"
+import type { Live } from "./Live.ts"
+import * as Moving from "./Moving.ts"
+
+/** Says which tool or model of a setting an agent doesn't have. */
+const findUnknown = (
+  { models, name: agent, tools }: Definition,
+  { model, toolChoice, tools: offered }: Settings
+): UnknownSetting | undefined => {
+  const chosen = typeof toolChoice !== "object" ? [] : "tool" in toolChoice ? [toolChoice.tool] : toolChoice.oneOf
+  const tool = [...offered ?? [], ...chosen].find((name) => !tools.has(name))
+  if (tool !== undefined) {
+    return new UnknownSetting({ agent, setting: "tool", wanted: tool, available: [...tools.keys()] })
+  }
+  return model === undefined || models.has(model)
+    ? undefined
+    : new UnknownSetting({ agent, setting: "model", wanted: model, available: [...models.keys()] })
+}
+
+/** Changes the state of a loop by hand. */
+export const adjust = (loop: Loop.Loop, adjustment: Adjustment): Effect.Effect<void, ModeError> => {
+  const unknown = adjustment._tag === "SettingsChanged"
+    ? findUnknown(loop.definition, adjustment.settings)
+    : undefined
+  if (unknown !== undefined) return Effect.fail(because(unknown))
+  const at = loop.live.open.length - 1
+  // What a set-up adds to the prompt is still there when it resumes.
+  const isThere = adjustment._tag === "SegmentAdded" && loop.live.open[at]?.isResuming === true &&
+    PromptSegments.has(loop.state, adjustment.segment, at)
+  if (isThere) return Effect.void
+  const mode = Entering.nextFrame(loop) === undefined ? undefined : { mode: at }
+  Loop.tell(loop, { _tag: "StateAdjusted", adjustment, ...mode })
+  if (adjustment._tag === "ViewChanged") Loop.forgetSent(loop)
+  return Loop.flushed(loop, Effect.void)
+}
+
+/** Notes a move that is asked for, if it is possible. */
+export const schedule = (
+  loop: Loop.Loop,
+  transition: Parameters<Operations["schedule"]>[0]
+): Effect.Effect<void, ModeError> =>
+  Effect.flatMap(Moving.check(loop, transition), () => {
+    Loop.tell(loop, { _tag: "ModeTransitionRequested", transition })
+    return loop.root.flush
+  }) as Effect.Effect<void, ModeError>
+
+const asCallError = (loop: Loop.Loop, error: unknown): CallError =>
+  isAgentError(error) || isModeError(error) ? error : new OwnError({ agent: loop.definition.name, error })
+
+/** Says why nothing can be said or entered: a step is under way, or modes are let go of that stay entered. */
+const findRefusal = ({ live, open }: Loop.Loop, operation: string): ModeError | undefined =>
+  live.isLettingGo
+    ? because(
+      new Unavailable({
+        operation,
+        issue: "the mode stays entered, and only its resources are let go of",
+        error: null
+      })
+    )
+    : live.between === 0 || open.step
+    ? because(new StepUnderWay({ operation }))
+    : undefined
+
+/** What a run can do for the modes in it. */
+class InRun implements Operations {
+  readonly #loop: Loop.Loop
+  constructor(loop: Loop.Loop) {
+    this.#loop = loop
+  }
+  get state(): Operations["state"] {
+    return Effect.sync(() => Entering.seen(this.#loop))
+  }
+  adjust(_: string, adjustment: Adjustment): Effect.Effect<void, ModeError> {
+    return adjust(this.#loop, adjustment)
+  }
+  schedule(transition: ModeTransition): Effect.Effect<void, ModeError> {
+    return schedule(this.#loop, transition)
+  }
+  call(input: string | ReadonlyArray<UserPart>): ReturnType<Operations["call"]> {
+    const loop = this.#loop
+    return Effect.suspend(() => {
+      const refusal = findRefusal(loop, "Mode.call")
+      return refusal === undefined
+        ? Effect.mapError(loop.root.talk(loop, partsOf(input)), (error) => asCallError(loop, error))
+        : Effect.fail(refusal)
+    }) as ReturnType<Operations["call"]>
+  }
+  enter(
+    mode: ModeType.Any,
+    params: unknown,
+    caller: Fiber.Fiber<unknown, unknown>,
+    restore: Restore
+  ): ReturnType<Operations["enter"]> {
+    const loop = this.#loop
+    const refusal = findRefusal(loop, "Mode.enter")
+    return refusal === undefined
+      ? EnteringByHand.enterFor(
+        caller,
+        (entrance) => restore(EnteringByHand.enter(loop, mode, params, caller.context, entrance)),
+        (open, exit, recovers) =>
+          Effect.flatten(Effect.suspend(() => Leaving.leave(loop, open, { exit, isOver: true, recovers })))
+      )
+      : Effect.fail(refusal)
+  }
+}
+
+/**
+ * A run as the conversation that modes are entered in.
+ *
+ * What a set-up leaves behind, a finalizer or a fiber, keeps the host of its run. Once that is over it means the conversation
+ * all the same: the run that is under way by then, or else whoever holds what the run left.
+ */
+export class LoopHost implements Enterable {
+  readonly #loop: Loop.Loop
+  #operations: Operations | undefined
+  constructor(loop: Loop.Loop) {
+    this.#loop = loop
+  }
+  /** The loop of a conversation in which a set-up or a clean-up may talk to the agent at this time. */
+  loopBetween(live: Live): Loop.Loop | undefined {
+    if (this.#loop.live !== live) return undefined
+    const loop = LoopHost.atWork(this.#loop)
+    return findRefusal(loop, "") === undefined ? loop : undefined
+  }
+  /** The loop that is at work on the conversation of a loop, or that itself. */
+  static atWork(loop: Loop.Loop): Loop.Loop {
+    const { atWork } = loop.live
+    return atWork instanceof LoopHost ? atWork.#loop : loop
+  }
+  get [TypeId](): Operations {
+    const { live: { atWork, holder } } = this.#loop
+    const host = atWork ?? holder ?? this
+    return host === this ? this.#operations ??= new InRun(this.#loop) : host[TypeId]
+  }
+}
+
+/**
+ * Shows a loop to those whom it calls: its state is the one at the time of looking. What a set-up leaves behind sees the loop
+ * that is at work by then.
+ */
+export class Running implements RunningAgent {
+  readonly #loop: Loop.Loop
+  constructor(loop: Loop.Loop) {
+    this.#loop = loop
+  }
+  get agent(): string {
+    return LoopHost.atWork(this.#loop).definition.name
+  }
+  get path(): RunningAgent["path"] {
+    return LoopHost.atWork(this.#loop).path
+  }
+  get calls(): RunningAgent["calls"] {
+    return LoopHost.atWork(this.#loop).calls
+  }
+  get state(): AgentState {
+    return LoopHost.atWork(this.#loop).state
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * What a condition makes of a state.
+ *
+ * @since 0.1.0
+ */
+import { BudgetExceeded, StepLimitReached } from "../../domain/AgentError.ts"
+import { callsOf, lastAssistant } from "../../domain/Conversation.ts"
+import * as Spending from "../../domain/Spending.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Usage from "../../domain/Usage.ts"
+import type { StopWhen } from "../definition/StopCondition.ts"
+
+/**
+ * What a condition says of a state: `undefined` to go on, `"Finish"`, or the limit that was met, and whether the model may answer once
+ * more.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Verdict = undefined | "Finish" | Met
+
+/** A limit that was met. */
+export interface Met {
+  readonly reason: StepLimitReached | BudgetExceeded
+  readonly lands: boolean
+}
+
+/** Whose limits are looked at, and what the run had spent when they began to count. */
+export interface From {
+  readonly agent: string
+  readonly before?: Spending.Spent
+}
+
+const isFinish = (holds: boolean): Verdict => holds ? "Finish" : undefined
+
+const met = ({ onExhausted }: { readonly onExhausted?: "finish" }, reason: Met["reason"]): Met => ({
+  reason,
+  lands: onExhausted === "finish"
+})
+
+/**
+ * Says what a condition makes of a state at a time (epoch milliseconds).
+ *
+ * `from` says whose condition it is and from where it counts; by default that of the agent in control, from when it got that.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const evaluate = (
+  self: StopWhen,
+  state: AgentState,
+  now: number,
+  from: From = { agent: state.agent, ...(state.run.before === undefined ? undefined : { before: state.run.before }) }
+): Verdict => {
+  const { agent, before } = from
+  const { run } = state
+  switch (self._tag) {
+    case "MaxSteps": {
+      const steps = run.steps - (before?.steps ?? 0)
+      return !(steps < self.steps) ? met(self, new StepLimitReached({ agent, limit: self.steps, steps })) : undefined
+    }
+    case "Tokens": {
+      const used = Usage.knownTotal(run.usage) - (before === undefined ? 0 : Usage.knownTotal(before.usage))
+      return !(used < self.tokens)
+        ? met(self, new BudgetExceeded({ agent, budget: "tokens", limit: self.tokens, used }))
+        : undefined
+    }
+    case "Cost": {
+      const cost = Spending.cost(Spending.until(run, now), self.prices)
+      const earlier = before === undefined ? { known: 0, unpriced: 0 } : Spending.cost(before, self.prices)
+      const used = cost.known - earlier.known
+      const unpriced = cost.unpriced - earlier.unpriced
+      return used < self.limit && !(unpriced > 0)
+        ? undefined
+        : met(
+          self,
+          new BudgetExceeded({
+            agent,
+            budget: "cost",
+            limit: self.limit,
+            used,
+            ...(unpriced > 0 ? { unpriced } : undefined)
+          })
+        )
+    }
+    case "ToolCalls": {
+      const { calls: limit, name } = self
+      const used = Spending.countCalls(run.calls, name) - Spending.countCalls(before?.calls, name)
+      return !(used < limit)
+        ? met(
+          self,
+          new BudgetExceeded({
+            agent,
+            budget: "toolCalls",
+            limit,
+            used,
+            ...(name === undefined ? undefined : { tool: name })
+          })
+        )
+        : undefined
+    }
+    case "Duration": {
+      const used = Spending.until(run, now).elapsed - (before?.elapsed ?? 0)
+      return !(used < self.millis)
+        ? met(self, new BudgetExceeded({ agent, budget: "duration", limit: self.millis, used }))
+        : undefined
+    }
+    case "ToolCalled":
+      return isFinish(lastCalls(state).some((call) => call.name === self.name))
+    case "NoToolCalls":
+      return isFinish(run.iteration > 0 && lastCalls(state).length === 0)
+    case "Satisfies":
+      return isFinish(run.iteration > 0 && self.predicate(state))
+    case "Any": {
+      for (const condition of self.conditions) {
+        const verdict = evaluate(condition, state, now, from)
+        if (verdict !== undefined) return verdict
+      }
+      return undefined
+    }
+    case "All": {
+      let met: Verdict = undefined
+      for (const condition of self.conditions) {
+        const verdict = evaluate(condition, state, now, from)
+        if (verdict === undefined) return undefined
+        if (met === undefined || met === "Finish") met = verdict
+      }
+      return met
+    }
+  }
+}
+
+const lastCalls = (state: AgentState) => {
+  const turn = state.run.iteration > 0 ? lastAssistant(state.conversation) : undefined
+  return turn === undefined ? [] : callsOf(turn)
+}
+
+/**
+ * Gives what of a condition goes on to hold when its agent has handed over: its budgets. Steps and what a model answers are the
+ * agent's own.
+ */
+export const budgetOf = (self: StopWhen): StopWhen | undefined => {
+  switch (self._tag) {
+    case "Tokens":
+    case "Cost":
+    case "ToolCalls":
+    case "Duration":
+      return self
+    case "Any": {
+      const conditions = self.conditions.flatMap((condition) => budgetOf(condition) ?? [])
+      return conditions.length === 0 ? undefined : { _tag: "Any", conditions }
+    }
+    case "All":
+      return self.conditions.length > 0 && self.conditions.every((condition) => budgetOf(condition) !== undefined)
+        ? self
+        : undefined
+    default:
+      return undefined
+  }
+}

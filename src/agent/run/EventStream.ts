@@ -1,0 +1,29 @@
+/**
+ * A run as a stream of its events.
+ *
+ * The run goes on in a fiber of the stream's scope and waits when its reader is 256 events behind. A reader that leaves
+ * interrupts it.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import type { Roster } from "../definition/AgentDefinition.ts"
+import type { From } from "../definition/Input.ts"
+import * as Mailbox from "../journal/Mailbox.ts"
+import * as Run from "./Run.ts"
+
+const capacity = 256
+
+/** Runs what a roster describes and streams what happens. */
+export const make = (roster: Roster, from: From): Stream.Stream<AgentEvent, unknown, unknown> =>
+  Stream.unwrap(
+    Effect.gen(function*() {
+      const mailbox = Mailbox.make(capacity)
+      yield* Run.run(roster, from, mailbox, "Fail").pipe(Effect.onExit(mailbox.end), Effect.forkScoped)
+      // Registered last, so it runs first: a run that is interrupted doesn't wait for a reader that has left.
+      yield* Effect.addFinalizer(() => mailbox.leave)
+      return Stream.fromPull(Effect.succeed(mailbox.pull))
+    })
+  )

@@ -1,0 +1,241 @@
+/**
+ * Running agents: to the end, step by step, or as a stream.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import * as Stream from "effect/Stream"
+import type { AgentError } from "../../domain/AgentError.ts"
+import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import * as AgentState from "../../domain/AgentState.ts"
+import { type Any, isRunnable, type Runnable } from "../../handoff/Runnable.ts"
+import type { Roster } from "../definition/AgentDefinition.ts"
+import { begin, type From, type FromOptions, type Input } from "../definition/Input.ts"
+import { rosterOf } from "../definition/Roster.ts"
+import * as ByHand from "./ByHand.ts"
+import * as EventStream from "./EventStream.ts"
+import * as Run from "./Run.ts"
+
+export type { Runnable } from "../../handoff/Runnable.ts"
+
+/** Runs what a thing describes. One that can't be is a defect of the run. */
+const runWith = (
+  self: Any,
+  from: (roster: Roster) => From,
+  onFailure: "Fail" | "Keep" = "Fail"
+): Effect.Effect<AgentState.AgentState, never> =>
+  Effect.suspend(() => {
+    const roster = rosterOf(self)
+    return Run.run(roster, from(roster), undefined, onFailure) as Effect.Effect<AgentState.AgentState, never>
+  })
+
+const streamWith = (self: Any, from: (roster: Roster) => From): Stream.Stream<AgentEvent, never> =>
+  Stream.suspend(() => {
+    const roster = rosterOf(self)
+    return EventStream.make(roster, from(roster)) as Stream.Stream<AgentEvent, never>
+  })
+
+/**
+ * Runs an agent, or a group, on what a user says, in a new conversation, until it has an answer or waits for approvals.
+ *
+ * The state says who ended in control: `agent`, and `trail` who was before. Fails with `AgentError`, which holds the state,
+ * or with the own error of a tool that the agent names in `fatal`.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const run: {
+  (input: Input, options?: RunOptions): <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>
+  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>,
+    input: Input,
+    options?: RunOptions
+  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
+} = dual(
+  (args) => isRunnable(args[0]),
+  (self: Any, input: Input, options?: RunOptions) => runWith(self, (roster) => begin(roster, input, options))
+)
+
+/** Options of a new conversation: a system message of its own, beside the agent's instructions. */
+export type RunOptions = Pick<FromOptions, "systemMessage">
+
+/** Options of a conversation that goes on: with the agent that was in control, or with the first again. */
+export type ContinueOptions = Pick<FromOptions, "control">
+
+/**
+ * Runs an agent on what the user says next in a conversation.
+ *
+ * The agent goes on that was in control, or with `{ control: "first" }` the one that begins conversations. The state may be
+ * in any status. While approvals are pending the words wait behind them: the calls that may run are run,
+ * and the model reads the words once all are settled.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const continueConversation: {
+  (state: AgentState.AgentState, input: Input, options?: ContinueOptions): <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>
+  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>,
+    state: AgentState.AgentState,
+    input: Input,
+    options?: ContinueOptions
+  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
+} = dual(
+  (args) => isRunnable(args[0]),
+  (self: Any, state: AgentState.AgentState, input: Input, options?: ContinueOptions) =>
+    runWith(self, (roster) => begin(roster, input, { ...options, state }))
+)
+
+/**
+ * Runs an agent on several inputs, one after the other in one conversation, and gives the last state.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const runMultiTurn: {
+  (inputs: ReadonlyArray<Input>): <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>
+  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>,
+    inputs: ReadonlyArray<Input>
+  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
+} = dual(
+  2,
+  (self: Any, inputs: ReadonlyArray<Input>) =>
+    Effect.reduce(
+      inputs,
+      (): AgentState.AgentState | undefined => undefined,
+      (state, input) => runWith(self, (roster) => begin(roster, input, { state }))
+    ).pipe(Effect.map((state) => state ?? AgentState.make(rosterOf(self).first.name))) as Effect.Effect<
+      AgentState.AgentState,
+      never
+    >
+)
+
+/**
+ * Goes on with a state where it stopped: after approvals, an interruption, or a restart.
+ *
+ * A state that has ended stays ended, `Failed` too; `AgentState.reopen` makes one that goes on. Fails with `AgentMismatch`
+ * when the state names an agent, a tool or a mode that this one doesn't have.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const resume: {
+  (state: AgentState.AgentState): <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>
+  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>,
+    state: AgentState.AgentState
+  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
+} = dual(
+  2,
+  (self: Any, state: AgentState.AgentState) => runWith(self, (roster) => begin(roster, state))
+)
+
+/**
+ * Runs an agent on an input, or goes on with a state, and gives the last state also when the run fails: its status is
+ * `Failed` then. Interruptions and defects stay what they are.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const settle: {
+  (from: Input | AgentState.AgentState, options?: FromOptions): <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>
+  ) => Effect.Effect<AgentState.AgentState, never, R>
+  <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>,
+    from: Input | AgentState.AgentState,
+    options?: FromOptions
+  ): Effect.Effect<AgentState.AgentState, never, R>
+} = dual(
+  (args) => isRunnable(args[0]),
+  (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) =>
+    runWith(self, (roster) => begin(roster, from, options), "Keep")
+)
+
+/**
+ * Takes one step: one answer of the model and the calls in it, or the calls that are open. No run starts or ends.
+ *
+ * A state that needs nothing, because it has ended or waits for approvals, is given back as it is. `AgentState.ask`
+ * makes a state to begin with.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const step: {
+  (state: AgentState.AgentState): <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>
+  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>,
+    state: AgentState.AgentState
+  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
+} = dual(
+  2,
+  (self: Any, state: AgentState.AgentState) =>
+    Effect.suspend(() => ByHand.step(rosterOf(self), state) as Effect.Effect<AgentState.AgentState, never>)
+)
+
+/**
+ * Runs an agent and streams every event, text as it arrives.
+ *
+ * Takes an input, a state to go on with, or both (`{ state }`) to continue a conversation. The model is asked to stream.
+ * The last event, `RunCompleted`, `RunFailed` or `RunInterrupted`, holds the last state, whatever happened; the stream
+ * then ends as the run did. `AgentEvent.isRunEnd` finds it. A reader that is interrupted, or leaves, sees no more events:
+ * `Agent.observe` shows them all, those that end the run too.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const stream: {
+  (from: Input | AgentState.AgentState, options?: FromOptions): <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>
+  ) => Stream.Stream<AgentEvent, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>,
+    from: Input | AgentState.AgentState,
+    options?: FromOptions
+  ): Stream.Stream<AgentEvent, AgentError | E, R>
+} = dual(
+  (args) => isRunnable(args[0]),
+  (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) =>
+    streamWith(self, (roster) => begin(roster, from, options))
+)
+
+/**
+ * Runs an agent and streams every state, from the one with the input to the last one. A failure comes after its state.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const states: {
+  (from: Input | AgentState.AgentState, options?: FromOptions): <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>
+  ) => Stream.Stream<AgentState.AgentState, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>,
+    from: Input | AgentState.AgentState,
+    options?: FromOptions
+  ): Stream.Stream<AgentState.AgentState, AgentError | E, R>
+} = dual(
+  (args) => isRunnable(args[0]),
+  (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) =>
+    Stream.suspend(() => {
+      const start = begin(rosterOf(self), from, options)
+      return streamWith(self, () => start).pipe(
+        Stream.mapAccum(() => start.state, (before, event) => {
+          const after = AgentState.reduce(before, event)
+          return [after, after === before ? [] : [after]]
+        })
+      )
+    })
+)

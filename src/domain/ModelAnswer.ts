@@ -1,0 +1,235 @@
+/**
+ * The model's answer as parts of a turn, from the parts of a response, whole or streamed.
+ *
+ * @since 0.1.0
+ */
+import type * as Response from "effect/ai/Response"
+import type * as Schema from "effect/Schema"
+import * as JsonValue from "./JsonValue.ts"
+import type * as Part from "./Part.ts"
+import type { AssistantPart, Call, Settled } from "./StateSchema.ts"
+import type { RequestUsage } from "./Usage.ts"
+
+/** The model's whole answer. */
+export interface Answer {
+  readonly parts: ReadonlyArray<AssistantPart>
+  readonly usage: RequestUsage
+  readonly model: string | undefined
+  readonly finishReason: Response.FinishReason
+}
+
+/** An answer while its parts arrive. A slot of a text or a reasoning that streams is filled when it ends. */
+export interface Arriving {
+  readonly parts: Array<AssistantPart | undefined>
+  readonly texts: Map<string, ArrivingText>
+  readonly names: Map<string, string>
+  usage: RequestUsage
+  model: string | undefined
+  finishReason: Response.FinishReason
+}
+
+interface ArrivingText {
+  readonly tag: "Text" | "Reasoning"
+  readonly index: number
+  text: string
+  metadata: Response.ProviderMetadata
+}
+
+/** Begins an answer. */
+export const begin = (): Arriving => ({
+  parts: [],
+  texts: new Map(),
+  names: new Map(),
+  usage: {},
+  model: undefined,
+  finishReason: "unknown"
+})
+
+/** A part as a model gives it, whose calls nobody has decoded. */
+export type Incoming =
+  | Response.AllParts<{}>
+  | Response.ToolCallPart<string, unknown>
+  | Response.ToolResultPart<string, unknown, unknown>
+
+const withMetadata = (metadata: Response.ProviderMetadata): { readonly metadata?: Part.Metadata } | undefined => {
+  for (const _ in metadata) return { metadata }
+  return undefined
+}
+
+const spoken = (tag: "Text" | "Reasoning", text: string, metadata: Response.ProviderMetadata): AssistantPart => ({
+  _tag: tag,
+  text,
+  ...withMetadata(metadata)
+})
+
+/** Checks whether a text is worth keeping: an empty one is, where its provider attached something to it. */
+const says = (spoken: { readonly text: string; readonly metadata: Response.ProviderMetadata }): boolean =>
+  spoken.text !== "" || withMetadata(spoken.metadata) !== undefined
+
+const merge = (before: Response.ProviderMetadata, more: Response.ProviderMetadata): Response.ProviderMetadata => {
+  for (const _ in more) {
+    const merged: Record<string, Schema.Json> = { ...before }
+    for (const [provider, value] of Object.entries(more)) {
+      const earlier = merged[provider]
+      merged[provider] = isRecord(earlier) && isRecord(value) ? { ...earlier, ...value } : value
+    }
+    return merged
+  }
+  return before
+}
+
+const isRecord = (json: Schema.Json | undefined): json is { readonly [key: string]: Schema.Json } =>
+  typeof json === "object" && json !== null && !Array.isArray(json)
+
+const usageOf = ({ inputTokens, outputTokens }: Response.Usage): RequestUsage => ({
+  ...(inputTokens.total === undefined ? undefined : { input: inputTokens.total }),
+  ...(outputTokens.total === undefined ? undefined : { output: outputTokens.total }),
+  ...(outputTokens.reasoning === undefined ? undefined : { reasoning: outputTokens.reasoning }),
+  ...(inputTokens.cacheRead === undefined ? undefined : { cached: inputTokens.cacheRead })
+})
+
+const callOf = (part: Response.ToolCallPart<string, unknown>): Call => ({
+  _tag: "Call",
+  id: part.id,
+  name: part.name,
+  params: JsonValue.fromUnknown(part.params),
+  state: { _tag: "Pending" },
+  ...(part.providerExecuted ? { providerExecuted: true } : undefined),
+  ...withMetadata(part.metadata)
+})
+
+const settledOf = (part: Response.ToolResultPart<string, unknown, unknown>): Settled => ({
+  _tag: "Settled",
+  outcome: part.isFailure ? "Failed" : "Succeeded",
+  result: JsonValue.fromUnknown(part.encodedResult),
+  ...(part.modelOutput === undefined ? undefined : { modelOutput: part.modelOutput }),
+  ...withMetadata(part.metadata)
+})
+
+/** Gives a call that the provider ran its result. A result whose call isn't there brings the call along. */
+const settle = (self: Arriving, part: Response.ToolResultPart<string, unknown, unknown>): void => {
+  if (part.preliminary) return
+  const index = self.parts.findLastIndex((other) => other?._tag === "Call" && other.id === part.id)
+  const call = self.parts[index]
+  const state = settledOf(part)
+  if (call?._tag === "Call") self.parts[index] = { ...call, state }
+  else {
+    self.parts.push({ _tag: "Call", id: part.id, name: part.name, params: {}, state, providerExecuted: true })
+  }
+}
+
+/** Takes in a part of a response. */
+export const take = (self: Arriving, part: Incoming): void => {
+  switch (part.type) {
+    case "text":
+      if (says(part)) self.parts.push(spoken("Text", part.text, part.metadata))
+      break
+    case "reasoning":
+      if (says(part)) self.parts.push(spoken("Reasoning", part.text, part.metadata))
+      break
+    case "text-start":
+      start(self, "Text", part.id, part.metadata)
+      break
+    case "reasoning-start":
+      start(self, "Reasoning", part.id, part.metadata)
+      break
+    case "text-delta":
+    case "reasoning-delta": {
+      const text = self.texts.get(part.id)
+      if (text !== undefined) {
+        text.text += part.delta
+        text.metadata = merge(text.metadata, part.metadata)
+      }
+      break
+    }
+    case "text-end":
+    case "reasoning-end": {
+      const text = self.texts.get(part.id)
+      if (text !== undefined) {
+        text.metadata = merge(text.metadata, part.metadata)
+        end(self, part.id, text)
+      }
+      break
+    }
+    case "file":
+      self.parts.push({ _tag: "File", mediaType: part.mediaType, data: part.data, ...withMetadata(part.metadata) })
+      break
+    case "source":
+      self.parts.push(
+        part.sourceType === "url"
+          ? { _tag: "Source", id: part.id, title: part.title, url: part.url.href, ...withMetadata(part.metadata) }
+          : {
+            _tag: "Source",
+            id: part.id,
+            title: part.title,
+            mediaType: part.mediaType,
+            ...(part.fileName === undefined ? undefined : { fileName: part.fileName }),
+            ...withMetadata(part.metadata)
+          }
+      )
+      break
+    case "tool-call":
+      self.parts.push(callOf(part))
+      break
+    case "tool-result":
+      settle(self, part)
+      break
+    case "finish":
+      self.finishReason = part.reason
+      self.usage = usageOf(part.usage)
+      break
+    case "tool-params-start":
+      self.names.set(part.id, part.name)
+      break
+    case "response-metadata":
+      self.model = part.modelId ?? self.model
+      break
+    case "tool-params-delta":
+    case "tool-params-end":
+    case "tool-approval-request":
+    case "error":
+      break
+  }
+}
+
+const start = (
+  self: Arriving,
+  tag: "Text" | "Reasoning",
+  id: string,
+  metadata: Response.ProviderMetadata
+): void => {
+  const open = self.texts.get(id)
+  if (open !== undefined) end(self, id, open)
+  self.texts.set(id, { tag, index: self.parts.length, text: "", metadata })
+  self.parts.push(undefined)
+}
+
+const end = (self: Arriving, id: string, text: ArrivingText): void => {
+  self.texts.delete(id)
+  if (says(text)) self.parts[text.index] = spoken(text.tag, text.text, text.metadata)
+}
+
+/** Reasons for which a response ended before the model was done, so that its calls may be incomplete. */
+const cutShort: ReadonlyArray<Response.FinishReason> = ["length", "content-filter", "error"]
+
+/** Settles the calls that no handler of ours may run: those that the provider ran, and those that were cut short. */
+const settleAtOnce = (call: Call, finishReason: Response.FinishReason): Call => {
+  if (call.state._tag === "Settled") return call
+  if (call.providerExecuted === true) {
+    const result = "The provider gave no result for this call."
+    return { ...call, state: { _tag: "Settled", outcome: "Interrupted", result } }
+  }
+  if (!cutShort.includes(finishReason)) return call
+  const result = `This call was not run: the response ended early ("${finishReason}").`
+  return { ...call, state: { _tag: "Settled", outcome: "Interrupted", result } }
+}
+
+/** Ends an answer. Text that wasn't ended is kept; reasoning that wasn't may lack its signature and is dropped. */
+export const finish = (self: Arriving): Answer => {
+  for (const [id, text] of self.texts) if (text.tag === "Text") end(self, id, text)
+  const parts: Array<AssistantPart> = []
+  for (const part of self.parts) {
+    if (part !== undefined) parts.push(part._tag === "Call" ? settleAtOnce(part, self.finishReason) : part)
+  }
+  return { parts, usage: self.usage, model: self.model, finishReason: self.finishReason }
+}
