@@ -68,7 +68,7 @@ export { DuplicateAgent, DuplicateHandoff, DuplicateMode, DuplicateTool } from "
 export type { FromOptions, Input } from "./definition/Input.ts"
 export { CurrentAgent, type RunningAgent } from "./journal/CurrentAgent.ts"
 export { CurrentObservers, observe, type Observer } from "./journal/Observer.ts"
-export { RecordContent } from "./journal/Telemetry.ts"
+export { RecordContent } from "./journal/RecordContent.ts"
 export { type Agent, type Any, isAgent, type RunError, type Services } from "./run/AgentType.ts"
 export * from "./run/Running.ts"
 

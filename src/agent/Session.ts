@@ -62,13 +62,13 @@ import { isModeError, type ModeError } from "../modes/ModeError.ts"
 import type { Roster } from "./definition/AgentDefinition.ts"
 import { begin, type From, type FromOptions, type Input, partsOf } from "./definition/Input.ts"
 import { extend, rosterOf } from "./definition/Roster.ts"
+import * as LiveModes from "./journal/LiveModes.ts"
 import type { Loop } from "./journal/Loop.ts"
 import * as Mailbox from "./journal/Mailbox.ts"
-import * as Live from "./perform/mode/Live.ts"
 import * as Run from "./run/Run.ts"
 import * as Environment from "./session/Environment.ts"
 import { type Follower, publish } from "./session/Follower.ts"
-import { between, type Held, inTurn, operation, rosterIn } from "./session/Held.ts"
+import { between, type Held, inTurn, operation } from "./session/Held.ts"
 import * as Invocation from "./session/Invocation.ts"
 import * as Line from "./session/Line.ts"
 import * as Modes from "./session/Modes.ts"
@@ -236,7 +236,7 @@ const running = (held: Held, input: Input | undefined, options?: CallOptions) =>
   Effect.withFiber((fiber) => {
     const from = startOf(held, input, options)
     follower.begin(from.state, fiber)
-    return Effect.map(Run.run(rosterIn(held), from, follower, "Fail", held.live), () => held.ref.value)
+    return Effect.map(Run.run(held.roster, from, follower, "Fail", held.live), () => held.ref.value)
   })
 
 const stream = (held: Held, input: Input | undefined, options?: CallOptions): Stream.Stream<AgentEvent, unknown> =>
@@ -284,13 +284,12 @@ const open = (
     // Tells those who look on that nothing follows: known by its identity, and never shown.
     const end = { ...state }
     yield* Effect.addFinalizer(() => PubSub.end(ref.pubsub, end))
-    const live = Live.make(true)
+    const live = LiveModes.make(() => session)
     // Modes are left when nothing runs any more: the line closes first.
     yield* Effect.addFinalizer((exit) => Modes.end(held, exit))
     const line = yield* Line.make(self.name)
     const held: Held = { self, roster, environment, line, ref, store, live, around: undefined }
-    const session = fromHeld(held, end)
-    live.holder = session
+    const session: Untyped = fromHeld(held, end)
     yield* Modes.resume(held)
     return session
   })
@@ -300,7 +299,7 @@ const fromHeld = (held: Held, end: AgentState.AgentState): Untyped => {
   const run = (name: string, input: Input | undefined, options?: CallOptions) =>
     Line.run(line, () => operation(held, name, running(held, input, options)))
   const call = (input: Input, options?: CallOptions) =>
-    between(held, (loop) => loop.root.talk(loop, partsOf(input)), run("call", input, options))
+    between(held, (loop) => loop.runner.talk(loop, partsOf(input)), run("call", input, options))
   return {
     [AgentState.ReadOutput]: self[AgentState.ReadOutput],
     [HostTypeId]: Modes.operations(held, call),

@@ -163,7 +163,7 @@ export const AgentEvent = Schema.TaggedUnion({
   },
   ModeTransitionRequested: { ...envelope, transition: ModeTransition },
   StateAdjusted: { ...envelope, adjustment: Adjustment, mode: Schema.optionalKey(Count) },
-  StepCompleted: envelope,
+  StepCompleted: { ...envelope, endsRun: Schema.optionalKey(Schema.Literal(true)) },
   RunCompleted: { ...envelope, state: AgentState },
   RunInterrupted: { ...envelope, state: AgentState },
   RunFailed: { ...envelope, error: Failure, state: AgentState }
@@ -261,7 +261,7 @@ export interface ModeTransitionRequested extends Case<"ModeTransitionRequested">
  * for which of the modes that are entered, from 0 at the bottom, where that isn't the innermost: one that is set up again.
  */
 export interface StateAdjusted extends Case<"StateAdjusted"> {}
-/** A step ended, well or not. */
+/** A step ended, well or not. Where it `endsRun`, a step that was taken by hand found nothing left to do. */
 export interface StepCompleted extends Case<"StepCompleted"> {}
 /** The run ended, or stopped for approvals, or had ended before it was resumed, maybe `Failed`; `state` says which. */
 export interface RunCompleted extends Case<"RunCompleted"> {}

@@ -10,6 +10,7 @@
 import * as Equal from "effect/Equal"
 import type * as Schema from "effect/Schema"
 import type { Adjustment } from "./Adjustment.ts"
+import { countToAnswer } from "./AgentAnswer.ts"
 import * as AgentStatus from "./AgentStatus.ts"
 import { withUniqueIds } from "./CallIds.ts"
 import { appendUnchecked, callIds, hasOpenCalls, make, settleOpenCalls, textOf } from "./Conversation.ts"
@@ -105,6 +106,8 @@ const whole = ({ view }: ModeFrame, turns: ReadonlyArray<Turn>): ReadonlyArray<T
   return [...hidden.turns, ...turns.slice(view.shown).map((turn) => withOwnIds(turn, taken))]
 }
 
+const isAssistant = (turn: Turn): boolean => turn._tag === "Assistant"
+
 /** Gives the last `count` turns of a user. What a mode said is no user's. */
 const questions = (turns: ReadonlyArray<Turn>, count: number): ReadonlyArray<Turn> =>
   count <= 0 ? [] : turns.filter((turn) => turn._tag === "User" && turn.mode === undefined).slice(-count)
@@ -179,7 +182,7 @@ export const leave = (self: AgentState, goesOn: boolean, endsRun = false): Agent
   const drops = Isolation.dropsMessages(isolation)
   const inside = drops ? all.slice(frame.turns) : []
   const asked = goesOn || endsRun ? questions(inside, self.run.inputs ?? 1) : []
-  const answer = endsRun ? inside.slice(-1).filter((turn) => turn._tag === "Assistant") : []
+  const answer = endsRun ? all.slice(frame.turns, countToAnswer(all)).slice(-1).filter(isAssistant) : []
   let left: AgentState = {
     ...self,
     modes: self.modes.slice(0, height),

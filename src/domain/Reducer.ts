@@ -178,6 +178,10 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       return isRequested(self, event.request) ? takeOver(self, event, event.at) : self
     case "RunCompleted":
       return rest(self, event.at, self.status._tag === "InProgress" ? AgentStatus.complete : self.status)
+    case "StepCompleted":
+      return event.endsRun === true && self.status._tag === "InProgress"
+        ? { ...self, status: AgentStatus.complete }
+        : self
     case "RunInterrupted":
       return rest(self, event.at, self.status)
     case "RunFailed":
@@ -195,7 +199,6 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     case "TransformFailed":
     case "HandoffSuspended":
     case "ModeExiting":
-    case "StepCompleted":
       return self
   }
 }

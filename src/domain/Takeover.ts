@@ -12,7 +12,7 @@ import type * as Schema from "effect/Schema"
 import * as AgentStatus from "./AgentStatus.ts"
 import { appendUnchecked, callsOf, settleOpenCalls, updateCall } from "./Conversation.ts"
 import * as RunRecord from "./RunRecord.ts"
-import type { AgentState, Conversation, ModeFrame, Received } from "./StateSchema.ts"
+import type { AgentState, Conversation, ModeFrame, Received, Turn } from "./StateSchema.ts"
 
 /** What crosses when another agent takes over. Without a conversation the whole of it does. */
 export interface Crossing {
@@ -53,17 +53,13 @@ const noteOf = ({ context, from, reason }: Received): string =>
 export const handedNote = ({ handoff }: AgentState): string | undefined =>
   handoff === undefined || (handoff.reason === undefined && handoff.context === undefined) ? undefined : noteOf(handoff)
 
-/** Gives what the agent in control was handed and can't read in its conversation, if there is anything. */
-export const untold = (self: AgentState): string | undefined => {
-  const note = handedNote(self)
-  if (note === undefined) return undefined
-  const { conversation, handoff } = self
-  const callId = handoff?.callId
-  const isInCall = callId !== undefined &&
-    conversation.turns.some((turn) => turn._tag === "Assistant" && callsOf(turn).some(({ id }) => id === callId))
-  if (isInCall) return undefined
-  return conversation.turns.some((turn) => turn._tag === "Feedback" && turn.text === note) ? undefined : note
-}
+/** Checks whether a model reads in a turn what was handed over: in the call that asked for the handoff, or in a turn that says so. */
+export const isToldIn = (turn: Turn, handoff: Received | undefined): boolean =>
+  handoff !== undefined && (
+    turn._tag === "Assistant"
+      ? handoff.callId !== undefined && callsOf(turn).some(({ id }) => id === handoff.callId)
+      : turn._tag === "Feedback" && turn.text === noteOf(handoff)
+  )
 
 /** Checks whether the model that asks next finds something to answer. */
 const isAnswerable = ({ turns }: Conversation): boolean => {

@@ -7,7 +7,6 @@ import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import type { Root } from "./Loop.ts"
 import type { Observer } from "./Observer.ts"
 
 /**
@@ -20,8 +19,17 @@ export interface Receiver {
   readonly send: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
 }
 
-/** How a run delivers its events. */
-export type Delivering = Pick<Root, "deliver" | "flush" | "isBehind" | "isObserved" | "isStreaming">
+/**
+ * How a run delivers its events. `flush` waits until everybody has seen what was told; it does nothing when nobody looks, and needn't
+ * be run unless somebody `isBehind`.
+ */
+export interface Delivering {
+  readonly deliver: (event: AgentEvent, state?: AgentState) => void
+  readonly flush: Effect.Effect<void>
+  readonly isBehind: () => boolean
+  readonly isObserved: boolean
+  readonly isStreaming: boolean
+}
 
 /**
  * Delivers events in their order to observers and to the receiver of a stream.

@@ -1,217 +1,230 @@
 /**
- * One agent's loop while it runs: its state so far, and how it tells what happens.
+ * One agent's loop while it runs: where it stands in the run, and how it tells what happens.
  *
- * The loop of an agent that was called stands inside the loop of its caller: what happens in it is told to its own state
- * first and then to every loop around it, so that each state is the fold of the events that it was told.
+ * The loop of an agent that was called stands inside the loop of its caller; both write in the journal of the run. Its state lives in
+ * the call that it answers, so a loop keeps none: `state`, the agent in control and the step are read from the journal.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type { AgentEvent, RunCompleted, RunFailed, RunInterrupted } from "../../domain/AgentEvent.ts"
-import type { Failure, HandoffRequest } from "../../domain/AgentStatus.ts"
-import { callsOf } from "../../domain/Conversation.ts"
+import { memoize } from "effect/Function"
+import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import { at } from "../../domain/Delegated.ts"
+import type { Happening, Settlement } from "../../domain/Happening.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
-import type { AgentState } from "../../domain/StateSchema.ts"
-import { untold } from "../../domain/Takeover.ts"
-import type { Definition } from "../definition/AgentDefinition.ts"
-import * as Sent from "../perform/ask/Sent.ts"
-import { type Filled, type Happening, type Loop, putInControl, type Settlement } from "./LoopType.ts"
-import * as TakenIds from "./TakenIds.ts"
+import type { AgentState, Call, User } from "../../domain/StateSchema.ts"
+import * as Underway from "../../domain/Underway.ts"
+import type { Enterable } from "../../modes/Host.ts"
+import type { AgentTool, Definition, Roster } from "../definition/AgentDefinition.ts"
+import { extend } from "../definition/Roster.ts"
+import type { Known } from "../rules/Known.ts"
+import type { Journal } from "./Journal.ts"
+import * as LiveModes from "./LiveModes.ts"
 
-export {
-  type Built,
-  type Happening,
-  type Loop,
-  make,
-  type Models,
-  type OpenCall,
-  putInControl,
-  putOnRoster,
-  type Root,
-  type Settlement
-} from "./LoopType.ts"
-
-/** Tells that another agent took over, and puts it in control. */
-export const handOver = (
-  self: Loop,
-  target: Definition,
-  crossing: Omit<Extract<Happening, { readonly _tag: "HandoffCompleted" }>, "_tag">
-): void => {
-  self.open.handoff = undefined
-  tell(self, { _tag: "HandoffCompleted", ...crossing })
-  putInControl(self, target)
-  self.step = 0
-  self.heard = undefined
-  self.sent.note = untold(self.state)
-  if (crossing.conversation !== undefined) forgetSent(self)
+/**
+ * What runs loops, for those that are run by one: `runCalled` runs the agent that answers a call and gives its state when it stopped,
+ * its typed failures included; `talk` lets a mode on its way in or out talk to the agent, and gives the state with the answer; `hostOf`
+ * makes a loop the conversation that modes are entered in.
+ */
+export interface Runner {
+  readonly runCalled: (
+    loop: Loop,
+    call: Call,
+    entry: AgentTool,
+    params: unknown
+  ) => Effect.Effect<AgentState, never, unknown>
+  readonly talk: (loop: Loop, input: User["parts"]) => Effect.Effect<AgentState, unknown, unknown>
+  readonly hostOf: (loop: Loop) => Enterable
 }
 
-/** Forgets what was made of the turns that were sent: they are others now. */
-export const forgetSent = (self: Loop): void => {
-  Sent.forget(self.sent)
-  takeIdsAnew(self)
+interface Finished extends Underway.Finished {
+  readonly calls: Map<string, Settlement>
+  answer: Underway.Finished["answer"]
 }
 
-/** Forgets the ids of turns that didn't cross, as a process that goes on with the state wouldn't know them. */
-const takeIdsAnew = (self: Loop): void => {
-  let outermost = self
-  while (outermost.parent !== undefined) outermost = outermost.parent
-  self.root.takenIds.clear()
-  for (const id of TakenIds.of(outermost.state)) self.root.takenIds.add(id)
-}
-
-/** Tells that the run ends before a handoff that was asked for. */
-export const suspendHandoff = (self: Loop): void => {
-  const request = self.open.handoff
-  if (request === undefined) return
-  self.open.handoff = undefined
-  tell(self, { _tag: "HandoffSuspended", request })
-}
-
-/** Tells that another agent is to take over. */
-export const requestHandoff = (self: Loop, request: HandoffRequest): void => {
-  self.open.handoff = request
-  tell(self, { _tag: "HandoffRequested", request })
-}
-
-/** Gives the time in epoch milliseconds. */
-export const now = (self: Loop): number => Math.floor(self.root.clock.currentTimeMillisUnsafe())
-
-/** Counts a model that is asked, or was, for the loops around its own. */
-export const countAsking = (self: Loop, by: 1 | -1): void => {
-  for (let loop = self.parent; loop !== undefined; loop = loop.parent) loop.asking += by
-}
-
-/** Gives the state as if the models had answered that are asked at this time: agents that run at once share a limit. */
-export const foreseen = ({ asking, state }: Loop): AgentState =>
-  asking === 0 ? state : { ...state, run: { ...state.run, steps: state.run.steps + asking } }
-
-/** Takes an event into the state of this loop and of every loop around it, and delivers it. */
-export const take = (self: Loop, event: AgentEvent): void => {
-  let outermost = self
-  for (let loop: Loop | undefined = self; loop !== undefined; loop = loop.parent) {
-    loop.state = reduceAt(loop.state, event, loop.calls.length)
-    outermost = loop
+/** One agent's loop while it runs: one agent of the roster is in control at a time. */
+export class Loop {
+  readonly journal: Journal
+  readonly runner: Runner
+  readonly parent: Loop | undefined
+  readonly live: LiveModes.LiveModes
+  readonly calls: ReadonlyArray<string>
+  readonly #roster: Roster
+  readonly #before: AgentState
+  #finished: Finished | undefined = undefined
+  #host: Enterable | undefined = undefined
+  constructor(
+    journal: Journal,
+    runner: Runner,
+    parent: Loop | undefined,
+    callId: string | undefined,
+    roster: Roster,
+    state: AgentState,
+    live: LiveModes.LiveModes = LiveModes.make(undefined)
+  ) {
+    this.journal = journal
+    this.runner = runner
+    this.parent = parent
+    this.live = live
+    this.calls = parent === undefined || callId === undefined ? [] : [...parent.calls, callId]
+    this.#roster = roster
+    this.#before = state
   }
-  self.root.deliver(event, outermost.state)
+  /** The agent's state by now. One that was called has its own until its run has begun. */
+  get state(): AgentState {
+    return this.parent === undefined ? this.journal.state : at(this.journal.state, this.calls) ?? this.#before
+  }
+  /** Who can be in control, with the modes that programs entered beside the agents' own. */
+  get roster(): Roster {
+    return this.live.open.reduce(
+      (roster, { context, entry }) => context === undefined ? roster : extend(roster, [entry.self]),
+      this.#roster
+    )
+  }
+  /** The agent in control. */
+  get definition(): Definition {
+    const { roster } = this
+    return roster.agents.get(this.state.agent) ?? roster.first
+  }
+  get path(): AgentEvent["path"] {
+    return pathOf(this, this.definition)
+  }
+  /** What is under way in this agent. */
+  get underway(): Underway.Place | undefined {
+    return Underway.at(this.journal.underway, this.calls)
+  }
+  /** The step that began last. */
+  get step(): number {
+    return this.underway?.step ?? Math.max(0, this.state.run.iteration - 1)
+  }
+  /** Whether a mode is being set up or cleaned up: no step is under way then, but what it does by talking to the agent. */
+  get isBetween(): boolean {
+    const { live: { isLettingGo }, underway } = this
+    return isLettingGo || Underway.latest(underway, "ModeEntering") !== undefined ||
+      Underway.latest(underway, "ModeExiting") !== undefined
+  }
+  /** What has come to its end and isn't told yet. */
+  get finished(): Finished {
+    return this.#finished ??= { calls: new Map(), answer: undefined }
+  }
+  /** The conversation that modes are entered in. */
+  get host(): Enterable {
+    return this.#host ??= this.runner.hostOf(this)
+  }
 }
 
-const envelope = (self: Loop): Pick<AgentEvent, Filled> => ({
-  path: self.path,
-  calls: self.calls,
-  step: self.step,
-  sequence: self.root.sequence++,
-  at: now(self)
-})
+const pathOfRoot = memoize(({ name }: Definition): AgentEvent["path"] => [name])
+
+const pathOf = ({ parent }: Loop, definition: Definition): AgentEvent["path"] =>
+  parent === undefined ? pathOfRoot(definition) : [...parent.path, definition.name]
+
+/** Gives what is known for a decision. */
+export const known = (self: Loop): Known => {
+  const { calls, isBetween, journal, parent, roster, state } = self
+  return {
+    state,
+    definition: roster.agents.get(state.agent) ?? roster.first,
+    roster,
+    now: journal.now(),
+    asked: Underway.countAsked(journal.underway, journal.state, calls),
+    isBetween,
+    caller: parent === undefined ? undefined : known(parent)
+  }
+}
+
+/** The time in epoch milliseconds. */
+export const now = ({ journal }: Loop): number => journal.now()
 
 /** Makes the event of what happened. */
-const eventOf = (self: Loop, happening: Happening, at: number, sequence: number): AgentEvent =>
+const eventOf = (
+  { calls }: Loop,
+  happening: Happening,
+  path: AgentEvent["path"],
+  step: number,
+  sequence: number,
+  at: number
+): AgentEvent =>
   ({
     _tag: happening._tag,
-    path: self.path,
-    calls: self.calls,
-    step: self.step,
+    path,
+    calls,
+    step,
     sequence,
     at,
     // In the first place a spread would take ten times as long, since it is of objects of many shapes.
     ...(happening as Omit<Happening, "_tag">)
   }) as AgentEvent
 
-/** Tells what happened, at a time in epoch milliseconds: the states of this loop and of those around it take it in. */
+/** Tells what happened, at a time in epoch milliseconds. */
 export const tell = (self: Loop, happening: Happening, at = now(self)): void =>
-  take(self, eventOf(self, happening, at, self.root.sequence++))
+  self.journal.record(eventOf(self, happening, self.path, self.step, self.journal.nextSequence(), at))
 
-/** Gives the state as it will be once something has happened. */
-export const foresee = (self: Loop, happening: Happening): AgentState =>
-  reduceAt(self.state, eventOf(self, happening, now(self), self.root.sequence), self.calls.length)
+/** Tells that a run starts, in which an agent is in control, or goes on. */
+export const tellStart = (
+  self: Loop,
+  inControl: Definition,
+  started: Extract<Happening, { readonly _tag: "RunStarted" }>
+): void => {
+  const step = started.input === undefined ? self.step : 0
+  const { journal } = self
+  journal.record(eventOf(self, started, pathOf(self, inControl), step, journal.nextSequence(), now(self)))
+}
 
-/** Goes on once everybody has seen what was told until now. */
-export const flushed = <A, E, R>({ root }: Loop, next: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  root.isBehind() ? Effect.andThen(root.flush, next) : next
-
-/** Tells that a piece arrived. Pieces change no state, so this does no more than make the event. */
-export const tellDelta = (self: Loop, _tag: "TextDelta" | "ReasoningDelta", delta: string, at: number): void =>
-  self.root.deliver({
-    _tag,
-    path: self.path,
-    calls: self.calls,
-    step: self.step,
-    sequence: self.root.sequence++,
-    at,
-    delta
-  })
+/** Tells that a step starts: one answer of the model and the calls in it, or calls that are still open. */
+export const tellStep = (self: Loop, step: number): void =>
+  self.journal.record(
+    eventOf(self, { _tag: "StepStarted" }, self.path, step, self.journal.nextSequence(), now(self))
+  )
 
 /** Tells how the run ended. The event holds the state that it leaves behind. */
-export const tellEnd = (self: Loop, end: "RunCompleted" | "RunInterrupted" | Failure): void => {
-  self.open.run = false
-  const before = { ...envelope(self), state: self.state }
-  const event: RunCompleted | RunInterrupted | RunFailed = typeof end === "string"
-    ? { _tag: end, ...before }
-    : { _tag: "RunFailed", error: end, ...before }
-  take(self, { ...event, state: reduceAt(self.state, event, self.calls.length) })
+export const tellEnd = (self: Loop, end: EndOf): void => {
+  const { journal, path, state, step } = self
+  const happening = { ...end, state } as Happening
+  const event = eventOf(self, happening, path, step, journal.nextSequence(), now(self))
+  journal.record({ ...event, state: reduceAt(state, event, self.calls.length) } as AgentEvent)
 }
 
-/** Starts a step, or goes on with the one whose calls are open. */
-export const startStep = (self: Loop): void => {
-  self.open.step = true
-  tell(self, { _tag: "StepStarted" })
+type WithoutState<Event> = Event extends Happening ? Omit<Event, "state"> : never
+
+/** How a run ends, before the state is known that it leaves. */
+export type EndOf = WithoutState<Extract<Happening, { readonly _tag: "RunCompleted" | "RunInterrupted" | "RunFailed" }>>
+
+/** Gives the state as it will be once something has happened. */
+export const foresee = (self: Loop, happening: Happening): AgentState => {
+  const { calls, journal: { sequence }, path, state, step } = self
+  return reduceAt(state, eventOf(self, happening, path, step, sequence, now(self)), calls.length)
 }
 
-/** Ends the step that was started. */
-export const endStep = (self: Loop): void => {
-  if (!self.open.step) return
-  self.open.step = false
-  tell(self, { _tag: "StepCompleted" })
-}
+/** Goes on once everybody has seen what was told until now. */
+export const flushed = <A, E, R>({ journal }: Loop, next: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  journal.isBehind() ? Effect.andThen(journal.flush, next) : next
+
+/** Where pieces of a stream arrive: the same for all that arrive together. */
+export type Where = Pick<AgentEvent, "path" | "step">
+
+/** Tells that a piece of a text arrived. Pieces change no state, so this does no more than make the event. */
+export const tellDelta = (
+  { calls, journal }: Loop,
+  { path, step }: Where,
+  _tag: "TextDelta" | "ReasoningDelta",
+  delta: string,
+  at: number
+): void => journal.deliver({ _tag, path, calls, step, sequence: journal.nextSequence(), at, delta })
 
 /** Tells how a call ended. */
 export const settle = (self: Loop, settlement: Settlement): void => {
-  self.open.calls.delete(settlement.callId)
-  TakenIds.release(self.root.takenIds, self.state, settlement.callId)
   tell(self, { _tag: "ToolCallSettled", ...settlement })
+  self.finished.calls.delete(settlement.callId)
 }
 
-/** Why things that were open have ended: what a call's result and a model call's failure say. */
-export interface Closing {
-  readonly tag: "Interrupted" | "Defect"
-  readonly message: string
+/** Ends a request to the model without an answer. */
+export const endRequest = (self: Loop, why: { readonly tag: string; readonly message: string }): void => {
+  const end = Underway.endOfRequest(self.underway, self.finished, why)
+  self.finished.answer = undefined
+  if (end !== undefined) tell(self, end)
 }
 
-/** Ends a model call that is open without an answer. What its answer used, if one has arrived, counts all the same. */
-export const endAttempt = (self: Loop, { message, tag }: { readonly tag: string; readonly message: string }): void => {
-  const { arrived, attempt } = self.open
-  if (attempt === undefined) return
-  self.open.attempt = undefined
-  self.open.arrived = undefined
-  tell(self, { _tag: "ModelCallFailed", attempt, tag, message, ...arrived })
-}
-
-/**
- * Ends whatever has started and not ended: the model call, then the calls in their order, then the step.
- *
- * Calls that finished but weren't told yet keep their results. The others are `Interrupted`, those that never started
- * too; those that await approval go on waiting, and so does one that asked for a handoff.
- */
-export const close = (self: Loop, closing: Closing): void => {
-  endAttempt(self, closing)
-  const { conversation, status } = self.state
-  const asking = status._tag === "HandoffRequested" ? status.request.callId : undefined
-  const turn = conversation.turns.findLast((turn) => turn._tag === "Assistant")
-  for (const call of turn?._tag === "Assistant" ? callsOf(turn) : []) {
-    if (call.state._tag === "Settled" || call.state._tag === "AwaitingApproval") continue
-    if (call.id === asking) continue
-    const open = self.open.calls.get(call.id)
-    if (open === undefined && call.state._tag === "Delegated") continue
-    settle(
-      self,
-      open?.settlement ?? {
-        callId: call.id,
-        name: call.name,
-        outcome: "Interrupted",
-        result: closing.message,
-        duration: open === undefined ? 0 : Math.max(0, now(self) - open.startedAt)
-      }
-    )
-  }
-  endStep(self)
+/** Ends what has started and not ended, but the run and its modes. */
+export const close = (self: Loop, why: Underway.Why | undefined): void => {
+  for (const missing of Underway.closing(self.underway, self.state, self.finished, why, now(self))) tell(self, missing)
 }

@@ -15,21 +15,12 @@ import * as Effect from "effect/Effect"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import { lastAssistantText, lastUserText } from "../../domain/Conversation.ts"
+import type { Settlement } from "../../domain/Happening.ts"
 import type { Call } from "../../domain/StateSchema.ts"
 import { exact } from "../../domain/Usage.ts"
-import type { Answered } from "../perform/call/ToolCall.ts"
-import type * as Loop from "./Loop.ts"
+import type { Definition } from "../definition/AgentDefinition.ts"
+import type { Loop } from "./Loop.ts"
 import type { Recorder } from "./SpanRecorder.ts"
-
-/**
- * Whether spans hold what was said: messages, parameters and results. They don't by default.
- *
- * @category references
- * @since 0.1.0
- */
-export const RecordContent = Context.Reference<boolean>("troupe/agent/Telemetry/RecordContent", {
-  defaultValue: () => false
-})
 
 const attribute = (span: Tracer.Span, name: string, value: unknown): void => {
   if (value !== undefined) span.attribute(name, value)
@@ -51,27 +42,27 @@ export const within = <A, E, R>(self: Effect.Effect<A, E, R>, span: Tracer.Span)
 
 /** Puts a run into its span; `use` ends what the span says by `endRun`. */
 export const runSpan = <A, E, R>(
-  loop: Loop.Loop,
+  inControl: Definition,
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.useSpan(
-    `invoke_agent ${loop.definition.name}`,
-    { attributes: runAttributes(loop) },
+    `invoke_agent ${inControl.name}`,
+    { attributes: runAttributes(inControl) },
     (span) => within(use(span), span)
   )
 
 /** Puts the time in which an agent that took over is in control into a span of its own, below the run's. */
-export const handoffSpan = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+export const handoffSpan = <A, E, R>(loop: Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.useSpan(
     `invoke_agent ${loop.definition.name}`,
-    { attributes: { ...runAttributes(loop), ...handoffAttributes(loop) } },
+    { attributes: { ...runAttributes(loop.definition), ...handoffAttributes(loop) } },
     (span) => within(self, span)
   )
 
 type ModeOperation = "enter_mode" | "exit_mode"
 
 /** What the span of entering or leaving a mode says. */
-const modeAttributes = ({ definition }: Loop.Loop, operation: ModeOperation, mode: string): Record<string, string> => ({
+const modeAttributes = ({ definition }: Loop, operation: ModeOperation, mode: string): Record<string, string> => ({
   "gen_ai.operation.name": operation,
   "gen_ai.agent.name": definition.name,
   "troupe.mode.name": mode
@@ -79,7 +70,7 @@ const modeAttributes = ({ definition }: Loop.Loop, operation: ModeOperation, mod
 
 /** Puts leaving a mode into a span, which `use` lets be seen by what runs in it. */
 export const exitSpan = <A, E, R>(
-  loop: Loop.Loop,
+  loop: Loop,
   mode: string,
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
@@ -87,7 +78,7 @@ export const exitSpan = <A, E, R>(
 
 /** Begins the span of entering or leaving a mode, where there are any. */
 export const beginMode = (
-  loop: Loop.Loop,
+  loop: Loop,
   recorder: Recorder,
   operation: ModeOperation,
   mode: string
@@ -96,7 +87,7 @@ export const beginMode = (
 
 /** Puts the making of a summary into a span. */
 export const summarySpan = <A, E, R>(
-  { definition }: Loop.Loop,
+  { definition }: Loop,
   turns: number,
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
@@ -112,19 +103,19 @@ export const summarySpan = <A, E, R>(
     (span) => within(self, span)
   )
 
-const handoffAttributes = ({ root, state: { handoff } }: Loop.Loop): Record<string, unknown> => ({
+const handoffAttributes = ({ journal, state: { handoff } }: Loop): Record<string, unknown> => ({
   ...(handoff === undefined ? undefined : { "troupe.handoff.from": handoff.from }),
-  ...(root.recordsContent && handoff?.reason !== undefined ? { "troupe.handoff.reason": handoff.reason } : undefined)
+  ...(journal.recordsContent && handoff?.reason !== undefined ? { "troupe.handoff.reason": handoff.reason } : undefined)
 })
 
-const runAttributes = ({ definition }: Loop.Loop): Record<string, unknown> => ({
+const runAttributes = (definition: Definition): Record<string, unknown> => ({
   "gen_ai.operation.name": "invoke_agent",
   "gen_ai.agent.name": definition.name,
   ...(definition.description === undefined ? undefined : { "gen_ai.agent.description": definition.description })
 })
 
 /** Says in a run's span how it ended. */
-export const endRun = (span: Tracer.Span, { root, state }: Loop.Loop): void => {
+export const endRun = (span: Tracer.Span, { journal, state }: Loop): void => {
   attribute(span, "gen_ai.usage.input_tokens", exact(state.run.usage.input))
   attribute(span, "gen_ai.usage.output_tokens", exact(state.run.usage.output))
   attribute(span, "gen_ai.usage.cache_read.input_tokens", exact(state.run.usage.cached))
@@ -132,7 +123,7 @@ export const endRun = (span: Tracer.Span, { root, state }: Loop.Loop): void => {
   attribute(span, "troupe.status", state.status._tag)
   attribute(span, "troupe.steps", state.run.steps)
   if (state.status._tag === "Failed") attribute(span, "error.type", state.status.error.tag)
-  if (root.recordsContent) {
+  if (journal.recordsContent) {
     attribute(span, "gen_ai.input.messages", lastUserText(state.conversation))
     attribute(span, "gen_ai.output.messages", lastAssistantText(state.conversation))
   }
@@ -140,7 +131,7 @@ export const endRun = (span: Tracer.Span, { root, state }: Loop.Loop): void => {
 
 /** Puts a call into its span; `use` ends what the span says by `endTool` or `crashTool`. */
 export const toolSpan = <A, E, R>(
-  loop: Loop.Loop,
+  loop: Loop,
   call: Call,
   tool: Tool.Any,
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
@@ -151,7 +142,7 @@ export const toolSpan = <A, E, R>(
     (span) => within(use(span), span)
   )
 
-const toolAttributes = (loop: Loop.Loop, call: Call, tool: Tool.Any): Record<string, unknown> => ({
+const toolAttributes = (loop: Loop, call: Call, tool: Tool.Any): Record<string, unknown> => ({
   "gen_ai.operation.name": "execute_tool",
   "gen_ai.agent.name": loop.definition.name,
   "gen_ai.tool.name": call.name,
@@ -161,13 +152,18 @@ const toolAttributes = (loop: Loop.Loop, call: Call, tool: Tool.Any): Record<str
 })
 
 /** Says in a call's span what came of it. */
-export const endTool = (span: Tracer.Span, { root }: Loop.Loop, call: Call, answered: Answered | undefined): void => {
-  if (answered !== undefined && answered.settlement.outcome !== "Succeeded") {
-    attribute(span, "error.type", answered.settlement.outcome)
+export const endTool = (
+  span: Tracer.Span,
+  { journal }: Loop,
+  call: Call,
+  settlement: Pick<Settlement, "outcome" | "result"> | undefined
+): void => {
+  if (settlement !== undefined && settlement.outcome !== "Succeeded") {
+    attribute(span, "error.type", settlement.outcome)
   }
-  if (root.recordsContent) {
+  if (journal.recordsContent) {
     attribute(span, "gen_ai.tool.call.arguments", JSON.stringify(call.params))
-    if (answered !== undefined) attribute(span, "gen_ai.tool.call.result", JSON.stringify(answered.settlement.result))
+    if (settlement !== undefined) attribute(span, "gen_ai.tool.call.result", JSON.stringify(settlement.result))
   }
 }
 

@@ -11,28 +11,29 @@ import { callsOf, lastAssistant, make } from "../../domain/Conversation.ts"
 import { messageOf, tagOf } from "../../domain/Described.ts"
 import type { Conversation } from "../../domain/StateSchema.ts"
 import { acknowledge, acknowledgement } from "../../domain/Takeover.ts"
+import * as Underway from "../../domain/Underway.ts"
 import * as Handoff from "../../handoff/Handoff.ts"
 import type * as HandoffPolicy from "../../handoff/HandoffPolicy.ts"
 import * as History from "../../handoff/History.ts"
 import * as MaybeEffect from "../../handoff/MaybeEffect.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
-import { Halt } from "../journal/Halt.ts"
 import * as Loop from "../journal/Loop.ts"
+import { Fail } from "../rules/Decision.ts"
 import { resume } from "./mode/Entering.ts"
 import { leaveTo, noteOfLeaving } from "./mode/Leaving.ts"
 
 export { to } from "../../handoff/Handoff.ts"
 
 /** Finds who takes over, where it is there and the run may change hands once more. */
-const findTarget = ({ definition, roster, state }: Loop.Loop, { target }: HandoffRequest): Definition | Halt => {
+const findTarget = ({ definition, roster, state }: Loop.Loop, { target }: HandoffRequest): Definition | Fail => {
   const found = roster.agents.get(target)
   if (found === undefined) {
     const available = [...roster.agents.keys()].filter((name) => name !== definition.name)
-    return new Halt(new HandoffTargetNotFound({ agent: definition.name, target, available }))
+    return new Fail(new HandoffTargetNotFound({ agent: definition.name, target, available }))
   }
   return (state.run.handoffs ?? 0) < roster.maxHandoffs
     ? found
-    : new Halt(new HandoffLimitReached({ limit: roster.maxHandoffs, trail: state.trail }))
+    : new Fail(new HandoffLimitReached({ limit: roster.maxHandoffs, trail: state.trail }))
 }
 
 /** The handoff whose tool was called. There is none for a decision of the policy. */
@@ -99,7 +100,7 @@ const countCarried = ({ state: { modes } }: Loop.Loop, target: Definition): numb
  */
 const leaveModes = Effect.fnUntraced(function*(loop: Loop.Loop, asked: HandoffRequest, height: number) {
   const { callId, ...request } = asked
-  Loop.suspendHandoff(loop)
+  Loop.tell(loop, { _tag: "HandoffSuspended", request: asked })
   if (callId !== undefined) {
     const { tool: name = "" } = asked
     Loop.settle(loop, { callId, name, outcome: "HandedOff", result: acknowledgement(asked), duration: 0 })
@@ -111,15 +112,18 @@ const leaveModes = Effect.fnUntraced(function*(loop: Loop.Loop, asked: HandoffRe
     note: noteOfLeaving
   })
   if (Exit.isFailure(left)) return yield* Effect.failCause(left.cause)
-  Loop.requestHandoff(loop, request)
+  Loop.tell(loop, { _tag: "HandoffRequested", request })
   return request
 })
 
 /** Lets another agent take over, or fails where it isn't there or the run has changed hands too often. */
 export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, asked: HandoffRequest) {
-  if (loop.open.handoff === undefined) Loop.requestHandoff(loop, asked)
+  // One that was asked for in a run that stopped before it is asked for again in this one.
+  if (Underway.latest(loop.underway, "HandoffRequested") === undefined) {
+    Loop.tell(loop, { _tag: "HandoffRequested", request: asked })
+  }
   const target = findTarget(loop, asked)
-  if (target instanceof Halt) return yield* Effect.fail(target)
+  if (target instanceof Fail) return yield* Effect.fail(target)
   const handoff = findHandoff(loop, asked)
   const carried = handoff !== undefined && Handoff.internalsOf(handoff).carryModes ? countCarried(loop, target) : 0
   const request = loop.state.modes.length > carried ? yield* leaveModes(loop, asked, carried) : asked
@@ -127,10 +131,11 @@ export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, asked: Hand
   const { systemMessage } = loop.state
   // It belongs to the conversation: where no handoff says otherwise, because a policy decides, it stays with it.
   const isTransferred = asked.callId === undefined || handoff?.transferSystemMessage === true
-  Loop.handOver(loop, target, {
+  Loop.tell(loop, {
+    _tag: "HandoffCompleted",
     request,
     ...(conversation === undefined ? undefined : { conversation }),
     ...(isTransferred && systemMessage !== undefined ? { systemMessage } : undefined)
   })
-  yield* loop.root.flush
+  yield* loop.journal.flush
 })

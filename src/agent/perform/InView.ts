@@ -21,7 +21,7 @@ export const inView = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): 
 /** Lets what holds modes beyond a run know which loop is at work on their conversation. */
 export const atWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   const { live } = loop
-  if (!live.isHeld) return self
+  if (live.holder === undefined) return self
   const working = Effect.suspend(() => {
     live.atWork = loop.host
     return self

@@ -1,39 +1,38 @@
 /**
- * Sending an answer that doesn't fit the agent's output schema back to its model.
+ * When an answer goes back to the model: it doesn't fit the agent's output schema.
  *
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
 import { OutputInvalid } from "../../domain/AgentError.ts"
 import { statusOf } from "../../domain/ImpliedStatus.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import type { Definition } from "../definition/AgentDefinition.ts"
 import * as Output from "../definition/OutputCodec.ts"
-import { Halt } from "../journal/Halt.ts"
-import * as Loop from "../journal/Loop.ts"
 
 /**
- * What is wrong with the answer that the state ends in, where the agent's answers have a schema.
+ * Says what is wrong with the answer that a state ends in, if the agent's answers have a schema.
  *
  * A run that a condition finished before its model gave an answer has none to correct.
  */
-export const wrongAnswer = ({ definition, state }: Pick<Loop.Loop, "definition" | "state">): string | undefined => {
-  if (definition.output === undefined) return undefined
+export const wrongAnswer = ({ output }: Definition, state: AgentState): string | undefined => {
+  if (output === undefined) return undefined
   if (state.status._tag === "InProgress") {
-    return state.run.iteration === 0 ? undefined : Output.rejection(definition.output, state)
+    return state.run.iteration === 0 ? undefined : Output.rejection(output, state)
   }
   if (state.status._tag !== "Complete" || statusOf(state.conversation)._tag !== "Complete") return undefined
-  const read = Output.read(definition.output, state)
+  const read = Output.read(output, state)
   return Result.isFailure(read) ? read.failure.message : undefined
 }
 
-/** Sends a wrong answer back to the model, as often as the agent allows. */
-export const correct = (loop: Loop.Loop, issue: string): Halt | undefined => {
-  const { corrections } = loop.state.run
-  if (corrections >= loop.definition.outputRetries) {
-    return new Halt(new OutputInvalid({ agent: loop.definition.name, corrections, issue }))
-  }
-  Loop.tell(loop, {
-    _tag: "FeedbackGiven",
-    text: `The answer doesn't fit what was asked for: ${issue}\nGive it again by calling ${Output.toolName}.`
-  })
-  return undefined
-}
+/** Gives the reason to fail if the answer went back to the model as often as the agent allows. */
+export const spent = (
+  { name: agent, outputRetries }: Definition,
+  { run: { corrections } }: AgentState,
+  issue: string
+): OutputInvalid | undefined =>
+  corrections < outputRetries ? undefined : new OutputInvalid({ agent, corrections, issue })
+
+/** What the model is told with an answer that goes back. */
+export const feedback = (issue: string): string =>
+  `The answer doesn't fit what was asked for: ${issue}\nGive it again by calling ${Output.toolName}.`

@@ -1,5 +1,5 @@
 /**
- * Whether a state and an input fit the definition that is to go on with them.
+ * Whether a state and an input fit the agents that are to go on with them.
  *
  * @since 0.1.0
  */
@@ -7,10 +7,9 @@ import { AgentMismatch, InputRejected } from "../../domain/AgentError.ts"
 import { openCalls } from "../../domain/Conversation.ts"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
 import type { Definition, Roster } from "../definition/AgentDefinition.ts"
-import type { Loop } from "../journal/Loop.ts"
 
 /**
- * Gives what a state names and a roster doesn't have: its agent, the tool of a call that was approved, awaits approval or
+ * Finds what a state names and a roster doesn't have: its agent, the tool of a call that was approved, awaits approval or
  * was delegated, or a mode. A call that was only asked for may name a tool that never was.
  */
 export const findMismatch = (roster: Roster, state: AgentState): AgentMismatch | undefined => {
@@ -44,12 +43,12 @@ export const findMismatch = (roster: Roster, state: AgentState): AgentMismatch |
 /** Who takes an input, and how long it may be. */
 type Taker = Pick<Definition, "name" | "maxInputLength">
 
-/** Says that there is nothing to ask a model about. */
+/** The reason to fail when there is nothing to ask a model about. */
 export const emptyInput = ({ maxInputLength, name }: Taker, length = 0): InputRejected =>
   new InputRejected({ agent: name, issue: "Empty", length, limit: maxInputLength })
 
-/** Checks whether anybody in a roster could take a state and an input, so that it is worth asking who is to. */
-export const isTakeable = ({ roster, state }: Pick<Loop, "roster" | "state">, input: User["parts"]): boolean => {
+/** Checks whether any agent of a roster could take a state and an input, so that it is worth asking which one is to. */
+export const isTakeable = (roster: Roster, state: AgentState, input: User["parts"]): boolean => {
   const maxInputLength = Math.max(...Array.from(roster.agents.values(), (agent) => agent.maxInputLength))
   return findMismatch(roster, state) === undefined &&
     findInputIssue({ name: roster.first.name, maxInputLength }, input) === undefined

@@ -6,75 +6,52 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import * as AgentStatus from "../../domain/AgentStatus.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
 import type * as Delivery from "../journal/Delivery.ts"
 import * as Failure from "../journal/Failure.ts"
-import { Halt } from "../journal/Halt.ts"
-import * as Loop from "../journal/Loop.ts"
-import { Surroundings } from "../journal/Surroundings.ts"
+import type { LiveModes } from "../journal/LiveModes.ts"
+import type * as Loop from "../journal/Loop.ts"
+import { RunServices } from "../journal/RunServices.ts"
 import { runCalls } from "../perform/call/RunCalls.ts"
 import type { Answered } from "../perform/call/ToolCall.ts"
 import { inView } from "../perform/InView.ts"
-import type { Live } from "../perform/mode/Live.ts"
-import * as Correction from "../rules/Corrections.ts"
-import * as Binding from "../rules/Mismatch.ts"
-import { conclude, finish } from "./Drive.ts"
+import { Fail } from "../rules/Decision.ts"
+import { findMismatch } from "../rules/Mismatch.ts"
+import { finishByHand } from "./Drive.ts"
 import { close, end } from "./EndRun.ts"
-import { goOn, makeRoot } from "./Play.ts"
-
-/** Concludes a step, so that a state which is `Complete` needs nothing: no handoff that the policy wants either. */
-const endByHand = Effect.fnUntraced(function*(loop: Loop.Loop) {
-  const { _tag } = loop.state.status
-  if (_tag !== "Complete" && Correction.wrongAnswer(loop) !== undefined) return
-  const conclusion = conclude(loop)
-  if (conclusion === undefined) return
-  const isHandingOver = yield* finish(loop, conclusion)
-  if (!isHandingOver && _tag === "InProgress") loop.state = { ...loop.state, status: AgentStatus.complete }
-})
+import { goOn, makeLoop } from "./Run.ts"
 
 /** Takes one step: one answer of the model and the calls in it, the calls that are open, or a handoff. */
 export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.withFiber((fiber) => {
-    const loop = Loop.make(makeRoot(new Surroundings(fiber), state, undefined), undefined, undefined, roster, state)
+    const loop = makeLoop(new RunServices(fiber), roster, state, undefined)
     const taken = Effect.suspend(() => {
-      const mismatch = Binding.findMismatch(roster, state)
-      return mismatch === undefined ? goOn(loop, "Step") : Effect.fail(new Halt(mismatch))
-    }).pipe(Effect.tap(() => endByHand(loop)))
+      const mismatch = findMismatch(roster, state)
+      return mismatch === undefined ? goOn(loop, "Step") : Effect.fail(new Fail(mismatch))
+    }).pipe(Effect.tap(() => finishByHand(loop)))
     return Effect.matchCauseEffect(inView(loop, Effect.onExit(taken, (exit) => end(loop, exit))), {
-      onFailure: (cause) => {
-        if (!Cause.hasInterruptsOnly(cause)) {
-          loop.state = Failure.failedBy(loop, cause)
-        }
-        return Effect.failCause(Failure.withStates(loop, cause))
-      },
+      onFailure: (cause) =>
+        Effect.failCause(
+          Failure.withStates(Cause.hasInterruptsOnly(cause) ? loop.state : Failure.failedBy(loop, cause), cause)
+        ),
       onSuccess: () => Effect.succeed(loop.state)
     })
   })
 
-/** Runs one open call by hand. Fails where a fatal tool does. */
+/** Runs one open call by hand. Fails with the error of a fatal tool. */
 export const runCall = (
   loop: Loop.Loop,
   callId: string,
   onAnswer: (answered: Answered) => void
 ): Effect.Effect<void, unknown, unknown> =>
   Effect.onExit(
-    Effect.as(runCalls(loop, [callId], onAnswer), "Ended" as const),
+    Effect.as(runCalls(loop, [callId], onAnswer), { _tag: "Finish" } as const),
     (exit) => {
       close(loop, exit)
-      return loop.root.flush
+      return loop.journal.flush
     }
   )
-
-/** Makes the loop of a conversation in which something is done by hand. */
-export const loopByHand = (
-  surroundings: Surroundings,
-  roster: Roster,
-  state: AgentState,
-  receiver: Delivery.Receiver | undefined,
-  live: Live
-): Loop.Loop => Loop.make(makeRoot(surroundings, state, receiver), undefined, undefined, roster, state, live)
 
 /** Does something with a conversation by hand, in a fiber, and gives what that gives. No run starts. */
 export const byHand = <A>(
@@ -82,17 +59,17 @@ export const byHand = <A>(
   roster: Roster,
   state: AgentState,
   receiver: Delivery.Receiver | undefined,
-  live: Live,
+  live: LiveModes,
   f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => {
-  const loop = loopByHand(new Surroundings(fiber), roster, state, receiver, live)
-  const { root } = loop
+  const loop = makeLoop(new RunServices(fiber), roster, state, receiver, live)
+  const { journal } = loop
   const working = Effect.suspend(() => {
     live.atWork = loop.host
     return f(loop)
   })
   return Effect.onExitPrimitive(inView(loop, working), () => {
     live.atWork = undefined
-    return root.isBehind() ? root.flush : undefined
+    return journal.isBehind() ? journal.flush : undefined
   })
 }

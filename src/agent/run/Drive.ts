@@ -1,14 +1,16 @@
 /**
- * The one loop: what a state needs next is done, what happened is taken in, until nothing is needed any more.
+ * The one loop: what an agent does next is decided, and done, until nothing is needed any more.
  *
- * Running, streaming and resuming are this loop with others looking on; stepping is one turn of it.
+ * Running, streaming and resuming are this loop with others looking on; stepping by hand is one step of it.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { next } from "../../domain/Command.ts"
-import { Halt } from "../journal/Halt.ts"
+import { openCalls } from "../../domain/Conversation.ts"
+import * as Underway from "../../domain/Underway.ts"
+import { modelIn } from "../definition/AgentModes.ts"
 import * as Loop from "../journal/Loop.ts"
 import * as Telemetry from "../journal/Telemetry.ts"
 import { askModel } from "../perform/ask/AskModel.ts"
@@ -17,132 +19,142 @@ import { runCalls } from "../perform/call/RunCalls.ts"
 import * as CallGuard from "../perform/guard/CallGuard.ts"
 import { handOver } from "../perform/HandOver.ts"
 import { takeAll } from "../perform/mode/Moving.ts"
-import * as Correction from "../rules/Corrections.ts"
-import * as Limit from "../rules/Limits.ts"
-import * as Binding from "../rules/Mismatch.ts"
+import { decide, type Decision, isRest } from "../rules/Decision.ts"
 
 /** How far a loop goes: to the end of its run, or of one step. */
 export type Extent = "Run" | "Step"
 
-/** How a loop that didn't fail has ended. */
-export type Ending = "Ended" | "Suspended"
-
-/** How driving a loop has ended: for good, or because there may be another model now. */
-type Driven = Ending | "HandedOver" | "Moved"
-
-/**
- * Goes on until nothing is needed any more, or to the end of one step.
- *
- * Gives `"Suspended"` when a limit of a loop around this one was met: that loop fails, this one can go on later; and
- * `"HandedOver"` or `"Moved"` when another agent has taken over, or another mode, which may have a model of its own.
- */
-const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<Driven, unknown, unknown> = Effect
-  .fnUntraced(function*(loop: Loop.Loop, extent: Extent) {
-    while (true) {
-      const command = next(loop.state)
-      switch (command._tag) {
-        case "Stop":
-        case "AskModel": {
-          const issue = Correction.wrongAnswer(loop)
-          if (issue !== undefined) {
-            const halt = Correction.correct(loop, issue)
-            if (halt !== undefined) return yield* Effect.fail(halt)
-            break
-          }
-          const conclusion = conclude(loop)
-          if (conclusion !== undefined) {
-            const isHandingOver = yield* finish(loop, conclusion)
-            if (isHandingOver) break
-            return "Ended"
-          }
-          if (loop.state.conversation.turns.length === 0) {
-            return yield* Effect.fail(new Halt(Binding.emptyInput(loop.definition)))
-          }
-          const limit = Limit.met(loop)
-          if (limit !== undefined) {
-            if (limit.of !== loop) return "Suspended"
-            const halt = Limit.stop(loop, limit)
-            if (halt !== undefined) return yield* Effect.fail(halt)
-            break
-          }
-          if (loop.state.transition !== undefined && loop.live.between === 0) {
-            yield* takeAll(loop)
-            return "Moved"
-          }
-          loop.live.moves = 0
-          loop.step = loop.state.run.iteration
-          Loop.startStep(loop)
-          yield* askModel(loop)
-          const calls = next(loop.state)
-          if (calls._tag === "RunCalls") yield* runCalls(loop, calls.callIds)
-          Loop.endStep(loop)
-          yield* loop.root.flush
-          if (extent === "Step") return "Ended"
-          break
-        }
-        case "RunCalls": {
-          const limit = Limit.metByAgents(loop)
-          if (limit !== undefined) {
-            if (limit.of !== loop) return "Suspended"
-            const halt = Limit.stop(loop, limit)
-            if (halt !== undefined) return yield* Effect.fail(halt)
-            break
-          }
-          loop.step = Math.max(0, loop.state.run.iteration - 1)
-          Loop.startStep(loop)
-          yield* runCalls(loop, command.callIds)
-          Loop.endStep(loop)
-          yield* loop.root.flush
-          if (extent === "Step") return "Ended"
-          break
-        }
-        case "HandOver": {
-          yield* handOver(loop, command.request)
-          return extent === "Step" ? "Ended" : "HandedOver"
-        }
-        case "Await":
-          return "Ended"
-      }
-    }
-  })
-
-/** Gives the handoff that the policy wants of an agent that has its answer. */
-const decide = ({ live, roster, state }: Loop.Loop): HandoffRequest | undefined =>
-  state.status._tag === "Failed" || live.between > 0 || state.run.landing !== undefined
-    ? undefined
-    : roster.decide(state)
-
-/**
- * Concludes what has nothing left to ask the model, unless an answer is wrong: the loop ends, or hands over where its policy wants
- * that. Gives `undefined` where the model, a call or another agent is next.
- */
-export const conclude = (loop: Loop.Loop): "Ended" | HandoffRequest | undefined => {
-  const { _tag } = next(loop.state)
-  if (_tag !== "Stop" && (_tag !== "AskModel" || !Limit.isFinished(loop))) return undefined
-  return decide(loop) ?? "Ended"
+/** Ends the step that is under way. One that is taken by hand and has all it wanted says so: no run ends that could. */
+const endStep = (loop: Loop.Loop, extent: Extent): Effect.Effect<void> => {
+  const isLast = extent === "Step" && loop.state.status._tag === "InProgress" &&
+    decide(Loop.known(loop))._tag === "Finish"
+  Loop.tell(loop, { _tag: "StepCompleted", ...(isLast ? { endsRun: true } : undefined) })
+  return loop.journal.flush
 }
 
-/** Ends a loop as was concluded, once the guardrails have let that pass. Gives whether another agent is to take over. */
-export const finish = Effect.fnUntraced(function*(loop: Loop.Loop, conclusion: "Ended" | HandoffRequest) {
-  if (conclusion === "Ended") return false
-  if (loop.definition.guardrails.handoff.length === 0) Loop.requestHandoff(loop, conclusion)
-  else Loop.requestHandoff(loop, yield* CallGuard.seeDecision(loop, conclusion))
-  return true
+const ask = Effect.fnUntraced(function*(loop: Loop.Loop, extent: Extent) {
+  Loop.tellStep(loop, loop.state.run.iteration)
+  yield* askModel(loop)
+  if (next(loop.state)._tag !== "RunCalls") yield* endStep(loop, extent)
 })
 
-/** Checks whether a loop has nothing left to do, so that it needs no model. */
-export const isOver = (loop: Loop.Loop): boolean =>
-  next(loop.state)._tag === "Stop" && Correction.wrongAnswer(loop) === undefined && decide(loop) === undefined
+const call = Effect.fnUntraced(function*(loop: Loop.Loop, callIds: ReadonlyArray<string>, extent: Extent) {
+  const isUnderWay = Underway.latest(loop.underway, "StepStarted") !== undefined
+  if (!isUnderWay) Loop.tellStep(loop, Math.max(0, loop.state.run.iteration - 1))
+  yield* runCalls(loop, callIds)
+  yield* endStep(loop, extent)
+})
 
-/** Drives a loop with the model of the agent in control, and goes on with the next one's when another takes over. */
-export const driveAll = (loop: Loop.Loop, extent: Extent): Effect.Effect<Ending, unknown, unknown> => {
-  const driveOne = (): Effect.Effect<Driven, unknown, unknown> =>
-    isOver(loop) ? drive(loop, extent) : OwnModel.provide(loop, () => drive(loop, extent))
-  const goOn = (driven: Driven): Effect.Effect<Ending, unknown, unknown> =>
-    driven === "HandedOver"
-      ? Effect.flatMap(Telemetry.handoffSpan(loop, driveOne()), goOn)
-      : driven === "Moved"
-      ? Effect.flatMap(Effect.suspend(driveOne), goOn)
-      : Effect.succeed(driven)
-  return Effect.flatMap(driveOne(), goOn)
+const giveUp = (loop: Loop.Loop, callIds: ReadonlyArray<string>, result: string): void => {
+  for (const { id: callId, name } of openCalls(loop.state.conversation)) {
+    if (callIds.includes(callId)) Loop.settle(loop, { callId, name, outcome: "Interrupted", result, duration: 0 })
+  }
 }
+
+/** Asks for the handoff that a policy wants, once the guardrails have let it pass. */
+const request = (loop: Loop.Loop, wanted: HandoffRequest): Effect.Effect<void, unknown, unknown> =>
+  loop.definition.guardrails.handoff.length === 0
+    ? Effect.sync(() => Loop.tell(loop, { _tag: "HandoffRequested", request: wanted }))
+    : Effect.map(
+      CallGuard.seeDecision(loop, wanted),
+      (request) => Loop.tell(loop, { _tag: "HandoffRequested", request })
+    )
+
+/** Does what was decided. */
+const perform = (loop: Loop.Loop, decision: Decision, extent: Extent): Effect.Effect<void, unknown, unknown> => {
+  switch (decision._tag) {
+    case "AskModel":
+      return ask(loop, extent)
+    case "RunCalls":
+      return call(loop, decision.callIds, extent)
+    case "SendBack":
+      return Effect.sync(() => Loop.tell(loop, { _tag: "FeedbackGiven", text: decision.text }))
+    case "GiveUpCalls":
+      return Effect.sync(() => giveUp(loop, decision.callIds, decision.result))
+    case "GiveLastAnswer":
+      return Effect.sync(() => Loop.tell(loop, { _tag: "LimitReached", limit: decision.limit, text: decision.text }))
+    case "RequestHandoff":
+      return request(loop, decision.request)
+    case "HandOver":
+      return handOver(loop, decision.request)
+    case "TakeMove":
+      return takeAll(loop)
+    case "Fail":
+      return Effect.fail(decision)
+    case "Finish":
+    case "Await":
+    case "Suspend":
+      return Effect.void
+  }
+}
+
+/** Checks whether a decision is a step of its own, as somebody counts them who takes them by hand. */
+const isStep = ({ _tag }: Decision): boolean => _tag === "AskModel" || _tag === "RunCalls" || _tag === "HandOver"
+
+/**
+ * Checks whether a step that is taken by hand goes on with a decision: what concludes an answer belongs to the step. A limit that was
+ * met fails the next one.
+ */
+const goesOn = (loop: Loop.Loop, decision: Decision): boolean =>
+  decision._tag === "SendBack" || decision._tag === "RequestHandoff" ||
+  (decision._tag === "Fail" && decision.reason._tag === "OutputInvalid") ||
+  Underway.latest(loop.underway, "StepStarted") !== undefined
+
+/** How far a step that is taken by hand has come. */
+interface Progress {
+  hasStepped: boolean
+}
+
+const isOver = (loop: Loop.Loop, extent: Extent, { hasStepped }: Progress, decision: Decision): boolean =>
+  isRest(decision) || (extent === "Step" && hasStepped && !goesOn(loop, decision))
+
+/**
+ * Decides and does, with one model at hand. Gives the decision at which it stopped: one that leaves nothing to do, the next step of
+ * somebody who takes them by hand, or a handoff that was carried out. Gives nothing if another model is to be asked now.
+ */
+const drive = Effect.fnUntraced(
+  function*(loop: Loop.Loop, extent: Extent, progress: Progress, first: Decision, model: OwnModel.Model) {
+    let decision = first
+    while (!isOver(loop, extent, progress, decision)) {
+      yield* perform(loop, decision, extent)
+      progress.hasStepped ||= isStep(decision)
+      if (decision._tag === "HandOver") return decision
+      if (modelIn(loop.definition, loop.state) !== model) return undefined
+      decision = decide(Loop.known(loop))
+    }
+    return decision
+  }
+)
+
+/** Drives the agent in control until it stops or hands over, with the model that it brings. */
+const driveAgent = (loop: Loop.Loop, extent: Extent, progress: Progress): Effect.Effect<Decision, unknown, unknown> =>
+  Effect.suspend(() => {
+    const first = decide(Loop.known(loop))
+    if (isOver(loop, extent, progress, first)) return Effect.succeed(first)
+    const model = modelIn(loop.definition, loop.state)
+    return Effect.flatMap(
+      OwnModel.provide(loop, model, drive(loop, extent, progress, first, model)),
+      (last) => last === undefined ? driveAgent(loop, extent, progress) : Effect.succeed(last)
+    )
+  })
+
+/** Drives a loop to where it stops, and goes on with the next agent when one takes over. Gives the decision at which it stopped. */
+export const driveAll = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, unknown, unknown> => {
+  const progress: Progress = { hasStepped: false }
+  const goOn = (last: Decision): Effect.Effect<Decision, unknown, unknown> =>
+    last._tag === "HandOver" && extent === "Run"
+      ? Effect.flatMap(Telemetry.handoffSpan(loop, driveAgent(loop, extent, progress)), goOn)
+      : Effect.succeed(last)
+  return Effect.flatMap(driveAgent(loop, extent, progress), goOn)
+}
+
+/** Checks whether a loop has nothing left to do, so that it needs neither a model nor its modes. */
+export const isFinished = (loop: Loop.Loop): boolean => decide(Loop.known(loop))._tag === "Finish"
+
+/** Ends a state that has all it wanted when a step that is taken by hand finds nothing to do. */
+export const finishByHand = (loop: Loop.Loop): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    if (loop.state.status._tag !== "InProgress" || !isFinished(loop)) return Effect.void
+    Loop.tellStep(loop, Math.max(0, loop.state.run.iteration - 1))
+    return endStep(loop, "Step")
+  })

@@ -1,43 +1,154 @@
 /**
- * Running what a roster describes.
+ * A run from its start to its end. Whatever it starts, it ends, and it tells both; agents that answer calls run in the same way.
  *
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import type { AgentState } from "../../domain/StateSchema.ts"
-import type { Roster } from "../definition/AgentDefinition.ts"
+import * as Exit from "effect/Exit"
+import { beforeCleanUps } from "../../domain/AgentAnswer.ts"
+import type * as AgentStatus from "../../domain/AgentStatus.ts"
+import { make } from "../../domain/Beginning.ts"
+import { openCalls } from "../../domain/Conversation.ts"
+import * as ModeStack from "../../domain/ModeStack.ts"
+import type { AgentState, User } from "../../domain/StateSchema.ts"
+import * as Underway from "../../domain/Underway.ts"
+import type { Definition, Roster } from "../definition/AgentDefinition.ts"
 import type { From } from "../definition/Input.ts"
 import type * as Delivery from "../journal/Delivery.ts"
 import * as Failure from "../journal/Failure.ts"
+import { Journal } from "../journal/Journal.ts"
+import type { LiveModes } from "../journal/LiveModes.ts"
 import * as Loop from "../journal/Loop.ts"
-import { Surroundings } from "../journal/Surroundings.ts"
-import { atWork } from "../perform/InView.ts"
-import type { Live } from "../perform/mode/Live.ts"
-import { makeRoot, play } from "./Play.ts"
+import { RunServices } from "../journal/RunServices.ts"
+import * as Telemetry from "../journal/Telemetry.ts"
+import { atWork, inView } from "../perform/InView.ts"
+import * as Entering from "../perform/mode/Entering.ts"
+import { LoopHost } from "../perform/mode/LoopHost.ts"
+import { type Decision, Fail } from "../rules/Decision.ts"
+import * as Mismatch from "../rules/Mismatch.ts"
+import { driveAll, type Extent, isFinished } from "./Drive.ts"
+import { close, end } from "./EndRun.ts"
+import { pick } from "./Picking.ts"
 
-/** Runs what a roster describes. Gives the last state, and fails with an `AgentError` or an error of somebody's own. */
+/** Runs a loop from its start or from where it stopped, and tells it all. Errors are as they were thrown. */
+const play = (
+  loop: Loop.Loop,
+  input: User["parts"] | undefined,
+  isPicked: boolean,
+  mode?: string
+): Effect.Effect<Decision, unknown, unknown> => {
+  const run = (picked: Exit.Exit<Definition, unknown>) => {
+    const inControl = Exit.isSuccess(picked) ? picked.value : loop.definition
+    return Telemetry.runSpan(inControl, (span) =>
+      Effect.onExit(
+        inView(loop, begin(loop, input, picked, mode)),
+        (exit) => Effect.ensuring(end(loop, exit), Effect.sync(() => Telemetry.endRun(span, loop)))
+      ))
+  }
+  const { definition, roster, state } = loop
+  const isAsked = isPicked && input !== undefined &&
+    (roster.picker === undefined || Mismatch.isTakeable(roster, state, input))
+  const picking = isAsked ? pick(loop, input) : definition
+  return Effect.isEffect(picking) ? Effect.flatMap(Effect.exit(picking), run) : run(Exit.succeed(picking))
+}
+
+/** Settles the calls whose handoffs failed the last run: the model reads why, and the user's new words reach it. */
+const giveUpHandoffs = (loop: Loop.Loop, { message }: AgentStatus.Failure): void => {
+  for (const { id: callId, name } of openCalls(loop.state.conversation)) {
+    if (loop.definition.tools.get(name)?._tag !== "Handoff") continue
+    Loop.settle(loop, { callId, name, outcome: "Failed", result: `The handoff failed: ${message}`, duration: 0 })
+  }
+}
+
+/** Tells that a run starts, or goes on, and drives it, unless its state or its input can't be taken. */
+const begin = (
+  loop: Loop.Loop,
+  input: User["parts"] | undefined,
+  picked: Exit.Exit<Definition, unknown>,
+  mode: string | undefined
+) =>
+  Effect.suspend((): Effect.Effect<Decision, unknown, unknown> => {
+    const { definition, roster, state: { status }, state } = loop
+    const chosen = Exit.isSuccess(picked) ? picked.value : definition
+    const reason = Mismatch.findMismatch(roster, state) ??
+      (input === undefined ? undefined : Mismatch.findInputIssue(chosen, input))
+    // What isn't taken in doesn't change who is in control.
+    Loop.tellStart(loop, reason === undefined ? chosen : definition, {
+      _tag: "RunStarted",
+      ...(input === undefined || reason !== undefined ? undefined : { input }),
+      ...(mode === undefined ? undefined : { mode })
+    })
+    if (reason !== undefined) return Effect.fail(new Fail(reason))
+    if (Exit.isFailure(picked)) return Effect.failCause(picked.cause)
+    if (input !== undefined && status._tag === "Failed") giveUpHandoffs(loop, status.error)
+    return Loop.flushed(loop, goOn(loop, "Run"))
+  })
+
+/** Sets up the modes that a state says are entered and that aren't live, unless nothing is left to do, and drives a loop. */
+export const goOn = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, unknown, unknown> =>
+  loop.live.open.length >= loop.state.modes.length || isFinished(loop)
+    ? driveAll(loop, extent)
+    : Effect.andThen(Entering.resume(loop), driveAll(loop, extent))
+
+/** Runs an agent that answers a call. Its typed failures are in the state that it leaves. */
+const runCalled: Loop.Runner["runCalled"] = (parent, call, entry, params) =>
+  Effect.suspend(() => {
+    const roster = entry.roster()
+    const isResumed = call.state._tag === "Delegated"
+    const state = call.state._tag === "Delegated" ? call.state.child : make(roster.first.name)
+    const loop = new Loop.Loop(parent.journal, runner, parent, call.id, roster, state)
+    return play(loop, isResumed ? undefined : entry.toInput(params), !isResumed).pipe(
+      Effect.catch(() => Effect.void),
+      Effect.map(() => beforeCleanUps(loop.state))
+    )
+  })
+
+/** Lets a mode, on its way in or out, talk to the agent: within the run under way, or in a run of its own. */
+const talk: Loop.Runner["talk"] = (loop, input) =>
+  Effect.suspend(() => {
+    const mode = ModeStack.top(loop.state)?.name ?? ""
+    const isInRun = Underway.latest(loop.underway, "RunStarted") !== undefined
+    if (isInRun) Loop.tell(loop, { _tag: "InputGiven", input, mode })
+    // What of it breaks off is ended here: the run goes on, if only to clean up.
+    const within = Effect.onExit(Effect.andThen(loop.journal.flush, driveAll(loop, "Run")), (exit) => {
+      close(loop, exit)
+      return loop.journal.flush
+    })
+    const answered = isInRun ? within : play(loop, input, false, mode)
+    return Effect.matchEffect(answered, {
+      onSuccess: () => Effect.succeed(loop.state),
+      onFailure: (error) =>
+        Effect.failCause(Failure.withState(isInRun ? Failure.failedBy(loop, Cause.fail(error)) : loop.state, error))
+    })
+  })
+
+const runner: Loop.Runner = { runCalled, talk, hostOf: (loop) => new LoopHost(loop) }
+
+/** Makes the outermost loop of a conversation. */
+export const makeLoop = (
+  services: RunServices,
+  roster: Roster,
+  state: AgentState,
+  receiver: Delivery.Receiver | undefined,
+  live?: LiveModes
+): Loop.Loop => new Loop.Loop(new Journal(services, state, receiver), runner, undefined, undefined, roster, state, live)
+
+/** Runs what a roster describes. Gives the last state, and fails with an `AgentError` or an error of a program's own. */
 export const run = (
   roster: Roster,
   from: From,
   receiver: Delivery.Receiver | undefined,
   onFailure: "Fail" | "Keep",
-  live?: Live
+  live?: LiveModes
 ): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.withFiber((fiber) => {
-    const loop = Loop.make(
-      makeRoot(new Surroundings(fiber), from.state, receiver),
-      undefined,
-      undefined,
-      roster,
-      from.state,
-      live
-    )
+    const loop = makeLoop(new RunServices(fiber), roster, from.state, receiver, live)
     return Effect.matchCauseEffect(atWork(loop, play(loop, from.input, from.isPicked)), {
       onFailure: (cause) =>
         onFailure === "Keep" && Cause.hasFails(cause)
           ? Effect.succeed(loop.state)
-          : Effect.failCause(Failure.withStates(loop, cause)),
+          : Effect.failCause(Failure.withStates(loop.state, cause)),
       onSuccess: () => Effect.succeed(loop.state)
     })
   })

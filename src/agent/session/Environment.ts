@@ -18,8 +18,9 @@ import * as Tracer from "effect/Tracer"
 import { Host } from "../../modes/Host.ts"
 import { CurrentAgent } from "../journal/CurrentAgent.ts"
 import { CurrentObservers } from "../journal/Observer.ts"
-import { RecordContent } from "../journal/Telemetry.ts"
-import { CurrentPlaces, type Environment } from "./Line.ts"
+import { CurrentOperations } from "../journal/Operations.ts"
+import { RecordContent } from "../journal/RecordContent.ts"
+import type { Environment } from "./Line.ts"
 
 const ofCaller: ReadonlySet<string> = new Set([
   Clock.Clock.key,
@@ -47,7 +48,7 @@ const ofCaller: ReadonlySet<string> = new Set([
   Tracer.Tracer.key,
   CurrentAgent.key,
   CurrentObservers.key,
-  CurrentPlaces.key,
+  CurrentOperations.key,
   Host.key,
   RecordContent.key
 ])

@@ -12,16 +12,17 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Any } from "../../handoff/Runnable.ts"
 import { Host, type Restore } from "../../modes/Host.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
-import { extend } from "../definition/Roster.ts"
+import type { LiveModes } from "../journal/LiveModes.ts"
 import type * as Loop from "../journal/Loop.ts"
 import type * as Mailbox from "../journal/Mailbox.ts"
+import { CurrentOperations } from "../journal/Operations.ts"
+import { RunServices } from "../journal/RunServices.ts"
 import type { Recorder } from "../journal/SpanRecorder.ts"
-import { Surroundings } from "../journal/Surroundings.ts"
 import { viewOf } from "../perform/InView.ts"
-import type { Here } from "../perform/mode/Entering.ts"
-import type { Live } from "../perform/mode/Live.ts"
+import type { Begun, Here } from "../perform/mode/Entering.ts"
 import { LoopHost } from "../perform/mode/LoopHost.ts"
-import { byHand, loopByHand } from "../run/ByHand.ts"
+import { byHand } from "../run/ByHand.ts"
+import { makeLoop } from "../run/Run.ts"
 import * as Environment from "./Environment.ts"
 import { Follower } from "./Follower.ts"
 import * as Line from "./Line.ts"
@@ -36,20 +37,13 @@ export interface Held {
   readonly line: Line.Line
   readonly ref: SubscriptionRef.SubscriptionRef<AgentState>
   readonly store: Opened | undefined
-  readonly live: Live
-  around: Surroundings | undefined
+  readonly live: LiveModes
+  around: RunServices | undefined
 }
 
 /** Gives what is around whoever asks for something: those who ask often do so from one place. */
-const aroundFor = (held: Held, caller: Fiber.Fiber<unknown, unknown>): Surroundings =>
-  held.around?.context === caller.context ? held.around : (held.around = new Surroundings(caller))
-
-/** Gives who can be in control, with the modes that are entered and used alone: their services are their own. */
-export const rosterIn = ({ live, roster }: Held): Roster =>
-  live.open.reduce(
-    (roster, { context, entry }) => context === undefined ? roster : extend(roster, [entry.self]),
-    roster
-  )
+const aroundFor = (held: Held, caller: Fiber.Fiber<unknown, unknown>): RunServices =>
+  held.around?.context === caller.context ? held.around : (held.around = new RunServices(caller))
 
 /** Something that is done alone: `play` does it, and the session follows. */
 export const operation = <A, E>(
@@ -76,7 +70,7 @@ const playByHand =
     Effect.withFiber((fiber) => {
       const { live, ref, store } = held
       const before = ref.value
-      const played = byHand(fiber, rosterIn(held), follower.begin(before, fiber), follower, live, f)
+      const played = byHand(fiber, held.roster, follower.begin(before, fiber), follower, live, f)
       return store === undefined ? played : Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(
           Effect.exit(restore(played)),
@@ -102,8 +96,8 @@ export const inTurnFor = <A>(
 ): Effect.Effect<A, unknown> => Line.runFor(held.line, caller, restore, operation(held, name, playByHand(held, f)))
 
 /** Makes a loop of the conversation for what is done outside of any run, where nobody is waited for. */
-const loopAtOnce = (held: Held, around: Surroundings): Loop.Loop =>
-  loopByHand(around, rosterIn(held), held.ref.value, new Follower(held.ref, undefined, undefined), held.live)
+const loopAtOnce = (held: Held, around: RunServices): Loop.Loop =>
+  makeLoop(around, held.roster, held.ref.value, new Follower(held.ref, undefined, undefined), held.live)
 
 /**
  * Does something with the conversation that takes no time, outside of any run, where its turn has come and nobody is waited for: neither
@@ -117,15 +111,15 @@ export const atOnce = <A extends {}>(
 ): A | undefined => {
   const { line, live, store } = held
   const around = aroundFor(held, caller)
-  const place = store !== undefined || around.observers.length > 0 ? undefined : Line.take(line, name)
-  if (place === undefined) return undefined
+  const taken = store !== undefined || around.observers.length > 0 ? undefined : Line.take(line, name)
+  if (taken === undefined) return undefined
   try {
     const loop = loopAtOnce(held, around)
     live.atWork = loop.host
     return f(loop, around.recorderFor(caller))
   } finally {
     live.atWork = undefined
-    Line.release(place, caller)
+    Line.release(taken, caller)
   }
 }
 
@@ -138,36 +132,36 @@ export const beginFor = <A>(
   caller: Fiber.Fiber<unknown, unknown>,
   restore: Restore,
   name: string,
-  begin: (loop: Loop.Loop, here: Here) => Line.Begun<A, unknown> | Exit.Success<A> | undefined
+  begin: (loop: Loop.Loop, here: Here) => Begun<A> | Exit.Success<A> | undefined
 ): Effect.Effect<A, unknown> | undefined => {
   const { environment, line, live, store } = held
   const around = aroundFor(held, caller)
   const isWaitedFor = store !== undefined || around.observers.length > 0
-  const place = isWaitedFor || caller.getRef(Line.CurrentPlaces).length > 0 ? undefined : Line.take(line, name)
-  if (place === undefined) return undefined
+  const taken = isWaitedFor || caller.getRef(CurrentOperations).length > 0 ? undefined : Line.take(line, name)
+  if (taken === undefined) return undefined
   const end = () => {
     live.atWork = undefined
   }
-  let begun: Line.Begun<A, unknown> | Exit.Success<A> | undefined
+  let begun: Begun<A> | Exit.Success<A> | undefined
   try {
     const loop = loopAtOnce(held, around)
     live.atWork = loop.host
     const services = viewOf(loop, environment(caller.context))
-    begun = begin(loop, { spans: around.recorderFor(caller), services, places: [place] })
+    begun = begin(loop, { spans: around.recorderFor(caller), services, operations: [taken] })
   } finally {
     if (begun === undefined || Exit.isExit(begun)) {
       end()
-      Line.release(place, caller)
+      Line.release(taken, caller)
     }
   }
-  return begun === undefined || Exit.isExit(begun) ? begun : Line.goOn(place, restore, begun, end)
+  return begun === undefined || Exit.isExit(begun) ? begun : Line.goOn(taken, restore, begun, end)
 }
 
 /** Does something with the conversation when nothing else can any more. */
 export const atEnd = (held: Held, f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>) => {
   const playing = Effect.withFiber((fiber) => {
     const follower = new Follower(held.ref, undefined, undefined)
-    return byHand(fiber, rosterIn(held), follower.begin(held.ref.value, fiber), follower, held.live, f)
+    return byHand(fiber, held.roster, follower.begin(held.ref.value, fiber), follower, held.live, f)
   })
   return Environment.provide(playing, held.environment)
 }

@@ -91,9 +91,9 @@ export const run = (loop: Loop.Loop, tool: Tool.Any, params: unknown): Effect.Ef
     const refusal = findRefusal(loop, tool)
     if (refusal !== undefined) return Effect.fail(refusal)
     return Effect.flatMap(encode(tool, params), (json) => {
-      const [call] = withUniqueIds([named(tool.name, json)], loop.root.takenIds) as [Call]
+      const [call] = withUniqueIds([named(tool.name, json)], loop.journal.takenIds) as [Call]
       let answered: Answered | undefined
-      Loop.startStep(loop)
+      Loop.tellStep(loop, loop.step)
       Loop.tell(loop, { _tag: "ToolInvoked", callId: call.id, name: tool.name, params: json })
       return Effect.flatMap(
         runCall(loop, call.id, (own) => {

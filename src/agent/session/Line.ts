@@ -16,6 +16,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { Restore } from "../../modes/Host.ts"
+import { CurrentOperations, type Operation as UnderWay } from "../journal/Operations.ts"
 import { because, ReentrantOperation, SessionClosed, type SessionError } from "./SessionError.ts"
 
 /** The line of a session: one operation is under way where it `isTaken`, and the others wait in their order. */
@@ -48,36 +49,6 @@ export interface Operation<A, E> {
 /** Gives the services that something runs with, of those of whoever asks for it. */
 export type Environment = (caller: Context.Context<never>) => Context.Context<unknown>
 
-/** An operation that is under way, known to all that it runs. */
-export interface Place {
-  readonly line: Line
-  readonly operation: string
-  isOver: boolean
-}
-
-/** The operations around something that runs, outermost first. */
-export const CurrentPlaces = Context.Reference<ReadonlyArray<Place>>("troupe/agent/session/Line", {
-  defaultValue: () => []
-})
-
-/** The operations that a mode's set-up runs in, as what it leaves behind knows them: finalizers, fibers. */
-export interface Stage {
-  places: ReadonlyArray<Place> | undefined
-}
-
-/** Begins a part of a mode: what the set-up left behind is within the operations that this part runs in. Gives those. */
-export const takeStage = (stage: Stage, around: ReadonlyArray<Place>): ReadonlyArray<Place> => {
-  if (stage.places === undefined) return stage.places = around.map((place) => ({ ...place }))
-  const within = stage.places.filter(({ line }) => around.some((place) => place.line === line && !place.isOver))
-  for (const place of within) place.isOver = false
-  return within
-}
-
-/** Ends a part of a mode, for what the set-up left behind. */
-export const leaveStage = (places: ReadonlyArray<Place>): void => {
-  for (const place of places) place.isOver = true
-}
-
 /** Makes a line that is closed with its scope, when all that is under way or waits has ended. */
 export const make = (agent: string): Effect.Effect<Line, never, Scope.Scope> =>
   Effect.acquireRelease(
@@ -95,11 +66,11 @@ export const make = (agent: string): Effect.Effect<Line, never, Scope.Scope> =>
 const closed = ({ agent }: Line, operation: string): SessionError => because(new SessionClosed({ agent, operation }))
 
 /** Says why an operation can't be asked for here. */
-const findRefusal = (line: Line, operation: string, places: ReadonlyArray<Place>): SessionError | undefined => {
-  const around = places.find((place) => place.line === line && !place.isOver)
+const findRefusal = (line: Line, operation: string, operations: ReadonlyArray<UnderWay>): SessionError | undefined => {
+  const around = operations.find((place) => place.line === line && !place.isOver)
   if (around !== undefined) {
     const { agent } = line
-    return because(new ReentrantOperation({ agent, operation, within: around.operation }))
+    return because(new ReentrantOperation({ agent, operation, within: around.name }))
   }
   return line.isClosed ? closed(line, operation) : undefined
 }
@@ -126,16 +97,16 @@ const begin = <A, E>(
   line: Line,
   { environment, name, onExit, task }: Operation<A, E>,
   { context }: Fiber.Fiber<unknown, unknown>,
-  places: ReadonlyArray<Place>
+  operations: ReadonlyArray<UnderWay>
 ): Fiber.Fiber<A, E | SessionError> => {
-  const place: Place = { line, operation: name, isOver: false }
+  const place: UnderWay = { line, name, isOver: false }
   const turn: Turn = { hasCome: !line.isTaken, wake: () => {} }
   if (line.isTaken) line.waiting.push(turn)
   line.isTaken = true
   const services = Context.add(
     environment === undefined ? context as Context.Context<unknown> : environment(context),
-    CurrentPlaces,
-    [...places, place]
+    CurrentOperations,
+    [...operations, place]
   )
   const alone = turn.hasCome ? task : Effect.andThen(waitFor(turn), task)
   const fiber = Effect.runForkWith(services)(onExit === undefined ? alone : Effect.onExit(alone, onExit))
@@ -162,9 +133,9 @@ export const start = <A, E>(
   operation: Operation<A, E>
 ): Effect.Effect<Fiber.Fiber<A, E | SessionError>, SessionError> =>
   Effect.withFiber((caller) => {
-    const places = caller.getRef(CurrentPlaces)
-    const refusal = findRefusal(line, operation.name, places)
-    return refusal === undefined ? Effect.succeed(begin(line, operation, caller, places)) : Effect.fail(refusal)
+    const operations = caller.getRef(CurrentOperations)
+    const refusal = findRefusal(line, operation.name, operations)
+    return refusal === undefined ? Effect.succeed(begin(line, operation, caller, operations)) : Effect.fail(refusal)
   })
 
 /** Says how an operation ended: why it was stopped from within, or that the session was closed. */
@@ -180,17 +151,22 @@ export const ended = <A, E>(
     : exit
 }
 
+/** The turn of an operation that runs where it was asked for. */
+export interface Taken extends UnderWay {
+  readonly line: Line
+}
+
 /** Takes the turn at once, where it has come. Gives nothing elsewhere. Whoever takes it passes it on: by `release`, or by `goOn`. */
-export const take = (line: Line, operation: string): Place | undefined => {
+export const take = (line: Line, name: string): Taken | undefined => {
   if (line.isTaken || line.isClosed) return undefined
   line.isTaken = true
-  return { line, operation, isOver: false }
+  return { line, name, isOver: false }
 }
 
 /** Passes on a turn that was taken, from a fiber. */
-export const release = (place: Place, fiber: Fiber.Fiber<unknown, unknown>): void => {
-  place.isOver = true
-  passOn(place.line, fiber)
+export const release = (taken: Taken, fiber: Fiber.Fiber<unknown, unknown>): void => {
+  taken.isOver = true
+  passOn(taken.line, fiber)
 }
 
 /** Does something alone, once all that came before is done. */
@@ -207,10 +183,10 @@ export const runFor = <A, E>(
   restore: Restore,
   operation: Operation<A, E>
 ): Effect.Effect<A, E | SessionError> => {
-  const places = caller.getRef(CurrentPlaces)
-  const refusal = findRefusal(line, operation.name, places)
+  const operations = caller.getRef(CurrentOperations)
+  const refusal = findRefusal(line, operation.name, operations)
   if (refusal !== undefined) return Effect.fail(refusal)
-  return awaitFor(line, operation, begin(line, operation, caller, places), restore)
+  return awaitFor(line, operation, begin(line, operation, caller, operations), restore)
 }
 
 /** Gives how an operation ends that was started for a fiber: at once where it is over by now. */
@@ -229,28 +205,22 @@ const awaitFor = <A, E>(
     : ended(line, operation, exit)
 }
 
-/** What is left to do of an operation that has begun already, and the services that it is run with. */
-export interface Begun<A, E> {
-  readonly task: Effect.Effect<A, E, unknown>
-  readonly services: Context.Context<unknown>
-}
-
 /**
  * Goes on with an operation that has begun in the fiber of whoever asks for it, in a fiber of its own that nothing can interrupt as a whole.
  * `end` is called before the turn is passed on. To be called where nothing can interrupt the fiber that asks.
  */
 export const goOn = <A, E>(
-  place: Place,
+  taken: Taken,
   restore: Restore,
-  { services, task }: Begun<A, E>,
+  { services, task }: { readonly services: Context.Context<unknown>; readonly task: Effect.Effect<A, E, unknown> },
   end: () => void
 ): Effect.Effect<A, E | SessionError> => {
-  const { line, operation: name } = place
+  const { line, name } = taken
   const fiber = Effect.runForkWith(services)(task, { uninterruptible: true })
   keep(line, fiber)
   fiber.addObserver(() => {
     end()
-    release(place, fiber)
+    release(taken, fiber)
   })
   return awaitFor(line, { name }, fiber, restore)
 }

@@ -17,11 +17,11 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import { type CallError, type Operations, whatWasAdded } from "../../modes/Host.ts"
 import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } from "../../modes/ModeError.ts"
 import type { Input } from "../definition/Input.ts"
+import { indexOfForeign, type LiveMode } from "../journal/LiveModes.ts"
 import type * as Loop from "../journal/Loop.ts"
 import * as Entering from "../perform/mode/Entering.ts"
 import * as EnteringByHand from "../perform/mode/EnteringByHand.ts"
 import * as Leaving from "../perform/mode/Leaving.ts"
-import type { Open } from "../perform/mode/Live.ts"
 import * as LoopHost from "../perform/mode/LoopHost.ts"
 import * as Moving from "../perform/mode/Moving.ts"
 import type { Entrance } from "../perform/mode/SettingUp.ts"
@@ -86,8 +86,8 @@ export const resume = (held: Held): Effect.Effect<void> =>
  */
 const countStaying = ({ live, ref, store }: Held): number => {
   if (live.open.length < ref.value.modes.length) return live.open.length
-  const alone = live.open.findIndex(({ context }) => context !== undefined)
-  return store === undefined ? 0 : alone < 0 ? live.open.length : alone
+  const foreign = indexOfForeign(live)
+  return store === undefined ? 0 : foreign < 0 ? live.open.length : foreign
 }
 
 /** Leaves all modes when the session ends. One that is stored keeps them, for the next session of its id. */
@@ -127,7 +127,7 @@ export const operations = (
   held: Held,
   call: (input: Input) => Effect.Effect<AgentState, unknown>
 ): Operations => {
-  const leave = (open: Open, exit: Exit.Exit<unknown, unknown>, recovers: boolean, caller: Caller) => {
+  const leave = (open: LiveMode, exit: Exit.Exit<unknown, unknown>, recovers: boolean, caller: Caller) => {
     const why = { exit, isOver: true, recovers }
     const left = Leaving.isLeftAtOnce(held.live, open)
       ? atOnce(held, caller, "exitMode", (loop, spans) => Leaving.leaveAtOnce(loop, open, why, spans))

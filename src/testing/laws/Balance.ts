@@ -1,13 +1,14 @@
 /**
- * What the events of a run must keep, said without the code that keeps it so.
+ * What the events of a run must keep: every start has one end, by the fold that the runs themselves close with.
  *
  * @since 0.1.0
  */
-import * as AgentEvent from "../../domain/AgentEvent.ts"
+import type * as AgentEvent from "../../domain/AgentEvent.ts"
+import * as Underway from "../../domain/Underway.ts"
 
 type Event = AgentEvent.AgentEvent
 
-/** What an event is about: the agent, by the calls that lead to it, and the call or the check, where it is one's. */
+/** What an event is about: the agent, by the calls that lead to it, and the call or the check if it is one's. */
 const subject = (event: Event): string => [...event.calls, ...part(event)].join("/")
 
 const part = (event: Event): ReadonlyArray<string> =>
@@ -19,13 +20,15 @@ const part = (event: Event): ReadonlyArray<string> =>
     ? [event.callId]
     : []
 
-const startTags = Object.keys(AgentEvent.starts) as ReadonlyArray<keyof typeof AgentEvent.starts>
+const nameOf = (start: Underway.Start): string => `${start._tag} ${subject(start)}`
 
-/** Which start an event ends. A call may be settled that was never started. */
-const endedBy = (event: Event) =>
-  event._tag === "ModeFailed" && event.phase !== "SetUp"
-    ? undefined
-    : startTags.find((tag) => AgentEvent.starts[tag].includes(event._tag))
+/** A mode's set-up and clean-up may enter and leave others: those stand inside each other. */
+const isTwice = (place: Underway.Place | undefined, event: Event): boolean =>
+  Underway.isStart(event) && event._tag !== "ModeEntering" && event._tag !== "ModeExiting" &&
+  place?.started.some((start) => nameOf(start) === nameOf(event)) === true
+
+const openIn = (underway: Underway.Underway): ReadonlyArray<Underway.Start> =>
+  underway.flatMap(({ started }) => started)
 
 /**
  * Gives everything that is wrong with the events of one whole run: what has no end, or no start, or the wrong number.
@@ -35,18 +38,19 @@ const endedBy = (event: Event) =>
  */
 export const imbalances = (events: ReadonlyArray<Event>): ReadonlyArray<string> => {
   const found: Array<string> = []
-  const open = new Map<string, string>()
   const agents = new Map<string, string>()
   const settled = new Set<string>()
+  let underway = Underway.nothing
   events.forEach((event, index) => {
     const at = `event ${index}, ${event._tag} of "${subject(event)}"`
+    const place = Underway.at(underway, event.calls)
+    const agent = event.calls.join("/")
     if (event.sequence !== index) found.push(`${at}, has the number ${event.sequence}`)
     if (event.path.length !== event.calls.length + 1) found.push(`${at}, has a path of another length than its calls`)
     if (event.at < (events[index - 1]?.at ?? 0)) found.push(`${at}, is older than the one before`)
-    const start = startTags.find((tag) => tag === event._tag)
-    const key = `${start ?? endedBy(event)} ${subject(event)}`
-    const agent = event.calls.join("/")
-    if (event._tag !== "RunStarted" && !open.has(`RunStarted ${agent}`)) found.push(`${at}, is outside of a run`)
+    if (event._tag !== "RunStarted" && Underway.latest(place, "RunStarted") === undefined) {
+      found.push(`${at}, is outside of a run`)
+    }
     if (event._tag === "RunStarted") agents.set(agent, event.path.join("/"))
     else if (agents.get(agent) !== event.path.join("/")) found.push(`${at}, has another path than its run`)
     if (event._tag === "HandoffCompleted") {
@@ -54,20 +58,19 @@ export const imbalances = (events: ReadonlyArray<Event>): ReadonlyArray<string> 
       // The ids of calls that didn't cross are free again.
       if (event.conversation !== undefined) settled.clear()
     }
-    if (start !== undefined) {
-      if (open.has(key)) found.push(`${at}, starts what is open`)
-      open.set(key, agent)
-    } else if (endedBy(event) !== undefined) {
-      const isUnstarted = event._tag === "ToolCallSettled" && !settled.has(key)
-      if (!open.delete(key) && !isUnstarted) found.push(`${at}, ends what isn't open`)
-      if (event._tag === "ToolCallSettled") settled.add(key)
+    if (isTwice(place, event)) found.push(`${at}, starts what is open`)
+    if (Underway.isEnd(event)) {
+      const isUnstarted = event._tag === "ToolCallSettled" && !settled.has(subject(event))
+      if (Underway.startOf(underway, event) === undefined && !isUnstarted) found.push(`${at}, ends what isn't open`)
+      if (event._tag === "ToolCallSettled") settled.add(subject(event))
     }
-    if (endedBy(event) === "RunStarted") {
-      for (const [key, of] of open) {
-        if (of === agent || agent === "" || of.startsWith(`${agent}/`)) found.push(`${at}, leaves ${key} open`)
-      }
+    underway = Underway.take(underway, event)
+    if (Underway.endsRun(event)) {
+      const left = underway.filter(({ calls }) => event.calls.every((id, depth) => id === calls[depth]))
+      for (const start of openIn(left)) found.push(`${at}, leaves ${nameOf(start)} open`)
     }
   })
-  if (open.size > 0) found.push(`at the end, ${[...open.keys()].join(", ")} is open`)
+  const open = openIn(underway)
+  if (open.length > 0) found.push(`at the end, ${open.map(nameOf).join(", ")} is open`)
   return found
 }

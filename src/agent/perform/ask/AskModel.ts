@@ -7,7 +7,6 @@
  */
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
-import type * as Prompt from "effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import { format } from "effect/Formatter"
 import * as Stream from "effect/Stream"
@@ -15,18 +14,25 @@ import { ModelCallFailed } from "../../../domain/AgentError.ts"
 import { withUniqueIds } from "../../../domain/CallIds.ts"
 import * as Answer from "../../../domain/ModelAnswer.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
-import { Halt } from "../../journal/Halt.ts"
 import * as Loop from "../../journal/Loop.ts"
+import { Fail } from "../../rules/Decision.ts"
 import * as AnswerGuard from "../guard/AnswerGuard.ts"
 import * as InputGuard from "../guard/InputGuard.ts"
-import { makePrompt } from "./RequestPrompt.ts"
+import { planOf } from "./OwnModel.ts"
+import { makePrompt, type RequestPrompt } from "./RequestPrompt.ts"
 
-const tellPart = (loop: Loop.Loop, answer: Answer.Arriving, part: Answer.Incoming, at: number): void => {
+const tellPart = (
+  loop: Loop.Loop,
+  where: Loop.Where,
+  answer: Answer.Arriving,
+  part: Answer.Incoming,
+  at: number
+): void => {
   switch (part.type) {
     case "text-delta":
-      return Loop.tellDelta(loop, "TextDelta", part.delta, at)
+      return Loop.tellDelta(loop, where, "TextDelta", part.delta, at)
     case "reasoning-delta":
-      return Loop.tellDelta(loop, "ReasoningDelta", part.delta, at)
+      return Loop.tellDelta(loop, where, "ReasoningDelta", part.delta, at)
     case "tool-params-delta":
       return Loop.tell(loop, {
         _tag: "ToolParamsDelta",
@@ -58,6 +64,8 @@ const streamed = (
 ): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
   Effect.suspend(() => {
     const answer = Answer.begin()
+    const { path, step } = loop
+    const where: Loop.Where = { path, step }
     if (held !== undefined) held.answer = answer
     return Stream.runForEachArray(
       LanguageModel.streamText(options),
@@ -65,11 +73,11 @@ const streamed = (
         const at = Loop.now(loop)
         for (const part of parts) {
           if (part.type === "error") return Effect.fail(brokenOff(part.error))
-          if (held === undefined || held.isOpen) tellPart(loop, answer, part, at)
+          if (held === undefined || held.isOpen) tellPart(loop, where, answer, part, at)
           else held.parts.push(part)
           Answer.take(answer, part)
         }
-        return loop.root.flush
+        return loop.journal.flush
       }
     ).pipe(Effect.map(() => Answer.finish(answer)))
   })
@@ -92,13 +100,14 @@ const drop = (held: Held | undefined): void => {
 const release = (loop: Loop.Loop, held: Held | undefined, shows: AnswerGuard.Seen["shows"]): Effect.Effect<void> => {
   if (held === undefined || held.isOpen) return Effect.void
   const { answer, parts } = held
+  const { path, step } = loop
   held.isOpen = true
   held.parts = []
   if (answer === undefined) return Effect.void
   // One after the other, at the pace of those who look, so that an interruption stops what is shown.
   return Effect.forEach(parts.filter(shows), (part) => {
-    tellPart(loop, answer, part, Loop.now(loop))
-    return loop.root.flush
+    tellPart(loop, { path, step }, answer, part, Loop.now(loop))
+    return loop.journal.flush
   }, { discard: true })
 }
 
@@ -109,33 +118,30 @@ const whole = (options: Options): Effect.Effect<Answer.Answer, AiError.AiError, 
     return Answer.finish(answer)
   })
 
-interface Options extends Request {
-  readonly prompt: Prompt.Prompt
-}
+interface Options extends Request, Pick<RequestPrompt, "prompt"> {}
 
-/** How often the model was asked, and what is held back of what it says. */
+/** How often the model was asked, with what of the conversation, and what is held back of what it says. */
 interface Asking {
   attempts: number
+  readonly window: RequestPrompt["window"]
   readonly held: Held | undefined
 }
 
 /** One attempt: told when it starts and when it fails. Its answer is told by `askModel`. */
 const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
   Effect.suspend(() => {
+    const { journal } = loop
+    const { window } = asking
     const attempt = asking.attempts++
-    loop.open.attempt = attempt
-    const { window } = loop.sent
     Loop.tell(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) })
-    return loop.root.isObserved
-      ? Effect.andThen(loop.root.flush, loop.root.isStreaming ? streamed(loop, options, asking.held) : whole(options))
+    return journal.isObserved
+      ? Effect.andThen(journal.flush, journal.isStreaming ? streamed(loop, options, asking.held) : whole(options))
       : whole(options)
   }).pipe(
     Effect.catch((error: AiError.AiError) => {
-      const attempt = loop.open.attempt ?? 0
-      loop.open.attempt = undefined
       drop(asking.held)
-      Loop.tell(loop, { _tag: "ModelCallFailed", attempt, tag: error.reason._tag, message: error.message })
-      return Effect.andThen(loop.root.flush, Effect.fail(error))
+      Loop.endRequest(loop, { tag: error.reason._tag, message: error.message })
+      return Effect.andThen(loop.journal.flush, Effect.fail(error))
     })
   )
 
@@ -149,32 +155,30 @@ const ask = (loop: Loop.Loop, options: Options, asking: Asking) => {
       while: (error) => AiError.isAiError(error) && error.isRetryable
     } as Effect.Retry.Options<unknown>)
   }
-  if (loop.plan !== undefined) {
-    call = Effect.withExecutionPlan(call as Effect.Effect<Answer.Answer, AiError.AiError, unknown>, loop.plan)
+  const plan = planOf(loop)
+  if (plan !== undefined) {
+    call = Effect.withExecutionPlan(call as Effect.Effect<Answer.Answer, AiError.AiError, unknown>, plan)
   }
   return settings === undefined ? call : Effect.provideContext(call, settings)
 }
 
-/** Asks the model and tells its answer. Fails with `ModelCallFailed` after the last attempt. */
-export const askModel = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> => {
-  if (loop.parent === undefined) return request(loop)
-  // At once, and not when the effect runs: a limit that wasn't met may be by the next agent that looks.
-  Loop.countAsking(loop, 1)
-  return Effect.ensuring(request(loop), Effect.sync(() => Loop.countAsking(loop, -1)))
+/** An answer, and how many tokens a context window took its request for. */
+interface Counted extends Answer.Answer {
+  readonly counted: number | undefined
 }
 
 /** Asks the model for its answer, as it is. */
 const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: Held | undefined) {
-  const request = loop.definition.request(loop.state, loop.live.between > 0)
+  const request = loop.definition.request(loop.state, loop.isBetween)
   const made = makePrompt(loop, request)
-  const prompt = Effect.isEffect(made) ? yield* made : made
-  const asking: Asking = { attempts: 0, held }
+  const { counted, prompt, window } = Effect.isEffect(made) ? yield* made : made
+  const asking: Asking = { attempts: 0, window, held }
   const answer = yield* Effect.catch(
     ask(loop, { ...request, prompt }, asking),
     (error) =>
       AiError.isAiError(error) && asking.attempts > 0
         ? Effect.fail(
-          new Halt(
+          new Fail(
             new ModelCallFailed({
               agent: loop.definition.name,
               step: loop.step,
@@ -185,10 +189,10 @@ const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: Held | undef
         )
         : Effect.fail(error)
   )
-  // It has its price also where it isn't told.
+  // It has its price also if it isn't told.
   const { model, usage } = answer
-  loop.open.arrived = { usage, ...(model === undefined ? undefined : { model }) }
-  return answer
+  loop.finished.answer = { usage, ...(model === undefined ? undefined : { model }) }
+  return { ...answer, counted } satisfies Counted
 })
 
 /** An input was replaced while the model was asked about it. */
@@ -202,10 +206,10 @@ class InputReplaced {
  */
 const answerBeside = (
   loop: Loop.Loop,
-  guardrails: Effect.Effect<boolean, Halt, unknown>,
+  guardrails: Effect.Effect<boolean, Fail, unknown>,
   held: Held,
   isHeldOn: boolean
-): Effect.Effect<Answer.Answer, unknown, unknown> => {
+): Effect.Effect<Counted, unknown, unknown> => {
   const passed = Effect.flatMap(
     guardrails,
     (isReplaced) =>
@@ -215,11 +219,11 @@ const answerBeside = (
     Effect.map(([answer]) => answer),
     Effect.catch((error) => {
       if (error instanceof InputReplaced) {
-        Loop.endAttempt(loop, { tag: "Interrupted", message: "What the user said was replaced." })
+        Loop.endRequest(loop, { tag: "Interrupted", message: "What the user said was replaced." })
         drop(held)
         return answerOf(loop, isHeldOn ? held : undefined)
       }
-      if (error instanceof Halt) Loop.endAttempt(loop, { tag: error.reason._tag, message: error.reason.message })
+      if (error instanceof Fail) Loop.endRequest(loop, { tag: error.reason._tag, message: error.reason.message })
       return Effect.fail(error)
     })
   )
@@ -231,16 +235,17 @@ const show = (
   { instead, shows }: AnswerGuard.Seen,
   held: Held | undefined
 ): Effect.Effect<void> => {
-  if (!loop.root.isStreaming) return Effect.void
+  if (!loop.journal.isStreaming) return Effect.void
   const shown = release(loop, held, shows)
   if (instead.length === 0) return shown
   return Effect.flatMap(shown, () => {
     for (const piece of instead) Loop.tell(loop, piece)
-    return loop.root.flush
+    return loop.journal.flush
   })
 }
 
-const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
+/** Asks the model and tells its answer. Fails with `ModelCallFailed` after the last attempt. */
+export const askModel = Effect.fnUntraced(function*(loop: Loop.Loop) {
   const looking = InputGuard.begin(loop)
   if (looking?.before !== undefined) yield* looking.before
   const beside = looking?.beside
@@ -254,15 +259,14 @@ const request = Effect.fnUntraced(function*(loop: Loop.Loop) {
     : answerBeside(loop, beside, held, isHeldOn)
   const seen = isGuarded ? yield* AnswerGuard.see(loop, answer) : undefined
   if (seen !== undefined) yield* show(loop, seen, held)
-  loop.open.attempt = undefined
-  loop.open.arrived = undefined
   Loop.tell(loop, {
     _tag: "ModelResponded",
-    parts: withUniqueIds(seen?.parts ?? answer.parts, loop.root.takenIds),
+    parts: withUniqueIds(seen?.parts ?? answer.parts, loop.journal.takenIds),
     usage: answer.usage,
     ...(answer.model === undefined ? undefined : { model: answer.model }),
     finishReason: answer.finishReason,
-    ...(loop.sent.counted === undefined ? undefined : { counted: loop.sent.counted }),
+    ...(answer.counted === undefined ? undefined : { counted: answer.counted }),
     ...(seen?.feedback === undefined ? undefined : { feedback: seen.feedback })
   })
+  loop.finished.answer = undefined
 })

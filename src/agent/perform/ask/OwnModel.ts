@@ -15,7 +15,7 @@ import * as Stream from "effect/Stream"
 import type { OwnModel, Plan } from "../../definition/AgentDefinition.ts"
 import { modelIn } from "../../definition/AgentModes.ts"
 import { CurrentStandIn, type ModelLayer, type StandIn } from "../../definition/Overrides.ts"
-import type { Built, Loop, Models } from "../../journal/Loop.ts"
+import type { Loop } from "../../journal/Loop.ts"
 
 /** Gives the layer of a step of a plan, and of a context where something stands in for it. */
 const layerOf = ({ provide }: Plan["steps"][number], { model }: StandIn): ModelLayer | undefined => {
@@ -53,35 +53,64 @@ const build = (
   return Effect.tap(making, (made) => Effect.sync(() => built.set(model, made)))
 }
 
-/** Gives a loop the model that the agent in control brings, for as long as an effect runs. */
+/** The models that were built in a run, kept until its end, by what they were built from. */
+interface Models {
+  readonly scope: Scope.Closeable
+  readonly built: Map<OwnModel, Built>
+}
+
+/** A model that was built: as a service, and the plan behind it if there is one. */
+interface Built {
+  readonly context: Context.Context<never>
+  readonly plan: Plan | undefined
+}
+
+const models = new WeakMap<Loop, Models>()
+
+const modelsOf = (loop: Loop): Models => {
+  const known = models.get(loop)
+  if (known !== undefined) return known
+  const made: Models = { scope: Scope.makeUnsafe(), built: new Map() }
+  models.set(loop, made)
+  return made
+}
+
+/** Finds the plan by which the model of the agent in control falls back. An agent without a model asks its caller's. */
+export const planOf = (loop: Loop): Plan | undefined => {
+  const model = modelIn(loop.definition, loop.state)
+  if (model !== undefined) return models.get(loop)?.built.get(model)?.plan
+  return loop.parent === undefined ? undefined : planOf(loop.parent)
+}
+
+/** A model that an agent brings, if it brings one. */
+export type Model = OwnModel | undefined
+
+/** Runs an effect with a model that the agent in control brings, which is built once in a run. */
 export const provide = <A>(
   loop: Loop,
-  use: () => Effect.Effect<A, unknown, unknown>
+  model: Model,
+  use: Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => {
-  const model = modelIn(loop.definition, loop.state)
-  if (model === undefined) {
-    loop.plan = loop.parent?.plan
-    return use()
-  }
-  const models = loop.models ??= { scope: Scope.makeUnsafe(), built: new Map() }
+  if (model === undefined) return use
+  const models = modelsOf(loop)
   const built = models.built.get(model)
-  // A model of a mode that is used alone is built with the services of whoever entered that.
+  // The model of a mode that a program entered is built with the program's services.
   const context = loop.live.open.findLast(({ entry }) => entry.model === model)?.context
   const needed = Effect.flatMap(CurrentStandIn, (standIn) => {
     const making = build(model, models, standIn)
     return context === undefined ? making : Effect.provideContext(making, context)
   })
-  return Effect.flatMap(built === undefined ? needed : Effect.succeed(built), ({ context, plan }) => {
-    loop.plan = plan
-    return Effect.provideContext(Effect.suspend(use), context)
-  })
+  return Effect.flatMap(
+    built === undefined ? needed : Effect.succeed(built),
+    ({ context }) => Effect.provideContext(use, context)
+  )
 }
 
-/** Lets go of the models that were built. */
+/** Lets go of the models that were built in a run. */
 export const release = (loop: Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
-  const { models } = loop
-  loop.models = undefined
-  return models === undefined ? Effect.void : Scope.close(models.scope, exit)
+  const made = models.get(loop)
+  models.delete(loop)
+  return made === undefined ? Effect.void : Scope.close(made.scope, exit)
 }
 
 /** A model whose types are spent: what goes in and comes out is between its callers and the models of a plan. */

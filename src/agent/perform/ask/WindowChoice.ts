@@ -12,12 +12,13 @@ import { estimateText } from "../../../domain/TokenEstimate.ts"
 import { fit, type Sent } from "../../../domain/window/Choosing.ts"
 import { hasRoom, type Room, tokensIn, type WindowTurn } from "../../../domain/window/WindowTurn.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
-import { Halt } from "../../journal/Halt.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
+import { Fail } from "../../rules/Decision.ts"
 import type { Summarize } from "../../window/Strategy.ts"
 import { EmptySummary } from "../../window/Summarizing.ts"
 import type { Internals } from "../../window/WindowType.ts"
+import type { PromptCache } from "./PromptCache.ts"
 import { Counter } from "./TokenCounter.ts"
 import { Entries } from "./WindowTurns.ts"
 
@@ -39,16 +40,20 @@ export interface Beside {
   readonly request: Request
 }
 
-/** Gives the turns as they are known, counted in the way in which they are to be. */
 /** The key of the tokenizer, without its module: an import waits for each module of Effect that no other brings along. */
 const TokenizerKey = Context.Service<Tokenizer.Tokenizer, Tokenizer.Service>("effect/ai/Tokenizer")
 
-const entriesOf = (loop: Loop.Loop, { count, countsTokens }: Internals, tokenizer: Tokenizer.Service | undefined) => {
-  const { definition: { name }, sent } = loop
+/** Gives the turns as they are known, counted in the way in which they are to be: another agent's may be counted otherwise. */
+const entriesOf = (
+  { definition: { name } }: Loop.Loop,
+  cache: PromptCache,
+  { count, countsTokens }: Internals,
+  tokenizer: Tokenizer.Service | undefined
+): Entries => {
   const way = count ?? tokenizer ?? estimateText
-  const known = sent.entries
-  if (known !== undefined && (known.counter?.counts(way) ?? !countsTokens)) return known
-  return sent.entries = new Entries(name, countsTokens ? new Counter(way) : undefined)
+  const known = cache.entries
+  if (known?.agent === name && (known.counter?.counts(way) ?? !countsTokens)) return known
+  return cache.entries = new Entries(name, countsTokens ? new Counter(way) : undefined)
 }
 
 /** The limits of a window in a state, and what of them is used beside turns. */
@@ -89,10 +94,10 @@ const exceeded = (
   { maxTurns }: Internals,
   { beside, limit, room }: Limits,
   { sent, tokens }: Sent
-): Halt => {
+): Fail => {
   const isTokens = room.tokens !== Infinity && !(tokens <= room.tokens)
   const [most, needed] = isTokens ? [limit, Math.ceil((beside + tokens) * ratio)] : [maxTurns, sent.length]
-  return new Halt(
+  return new Fail(
     new ContextWindowExceeded({
       agent,
       unit: isTokens ? "tokens" : "turns",
@@ -145,7 +150,7 @@ const summarize = Effect.fnUntraced(function*(
     duration: Math.max(0, Loop.now(loop) - startedAt),
     ...used
   })
-  yield* loop.root.flush
+  yield* loop.journal.flush
 })
 
 /** A choice on its way: what is chosen so far, of what, and what that counts for. */
@@ -238,6 +243,7 @@ const begin = (
 export const choose = (
   loop: Loop.Loop,
   window: Internals,
+  cache: PromptCache,
   beside: Beside
 ): Effect.Effect<Choice, unknown, unknown> =>
   Effect.withFiber((fiber) =>
@@ -245,7 +251,7 @@ export const choose = (
       loop,
       window,
       beside,
-      entriesOf(loop, window, Context.getOrUndefined(fiber.context, TokenizerKey)),
+      entriesOf(loop, cache, window, Context.getOrUndefined(fiber.context, TokenizerKey)),
       0
     )
   )

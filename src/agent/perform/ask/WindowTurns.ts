@@ -4,8 +4,9 @@
  * @since 0.1.0
  */
 import { memoize } from "effect/Function"
-import type { Call, Conversation, Turn } from "../../../domain/StateSchema.ts"
+import type { Conversation, Received, Turn } from "../../../domain/StateSchema.ts"
 import { type Summarized, weightOf } from "../../../domain/Summarized.ts"
+import { isToldIn } from "../../../domain/Takeover.ts"
 import { isOpen, openFrom, type Stays, type WindowTurn } from "../../../domain/window/WindowTurn.ts"
 import type { Counter } from "./TokenCounter.ts"
 
@@ -29,9 +30,6 @@ const turnOf = memoize((summary: Summarized): Turn => {
 
 /** Checks whether a summary stands for the turn at a place. */
 const covers = ({ except, upTo }: Summarized, index: number): boolean => index < upTo && !except.includes(index)
-
-const hasCall = (turn: Turn, callId: string): boolean =>
-  turn._tag === "Assistant" && turn.parts.some((part): part is Call => part._tag === "Call" && part.id === callId)
 
 /** The turns of one conversation, for one agent. */
 export class Entries {
@@ -139,8 +137,8 @@ export class Entries {
     return { upTo, except }
   }
 
-  /** Checks whether a call is in what is sent. */
-  isCallIn(callId: string, chosen: ReadonlyArray<WindowTurn>): boolean {
-    return chosen === this.all || chosen.some(({ turn }) => hasCall(turn, callId))
+  /** Checks whether a model reads in what is sent what was handed over. */
+  isTold(handoff: Received, chosen: ReadonlyArray<WindowTurn>): boolean {
+    return chosen === this.all || chosen.some(({ turn }) => isToldIn(turn, handoff))
   }
 }

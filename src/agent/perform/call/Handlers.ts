@@ -5,28 +5,51 @@
  */
 import type * as Tool from "effect/ai/Tool"
 import * as Context from "effect/Context"
+import type { Definition, OwnModel } from "../../definition/AgentDefinition.ts"
+import { modelIn } from "../../definition/AgentModes.ts"
+import type { Loop } from "../../journal/Loop.ts"
 
 /** A handler, and the services that it was made with and that a run doesn't have itself. */
-export interface Found extends Tool.Handler<string> {
+export interface FoundHandler extends Tool.Handler<string> {
   readonly missing: ReadonlyArray<readonly [string, unknown]>
+}
+
+/** The handlers that were found for an agent and its model: another one brings other services along. */
+interface Known {
+  readonly definition: Definition
+  readonly model: OwnModel | undefined
+  readonly found: Map<Tool.Any, FoundHandler>
+}
+
+const handlers = new WeakMap<Loop, Known>()
+
+const foundIn = (loop: Loop): Known["found"] => {
+  const { definition, state } = loop
+  const model = modelIn(definition, state)
+  const known = handlers.get(loop)
+  if (known?.definition === definition && known.model === model) return known.found
+  const found: Known["found"] = new Map()
+  handlers.set(loop, { definition, model, found })
+  return found
 }
 
 /** Finds the handler of a tool among the services of a call. */
 export const find = (
-  known: Map<string, Found>,
+  loop: Loop,
   tool: Tool.Any,
   services: Context.Context<never>
-): Found | undefined => {
-  const before = known.get(tool.id)
+): FoundHandler | undefined => {
+  const known = foundIn(loop)
+  const before = known.get(tool)
   if (before !== undefined) return before
   const handler = services.mapUnsafe.get(tool.id) as Tool.Handler<string> | undefined
   if (handler === undefined) return undefined
   const missing = Array.from(handler.context.mapUnsafe).filter(([key]) => !services.mapUnsafe.has(key))
   const found = { ...handler, missing }
-  known.set(tool.id, found)
+  known.set(tool, found)
   return found
 }
 
 /** Gives a handler the services that it was made with. Few are missing, and a merge would copy all others too. */
-export const addServices = (services: Context.Context<never>, { missing }: Found): Context.Context<never> =>
+export const addServices = (services: Context.Context<never>, { missing }: FoundHandler): Context.Context<never> =>
   missing.reduce((services, [key, service]) => Context.addUnsafe(services, key, service), services)

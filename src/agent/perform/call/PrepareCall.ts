@@ -12,6 +12,7 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { HandoffRequest } from "../../../domain/AgentStatus.ts"
 import { lastAssistant } from "../../../domain/Conversation.ts"
+import type { Settlement } from "../../../domain/Happening.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
 import * as ModeTransition from "../../../domain/ModeTransition.ts"
 import { toMessages } from "../../../domain/Projection.ts"
@@ -36,14 +37,14 @@ export interface Job {
 /** The place of a call in its turn: told once it is done and everything in front of it is told. */
 export interface Slot {
   isDone: boolean
-  settlement: Loop.Settlement | undefined
+  settlement: Settlement | undefined
 }
 
 /** Settles a call that has no handler to run. That it is open until it is told keeps its result, whatever happens before. */
 const settleAtOnce = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: Answered): undefined => {
   slot.isDone = true
   slot.settlement = { callId: call.id, name: call.name, ...settlement, duration: 0 }
-  loop.open.calls.set(call.id, { name: call.name, startedAt: Loop.now(loop), settlement: slot.settlement })
+  loop.finished.calls.set(call.id, slot.settlement)
   return undefined
 }
 
@@ -117,11 +118,11 @@ const isGuarded = ({ definition }: Loop.Loop, { metadata, state }: Call, entry: 
   (state._tag === "Pending" || (state._tag === "Approved" && metadata?.["troupe"] !== undefined))
 
 /** Checks whether the tool of a call was offered when it was called, and is now. */
-const isOfferedTo = ({ definition, live, state }: Loop.Loop, call: Call, entry: ToolEntry): boolean => {
+const isOfferedTo = ({ definition, isBetween, state }: Loop.Loop, call: Call, entry: ToolEntry): boolean => {
   if (call.state._tag === "Delegated") return true
   // A user who spoke meanwhile began a new count of the run: what was offered before can't be told from the state then.
   const asked = entry._tag === "Handoff" ? unanswered(state) : state
-  return asked === undefined || isOffered(entry, asked, definition.modes, live.between > 0)
+  return asked === undefined || isOffered(entry, asked, definition.modes, isBetween)
 }
 
 /** Asks for a handoff, unless its parameters are wrong, or another call of the turn asked first. */
@@ -144,7 +145,7 @@ const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTo
       return settleAtOnce(loop, call, slot, failed(issue))
     }
     slot.isDone = true
-    Loop.requestHandoff(loop, seen)
+    Loop.tell(loop, { _tag: "HandoffRequested", request: seen })
     return undefined
   }
   if (loop.definition.guardrails.handoff.length === 0) return ask(request.success)

@@ -77,7 +77,7 @@ const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<Slot>): Effect.Effe
     Loop.settle(loop, slot.settlement)
     slot.settlement = undefined
   }
-  return loop.root.flush
+  return loop.journal.flush
 }
 
 /** Runs a call and settles it when its turn comes. */
@@ -86,18 +86,15 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
   const { call, entry, slot } = job
   return Effect.suspend(() => {
     const startedAt = Loop.now(loop)
-    const open: Loop.OpenCall = { name: call.name, startedAt, settlement: undefined }
-    loop.open.calls.set(call.id, open)
     Loop.tell(loop, { _tag: "ToolCallStarted", callId: call.id, name: call.name, params: call.params })
     const done = (answered: Answered | undefined): Effect.Effect<void> => {
       slot.isDone = true
       if (answered === undefined) {
-        loop.open.calls.delete(call.id)
         Loop.tell(loop, { _tag: "ToolCallSuspended", callId: call.id, name: call.name })
       } else {
         const duration = Math.max(0, Loop.now(loop) - startedAt)
         slot.settlement = { callId: call.id, name: call.name, ...answered.settlement, duration }
-        open.settlement = slot.settlement
+        loop.finished.calls.set(call.id, slot.settlement)
         running.onAnswer?.(answered)
         if (answered.fatal !== undefined) running.fatal ??= answered.fatal
       }
@@ -105,10 +102,12 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
     }
     return Telemetry.toolSpan(loop, call, entry.tool, (span) =>
       Effect.matchCauseEffect(
-        loop.root.isObserved ? Effect.andThen(loop.root.flush, seenAnswer(running, job)) : seenAnswer(running, job),
+        loop.journal.isObserved
+          ? Effect.andThen(loop.journal.flush, seenAnswer(running, job))
+          : seenAnswer(running, job),
         {
           onSuccess: (answered) => {
-            Telemetry.endTool(span, loop, call, answered)
+            Telemetry.endTool(span, loop, call, answered?.settlement)
             return done(answered)
           },
           onFailure: (cause) => {
@@ -142,7 +141,7 @@ const answerOf = (
       return inMode(running.loop, entry, run(running.loop, call, entry, params))
     case "Agent":
       return Effect.map(
-        running.loop.root.runChild(running.loop, call, entry, params),
+        running.loop.runner.runCalled(running.loop, call, entry, params),
         (child) => answerOfChild(entry, child)
       )
     case "Output":

@@ -16,6 +16,7 @@ import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { messageOf } from "../../../domain/Described.ts"
+import type { Settlement } from "../../../domain/Happening.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
 import type { Call } from "../../../domain/StateSchema.ts"
 import type { HandledTool } from "../../definition/AgentDefinition.ts"
@@ -29,7 +30,7 @@ import * as Handlers from "./Handlers.ts"
  * run when its tool is fatal and failed.
  */
 export interface Answered {
-  readonly settlement: Pick<Loop.Settlement, "outcome" | "result" | "modelOutput">
+  readonly settlement: Pick<Settlement, "outcome" | "result" | "modelOutput">
   readonly own?: Exit.Exit<unknown, unknown>
   readonly fatal?: Cause.Cause<unknown>
 }
@@ -91,6 +92,11 @@ const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<Answered,
   return Exit.isExit(encoded) ? Effect.succeed(answer(encoded)) : Effect.map(encoded, answer)
 }
 
+/** Checks whether a call was started and hasn't come to its end. */
+const isRunning = ({ finished, underway }: Loop.Loop, { id }: Call): boolean =>
+  !finished.calls.has(id) &&
+  underway?.started.some((start) => start._tag === "ToolCallStarted" && start.callId === id) === true
+
 /**
  * Tells a preliminary result. One that doesn't encode is left out, and so is one that comes after the last, or that guardrails on
  * results would have to look at.
@@ -98,15 +104,14 @@ const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<Answered,
 const tellProgress = (loop: Loop.Loop, call: Call, entry: HandledTool, result: unknown): Effect.Effect<void> => {
   if (loop.definition.guardrails.toolResult.length > 0) return Effect.void
   const tell = (encoded: Codec.CodecExit) => {
-    const open = loop.open.calls.get(call.id)
-    if (Exit.isFailure(encoded) || open === undefined || open.settlement !== undefined) return Effect.void
+    if (Exit.isFailure(encoded) || !isRunning(loop, call)) return Effect.void
     Loop.tell(loop, {
       _tag: "ToolCallProgressed",
       callId: call.id,
       name: call.name,
       result: JsonValue.fromUnknown(encoded.value)
     })
-    return loop.root.flush
+    return loop.journal.flush
   }
   return Effect.suspend(() => {
     const encoded = Codec.run(entry.encodeSuccess, result)
@@ -130,7 +135,7 @@ const contextOf = (loop: Loop.Loop, call: Call, entry: HandledTool): Toolkit.Han
 /** One attempt at a call whose handler comes from the environment. */
 const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params: unknown): Attempt =>
   Effect.withFiber((fiber) => {
-    const found = Handlers.find(loop.handlers, entry.tool, fiber.context)
+    const found = Handlers.find(loop, entry.tool, fiber.context)
     if (found === undefined) return withoutHandler(entry.tool)
     return Effect.suspend(() => found.handler(params, contextOf(loop, call, entry))).pipe(
       Effect.updateContext((services: Context.Context<never>) => Handlers.addServices(services, found)),

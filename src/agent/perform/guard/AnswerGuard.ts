@@ -11,14 +11,15 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { next } from "../../../domain/Command.ts"
 import { textIn } from "../../../domain/Conversation.ts"
+import type { Happening } from "../../../domain/Happening.ts"
 import type { Answer, Incoming } from "../../../domain/ModelAnswer.ts"
 import { withText } from "../../../domain/Replacement.ts"
 import type { AgentState, AssistantPart, Call } from "../../../domain/StateSchema.ts"
 import * as Output from "../../definition/OutputCodec.ts"
 import * as Texts from "../../guardrail/Texts.ts"
-import type { Halt } from "../../journal/Halt.ts"
 import * as Loop from "../../journal/Loop.ts"
-import { check, type Kind, toHalt, toMessage } from "./Check.ts"
+import type { Fail } from "../../rules/Decision.ts"
+import { check, type Kind, toFail, toMessage } from "./Check.ts"
 
 /**
  * What came of an answer: its parts, which pieces of it may be shown, what is shown in the place of the others, and what the model
@@ -27,7 +28,7 @@ import { check, type Kind, toHalt, toMessage } from "./Check.ts"
 export interface Seen {
   readonly parts: ReadonlyArray<AssistantPart>
   readonly shows: (piece: Incoming) => boolean
-  readonly instead: ReadonlyArray<Loop.Happening>
+  readonly instead: ReadonlyArray<Happening>
   readonly feedback?: string
 }
 
@@ -37,8 +38,7 @@ const thoughts = (piece: Incoming): boolean => piece.type === "reasoning-delta"
 const thoughtsAndText = (piece: Incoming): boolean => thoughts(piece) || piece.type === "text-delta"
 
 /** A text in the place of one that isn't shown, where there is any. */
-const textInstead = (text: string): ReadonlyArray<Loop.Happening> =>
-  text === "" ? [] : [{ _tag: "TextDelta", delta: text }]
+const textInstead = (text: string): ReadonlyArray<Happening> => text === "" ? [] : [{ _tag: "TextDelta", delta: text }]
 
 /** An answer: its value, which is a text unless the agent's answers have a schema, and the call that gave it, if one did. */
 interface Found {
@@ -125,7 +125,7 @@ export const isGuarded = ({ definition }: Loop.Loop): boolean => definition.guar
 
 /** Takes back what was shown before it was seen. */
 const withdraw = (loop: Loop.Loop, reason: string): void => {
-  if (loop.root.isStreaming && loop.definition.guardrails.isReleasedEarly) {
+  if (loop.journal.isStreaming && loop.definition.guardrails.isReleasedEarly) {
     Loop.tell(loop, { _tag: "TextWithdrawn", reason })
   }
 }
@@ -155,7 +155,7 @@ const seeRemark = (
 }
 
 /** Asks the guardrails about an answer that has arrived. Fails where it is blocked; the state doesn't hold it then. */
-export const see = (loop: Loop.Loop, answer: Answer): Effect.Effect<Seen, Halt, unknown> => {
+export const see = (loop: Loop.Loop, answer: Answer): Effect.Effect<Seen, Fail, unknown> => {
   const { output: codec } = loop.definition
   const { finishReason, parts, usage } = answer
   const state = Loop.foresee(loop, { _tag: "ModelResponded", parts, usage, finishReason })
@@ -185,10 +185,10 @@ const seeAnswer = (
   passed: Seen,
   isShown: boolean,
   put: (value: unknown) => Seen
-): Effect.Effect<Seen, Halt, unknown> => {
+): Effect.Effect<Seen, Fail, unknown> => {
   const { guardrails, outputRetries } = loop.definition
   const kind = kindOf(loop, state, loop.state.run.corrections >= outputRetries)
-  return Effect.flatMap(check(loop, guardrails.output, value, kind), (checked): Effect.Effect<Seen, Halt> => {
+  return Effect.flatMap(check(loop, guardrails.output, value, kind), (checked): Effect.Effect<Seen, Fail> => {
     if (checked._tag === "Passed") {
       if (!checked.isReplaced) return Effect.succeed(passed)
       if (isShown) withdraw(loop, replacedBy)
@@ -203,8 +203,8 @@ const seeAnswer = (
         feedback: checked.verdict.feedback
       })
     }
-    const halt = toHalt(loop, checked, kind.context)
-    Loop.endAttempt(loop, { tag: halt.reason._tag, message: halt.reason.message })
-    return Effect.fail(halt)
+    const failure = toFail(loop, checked, kind.context)
+    Loop.endRequest(loop, { tag: failure.reason._tag, message: failure.reason.message })
+    return Effect.fail(failure)
   })
 }

@@ -13,10 +13,10 @@ import type { RunTool } from "../../definition/AgentDefinition.ts"
 import * as Codec from "../../definition/Codec.ts"
 import type { CheckedCall, Context, Values } from "../../guardrail/GuardrailType.ts"
 import { textsIn, withTexts } from "../../guardrail/Texts.ts"
-import type { Halt } from "../../journal/Halt.ts"
 import type * as Loop from "../../journal/Loop.ts"
+import type { Fail } from "../../rules/Decision.ts"
 import { type Answered, failed } from "../call/ToolCall.ts"
-import { check, isRefused, type Kind, type Refused, toHalt, toMessage } from "./Check.ts"
+import { check, isRefused, type Kind, type Refused, toFail, toMessage } from "./Check.ts"
 
 type Crossing = Values["handoff"]
 
@@ -140,8 +140,8 @@ export const seeHandoff = (
 }
 
 /** Asks about a handoff that no call asks for, but the policy. A block stops the run: there is nobody to tell. */
-export const seeDecision = (loop: Loop.Loop, request: HandoffRequest): Effect.Effect<HandoffRequest, Halt, unknown> =>
+export const seeDecision = (loop: Loop.Loop, request: HandoffRequest): Effect.Effect<HandoffRequest, Fail, unknown> =>
   Effect.flatMap(seeHandoff(loop, request, undefined), (seen) =>
     isRefused(seen)
-      ? Effect.fail(toHalt(loop, seen, contextOf(loop, "handoff", undefined)))
+      ? Effect.fail(toFail(loop, seen, contextOf(loop, "handoff", undefined)))
       : Effect.succeed(seen))

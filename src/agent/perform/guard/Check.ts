@@ -15,9 +15,9 @@ import { type Context, internalsOf } from "../../guardrail/GuardrailType.ts"
 import type { Judged } from "../../guardrail/Judging.ts"
 import * as Texts from "../../guardrail/Texts.ts"
 import { type Block, block, type Replace, type Retry, type Verdict } from "../../guardrail/Verdict.ts"
-import { Halt } from "../../journal/Halt.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { Recorder } from "../../journal/SpanRecorder.ts"
+import { Fail } from "../../rules/Decision.ts"
 import * as Span from "./Span.ts"
 
 type Replaced = GuardrailSettled["replaced"]
@@ -142,13 +142,13 @@ const counting = <A>(passage: Passage<A>, posted: Posted, verdict: Verdict<unkno
 
 /** Tells that a guardrail begins, at a time in epoch milliseconds. */
 const start = <A>({ loop, kind: { context } }: Passage<A>, { guardrail }: Posted, at: number): GuardrailStarted => {
-  const { calls, path, root, step } = loop
+  const { calls, journal, path, step } = loop
   const { call, stage } = context
-  const sequence = root.sequence++
+  const sequence = journal.nextSequence()
   const event: GuardrailStarted = call === undefined
     ? { _tag: "GuardrailStarted", path, calls, step, sequence, at, guardrail: guardrail.name, stage }
     : { _tag: "GuardrailStarted", path, calls, step, sequence, at, guardrail: guardrail.name, stage, callId: call.id }
-  Loop.take(loop, event)
+  journal.record(event)
   return event
 }
 
@@ -187,7 +187,7 @@ const end = <A>(
   const verdict = given?._tag ?? "Interrupted"
   const duration = Math.max(0, at - startedAt)
   const rest = given === undefined ? undefined : more(passage, guardrail, given)
-  const sequence = loop.root.sequence++
+  const sequence = loop.journal.nextSequence()
   const event: GuardrailSettled = callId === undefined
     ? { _tag: "GuardrailSettled", path, calls, step, sequence, at, guardrail, stage, started, verdict, duration }
     : {
@@ -204,7 +204,7 @@ const end = <A>(
       verdict,
       duration
     }
-  Loop.take(loop, rest === undefined ? event : { ...event, ...rest })
+  loop.journal.record(rest === undefined ? event : { ...event, ...rest })
   if (given !== undefined) passage.take(guardrail, given)
   return at
 }
@@ -220,7 +220,7 @@ const wait = <A>(
   const waiting = Effect.suspend(() => {
     told = start(passage, posted, Loop.now(loop))
     const counted = Effect.map(judged, (verdict) => counting(passage, posted, verdict))
-    return loop.root.isObserved ? Effect.andThen(loop.root.flush, counted) : counted
+    return loop.journal.isObserved ? Effect.andThen(loop.journal.flush, counted) : counted
   })
   return Span.around(posted, (span) =>
     Effect.onExit(waiting, (exit) =>
@@ -277,9 +277,9 @@ export const check = <A>(
     )
   })
 
-/** Gives what stops a run in which something didn't pass. */
-export const toHalt = (loop: Loop.Loop, { guardrail, verdict }: Refused, { stage }: Context): Halt =>
-  new Halt(
+/** Fails the run in which something didn't pass. */
+export const toFail = (loop: Loop.Loop, { guardrail, verdict }: Refused, { stage }: Context): Fail =>
+  new Fail(
     new GuardrailBlocked({
       agent: loop.definition.name,
       guardrail,

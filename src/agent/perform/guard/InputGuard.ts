@@ -13,18 +13,35 @@ import { textOf } from "../../../domain/Conversation.ts"
 import * as Part from "../../../domain/Part.ts"
 import type { Turn, User } from "../../../domain/StateSchema.ts"
 import type { Posted } from "../../guardrail/AgentGuardrails.ts"
-import { Halt } from "../../journal/Halt.ts"
-import * as Loop from "../../journal/Loop.ts"
-import { check, type Kind, toHalt } from "./Check.ts"
+import type * as Loop from "../../journal/Loop.ts"
+import { Fail } from "../../rules/Decision.ts"
+import { check, type Kind, toFail } from "./Check.ts"
 
 const isSaid = (turn: Turn | undefined): turn is User => turn?._tag === "User" && turn.mode === undefined
 
+/** The turns of users that the guardrails of an agent have let pass: what stands in a turn isn't looked at twice in a run. */
+interface Passed {
+  readonly agent: string
+  readonly turns: WeakSet<Turn>
+}
+
+const passed = new WeakMap<Loop.Loop, Passed>()
+
+const passedBy = (loop: Loop.Loop): Passed => {
+  const { definition: { name: agent } } = loop
+  const known = passed.get(loop)
+  if (known?.agent === agent) return known
+  const made: Passed = { agent, turns: new WeakSet() }
+  passed.set(loop, made)
+  return made
+}
+
 /**
- * Gives the turns of users, by their places, that the agent in control is to read for the first time: those that no model has
- * answered, and where it took over those that the run answers.
+ * Finds the turns of users, by their places, that the agent in control is to read for the first time: those that no model has
+ * answered, and if it took over those that the run answers.
  */
-const unheard = ({ definition, heard, state }: Loop.Loop): ReadonlyArray<number> => {
-  const { conversation: { turns }, run } = state
+const unread = (loop: Loop.Loop): ReadonlyArray<number> => {
+  const { definition, state: { conversation: { turns }, run } } = loop
   const places: Array<number> = []
   let isAnswered = false
   for (let at = turns.length - 1; at >= 0; at--) {
@@ -36,16 +53,17 @@ const unheard = ({ definition, heard, state }: Loop.Loop): ReadonlyArray<number>
     if (isAnswered && places.length >= (run.inputs ?? 1)) break
     if (isSaid(turn)) places.unshift(at)
   }
-  return heard === undefined ? places : places.filter((at) => !heard.has(turns[at]!))
+  const known = passedBy(loop)
+  return places.filter((at) => !known.turns.has(turns[at]!))
 }
 
 /** Gives what was blocked of what the run is to answer. */
-const blockedOf = (loop: Loop.Loop, places: ReadonlyArray<number>): Halt | undefined => {
+const blockedOf = (loop: Loop.Loop, places: ReadonlyArray<number>): Fail | undefined => {
   const { conversation: { turns }, run } = loop.state
   for (const at of places.slice(-(run.inputs ?? 1))) {
     const turn = turns[at]
     if (!isSaid(turn) || turn.blocked === undefined) continue
-    return new Halt(new GuardrailBlocked({ agent: loop.definition.name, stage: "input", ...turn.blocked }))
+    return new Fail(new GuardrailBlocked({ agent: loop.definition.name, stage: "input", ...turn.blocked }))
   }
   return undefined
 }
@@ -73,8 +91,8 @@ const ask = (
   loop: Loop.Loop,
   guardrails: ReadonlyArray<Posted>,
   places: ReadonlyArray<number>
-): Effect.Effect<boolean, Halt, unknown> => {
-  const from = (index: number, isReplaced: boolean): Effect.Effect<boolean, Halt, unknown> => {
+): Effect.Effect<boolean, Fail, unknown> => {
+  const from = (index: number, isReplaced: boolean): Effect.Effect<boolean, Fail, unknown> => {
     const at = places[index]
     const turn = at === undefined ? undefined : loop.state.conversation.turns[at]
     if (at === undefined || !isSaid(turn)) return Effect.succeed(isReplaced)
@@ -82,10 +100,8 @@ const ask = (
     const kind = kindOf(loop, at)
     return Effect.flatMap(check(loop, guardrails, turn.parts, kind), (checked) => {
       const isChanged = checked._tag === "Refused" || checked.isReplaced
-      // What was sent of it before, by an agent that handed over, isn't what stands there now.
-      if (isChanged && at < loop.sent.turns) Loop.forgetSent(loop)
       return checked._tag === "Refused"
-        ? Effect.fail(toHalt(loop, checked, kind.context))
+        ? Effect.fail(toFail(loop, checked, kind.context))
         : from(index + 1, isReplaced || isChanged)
     })
   }
@@ -93,33 +109,33 @@ const ask = (
 }
 
 /** Notes that what stands at some places has been let pass by all. */
-const hear = (loop: Loop.Loop, places: ReadonlyArray<number>): void => {
-  loop.heard ??= new WeakSet()
-  for (const at of places) loop.heard.add(loop.state.conversation.turns[at]!)
+const pass = (loop: Loop.Loop, places: ReadonlyArray<number>): void => {
+  const known = passedBy(loop)
+  for (const at of places) known.turns.add(loop.state.conversation.turns[at]!)
 }
 
 /** What guardrails are asked about an input: before the request, and beside it. */
 export interface Asking {
-  readonly before: Effect.Effect<unknown, Halt, unknown> | undefined
+  readonly before: Effect.Effect<unknown, Fail, unknown> | undefined
   /** Gives whether something was replaced. */
-  readonly beside: Effect.Effect<boolean, Halt, unknown> | undefined
+  readonly beside: Effect.Effect<boolean, Fail, unknown> | undefined
 }
 
 /** Gives what guardrails are to be asked before the agent in control reads what users said, if there is anything. */
 export const begin = (loop: Loop.Loop): Asking | undefined => {
   const { input, parallel } = loop.definition.guardrails
   if (input.length === 0 && parallel.length === 0) return undefined
-  const places = unheard(loop)
+  const places = unread(loop)
   if (places.length === 0) return undefined
   const blocked = blockedOf(loop, places)
   if (blocked !== undefined) return { before: Effect.fail(blocked), beside: undefined }
-  const heard = <A>(value: A): A => {
-    hear(loop, places)
+  const noted = <A>(value: A): A => {
+    pass(loop, places)
     return value
   }
-  if (parallel.length === 0) return { before: Effect.map(ask(loop, input, places), heard), beside: undefined }
+  if (parallel.length === 0) return { before: Effect.map(ask(loop, input, places), noted), beside: undefined }
   return {
     before: input.length === 0 ? undefined : ask(loop, input, places),
-    beside: Effect.map(ask(loop, parallel, places), heard)
+    beside: Effect.map(ask(loop, parallel, places), noted)
   }
 }

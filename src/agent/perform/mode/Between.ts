@@ -7,42 +7,37 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Scope from "effect/Scope"
-import type { Loop } from "../../journal/Loop.ts"
-import { CurrentPlaces, leaveStage, type Place, takeStage } from "../../session/Line.ts"
-import type { Open } from "./Live.ts"
+import type { LiveMode } from "../../journal/LiveModes.ts"
+import { beginPart, CurrentOperations, endPart, type Operation } from "../../journal/Operations.ts"
 
 /** Gives the services of what runs with a view of its own. */
 type View = (services: Context.Context<unknown>) => Context.Context<unknown>
 
 /** A part of a mode that runs between steps, from where it sees its services until it ends. */
 export class Part {
-  readonly #loop: Loop
-  readonly #open: Open
-  #within: ReadonlyArray<Place> = []
-  constructor(loop: Loop, open: Open) {
-    this.#loop = loop
-    this.#open = open
+  readonly #mode: LiveMode
+  #within: ReadonlyArray<Operation> = []
+  constructor(mode: LiveMode) {
+    this.#mode = mode
   }
   /** Begins the part, and gives its services: those that `view` makes of what is there and of the mode's own. */
   begin(
     services: Context.Context<unknown>,
     view: View = identity,
-    places = Context.get(services, CurrentPlaces)
+    operations = Context.get(services, CurrentOperations)
   ): Context.Context<unknown> {
-    const { context, scope, stage } = this.#open
-    this.#loop.live.between++
-    const isFirst = stage.places === undefined
-    const within = this.#within = takeStage(stage, places)
+    const { context, scope, setUpIn } = this.#mode
+    const isFirst = setUpIn.operations === undefined
+    const within = this.#within = beginPart(setUpIn, operations)
     const own = Context.add(
       view(context === undefined ? services : Context.merge(services, context)),
       Scope.Scope,
       scope
     )
-    return isFirst && within.length > 0 ? Context.add(own, CurrentPlaces, within) : own
+    return isFirst && within.length > 0 ? Context.add(own, CurrentOperations, within) : own
   }
   end(): void {
-    leaveStage(this.#within)
-    this.#loop.live.between--
+    endPart(this.#within)
   }
 }
 
@@ -51,11 +46,10 @@ export class Part {
  * interrupted.
  */
 export const between = <A>(
-  loop: Loop,
-  open: Open,
+  mode: LiveMode,
   self: Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => {
-  const part = new Part(loop, open)
+  const part = new Part(mode)
   const seen = Effect.updateContext(self, (services: Context.Context<unknown>) => part.begin(services))
   return Effect.onExitPrimitive(seen, () => {
     part.end()

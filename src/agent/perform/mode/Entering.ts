@@ -15,11 +15,11 @@ import * as JsonValue from "../../../domain/JsonValue.ts"
 import type { AgentState, ModeFrame } from "../../../domain/StateSchema.ts"
 import { because, ParamsRejected, Unavailable } from "../../../modes/ModeError.ts"
 import type { ModeEntry } from "../../definition/AgentDefinition.ts"
-import { Halt } from "../../journal/Halt.ts"
+import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
+import { CurrentOperations, type Operation } from "../../journal/Operations.ts"
 import { Recorder } from "../../journal/SpanRecorder.ts"
-import { type Begun, CurrentPlaces, type Place } from "../../session/Line.ts"
-import type { Open } from "./Live.ts"
+import { Fail } from "../../rules/Decision.ts"
 import {
   begin,
   beginSetUp,
@@ -57,8 +57,8 @@ const read = (
   })
 
 /** Gives the frame that is set up again next, while the mode around it is. */
-export const nextFrame = ({ live, state }: Loop.Loop): ModeFrame | undefined =>
-  live.between > 0 ? state.modes[live.open.length] : undefined
+export const nextFrame = ({ isBetween, live, state }: Loop.Loop): ModeFrame | undefined =>
+  isBetween ? state.modes[live.open.length] : undefined
 
 /** Gives the state as a mode sees it: while one is set up again, those above it aren't there yet. */
 export const seen = (loop: Loop.Loop): AgentState => {
@@ -77,7 +77,7 @@ const enterAgain = (
   entry: ModeEntry,
   frame: ModeFrame,
   options: Options
-): Effect.Effect<Open, unknown, unknown> =>
+): Effect.Effect<LiveMode, unknown, unknown> =>
   frame.name === entry.mode.name
     ? Effect.flatMap(
       decode(entry, frame.params),
@@ -97,7 +97,7 @@ export const enter = (
   entry: ModeEntry,
   params: Params,
   options: Options
-): Effect.Effect<Open, unknown, unknown> => {
+): Effect.Effect<LiveMode, unknown, unknown> => {
   const frame = options.isResumed === true ? undefined : nextFrame(loop)
   return frame === undefined ? setUp(loop, entry, params, options) : enterAgain(loop, entry, frame, options)
 }
@@ -107,7 +107,7 @@ const setUp = (
   entry: ModeEntry,
   params: Params,
   options: Options
-): Effect.Effect<Open, unknown, unknown> =>
+): Effect.Effect<LiveMode, unknown, unknown> =>
   // What is done at once waits until nothing can interrupt any more: the mask itself may still be followed by an interruption.
   Effect.uninterruptibleMask((restore) =>
     Effect.withFiber((fiber) => {
@@ -124,11 +124,17 @@ const setUp = (
     })
   )
 
+/** What is left to do of something that has begun already, and the services that it is run with. */
+export interface Begun<A> {
+  readonly task: Effect.Effect<A, unknown, unknown>
+  readonly services: Context.Context<unknown>
+}
+
 /** Where a mode is entered by a fiber that doesn't run its set-up: what makes spans there, and what that runs with. */
 export interface Here {
   readonly spans: Recorder
   readonly services: Context.Context<unknown>
-  readonly places: ReadonlyArray<Place>
+  readonly operations: ReadonlyArray<Operation>
 }
 
 /**
@@ -140,19 +146,19 @@ export const beginToEnter = (
   entry: ModeEntry,
   params: Params,
   options: Options,
-  { places, services, spans }: Here
-): Begun<Open, unknown> | Exit.Success<Open> => {
+  { operations, services, spans }: Here
+): Begun<LiveMode> | Exit.Success<LiveMode> => {
   const setting = begin(loop, entry, params, options, spans)
   const settingUp = beginSetUp(setting)
   if (isAtOnce(settingUp)) {
     endSpan(setting, settingUp)
     const task = entered(setting)
-    return isAtOnce(task) ? task : { task, services: Context.add(services, CurrentPlaces, places) }
+    return isAtOnce(task) ? task : { task, services: Context.add(services, CurrentOperations, operations) }
   }
   const outside = <A>(self: Effect.Effect<A, unknown, unknown>): Effect.Effect<A, unknown, unknown> =>
-    Exit.isExit(self) ? self : Effect.updateContext(self, () => Context.add(services, CurrentPlaces, places))
+    Exit.isExit(self) ? self : Effect.updateContext(self, () => Context.add(services, CurrentOperations, operations))
   return {
-    services: servicesIn(setting, services, places),
+    services: servicesIn(setting, services, operations),
     task: Effect.matchCauseEffect(Effect.interruptible(settingUp), {
       onSuccess: (value) => outside(succeeded(setting, value)),
       onFailure: (cause) => outside(undo(setting, cause))
@@ -169,7 +175,7 @@ export const resume = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> =
   if (entry === undefined) {
     const available = [...definition.modes.keys()]
     const { name: agent } = definition
-    return Effect.fail(new Halt(new AgentMismatch({ agent, missing: "mode", wanted: frame.name, available })))
+    return Effect.fail(new Fail(new AgentMismatch({ agent, missing: "mode", wanted: frame.name, available })))
   }
   return Effect.flatMapEager(
     decode(entry, frame.params),

@@ -17,11 +17,10 @@ import type * as ModeType from "../../../modes/ModeType.ts"
 import type { ModeEntry } from "../../definition/AgentDefinition.ts"
 import { prepare } from "../../definition/AgentModes.ts"
 import { extend } from "../../definition/Roster.ts"
-import * as Loop from "../../journal/Loop.ts"
+import type { LiveMode } from "../../journal/LiveModes.ts"
+import type * as Loop from "../../journal/Loop.ts"
 import { servicesOf } from "../../session/Environment.ts"
-import type { Begun } from "../../session/Line.ts"
 import * as Entering from "./Entering.ts"
-import type { Open } from "./Live.ts"
 import * as Moving from "./Moving.ts"
 import type { Entrance, Options, Params } from "./SettingUp.ts"
 
@@ -46,16 +45,16 @@ const find = (
   const entry = prepare(mode)
   const isOwn = loop.definition.modes.get(mode.name) === entry
   const obstacle = Moving.findObstacle(entry, ModeStack.top(Entering.seen(loop))) ??
-    (isOwn ? undefined : bring(loop, mode))
+    (isOwn ? undefined : findTaken(loop, mode))
   if (obstacle !== undefined) return Effect.fail(because(obstacle))
   const options = isOwn ? { entrance } : { context: servicesOf(context), entrance }
   return Effect.mapEager(Entering.encode(entry, params), (params) => ({ entry, params, options }))
 }
 
-/** Gives the agents of a loop a mode that is used alone, or says why they can't have it. */
-const bring = (loop: Loop.Loop, mode: ModeType.Any): NameTaken | undefined => {
+/** Says why the agents of a loop can't have a mode that isn't their own. */
+const findTaken = (loop: Loop.Loop, mode: ModeType.Any): NameTaken | undefined => {
   try {
-    Loop.putOnRoster(loop, extend(loop.roster, [mode]))
+    extend(loop.roster, [mode])
     return undefined
   } catch (error) {
     return new NameTaken({ mode: mode.name, issue: messageOf(error) })
@@ -69,7 +68,7 @@ export const enter = (
   params: unknown,
   context: Context.Context<never>,
   entrance: Entrance
-): Effect.Effect<Open, unknown, unknown> =>
+): Effect.Effect<LiveMode, unknown, unknown> =>
   Effect.flatMapEager(
     find(loop, mode, params, context, entrance),
     ({ entry, options, params }) => Entering.enter(loop, entry, params, options)
@@ -83,7 +82,7 @@ export const beginToEnter = (
   context: Context.Context<never>,
   entrance: Entrance,
   here: Entering.Here
-): Begun<Open, unknown> | Exit.Success<Open> | undefined => {
+): Entering.Begun<LiveMode> | Exit.Success<LiveMode> | undefined => {
   if (loop.live.open.length < loop.state.modes.length) return undefined
   const found = find(loop, mode, params, context, entrance)
   if (!Entering.isAtOnce(found)) return undefined
@@ -92,7 +91,7 @@ export const beginToEnter = (
 }
 
 type Leave = (
-  open: Open,
+  open: LiveMode,
   exit: Exit.Exit<unknown, unknown>,
   recovers: boolean,
   caller: Fiber.Fiber<unknown, unknown>
@@ -100,7 +99,7 @@ type Leave = (
 
 /** A mode that somebody enters and leaves. */
 class Holding implements Entrance, Entered {
-  open: Open | undefined = undefined
+  open: LiveMode | undefined = undefined
   failed: Cause.Cause<unknown> | undefined = undefined
   readonly #leave: Leave
   constructor(leave: Leave) {
@@ -124,7 +123,7 @@ const isIn = (cause: Cause.Cause<unknown>, error: unknown): boolean =>
  */
 export const enterFor = (
   caller: Fiber.Fiber<unknown, unknown>,
-  enter: (entrance: Entrance) => Effect.Effect<Open, unknown, unknown>,
+  enter: (entrance: Entrance) => Effect.Effect<LiveMode, unknown, unknown>,
   leave: Leave,
   toError: (error: unknown) => unknown = identity
 ): Effect.Effect<Entered, unknown, unknown> => {

@@ -10,15 +10,14 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import { hasView } from "../../../domain/Isolation.ts"
 import * as ModeStack from "../../../domain/ModeStack.ts"
 import { ModeTransition, stay } from "../../../domain/ModeTransition.ts"
 import { fromCause } from "../../journal/Failure.ts"
+import type { LiveMode, LiveModes } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
 import type { Recorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { between } from "./Between.ts"
-import type { Live, Open } from "./Live.ts"
 
 /**
  * Why modes are left. What ran in them is over where it `isOver`, so that none of them can stay. `recovers` says that the one
@@ -71,7 +70,7 @@ const wishOf = (cleaned: Exit.Exit<unknown, unknown>, isOver: boolean): Wish => 
 
 const tellFailure = (
   loop: Loop.Loop,
-  { entry: { mode } }: Open,
+  { entry: { mode } }: LiveMode,
   phase: "Body" | "CleanUp",
   cause: Cause.Cause<unknown>
 ): void => {
@@ -90,11 +89,11 @@ const tellFailure = (
 /** Runs a part of a mode's set-up or clean-up. What that entered and left entered is left with it. */
 export const runPart = (
   loop: Loop.Loop,
-  open: Open,
+  open: LiveMode,
   self: Effect.Effect<unknown, unknown, unknown>
 ): Effect.Effect<Exit.Exit<unknown, unknown>, never, unknown> =>
   Effect.flatMap(
-    Effect.exit(between(loop, open, self)),
+    Effect.exit(between(open, self)),
     (exit) => {
       const height = loop.live.open.indexOf(open) + 1
       return loop.live.open.length <= height ? Effect.succeed(exit) : leaveTo(loop, height, { exit, isOver: true })
@@ -113,7 +112,7 @@ const nothingToClean: Cleaning = { recovered: undefined, cleaned: Exit.void, clo
 
 const isKeeping = (wish: Wish): boolean => wish?._tag === "Stay" || wish?._tag === "Push"
 
-const runClean = Effect.fnUntraced(function*(loop: Loop.Loop, open: Open, { exit, isOver, recovers }: Why) {
+const runClean = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, { exit, isOver, recovers }: Why) {
   const { entry: { mode }, scope } = open
   const { recover } = mode
   const recovered = recovers === true && Exit.isFailure(exit) && recover !== undefined
@@ -130,15 +129,15 @@ const runClean = Effect.fnUntraced(function*(loop: Loop.Loop, open: Open, { exit
 })
 
 /** Checks whether there is nothing that cleans a mode up. */
-const isBare = ({ entry: { mode }, scope }: Open): boolean =>
+const isBare = ({ entry: { mode }, scope }: LiveMode): boolean =>
   mode.exit === undefined && mode.recover === undefined && scope.state._tag === "Empty"
 
 /** Runs what cleans a mode up, where it has anything of the kind. */
-const clean = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Cleaning, never, unknown> =>
+const clean = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<Cleaning, never, unknown> =>
   isBare(open) ? Effect.succeed(nothingToClean) : runClean(loop, open, why)
 
 /** Tells that the innermost mode is about to be left. Gives how to tell that it was, and what became of it. */
-const beginLeaving = (loop: Loop.Loop, open: Open, why: Why): (cleaning: Cleaning) => Left => {
+const beginLeaving = (loop: Loop.Loop, open: LiveMode, why: Why): (cleaning: Cleaning) => Left => {
   const { entry: { mode } } = open
   const { exit } = why
   const frame = ModeStack.top(loop.state)
@@ -170,7 +169,6 @@ const beginLeaving = (loop: Loop.Loop, open: Open, why: Why): (cleaning: Cleanin
         ? undefined
         : { note: (isKept ? noteOfStaying : note)(name) })
     }, at)
-    if (hasView(mode.isolation) && !isKept) Loop.forgetSent(loop)
     // What was recovered from is lost only where the way out succeeds.
     const body = recovered !== undefined && failures.length === 0 ? recovered : exit
     return { isKept, exit: join(body, failures), failures }
@@ -178,7 +176,7 @@ const beginLeaving = (loop: Loop.Loop, open: Open, why: Why): (cleaning: Cleanin
 }
 
 /** Leaves the innermost mode. */
-const leaveTop = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Left, unknown, unknown> => {
+const leaveTop = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<Left, unknown, unknown> => {
   const end = beginLeaving(loop, open, why)
   return Effect.flatMapEager(
     Loop.flushed(loop, clean(loop, open, why)),
@@ -187,7 +185,7 @@ const leaveTop = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Left, un
 }
 
 /** Leaves the innermost mode in a span, which ends with what failed on the way. */
-const leaveInSpan = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Left> => {
+const leaveInSpan = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<Left> => {
   let left: Left | undefined
   const failing = (done: Left): Exit.Exit<Left, unknown> => {
     left = done
@@ -226,10 +224,16 @@ export const leaveTo = (loop: Loop.Loop, height: number, why: Why): Effect.Effec
   Effect.uninterruptible(Effect.suspend(() => leaveNext(loop, height, why)))
 
 /** Checks whether a mode can be left by `leaveAtOnce`: it is the innermost one, and nothing cleans it up. */
-export const isLeftAtOnce = ({ open: all }: Live, open: Open): boolean => all[all.length - 1] === open && isBare(open)
+export const isLeftAtOnce = ({ open: all }: LiveModes, open: LiveMode): boolean =>
+  all[all.length - 1] === open && isBare(open)
 
 /** Leaves a mode where nothing takes any time. To be called where nobody is waited for who looks on. */
-export const leaveAtOnce = (loop: Loop.Loop, open: Open, why: Why, recorder: Recorder): Exit.Exit<unknown, unknown> => {
+export const leaveAtOnce = (
+  loop: Loop.Loop,
+  open: LiveMode,
+  why: Why,
+  recorder: Recorder
+): Exit.Exit<unknown, unknown> => {
   const span = Telemetry.beginMode(loop, recorder, "exit_mode", open.entry.mode.name)
   const left = beginLeaving(loop, open, why)(nothingToClean)
   if (span !== undefined) recorder.end(span, Exit.succeed(left))
@@ -237,7 +241,7 @@ export const leaveAtOnce = (loop: Loop.Loop, open: Open, why: Why, recorder: Rec
 }
 
 /** Leaves a mode, and those above it, if it is still entered. To be called where it runs. */
-export const leave = (loop: Loop.Loop, open: Open, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> => {
+export const leave = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> => {
   const height = loop.live.open.indexOf(open)
   return height < 0 ? Effect.succeed(why.exit) : leaveTo(loop, height, why)
 }
@@ -262,7 +266,7 @@ const closeAll = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Ef
     const open = live.open[live.open.length - 1]
     if (open === undefined) return Effect.void
     const closed = Effect.ensuring(
-      between(loop, open, Scope.close(open.scope, exit)),
+      between(open, Scope.close(open.scope, exit)),
       Effect.sync(() => live.open.pop())
     )
     return Effect.ensuring(closed, closeAll(loop, exit) as Effect.Effect<void>)

@@ -16,6 +16,7 @@ import type { UserPart } from "../../../domain/Part.ts"
 import * as PromptSegments from "../../../domain/PromptSegments.ts"
 import type { Settings } from "../../../domain/Settings.ts"
 import type { AgentState } from "../../../domain/StateSchema.ts"
+import * as Underway from "../../../domain/Underway.ts"
 import { type CallError, type Enterable, type Operations, type Restore, TypeId } from "../../../modes/Host.ts"
 import {
   because,
@@ -29,11 +30,11 @@ import type * as ModeType from "../../../modes/ModeType.ts"
 import type { Definition } from "../../definition/AgentDefinition.ts"
 import { partsOf } from "../../definition/Input.ts"
 import type { RunningAgent } from "../../journal/CurrentAgent.ts"
+import type { LiveModes } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as Entering from "./Entering.ts"
 import * as EnteringByHand from "./EnteringByHand.ts"
 import * as Leaving from "./Leaving.ts"
-import type { Live } from "./Live.ts"
 import * as Moving from "./Moving.ts"
 
 /** Says which tool or model of a setting an agent doesn't have. */
@@ -59,12 +60,12 @@ export const adjust = (loop: Loop.Loop, adjustment: Adjustment): Effect.Effect<v
   if (unknown !== undefined) return Effect.fail(because(unknown))
   const at = loop.live.open.length - 1
   // What a set-up adds to the prompt is still there when it resumes.
-  const isThere = adjustment._tag === "SegmentAdded" && loop.live.open[at]?.isResuming === true &&
+  const isThere = adjustment._tag === "SegmentAdded" &&
+    Underway.latest(loop.underway, "ModeEntering")?.isResumed === true &&
     PromptSegments.has(loop.state, adjustment.segment, at)
   if (isThere) return Effect.void
   const mode = Entering.nextFrame(loop) === undefined ? undefined : { mode: at }
   Loop.tell(loop, { _tag: "StateAdjusted", adjustment, ...mode })
-  if (adjustment._tag === "ViewChanged") Loop.forgetSent(loop)
   return Loop.flushed(loop, Effect.void)
 }
 
@@ -75,14 +76,14 @@ export const schedule = (
 ): Effect.Effect<void, ModeError> =>
   Effect.flatMap(Moving.check(loop, transition), () => {
     Loop.tell(loop, { _tag: "ModeTransitionRequested", transition })
-    return loop.root.flush
+    return loop.journal.flush
   }) as Effect.Effect<void, ModeError>
 
 const asCallError = (loop: Loop.Loop, error: unknown): CallError =>
   isAgentError(error) || isModeError(error) ? error : new OwnError({ agent: loop.definition.name, error })
 
 /** Says why nothing can be said or entered: a step is under way, or modes are let go of that stay entered. */
-const findRefusal = ({ live, open }: Loop.Loop, operation: string): ModeError | undefined =>
+const findRefusal = ({ isBetween, live, underway }: Loop.Loop, operation: string): ModeError | undefined =>
   live.isLettingGo
     ? because(
       new Unavailable({
@@ -91,7 +92,7 @@ const findRefusal = ({ live, open }: Loop.Loop, operation: string): ModeError | 
         error: null
       })
     )
-    : live.between === 0 || open.step
+    : !isBetween || Underway.latest(underway, "StepStarted") !== undefined
     ? because(new StepUnderWay({ operation }))
     : undefined
 
@@ -115,7 +116,7 @@ class InRun implements Operations {
     return Effect.suspend(() => {
       const refusal = findRefusal(loop, "Mode.call")
       return refusal === undefined
-        ? Effect.mapError(loop.root.talk(loop, partsOf(input)), (error) => asCallError(loop, error))
+        ? Effect.mapError(loop.runner.talk(loop, partsOf(input)), (error) => asCallError(loop, error))
         : Effect.fail(refusal)
     }) as ReturnType<Operations["call"]>
   }
@@ -151,7 +152,7 @@ export class LoopHost implements Enterable {
     this.#loop = loop
   }
   /** The loop of a conversation in which a set-up or a clean-up may talk to the agent at this time. */
-  loopBetween(live: Live): Loop.Loop | undefined {
+  loopBetween(live: LiveModes): Loop.Loop | undefined {
     if (this.#loop.live !== live) return undefined
     const loop = LoopHost.atWork(this.#loop)
     return findRefusal(loop, "") === undefined ? loop : undefined
@@ -163,7 +164,7 @@ export class LoopHost implements Enterable {
   }
   get [TypeId](): Operations {
     const { live: { atWork, holder } } = this.#loop
-    const host = atWork ?? holder ?? this
+    const host = atWork ?? holder?.() ?? this
     return host === this ? this.#operations ??= new InRun(this.#loop) : host[TypeId]
   }
 }

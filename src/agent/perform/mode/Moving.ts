@@ -19,8 +19,8 @@ import {
   UnknownMode
 } from "../../../modes/ModeError.ts"
 import type { Definition, ModeEntry } from "../../definition/AgentDefinition.ts"
-import { Halt } from "../../journal/Halt.ts"
 import type { Loop } from "../../journal/Loop.ts"
+import { Fail } from "../../rules/Decision.ts"
 import * as Entering from "./Entering.ts"
 import * as Leaving from "./Leaving.ts"
 import type { Params } from "./SettingUp.ts"
@@ -84,7 +84,7 @@ const refuse = (loop: Loop, { enter }: ModeTransition.Pending, error: unknown): 
   if (!isModeError(error)) return Effect.fail(error)
   Leaving.takeBack(loop)
   return Effect.fail(
-    new Halt(
+    new Fail(
       new ModeFailed({ agent: loop.definition.name, mode: enter?.name ?? "", issue: error.message })
     )
   )
@@ -93,8 +93,8 @@ const refuse = (loop: Loop, { enter }: ModeTransition.Pending, error: unknown): 
 const entered = (mode: string): string => `You are now in mode "${mode}".`
 
 /** Takes one move, unless a clean-up on its way asks for another. */
-const take = Effect.fnUntraced(function*(loop: Loop, pending: ModeTransition.Pending) {
-  if (++loop.live.moves > maxMoves) {
+const take = Effect.fnUntraced(function*(loop: Loop, pending: ModeTransition.Pending, before: number) {
+  if (before >= maxMoves) {
     const modes = [
       ...loop.state.modes.map(({ name }) => name),
       ...(pending.enter === undefined ? [] : [pending.enter.name])
@@ -111,9 +111,9 @@ const take = Effect.fnUntraced(function*(loop: Loop, pending: ModeTransition.Pen
   yield* Entering.enter(loop, target.entry, target.params, { note: entered(target.entry.mode.name) })
 })
 
-/** Takes the moves that are asked for. */
+/** Takes the moves that are asked for, until none is. */
 export const takeAll: (loop: Loop) => Effect.Effect<void, unknown, unknown> = Effect.fnUntraced(
   function*(loop: Loop) {
-    while (loop.state.transition !== undefined) yield* take(loop, loop.state.transition)
+    for (let before = 0; loop.state.transition !== undefined; before++) yield* take(loop, loop.state.transition, before)
   }
 )

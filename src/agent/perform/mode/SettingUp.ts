@@ -13,13 +13,13 @@ import type * as Tracer from "effect/Tracer"
 import { useAtOnce } from "../../../modes/Host.ts"
 import type { ModeEntry } from "../../definition/AgentDefinition.ts"
 import { fromCause } from "../../journal/Failure.ts"
+import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
+import type { Operation } from "../../journal/Operations.ts"
 import type { Recorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
-import type { Place } from "../../session/Line.ts"
 import { Part } from "./Between.ts"
 import { leave, noteOfLeaving, runPart } from "./Leaving.ts"
-import type { Open } from "./Live.ts"
 
 /** Parameters as they are stored, and as the mode is given them. */
 export interface Params {
@@ -32,7 +32,7 @@ export interface Params {
  * failed with.
  */
 export interface Entrance {
-  open: Open | undefined
+  open: LiveMode | undefined
   failed: Cause.Cause<unknown> | undefined
 }
 
@@ -47,7 +47,7 @@ export interface Options {
 /** A mode on its way in: what is told of it, however that ends. */
 export interface SettingUp {
   readonly loop: Loop.Loop
-  readonly open: Open
+  readonly open: LiveMode
   readonly params: Params
   readonly stack: ReadonlyArray<string>
   readonly startedAt: number
@@ -79,41 +79,39 @@ export const begin = (
     stack,
     ...(isResumed ? { isResumed } : undefined)
   }, startedAt)
-  const open: Open = {
+  const open: LiveMode = {
     entry,
     scope: Scope.makeUnsafe(),
-    stage: { places: undefined },
-    context: options.context,
-    isResuming: isResumed
+    setUpIn: { operations: undefined },
+    context: options.context
   }
   live.open.push(open)
-  return { loop, open, params, stack, startedAt, options, part: new Part(loop, open), spans, span }
+  return { loop, open, params, stack, startedAt, options, part: new Part(open), spans, span }
 }
 
 /** Begins to set a mode up, without a fiber, and gives what is left of that. */
-export const beginSetUp = ({ loop, open, params }: SettingUp): Effect.Effect<unknown, unknown, unknown> => {
+export const beginSetUp = ({ loop, open, options, params }: SettingUp): Effect.Effect<unknown, unknown, unknown> => {
   try {
-    return useAtOnce(open.entry.mode.enter(params.decoded, { isResumed: open.isResuming }), loop.host)
+    return useAtOnce(open.entry.mode.enter(params.decoded, { isResumed: options.isResumed ?? false }), loop.host)
   } catch (defect) {
     return Effect.die(defect)
   }
 }
 
 /** Gives what sets a mode up. */
-export const runsIn = ({ open, params }: SettingUp): Effect.Effect<unknown, unknown, unknown> =>
-  Effect.suspend(() => open.entry.mode.enter(params.decoded, { isResumed: open.isResuming }))
+export const runsIn = ({ open, options, params }: SettingUp): Effect.Effect<unknown, unknown, unknown> =>
+  Effect.suspend(() => open.entry.mode.enter(params.decoded, { isResumed: options.isResumed ?? false }))
 
 /** Gives the services of what sets a mode up, which begins with that. */
 export const servicesIn = (
   { part, span }: SettingUp,
   services: Context.Context<unknown>,
-  places?: ReadonlyArray<Place>
-): Context.Context<unknown> => part.begin(services, span === undefined ? undefined : Telemetry.inSpan(span), places)
+  operations?: ReadonlyArray<Operation>
+): Context.Context<unknown> => part.begin(services, span === undefined ? undefined : Telemetry.inSpan(span), operations)
 
 /** Ends what sets a mode up. */
 const endSetUp = (setting: SettingUp, exit: Exit.Exit<unknown, unknown>): void => {
   setting.part.end()
-  setting.open.isResuming = false
   endSpan(setting, exit)
 }
 
@@ -121,7 +119,7 @@ export const endSpan = ({ span, spans }: SettingUp, exit: Exit.Exit<unknown, unk
   if (span !== undefined) spans.end(span, exit)
 }
 
-export const succeeded = (setting: SettingUp, value: unknown): Effect.Effect<Open, unknown, unknown> => {
+export const succeeded = (setting: SettingUp, value: unknown): Effect.Effect<LiveMode, unknown, unknown> => {
   endSetUp(setting, Exit.succeed(value))
   return entered(setting)
 }
@@ -129,7 +127,7 @@ export const succeeded = (setting: SettingUp, value: unknown): Effect.Effect<Ope
 /** Tells that a mode is set up. One that is only that is left at once. */
 export const entered = (
   { loop, open, options: { entrance, note }, params, stack, startedAt }: SettingUp
-): Effect.Effect<Open, unknown, unknown> => {
+): Effect.Effect<LiveMode, unknown, unknown> => {
   const { isSingleShot, name } = open.entry.mode
   const at = Loop.now(loop)
   Loop.tell(loop, {
@@ -143,7 +141,7 @@ export const entered = (
   if (entrance !== undefined) entrance.open = open
   if (!isSingleShot) return Loop.flushed(loop, Effect.succeed(open))
   const why = { exit: Exit.void, isOver: true, note: note === undefined ? undefined : noteOfLeaving }
-  return Effect.andThen(loop.root.flush, Effect.flatMap(leave(loop, open, why), (left) => Effect.as(left, open)))
+  return Effect.andThen(loop.journal.flush, Effect.flatMap(leave(loop, open, why), (left) => Effect.as(left, open)))
 }
 
 /** Undoes a set-up that failed: what it opened is closed, and the mode was never entered. */
@@ -166,8 +164,7 @@ export const undo = Effect.fnUntraced(function*(setting: SettingUp, cause: Cause
     message,
     ...(isResumed === true ? { isResumed } : undefined)
   })
-  Loop.forgetSent(loop)
-  yield* loop.root.flush
+  yield* loop.journal.flush
   return yield* Effect.failCause(
     [undone, closed].filter(Exit.isFailure).map(({ cause }) => cause).reduce(Cause.combine)
   )

@@ -7,11 +7,11 @@ import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import type * as Fiber from "effect/Fiber"
 import { CurrentObservers, type Observer } from "./Observer.ts"
+import { RecordContent } from "./RecordContent.ts"
 import { Recorder } from "./SpanRecorder.ts"
-import { RecordContent } from "./Telemetry.ts"
 
 /** What stands around a run: it is the same for all that begin with the same services. */
-export class Surroundings {
+export class RunServices {
   readonly context: Context.Context<never>
   readonly clock: Clock.Clock
   readonly observers: ReadonlyArray<Observer>

@@ -1,0 +1,121 @@
+/**
+ * What has happened in a run, and what follows from it: the state, what is under way, and the number of the next event.
+ *
+ * 1. One run has one journal; the agents that are called write in it too. `record` is the only place where a state becomes another.
+ * 2. The state after an event is `AgentState.reduce` of it, and what is under way is `Underway.take` of it: both are folds.
+ * 3. Pieces of a stream change neither, so they are only delivered.
+ *
+ * Everything that changes while a run goes on stands here, in `Loop`, in `LiveModes`, or in a cache beside the one who reads it:
+ *
+ * | field | why it isn't derived |
+ * |---|---|
+ * | `Journal.state`, `Journal.underway` | they are the folds themselves |
+ * | `Journal.sequence` | pieces of a stream have numbers too, and no fold sees them |
+ * | `Journal.takenIds` | a cache: reading all calls anew for each answer would make a step cost what the run does |
+ * | `Loop.finished` | facts that have no event yet: it is told later, in the order of the calls |
+ * | `LiveModes.open`, `isLettingGo`, `atWork` | live scopes, which are no data |
+ * | `OwnModel.models` | live scopes, which are no data |
+ * | `PromptCache`, `Handlers.found`, `InputGuard.passed` | caches of a loop: what they hold can be made anew |
+ *
+ * @since 0.1.0
+ */
+import type * as Clock from "effect/Clock"
+import type * as Effect from "effect/Effect"
+import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import { at } from "../../domain/Delegated.ts"
+import { reduceAt } from "../../domain/Reducer.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Underway from "../../domain/Underway.ts"
+import * as Delivery from "./Delivery.ts"
+import type { RunServices } from "./RunServices.ts"
+import * as TakenIds from "./TakenIds.ts"
+
+/** The journal of a run, its called agents' included. */
+export class Journal {
+  readonly clock: Clock.Clock
+  readonly recordsContent: boolean
+  readonly #delivering: Delivery.Delivering
+  #state: AgentState
+  #underway = Underway.nothing
+  #sequence = 0
+  #takenIds: Set<string> | undefined = undefined
+  constructor(
+    { clock, observers, recordsContent }: RunServices,
+    state: AgentState,
+    receiver: Delivery.Receiver | undefined
+  ) {
+    this.#delivering = Delivery.make(observers, receiver)
+    this.clock = clock
+    this.recordsContent = recordsContent
+    this.#state = state
+  }
+
+  /** The state of the outermost agent. */
+  get state(): AgentState {
+    return this.#state
+  }
+  get underway(): Underway.Underway {
+    return this.#underway
+  }
+  /** The ids of calls that an answer may not give again. Whoever gives an id adds it. */
+  get takenIds(): Set<string> {
+    return this.#takenIds ??= TakenIds.of(this.#state)
+  }
+  /** Counts an event. */
+  nextSequence(): number {
+    return this.#sequence++
+  }
+  /** The number that the next event gets. */
+  get sequence(): number {
+    return this.#sequence
+  }
+  now(): number {
+    return Math.floor(this.clock.currentTimeMillisUnsafe())
+  }
+
+  /** Takes an event in, and delivers it with the state that it leaves. */
+  record(event: AgentEvent): void {
+    const before = this.#state
+    this.#state = reduceAt(before, event, 0)
+    this.#underway = Underway.take(this.#underway, event)
+    this.#freeIds(event, before)
+    this.#delivering.deliver(event, this.#state)
+  }
+
+  /** Delivers a piece of a stream, which changes nothing. */
+  deliver(event: AgentEvent): void {
+    this.#delivering.deliver(event)
+  }
+  /** Waits until everybody has seen what was told. It does nothing unless somebody `isBehind`. */
+  get flush(): Effect.Effect<void> {
+    return this.#delivering.flush
+  }
+  isBehind(): boolean {
+    return this.#delivering.isBehind()
+  }
+  get isObserved(): boolean {
+    return this.#delivering.isObserved
+  }
+  get isStreaming(): boolean {
+    return this.#delivering.isStreaming
+  }
+
+  /** Frees the ids of calls that are gone from the state, as a process that goes on with it wouldn't know them. */
+  #freeIds(event: AgentEvent, before: AgentState): void {
+    if (this.#takenIds === undefined) return
+    switch (event._tag) {
+      case "ToolCallSettled": {
+        const state = at(before, event.calls)
+        if (state !== undefined) TakenIds.release(this.#takenIds, state, event.callId)
+        return
+      }
+      case "StateAdjusted":
+        if (event.adjustment._tag === "ViewChanged") this.#takenIds = undefined
+        return
+      case "HandoffCompleted":
+      case "ModeExited":
+      case "ModeFailed":
+        this.#takenIds = undefined
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * What is live of the modes that are entered: the scopes of their set-ups, in the order of the stack.
+ *
+ * @since 0.1.0
+ */
+import type * as Context from "effect/Context"
+import type * as Scope from "effect/Scope"
+import type { Enterable } from "../../modes/Host.ts"
+import type { ModeEntry } from "../definition/AgentDefinition.ts"
+import type { SetUpIn } from "./Operations.ts"
+
+/** A mode that is set up. `context` holds the services of the program that entered a mode which isn't the agent's own. */
+export interface LiveMode {
+  readonly setUpIn: SetUpIn
+  readonly entry: ModeEntry
+  readonly scope: Scope.Closeable
+  readonly context: Context.Context<never> | undefined
+}
+
+/**
+ * The modes that are set up, the innermost last. `holder` is whatever holds them beyond a run: a session.
+ *
+ * While modes are let go of (`isLettingGo`) they stay entered, and nothing can be said or entered any more: no event says so, since the
+ * state doesn't change. `atWork` is the run that is under way: what a set-up left behind means that one.
+ */
+export interface LiveModes {
+  readonly open: Array<LiveMode>
+  readonly holder: (() => Enterable) | undefined
+  isLettingGo: boolean
+  atWork: Enterable | undefined
+}
+
+/** Makes what is live if nothing is. */
+export const make = (holder: (() => Enterable) | undefined): LiveModes => ({
+  open: [],
+  holder,
+  isLettingGo: false,
+  atWork: undefined
+})
+
+/** Finds the lowest mode that isn't the agent's own: nobody but the program that entered it can set it up again. */
+export const indexOfForeign = ({ open }: LiveModes): number => open.findIndex(({ context }) => context !== undefined)

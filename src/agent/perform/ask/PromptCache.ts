@@ -1,0 +1,102 @@
+/**
+ * What a loop has made of its conversation for requests, kept from one to the next: a step costs what its new turns do.
+ *
+ * What is kept is checked against the conversation by the identity of its turns, so nobody has to say when turns have changed.
+ *
+ * @since 0.1.0
+ */
+import * as Prompt from "effect/ai/Prompt"
+import { toMessages } from "../../../domain/Projection.ts"
+import type { AgentState, Received, Turn } from "../../../domain/StateSchema.ts"
+import { handedNote, isToldIn } from "../../../domain/Takeover.ts"
+import type { Definition } from "../../definition/AgentDefinition.ts"
+import type { Loop } from "../../journal/Loop.ts"
+import { compose } from "../../rules/SystemPrompt.ts"
+import type { Entries } from "./WindowTurns.ts"
+
+/** A system prompt, and what it was composed of. */
+interface Composed {
+  readonly definition: Definition
+  readonly prompt: AgentState["prompt"]
+  readonly modes: AgentState["modes"]
+  readonly systemMessage: string | undefined
+  readonly instructions: string | undefined
+  readonly handed: string | undefined
+  readonly text: string
+}
+
+/** The messages of the turns so far, behind the place of the system message; `starts` says where those of each turn begin. */
+export class PromptCache {
+  readonly messages: Array<Prompt.Message> = []
+  readonly starts: Array<number> = []
+  /** The turns as the agent's context window knows them. */
+  entries: Entries | undefined = undefined
+  #turns: ReadonlyArray<Turn> = []
+  #system = ""
+  #composed: Composed | undefined = undefined
+  #handoff: Received | undefined = undefined
+  #isTold = false
+
+  /** Checks whether a conversation begins with the turns that this was made of. */
+  fits(turns: ReadonlyArray<Turn>): boolean {
+    if (turns === this.#turns) return true
+    for (let at = 0; at < this.#turns.length; at++) if (this.#turns[at] !== turns[at]) return false
+    return true
+  }
+
+  /** Adds the turns that are new. */
+  extend({ conversation: { turns }, handoff }: AgentState): void {
+    const from = this.#turns.length
+    if (this.messages.length === 0) this.#putSystem(this.#system)
+    for (let at = from; at < turns.length; at++) {
+      this.starts.push(this.messages.length)
+      this.messages.push(...toMessages(turns[at]!))
+    }
+    // Whether the model reads in a turn what was handed over is looked for once in each.
+    const first = handoff === this.#handoff ? from : 0
+    if (first === 0) this.#isTold = false
+    this.#handoff = handoff
+    for (let at = first; at < turns.length && !this.#isTold; at++) this.#isTold = isToldIn(turns[at]!, handoff)
+    this.#turns = turns
+  }
+
+  /** What the agent in control was handed, if it can't read that in its conversation. */
+  handed(state: AgentState): string | undefined {
+    return this.#isTold ? undefined : handedNote(state)
+  }
+
+  /** Composes the system prompt, unless all that it is made of is what it was for the last request. */
+  compose(definition: Definition, state: AgentState, instructions: string | undefined): string {
+    const { modes, prompt, systemMessage } = state
+    const handed = this.handed(state)
+    const last = this.#composed
+    if (
+      last !== undefined && last.definition === definition && last.prompt === prompt && last.modes === modes &&
+      last.systemMessage === systemMessage && last.instructions === instructions && last.handed === handed
+    ) return last.text
+    const text = compose(definition, state, instructions, handed)
+    this.#composed = { definition, prompt, modes, systemMessage, instructions, handed, text }
+    return text
+  }
+
+  /** Puts the system message in its place, anew if it is another, or if it `isOther` that follows it. */
+  setSystem(system: string, isOther = false): void {
+    if (system !== this.#system || isOther) this.#putSystem(system)
+  }
+
+  #putSystem(content: string): void {
+    this.messages[0] = Prompt.makeMessage("system", { content })
+    this.#system = content
+  }
+}
+
+const caches = new WeakMap<Loop, PromptCache>()
+
+/** Gives what a loop has made of its conversation, with the turns that are new. */
+export const cacheFor = (loop: Loop, state: AgentState): PromptCache => {
+  const known = caches.get(loop)
+  const cache = known?.fits(state.conversation.turns) === true ? known : new PromptCache()
+  if (cache !== known) caches.set(loop, cache)
+  cache.extend(state)
+  return cache
+}

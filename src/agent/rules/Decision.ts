@@ -1,0 +1,178 @@
+/**
+ * What an agent does next: one decision, made of its state and of what is known around it.
+ *
+ * Running, streaming, stepping, resuming and stories all ask `decide`. It reads no clock and runs no effect; what a program gives an
+ * agent (conditions, policies) is asked as it is.
+ *
+ * @since 0.1.0
+ */
+import type { Reason } from "../../domain/AgentError.ts"
+import type { HandoffRequest } from "../../domain/AgentStatus.ts"
+import { next } from "../../domain/Command.ts"
+import type { Pending } from "../../domain/ModeTransition.ts"
+import * as Corrections from "./Corrections.ts"
+import type { Known } from "./Known.ts"
+import * as Limits from "./Limits.ts"
+import { emptyInput } from "./Mismatch.ts"
+
+/** Ask the model. */
+interface AskModel {
+  readonly _tag: "AskModel"
+}
+/** Run these open calls. */
+interface RunCalls {
+  readonly _tag: "RunCalls"
+  readonly callIds: ReadonlyArray<string>
+}
+/** Send an answer back to the model: `text` says what is wrong with it. */
+interface SendBack {
+  readonly _tag: "SendBack"
+  readonly text: string
+}
+/** Settle these calls without a result: a limit was met that lets the model answer once more, and they would only ask on. */
+interface GiveUpCalls {
+  readonly _tag: "GiveUpCalls"
+  readonly callIds: ReadonlyArray<string>
+  readonly result: string
+}
+/** Let the model give its last answer: `limit` says which limit was met, `text` is what the model is told. */
+interface GiveLastAnswer {
+  readonly _tag: "GiveLastAnswer"
+  readonly limit: string
+  readonly text: string
+}
+/** Ask for a handoff, as the group's policy wants after an answer. */
+interface RequestHandoff {
+  readonly _tag: "RequestHandoff"
+  readonly request: HandoffRequest
+}
+/** Let another agent take over. */
+interface HandOver {
+  readonly _tag: "HandOver"
+  readonly request: HandoffRequest
+}
+/** Take a move between modes that was asked for. */
+interface TakeMove {
+  readonly _tag: "TakeMove"
+  readonly move: Pending
+}
+/** Stop: a limit of an agent around this one was met, which ends that one's run. This one can go on later. */
+interface Suspend {
+  readonly _tag: "Suspend"
+}
+/** Stop: somebody has to approve a call, or to finish one. */
+interface Await {
+  readonly _tag: "Await"
+}
+/** Stop: nothing is needed any more. */
+interface Finish {
+  readonly _tag: "Finish"
+}
+
+/**
+ * Fail the run with a reason.
+ *
+ * It is also what a run fails with inside, until it is known in which state: an `AgentError` is made of it then.
+ */
+export class Fail {
+  readonly _tag = "Fail"
+  readonly reason: Reason
+  constructor(reason: Reason) {
+    this.reason = reason
+  }
+}
+
+/**
+ * What an agent does next.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Decision =
+  | AskModel
+  | RunCalls
+  | SendBack
+  | GiveUpCalls
+  | GiveLastAnswer
+  | RequestHandoff
+  | HandOver
+  | TakeMove
+  | Suspend
+  | Await
+  | Finish
+  | Fail
+
+/** What an agent does that does nothing: it has ended, or waits. */
+export type Rest = Suspend | Await | Finish
+
+const askModel: AskModel = { _tag: "AskModel" }
+const suspend: Suspend = { _tag: "Suspend" }
+const awaiting: Await = { _tag: "Await" }
+const finish: Finish = { _tag: "Finish" }
+
+/** Checks whether a decision leaves nothing to do for now. */
+export const isRest = (self: Decision): self is Rest =>
+  self._tag === "Finish" || self._tag === "Await" || self._tag === "Suspend"
+
+/** Says what a limit that was met makes of an agent: of its own, or of one around it. */
+const onLimit = ({ state }: Known, { isOwn, lands, reason }: Limits.Met): Decision => {
+  if (!isOwn) return suspend
+  if (!lands || state.run.landing !== undefined) return new Fail(reason)
+  const callIds = Limits.givenUp(state)
+  return callIds.length > 0
+    ? { _tag: "GiveUpCalls", callIds, result: "A limit was met before this had a result." }
+    : {
+      _tag: "GiveLastAnswer",
+      limit: reason.message,
+      text: `${reason.message}. Answer now, with what you have: nothing more can be looked up or done.`
+    }
+}
+
+/** Gives the handoff that the group's policy wants of an agent that has its answer. */
+const wanted = ({ isBetween, roster, state }: Known): HandoffRequest | undefined =>
+  state.status._tag === "Failed" || isBetween || state.run.landing !== undefined ? undefined : roster.decide(state)
+
+/** An agent whose model has answered is finished, unless its answer is wrong or its group's policy wants another agent. */
+const conclude = (known: Known): Decision => {
+  const request = wanted(known)
+  return request === undefined ? finish : { _tag: "RequestHandoff", request }
+}
+
+/** Decides where no call is open: the answer is checked before the limits are, so that the last one that they allow counts. */
+const decideWithoutCalls = (known: Known, hasEnded: boolean): Decision => {
+  const { definition, isBetween, state } = known
+  const issue = Corrections.wrongAnswer(definition, state)
+  if (issue !== undefined) {
+    const spent = Corrections.spent(definition, state, issue)
+    return spent === undefined ? { _tag: "SendBack", text: Corrections.feedback(issue) } : new Fail(spent)
+  }
+  if (hasEnded || Limits.isFinished(known)) return conclude(known)
+  if (state.conversation.turns.length === 0) return new Fail(emptyInput(definition))
+  const limit = Limits.met(known)
+  if (limit !== undefined) return onLimit(known, limit)
+  return state.transition === undefined || isBetween ? askModel : { _tag: "TakeMove", move: state.transition }
+}
+
+/**
+ * Decides what an agent does next.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const decide = (known: Known): Decision => {
+  const command = next(known.state)
+  switch (command._tag) {
+    case "Stop":
+      return decideWithoutCalls(known, true)
+    case "AskModel":
+      return decideWithoutCalls(known, false)
+    case "RunCalls": {
+      const limit = Limits.metByCalls(known, command.callIds)
+      return limit === undefined ? command : onLimit(known, limit)
+    }
+    case "HandOver":
+      return command
+    case "Await":
+      return awaiting
+  }
+}

@@ -1,0 +1,226 @@
+/**
+ * What has started in a run and not ended: the fold of its events by `AgentEvent.starts`.
+ *
+ * 1. Each agent of a run has a place of its own, found by the calls that lead to it.
+ * 2. An end takes out the latest start that it ends, of the same call or check.
+ * 3. Whatever ends a run, `closing` says which events are missing then, in their order.
+ *
+ * @since 0.1.0
+ */
+import {
+  type AgentEvent,
+  type GuardrailStarted,
+  type HandoffRequested,
+  type ModeEntering,
+  type ModeExiting,
+  type ModelCallStarted,
+  type RunStarted,
+  starts,
+  type StepStarted,
+  type ToolCallStarted
+} from "./AgentEvent.ts"
+import { callsOf, lastAssistant } from "./Conversation.ts"
+import { at as stateAt } from "./Delegated.ts"
+import type { Happening, Settlement } from "./Happening.ts"
+import type { AgentState, Call } from "./StateSchema.ts"
+import type { RequestUsage } from "./Usage.ts"
+
+/** An event that something else ends. */
+export type Start =
+  | RunStarted
+  | StepStarted
+  | ModelCallStarted
+  | ToolCallStarted
+  | GuardrailStarted
+  | HandoffRequested
+  | ModeEntering
+  | ModeExiting
+
+/**
+ * What is under way in one agent of a run: what has started, oldest first, and the step that began last since the agent got its
+ * input, or control.
+ */
+export interface Place {
+  readonly calls: ReadonlyArray<string>
+  readonly started: ReadonlyArray<Start>
+  readonly step: number | undefined
+}
+
+/** What is under way in a run, by its agents. */
+export type Underway = ReadonlyArray<Place>
+
+/** Nothing is under way. */
+export const nothing: Underway = []
+
+const endedBy: ReadonlyMap<AgentEvent["_tag"], ReadonlyArray<Start["_tag"]>> = Object.entries(starts).reduce(
+  (map, [start, ends]) => ends.reduce((map, end) => map.set(end, [...map.get(end) ?? [], start as Start["_tag"]]), map),
+  new Map<AgentEvent["_tag"], ReadonlyArray<Start["_tag"]>>()
+)
+
+/** Checks whether an event starts something that another one ends. */
+export const isStart = (event: AgentEvent): event is Start => Object.hasOwn(starts, event._tag)
+
+/** What kind of thing an event ends; a mode that failed later than in its set-up is ended by something else. */
+const endsOf = (event: AgentEvent): ReadonlyArray<Start["_tag"]> =>
+  event._tag === "ModeFailed" && event.phase !== "SetUp" ? [] : endedBy.get(event._tag) ?? []
+
+/** Checks whether an event ends something. */
+export const isEnd = (event: AgentEvent): boolean => endsOf(event).length > 0
+
+/** Checks whether an event ends the run of an agent. */
+export const endsRun = ({ _tag }: AgentEvent): boolean => starts.RunStarted.includes(_tag)
+
+const isSubject = (start: Start, event: AgentEvent): boolean =>
+  start._tag === "ToolCallStarted"
+    ? "callId" in event && event.callId === start.callId
+    : start._tag !== "GuardrailStarted" || (event._tag === "GuardrailSettled" && event.started === start.sequence)
+
+const isSame = (calls: ReadonlyArray<string>, others: ReadonlyArray<string>): boolean =>
+  calls === others || (calls.length === others.length && calls.every((id, index) => id === others[index]))
+
+/** Finds what is under way in the agent that calls lead to. */
+export const at = (self: Underway, calls: ReadonlyArray<string>): Place | undefined =>
+  self.find((place) => isSame(place.calls, calls))
+
+/** Finds the start that an event ends, or `-1`. */
+const indexOfEnded = (place: Place | undefined, event: AgentEvent): number => {
+  const ends = endsOf(event)
+  return ends.length === 0 || place === undefined
+    ? -1
+    : place.started.findLastIndex((start) => ends.includes(start._tag) && isSubject(start, event))
+}
+
+/** Finds the start that an event ends. A call may be settled that was never started. */
+export const startOf = (self: Underway, event: AgentEvent): Start | undefined => {
+  const place = at(self, event.calls)
+  return place?.started[indexOfEnded(place, event)]
+}
+
+/** The step counts anew from an input, and for an agent that takes over. */
+const stepAfter = (place: Place | undefined, event: AgentEvent): number | undefined =>
+  event._tag === "StepStarted"
+    ? event.step
+    : event._tag === "RunStarted" || event._tag === "HandoffCompleted"
+    ? undefined
+    : place?.step
+
+const isRunOver = ({ started }: Place, event: AgentEvent): boolean => started.length === 0 && endsRun(event)
+
+/** Takes an event in. */
+export const take = (self: Underway, event: AgentEvent): Underway => {
+  const isStarting = isStart(event)
+  if (!isStarting && !isEnd(event)) return self
+  const place = at(self, event.calls)
+  const ended = isStarting ? -1 : indexOfEnded(place, event)
+  if (!isStarting && ended < 0) return self
+  const { calls, started } = place ?? { calls: event.calls, started: [] }
+  const after: Place = {
+    calls,
+    started: isStarting ? [...started, event] : started.toSpliced(ended, 1),
+    step: stepAfter(place, event)
+  }
+  if (place === undefined) return [...self, after]
+  if (isRunOver(after, event)) return self.filter((each) => each !== place)
+  return self.length === 1 ? [after] : self.map((each) => each === place ? after : each)
+}
+
+/** Finds the latest start of a kind in a place. */
+export const latest = <Tag extends Start["_tag"]>(
+  self: Place | undefined,
+  tag: Tag
+): Extract<Start, { readonly _tag: Tag }> | undefined =>
+  self?.started.findLast((start): start is Extract<Start, { readonly _tag: Tag }> => start._tag === tag)
+
+const isBelow = (calls: ReadonlyArray<string>, above: ReadonlyArray<string>): boolean =>
+  calls.length > above.length && above.every((id, index) => id === calls[index])
+
+/**
+ * Counts the models that are asked at this time of agents that the agent at `calls` called, at any depth: those whose step has
+ * begun and whose answer isn't in the state yet.
+ */
+export const countAsked = (self: Underway, state: AgentState, calls: ReadonlyArray<string>): number =>
+  self.length < 2 ? 0 : self.filter((place) => {
+    if (!isBelow(place.calls, calls)) return false
+    const step = latest(place, "StepStarted")
+    const child = step === undefined ? undefined : stateAt(state, place.calls)
+    return child !== undefined && step!.step >= child.run.iteration
+  }).length
+
+/** What has come to its end and isn't told yet: calls that wait for those in front of them, an answer that guardrails look at. */
+export interface Finished {
+  readonly calls: ReadonlyMap<string, Settlement>
+  readonly answer: { readonly usage: RequestUsage; readonly model?: string } | undefined
+}
+
+/** Why what is under way ends without an end of its own. */
+export interface Why {
+  readonly tag: "Interrupted" | "Defect"
+  readonly message: string
+}
+
+/**
+ * How an open call ends with its run, or `undefined` where it goes on waiting: for an approval, for the handoff that it asked for, or
+ * in an agent whose run has stopped.
+ *
+ * A call that has finished keeps its result. One that never started is interrupted like one that did: its run is over.
+ */
+const endOfCall = (
+  { name, id: callId, state }: Call,
+  place: Place,
+  asking: string | undefined,
+  { calls }: Finished,
+  why: Why,
+  now: number
+): Settlement | undefined => {
+  if (state._tag === "Settled" || state._tag === "AwaitingApproval" || callId === asking) return undefined
+  const finished = calls.get(callId)
+  if (finished !== undefined) return finished
+  const start = place.started.find((start) => start._tag === "ToolCallStarted" && start.callId === callId)
+  if (start === undefined && state._tag === "Delegated") return undefined
+  const duration = start === undefined ? 0 : Math.max(0, now - start.at)
+  return { callId, name, outcome: "Interrupted", result: why.message, duration }
+}
+
+/** Gives the event that ends a request to the model without an answer. What its answer used, if one has arrived, counts all the same. */
+export const endOfRequest = (
+  place: Place | undefined,
+  { answer }: Finished,
+  { message, tag }: { readonly tag: string; readonly message: string }
+): Happening | undefined => {
+  const request = latest(place, "ModelCallStarted")
+  return request === undefined
+    ? undefined
+    : { _tag: "ModelCallFailed", attempt: request.attempt, tag, message, ...answer }
+}
+
+/**
+ * Gives the events that are missing when a run, or a step that is taken by hand, ends: the request to the model, the calls in the
+ * order of their turn, the step, the handoff that was asked for.
+ *
+ * `state` is that of the agent in this place, and `why` is there where something was cut short: without it no call is touched.
+ */
+export const closing = (
+  place: Place | undefined,
+  state: AgentState,
+  finished: Finished,
+  why: Why | undefined,
+  now: number
+): ReadonlyArray<Happening> => {
+  const step = latest(place, "StepStarted")
+  if (place === undefined || (step === undefined && latest(place, "RunStarted") === undefined)) return []
+  const missing: Array<Happening> = []
+  const request = why === undefined ? undefined : endOfRequest(place, finished, why)
+  if (request !== undefined) missing.push(request)
+  if (why !== undefined) {
+    const asking = state.status._tag === "HandoffRequested" ? state.status.request.callId : undefined
+    const turn = lastAssistant(state.conversation)
+    for (const call of turn === undefined ? [] : callsOf(turn)) {
+      const end = endOfCall(call, place, asking, finished, why, now)
+      if (end !== undefined) missing.push({ _tag: "ToolCallSettled", ...end })
+    }
+  }
+  if (step !== undefined) missing.push({ _tag: "StepCompleted" })
+  const handoff = latest(place, "HandoffRequested")
+  if (handoff !== undefined) missing.push({ _tag: "HandoffSuspended", request: handoff.request })
+  return missing
+}
