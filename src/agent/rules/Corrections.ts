@@ -6,9 +6,10 @@
 import * as Result from "effect/Result"
 import { OutputInvalid } from "../../domain/AgentError.ts"
 import { statusOf } from "../../domain/ImpliedStatus.ts"
-import * as Output from "../definition/OutputCodec.ts"
+import { toolName } from "../definition/OutputCodec.ts"
 import { Halt } from "../journal/Halt.ts"
 import * as Loop from "../journal/Loop.ts"
+import * as FinalAnswer from "./FinalAnswer.ts"
 
 /**
  * What is wrong with the answer that the state ends in, where the agent's answers have a schema.
@@ -18,10 +19,10 @@ import * as Loop from "../journal/Loop.ts"
 export const wrongAnswer = ({ definition, state }: Pick<Loop.Loop, "definition" | "state">): string | undefined => {
   if (definition.output === undefined) return undefined
   if (state.status._tag === "InProgress") {
-    return state.run.iteration === 0 ? undefined : Output.rejection(definition.output, state)
+    return state.run.iteration === 0 ? undefined : FinalAnswer.rejection(definition.output, state)
   }
   if (state.status._tag !== "Complete" || statusOf(state.conversation)._tag !== "Complete") return undefined
-  const read = Output.read(definition.output, state)
+  const read = FinalAnswer.read(definition.output, state)
   return Result.isFailure(read) ? read.failure.message : undefined
 }
 
@@ -33,7 +34,7 @@ export const correct = (loop: Loop.Loop, issue: string): Halt | undefined => {
   }
   Loop.tell(loop, {
     _tag: "FeedbackGiven",
-    text: `The answer doesn't fit what was asked for: ${issue}\nGive it again by calling ${Output.toolName}.`
+    text: `The answer doesn't fit what was asked for: ${issue}\nGive it again by calling ${toolName}.`
   })
   return undefined
 }

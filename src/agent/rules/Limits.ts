@@ -7,10 +7,10 @@ import { next } from "../../domain/Command.ts"
 import { callsOf, lastAssistant, openCalls } from "../../domain/Conversation.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Definition, Roster } from "../definition/AgentDefinition.ts"
-import * as Output from "../definition/OutputCodec.ts"
 import { Halt } from "../journal/Halt.ts"
 import * as Loop from "../journal/Loop.ts"
 import { wrongAnswer } from "./Corrections.ts"
+import { isAccepted } from "./FinalAnswer.ts"
 import * as StopVerdict from "./StopVerdict.ts"
 
 /** A limit that was met, and the loop whose it is: that one stops. */
@@ -75,7 +75,7 @@ export const stop = (loop: Loop.Loop, { lands, reason }: Met): Halt | undefined 
  */
 export const isFinished = (loop: Loop.Loop): boolean =>
   loop.state.run.iteration > 0 && loop.state.conversation.turns.at(-1)?._tag !== "Feedback" && (
-    (loop.definition.output !== undefined && Output.isAccepted(loop.state)) ||
+    (loop.definition.output !== undefined && isAccepted(loop.state)) ||
     StopVerdict.evaluate(loop.definition.stopWhen, loop.state, Loop.now(loop)) === "Finish"
   )
 
@@ -105,5 +105,5 @@ const asks = (definition: Definition, roster: Roster, state: AgentState, time: n
   if (next(state)._tag !== "AskModel") {
     return (verdict === undefined || verdict === "Finish") && onlyAgentsAsk(definition, state, time)
   }
-  return verdict === undefined && !Output.isAccepted(state) && wrongAnswer({ definition, state }) === undefined
+  return verdict === undefined && !isAccepted(state) && wrongAnswer({ definition, state }) === undefined
 }

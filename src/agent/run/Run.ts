@@ -7,7 +7,6 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
-import type { From } from "../definition/Input.ts"
 import type * as Delivery from "../journal/Delivery.ts"
 import * as Failure from "../journal/Failure.ts"
 import * as Loop from "../journal/Loop.ts"
@@ -15,6 +14,7 @@ import { Surroundings } from "../journal/Surroundings.ts"
 import { atWork } from "../perform/InView.ts"
 import type { Live } from "../perform/mode/Live.ts"
 import { makeRoot, play } from "./Play.ts"
+import type { From } from "./RunStart.ts"
 
 /** Runs what a roster describes. Gives the last state, and fails with an `AgentError` or an error of somebody's own. */
 export const run = (

@@ -17,6 +17,7 @@ import * as Answer from "../../../domain/ModelAnswer.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import { Halt } from "../../journal/Halt.ts"
 import * as Loop from "../../journal/Loop.ts"
+import { requestIn } from "../../rules/OfferedTools.ts"
 import * as AnswerGuard from "../guard/AnswerGuard.ts"
 import * as InputGuard from "../guard/InputGuard.ts"
 import { makePrompt } from "./RequestPrompt.ts"
@@ -165,7 +166,7 @@ export const askModel = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown>
 
 /** Asks the model for its answer, as it is. */
 const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: Held | undefined) {
-  const request = loop.definition.request(loop.state, loop.live.between > 0)
+  const request = requestIn(loop.definition, loop.state, loop.live.between > 0)
   const made = makePrompt(loop, request)
   const prompt = Effect.isEffect(made) ? yield* made : made
   const asking: Asking = { attempts: 0, held }

@@ -13,9 +13,9 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { OwnModel, Plan } from "../../definition/AgentDefinition.ts"
-import { modelIn } from "../../definition/AgentModes.ts"
 import { CurrentStandIn, type ModelLayer, type StandIn } from "../../definition/Overrides.ts"
 import type { Built, Loop, Models } from "../../journal/Loop.ts"
+import { modelIn } from "../../rules/ModelInUse.ts"
 
 /** Gives the layer of a step of a plan, and of a context where something stands in for it. */
 const layerOf = ({ provide }: Plan["steps"][number], { model }: StandIn): ModelLayer | undefined => {
