@@ -19,7 +19,7 @@ import type { Answered } from "../perform/call/ToolCall.ts"
 import { inView } from "../perform/InView.ts"
 import type { Live } from "../perform/mode/Live.ts"
 import * as Correction from "../rules/Corrections.ts"
-import * as Binding from "../rules/Mismatch.ts"
+import { findMismatch } from "../rules/Mismatch.ts"
 import { conclude, finish } from "./Drive.ts"
 import { close, end } from "./EndRun.ts"
 import { goOn, makeRoot } from "./Play.ts"
@@ -39,7 +39,7 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
   Effect.withFiber((fiber) => {
     const loop = Loop.make(makeRoot(new Surroundings(fiber), state, undefined), undefined, undefined, roster, state)
     const taken = Effect.suspend(() => {
-      const mismatch = Binding.findMismatch(roster, state)
+      const mismatch = findMismatch(roster, state)
       return mismatch === undefined ? goOn(loop, "Step") : Effect.fail(new Halt(mismatch))
     }).pipe(Effect.tap(() => endByHand(loop)))
     return Effect.matchCauseEffect(inView(loop, Effect.onExit(taken, (exit) => end(loop, exit))), {

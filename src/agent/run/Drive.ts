@@ -18,8 +18,8 @@ import * as CallGuard from "../perform/guard/CallGuard.ts"
 import { handOver } from "../perform/HandOver.ts"
 import { takeAll } from "../perform/mode/Moving.ts"
 import * as Correction from "../rules/Corrections.ts"
+import { emptyInput } from "../rules/InputIssue.ts"
 import * as Limit from "../rules/Limits.ts"
-import * as Binding from "../rules/Mismatch.ts"
 
 /** How far a loop goes: to the end of its run, or of one step. */
 export type Extent = "Run" | "Step"
@@ -56,7 +56,7 @@ const drive: (loop: Loop.Loop, extent: Extent) => Effect.Effect<Driven, unknown,
             return "Ended"
           }
           if (loop.state.conversation.turns.length === 0) {
-            return yield* Effect.fail(new Halt(Binding.emptyInput(loop.definition)))
+            return yield* Effect.fail(new Halt(emptyInput(loop.definition)))
           }
           const limit = Limit.met(loop)
           if (limit !== undefined) {

@@ -25,7 +25,8 @@ import * as Telemetry from "../journal/Telemetry.ts"
 import { inView } from "../perform/InView.ts"
 import * as Entering from "../perform/mode/Entering.ts"
 import { LoopHost } from "../perform/mode/LoopHost.ts"
-import * as Binding from "../rules/Mismatch.ts"
+import { findInputIssue, isTakeable } from "../rules/InputIssue.ts"
+import { findMismatch } from "../rules/Mismatch.ts"
 import { driveAll, type Ending, type Extent, isOver } from "./Drive.ts"
 import { close, end } from "./EndRun.ts"
 import { pick } from "./Picking.ts"
@@ -44,7 +45,7 @@ export const play = (
         (exit) => Effect.ensuring(end(loop, exit), Effect.sync(() => Telemetry.endRun(span, loop)))
       ))
   const isAsked = isPicked && input !== undefined &&
-    (loop.roster.picker === undefined || Binding.isTakeable(loop, input))
+    (loop.roster.picker === undefined || isTakeable(loop, input))
   const picking = isAsked ? pick(loop, input) : undefined
   return picking === undefined ? run(Exit.void) : Effect.flatMap(Effect.exit(picking), run)
 }
@@ -71,8 +72,8 @@ const begin = (
   mode: string | undefined
 ) =>
   Effect.suspend((): Effect.Effect<Ending, unknown, unknown> => {
-    const reason = Binding.findMismatch(loop.roster, loop.state) ??
-      (input === undefined ? undefined : Binding.findInputIssue(loop.definition, input))
+    const reason = findMismatch(loop.roster, loop.state) ??
+      (input === undefined ? undefined : findInputIssue(loop.definition, input))
     // What isn't taken in doesn't change who is in control.
     if (reason !== undefined) Loop.putInControl(loop, loop.roster.agents.get(loop.state.agent) ?? loop.roster.first)
     const failure = input !== undefined && loop.state.status._tag === "Failed" ? loop.state.status.error : undefined
