@@ -54,10 +54,10 @@ import { type AnyAsTool, ToolTypeId } from "./definition/AgentTool.ts"
 import type { Agent, Any } from "./definition/AgentType.ts"
 import * as Output from "./definition/OutputCodec.ts"
 import * as RequestTools from "./definition/RequestTools.ts"
+import { defaultCondition } from "./definition/StopWhen.ts"
 import { entriesOf } from "./definition/ToolEntries.ts"
 import { type Guardrails, type GuardrailServices, make as makeStanding } from "./guardrail/AgentGuardrails.ts"
 import { fromDefinition } from "./run/MakeAgent.ts"
-import * as StopWhen from "./StopWhen.ts"
 
 export { InvalidName } from "../domain/InvalidName.ts"
 export { failedState } from "../handoff/FailedState.ts"
@@ -157,7 +157,7 @@ export const make = <
     requests: RequestTools.make(tools, toolChoice),
     modes,
     models: new Map(),
-    stopWhen: options?.stopWhen ?? StopWhen.defaultCondition,
+    stopWhen: options?.stopWhen ?? defaultCondition,
     toolConcurrency: options?.toolConcurrency ?? 10,
     settings: options?.settings,
     retry: options?.retry,

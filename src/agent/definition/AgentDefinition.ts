@@ -18,10 +18,10 @@ import type * as Handoff from "../../handoff/Handoff.ts"
 import type * as HandoffPolicy from "../../handoff/HandoffPolicy.ts"
 import type * as ModeType from "../../modes/ModeType.ts"
 import type { Standing } from "../guardrail/AgentGuardrails.ts"
-import type { StopWhen } from "../StopWhen.ts"
 import type * as ContextWindow from "../window/WindowType.ts"
 import type { Codec } from "./Codec.ts"
 import type { OutputCodec, OutputTool } from "./OutputCodec.ts"
+import type { StopWhen } from "./StopWhen.ts"
 import type { ToolPolicy } from "./ToolPolicy.ts"
 
 /**
