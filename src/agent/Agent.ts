@@ -56,7 +56,7 @@ import * as Output from "./definition/OutputCodec.ts"
 import * as RequestTools from "./definition/RequestTools.ts"
 import { defaultCondition } from "./definition/StopWhen.ts"
 import { entriesOf } from "./definition/ToolEntries.ts"
-import { type Guardrails, type GuardrailServices, make as makeStanding } from "./guardrail/AgentGuardrails.ts"
+import { type Guardrails, type GuardrailServices, prepareGuardrails } from "./guardrail/AgentGuardrails.ts"
 import { fromDefinition } from "./run/MakeAgent.ts"
 
 export { InvalidName } from "../domain/InvalidName.ts"
@@ -166,7 +166,7 @@ export const make = <
     outputRetries: options?.outputRetries ?? 1,
     maxInputLength: options?.maxInputLength ?? 1_000_000,
     maxHandoffs: options?.maxHandoffs ?? 10,
-    guardrails: makeStanding(name, options?.guardrails),
+    guardrails: prepareGuardrails(name, options?.guardrails),
     contextWindow: options?.contextWindow
   })
 }

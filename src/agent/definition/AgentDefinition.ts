@@ -17,7 +17,7 @@ import type * as AgentPicker from "../../handoff/AgentPicker.ts"
 import type * as Handoff from "../../handoff/Handoff.ts"
 import type * as HandoffPolicy from "../../handoff/HandoffPolicy.ts"
 import type * as ModeType from "../../modes/ModeType.ts"
-import type { Standing } from "../guardrail/AgentGuardrails.ts"
+import type { AgentGuardrails } from "../guardrail/AgentGuardrails.ts"
 import type * as ContextWindow from "../window/WindowType.ts"
 import type { Codec } from "./Codec.ts"
 import type { OutputCodec, OutputTool } from "./OutputCodec.ts"
@@ -82,9 +82,12 @@ export type RunTool = HandledTool | AgentTool | OutputTool
 /** How a call of some name is answered. */
 export type ToolEntry = RunTool | HandoffTool | ModeTool
 
-/** The model that an agent brings itself, instead of taking it from the environment. */
+/** A model as a Layer. */
+export type ModelLayer = Layer.Layer<LanguageModel.LanguageModel, unknown, unknown>
+
+/** The model that an agent or a mode brings along, instead of taking it from the environment. */
 export type OwnModel =
-  | { readonly _tag: "Layer"; readonly layer: Layer.Layer<LanguageModel.LanguageModel, unknown, unknown> }
+  | { readonly _tag: "Layer"; readonly layer: ModelLayer }
   | { readonly _tag: "Plan"; readonly plan: Plan }
 
 /** Models to try one after the other. */
@@ -116,7 +119,7 @@ export interface Definition {
   readonly output: OutputCodec | undefined
   readonly outputRetries: number
   readonly maxInputLength: number
-  readonly guardrails: Standing
+  readonly guardrails: AgentGuardrails
   readonly contextWindow: ContextWindow.Any | undefined
 }
 

@@ -3,10 +3,8 @@
  *
  * @since 0.1.0
  */
-import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Tool from "effect/ai/Tool"
 import * as ExecutionPlan from "effect/ExecutionPlan"
-import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { lazy } from "../../domain/Lazy.ts"
 import * as ModeType from "../../modes/ModeType.ts"
@@ -21,7 +19,7 @@ export type { Any as AnyMode, Services as ModeServices } from "../../modes/ModeT
 export const ownModel = (model: unknown): Definition.OwnModel =>
   ExecutionPlan.isExecutionPlan(model)
     ? { _tag: "Plan", plan: model }
-    : { _tag: "Layer", layer: model as Layer.Layer<LanguageModel.LanguageModel, unknown, unknown> }
+    : { _tag: "Layer", layer: model as Definition.ModelLayer }
 
 /** The tool by which a model leaves the mode on top. */
 const exitTool = lazy((): Definition.ModeTool => {
