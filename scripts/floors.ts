@@ -1,11 +1,14 @@
 /**
- * The floors of `src`: a file imports from its own floor or one below, and type imports count.
+ * The floors of `src`, and the rooms of the floor `agent`: a file imports from its own or from a lower one, and type imports count.
  *
  * Rules:
  * 1. a file of `src` stands on a floor or is `src/index.ts`, the roof, which reads the floors of the core
  * 2. a floor reads itself and what `floors` lists beside it, and nothing reads the roof
  * 3. the core depends on `effect` alone, and `ai-sdk`, which is no part of it, on the types of `@ai-sdk/provider` too
  * 4. `domain` is data and functions on it: it reads no module of Effect that holds programs
+ * 5. a file of `agent` stands in a room or is a public module, which reads the rooms
+ * 6. a room reads itself and what `rooms` lists beside it, and nothing in `agent` reads a public module
+ * 7. `rules` are functions of what they are given: they read no module of Effect that holds programs
  *
  * Circles are the linter's (`import/no-cycle`).
  */
@@ -21,6 +24,28 @@ export const floors: Readonly<Record<string, ReadonlyArray<string>>> = {
   testing: ["domain", "agent"],
   "ai-sdk": []
 }
+
+/**
+ * The rooms of `agent`: what an agent is (`definition`), what must happen (`rules`), what has happened and who sees it (`journal`), one
+ * verb done to the world (`perform`), its order (`run`), many runs of one conversation (`session`).
+ */
+export const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
+  session: ["run", "perform", "journal", "rules", "definition", "guardrail", "window"],
+  run: ["perform", "journal", "rules", "definition", "guardrail", "window"],
+  perform: ["journal", "rules", "definition", "guardrail", "window"],
+  journal: ["rules", "definition", "guardrail", "window"],
+  rules: ["definition", "guardrail", "window"],
+  definition: ["guardrail", "window"],
+  guardrail: [],
+  window: [],
+  trace: ["journal"]
+}
+
+/** The public modules of `agent`, over its rooms. */
+const modules: ReadonlyArray<string> = ["Agent.ts", "ContextWindow.ts", "Guardrail.ts", "Session.ts", "StopWhen.ts"]
+
+/** Rooms that files still read against `rooms`. The list may only shrink: what isn't true any more has to go from it. */
+const breaches: ReadonlyArray<string> = []
 
 /** Floors that have entry points of their own. */
 const aside: ReadonlyArray<string> = ["testing", "ai-sdk"]
@@ -46,6 +71,8 @@ export interface Violation {
   readonly file: string
   readonly line: number
   readonly message: string
+  /** The breach of the order of rooms that this is, as `breaches` spells it. */
+  readonly breach?: string
 }
 
 interface Import {
@@ -74,19 +101,44 @@ const imports = (program: Program): ReadonlyArray<Import> => {
   return found
 }
 
+/** The room of `agent` that a path in `src` leads into, or the public module that it is. */
+const roomOf = (path: string): string | undefined => path.startsWith("agent/") ? path.split("/")[1] : undefined
+
+/** Why a file of `agent` may not import another one, if so. */
+const objectionOfRoom = (at: string, target: string): string | undefined => {
+  const room = roomOf(at)!
+  const other = roomOf(target)
+  if (other === undefined || other === room || (modules.includes(room) && !modules.includes(other))) return undefined
+  if (modules.includes(other)) return "nothing in agent reads a public module"
+  return rooms[room]!.includes(other) ? undefined : `${room} reads ${rooms[room]!.join(", ") || "no other room"}`
+}
+
 /** Why a file on `floor` may not import `specifier`, if so. `at` is the file's path in `src`. */
 const objection = (floor: string, at: string, { isType, specifier }: Import): string | undefined => {
   if (!specifier.startsWith(".")) {
     if (specifier === typed[floor]) return isType ? undefined : "only its types"
     if (specifier !== "effect" && !specifier.startsWith("effect/")) return "the core depends on effect alone"
-    return floor === "domain" && programs.test(specifier) ? "domain holds no programs" : undefined
+    const pure = floor === "domain" ? floor : roomOf(at) === "rules" ? "rules" : undefined
+    return pure !== undefined && programs.test(specifier) ? `${pure} holds no programs` : undefined
   }
   const target = posix.join(posix.dirname(at), specifier)
   if (target === roof) return "nothing reads the roof"
   const other = target.split("/")[0]!
   if (floor === roof) return aside.includes(other) ? `${other} has its own entry point` : undefined
-  if (other === floor || floors[floor]!.includes(other)) return undefined
+  if (other === floor) return floor === "agent" ? objectionOfRoom(at, target) : undefined
+  if (floors[floor]!.includes(other)) return undefined
   return `${floor} reads ${floors[floor]!.join(", ") || "no other floor"}`
+}
+
+/** Why a file has no place in `src`, if so. */
+const misplaced = (at: string): string | undefined => {
+  const floor = at.split("/")[0]!
+  if (floor !== roof && !(at.includes("/") && floor in floors)) {
+    return `stands on no floor: ${Object.keys(floors).join(", ")}`
+  }
+  const room = roomOf(at)
+  if (room === undefined || modules.includes(room) || (at.split("/").length > 2 && room in rooms)) return undefined
+  return `stands in no room of agent: ${Object.keys(rooms).join(", ")}`
 }
 
 /** Every import of `files`, path in `src` to source, that breaks a rule. */
@@ -94,24 +146,42 @@ export const violations = (files: Readonly<Record<string, string>>): ReadonlyArr
   Object.entries(files).flatMap(([at, source]) => {
     const file = `src/${at}`
     const floor = at.split("/")[0]!
-    if (floor !== roof && !(at.includes("/") && floor in floors)) {
-      return [{ file, line: 1, message: `stands on no floor: ${Object.keys(floors).join(", ")}` }]
-    }
+    const message = misplaced(at)
+    if (message !== undefined) return [{ file, line: 1, message }]
     const { errors, program } = parseSync(file, source)
     if (errors.length > 0) return [{ file, line: 1, message: "does not parse" }]
     return imports(program).flatMap((imported) => {
-      const message = objection(floor, at, imported)
-      if (message === undefined) return []
       const { offset, specifier } = imported
-      return [{ file, line: source.slice(0, offset).split("\n").length, message: `imports "${specifier}": ${message}` }]
+      const message = objection(floor, at, imported)
+      const room = specifier.startsWith(".") ? roomOf(posix.join(posix.dirname(at), specifier)) : undefined
+      return message === undefined ? [] : [{
+        file,
+        line: source.slice(0, offset).split("\n").length,
+        message: `imports "${specifier}": ${message}`,
+        ...(roomOf(at) === undefined || room === undefined ? undefined : { breach: `${file} reads ${room}` })
+      }]
     })
   })
+
+/** What a list of known breaches doesn't excuse, and what it names that is none any more. */
+export const unexcused = (
+  found: ReadonlyArray<Violation>,
+  known: ReadonlyArray<string>
+): ReadonlyArray<Violation> => [
+  ...found.filter(({ breach }) => breach === undefined || !known.includes(breach)),
+  ...known.filter((each) => !found.some(({ breach }) => breach === each)).map((each) => ({
+    file: "scripts/floors.ts",
+    line: 1,
+    message: `"${each}" isn't true any more: take it from the list`
+  }))
+]
 
 if (import.meta.main) {
   const src = posix.join(import.meta.dirname, "../src")
   const paths = globSync("**/*.ts", { cwd: src })
-  const found = violations(Object.fromEntries(paths.map((path) => [path, readFileSync(posix.join(src, path), "utf8")])))
+  const files = Object.fromEntries(paths.map((path) => [path, readFileSync(posix.join(src, path), "utf8")]))
+  const found = unexcused(violations(files), breaches)
   for (const { file, line, message } of found) console.error(`${file}:${line} ${message}`)
-  console.log(`floors: ${paths.length} files, ${found.length} violations`)
+  console.log(`floors: ${paths.length} files, ${found.length} violations, ${breaches.length} known breaches`)
   process.exitCode = found.length === 0 && paths.length > 0 ? 0 : 1
 }

@@ -44,70 +44,33 @@ import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { InvalidName } from "../domain/InvalidName.ts"
 import type * as Handoff from "../handoff/Handoff.ts"
-import { toolNameOf } from "../handoff/Handoff.ts"
 import type { AnyModel, ModelError, ModelServices } from "../modes/AnyModel.ts"
 import type { AnyToolkit, FailureOf, ToolOf, ToolServices } from "../modes/AnyToolkit.ts"
 import type * as Mode from "../modes/ModeType.ts"
 import * as Definition from "./definition/AgentDefinition.ts"
-import { add, ownModel } from "./definition/AgentModes.ts"
+import { addModes, ownModel } from "./definition/AgentModes.ts"
 import type { AgentServices, Options } from "./definition/AgentOptions.ts"
 import { type AnyAsTool, ToolTypeId } from "./definition/AgentTool.ts"
-import { DuplicateTool } from "./definition/DuplicateName.ts"
+import type { Agent, Any } from "./definition/AgentType.ts"
 import * as Output from "./definition/OutputCodec.ts"
-import * as Offered from "./definition/RequestTools.ts"
-import * as Roster from "./definition/Roster.ts"
-import { type Guardrails, type GuardrailServices, make as makeStanding } from "./guardrail/AgentGuardrails.ts"
-import { type Agent, type Any, fromDefinition } from "./run/AgentType.ts"
-import * as StopWhen from "./StopWhen.ts"
+import * as RequestTools from "./definition/RequestTools.ts"
+import { defaultCondition } from "./definition/StopWhen.ts"
+import { entriesOf } from "./definition/ToolEntries.ts"
+import { type Guardrails, type GuardrailServices, prepareGuardrails } from "./guardrail/AgentGuardrails.ts"
+import { fromDefinition } from "./run/MakeAgent.ts"
 
 export { InvalidName } from "../domain/InvalidName.ts"
 export { failedState } from "../handoff/FailedState.ts"
 export type { Options } from "./definition/AgentOptions.ts"
 export { type AsTool, asTool, Task } from "./definition/AgentTool.ts"
+export { type Agent, type Any, isAgent, type RunError, type Services } from "./definition/AgentType.ts"
 export { DuplicateAgent, DuplicateHandoff, DuplicateMode, DuplicateTool } from "./definition/DuplicateName.ts"
-export type { FromOptions, Input } from "./definition/Input.ts"
+export type { Input } from "./definition/Input.ts"
 export { CurrentAgent, type RunningAgent } from "./journal/CurrentAgent.ts"
 export { CurrentObservers, observe, type Observer } from "./journal/Observer.ts"
 export { RecordContent } from "./journal/RecordContent.ts"
-export { type Agent, type Any, isAgent, type RunError, type Services } from "./run/AgentType.ts"
 export * from "./run/Running.ts"
-
-const handleOf = (toolkit: AnyToolkit | undefined): Definition.HandledTool["handle"] =>
-  toolkit !== undefined && "handle" in toolkit ? toolkit.handle as Definition.HandledTool["handle"] : undefined
-
-const entriesOf = (
-  agent: string,
-  toolkit: AnyToolkit | undefined,
-  agents: ReadonlyArray<AnyAsTool>,
-  fatal: ReadonlyArray<string>,
-  output: Output.OutputCodec | undefined,
-  handoffs: ReadonlyArray<Handoff.Any>
-): ReadonlyMap<string, Definition.ToolEntry> => {
-  const entries = new Map<string, Definition.ToolEntry>()
-  const add = (entry: Definition.ToolEntry): void => {
-    if (entries.has(entry.tool.name)) throw new DuplicateTool({ agent, tool: entry.tool.name })
-    entries.set(entry.tool.name, entry)
-  }
-  const handle = handleOf(toolkit)
-  for (const tool of Object.values(toolkit?.tools ?? {})) {
-    add(Definition.handledTool(tool, fatal.includes(tool.name), handle))
-  }
-  for (const asTool of agents) add(asTool[ToolTypeId].entry)
-  if (output !== undefined) add(Output.entry(output))
-  for (const handoff of handoffs) Roster.addHandoff(entries, agent, handoff)
-  return entries
-}
-
-/** Gives a choice the names that the tools of handoffs really have, where their targets' names have other characters. */
-const cleaned = (
-  choice: LanguageModel.ToolChoice<string> | undefined,
-  tools: ReadonlyMap<string, Definition.ToolEntry>
-): LanguageModel.ToolChoice<string> | undefined => {
-  const clean = (name: string): string =>
-    tools.has(name) || !name.startsWith("handoff_to_") ? name : toolNameOf(name.slice("handoff_to_".length))
-  if (typeof choice !== "object") return choice
-  return "tool" in choice ? { tool: clean(choice.tool) } : { ...choice, oneOf: choice.oneOf.map(clean) }
-}
+export type { FromOptions } from "./run/RunStart.ts"
 
 /**
  * Makes an agent.
@@ -178,23 +141,23 @@ export const make = <
   const own = entriesOf(
     name,
     options?.toolkit,
-    options?.agents ?? [],
     options?.fatal ?? [],
+    (options?.agents ?? []).map((agent) => agent[ToolTypeId].entry),
     output,
     (options?.handoffs ?? []) as ReadonlyArray<Handoff.Any>
   )
-  const { modes, tools } = add(name, { modes: new Map(), tools: own }, options?.modes ?? [])
-  const toolChoice = cleaned(options?.toolChoice as LanguageModel.ToolChoice<string> | undefined, tools)
+  const { modes, tools } = addModes(name, { modes: new Map(), tools: own }, options?.modes ?? [])
+  const toolChoice = RequestTools.withToolNames(options?.toolChoice, tools)
   return fromDefinition(name, {
     name,
     description: options?.description,
     instructions: options?.instructions,
     tools,
     toolChoice,
-    request: Offered.requests(tools, toolChoice, modes),
+    requests: RequestTools.make(tools, toolChoice),
     modes,
     models: new Map(),
-    stopWhen: options?.stopWhen ?? StopWhen.defaultCondition,
+    stopWhen: options?.stopWhen ?? defaultCondition,
     toolConcurrency: options?.toolConcurrency ?? 10,
     settings: options?.settings,
     retry: options?.retry,
@@ -203,7 +166,7 @@ export const make = <
     outputRetries: options?.outputRetries ?? 1,
     maxInputLength: options?.maxInputLength ?? 1_000_000,
     maxHandoffs: options?.maxHandoffs ?? 10,
-    guardrails: makeStanding(name, options?.guardrails),
+    guardrails: prepareGuardrails(name, options?.guardrails),
     contextWindow: options?.contextWindow
   })
 }

@@ -66,7 +66,7 @@ import * as Layer from "effect/Layer"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { CurrentStandIn, type StandIn, type ToolHandler } from "../agent/definition/Overrides.ts"
+import { CurrentOverrides, type Overrides, type ToolHandler } from "../agent/definition/Overrides.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import {
   CassetteConflict,
@@ -137,10 +137,10 @@ export class Cassette extends Context.Service<Cassette, Service>()("troupe/testi
 
 type Provided = Context.Context<LanguageModel.LanguageModel | Cassette>
 
-const provided = (model: LanguageModel.LanguageModel, service: Service, standIn: StandIn): Provided =>
+const provided = (model: LanguageModel.LanguageModel, service: Service, overrides: Overrides): Provided =>
   Context.make(LanguageModel.LanguageModel, model).pipe(
     Context.add(Cassette, service),
-    Context.add(CurrentStandIn, standIn)
+    Context.add(CurrentOverrides, overrides)
   )
 
 const replay = (tape: string, lines: ReadonlyArray<Line.Line>, { ownHandlers = true, redact }: Options = {}) => {

@@ -63,7 +63,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { CurrentStandIn } from "../agent/definition/Overrides.ts"
+import { CurrentOverrides } from "../agent/definition/Overrides.ts"
 import { type Building, CurrentBuilding, type Handler } from "./Handler.ts"
 import { shownRequest } from "./handler/Shown.ts"
 import type { StateMachine } from "./handler/StateMachine.ts"
@@ -249,8 +249,8 @@ export const layer = <R>(
       })
     )
     if (options?.replacesOwn !== true) return provided
-    const standIn = Layer.succeed(LanguageModel.LanguageModel, model)
-    return Context.add(provided, CurrentStandIn, { model: () => standIn })
+    const override = Layer.succeed(LanguageModel.LanguageModel, model)
+    return Context.add(provided, CurrentOverrides, { model: () => override })
   }))
 
 /**

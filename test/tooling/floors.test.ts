@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { violations } from "../../scripts/floors.ts"
+import { rooms, unexcused, violations } from "../../scripts/floors.ts"
 
 const legal = {
   "index.ts": `export * as Agent from "./agent/Agent.ts"\nexport * as Mode from "./modes/Mode.ts"`,
@@ -14,7 +14,15 @@ const legal = {
   ].join("\n"),
   "ai-sdk/AiSdkModel.ts":
     `import type { LanguageModelV4 } from "@ai-sdk/provider"\nimport * as Effect from "effect/Effect"`,
-  "agent/run/loop.ts": `import { Agent } from "../Agent.ts"\nimport { Mode } from "../../modes/Mode.ts"`,
+  "agent/StopWhen.ts": `export * from "./definition/StopWhen.ts"\nexport { evaluate } from "./rules/StopVerdict.ts"`,
+  "agent/run/Loop.ts": [
+    `import { step } from "./Step.ts"`,
+    `import { ask } from "../perform/ask/Ask.ts"`,
+    `import { Mode } from "../../modes/Mode.ts"`
+  ].join("\n"),
+  "agent/rules/Limit.ts":
+    `import * as Result from "effect/Result"\nimport type { Limit } from "../definition/Limit.ts"`,
+  "agent/trace/Trace.ts": `import * as Observer from "../journal/Observer.ts"`,
   "modes/Mode.ts": `import * as Effect from "effect/Effect"\nimport { Status } from "../domain/Status.ts"`,
   "handoff/Handoff.ts": `export type { Status } from "../domain/Status.ts"`,
   "domain/Status.ts": [
@@ -28,6 +36,14 @@ const legal = {
 /** The messages for the legal tree with one file more. */
 const messages = (at: string, source: string): ReadonlyArray<string> =>
   violations({ ...legal, [at]: source }).map(({ file, line, message }) => `${file}:${line} ${message}`)
+
+/** The breach of a room that reads another. */
+const breach = (room: string, other: string): string => `src/agent/${room}/New.ts reads ${other}`
+
+/** Each room with those that stand above it. */
+const upwards = ["session", "run", "perform", "journal", "rules", "definition"].flatMap((room, index, all) =>
+  [...all.slice(0, index), "trace"].map((other): [room: string, other: string] => [room, other])
+)
 
 describe("floors", () => {
   it("have nothing to say about a tree that keeps every rule", () => {
@@ -52,8 +68,8 @@ describe("floors", () => {
     ["agent", "ai-sdk", "domain, handoff, modes"],
     ["testing", "ai-sdk", "domain, agent"]
   ])("keep %s from reading %s", (floor, other, reads) => {
-    assert.deepStrictEqual(messages(`${floor}/New.ts`, `\nimport { x } from "../${other}/X.ts"`), [
-      `src/${floor}/New.ts:2 imports "../${other}/X.ts": ${floor} reads ${reads}`
+    assert.deepStrictEqual(messages(`${floor}/run/New.ts`, `\nimport { x } from "../../${other}/X.ts"`), [
+      `src/${floor}/run/New.ts:2 imports "../../${other}/X.ts": ${floor} reads ${reads}`
     ])
   })
 
@@ -107,14 +123,14 @@ describe("floors", () => {
     assert.deepStrictEqual(messages("ai-sdk/New.ts", `import { x } from "@ai-sdk/openai"`), [
       `src/ai-sdk/New.ts:1 imports "@ai-sdk/openai": the core depends on effect alone`
     ])
-    assert.deepStrictEqual(messages("agent/New.ts", `import type { x } from "@ai-sdk/provider"`), [
-      `src/agent/New.ts:1 imports "@ai-sdk/provider": the core depends on effect alone`
+    assert.deepStrictEqual(messages("agent/run/New.ts", `import type { x } from "@ai-sdk/provider"`), [
+      `src/agent/run/New.ts:1 imports "@ai-sdk/provider": the core depends on effect alone`
     ])
   })
 
   it.each(["zod", "node:fs", "@effect/platform-node", "troupe", "effects"])("keep %s out of the core", (name) => {
-    assert.deepStrictEqual(messages("agent/New.ts", `import type { X } from "${name}"`), [
-      `src/agent/New.ts:1 imports "${name}": the core depends on effect alone`
+    assert.deepStrictEqual(messages("agent/run/New.ts", `import type { X } from "${name}"`), [
+      `src/agent/run/New.ts:1 imports "${name}": the core depends on effect alone`
     ])
   })
 
@@ -137,5 +153,65 @@ describe("floors", () => {
     assert.deepStrictEqual(messages(at, ""), [
       `src/${at}:1 stands on no floor: domain, handoff, modes, agent, testing, ai-sdk`
     ])
+  })
+})
+
+describe("rooms", () => {
+  it.each<[room: string, other: string]>([
+    ...upwards,
+    ["guardrail", "definition"],
+    ["guardrail", "window"],
+    ["window", "definition"],
+    ["window", "guardrail"],
+    ["trace", "definition"]
+  ])("keep %s from reading %s", (room, other) => {
+    const reads = rooms[room]!.join(", ") || "no other room"
+    assert.deepStrictEqual(messages(`agent/${room}/sub/New.ts`, `import type { x } from "../../${other}/X.ts"`), [
+      `src/agent/${room}/sub/New.ts:1 imports "../../${other}/X.ts": ${room} reads ${reads}`
+    ])
+  })
+
+  it.each(["rules", "definition", "session"])("keep %s from reading a public module", (room) => {
+    assert.deepStrictEqual(messages(`agent/${room}/New.ts`, `import { Agent } from "../Agent.ts"`), [
+      `src/agent/${room}/New.ts:1 imports "../Agent.ts": nothing in agent reads a public module`
+    ])
+  })
+
+  it("keep public modules from reading each other", () => {
+    assert.deepStrictEqual(messages("agent/Session.ts", `import { Agent } from "./Agent.ts"`), [
+      `src/agent/Session.ts:1 imports "./Agent.ts": nothing in agent reads a public module`
+    ])
+  })
+
+  it.each(["Effect", "Layer", "Clock", "ai/LanguageModel"])("keep effect/%s out of the rules", (name) => {
+    assert.deepStrictEqual(messages("agent/rules/New.ts", `import type * as X from "effect/${name}"`), [
+      `src/agent/rules/New.ts:1 imports "effect/${name}": rules holds no programs`
+    ])
+  })
+
+  it.each(["agent/New.ts", "agent/common/New.ts", "agent/rules"])("have no place for %s", (at) => {
+    assert.deepStrictEqual(messages(at, ""), [
+      `src/${at}:1 stands in no room of agent: ${Object.keys(rooms).join(", ")}`
+    ])
+  })
+
+  it("excuse a breach that is known, of that room alone", () => {
+    const source = `import { x } from "../journal/X.ts"\nimport { y } from "../session/Y.ts"`
+    const found = violations({ ...legal, "agent/rules/New.ts": source })
+    assert.deepStrictEqual(unexcused(found, [breach("rules", "journal")]).map(({ line }) => line), [2])
+    assert.deepStrictEqual(unexcused(found, [breach("rules", "journal"), breach("rules", "session")]), [])
+  })
+
+  it("excuse nothing else of a file", () => {
+    const found = violations({ ...legal, "agent/rules/New.ts": `import { Effect } from "effect/Effect"` })
+    assert.deepStrictEqual(unexcused(found, [breach("rules", "rules"), breach("rules", "effect")]).length, 3)
+  })
+
+  it("take back an excuse that nobody needs any more", () => {
+    assert.deepStrictEqual(unexcused(violations(legal), [breach("rules", "journal")]), [{
+      file: "scripts/floors.ts",
+      line: 1,
+      message: `"${breach("rules", "journal")}" isn't true any more: take it from the list`
+    }])
   })
 })

@@ -5,26 +5,24 @@
  */
 import type * as AiError from "effect/ai/AiError"
 import type * as LanguageModel from "effect/ai/LanguageModel"
-import * as Tool from "effect/ai/Tool"
+import type * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import type * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type * as ExecutionPlan from "effect/ExecutionPlan"
 import type * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
-import * as Schema from "effect/Schema"
-import * as SchemaAST from "effect/SchemaAST"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
 import type * as AgentPicker from "../../handoff/AgentPicker.ts"
-import * as Handoff from "../../handoff/Handoff.ts"
+import type * as Handoff from "../../handoff/Handoff.ts"
 import type * as HandoffPolicy from "../../handoff/HandoffPolicy.ts"
 import type * as ModeType from "../../modes/ModeType.ts"
-import type { Standing } from "../guardrail/AgentGuardrails.ts"
-import type { StopWhen } from "../StopWhen.ts"
+import type { AgentGuardrails } from "../guardrail/AgentGuardrails.ts"
 import type * as ContextWindow from "../window/WindowType.ts"
 import type { Codec } from "./Codec.ts"
 import type { OutputCodec, OutputTool } from "./OutputCodec.ts"
-import * as ToolPolicy from "./ToolPolicy.ts"
+import type { StopWhen } from "./StopWhen.ts"
+import type { ToolPolicy } from "./ToolPolicy.ts"
 
 /**
  * A tool that a handler of the user's answers, from the environment or from the toolkit itself. One that belongs to `modes` is
@@ -33,7 +31,7 @@ import * as ToolPolicy from "./ToolPolicy.ts"
 export interface HandledTool {
   readonly _tag: "Handled"
   readonly tool: Tool.Any
-  readonly policy: ToolPolicy.ToolPolicy
+  readonly policy: ToolPolicy
   readonly isFatal: boolean
   readonly decode: Codec
   readonly encodeSuccess: Codec
@@ -47,11 +45,10 @@ export interface HandledTool {
 export interface AgentTool {
   readonly _tag: "Agent"
   readonly tool: Tool.Any
-  readonly policy: ToolPolicy.ToolPolicy
+  readonly policy: ToolPolicy
   readonly decode: Codec
   readonly roster: () => Roster
   readonly toInput: (params: unknown) => User["parts"]
-  readonly toResult: (child: AgentState) => Schema.Json
 }
 
 /** A tool whose call lets another agent take over. */
@@ -85,9 +82,12 @@ export type RunTool = HandledTool | AgentTool | OutputTool
 /** How a call of some name is answered. */
 export type ToolEntry = RunTool | HandoffTool | ModeTool
 
-/** The model that an agent brings itself, instead of taking it from the environment. */
+/** A model as a Layer. */
+export type ModelLayer = Layer.Layer<LanguageModel.LanguageModel, unknown, unknown>
+
+/** The model that an agent or a mode brings along, instead of taking it from the environment. */
 export type OwnModel =
-  | { readonly _tag: "Layer"; readonly layer: Layer.Layer<LanguageModel.LanguageModel, unknown, unknown> }
+  | { readonly _tag: "Layer"; readonly layer: ModelLayer }
   | { readonly _tag: "Plan"; readonly plan: Plan }
 
 /** Models to try one after the other. */
@@ -107,7 +107,7 @@ export interface Definition {
   readonly instructions: Instructions | undefined
   readonly tools: ReadonlyMap<string, ToolEntry>
   readonly toolChoice: LanguageModel.ToolChoice<string> | undefined
-  readonly request: (state: AgentState, isNested: boolean) => Request
+  readonly requests: Requests
   readonly modes: ReadonlyMap<string, ModeEntry>
   readonly models: ReadonlyMap<string, OwnModel>
   readonly maxHandoffs: number
@@ -119,7 +119,7 @@ export interface Definition {
   readonly output: OutputCodec | undefined
   readonly outputRetries: number
   readonly maxInputLength: number
-  readonly guardrails: Standing
+  readonly guardrails: AgentGuardrails
   readonly contextWindow: ContextWindow.Any | undefined
 }
 
@@ -142,6 +142,19 @@ export interface Request {
   readonly toolCallValidation: "deferred"
 }
 
+/**
+ * The requests of an agent, prepared: `first` and `later` are those of a run in which all tools are offered, and the rest is what
+ * others are made of. A toolkit that `hasOthers` has tools that aren't the agent's.
+ */
+export interface Requests {
+  readonly names: ReadonlyArray<string>
+  readonly toolkit: Request["toolkit"]
+  readonly hasOthers: boolean
+  readonly isConditional: boolean
+  readonly first: Request
+  readonly later: Request
+}
+
 /** Who can be in control of a run, who begins, and how they collaborate. */
 export interface Roster {
   readonly first: Definition
@@ -150,59 +163,4 @@ export interface Roster {
   readonly picker: AgentPicker.Any | undefined
   readonly decide: (state: AgentState) => HandoffPolicy.Decision | undefined
   readonly transforms: ReadonlyArray<HandoffPolicy.Transform>
-}
-
-/**
- * Prepares a tool whose handler comes from the environment, or from a toolkit that has its handlers.
- *
- * Results are encoded as JSON, whatever their schema holds (dates, bytes, nothing at all), since a state keeps them.
- */
-export const handledTool = (
-  tool: Tool.Any,
-  isFatal: boolean,
-  handle: HandledTool["handle"]
-): HandledTool => ({
-  _tag: "Handled",
-  tool,
-  policy: ToolPolicy.get(tool),
-  isFatal,
-  decode: decoder(tool),
-  encodeSuccess: resultEncoder(tool.successSchema),
-  encodeFailure: Schema.encodeUnknownEffect(Schema.toCodecJson(tool.failureSchema)),
-  handle,
-  encodeParams: Schema.encodeUnknownEffect(tool.parametersSchema)
-})
-
-/** Gives the encoder of a tool's results. Where the schema takes anything, a result is what JSON makes of it. */
-const resultEncoder = (schema: Schema.Constraint): Codec => {
-  if (!SchemaAST.isUnknown(schema.ast) && !SchemaAST.isAny(schema.ast)) {
-    return Schema.encodeUnknownEffect(Schema.toCodecJson(schema))
-  }
-  const encode = Schema.encodeUnknownEffect(Schema.Json)
-  return (u) => encode(throughJson(u))
-}
-
-/** What has no JSON at all, such as a circle, stays as it is. */
-const throughJson = (u: unknown): unknown => {
-  try {
-    return JSON.parse(JSON.stringify(u) ?? "null")
-  } catch {
-    return u
-  }
-}
-
-/**
- * Gives the decoder of a tool's parameters, which are JSON whatever their schema holds: a date is a text.
- *
- * A tool described by JSON schema alone takes them as they are.
- */
-export const decoder = (tool: Tool.Any): Codec =>
-  Tool.isDynamic(tool) && tool.jsonSchema !== undefined
-    ? Effect.succeed
-    : Schema.decodeUnknownEffect(Schema.toCodecJson(tool.parametersSchema))
-
-/** Prepares a tool whose call lets another agent take over. */
-export const handoffTool = (handoff: Handoff.Any): HandoffTool => {
-  const { tool, when } = Handoff.internalsOf(handoff)
-  return { _tag: "Handoff", tool, handoff, when }
 }

@@ -14,9 +14,9 @@ import type * as AgentState from "../../domain/AgentState.ts"
 import type * as Handoff from "../../handoff/Handoff.ts"
 import type { AnyToolkit, ToolOf } from "../../modes/AnyToolkit.ts"
 import type * as Mode from "../../modes/ModeType.ts"
-import type * as StopWhen from "../StopWhen.ts"
 import type { ContextWindow } from "../window/WindowType.ts"
 import type { AnyAsTool, AsTool } from "./AgentTool.ts"
+import type { StopWhen } from "./StopWhen.ts"
 
 /** The tool of an agent with an output schema; one without has no encoded output. */
 type AnswerName<EncodedOutput> = unknown extends EncodedOutput ? never : "final_answer"
@@ -66,7 +66,7 @@ export interface Options<
   /** Tools whose own typed error ends the run; the errors of all others are told to the model. */
   readonly fatal?: ReadonlyArray<Fatal> | undefined
   /** When a run stops; `StopWhen.maxSteps(20)` by default. */
-  readonly stopWhen?: StopWhen.StopWhen | undefined
+  readonly stopWhen?: StopWhen | undefined
   /** How many calls of a turn run at once; 10 by default. */
   readonly toolConcurrency?: number | "unbounded" | undefined
   /** Which tools the model must or may use; `"auto"` by default. One that forces a call holds for a run's first request. */

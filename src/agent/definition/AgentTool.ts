@@ -7,9 +7,9 @@ import * as Tool from "effect/ai/Tool"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Runnable from "../../handoff/Runnable.ts"
-import * as Definition from "./AgentDefinition.ts"
+import type * as Definition from "./AgentDefinition.ts"
+import { paramsDecoder } from "./Codec.ts"
 import { type Input, partsOf } from "./Input.ts"
-import * as Output from "./OutputCodec.ts"
 import { rosterOf } from "./Roster.ts"
 
 /**
@@ -86,7 +86,7 @@ export const asTool = <
     _tag: "Agent",
     tool,
     policy: {},
-    decode: Definition.decoder(tool),
+    decode: paramsDecoder(tool),
     roster: () => rosterOf(agent),
     toInput: (params) =>
       partsOf(
@@ -95,8 +95,7 @@ export const asTool = <
           : options?.parameters === undefined
           ? (params as typeof Task.Type).task
           : JSON.stringify(toJson(params))
-      ),
-    toResult: (child) => Output.toResult(rosterOf(agent).agents.get(child.agent)?.output, child)
+      )
   }
   return { [ToolTypeId]: { entry }, name: tool.name }
 }

@@ -1,11 +1,13 @@
 /**
- * Schemas read once: decoding or encoding as a function, run at once where it can be.
+ * Schemas read once: decoding or encoding as a function, run at once if it can be.
  *
  * @since 0.1.0
  */
+import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 
 /** Decodes or encodes something, by a schema that was read once. */
 export type Codec = (u: unknown) => Effect.Effect<unknown, Schema.SchemaError, unknown>
@@ -13,8 +15,41 @@ export type Codec = (u: unknown) => Effect.Effect<unknown, Schema.SchemaError, u
 /** What came of decoding or encoding. */
 export type CodecExit = Exit.Exit<unknown, Schema.SchemaError>
 
-/** Runs a codec at once where it can, which is when its schema needs neither services nor time. */
+/** Runs a codec at once if it can be, which is when its schema needs neither services nor time. */
 export const run = (codec: Codec, u: unknown): CodecExit | Effect.Effect<CodecExit, never, unknown> => {
   const effect = codec(u)
   return Exit.isExit(effect) ? effect as CodecExit : Effect.exit(effect)
 }
+
+/**
+ * Makes the decoder of a tool's parameters. They are JSON, whatever their schema holds: a date is a text.
+ *
+ * A tool described by JSON schema alone takes them as they are.
+ */
+export const paramsDecoder = (tool: Tool.Any): Codec =>
+  Tool.isDynamic(tool) && tool.jsonSchema !== undefined
+    ? Effect.succeed
+    : Schema.decodeUnknownEffect(Schema.toCodecJson(tool.parametersSchema))
+
+/** Makes the encoder of a tool's results as JSON. If the schema takes anything, a result is what `JSON.stringify` makes of it. */
+export const resultEncoder = (schema: Schema.Constraint): Codec => {
+  if (!SchemaAST.isUnknown(schema.ast) && !SchemaAST.isAny(schema.ast)) {
+    return Schema.encodeUnknownEffect(Schema.toCodecJson(schema))
+  }
+  const encode = Schema.encodeUnknownEffect(Schema.Json)
+  return (u) => encode(throughJson(u))
+}
+
+/** What has no JSON at all, such as a circle, stays as it is: encoding it then says so. */
+const throughJson = (u: unknown): unknown => {
+  try {
+    return JSON.parse(JSON.stringify(u) ?? "null")
+  } catch {
+    return u
+  }
+}
+
+/** Checks whether two tools are decoded and encoded alike: by the same schemas. */
+export const isAlike = (self: Tool.Any, that: Tool.Any): boolean =>
+  self.parametersSchema === that.parametersSchema && self.successSchema === that.successSchema &&
+  self.failureSchema === that.failureSchema

@@ -11,8 +11,6 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import { callsOf, lastAssistant, lastAssistantText, textOf } from "../../domain/Conversation.ts"
-import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Codec } from "./Codec.ts"
 import type { ToolPolicy } from "./ToolPolicy.ts"
 
@@ -71,58 +69,9 @@ export const makeCodec = (schema: Schema.Codec<unknown, unknown>): OutputCodec =
 }
 
 /** Makes the tool by which a model gives its final answer. */
-export const entry = (codec: OutputCodec): OutputTool => ({
+export const outputTool = (codec: OutputCodec): OutputTool => ({
   _tag: "Output",
   tool: codec.tool,
   policy: {},
   decode: (params) => Effect.fromResult(codec.fromParams(params))
 })
-
-/** Gives what an agent answers to the one that called it: its output as JSON, or its last text. */
-export const toResult = (codec: OutputCodec | undefined, state: AgentState): Schema.Json => {
-  const text = lastAssistantText(state.conversation) ?? ""
-  if (codec === undefined) return text
-  const accepted = acceptedParams(state)
-  return accepted === undefined ? parse(text) : codec.unwrap(accepted.params)
-}
-
-const parse = (text: string): Schema.Json => {
-  try {
-    return JSON.parse(text) as Schema.Json
-  } catch {
-    return text
-  }
-}
-
-/** Checks whether the model's last turn gave a final answer that was accepted. */
-export const isAccepted = (state: AgentState): boolean => acceptedParams(state) !== undefined
-
-const acceptedParams = (state: AgentState): { readonly params: Schema.Json } | undefined => {
-  const last = state.conversation.turns[state.conversation.turns.length - 1]
-  return last?._tag === "Assistant"
-    ? callsOf(last).find((call) =>
-      call.name === toolName && call.state._tag === "Settled" && call.state.outcome === "Succeeded"
-    )
-    : undefined
-}
-
-/** Reads the answer of a state: of its accepted final answer, or else of its last text. */
-export const read = (codec: OutputCodec, state: AgentState): Result.Result<unknown, Schema.SchemaError> => {
-  const accepted = acceptedParams(state)
-  if (accepted !== undefined) return codec.fromParams(accepted.params)
-  const turn = lastAssistant(state.conversation)
-  return codec.fromText(turn === undefined ? "" : textOf(turn))
-}
-
-/** Says why the final answer of the model's last turn was refused, where it gave one and it was. */
-export const rejection = (codec: OutputCodec, state: AgentState): string | undefined => {
-  const last = state.conversation.turns[state.conversation.turns.length - 1]
-  if (last?._tag !== "Assistant") return undefined
-  const calls = callsOf(last).filter((call) => call.name === toolName)
-  if (calls.length === 0 || isAccepted(state)) return undefined
-  for (const call of calls) {
-    const decoded = codec.fromParams(call.params)
-    if (call.state._tag === "Settled" && Result.isFailure(decoded)) return decoded.failure.message
-  }
-  return undefined
-}

@@ -1,18 +1,15 @@
 /**
- * What stands in for the models and the handlers of tools that agents bring along. What comes from the environment is replaced
- * there, by a Layer.
+ * What replaces the models and the handlers of tools that agents bring along, for tests: mocks and tapes.
+ *
+ * What comes from the environment needs no override: another Layer replaces it.
  *
  * @since 0.1.0
  */
-import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
-
-/** A model that somebody brings along. */
-export type ModelLayer = Layer.Layer<LanguageModel.LanguageModel, unknown, unknown>
+import type { ModelLayer } from "./AgentDefinition.ts"
 
 /** Answers a call of a tool, whose parameters are decoded. */
 export type ToolHandler = (
@@ -20,13 +17,13 @@ export type ToolHandler = (
   context: Toolkit.HandlerContext<Tool.Any>
 ) => Effect.Effect<unknown, unknown, unknown>
 
-/** Gives what is asked instead of a model, and what answers instead of the handler of a tool. */
-export interface StandIn {
+/** Makes another model of one, and another handler of a tool's. */
+export interface Overrides {
   readonly model?: (own: ModelLayer) => ModelLayer
   readonly handler?: (tool: Tool.Any, own: ToolHandler) => ToolHandler
 }
 
-const nothing: StandIn = {}
+const none: Overrides = {}
 
-/** What stands in for what agents bring along: nothing, unless somebody says so. */
-export const CurrentStandIn = Context.Reference<StandIn>("troupe/agent/StandIn", { defaultValue: () => nothing })
+/** The overrides that a run goes by; there are none by default. */
+export const CurrentOverrides = Context.Reference<Overrides>("troupe/agent/Overrides", { defaultValue: () => none })

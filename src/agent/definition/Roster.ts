@@ -5,24 +5,19 @@
  *
  * @since 0.1.0
  */
+import type * as Tool from "effect/ai/Tool"
 import { memoize } from "effect/Function"
 import * as Group from "../../handoff/Group.ts"
 import * as Handoff from "../../handoff/Handoff.ts"
 import * as HandoffPolicy from "../../handoff/HandoffPolicy.ts"
 import type * as Runnable from "../../handoff/Runnable.ts"
 import type * as ModeType from "../../modes/ModeType.ts"
-import {
-  type Defined,
-  type Definition,
-  definitionOf,
-  handoffTool,
-  type OwnModel,
-  type Roster,
-  type ToolEntry,
-  TypeId
-} from "./AgentDefinition.ts"
-import { DuplicateAgent, DuplicateHandoff, DuplicateTool } from "./DuplicateName.ts"
-import { requests, united, withModes, withTools } from "./RequestTools.ts"
+import { type Defined, type Definition, definitionOf, type OwnModel, type Roster, TypeId } from "./AgentDefinition.ts"
+import { addModes } from "./AgentModes.ts"
+import { isAlike } from "./Codec.ts"
+import { DuplicateAgent } from "./DuplicateName.ts"
+import * as RequestTools from "./RequestTools.ts"
+import { addHandoff } from "./ToolEntries.ts"
 
 const isDefined = (self: object | undefined): self is Defined => self !== undefined && TypeId in self
 
@@ -66,17 +61,32 @@ const reach = (
   return isWhole ? share(agents) : agents
 }
 
-/** Lets agents that take turns send toolkits that are decoded alike. */
+/** Gives a definition other tools, and prepares its requests with them. */
+const withTools = (
+  self: Definition,
+  { modes, tools }: Pick<Definition, "modes" | "tools">,
+  shared?: ReadonlyMap<string, Tool.Any>
+): Definition => ({ ...self, modes, tools, requests: RequestTools.make(tools, self.toolChoice, shared) })
+
+/** The tools of all agents by name, or none if two of one name aren't decoded alike. */
+const united = (agents: Iterable<Definition>): ReadonlyMap<string, Tool.Any> => {
+  const tools = new Map<string, Tool.Any>()
+  for (const agent of agents) {
+    for (const { tool } of agent.tools.values()) {
+      const known = tools.get(tool.name)
+      if (known === undefined) tools.set(tool.name, tool)
+      else if (!isAlike(known, tool)) return new Map()
+    }
+  }
+  return tools
+}
+
+/** Lets agents that take turns send one toolkit, as `effect/ai` keeps the decoder of one only (`docs/decisions/0005`). */
 const share = (agents: ReadonlyMap<string, Definition>): ReadonlyMap<string, Definition> => {
   if (agents.size === 1) return agents
   const shared = united(agents.values())
   if (shared.size === 0) return agents
-  return new Map(
-    Array.from(agents, ([name, definition]) => [
-      name,
-      { ...definition, request: requests(definition.tools, definition.toolChoice, definition.modes, shared) }
-    ])
-  )
+  return new Map(Array.from(agents, ([name, agent]) => [name, withTools(agent, agent, shared)]))
 }
 
 const same = (definition: Definition): Definition => definition
@@ -96,15 +106,6 @@ const ofAgent = (definition: Definition, isWhole: boolean): Roster => {
   }
 }
 
-/** Adds a handoff to the tools of an agent. Throws where the agent has a tool of that name, of a handoff or not. */
-export const addHandoff = (tools: Map<string, ToolEntry>, agent: string, handoff: Handoff.Any): void => {
-  const tool = handoff.toolName
-  const known = tools.get(tool)
-  if (known === undefined) tools.set(tool, handoffTool(handoff))
-  else if (known._tag !== "Handoff") throw new DuplicateTool({ agent, tool })
-  else throw new DuplicateHandoff({ agent, tool, targets: [known.handoff.target, handoff.target] })
-}
-
 /** Adds what the group's policy offers an agent beside its own handoffs. */
 const adaptTo = (group: Group.Any): (definition: Definition) => Definition => {
   const { policy } = Group.internalsOf(group)
@@ -119,7 +120,7 @@ const adaptTo = (group: Group.Any): (definition: Definition) => Definition => {
       if (handoff.target === name || isOwn || !(from?.includes(name) ?? true)) continue
       addHandoff(tools, name, handoff)
     }
-    return tools.size === definition.tools.size ? definition : withTools(definition, tools)
+    return tools.size === definition.tools.size ? definition : withTools(definition, { modes: definition.modes, tools })
   }
 }
 
@@ -164,7 +165,7 @@ const extendBy = (roster: Roster, mode: ModeType.Any): Roster => {
   const known = extended.get(roster)?.get(mode)
   if (known !== undefined) return known
   const agents = share(
-    new Map(Array.from(roster.agents, ([name, definition]) => [name, withModes(definition, [mode])]))
+    new Map(Array.from(roster.agents, ([name, agent]) => [name, withTools(agent, addModes(name, agent, [mode]))]))
   )
   const more = { ...roster, agents, first: agents.get(roster.first.name)! }
   extended.set(roster, (extended.get(roster) ?? new Map<ModeType.Any, Roster>()).set(mode, more))

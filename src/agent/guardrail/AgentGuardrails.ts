@@ -39,30 +39,23 @@ export type GuardrailServices<G> = {
   readonly [S in Stage & keyof G]: G[S] extends ReadonlyArray<infer Member> | undefined ? Services<Member> : never
 }[Stage & keyof G]
 
-/** A guardrail where it stands, with what its spans say. */
-export interface Posted {
+/** A guardrail at a stage, with the name and the attributes of its spans. */
+export interface StagedGuardrail {
   readonly guardrail: Any
   readonly span: string
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** An agent's guardrails as they are asked; `remark` are those on text beside calls. */
-export interface Standing {
-  readonly input: ReadonlyArray<Posted>
-  readonly parallel: ReadonlyArray<Posted>
-  readonly output: ReadonlyArray<Posted>
-  readonly remark: ReadonlyArray<Posted>
-  readonly toolCall: ReadonlyArray<Posted>
-  readonly toolResult: ReadonlyArray<Posted>
-  readonly handoff: ReadonlyArray<Posted>
+/** An agent's guardrails by when they are asked: `parallel` are those on input beside the model, `remark` those on text beside calls. */
+export interface AgentGuardrails
+  extends Readonly<Record<Stage | "parallel" | "remark", ReadonlyArray<StagedGuardrail>>>
+{
   readonly isReleasedEarly: boolean
 }
 
-const none: ReadonlyArray<never> = []
-
-/** Makes the guardrails of an agent ready to be asked. */
-export const make = (agent: string, guardrails: Guardrails<never> | undefined): Standing => {
-  const at = (stage: Stage, members: ReadonlyArray<Any> = none): ReadonlyArray<Posted> =>
+/** Prepares the guardrails of an agent. */
+export const prepareGuardrails = (agent: string, guardrails: Guardrails<never> = {}): AgentGuardrails => {
+  const at = (stage: Stage, members: ReadonlyArray<Any> = []): ReadonlyArray<StagedGuardrail> =>
     members.map((guardrail) => ({
       guardrail,
       span: `guardrail ${guardrail.name}`,
@@ -72,16 +65,16 @@ export const make = (agent: string, guardrails: Guardrails<never> | undefined): 
         "troupe.guardrail.stage": stage
       }
     }))
-  const input = at("input", guardrails?.input)
-  const output = at("output", guardrails?.output)
+  const input = at("input", guardrails.input)
+  const output = at("output", guardrails.output)
   return {
     input: input.filter(({ guardrail }) => !internalsOf(guardrail).isParallel),
     parallel: input.filter(({ guardrail }) => internalsOf(guardrail).isParallel),
     output,
     remark: output.filter(({ guardrail }) => internalsOf(guardrail).on === "text"),
-    toolCall: at("toolCall", guardrails?.toolCall),
-    toolResult: at("toolResult", guardrails?.toolResult),
-    handoff: at("handoff", guardrails?.handoff),
-    isReleasedEarly: guardrails?.releaseEarly ?? false
+    toolCall: at("toolCall", guardrails.toolCall),
+    toolResult: at("toolResult", guardrails.toolResult),
+    handoff: at("handoff", guardrails.handoff),
+    isReleasedEarly: guardrails.releaseEarly ?? false
   }
 }

@@ -8,7 +8,8 @@ import { OutputInvalid } from "../../domain/AgentError.ts"
 import { statusOf } from "../../domain/ImpliedStatus.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
-import * as Output from "../definition/OutputCodec.ts"
+import { toolName } from "../definition/OutputCodec.ts"
+import * as FinalAnswer from "./FinalAnswer.ts"
 
 /**
  * Says what is wrong with the answer that a state ends in, if the agent's answers have a schema.
@@ -18,10 +19,10 @@ import * as Output from "../definition/OutputCodec.ts"
 export const wrongAnswer = ({ output }: Definition, state: AgentState): string | undefined => {
   if (output === undefined) return undefined
   if (state.status._tag === "InProgress") {
-    return state.run.iteration === 0 ? undefined : Output.rejection(output, state)
+    return state.run.iteration === 0 ? undefined : FinalAnswer.rejection(output, state)
   }
   if (state.status._tag !== "Complete" || statusOf(state.conversation)._tag !== "Complete") return undefined
-  const read = Output.read(output, state)
+  const read = FinalAnswer.read(output, state)
   return Result.isFailure(read) ? read.failure.message : undefined
 }
 
@@ -35,4 +36,4 @@ export const spent = (
 
 /** What the model is told with an answer that goes back. */
 export const feedback = (issue: string): string =>
-  `The answer doesn't fit what was asked for: ${issue}\nGive it again by calling ${Output.toolName}.`
+  `The answer doesn't fit what was asked for: ${issue}\nGive it again by calling ${toolName}.`

@@ -11,9 +11,9 @@ import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { next } from "../../domain/Command.ts"
 import type { Pending } from "../../domain/ModeTransition.ts"
 import * as Corrections from "./Corrections.ts"
+import { emptyInput } from "./InputIssue.ts"
 import type { Known } from "./Known.ts"
 import * as Limits from "./Limits.ts"
-import { emptyInput } from "./Mismatch.ts"
 
 /** Ask the model. */
 interface AskModel {

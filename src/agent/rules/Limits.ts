@@ -10,8 +10,8 @@ import { next } from "../../domain/Command.ts"
 import { callsOf, lastAssistant, openCalls } from "../../domain/Conversation.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
-import * as Output from "../definition/OutputCodec.ts"
 import { wrongAnswer } from "./Corrections.ts"
+import { isAccepted } from "./FinalAnswer.ts"
 import type { Known } from "./Known.ts"
 import * as StopVerdict from "./StopVerdict.ts"
 
@@ -66,7 +66,7 @@ export const givenUp = ({ conversation }: AgentState): ReadonlyArray<string> =>
  */
 export const isFinished = ({ definition, now, state }: Limited): boolean =>
   state.run.iteration > 0 && state.conversation.turns.at(-1)?._tag !== "Feedback" && (
-    (definition.output !== undefined && Output.isAccepted(state)) ||
+    (definition.output !== undefined && isAccepted(state)) ||
     StopVerdict.evaluate(definition.stopWhen, state, now) === "Finish"
   )
 
@@ -102,5 +102,5 @@ const asks = (limited: Limited): boolean => {
     return command._tag === "RunCalls" && (verdict === undefined || verdict === "Finish") &&
       onlyAgentsAsk(limited, command.callIds)
   }
-  return verdict === undefined && !Output.isAccepted(state) && wrongAnswer(definition, state) === undefined
+  return verdict === undefined && !isAccepted(state) && wrongAnswer(definition, state) === undefined
 }

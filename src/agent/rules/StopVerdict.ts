@@ -1,25 +1,26 @@
 /**
- * What a condition makes of a state.
+ * What a condition makes of a state: whether a run stops, and how.
+ *
+ * A count reaches its limit unless it is below it, so a limit that is no number is reached at once.
  *
  * @since 0.1.0
  */
 import { BudgetExceeded, StepLimitReached } from "../../domain/AgentError.ts"
 import { callsOf, lastAssistant } from "../../domain/Conversation.ts"
 import * as Spending from "../../domain/Spending.ts"
-import type { AgentState } from "../../domain/StateSchema.ts"
+import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import * as Usage from "../../domain/Usage.ts"
-import type { StopWhen } from "../definition/StopCondition.ts"
+import type { Limit, StopWhen } from "../definition/StopWhen.ts"
 
 /**
- * What a condition says of a state: `undefined` to go on, `"Finish"`, or the limit that was met, and whether the model may answer once
- * more.
+ * What a condition says of a state: `undefined` to go on, `"Finish"`, or the limit that was reached.
  *
  * @category models
  * @since 0.1.0
  */
 export type Verdict = undefined | "Finish" | Met
 
-/** A limit that was met. */
+/** A limit that was reached. With `lands` the model may answer once more (`docs/decisions/0010`). */
 export interface Met {
   readonly reason: StepLimitReached | BudgetExceeded
   readonly lands: boolean
@@ -33,15 +34,27 @@ export interface From {
 
 const isFinish = (holds: boolean): Verdict => holds ? "Finish" : undefined
 
-const met = ({ onExhausted }: { readonly onExhausted?: "finish" }, reason: Met["reason"]): Met => ({
-  reason,
-  lands: onExhausted === "finish"
-})
+const met = ({ onExhausted }: Limit, reason: Met["reason"]): Met => ({ reason, lands: onExhausted === "finish" })
+
+const exceeded = (
+  self: Limit,
+  agent: string,
+  budget: BudgetExceeded["budget"],
+  limit: number,
+  used: number,
+  more?: Pick<BudgetExceeded, "tool" | "unpriced">
+): Met => met(self, new BudgetExceeded({ agent, budget, limit, used, ...more }))
+
+/** The calls of the model's last answer in this run. */
+const lastCalls = ({ conversation, run }: AgentState): ReadonlyArray<Call> => {
+  const turn = run.iteration > 0 ? lastAssistant(conversation) : undefined
+  return turn === undefined ? [] : callsOf(turn)
+}
 
 /**
  * Says what a condition makes of a state at a time (epoch milliseconds).
  *
- * `from` says whose condition it is and from where it counts; by default that of the agent in control, from when it got that.
+ * `from` says whose condition it is and from where it counts; by default the agent in control, and from when it got control.
  *
  * @category getters
  * @since 0.1.0
@@ -57,53 +70,30 @@ export const evaluate = (
   switch (self._tag) {
     case "MaxSteps": {
       const steps = run.steps - (before?.steps ?? 0)
-      return !(steps < self.steps) ? met(self, new StepLimitReached({ agent, limit: self.steps, steps })) : undefined
+      return steps < self.steps ? undefined : met(self, new StepLimitReached({ agent, limit: self.steps, steps }))
     }
     case "Tokens": {
       const used = Usage.knownTotal(run.usage) - (before === undefined ? 0 : Usage.knownTotal(before.usage))
-      return !(used < self.tokens)
-        ? met(self, new BudgetExceeded({ agent, budget: "tokens", limit: self.tokens, used }))
-        : undefined
+      return used < self.tokens ? undefined : exceeded(self, agent, "tokens", self.tokens, used)
     }
     case "Cost": {
       const cost = Spending.cost(Spending.until(run, now), self.prices)
       const earlier = before === undefined ? { known: 0, unpriced: 0 } : Spending.cost(before, self.prices)
       const used = cost.known - earlier.known
       const unpriced = cost.unpriced - earlier.unpriced
-      return used < self.limit && !(unpriced > 0)
-        ? undefined
-        : met(
-          self,
-          new BudgetExceeded({
-            agent,
-            budget: "cost",
-            limit: self.limit,
-            used,
-            ...(unpriced > 0 ? { unpriced } : undefined)
-          })
-        )
+      if (used < self.limit && unpriced <= 0) return undefined
+      return exceeded(self, agent, "cost", self.limit, used, unpriced > 0 ? { unpriced } : undefined)
     }
     case "ToolCalls": {
       const { calls: limit, name } = self
       const used = Spending.countCalls(run.calls, name) - Spending.countCalls(before?.calls, name)
-      return !(used < limit)
-        ? met(
-          self,
-          new BudgetExceeded({
-            agent,
-            budget: "toolCalls",
-            limit,
-            used,
-            ...(name === undefined ? undefined : { tool: name })
-          })
-        )
-        : undefined
+      return used < limit
+        ? undefined
+        : exceeded(self, agent, "toolCalls", limit, used, name === undefined ? undefined : { tool: name })
     }
     case "Duration": {
       const used = Spending.until(run, now).elapsed - (before?.elapsed ?? 0)
-      return !(used < self.millis)
-        ? met(self, new BudgetExceeded({ agent, budget: "duration", limit: self.millis, used }))
-        : undefined
+      return used < self.millis ? undefined : exceeded(self, agent, "duration", self.millis, used)
     }
     case "ToolCalled":
       return isFinish(lastCalls(state).some((call) => call.name === self.name))
@@ -130,14 +120,9 @@ export const evaluate = (
   }
 }
 
-const lastCalls = (state: AgentState) => {
-  const turn = state.run.iteration > 0 ? lastAssistant(state.conversation) : undefined
-  return turn === undefined ? [] : callsOf(turn)
-}
-
 /**
- * Gives what of a condition goes on to hold when its agent has handed over: its budgets. Steps and what a model answers are the
- * agent's own.
+ * What of a condition still counts once its agent has handed over: its budgets (`docs/decisions/0010`). Steps, and what a model
+ * answers, are the agent's own.
  */
 export const budgetOf = (self: StopWhen): StopWhen | undefined => {
   switch (self._tag) {
@@ -154,7 +139,10 @@ export const budgetOf = (self: StopWhen): StopWhen | undefined => {
       return self.conditions.length > 0 && self.conditions.every((condition) => budgetOf(condition) !== undefined)
         ? self
         : undefined
-    default:
+    case "MaxSteps":
+    case "ToolCalled":
+    case "NoToolCalls":
+    case "Satisfies":
       return undefined
   }
 }

@@ -10,9 +10,9 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
-import type { From } from "../definition/Input.ts"
 import * as Mailbox from "../journal/Mailbox.ts"
 import * as Run from "./Run.ts"
+import type { From } from "./RunStart.ts"
 
 const capacity = 256
 

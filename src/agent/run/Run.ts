@@ -14,7 +14,6 @@ import * as ModeStack from "../../domain/ModeStack.ts"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
 import * as Underway from "../../domain/Underway.ts"
 import type { Definition, Roster } from "../definition/AgentDefinition.ts"
-import type { From } from "../definition/Input.ts"
 import type * as Delivery from "../journal/Delivery.ts"
 import * as Failure from "../journal/Failure.ts"
 import { Journal } from "../journal/Journal.ts"
@@ -26,10 +25,12 @@ import { atWork, inView } from "../perform/InView.ts"
 import * as Entering from "../perform/mode/Entering.ts"
 import { LoopHost } from "../perform/mode/LoopHost.ts"
 import { type Decision, Fail } from "../rules/Decision.ts"
-import * as Mismatch from "../rules/Mismatch.ts"
+import { findInputIssue, isTakeable } from "../rules/InputIssue.ts"
+import { findMismatch } from "../rules/Mismatch.ts"
 import { driveAll, type Extent, isFinished } from "./Drive.ts"
 import { close, end } from "./EndRun.ts"
 import { pick } from "./Picking.ts"
+import type { From } from "./RunStart.ts"
 
 /** Runs a loop from its start or from where it stopped, and tells it all. Errors are as they were thrown. */
 const play = (
@@ -46,9 +47,9 @@ const play = (
         (exit) => Effect.ensuring(end(loop, exit), Effect.sync(() => Telemetry.endRun(span, loop)))
       ))
   }
-  const { definition, roster, state } = loop
+  const { definition, roster } = loop
   const isAsked = isPicked && input !== undefined &&
-    (roster.picker === undefined || Mismatch.isTakeable(roster, state, input))
+    (roster.picker === undefined || isTakeable(loop, input))
   const picking = isAsked ? pick(loop, input) : definition
   return Effect.isEffect(picking) ? Effect.flatMap(Effect.exit(picking), run) : run(Exit.succeed(picking))
 }
@@ -71,8 +72,8 @@ const begin = (
   Effect.suspend((): Effect.Effect<Decision, unknown, unknown> => {
     const { definition, roster, state: { status }, state } = loop
     const chosen = Exit.isSuccess(picked) ? picked.value : definition
-    const reason = Mismatch.findMismatch(roster, state) ??
-      (input === undefined ? undefined : Mismatch.findInputIssue(chosen, input))
+    const reason = findMismatch(roster, state) ??
+      (input === undefined ? undefined : findInputIssue(chosen, input))
     // What isn't taken in doesn't change who is in control.
     Loop.tellStart(loop, reason === undefined ? chosen : definition, {
       _tag: "RunStarted",

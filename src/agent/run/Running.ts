@@ -11,11 +11,12 @@ import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import * as AgentState from "../../domain/AgentState.ts"
 import { type Any, isRunnable, type Runnable } from "../../handoff/Runnable.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
-import { begin, type From, type FromOptions, type Input } from "../definition/Input.ts"
+import type { Input } from "../definition/Input.ts"
 import { rosterOf } from "../definition/Roster.ts"
 import * as ByHand from "./ByHand.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Run from "./Run.ts"
+import { begin, type From, type FromOptions } from "./RunStart.ts"
 
 export type { Runnable } from "../../handoff/Runnable.ts"
 

@@ -1,61 +1,12 @@
 /**
- * What the runs of a session run with: the services that the session was made with, in the view of whoever calls it.
- *
- * Models, handlers and services of one's own are those at the place where the session was made: a caller that has others,
- * such as the handler of another agent's tool, doesn't change who answers. Clock, spans, loggers, observers and whatever
- * else belongs to a fiber are the caller's.
+ * What the runs of a session run with: the services that the session was made with, in the fiber of the program that calls it.
  *
  * @since 0.1.0
  */
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
-import * as References from "effect/References"
-import * as Scheduler from "effect/Scheduler"
-import * as Scope from "effect/Scope"
-import * as Tracer from "effect/Tracer"
-import { Host } from "../../modes/Host.ts"
-import { CurrentAgent } from "../journal/CurrentAgent.ts"
-import { CurrentObservers } from "../journal/Observer.ts"
-import { CurrentOperations } from "../journal/Operations.ts"
-import { RecordContent } from "../journal/RecordContent.ts"
+import { servicesOf } from "../perform/ServicesHere.ts"
 import type { Environment } from "./Line.ts"
-
-const ofCaller: ReadonlySet<string> = new Set([
-  Clock.Clock.key,
-  // The key of the console, without its module: an import waits for each module of Effect that no other brings along.
-  "effect/Console",
-  Random.Random.key,
-  References.CurrentLogAnnotations.key,
-  References.CurrentLogLevel.key,
-  References.CurrentLogSpans.key,
-  References.CurrentLoggers.key,
-  References.CurrentStackFrame.key,
-  References.MinimumLogLevel.key,
-  References.TracerEnabled.key,
-  References.TracerSpanAnnotations.key,
-  References.TracerSpanLinks.key,
-  References.TracerTimingEnabled.key,
-  References.UnhandledLogLevel.key,
-  Scheduler.MaxOpsBeforeYield.key,
-  Scheduler.PreventSchedulerYield.key,
-  Scheduler.Scheduler.key,
-  Scope.Scope.key,
-  Tracer.CurrentTraceLevel.key,
-  Tracer.DisablePropagation.key,
-  Tracer.ParentSpan.key,
-  Tracer.Tracer.key,
-  CurrentAgent.key,
-  CurrentObservers.key,
-  CurrentOperations.key,
-  Host.key,
-  RecordContent.key
-])
-
-/** Gives the services of a place that belong to it, and not to the fiber that is there. */
-export const servicesOf = (here: Context.Context<never>): Context.Context<never> =>
-  Context.makeUnsafe(new Map(Array.from(here.mapUnsafe).filter(([key]) => !ofCaller.has(key))))
 
 /** Keeps the services of this place for later. */
 export const capture: Effect.Effect<Environment> = Effect.contextWith((here: Context.Context<never>) => {

@@ -14,10 +14,10 @@ import { withUniqueIds } from "../../domain/CallIds.ts"
 import { callsOf, lastAssistant, openCalls } from "../../domain/Conversation.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
-import type { Codec } from "../definition/Codec.ts"
-import { isOffered } from "../definition/RequestTools.ts"
+import { type Codec, isAlike } from "../definition/Codec.ts"
 import * as Loop from "../journal/Loop.ts"
 import type { Answered } from "../perform/call/ToolCall.ts"
+import { isOffered } from "../rules/OfferedTools.ts"
 import { runCall } from "../run/ByHand.ts"
 import {
   because,
@@ -34,9 +34,7 @@ const findRefusal = ({ definition, state }: Loop.Loop, tool: Tool.Any): SessionE
     entry._tag === "Handled" && isOffered(entry, state, definition.modes, false)
   )
   const entry = invokable.find((entry) => entry.tool.name === tool.name)
-  const isSame = entry !== undefined && entry.tool.parametersSchema === tool.parametersSchema &&
-    entry.tool.successSchema === tool.successSchema && entry.tool.failureSchema === tool.failureSchema
-  if (!isSame) {
+  if (entry === undefined || !isAlike(entry.tool, tool)) {
     const available = invokable.map((entry) => entry.tool.name)
     return because(new ToolNotFound({ agent: state.agent, tool: tool.name, available }))
   }

@@ -8,7 +8,7 @@ import type * as Tool from "effect/ai/Tool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { CurrentStandIn, type StandIn, type ToolHandler } from "../../agent/definition/Overrides.ts"
+import { CurrentOverrides, type Overrides, type ToolHandler } from "../../agent/definition/Overrides.ts"
 import type { Player } from "./Player.ts"
 import type { Recorder } from "./Recorder.ts"
 import * as Recording from "./Recording.ts"
@@ -16,8 +16,8 @@ import type { Change } from "./Redact.ts"
 import * as Tools from "./Tools.ts"
 
 /** Records what agents bring along, or what stands in for that already. */
-export const recorded = (recorder: Recorder, isHandled: boolean): Effect.Effect<StandIn> =>
-  Effect.map(CurrentStandIn, ({ handler, model }): StandIn => ({
+export const recorded = (recorder: Recorder, isHandled: boolean): Effect.Effect<Overrides> =>
+  Effect.map(CurrentOverrides, ({ handler, model }): Overrides => ({
     model: (own) => {
       const real = model?.(own) ?? own
       return Layer.effect(
@@ -39,7 +39,7 @@ export const replayed = (
   player: Player,
   change: Change,
   isHandled: boolean
-): StandIn => {
+): Overrides => {
   const layer = Layer.succeed(LanguageModel.LanguageModel, model)
   const handlers = new WeakMap<Tool.Any, ToolHandler>()
   return {

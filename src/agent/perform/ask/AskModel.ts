@@ -16,6 +16,7 @@ import * as Answer from "../../../domain/ModelAnswer.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
+import { requestIn } from "../../rules/OfferedTools.ts"
 import * as AnswerGuard from "../guard/AnswerGuard.ts"
 import * as InputGuard from "../guard/InputGuard.ts"
 import { planOf } from "./OwnModel.ts"
@@ -169,7 +170,7 @@ interface Counted extends Answer.Answer {
 
 /** Asks the model for its answer, as it is. */
 const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: Held | undefined) {
-  const request = loop.definition.request(loop.state, loop.isBetween)
+  const request = requestIn(loop.definition, loop.state, loop.isBetween)
   const made = makePrompt(loop, request)
   const { counted, prompt, window } = Effect.isEffect(made) ? yield* made : made
   const asking: Asking = { attempts: 0, window, held }

@@ -12,22 +12,22 @@ import type * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { OwnModel, Plan } from "../../definition/AgentDefinition.ts"
-import { modelIn } from "../../definition/AgentModes.ts"
-import { CurrentStandIn, type ModelLayer, type StandIn } from "../../definition/Overrides.ts"
+import type { ModelLayer, OwnModel, Plan } from "../../definition/AgentDefinition.ts"
+import { CurrentOverrides, type Overrides } from "../../definition/Overrides.ts"
 import type { Loop } from "../../journal/Loop.ts"
+import { modelIn } from "../../rules/ModelInUse.ts"
 
 /** Gives the layer of a step of a plan, and of a context where something stands in for it. */
-const layerOf = ({ provide }: Plan["steps"][number], { model }: StandIn): ModelLayer | undefined => {
+const layerOf = ({ provide }: Plan["steps"][number], { model }: Overrides): ModelLayer | undefined => {
   if (!Context.isContext(provide)) return model?.(provide) ?? provide
   return model?.(Layer.succeedContext(provide))
 }
 
 /** Builds each model of a plan at most once in the run that uses it. */
-const preparePlan = Effect.fnUntraced(function*(plan: Plan, scope: Scope.Scope, standIn: StandIn) {
+const preparePlan = Effect.fnUntraced(function*(plan: Plan, scope: Scope.Scope, overrides: Overrides) {
   const steps: Array<ExecutionPlan.make.Step> = []
   for (const step of plan.steps) {
-    const layer = layerOf(step, standIn)
+    const layer = layerOf(step, overrides)
     const provide = layer === undefined
       ? step.provide
       : Layer.effectContext(yield* Effect.cached(Layer.buildWithScope(layer, scope)))
@@ -39,14 +39,14 @@ const preparePlan = Effect.fnUntraced(function*(plan: Plan, scope: Scope.Scope, 
 const build = (
   model: OwnModel,
   { built, scope }: Models,
-  standIn: StandIn
+  overrides: Overrides
 ): Effect.Effect<Built, unknown, unknown> => {
   const making: Effect.Effect<Built, unknown, unknown> = model._tag === "Layer"
     ? Effect.map(
-      Layer.buildWithScope(standIn.model?.(model.layer) ?? model.layer, scope),
+      Layer.buildWithScope(overrides.model?.(model.layer) ?? model.layer, scope),
       (context) => ({ context: context as Context.Context<never>, plan: undefined })
     )
-    : Effect.map(preparePlan(model.plan, scope, standIn), (plan) => ({
+    : Effect.map(preparePlan(model.plan, scope, overrides), (plan) => ({
       context: Context.make(LanguageModel.LanguageModel, fromPlan(plan)) as Context.Context<never>,
       plan
     }))
@@ -96,8 +96,8 @@ export const provide = <A>(
   const built = models.built.get(model)
   // The model of a mode that a program entered is built with the program's services.
   const context = loop.live.open.findLast(({ entry }) => entry.model === model)?.context
-  const needed = Effect.flatMap(CurrentStandIn, (standIn) => {
-    const making = build(model, models, standIn)
+  const needed = Effect.flatMap(CurrentOverrides, (overrides) => {
+    const making = build(model, models, overrides)
     return context === undefined ? making : Effect.provideContext(making, context)
   })
   return Effect.flatMap(

@@ -6,8 +6,8 @@
 import type * as Tool from "effect/ai/Tool"
 import * as Context from "effect/Context"
 import type { Definition, OwnModel } from "../../definition/AgentDefinition.ts"
-import { modelIn } from "../../definition/AgentModes.ts"
 import type { Loop } from "../../journal/Loop.ts"
+import { modelIn } from "../../rules/ModelInUse.ts"
 
 /** A handler, and the services that it was made with and that a run doesn't have itself. */
 export interface FoundHandler extends Tool.Handler<string> {

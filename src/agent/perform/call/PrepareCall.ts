@@ -20,8 +20,8 @@ import type { Call } from "../../../domain/StateSchema.ts"
 import * as Handoff from "../../../handoff/Handoff.ts"
 import type { HandoffTool, ModeTool, RunTool, ToolEntry } from "../../definition/AgentDefinition.ts"
 import * as Codec from "../../definition/Codec.ts"
-import { isOffered, unanswered } from "../../definition/RequestTools.ts"
 import * as Loop from "../../journal/Loop.ts"
+import { mayCall } from "../../rules/OfferedTools.ts"
 import * as Guard from "../guard/CallGuard.ts"
 import { isRefused, toMessage } from "../guard/Check.ts"
 import { type Answered, failed } from "./ToolCall.ts"
@@ -61,7 +61,7 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
     const available = names.length === 0 ? "There are no tools." : `Available tools: ${names.join(", ")}.`
     return settleAtOnce(loop, call, slot, failed(`There is no tool "${call.name}". ${available}`))
   }
-  if (!isOfferedTo(loop, call, entry)) {
+  if (!mayCall(loop.definition, loop.state, call, entry, loop.isBetween)) {
     return settleAtOnce(loop, call, slot, failed(`"${call.name}" isn't offered now.`))
   }
   if (entry._tag === "Handoff") return askForHandoff(loop, call, slot, entry)
@@ -116,14 +116,6 @@ const refuseParams = (loop: Loop.Loop, call: Call, slot: Slot, cause: Cause.Caus
 const isGuarded = ({ definition }: Loop.Loop, { metadata, state }: Call, entry: ToolEntry): boolean =>
   definition.guardrails.toolCall.length > 0 && entry._tag !== "Output" &&
   (state._tag === "Pending" || (state._tag === "Approved" && metadata?.["troupe"] !== undefined))
-
-/** Checks whether the tool of a call was offered when it was called, and is now. */
-const isOfferedTo = ({ definition, isBetween, state }: Loop.Loop, call: Call, entry: ToolEntry): boolean => {
-  if (call.state._tag === "Delegated") return true
-  // A user who spoke meanwhile began a new count of the run: what was offered before can't be told from the state then.
-  const asked = entry._tag === "Handoff" ? unanswered(state) : state
-  return asked === undefined || isOffered(entry, asked, definition.modes, isBetween)
-}
 
 /** Asks for a handoff, unless its parameters are wrong, or another call of the turn asked first. */
 const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTool): Preparing => {

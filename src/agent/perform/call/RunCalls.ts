@@ -13,6 +13,7 @@ import type { AgentState } from "../../../domain/StateSchema.ts"
 import type { AgentTool, HandledTool } from "../../definition/AgentDefinition.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
+import { toResult } from "../../rules/FinalAnswer.ts"
 import { seeResult } from "../guard/CallGuard.ts"
 import { type Job, prepare, type Slot } from "./PrepareCall.ts"
 import { type Answered, failed, run } from "./ToolCall.ts"
@@ -165,7 +166,7 @@ const inMode = <A>(
 const answerOfChild = (entry: AgentTool, child: AgentState): Answered | undefined => {
   switch (child.status._tag) {
     case "Complete":
-      return { settlement: { outcome: "Succeeded", result: entry.toResult(child) } }
+      return { settlement: { outcome: "Succeeded", result: toResult(entry.roster(), child) } }
     case "Failed":
       return failed(`Agent "${child.agent}" failed: ${child.status.error.message}`)
     case "InProgress":

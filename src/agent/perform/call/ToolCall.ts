@@ -21,7 +21,7 @@ import * as JsonValue from "../../../domain/JsonValue.ts"
 import type { Call } from "../../../domain/StateSchema.ts"
 import type { HandledTool } from "../../definition/AgentDefinition.ts"
 import * as Codec from "../../definition/Codec.ts"
-import { CurrentStandIn, type ToolHandler } from "../../definition/Overrides.ts"
+import { CurrentOverrides, type ToolHandler } from "../../definition/Overrides.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as Handlers from "./Handlers.ts"
 
@@ -166,9 +166,9 @@ const fromToolkit = (
   params: unknown,
   handle: NonNullable<HandledTool["handle"]>
 ): Attempt =>
-  Effect.flatMap(CurrentStandIn, (standIn) => {
+  Effect.flatMap(CurrentOverrides, (overrides) => {
     const own = ownHandler(entry, handle)
-    const handler = standIn.handler?.(entry.tool, own) ?? own
+    const handler = overrides.handler?.(entry.tool, own) ?? own
     return Effect.suspend(() => handler(params, contextOf(loop, call, entry)))
   }).pipe(
     Effect.flatMap((value) => encodeSuccess(entry, value)),

@@ -10,7 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import { GuardrailBlocked } from "../../../domain/AgentError.ts"
 import type { GuardrailSettled, GuardrailStarted } from "../../../domain/AgentEvent.ts"
-import type { Posted } from "../../guardrail/AgentGuardrails.ts"
+import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
 import { type Context, internalsOf } from "../../guardrail/GuardrailType.ts"
 import type { Judged } from "../../guardrail/Judging.ts"
 import * as Texts from "../../guardrail/Texts.ts"
@@ -106,7 +106,7 @@ class Passage<A> {
 /** A verdict that counts: its replacement is a whole value. */
 type Counting<A> = Exclude<Verdict<unknown>, Replace<unknown>> | Replace<A>
 
-const judge = <A>(passage: Passage<A>, { guardrail }: Posted): Judged => {
+const judge = <A>(passage: Passage<A>, { guardrail }: StagedGuardrail): Judged => {
   const { kind, value } = passage
   const { judge, on } = internalsOf(guardrail)
   const context = kind.context as never
@@ -118,7 +118,7 @@ const judge = <A>(passage: Passage<A>, { guardrail }: Posted): Judged => {
 /** Puts what a guardrail gave in the place of what it was given. */
 const putBack = <A>(
   { kind, value }: Passage<A>,
-  { guardrail }: Posted,
+  { guardrail }: StagedGuardrail,
   given: unknown
 ): Result.Result<A, string> => {
   if (internalsOf(guardrail).on !== "text") {
@@ -131,17 +131,21 @@ const putBack = <A>(
 }
 
 /** Gives the verdict that counts for a kind of value: what can't be replaced or tried again is blocked. */
-const counting = <A>(passage: Passage<A>, posted: Posted, verdict: Verdict<unknown>): Counting<A> => {
+const counting = <A>(passage: Passage<A>, staged: StagedGuardrail, verdict: Verdict<unknown>): Counting<A> => {
   if (verdict._tag === "Retry") return passage.kind.isFinal === true ? block(verdict.feedback) : verdict
   if (verdict._tag !== "Replace") return verdict
-  const put = putBack(passage, posted, verdict.value)
+  const put = putBack(passage, staged, verdict.value)
   return Result.isSuccess(put)
     ? { ...verdict, value: put.success }
     : block(`its replacement doesn't fit: ${put.failure}`)
 }
 
 /** Tells that a guardrail begins, at a time in epoch milliseconds. */
-const start = <A>({ loop, kind: { context } }: Passage<A>, { guardrail }: Posted, at: number): GuardrailStarted => {
+const start = <A>(
+  { loop, kind: { context } }: Passage<A>,
+  { guardrail }: StagedGuardrail,
+  at: number
+): GuardrailStarted => {
   const { calls, journal, path, step } = loop
   const { call, stage } = context
   const sequence = journal.nextSequence()
@@ -212,17 +216,17 @@ const end = <A>(
 /** Waits for a verdict. Whatever happens meanwhile, what was told to begin is told to end. */
 const wait = <A>(
   passage: Passage<A>,
-  posted: Posted,
+  staged: StagedGuardrail,
   judged: Exclude<Judged, Verdict<unknown>>
 ): Effect.Effect<void, never, unknown> => {
   const { loop } = passage
   let told: GuardrailStarted | undefined
   const waiting = Effect.suspend(() => {
-    told = start(passage, posted, Loop.now(loop))
-    const counted = Effect.map(judged, (verdict) => counting(passage, posted, verdict))
+    told = start(passage, staged, Loop.now(loop))
+    const counted = Effect.map(judged, (verdict) => counting(passage, staged, verdict))
     return loop.journal.isObserved ? Effect.andThen(loop.journal.flush, counted) : counted
   })
-  return Span.around(posted, (span) =>
+  return Span.around(staged, (span) =>
     Effect.onExit(waiting, (exit) =>
       Effect.sync(() => {
         const counted = Exit.isSuccess(exit) ? exit.value : undefined
@@ -234,7 +238,7 @@ const wait = <A>(
 /** Asks guardrails from one on. Those that know at once cost no turn of the runtime. */
 const askFrom = <A>(
   passage: Passage<A>,
-  guardrails: ReadonlyArray<Posted>,
+  guardrails: ReadonlyArray<StagedGuardrail>,
   first: number,
   spans: Recorder
 ): Effect.Effect<void, never, unknown> => {
@@ -242,22 +246,22 @@ const askFrom = <A>(
   let time = spans.now
   let at = Loop.now(passage.loop)
   for (let index = first; index < guardrails.length && passage.refusal === undefined; index++) {
-    const posted = guardrails[index]!
+    const staged = guardrails[index]!
     let counted: Counting<A>
     try {
-      const judged = judge(passage, posted)
+      const judged = judge(passage, staged)
       if (Effect.isEffect(judged)) {
-        return Effect.flatMap(wait(passage, posted, judged), () => askFrom(passage, guardrails, index + 1, spans))
+        return Effect.flatMap(wait(passage, staged, judged), () => askFrom(passage, guardrails, index + 1, spans))
       }
-      counted = counting(passage, posted, judged)
+      counted = counting(passage, staged, judged)
     } catch (defect) {
       const died = Exit.die(defect)
-      end(passage, start(passage, posted, at), undefined)
-      Span.tell(spans, posted, time, "Interrupted", died)
+      end(passage, start(passage, staged, at), undefined)
+      Span.tell(spans, staged, time, "Interrupted", died)
       return died
     }
-    at = end(passage, start(passage, posted, at), counted)
-    time = Span.tell(spans, posted, time, counted._tag, Exit.void)
+    at = end(passage, start(passage, staged, at), counted)
+    time = Span.tell(spans, staged, time, counted._tag, Exit.void)
   }
   return Effect.void
 }
@@ -265,7 +269,7 @@ const askFrom = <A>(
 /** Asks guardrails one after the other, each about what the one before it passed on, until one refuses. */
 export const check = <A>(
   loop: Loop.Loop,
-  guardrails: ReadonlyArray<Posted>,
+  guardrails: ReadonlyArray<StagedGuardrail>,
   value: A,
   kind: Kind<A>
 ): Effect.Effect<Checked<A>, never, unknown> =>

@@ -12,7 +12,7 @@ import { GuardrailBlocked } from "../../../domain/AgentError.ts"
 import { textOf } from "../../../domain/Conversation.ts"
 import * as Part from "../../../domain/Part.ts"
 import type { Turn, User } from "../../../domain/StateSchema.ts"
-import type { Posted } from "../../guardrail/AgentGuardrails.ts"
+import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { check, type Kind, toFail } from "./Check.ts"
@@ -89,7 +89,7 @@ const kindOf = (loop: Loop.Loop, turn: number): Kind<User["parts"]> => ({
 /** Asks guardrails about what users have said. Gives whether something of it was replaced. */
 const ask = (
   loop: Loop.Loop,
-  guardrails: ReadonlyArray<Posted>,
+  guardrails: ReadonlyArray<StagedGuardrail>,
   places: ReadonlyArray<number>
 ): Effect.Effect<boolean, Fail, unknown> => {
   const from = (index: number, isReplaced: boolean): Effect.Effect<boolean, Fail, unknown> => {

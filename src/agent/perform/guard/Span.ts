@@ -7,13 +7,13 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Tracer from "effect/Tracer"
 import type { GuardrailSettled } from "../../../domain/AgentEvent.ts"
-import type { Posted } from "../../guardrail/AgentGuardrails.ts"
+import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
 import type { Recorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 
 /** Puts a guardrail's look at something into its span. `use` ends what the span says by `end`. */
 export const around = <A, E, R>(
-  { attributes, span }: Posted,
+  { attributes, span }: StagedGuardrail,
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => Effect.useSpan(span, { attributes }, (span) => Telemetry.within(use(span), span))
 
@@ -24,7 +24,7 @@ export const end = (span: Tracer.Span, verdict: GuardrailSettled["verdict"]): vo
 /** Tells of a guardrail that had its verdict at once. It began at a time; gives the time at which it ended. */
 export const tell = (
   recorder: Recorder,
-  { attributes, span: name }: Posted,
+  { attributes, span: name }: StagedGuardrail,
   startTime: bigint,
   verdict: GuardrailSettled["verdict"],
   exit: Exit.Exit<unknown, unknown>

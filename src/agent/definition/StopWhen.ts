@@ -1,0 +1,232 @@
+/**
+ * Conditions under which a run stops, as data. `rules/StopVerdict.ts` says what they make of a state.
+ *
+ * @since 0.1.0
+ */
+import * as Duration from "effect/Duration"
+import type { Price, Prices } from "../../domain/Spending.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+
+export type { Price } from "../../domain/Spending.ts"
+
+/** What a limit that is met does: it fails the run, unless the model may answer once more. */
+export interface Limit {
+  readonly onExhausted?: "finish"
+}
+/** Ends the run that took `steps` steps. */
+export interface MaxSteps extends Limit {
+  readonly _tag: "MaxSteps"
+  readonly steps: number
+}
+/** Ends the run that used `tokens` tokens. */
+export interface Tokens extends Limit {
+  readonly _tag: "Tokens"
+  readonly tokens: number
+}
+/** Ends the run that cost `limit`, or whose cost isn't known. */
+export interface Cost extends Limit {
+  readonly _tag: "Cost"
+  readonly limit: number
+  readonly prices: Prices
+}
+/** Ends the run that called a tool, or any, `calls` times. */
+export interface ToolCalls extends Limit {
+  readonly _tag: "ToolCalls"
+  readonly calls: number
+  readonly name: string | undefined
+}
+/** Ends the run that ran for `millis` milliseconds. */
+export interface MaxDuration extends Limit {
+  readonly _tag: "Duration"
+  readonly millis: number
+}
+/** Finishes the run whose last turn called a tool of this name. */
+export interface ToolCalled {
+  readonly _tag: "ToolCalled"
+  readonly name: string
+}
+/** Finishes the run whose last turn called no tool. */
+export interface NoToolCalls {
+  readonly _tag: "NoToolCalls"
+}
+/** Finishes the run whose state satisfies a predicate. */
+export interface Satisfies {
+  readonly _tag: "Satisfies"
+  readonly predicate: (state: AgentState) => boolean
+}
+/** Stops the run as soon as one of the conditions does. */
+export interface Any {
+  readonly _tag: "Any"
+  readonly conditions: ReadonlyArray<StopWhen>
+}
+/** Stops the run when all of the conditions do. */
+export interface All {
+  readonly _tag: "All"
+  readonly conditions: ReadonlyArray<StopWhen>
+}
+
+/**
+ * A condition under which a run stops.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type StopWhen =
+  | MaxSteps
+  | Tokens
+  | Cost
+  | ToolCalls
+  | MaxDuration
+  | ToolCalled
+  | NoToolCalls
+  | Satisfies
+  | Any
+  | All
+
+/**
+ * How a limit ends a run; `"fail"` by default.
+ *
+ * With `"finish"` the model is told that the limit was met, gets no tools but that of its final answer, and answers once: the run is
+ * `Complete` then. Where it asks for more all the same, the run fails.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LimitOptions {
+  readonly onExhausted?: "fail" | "finish" | undefined
+}
+
+const exhausted = (options: LimitOptions | undefined): Limit =>
+  options?.onExhausted === "finish" ? { onExhausted: "finish" } : {}
+
+/**
+ * Fails a run with `StepLimitReached` when its model, and the agents that it called, answered `steps` times.
+ *
+ * A step is one answer of the model and the calls in it; the last step's calls are run.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const maxSteps = (steps: number, options?: LimitOptions): StopWhen => ({
+  _tag: "MaxSteps",
+  steps,
+  ...exhausted(options)
+})
+
+/**
+ * Fails a run with `BudgetExceeded` when its known input and output tokens reach `tokens`. What a provider doesn't
+ * report can't be counted.
+ *
+ * @category budgets
+ * @since 0.1.0
+ */
+export const tokens = (tokens: number, options?: LimitOptions): StopWhen => ({
+  _tag: "Tokens",
+  tokens,
+  ...exhausted(options)
+})
+
+/**
+ * Fails a run with `BudgetExceeded` when what its models cost reaches `limit`, in the currency of the prices.
+ *
+ * `prices` are by the names that providers give their models in their responses, for a million tokens each; `otherwise` is the price of
+ * every other model. A request that has no price, or whose tokens weren't reported, costs an unknown amount, never nothing: the run
+ * ends then too, before it asks again, and `unpriced` says how many those are.
+ *
+ * @category budgets
+ * @since 0.1.0
+ */
+export const cost = (
+  options: LimitOptions & {
+    readonly limit: number
+    readonly prices: Prices["models"]
+    readonly otherwise?: Price | undefined
+  }
+): StopWhen => ({
+  _tag: "Cost",
+  limit: options.limit,
+  prices: { models: options.prices, otherwise: options.otherwise },
+  ...exhausted(options)
+})
+
+/**
+ * Fails a run with `BudgetExceeded` when so many calls have their results: of the tool `name`, or of all. Calls that the model's last
+ * answer still made are run.
+ *
+ * @category budgets
+ * @since 0.1.0
+ */
+export const toolCalls: {
+  (calls: number, options?: LimitOptions): StopWhen
+  (name: string, calls: number, options?: LimitOptions): StopWhen
+} = (first: string | number, second?: number | LimitOptions, third?: LimitOptions): StopWhen => {
+  const [name, calls, options] = typeof first === "string" ? [first, second, third] : [undefined, first, second]
+  return {
+    _tag: "ToolCalls",
+    name,
+    calls: typeof calls === "number" ? calls : Number.NaN,
+    ...(typeof options === "object" ? exhausted(options) : undefined)
+  }
+}
+
+/**
+ * Fails a run with `BudgetExceeded` when it has run for a time, not counting the time in which it was stopped.
+ *
+ * @category budgets
+ * @since 0.1.0
+ */
+export const duration = (duration: Duration.Input, options?: LimitOptions): StopWhen => ({
+  _tag: "Duration",
+  millis: Duration.toMillis(duration),
+  ...exhausted(options)
+})
+
+/**
+ * Finishes a run when the model's last answer called the tool `name`, once the call is settled.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const toolCalled = (name: string): StopWhen => ({ _tag: "ToolCalled", name })
+
+/**
+ * Finishes a run when the model's last answer called no tool.
+ *
+ * A run ends then anyway; within `all` it says that a limit counts only once the model has nothing more to call.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const noToolCalls: StopWhen = Object.freeze({ _tag: "NoToolCalls" })
+
+/**
+ * Finishes a run when its state satisfies a predicate.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const satisfies = (predicate: (state: AgentState) => boolean): StopWhen => ({ _tag: "Satisfies", predicate })
+
+/**
+ * Stops a run as soon as one of the conditions does; the first one says how.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const any = (...conditions: ReadonlyArray<StopWhen>): StopWhen => ({ _tag: "Any", conditions })
+
+/**
+ * Stops a run when all of the conditions do; it fails if one of them is a limit. None at all never stop a run.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const all = (...conditions: ReadonlyArray<StopWhen>): StopWhen => ({ _tag: "All", conditions })
+
+/**
+ * The condition of an agent that was given none: 20 steps.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const defaultCondition: StopWhen = Object.freeze({ _tag: "MaxSteps", steps: 20 })

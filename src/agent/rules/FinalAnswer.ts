@@ -1,0 +1,69 @@
+/**
+ * What a state has as its agent's answer: the parameters of an accepted call of `final_answer`, or else the last text.
+ *
+ * @since 0.1.0
+ */
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import { NoOutput } from "../../domain/AgentOutput.ts"
+import { callsOf, lastAssistant, lastAssistantText, textOf } from "../../domain/Conversation.ts"
+import type { AgentState, Call } from "../../domain/StateSchema.ts"
+import type { Roster } from "../definition/AgentDefinition.ts"
+import { type OutputCodec, toolName } from "../definition/OutputCodec.ts"
+
+/** The calls of `final_answer` in a state's last turn, if that is the model's. */
+const finalCalls = ({ conversation: { turns } }: AgentState): ReadonlyArray<Call> => {
+  const last = turns[turns.length - 1]
+  return last?._tag === "Assistant" ? callsOf(last).filter((call) => call.name === toolName) : []
+}
+
+const acceptedCall = (state: AgentState): Call | undefined =>
+  finalCalls(state).find((call) => call.state._tag === "Settled" && call.state.outcome === "Succeeded")
+
+/** Checks whether the model's last turn gave a final answer that was accepted. */
+export const isAccepted = (state: AgentState): boolean => acceptedCall(state) !== undefined
+
+/** Reads the answer of a state by the schema of its agent's answers. */
+export const read = (codec: OutputCodec, state: AgentState): Result.Result<unknown, Schema.SchemaError> => {
+  const accepted = acceptedCall(state)
+  if (accepted !== undefined) return codec.fromParams(accepted.params)
+  const turn = lastAssistant(state.conversation)
+  return codec.fromText(turn === undefined ? "" : textOf(turn))
+}
+
+/** Says why the final answer of the model's last turn was refused, if it gave one and it was. */
+export const rejection = (codec: OutputCodec, state: AgentState): string | undefined => {
+  if (isAccepted(state)) return undefined
+  for (const call of finalCalls(state)) {
+    const decoded = codec.fromParams(call.params)
+    if (call.state._tag === "Settled" && Result.isFailure(decoded)) return decoded.failure.message
+  }
+  return undefined
+}
+
+const parse = (text: string): Schema.Json => {
+  try {
+    return JSON.parse(text) as Schema.Json
+  } catch {
+    return text
+  }
+}
+
+/** The output of a state whose run ended with an answer: what the schema decodes it to, or its text if the agent has none. */
+export const outputOf = ({ agents, first }: Roster, state: AgentState): Result.Result<unknown, NoOutput> => {
+  const fail = (issue: string): NoOutput => new NoOutput({ agent: state.agent, status: state.status._tag, issue })
+  if (state.status._tag !== "Complete") return Result.fail(fail("the run hasn't ended with an answer"))
+  const { output } = agents.get(state.agent) ?? first
+  return output === undefined
+    ? Result.succeed(lastAssistantText(state.conversation) ?? "")
+    : Result.mapError(read(output, state), (error) => fail(error.message))
+}
+
+/** What an agent that was called as a tool answers its caller: the output of whoever ended in control as JSON, or the last text. */
+export const toResult = ({ agents }: Roster, state: AgentState): Schema.Json => {
+  const codec = agents.get(state.agent)?.output
+  const text = lastAssistantText(state.conversation) ?? ""
+  if (codec === undefined) return text
+  const accepted = acceptedCall(state)
+  return accepted === undefined ? parse(text) : codec.unwrap(accepted.params)
+}

@@ -1,0 +1,147 @@
+/**
+ * Which tools are offered in a state, and so which request its agent makes.
+ *
+ * 1. The last answer that a limit allows (`docs/decisions/0010`) may only be given by `final_answer`.
+ * 2. A mode that names tools hides the others of the agent and of modes below it. Settings that name tools hide the agent's others.
+ *    The final answer and the tool that leaves a mode stay.
+ * 3. A tool of a mode is offered while the mode is entered, and a tool that enters a mode if the mode could be entered.
+ * 4. While a mode is set up or cleaned up, no tool takes the agent elsewhere: neither to another agent nor to another mode.
+ *
+ * @since 0.1.0
+ */
+import { inProgress } from "../../domain/AgentStatus.ts"
+import { isWithin } from "../../domain/Isolation.ts"
+import type { AgentState, Call } from "../../domain/StateSchema.ts"
+import type * as Usage from "../../domain/Usage.ts"
+import type { Definition, ModeTool, Request, ToolEntry } from "../definition/AgentDefinition.ts"
+import * as RequestTools from "../definition/RequestTools.ts"
+
+type Modes = Definition["modes"]
+
+/** The place in the stack of the mode that a tool belongs to, or -1 if it is the agent's own. */
+const ownerOf = (entry: ToolEntry, { modes }: AgentState): number =>
+  entry._tag === "Handled" && entry.modes !== undefined
+    ? modes.findLastIndex(({ name }) => entry.modes!.includes(name))
+    : -1
+
+/** Checks whether the settings, and the modes above the one that a tool belongs to, leave the tool. */
+const isLeft = (entry: ToolEntry, owner: number, state: AgentState, modes: Modes): boolean => {
+  if (entry._tag === "Output" || (entry._tag === "Mode" && entry.mode === undefined)) return true
+  const { name } = entry.tool
+  const narrowed = state.modes.slice(owner + 1).map((frame) => modes.get(frame.name)?.mode.tools)
+  return [...narrowed, owner < 0 ? state.settings?.tools : undefined].every((tools) => tools?.includes(name) ?? true)
+}
+
+/** Checks whether a model can ask for a move into a mode, or out of the mode on top. */
+const isReachable = ({ mode }: ModeTool, { modes: stack }: AgentState, modes: Modes): boolean => {
+  const top = stack[stack.length - 1]
+  if (mode === undefined) return top !== undefined && modes.get(top.name)?.mode.isInvokable === true
+  const around = mode.invocation === "switch" ? stack[stack.length - 2] : top
+  return top?.name !== mode.name && isWithin(mode.isolation, around?.isolation)
+}
+
+/** Checks whether a tool is offered in a state. `isBetween` says that a mode is being set up or cleaned up. */
+export const isOffered = (entry: ToolEntry, state: AgentState, modes: Modes, isBetween: boolean): boolean => {
+  if (state.run.landing !== undefined) return entry._tag === "Output"
+  const owner = ownerOf(entry, state)
+  if (!isLeft(entry, owner, state, modes)) return false
+  switch (entry._tag) {
+    case "Handoff":
+      return !isBetween && (entry.when === undefined || entry.when(state))
+    case "Mode":
+      return !isBetween && isReachable(entry, state, modes)
+    case "Handled":
+      return entry.modes === undefined || owner >= 0
+    case "Agent":
+    case "Output":
+      return true
+  }
+}
+
+/** Takes back what `Usage.add` added: tokens that were reported, and a request that didn't report its own. */
+const subtract = (self: Usage.Usage, request: Usage.RequestUsage): Usage.Usage => {
+  const less = (kind: keyof Usage.RequestUsage): Usage.TokenCount => {
+    const { known, unreported } = self[kind]
+    const reported = request[kind]
+    return reported === undefined
+      ? { known, unreported: Math.max(0, unreported - 1) }
+      : { known: Math.max(0, known - reported), unreported }
+  }
+  return {
+    requests: Math.max(0, self.requests - 1),
+    input: less("input"),
+    output: less("output"),
+    reasoning: less("reasoning"),
+    cached: less("cached")
+  }
+}
+
+/**
+ * The state in which the model was asked for its last answer, if it has answered in this run.
+ *
+ * Tokens that agents used which the answer called count as used before.
+ */
+const beforeAnswer = (self: AgentState): AgentState | undefined => {
+  const { run } = self
+  const { turns } = self.conversation
+  const at = turns.findLastIndex((turn) => turn._tag === "Assistant")
+  const turn = turns[at]
+  if (run.iteration === 0 || turn?._tag !== "Assistant") return undefined
+  return {
+    ...self,
+    conversation: { turns: turns.slice(0, at) },
+    status: inProgress,
+    steps: Math.max(0, self.steps - 1),
+    usage: subtract(self.usage, turn.usage),
+    run: {
+      ...run,
+      steps: Math.max(0, run.steps - 1),
+      iteration: run.iteration - 1,
+      usage: subtract(run.usage, turn.usage)
+    }
+  }
+}
+
+/**
+ * Checks whether a call may be answered: whether its tool is offered.
+ *
+ * A handoff's `when` is asked about the state that the model was asked in, as the call itself may change what it says. If a user spoke
+ * since, that state can't be told any more, and the call is answered.
+ */
+export const mayCall = (
+  { modes }: Pick<Definition, "modes">,
+  state: AgentState,
+  call: Call,
+  entry: ToolEntry,
+  isBetween: boolean
+): boolean => {
+  if (call.state._tag === "Delegated") return true
+  const asked = entry._tag === "Handoff" ? beforeAnswer(state) : state
+  return asked === undefined || isOffered(entry, asked, modes, isBetween)
+}
+
+/** Checks whether a mode that is entered hides tools. */
+const isNarrowed = ({ modes: stack }: AgentState, modes: Modes): boolean =>
+  stack.some(({ name }) => modes.get(name)?.mode.tools !== undefined)
+
+/**
+ * The request that an agent makes in a state, without its prompt. Unless the state changes what is offered or chosen, it is one that was
+ * prepared with the agent, so it costs nothing.
+ *
+ * A choice that forces a call counts for the first request after an input or a handoff: if it counted for all, no run would end.
+ */
+export const requestIn = (
+  { modes, requests, toolChoice, tools }: Definition,
+  state: AgentState,
+  isBetween: boolean
+): Request => {
+  const { run: { iteration, landing }, settings } = state
+  const { names } = requests
+  const offersAll = !requests.isConditional && !isBetween && settings?.tools === undefined && landing === undefined &&
+    !isNarrowed(state, modes)
+  const offered = offersAll ? names : names.filter((name) => isOffered(tools.get(name)!, state, modes, isBetween))
+  const choice = settings?.toolChoice ?? toolChoice
+  const isFirst = iteration === 0
+  if (offered.length === names.length && choice === toolChoice) return isFirst ? requests.first : requests.later
+  return RequestTools.offering(requests, offered, isFirst ? choice : RequestTools.unforced(choice))
+}

@@ -1,0 +1,57 @@
+/**
+ * Agents from their definitions, each with what runs it.
+ *
+ * The floor of handoffs stands below this one and can't import what runs an agent, so each agent brings its interpreter along
+ * (`docs/decisions/0005`).
+ *
+ * @since 0.1.0
+ */
+import { pipeArguments } from "effect/Pipeable"
+import { ReadOutput } from "../../domain/AgentOutput.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Runnable from "../../handoff/Runnable.ts"
+import { type Definition, TypeId } from "../definition/AgentDefinition.ts"
+import type { Agent, Any } from "../definition/AgentType.ts"
+import * as Roster from "../definition/Roster.ts"
+import { outputOf } from "../rules/FinalAnswer.ts"
+import * as EventStream from "./EventStream.ts"
+import * as Run from "./Run.ts"
+import { startOf } from "./RunStart.ts"
+
+const Proto = {
+  pipe() {
+    return pipeArguments(this, arguments)
+  },
+  toJSON(this: Any) {
+    return { _id: "Agent", name: this.name }
+  }
+}
+
+const interpreter: Runnable.Interpreter = {
+  check: Roster.check,
+  read: (self, state) => outputOf(Roster.rosterOf(self), state),
+  run: (self, from) => {
+    const roster = Roster.rosterOf(self)
+    return Run.run(roster, startOf(roster, from), undefined, "Fail")
+  },
+  stream: (self, from) => {
+    const roster = Roster.rosterOf(self)
+    return EventStream.make(roster, startOf(roster, from))
+  }
+}
+
+/** Makes an agent. Throws if it could hand over to two different agents of one name. */
+export const fromDefinition = <Name extends string, Output, E, R>(
+  name: Name,
+  definition: Definition
+): Agent<Name, Output, E, R> => {
+  const agent: Any = Object.assign(Object.create(Proto), {
+    [TypeId]: { definition },
+    [Runnable.TypeId]: { interpreter, kind: "Agent" },
+    [ReadOutput]: (state: AgentState) => interpreter.read(agent, state),
+    name,
+    description: definition.description
+  })
+  Roster.check(agent)
+  return agent as Agent<Name, Output, E, R>
+}

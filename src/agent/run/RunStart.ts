@@ -1,0 +1,54 @@
+/**
+ * What a run starts from: a state, and what the user says.
+ *
+ * @since 0.1.0
+ */
+import { make } from "../../domain/Beginning.ts"
+import type { AgentState, User } from "../../domain/StateSchema.ts"
+import type * as Runnable from "../../handoff/Runnable.ts"
+import type { Roster } from "../definition/AgentDefinition.ts"
+import { type Input, partsOf } from "../definition/Input.ts"
+
+/**
+ * What a run starts from. A run without an input goes on with its state. With `isPicked` it is chosen anew who begins; otherwise the
+ * agent in control goes on.
+ */
+export interface From {
+  readonly state: AgentState
+  readonly input: User["parts"] | undefined
+  readonly isPicked: boolean
+}
+
+/**
+ * Where a run starts: the state of the conversation that it continues, or a system message of a new one.
+ *
+ * With `control: "first"` the one that begins conversations begins, instead of the agent that was in control.
+ */
+export interface FromOptions {
+  readonly systemMessage?: string | undefined
+  readonly state?: AgentState | undefined
+  readonly control?: "current" | "first" | undefined
+}
+
+/** Without a state, a run starts a new conversation. */
+export const startOf = (
+  { first }: Roster,
+  { input, state }: Runnable.From,
+  options?: Pick<FromOptions, "control" | "systemMessage">
+): From => ({
+  state: state ?? make(first.name, { systemMessage: options?.systemMessage }),
+  input,
+  isPicked: state === undefined || options?.control === "first"
+})
+
+const isState = (from: Input | AgentState): from is AgentState => typeof from === "object" && "conversation" in from
+
+/** A run starts from an input, in a new conversation or in that of a state, or from a state alone to go on with it. */
+export const begin = (
+  roster: Roster,
+  from: Input | AgentState,
+  options?: FromOptions
+): From =>
+  isState(from)
+    ? startOf(roster, { state: from, input: undefined })
+    : startOf(roster, { state: options?.state, input: partsOf(from) }, options)
