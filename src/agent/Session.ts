@@ -44,7 +44,6 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as PubSub from "effect/PubSub"
-import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -52,6 +51,7 @@ import * as SubscriptionRef from "effect/SubscriptionRef"
 import { type AgentError, isAgentError } from "../domain/AgentError.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
+import { approval } from "../domain/Approval.ts"
 import type { ModeTransition } from "../domain/ModeTransition.ts"
 import { OwnError } from "../domain/OwnError.ts"
 import type { Settings } from "../domain/Settings.ts"
@@ -60,6 +60,7 @@ import { TypeId as HostTypeId } from "../modes/Host.ts"
 import * as Mode from "../modes/Mode.ts"
 import { isModeError, type ModeError } from "../modes/ModeError.ts"
 import type { Roster } from "./definition/AgentDefinition.ts"
+import { readParams } from "./definition/CallTool.ts"
 import { begin, type From, type FromOptions, type Input, partsOf } from "./definition/Input.ts"
 import { extend, rosterOf } from "./definition/Roster.ts"
 import type { Loop } from "./journal/Loop.ts"
@@ -72,7 +73,7 @@ import { between, type Held, inTurn, operation, rosterIn } from "./session/Held.
 import * as Invocation from "./session/Invocation.ts"
 import * as Line from "./session/Line.ts"
 import * as Modes from "./session/Modes.ts"
-import { isSessionError, type SessionError } from "./session/SessionError.ts"
+import { because, isSessionError, ParametersRejected, type SessionError } from "./session/SessionError.ts"
 import type { Opened, Store } from "./session/Store.ts"
 
 export { OwnError } from "../domain/OwnError.ts"
@@ -142,9 +143,15 @@ export interface Session<out Output = unknown, out E = OwnError>
    */
   readonly resume: Effect.Effect<AgentState.AgentState, AgentError | E | SessionError>
 
-  /** Lets a call run that awaits approval. Nothing runs until `resume`, so that several can be answered first. */
+  /**
+   * Lets a call run that awaits approval. Nothing runs until `resume`, so that several can be answered first.
+   *
+   * With `params`, which are JSON, it runs with those in the place of what the model wrote. What its tool can't read fails with
+   * `ParametersRejected`, and changes nothing.
+   */
   readonly approve: (
-    callId: string
+    callId: string,
+    options?: { readonly params?: Schema.Json | undefined }
   ) => Effect.Effect<AgentState.AgentState, AgentState.NotAwaitingApproval | SessionError>
 
   /** Keeps a call from running that awaits approval; the model reads the reason. Nothing runs until `resume`. */
@@ -255,22 +262,33 @@ const stream = (held: Held, input: Input | undefined, options?: CallOptions): St
 const change = <E>(
   held: Held,
   name: string,
-  to: (state: AgentState.AgentState) => Result.Result<AgentState.AgentState, E>
+  to: (state: AgentState.AgentState) => Effect.Effect<AgentState.AgentState, E, unknown>
 ): Effect.Effect<AgentState.AgentState, E | SessionError> =>
   Line.run(held.line, () => ({
     name,
-    task: Effect.suspend((): Effect.Effect<AgentState.AgentState, E | SessionError> => {
-      const changed = to(held.ref.value)
-      if (Result.isFailure(changed)) return Effect.fail(changed.failure)
+    environment: held.environment,
+    task: Effect.flatMap(Effect.suspend(() => to(held.ref.value)), (changed) => {
       const put = Effect.sync(() => {
-        publish(held.ref, changed.success)
-        return changed.success
+        publish(held.ref, changed)
+        return changed
       })
-      return held.store === undefined
-        ? put
-        : Effect.uninterruptible(Effect.andThen(held.store.save(changed.success), put))
+      return held.store === undefined ? put : Effect.uninterruptible(Effect.andThen(held.store.save(changed), put))
     })
   }))
+
+/** Approves a call, with parameters that its tool can read if others are given. */
+const approve = (held: Held, callId: string, params: Schema.Json | undefined) => (state: AgentState.AgentState) =>
+  Effect.gen(function*() {
+    const answer = yield* Effect.fromResult(approval(state, callId, params))
+    if (answer?.params !== undefined) {
+      const { name: tool } = answer
+      yield* Effect.mapError(
+        readParams(rosterIn(held), state, answer, answer.params),
+        (issue) => because(new ParametersRejected({ tool, issue }))
+      )
+    }
+    return yield* Effect.fromResult(AgentState.approve(state, callId, { params }))
+  })
 
 const open = (
   self: Any,
@@ -309,8 +327,9 @@ const fromHeld = (held: Held, end: AgentState.AgentState): Untyped => {
     call,
     stream: (input, options) => stream(held, input, options),
     resume: run("resume", undefined),
-    approve: (callId) => change(held, "approve", AgentState.approve(callId)),
-    deny: (callId, reason) => change(held, "deny", AgentState.deny(callId, reason)),
+    approve: (callId, options) => change(held, "approve", approve(held, callId, options?.params)),
+    deny: (callId, reason) =>
+      change(held, "deny", (state) => Effect.fromResult(AgentState.deny(state, callId, reason))),
     invoke: (tool, params) => {
       const invoked = (loop: Loop) => Invocation.run(loop, tool, params)
       return between(held, invoked, inTurn(held, "invoke", invoked)) as Effect.Effect<never>

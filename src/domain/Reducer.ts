@@ -7,11 +7,13 @@
  *
  * @since 0.1.0
  */
+import * as Equal from "effect/Equal"
+import type * as Schema from "effect/Schema"
 import type { AgentEvent, ConversationSummarized, ModelResponded, ToolCallSettled, ToolInvoked } from "./AgentEvent.ts"
 import * as AgentStatus from "./AgentStatus.ts"
-import { control, make, start } from "./Beginning.ts"
+import { control, make, reopen, start } from "./Beginning.ts"
 import { withUniqueIds } from "./CallIds.ts"
-import { appendUnchecked, lastAssistant, updateCall } from "./Conversation.ts"
+import { appendUnchecked, changeCall, lastAssistant } from "./Conversation.ts"
 import { addSummary } from "./conversation/Summaries.ts"
 import { at } from "./Delegated.ts"
 import { statusOf, withConversation } from "./ImpliedStatus.ts"
@@ -22,8 +24,26 @@ import type { AgentState, Call, CallState, User } from "./StateSchema.ts"
 import { takeOver } from "./Takeover.ts"
 import * as Usage from "./Usage.ts"
 
-const withCall = (self: AgentState, callId: string, state: CallState): AgentState =>
-  withConversation(self, updateCall(self.conversation, callId, state))
+/** Changes an open call. What is done for a call, by hand or in the agent that answers it, doesn't reopen a run that has ended. */
+const withCall = (self: AgentState, callId: string, change: (call: Call) => Call): AgentState => {
+  const conversation = changeCall(self.conversation, callId, change)
+  return conversation !== self.conversation && AgentStatus.isTerminal(self.status)
+    ? { ...self, conversation }
+    : withConversation(self, conversation)
+}
+
+const withCallState = (self: AgentState, callId: string, state: CallState): AgentState =>
+  withCall(self, callId, (call) => ({ ...call, state }))
+
+/** Changes a call that awaits approval. */
+const answer = (self: AgentState, callId: string, change: (call: Call) => Call): AgentState =>
+  callOf(self, callId)?.state._tag === "AwaitingApproval" ? withCall(self, callId, change) : self
+
+const approved = (call: Call, params: Schema.Json = call.params): Call => ({
+  ...call,
+  ...(Equal.equals(params, call.params) ? undefined : { params, asked: call.params }),
+  state: { _tag: "Approved" }
+})
 
 const respond = (
   self: AgentState,
@@ -89,7 +109,7 @@ const countCall = (self: AgentState, name: string): AgentState => ({
 })
 
 const settle = (self: AgentState, { callId, modelOutput, name, outcome, result }: ToolCallSettled): AgentState => {
-  const settled = withCall(self, callId, {
+  const settled = withCallState(self, callId, {
     _tag: "Settled",
     outcome,
     result,
@@ -120,10 +140,12 @@ const isRequested = ({ status }: AgentState, request: AgentStatus.HandoffRequest
 
 const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
   switch (event._tag) {
-    case "RunStarted":
+    case "RunStarted": {
+      const before = event.isReopened === true ? reopen(self) : self
       return event.input === undefined
-        ? { ...self, run: RunRecord.goOn(self.run, event.at) }
-        : start(control(self, event.path[event.path.length - 1]!), event.input, event.at, event.mode)
+        ? { ...before, run: RunRecord.goOn(before.run, event.at) }
+        : start(control(before, event.path[event.path.length - 1]!), event.input, event.at, event.mode)
+    }
     case "ModelResponded":
       return respond(spend(self, event, true), event)
     case "ModelCallFailed":
@@ -136,8 +158,14 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     }
     case "ApprovalRequested":
       return callOf(self, event.callId)?.state._tag === "Pending"
-        ? withCall(self, event.callId, { _tag: "AwaitingApproval" })
+        ? withCallState(self, event.callId, { _tag: "AwaitingApproval" })
         : self
+    case "CallApproved":
+      return answer(self, event.callId, (call) => approved(call, event.params))
+    case "CallDenied": {
+      const result = `This call was denied: ${event.reason}`
+      return answer(self, event.callId, (call) => ({ ...call, state: { _tag: "Settled", outcome: "Denied", result } }))
+    }
     case "ToolCallSettled":
       return settle(self, event)
     case "LimitReached": {
@@ -178,6 +206,10 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       return isRequested(self, event.request) ? takeOver(self, event, event.at) : self
     case "RunCompleted":
       return rest(self, event.at, self.status._tag === "InProgress" ? AgentStatus.complete : self.status)
+    case "StepCompleted":
+      return event.endsRun === true && self.status._tag === "InProgress"
+        ? { ...self, status: AgentStatus.complete }
+        : self
     case "RunInterrupted":
       return rest(self, event.at, self.status)
     case "RunFailed":
@@ -195,7 +227,6 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     case "TransformFailed":
     case "HandoffSuspended":
     case "ModeExiting":
-    case "StepCompleted":
       return self
   }
 }
@@ -223,7 +254,7 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
   if (before === undefined) return self
   const child = reduceAt(before, event, depth + 1)
   if (child === before) return self
-  const updated = withCall(self, callId, { _tag: "Delegated", child })
+  const updated = withCallState(self, callId, { _tag: "Delegated", child })
   if (event._tag === "ConversationSummarized") return spendOnSummary(updated, event)
   if (event._tag === "ToolCallSettled") return countCall(updated, event.name)
   return isUsed(event) ? spend(updated, event, false) : updated

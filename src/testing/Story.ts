@@ -75,6 +75,7 @@ const problem = (reason: Problem["reason"], issue: string): Result.Result<never,
   Result.fail({ reason, issue })
 
 const addressed = (input: EventInput, state: AgentState.AgentState, sequence: number): AgentEvent => ({
+  run: "",
   path: [state.agent],
   calls: [],
   step: state.run.iteration,

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { AgentEvent, AgentState } from "troupe"
 
-const at = { path: ["desk"], calls: [], step: 0, sequence: 0, at: 0 } as const
+const at = { path: ["desk"], calls: [], run: "", step: 0, sequence: 0, at: 0 } as const
 const inside = { ...at, path: ["desk", "clerk"], calls: ["call_1"] } as const
 const state = AgentState.make("desk")
 const error = { tag: "Defect", message: "boom", agent: "desk", step: 0 }

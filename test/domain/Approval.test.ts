@@ -133,8 +133,8 @@ describe("approve and deny", () => {
     const others = places(state).flatMap((place) => callsIn(place.state.conversation)).filter((call) =>
       call.state._tag !== "AwaitingApproval"
     )
-    for (const { id, state: { _tag: found } } of others) {
-      const result = AgentState.approve(state, id)
+    for (const { asked, id, params, state: { _tag: found } } of others) {
+      const result = AgentState.approve(state, id, asked === undefined ? undefined : { params })
       if (found === "Approved") assert.strictEqual(get(result), state)
       else assert.strictEqual(errorOf(result).found, found)
     }

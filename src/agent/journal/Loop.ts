@@ -97,6 +97,7 @@ export const take = (self: Loop, event: AgentEvent): void => {
 }
 
 const envelope = (self: Loop): Pick<AgentEvent, Filled> => ({
+  run: "",
   path: self.path,
   calls: self.calls,
   step: self.step,
@@ -108,6 +109,7 @@ const envelope = (self: Loop): Pick<AgentEvent, Filled> => ({
 const eventOf = (self: Loop, happening: Happening, at: number, sequence: number): AgentEvent =>
   ({
     _tag: happening._tag,
+    run: "",
     path: self.path,
     calls: self.calls,
     step: self.step,
@@ -133,6 +135,7 @@ export const flushed = <A, E, R>({ root }: Loop, next: Effect.Effect<A, E, R>): 
 export const tellDelta = (self: Loop, _tag: "TextDelta" | "ReasoningDelta", delta: string, at: number): void =>
   self.root.deliver({
     _tag,
+    run: "",
     path: self.path,
     calls: self.calls,
     step: self.step,

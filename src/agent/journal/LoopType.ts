@@ -19,7 +19,7 @@ import type { Found } from "../perform/call/Handlers.ts"
 import { type Live, make as makeLive } from "../perform/mode/Live.ts"
 
 /** Fields that `tell` fills in. */
-export type Filled = "path" | "calls" | "step" | "sequence" | "at"
+export type Filled = "run" | "path" | "calls" | "step" | "sequence" | "at"
 
 type OmitFilled<Event> = Event extends AgentEvent ? Omit<Event, Filled> : never
 

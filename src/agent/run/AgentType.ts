@@ -9,6 +9,7 @@ import * as Result from "effect/Result"
 import * as AgentState from "../../domain/AgentState.ts"
 import * as Runnable from "../../handoff/Runnable.ts"
 import * as Definition from "../definition/AgentDefinition.ts"
+import * as CallTool from "../definition/CallTool.ts"
 import { startOf } from "../definition/Input.ts"
 import * as Output from "../definition/OutputCodec.ts"
 import * as Roster from "../definition/Roster.ts"
@@ -50,6 +51,7 @@ const interpreter: Runnable.Interpreter = {
     const { agents, first } = Roster.rosterOf(self)
     return readOutput(agents.get(state.agent) ?? first, state)
   },
+  readParams: (self, ...call) => CallTool.readParamsAtOnce(Roster.rosterOf(self), ...call),
   run: (self, from) => {
     const roster = Roster.rosterOf(self)
     return Run.run(roster, startOf(roster, from), undefined, "Fail")
@@ -69,6 +71,7 @@ export const fromDefinition = <Name extends string, Output, E, R>(
     [Definition.TypeId]: { definition },
     [Runnable.TypeId]: { interpreter, kind: "Agent" },
     [AgentState.ReadOutput]: (state: AgentState.AgentState) => interpreter.read(agent, state),
+    [AgentState.ReadParams]: ((...call) => interpreter.readParams(agent, ...call)) satisfies AgentState.ReadCall,
     name,
     description: definition.description
   })

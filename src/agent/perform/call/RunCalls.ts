@@ -88,7 +88,8 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
     const startedAt = Loop.now(loop)
     const open: Loop.OpenCall = { name: call.name, startedAt, settlement: undefined }
     loop.open.calls.set(call.id, open)
-    Loop.tell(loop, { _tag: "ToolCallStarted", callId: call.id, name: call.name, params: call.params })
+    const { asked, id: callId, name, params } = call
+    Loop.tell(loop, { _tag: "ToolCallStarted", callId, name, params, ...(asked === undefined ? undefined : { asked }) })
     const done = (answered: Answered | undefined): Effect.Effect<void> => {
       slot.isDone = true
       if (answered === undefined) {

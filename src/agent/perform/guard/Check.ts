@@ -146,8 +146,19 @@ const start = <A>({ loop, kind: { context } }: Passage<A>, { guardrail }: Posted
   const { call, stage } = context
   const sequence = root.sequence++
   const event: GuardrailStarted = call === undefined
-    ? { _tag: "GuardrailStarted", path, calls, step, sequence, at, guardrail: guardrail.name, stage }
-    : { _tag: "GuardrailStarted", path, calls, step, sequence, at, guardrail: guardrail.name, stage, callId: call.id }
+    ? { _tag: "GuardrailStarted", run: "", path, calls, step, sequence, at, guardrail: guardrail.name, stage }
+    : {
+      _tag: "GuardrailStarted",
+      run: "",
+      path,
+      calls,
+      step,
+      sequence,
+      at,
+      guardrail: guardrail.name,
+      stage,
+      callId: call.id
+    }
   Loop.take(loop, event)
   return event
 }
@@ -189,9 +200,23 @@ const end = <A>(
   const rest = given === undefined ? undefined : more(passage, guardrail, given)
   const sequence = loop.root.sequence++
   const event: GuardrailSettled = callId === undefined
-    ? { _tag: "GuardrailSettled", path, calls, step, sequence, at, guardrail, stage, started, verdict, duration }
+    ? {
+      _tag: "GuardrailSettled",
+      run: "",
+      path,
+      calls,
+      step,
+      sequence,
+      at,
+      guardrail,
+      stage,
+      started,
+      verdict,
+      duration
+    }
     : {
       _tag: "GuardrailSettled",
+      run: "",
       path,
       calls,
       step,
