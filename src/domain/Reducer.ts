@@ -1,9 +1,9 @@
 /**
  * How events change a state.
  *
- * `reduce` is total: an event that doesn't fit (of an agent that wasn't called, for a call that is settled) leaves the
- * state as it is, and calls whose ids are taken get others. It follows an event's `calls` down to the agent it happened
- * in; what that agent used counts for every agent above it.
+ * `reduce` is total: an event that doesn't fit (of an agent that wasn't called, for a call that is settled, or one that would be a
+ * move which `AgentStatus.moves` doesn't list) leaves the state as it is, and calls whose ids are taken get others. It follows an
+ * event's `calls` down to the agent it happened in; what that agent used counts for every agent above it.
  *
  * @since 0.1.0
  */
@@ -231,6 +231,12 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
   }
 }
 
+/** Gives the state after an event, unless that would be a move that isn't listed. To stay is no move. */
+const moved = (before: AgentState, after: AgentState): AgentState => {
+  const [from, to] = [before.status, after.status]
+  return from === to || from._tag === to._tag || AgentStatus.moves[from._tag].includes(to._tag) ? after : before
+}
+
 /**
  * Takes an event into the state of an agent that is `depth` calls below the outermost.
  *
@@ -242,7 +248,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
  */
 export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): AgentState => {
   const callId = event.calls[depth]
-  if (callId === undefined) return reduceOwn(self, event)
+  if (callId === undefined) return moved(self, reduceOwn(self, event))
   const call = callOf(self, callId)
   if (call === undefined || call.state._tag === "Settled" || call.state._tag === "AwaitingApproval") return self
   const agent = event.path[depth + 1]
@@ -254,7 +260,8 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
   if (before === undefined) return self
   const child = reduceAt(before, event, depth + 1)
   if (child === before) return self
-  const updated = withCallState(self, callId, { _tag: "Delegated", child })
+  const updated = moved(self, withCallState(self, callId, { _tag: "Delegated", child }))
+  if (updated === self) return self
   if (event._tag === "ConversationSummarized") return spendOnSummary(updated, event)
   if (event._tag === "ToolCallSettled") return countCall(updated, event.name)
   return isUsed(event) ? spend(updated, event, false) : updated
