@@ -128,10 +128,10 @@ const rest = (self: AgentState, at: number, status: AgentStatus.AgentStatus): Ag
   run: RunRecord.rest(self.run, at)
 })
 
-/** Checks whether a state may ask for a handoff: it hasn't failed, and the call that asks is open, where there is one. */
+/** Checks whether a state may ask for a handoff: the call that asks is open, if there is one. */
 const isRequestable = (self: AgentState, { callId }: AgentStatus.HandoffRequest): boolean => {
   const state = callId === undefined ? undefined : callOf(self, callId)?.state
-  return self.status._tag !== "Failed" && (callId === undefined || (state !== undefined && state._tag !== "Settled"))
+  return callId === undefined || (state !== undefined && state._tag !== "Settled")
 }
 
 const isRequested = ({ status }: AgentState, request: AgentStatus.HandoffRequest): boolean =>
