@@ -169,6 +169,8 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
       return line(style.bad(`  ! ${event.limit}: one more answer`))
     case "TextWithdrawn":
       return line(style.bad("  ! what was said is taken back"))
+    case "CallApproved":
+    case "CallDenied":
     case "GuardrailStarted":
     case "InputGiven":
     case "ToolInvoked":

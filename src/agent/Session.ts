@@ -44,7 +44,6 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as PubSub from "effect/PubSub"
-import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -52,6 +51,8 @@ import * as SubscriptionRef from "effect/SubscriptionRef"
 import { type AgentError, isAgentError } from "../domain/AgentError.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
+import { approval, denial } from "../domain/Approval.ts"
+import { frozen } from "../domain/JsonValue.ts"
 import type { ModeTransition } from "../domain/ModeTransition.ts"
 import { OwnError } from "../domain/OwnError.ts"
 import type { Settings } from "../domain/Settings.ts"
@@ -60,20 +61,21 @@ import { TypeId as HostTypeId } from "../modes/Host.ts"
 import * as Mode from "../modes/Mode.ts"
 import { isModeError, type ModeError } from "../modes/ModeError.ts"
 import type { Roster } from "./definition/AgentDefinition.ts"
+import { readParams } from "./definition/CallTool.ts"
 import { type Input, partsOf } from "./definition/Input.ts"
 import { extend, rosterOf } from "./definition/Roster.ts"
 import * as LiveModes from "./journal/LiveModes.ts"
-import type { Loop } from "./journal/Loop.ts"
+import { type Loop, tellAnswer } from "./journal/Loop.ts"
 import * as Mailbox from "./journal/Mailbox.ts"
 import * as Run from "./run/Run.ts"
 import { begin, type From, type FromOptions } from "./run/RunStart.ts"
 import * as Environment from "./session/Environment.ts"
-import { type Follower, publish } from "./session/Follower.ts"
+import type { Follower } from "./session/Follower.ts"
 import { between, type Held, inTurn, operation } from "./session/Held.ts"
 import * as Invocation from "./session/Invocation.ts"
 import * as Line from "./session/Line.ts"
 import * as Modes from "./session/Modes.ts"
-import { isSessionError, type SessionError } from "./session/SessionError.ts"
+import { because, isSessionError, ParametersRejected, type SessionError } from "./session/SessionError.ts"
 import type { Opened, Store } from "./session/Store.ts"
 
 export { OwnError } from "../domain/OwnError.ts"
@@ -143,9 +145,15 @@ export interface Session<out Output = unknown, out E = OwnError>
    */
   readonly resume: Effect.Effect<AgentState.AgentState, AgentError | E | SessionError>
 
-  /** Lets a call run that awaits approval. Nothing runs until `resume`, so that several can be answered first. */
+  /**
+   * Lets a call run that awaits approval. Nothing runs until `resume`, so that several can be answered first.
+   *
+   * With `params`, which are JSON, it runs with those in the place of what the model wrote. What its tool can't read fails with
+   * `ParametersRejected`, and changes nothing.
+   */
   readonly approve: (
-    callId: string
+    callId: string,
+    options?: { readonly params?: Schema.Json | undefined }
   ) => Effect.Effect<AgentState.AgentState, AgentState.NotAwaitingApproval | SessionError>
 
   /** Keeps a call from running that awaits approval; the model reads the reason. Nothing runs until `resume`. */
@@ -230,13 +238,13 @@ type Untyped = Session<unknown, unknown>
 
 const startOf = ({ ref, roster }: Held, input: Input | undefined, options: CallOptions | undefined): From =>
   input === undefined
-    ? begin(roster, AgentState.reopen(ref.value))
+    ? { ...begin(roster, ref.value), isReopened: true }
     : begin(roster, input, { ...options, state: ref.value })
 
 const running = (held: Held, input: Input | undefined, options?: CallOptions) => (follower: Follower) =>
   Effect.withFiber((fiber) => {
     const from = startOf(held, input, options)
-    follower.begin(from.state, fiber)
+    follower.begin(fiber)
     return Effect.map(Run.run(held.roster, from, follower, "Fail", held.live), () => held.ref.value)
   })
 
@@ -252,26 +260,32 @@ const stream = (held: Held, input: Input | undefined, options?: CallOptions): St
     ))))
   }))
 
-/** Changes the state by hand: saved first, so that what can't be saved doesn't happen. */
-const change = <E>(
+/** Answers a call that awaits approval: what happened is an event like any other. */
+const answer = <E>(
   held: Held,
   name: string,
-  to: (state: AgentState.AgentState) => Result.Result<AgentState.AgentState, E>
+  make: (state: AgentState.AgentState) => Effect.Effect<Parameters<typeof tellAnswer>[1] | undefined, E, unknown>
 ): Effect.Effect<AgentState.AgentState, E | SessionError> =>
-  Line.run(held.line, () => ({
-    name,
-    task: Effect.suspend((): Effect.Effect<AgentState.AgentState, E | SessionError> => {
-      const changed = to(held.ref.value)
-      if (Result.isFailure(changed)) return Effect.fail(changed.failure)
-      const put = Effect.sync(() => {
-        publish(held.ref, changed.success)
-        return changed.success
-      })
-      return held.store === undefined
-        ? put
-        : Effect.uninterruptible(Effect.andThen(held.store.save(changed.success), put))
-    })
-  }))
+  inTurn(held, name, (loop) =>
+    Effect.flatMap(make(loop.state), (answered) => {
+      if (answered === undefined) return Effect.succeed(loop.state)
+      tellAnswer(loop, answered)
+      return Effect.map(loop.journal.flush, () => held.ref.value)
+    })) as Effect.Effect<AgentState.AgentState, E | SessionError>
+
+/** Approves a call, with parameters that its tool can read if others are given. */
+const approve = ({ roster }: Held, callId: string, params: Schema.Json | undefined) => (state: AgentState.AgentState) =>
+  Effect.gen(function*() {
+    const approved = yield* Effect.fromResult(
+      approval(state, callId, params === undefined ? undefined : frozen(params))
+    )
+    if (approved?.params === undefined) return approved
+    yield* Effect.mapError(
+      readParams(roster, state, approved, approved.params),
+      (issue) => because(new ParametersRejected({ tool: approved.name, issue }))
+    )
+    return approved
+  })
 
 const open = (
   self: Any,
@@ -289,7 +303,9 @@ const open = (
     // Modes are left when nothing runs any more: the line closes first.
     yield* Effect.addFinalizer((exit) => Modes.end(held, exit))
     const line = yield* Line.make(self.name)
-    const held: Held = { self, roster, environment, line, ref, store, live, around: undefined }
+    const isNew = state.steps === 0 && state.conversation.turns.length === 0
+    const log = { run: undefined, events: isNew ? 0 : undefined }
+    const held: Held = { self, roster, environment, line, ref, store, live, log, around: undefined }
     const session: Untyped = fromHeld(held, end)
     yield* Modes.resume(held)
     return session
@@ -309,8 +325,8 @@ const fromHeld = (held: Held, end: AgentState.AgentState): Untyped => {
     call,
     stream: (input, options) => stream(held, input, options),
     resume: run("resume", undefined),
-    approve: (callId) => change(held, "approve", AgentState.approve(callId)),
-    deny: (callId, reason) => change(held, "deny", AgentState.deny(callId, reason)),
+    approve: (callId, options) => answer(held, "approve", approve(held, callId, options?.params)),
+    deny: (callId, reason) => answer(held, "deny", (state) => Effect.fromResult(denial(state, callId, reason))),
     invoke: (tool, params) => {
       const invoked = (loop: Loop) => Invocation.run(loop, tool, params)
       return between(held, invoked, inTurn(held, "invoke", invoked)) as Effect.Effect<never>

@@ -9,6 +9,7 @@
  * @since 0.1.0
  */
 import * as Response from "effect/ai/Response"
+import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import { Adjustment } from "./Adjustment.ts"
 import { Failure, HandoffRequest } from "./AgentStatus.ts"
@@ -22,13 +23,21 @@ import { RequestUsage } from "./Usage.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
+/** Events that were stored before runs had ids are of a run without one. */
+const run = Schema.String.pipe(
+  Schema.withDecodingDefaultKey(Exit.succeed("")),
+  Schema.withConstructorDefault(Exit.succeed(""))
+)
+
 /**
  * Fields that every event has.
  *
- * `path` names the agents from the outermost to the one it happened in, `calls` the calls that lead there (one less
- * than `path` has names), `step` is the iteration of that agent's loop, from 0, and `at` the time in epoch milliseconds.
+ * `run` is the id of its run, `path` names the agents from the outermost to the one it happened in, `calls` the calls that lead
+ * there (one less than `path` has names), `step` is the iteration of that agent's loop, from 0, and `at` the time in epoch
+ * milliseconds.
  */
 const envelope = {
+  run,
   path: Schema.NonEmptyArray(Schema.String),
   calls: Schema.Array(Schema.String),
   step: Count,
@@ -63,6 +72,18 @@ export const Window = Schema.Struct({
 export interface Window extends Schema.Schema.Type<typeof Window> {}
 
 /**
+ * Schema for where a run begins: how many turns the conversation had, how often models had answered, and how many events came
+ * before, if whoever keeps the log knows.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Position = Schema.Struct({ turns: Count, steps: Count, events: Schema.optionalKey(Count) })
+
+/** Where a run begins. */
+export interface Position extends Schema.Schema.Type<typeof Position> {}
+
+/**
  * Schema for what happened in a run.
  *
  * @category schemas
@@ -72,7 +93,9 @@ export const AgentEvent = Schema.TaggedUnion({
   RunStarted: {
     ...envelope,
     input: Schema.optionalKey(Schema.Array(Part.UserPart)),
-    mode: Schema.optionalKey(Schema.NonEmptyString)
+    mode: Schema.optionalKey(Schema.NonEmptyString),
+    isReopened: Schema.optionalKey(Schema.Literal(true)),
+    position: Schema.optionalKey(Position)
   },
   InputGiven: { ...envelope, input: Schema.Array(Part.UserPart), mode: Schema.NonEmptyString },
   ToolInvoked: { ...envelope, ...call, params: Schema.Json },
@@ -106,7 +129,9 @@ export const AgentEvent = Schema.TaggedUnion({
     model: Schema.optionalKey(Schema.String)
   },
   ApprovalRequested: { ...envelope, ...call, params: Schema.Json },
-  ToolCallStarted: { ...envelope, ...call, params: Schema.Json },
+  CallApproved: { ...envelope, ...call, params: Schema.optionalKey(Schema.Json) },
+  CallDenied: { ...envelope, ...call, reason: Schema.String },
+  ToolCallStarted: { ...envelope, ...call, params: Schema.Json, asked: Schema.optionalKey(Schema.Json) },
   ToolCallProgressed: { ...envelope, ...call, result: Schema.Json },
   ToolCallSuspended: { ...envelope, ...call },
   ToolCallSettled: {
@@ -171,7 +196,10 @@ export const AgentEvent = Schema.TaggedUnion({
 
 type Case<Tag extends keyof typeof AgentEvent.cases> = Schema.Schema.Type<(typeof AgentEvent.cases)[Tag]>
 
-/** A run began with `input`, or went on where it had stopped, when there is none. */
+/**
+ * A run began with `input`, or went on where it had stopped, when there is none. One that had ended was reopened first if it
+ * `isReopened`. `position` says what a reader lacks who begins here.
+ */
 export interface RunStarted extends Case<"RunStarted"> {}
 /** A step began: one answer of the model and the calls in it. */
 export interface StepStarted extends Case<"StepStarted"> {}
@@ -211,7 +239,14 @@ export interface ModelResponded extends Case<"ModelResponded"> {}
 export interface ModelCallFailed extends Case<"ModelCallFailed"> {}
 /** A call waits for approval. */
 export interface ApprovalRequested extends Case<"ApprovalRequested"> {}
-/** A call's handler, or the agent that answers the call, was started. */
+/** Somebody approved a call, with other `params` than the model's if there are any. */
+export interface CallApproved extends Case<"CallApproved"> {}
+/** Somebody denied a call; the model reads the reason. */
+export interface CallDenied extends Case<"CallDenied"> {}
+/**
+ * A call's handler, or the agent that answers the call, was started. `asked` is what the model had written, if somebody approved
+ * the call with other parameters.
+ */
 export interface ToolCallStarted extends Case<"ToolCallStarted"> {}
 /** A handler gave a preliminary result. */
 export interface ToolCallProgressed extends Case<"ToolCallProgressed"> {}
@@ -289,6 +324,8 @@ export type AgentEvent =
   | ModelResponded
   | ModelCallFailed
   | ApprovalRequested
+  | CallApproved
+  | CallDenied
   | ToolCallStarted
   | ToolCallProgressed
   | ToolCallSuspended

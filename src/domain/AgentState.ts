@@ -8,14 +8,22 @@
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
-import * as AgentStatus from "./AgentStatus.ts"
 import { lastAssistantText } from "./Conversation.ts"
-import { statusOf } from "./ImpliedStatus.ts"
 import type { AgentState } from "./StateSchema.ts"
 
 export * from "./AgentOutput.ts"
-export * from "./Approval.ts"
-export { ask, make } from "./Beginning.ts"
+export {
+  approve,
+  type ApproveOptions,
+  type CheckedApproveOptions,
+  deny,
+  NotAwaitingApproval,
+  ParamsRejected,
+  type PendingApproval,
+  pendingApprovals
+} from "./Approval.ts"
+export { ask, make, reopen } from "./Beginning.ts"
+export * from "./CallParams.ts"
 export * from "./Command.ts"
 export * from "./Delegated.ts"
 export { withConversation } from "./ImpliedStatus.ts"
@@ -32,23 +40,6 @@ export { AgentState, ModeFrame, PromptSegment, Received } from "./StateSchema.ts
  * @since 0.1.0
  */
 export const text = (self: AgentState): string => lastAssistantText(self.conversation) ?? ""
-
-/**
- * Makes a state that can go on of one whose run ended, by deriving its status anew from its conversation.
- *
- * A run that met a limit goes on with a larger one as if there had been none; one whose model failed asks it again.
- *
- * @category combinators
- * @since 0.1.0
- */
-export const reopen = (self: AgentState): AgentState =>
-  AgentStatus.isTerminal(self.status) ? { ...self, status: statusOf(self.conversation), run: resumed(self.run) } : self
-
-/** A run that goes on by hand may have a larger limit: it isn't on its last answer. */
-const resumed = (self: AgentState["run"]): AgentState["run"] => {
-  const { landing: _, ...run } = self
-  return run
-}
 
 /**
  * Adds a line to the logs.

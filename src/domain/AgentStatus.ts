@@ -112,20 +112,43 @@ export class IllegalMove extends Schema.TaggedError<IllegalMove>("troupe/domain/
 }
 
 /**
- * Moves that an agent may make, as data.
+ * Moves that an agent may make, as data, each with its reason. `AgentState.reduce` makes no other: an event that would doesn't fit.
  *
- * `Complete` and `Failed` have moves because a conversation outlives a run: the next message, or `reopen`, goes on. An
- * agent that has its answer may hand over by its group's policy.
+ * `Complete` and `Failed` have moves because a conversation outlives a run. Going back to an earlier turn, or putting another
+ * conversation into a state by hand, is no move: what comes of it is another state.
  *
  * @category constants
  * @since 0.1.0
  */
 export const moves: { readonly [From in Tag]: ReadonlyArray<Tag> } = {
-  InProgress: ["WaitingForTools", "HandoffRequested", "Complete", "Failed"],
-  WaitingForTools: ["InProgress", "HandoffRequested", "Failed"],
-  HandoffRequested: ["InProgress", "Failed"],
-  Complete: ["InProgress", "HandoffRequested"],
-  Failed: ["InProgress", "WaitingForTools", "HandoffRequested", "Complete"]
+  InProgress: [
+    "WaitingForTools", // the model called tools, or a program invoked one
+    "HandoffRequested", // a condition finished the agent's part, and the policy of its group hands over
+    "Complete", // the model answered, or a condition finished the run
+    "Failed" // a limit was met, the model gave no answer, or what runs around it failed
+  ],
+  WaitingForTools: [
+    "InProgress", // the last open call was settled, or went with the turns of a mode that was left
+    "HandoffRequested", // an open call asks for it
+    "Complete", // a mode was left or undone whose turns had the open call, and behind the turns that stay stands an answer
+    "Failed" // a fatal tool failed, or a called agent met a limit of the agent's own
+  ],
+  HandoffRequested: [
+    "InProgress", // the other agent took over, or the call that asked was settled
+    "WaitingForTools", // a mode that is set up again speaks: the call that asked is settled first, as one that isn't offered then
+    "Failed" // the other agent isn't there, or the run changed hands too often
+  ],
+  Complete: [
+    "InProgress", // somebody speaks, the answer goes back to its model, or the answer went with the turns of a mode that was left
+    "WaitingForTools", // a program invoked a tool
+    "HandoffRequested", // the policy of its group hands over
+    "Failed" // the answer is wrong once too often, a guardrail blocks the policy's handoff, or a clean-up failed
+  ],
+  Failed: [
+    "InProgress", // somebody speaks, the state is reopened, or what failed went with the turns of a mode that was left
+    "WaitingForTools", // the same while calls are open, or a program invoked a tool
+    "Complete" // the state is reopened where its conversation has an answer, or a mode was left behind whose turns that stands
+  ]
 }
 
 /**
@@ -186,7 +209,7 @@ export const isTerminal: (self: AgentStatus) => self is Complete | Failed = Agen
  * import { AgentStatus } from "troupe"
  *
  * AgentStatus.moveTo(AgentStatus.inProgress, AgentStatus.complete) // => Result.succeed(AgentStatus.complete)
- * Result.isFailure(AgentStatus.moveTo(AgentStatus.complete, AgentStatus.waitingForTools)) // => true
+ * Result.isFailure(AgentStatus.moveTo(AgentStatus.handoffRequested({ target: "billing" }), AgentStatus.complete)) // => true
  * ```
  *
  * @category combinators

@@ -5,16 +5,20 @@
  * 2. Resolving a call only ever goes forward: an approved call isn't denied later, nor the other way round.
  * 3. A call in an agent that was called by an agent is found like any other, by its own id.
  * 4. A run that has ended stays ended: `AgentState.reopen` lets it go on with what was answered.
+ * 5. An answer is an event, `CallApproved` or `CallDenied`, and changes a state as any event does.
  *
  * @since 0.1.0
  */
+import * as Equal from "effect/Equal"
 import { dual } from "effect/Function"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { isTerminal } from "./AgentStatus.ts"
-import { callsOf, lastAssistant, openCalls, updateCall } from "./Conversation.ts"
-import { withConversation } from "./ImpliedStatus.ts"
-import type { AgentState, Call, CallState } from "./StateSchema.ts"
+import type { CallApproved, CallDenied } from "./AgentEvent.ts"
+import { ReadParams, type ReadsParams } from "./CallParams.ts"
+import { callsOf, lastAssistant, openCalls } from "./Conversation.ts"
+import * as JsonValue from "./JsonValue.ts"
+import { reduce } from "./Reducer.ts"
+import type { AgentState, Call } from "./StateSchema.ts"
 
 /**
  * A call that waits for approval: the agents that lead to it, the calls that lead to it, and what would run.
@@ -54,6 +58,21 @@ export class NotAwaitingApproval
 }
 
 /**
+ * Error for an approval with parameters that don't fit the tool of the call.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ParamsRejected extends Schema.TaggedError<ParamsRejected>("troupe/domain/Approval/ParamsRejected")(
+  "ParamsRejected",
+  { callId: Schema.String, tool: Schema.String, issue: Schema.String }
+) {
+  override get message(): string {
+    return `Call "${this.callId}" can't be approved with these parameters of tool "${this.tool}": ${this.issue}`
+  }
+}
+
+/**
  * Gives the calls that wait for approval, in this agent and in those that it called, in the order of its calls.
  *
  * @category getters
@@ -79,9 +98,8 @@ const collect = (
     }
   })
 
-/** A call that awaits approval, or was answered, and the calls that lead to its agent. */
-interface Located {
-  readonly calls: ReadonlyArray<string>
+/** A call that awaits approval, or was answered, and what leads to its agent. */
+interface Located extends Pick<PendingApproval, "path" | "calls"> {
   readonly call: Call
 }
 
@@ -94,11 +112,18 @@ const isAnswerable = (call: Call): boolean =>
  *
  * The first one counts though others of its id wait: a second answer mustn't reach a call that nobody looked at.
  */
-const locate = (self: AgentState, callId: string, calls: ReadonlyArray<string>): Located | undefined => {
+const locate = (
+  self: AgentState,
+  callId: string,
+  path: Located["path"],
+  calls: Located["calls"]
+): Located | undefined => {
   for (const part of lastAssistant(self.conversation)?.parts ?? []) {
     if (part._tag !== "Call") continue
-    if (part.id === callId && isAnswerable(part)) return { calls, call: part }
-    const inner = part.state._tag === "Delegated" ? locate(part.state.child, callId, [...calls, part.id]) : undefined
+    if (part.id === callId && isAnswerable(part)) return { path, calls, call: part }
+    if (part.state._tag !== "Delegated") continue
+    const { child } = part.state
+    const inner = locate(child, callId, [...path, child.agent], [...calls, part.id])
     if (inner !== undefined) return inner
   }
   return undefined
@@ -118,37 +143,16 @@ const find = (self: AgentState, callId: string): Call | undefined => {
   return undefined
 }
 
-const resolve = (
-  self: AgentState,
-  [outer, ...inner]: ReadonlyArray<string>,
-  callId: string,
-  state: CallState
-): AgentState => {
-  if (outer === undefined) return withCall(self, callId, state)
-  const call = openCalls(self.conversation).find((call) => call.id === outer)
-  return call?.state._tag === "Delegated"
-    ? withCall(self, outer, { _tag: "Delegated", child: resolve(call.state.child, inner, callId, state) })
-    : self
-}
-
-/** A run that has ended isn't reopened by an answer. */
-const withCall = (self: AgentState, callId: string, state: CallState): AgentState => {
-  const conversation = updateCall(self.conversation, callId, state)
-  return isTerminal(self.status) ? { ...self, conversation } : withConversation(self, conversation)
-}
-
-const resolveOr = (
+/** Finds the call that an answer is for; there is none to answer any more if it was answered in the same way. */
+const locateOpen = (
   self: AgentState,
   callId: string,
-  state: CallState,
   isSame: (call: Call) => boolean
-): Result.Result<AgentState, NotAwaitingApproval> => {
-  const located = locate(self, callId, [])
-  if (located?.call.state._tag === "AwaitingApproval") {
-    return Result.succeed(resolve(self, located.calls, callId, state))
-  }
+): Result.Result<Located | undefined, NotAwaitingApproval> => {
+  const located = locate(self, callId, [self.agent], [])
+  if (located?.call.state._tag === "AwaitingApproval") return Result.succeed(located)
   const found = located?.call ?? find(self, callId)
-  if (found !== undefined && isSame(found)) return Result.succeed(self)
+  if (found !== undefined && isSame(found)) return Result.succeed(undefined)
   return Result.fail(
     new NotAwaitingApproval({
       callId,
@@ -158,21 +162,127 @@ const resolveOr = (
   )
 }
 
+/** An answer to a call, before it has its run, its number and its time. */
+export type Untimed<Event> = Omit<Event, "run" | "step" | "sequence" | "at">
+
+const writtenOf = ({ asked, params }: Call): Schema.Json => asked === undefined ? params : asked
+
+const untimed = ({ call, calls, path }: Located) => ({ path, calls, callId: call.id, name: call.name })
+
+/** Gives an approval as what happened, unless it happened before. Parameters that the model asked for are no others. */
+export const approval = (
+  self: AgentState,
+  callId: string,
+  params: Schema.Json | undefined
+): Result.Result<Untimed<CallApproved> | undefined, NotAwaitingApproval> =>
+  Result.map(
+    locateOpen(
+      self,
+      callId,
+      (call) =>
+        call.state._tag === "Approved" && Equal.equals(call.params, params === undefined ? writtenOf(call) : params)
+    ),
+    (located) =>
+      located === undefined ? undefined : {
+        _tag: "CallApproved",
+        ...untimed(located),
+        ...(params === undefined || Equal.equals(params, located.call.params) ? undefined : { params })
+      }
+  )
+
+/** Gives a denial as what happened, unless it happened before. */
+export const denial = (
+  self: AgentState,
+  callId: string,
+  reason: string
+): Result.Result<Untimed<CallDenied> | undefined, NotAwaitingApproval> =>
+  Result.map(
+    locateOpen(self, callId, ({ state }) => state._tag === "Settled" && state.outcome === "Denied"),
+    (located) => located === undefined ? undefined : { _tag: "CallDenied", ...untimed(located), reason }
+  )
+
+const take = (self: AgentState, answer: Untimed<CallApproved> | Untimed<CallDenied> | undefined): AgentState =>
+  answer === undefined ? self : reduce(self, { ...answer, run: "", step: 0, sequence: 0, at: 0 })
+
+/**
+ * How a call is approved: with `params` in the place of those that the model wrote.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ApproveOptions {
+  readonly params?: Schema.Json | undefined
+  readonly agent?: undefined
+}
+
+/**
+ * How a call is approved with `params` that are read at once, by the `agent` that has its tool: the one that runs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CheckedApproveOptions {
+  readonly params: Schema.Json
+  readonly agent: ReadsParams
+}
+
+type Approved<E = never> = Result.Result<AgentState, NotAwaitingApproval | E>
+
 /**
  * Lets a call run when its run goes on. Approving it twice is approving it once.
  *
+ * With `params` the call runs with those, and the model reads them; the call keeps what the model had written as `asked`. They are
+ * JSON, and decoded when the call runs, as those of any call. Given the `agent` too, they are decoded now: what doesn't fit fails
+ * with `ParamsRejected`, and so does what its schema can't decode at once.
+ *
  * Fails with `NotAwaitingApproval` when no call has the id, or the one that has it doesn't wait for approval.
+ *
+ * **Example** (Less than was asked for)
+ *
+ * ```ts
+ * import { Result } from "effect"
+ * import { AgentState, Conversation } from "troupe"
+ * import { Story } from "troupe/testing"
+ *
+ * const waiting = Story.tellOrThrow(
+ *   AgentState.make("clerk"),
+ *   Story.userSays("I want 400 euros back."),
+ *   Story.modelAnswers([Conversation.call("c1", "refund", { euros: 400 })]),
+ *   Story.approvalIsRequested("c1")
+ * )
+ *
+ * const approved = AgentState.approve(waiting, "c1", { params: { euros: 40 } })
+ *
+ * Result.map(approved, ({ conversation }) => Conversation.openCalls(conversation).map(({ asked, params }) => ({ asked, params })))
+ * // => Result.succeed([{ asked: { euros: 400 }, params: { euros: 40 } }])
+ * ```
  *
  * @category combinators
  * @since 0.1.0
  */
 export const approve: {
-  (callId: string): (self: AgentState) => Result.Result<AgentState, NotAwaitingApproval>
-  (self: AgentState, callId: string): Result.Result<AgentState, NotAwaitingApproval>
+  (callId: string, options?: ApproveOptions): (self: AgentState) => Approved
+  (callId: string, options: CheckedApproveOptions): (self: AgentState) => Approved<ParamsRejected>
+  (self: AgentState, callId: string, options?: ApproveOptions): Approved
+  (self: AgentState, callId: string, options: CheckedApproveOptions): Approved<ParamsRejected>
 } = dual(
-  2,
-  (self: AgentState, callId: string): Result.Result<AgentState, NotAwaitingApproval> =>
-    resolveOr(self, callId, { _tag: "Approved" }, (call) => call.state._tag === "Approved")
+  (args) => typeof args[0] !== "string",
+  (
+    self: AgentState,
+    callId: string,
+    { agent, params }: ApproveOptions | CheckedApproveOptions = {}
+  ): Approved<ParamsRejected> =>
+    Result.flatMap(
+      approval(self, callId, params === undefined ? undefined : JsonValue.frozen(params)),
+      (answer): Approved<ParamsRejected> => {
+        const read = agent === undefined || answer?.params === undefined
+          ? undefined
+          : agent[ReadParams](self, answer, answer.params)
+        return read !== undefined && Result.isFailure(read)
+          ? Result.fail(new ParamsRejected({ callId, tool: answer?.name ?? "", issue: read.failure }))
+          : Result.succeed(take(self, answer))
+      }
+    )
 )
 
 /**
@@ -189,10 +299,5 @@ export const deny: {
 } = dual(
   3,
   (self: AgentState, callId: string, reason: string): Result.Result<AgentState, NotAwaitingApproval> =>
-    resolveOr(
-      self,
-      callId,
-      { _tag: "Settled", outcome: "Denied", result: `This call was denied: ${reason}` },
-      (call) => call.state._tag === "Settled" && call.state.outcome === "Denied"
-    )
+    Result.map(denial(self, callId, reason), (answer) => take(self, answer))
 )

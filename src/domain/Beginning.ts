@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
+import { isTerminal } from "./AgentStatus.ts"
 import { appendUnchecked, empty, hasOpenCalls, textOf } from "./Conversation.ts"
 import { statusOf, withConversation } from "./ImpliedStatus.ts"
 import * as Part from "./Part.ts"
@@ -40,6 +41,21 @@ export const control = (self: AgentState, agent: string): AgentState => {
   if (agent === self.agent || self.status._tag === "HandoffRequested" || hasOpenCalls(self.conversation)) return self
   const { handoff: _, ...rest } = self
   return { ...rest, agent, trail: self.conversation.turns.length === 0 ? [agent] : [...self.trail, agent] }
+}
+
+/**
+ * Makes a state that can go on of one whose run ended, by deriving its status anew from its conversation.
+ *
+ * A run that met a limit goes on with a larger one as if there had been none; one whose model failed asks it again.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const reopen = (self: AgentState): AgentState => {
+  if (!isTerminal(self.status)) return self
+  // A run that goes on by hand may have a larger limit: it isn't on its last answer.
+  const { landing: _, ...run } = self.run
+  return { ...self, status: statusOf(self.conversation), run }
 }
 
 /** Begins a run with what is said: by a user, or by a mode in the user's place. */

@@ -6,7 +6,7 @@
 import type { AgentEvent } from "./AgentEvent.ts"
 
 /** Fields that whoever records an event fills in: whose it is, where it happened, when, and its number. */
-type Envelope = "path" | "calls" | "step" | "sequence" | "at"
+type Envelope = "run" | "path" | "calls" | "step" | "sequence" | "at"
 
 type OmitEnvelope<Event> = Event extends AgentEvent ? Omit<Event, Envelope> : never
 

@@ -1,17 +1,19 @@
 /**
  * How events change a state.
  *
- * `reduce` is total: an event that doesn't fit (of an agent that wasn't called, for a call that is settled) leaves the
- * state as it is, and calls whose ids are taken get others. It follows an event's `calls` down to the agent it happened
- * in; what that agent used counts for every agent above it.
+ * `reduce` is total: an event that doesn't fit (of an agent that wasn't called, for a call that is settled, or one that would be a
+ * move which `AgentStatus.moves` doesn't list) leaves the state as it is, and calls whose ids are taken get others. It follows an
+ * event's `calls` down to the agent it happened in; what that agent used counts for every agent above it.
  *
  * @since 0.1.0
  */
+import * as Equal from "effect/Equal"
+import type * as Schema from "effect/Schema"
 import type { AgentEvent, ConversationSummarized, ModelResponded, ToolCallSettled, ToolInvoked } from "./AgentEvent.ts"
 import * as AgentStatus from "./AgentStatus.ts"
-import { control, make, start } from "./Beginning.ts"
+import { control, make, reopen, start } from "./Beginning.ts"
 import { withUniqueIds } from "./CallIds.ts"
-import { appendUnchecked, lastAssistant, updateCall } from "./Conversation.ts"
+import { appendUnchecked, changeCall, lastAssistant } from "./Conversation.ts"
 import { addSummary } from "./conversation/Summaries.ts"
 import { at } from "./Delegated.ts"
 import { statusOf, withConversation } from "./ImpliedStatus.ts"
@@ -22,8 +24,26 @@ import type { AgentState, Call, CallState, User } from "./StateSchema.ts"
 import { takeOver } from "./Takeover.ts"
 import * as Usage from "./Usage.ts"
 
-const withCall = (self: AgentState, callId: string, state: CallState): AgentState =>
-  withConversation(self, updateCall(self.conversation, callId, state))
+/** Changes an open call. What is done for a call, by hand or in the agent that answers it, doesn't reopen a run that has ended. */
+const withCall = (self: AgentState, callId: string, change: (call: Call) => Call): AgentState => {
+  const conversation = changeCall(self.conversation, callId, change)
+  return conversation !== self.conversation && AgentStatus.isTerminal(self.status)
+    ? { ...self, conversation }
+    : withConversation(self, conversation)
+}
+
+const withCallState = (self: AgentState, callId: string, state: CallState): AgentState =>
+  withCall(self, callId, (call) => ({ ...call, state }))
+
+/** Changes a call that awaits approval. */
+const answer = (self: AgentState, callId: string, change: (call: Call) => Call): AgentState =>
+  callOf(self, callId)?.state._tag === "AwaitingApproval" ? withCall(self, callId, change) : self
+
+const approved = (call: Call, params: Schema.Json = call.params): Call => ({
+  ...call,
+  ...(Equal.equals(params, call.params) ? undefined : { params, asked: call.params }),
+  state: { _tag: "Approved" }
+})
 
 const respond = (
   self: AgentState,
@@ -89,7 +109,7 @@ const countCall = (self: AgentState, name: string): AgentState => ({
 })
 
 const settle = (self: AgentState, { callId, modelOutput, name, outcome, result }: ToolCallSettled): AgentState => {
-  const settled = withCall(self, callId, {
+  const settled = withCallState(self, callId, {
     _tag: "Settled",
     outcome,
     result,
@@ -108,10 +128,10 @@ const rest = (self: AgentState, at: number, status: AgentStatus.AgentStatus): Ag
   run: RunRecord.rest(self.run, at)
 })
 
-/** Checks whether a state may ask for a handoff: it hasn't failed, and the call that asks is open, where there is one. */
+/** Checks whether a state may ask for a handoff: the call that asks is open, if there is one. */
 const isRequestable = (self: AgentState, { callId }: AgentStatus.HandoffRequest): boolean => {
   const state = callId === undefined ? undefined : callOf(self, callId)?.state
-  return self.status._tag !== "Failed" && (callId === undefined || (state !== undefined && state._tag !== "Settled"))
+  return callId === undefined || (state !== undefined && state._tag !== "Settled")
 }
 
 const isRequested = ({ status }: AgentState, request: AgentStatus.HandoffRequest): boolean =>
@@ -120,10 +140,12 @@ const isRequested = ({ status }: AgentState, request: AgentStatus.HandoffRequest
 
 const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
   switch (event._tag) {
-    case "RunStarted":
+    case "RunStarted": {
+      const before = event.isReopened === true ? reopen(self) : self
       return event.input === undefined
-        ? { ...self, run: RunRecord.goOn(self.run, event.at) }
-        : start(control(self, event.path[event.path.length - 1]!), event.input, event.at, event.mode)
+        ? { ...before, run: RunRecord.goOn(before.run, event.at) }
+        : start(control(before, event.path[event.path.length - 1]!), event.input, event.at, event.mode)
+    }
     case "ModelResponded":
       return respond(spend(self, event, true), event)
     case "ModelCallFailed":
@@ -136,8 +158,14 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     }
     case "ApprovalRequested":
       return callOf(self, event.callId)?.state._tag === "Pending"
-        ? withCall(self, event.callId, { _tag: "AwaitingApproval" })
+        ? withCallState(self, event.callId, { _tag: "AwaitingApproval" })
         : self
+    case "CallApproved":
+      return answer(self, event.callId, (call) => approved(call, event.params))
+    case "CallDenied": {
+      const result = `This call was denied: ${event.reason}`
+      return answer(self, event.callId, (call) => ({ ...call, state: { _tag: "Settled", outcome: "Denied", result } }))
+    }
     case "ToolCallSettled":
       return settle(self, event)
     case "LimitReached": {
@@ -203,6 +231,12 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
   }
 }
 
+/** Gives the state after an event, unless that would be a move that isn't listed. To stay is no move. */
+const moved = (before: AgentState, after: AgentState): AgentState => {
+  const [from, to] = [before.status, after.status]
+  return from === to || from._tag === to._tag || AgentStatus.moves[from._tag].includes(to._tag) ? after : before
+}
+
 /**
  * Takes an event into the state of an agent that is `depth` calls below the outermost.
  *
@@ -214,7 +248,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
  */
 export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): AgentState => {
   const callId = event.calls[depth]
-  if (callId === undefined) return reduceOwn(self, event)
+  if (callId === undefined) return moved(self, reduceOwn(self, event))
   const call = callOf(self, callId)
   if (call === undefined || call.state._tag === "Settled" || call.state._tag === "AwaitingApproval") return self
   const agent = event.path[depth + 1]
@@ -226,7 +260,8 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
   if (before === undefined) return self
   const child = reduceAt(before, event, depth + 1)
   if (child === before) return self
-  const updated = withCall(self, callId, { _tag: "Delegated", child })
+  const updated = moved(self, withCallState(self, callId, { _tag: "Delegated", child }))
+  if (updated === self) return self
   if (event._tag === "ConversationSummarized") return spendOnSummary(updated, event)
   if (event._tag === "ToolCallSettled") return countCall(updated, event.name)
   return isUsed(event) ? spend(updated, event, false) : updated

@@ -94,7 +94,8 @@ export const CallState = Schema.TaggedUnion({
 /**
  * Schema for a call of a tool, with its result once it is settled.
  *
- * `id` is unique in its conversation. `providerExecuted` is there when the provider itself ran the tool.
+ * `id` is unique in its conversation. `params` are what runs and what the model reads; `asked` is what the model had written, if
+ * somebody approved the call with other parameters. `providerExecuted` is there when the provider itself ran the tool.
  *
  * @category schemas
  * @since 0.1.0
@@ -103,6 +104,7 @@ export const Call = Schema.TaggedStruct("Call", {
   id: Schema.NonEmptyString,
   name: Schema.String,
   params: Schema.Json,
+  asked: Schema.optionalKey(Schema.Json),
   state: CallState,
   providerExecuted: Schema.optionalKey(Schema.Literal(true)),
   metadata: Schema.optionalKey(Part.Metadata)

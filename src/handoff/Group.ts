@@ -35,6 +35,7 @@ import { type Pipeable, pipeArguments } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { ReadOutput } from "../domain/AgentOutput.ts"
+import { type ReadCall, ReadParams } from "../domain/CallParams.ts"
 import { listOf } from "../domain/Described.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import * as AgentPicker from "./AgentPicker.ts"
@@ -178,6 +179,7 @@ export const make = <
     [TypeId]: { start: first, picker, policy, maxHandoffs: limitOf("maxHandoffs", options.maxHandoffs ?? 10) },
     [Runnable.TypeId]: { interpreter, kind: "Group" },
     [ReadOutput]: (state: AgentState) => interpreter.read(group, state),
+    [ReadParams]: ((...call) => interpreter.readParams(group, ...call)) satisfies ReadCall,
     name,
     description: options.description,
     agents: members

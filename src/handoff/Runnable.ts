@@ -13,6 +13,7 @@ import type * as Stream from "effect/Stream"
 import type { AgentError } from "../domain/AgentError.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import type { GivesOutput, NoOutput } from "../domain/AgentOutput.ts"
+import type { ReadCall, ReadsParams } from "../domain/CallParams.ts"
 import type { AgentState, User } from "../domain/StateSchema.ts"
 
 /** Marks what can hold a conversation. */
@@ -26,7 +27,7 @@ export const TypeId = "~troupe/handoff/Runnable"
  * @since 0.1.0
  */
 export interface Runnable<out Name extends string, out Output = string, out E = never, out R = never>
-  extends GivesOutput<Output>
+  extends GivesOutput<Output>, ReadsParams
 {
   readonly [TypeId]: Runs<E, R>
   readonly name: Name
@@ -66,11 +67,12 @@ export interface From {
 /**
  * Runs things, and streams what happens. Without a state a conversation begins.
  *
- * `read` reads the answer of a state, and `check` throws where a thing can't be run.
+ * `read` reads the answer of a state, `readParams` the parameters of a call in it, and `check` throws where a thing can't be run.
  */
 export interface Interpreter {
   readonly check: (self: Any) => void
   readonly read: (self: Any, state: AgentState) => Result.Result<unknown, NoOutput>
+  readonly readParams: (self: Any, ...call: Parameters<ReadCall>) => ReturnType<ReadCall>
   readonly run: (self: Any, from: From) => Effect.Effect<AgentState, unknown, unknown>
   readonly stream: (self: Any, from: From) => Stream.Stream<AgentEvent, unknown, unknown>
 }

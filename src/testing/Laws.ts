@@ -49,6 +49,7 @@ import * as StoreLaws from "./laws/StoreLaws.ts"
 export { imbalances } from "./laws/Balance.ts"
 export { LawBroken, type Options } from "./laws/LawBroken.ts"
 export { problems } from "./laws/Legality.ts"
+export { illegalMoves } from "./laws/Moves.ts"
 
 /**
  * How the laws of runs are checked: `layer` has all that a run needs beside a model, `input` is what the user says, or what it
@@ -86,9 +87,9 @@ const runs = (
 /**
  * Checks the laws of runs on an agent.
  *
- * Its states are legal and survive JSON; its events are balanced, and give the same state when they are stored; usage adds up; a
- * run is the same streamed, and goes on from each of its states as if it had never stopped; an interruption anywhere leaves a legal
- * state. What waits for approval is approved, denied or left, and a run that goes on from there keeps the laws, too. Going on isn't
+ * Its states are legal, survive JSON, and make no move that `AgentStatus.moves` doesn't list; its events fit, are balanced, and give
+ * the same state when they are stored; usage adds up; a run is the same streamed, and goes on from each of its states as if it had
+ * never stopped; an interruption anywhere leaves a legal state. What waits for approval is approved, denied or left, and a run that goes on from there keeps the laws, too. Going on isn't
  * checked of a run that a tool ended.
  *
  * @category laws

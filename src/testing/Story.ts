@@ -39,6 +39,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
+import { misfit } from "./laws/Moves.ts"
 import { commandTitle, type EventInput, type Step } from "./story/Step.ts"
 
 export * from "./story/Step.ts"
@@ -75,6 +76,7 @@ const problem = (reason: Problem["reason"], issue: string): Result.Result<never,
   Result.fail({ reason, issue })
 
 const addressed = (input: EventInput, state: AgentState.AgentState, sequence: number): AgentEvent => ({
+  run: "",
   path: [state.agent],
   calls: [],
   step: state.run.iteration,
@@ -82,17 +84,6 @@ const addressed = (input: EventInput, state: AgentState.AgentState, sequence: nu
   at: 0,
   ...input
 })
-
-/** Events that leave a state as it is only where they don't fit. */
-const changing: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
-  "RunStarted",
-  "ToolCallSettled",
-  "ApprovalRequested",
-  "ToolInvoked",
-  "ModelResponded",
-  "HandoffRequested",
-  "HandoffCompleted"
-])
 
 const happen = (state: AgentState.AgentState, event: AgentEvent): Result.Result<AgentState.AgentState, Problem> => {
   const at = AgentState.at(state, event.calls)
@@ -102,9 +93,8 @@ const happen = (state: AgentState.AgentState, event: AgentEvent): Result.Result<
     return problem("EventUnasked", `the model answers, and nobody asked it: ${needed}`)
   }
   const after = AgentState.reduce(state, event)
-  return after === state && changing.has(event._tag)
-    ? problem("EventIgnored", `${event._tag} changes nothing: it doesn't fit the state`)
-    : Result.succeed(after)
+  const issue = misfit(state, event, after)
+  return issue === undefined ? Result.succeed(after) : problem("EventIgnored", issue)
 }
 
 const expectCommandOf = (

@@ -5,6 +5,7 @@ import * as Mailbox from "../../src/agent/journal/Mailbox.ts"
 
 const event = (sequence: number): AgentEvent.AgentEvent => ({
   _tag: "TextDelta",
+  run: "",
   path: ["teller"],
   calls: [],
   step: 0,

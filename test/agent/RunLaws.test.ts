@@ -10,6 +10,7 @@ import {
   input,
   isTheSameHowever,
   lastOf,
+  movesAsListed,
   observe,
   survivesJson
 } from "./laws.ts"
@@ -54,6 +55,13 @@ describe("A run", () => {
     "gives the fold of its events, which is what its last event holds",
     [Script],
     ([script]) => Effect.map(observeRun(script), holdsItsFold),
+    law
+  )
+
+  it.effect.prop(
+    "makes no move that isn't listed, and leaves no event out",
+    [Script],
+    ([script]) => Effect.map(observeRun(script), movesAsListed),
     law
   )
 

@@ -3,7 +3,7 @@ import { Cause, Effect, Exit, Fiber, Layer, Option, Result, Schema, Scope, Strea
 import { AiError, Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import { Agent, type AgentEvent, AgentState, Conversation, Session } from "troupe"
-import { MockModel, MockResponse } from "troupe/testing"
+import { Laws, MockModel, MockResponse } from "troupe/testing"
 import { problems } from "../domain/legal.ts"
 
 const small = (limit: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limit }))
@@ -172,6 +172,7 @@ describe("A session under anything that is asked of it", () => {
       const state = yield* session.state
       assert.deepStrictEqual(state, states[states.length - 1])
       assert.deepStrictEqual(changes, states)
+      assert.deepStrictEqual(Laws.illegalMoves(changes), [])
       assert.deepStrictEqual(problems(state.conversation), [])
       for (const fork of forks) assert.isTrue(states.some((state) => JSON.stringify(state) === JSON.stringify(fork)))
 

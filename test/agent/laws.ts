@@ -5,6 +5,8 @@
 import { assert } from "@effect/vitest"
 import { Cause, Effect, Exit, Option, type Result, Schema, Stream } from "effect"
 import { Agent, AgentEvent, AgentState, Usage } from "troupe"
+import { Laws } from "troupe/testing"
+import { misfit } from "../../src/testing/laws/Moves.ts"
 import { deepFreeze } from "../domain/legal.ts"
 import { imbalances } from "./balanced.ts"
 
@@ -14,11 +16,12 @@ export const input = "What is it?"
 const encodeEvent = Schema.encodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
 const decodeEvent = Schema.decodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
 
-/** An event without its number, which counts deltas, too. */
-const unnumbered = (event: AgentEvent.AgentEvent) => ({ ...event, sequence: 0 })
+/** An event without the id of its run, which is each one's own, and without its number, which counts deltas, too. */
+const unnumbered = (event: AgentEvent.AgentEvent) => ({ ...event, run: "", sequence: 0 })
 
 /** A run as it was seen: every event, how it ended, every state by the fold, and the last one. */
 interface Observed {
+  readonly from: AgentState.AgentState
   readonly events: ReadonlyArray<AgentEvent.AgentEvent>
   readonly exit: Exit.Exit<void, unknown>
   readonly states: ReadonlyArray<AgentState.AgentState>
@@ -35,7 +38,7 @@ export const observe = <E, R>(run: Stream.Stream<AgentEvent.AgentEvent, E, R>, f
     )
     let state = from
     const states = events.map((event) => state = deepFreeze(AgentState.reduce(state, event)))
-    return { events, exit, states, last: state }
+    return { from, events, exit, states, last: state }
   })
 
 /** The state that a run leaves, whatever it ended with. */
@@ -64,6 +67,13 @@ export const holdsItsFold = ({ events, last }: Observed): void => {
   assert.isTrue(end?._tag === "RunCompleted" || end?._tag === "RunFailed")
   assert.deepStrictEqual(end !== undefined && "state" in end ? end.state : undefined, last)
   assert.strictEqual(last.status._tag === "Failed", end?._tag === "RunFailed")
+}
+
+/** A run makes no move that isn't listed, and none of its events is left out. */
+export const movesAsListed = ({ events, from, states }: Observed): void => {
+  assert.strictEqual(Laws.illegalMoves([from, ...states]).join("\n"), "")
+  const unfit = events.filter((event, at) => misfit(states[at - 1] ?? from, event, states[at]!) !== undefined)
+  assert.deepStrictEqual(unfit, [])
 }
 
 /** A run ends whatever it starts, and numbers its events without a gap. */

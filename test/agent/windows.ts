@@ -30,12 +30,14 @@ export const lastSystem = Effect.map(MockModel.calls, (calls) => calls.at(-1)?.r
 /** What windows made of requests, one after the other, gathered by an observer. */
 export const makeWatch = () => {
   const windows: Array<AgentEvent.Window | undefined> = []
-  const summaries: Array<Omit<AgentEvent.ConversationSummarized, "path" | "calls" | "step" | "sequence" | "at">> = []
+  const summaries: Array<
+    Omit<AgentEvent.ConversationSummarized, "run" | "path" | "calls" | "step" | "sequence" | "at">
+  > = []
   const observer: Agent.Observer = (event) =>
     Effect.sync(() => {
       if (event._tag === "ModelCallStarted") windows.push(event.window)
       if (event._tag !== "ConversationSummarized") return
-      const { at: _at, calls: _calls, path: _path, sequence: _sequence, step: _step, ...summary } = event
+      const { at: _at, calls: _calls, path: _path, run: _run, sequence: _sequence, step: _step, ...summary } = event
       summaries.push(summary)
     })
   return { windows, summaries, observer }

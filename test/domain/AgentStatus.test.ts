@@ -31,12 +31,13 @@ describe("AgentStatus", () => {
   })
 
   it("names both statuses and the moves there are in the error", () => {
-    const error = Result.getOrThrow(Result.flip(AgentStatus.moveTo(AgentStatus.waitingForTools, AgentStatus.complete)))
+    const requested = AgentStatus.handoffRequested({ target: "billing" })
+    const error = Result.getOrThrow(Result.flip(AgentStatus.moveTo(requested, AgentStatus.complete)))
     assert.strictEqual(error._tag, "IllegalMove")
     assert.strictEqual(
       error.message,
-      `An agent can't go from "WaitingForTools" to "Complete"; ` +
-        `from "WaitingForTools" it can go to "InProgress", "HandoffRequested", "Failed"`
+      `An agent can't go from "HandoffRequested" to "Complete"; ` +
+        `from "HandoffRequested" it can go to "InProgress", "WaitingForTools", "Failed"`
     )
   })
 

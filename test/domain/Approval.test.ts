@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
-import { AgentState, AgentStatus, Conversation } from "troupe"
+import { AgentEvent, AgentState, AgentStatus, Conversation } from "troupe"
 import { below, state } from "./arbitraries.ts"
 import { callsIn, deepFreeze, places, problems } from "./legal.ts"
 
@@ -133,8 +133,8 @@ describe("approve and deny", () => {
     const others = places(state).flatMap((place) => callsIn(place.state.conversation)).filter((call) =>
       call.state._tag !== "AwaitingApproval"
     )
-    for (const { id, state: { _tag: found } } of others) {
-      const result = AgentState.approve(state, id)
+    for (const { asked, id, params, state: { _tag: found } } of others) {
+      const result = AgentState.approve(state, id, asked === undefined ? undefined : { params })
       if (found === "Approved") assert.strictEqual(get(result), state)
       else assert.strictEqual(errorOf(result).found, found)
     }
@@ -177,6 +177,39 @@ describe("approve and deny", () => {
     }
   })
 
+  it("are the events that say so, at any depth, in a run that has ended too", () => {
+    const of = (callId: string) => {
+      const pending = AgentState.pendingApprovals(desk).find((pending) => pending.callId === callId)!
+      return { path: pending.path, calls: pending.calls, callId, name: pending.name, step: 3, sequence: 9, at: 7 }
+    }
+    const { CallApproved, CallDenied } = AgentEvent.AgentEvent.cases
+    const failed = {
+      ...desk,
+      status: AgentStatus.failed({ tag: "StepLimitReached", message: "", agent: "desk", step: 1 })
+    }
+    for (const state of [desk, failed]) {
+      for (const id of ["first", "deep", "last"]) {
+        assert.deepStrictEqual(
+          AgentState.reduce(state, CallApproved.make(of(id))),
+          get(AgentState.approve(state, id))
+        )
+        const params = { other: id }
+        assert.deepStrictEqual(
+          AgentState.reduce(state, CallApproved.make({ ...of(id), params })),
+          get(AgentState.approve(state, id, { params }))
+        )
+        assert.deepStrictEqual(
+          AgentState.reduce(state, CallDenied.make({ ...of(id), reason: "no" })),
+          get(AgentState.deny(state, id, "no"))
+        )
+      }
+      const approved = get(AgentState.approve(state, "first"))
+      const again = CallApproved.make({ ...of("first"), params: { other: 1 } })
+      assert.strictEqual(AgentState.reduce(approved, again), approved)
+      assert.strictEqual(AgentState.reduce(approved, CallDenied.make({ ...of("first"), reason: "no" })), approved)
+    }
+  })
+
   it("leave a run that failed failed, until it is reopened", () => {
     const failed = {
       ...desk,
@@ -188,5 +221,116 @@ describe("approve and deny", () => {
       _tag: "RunCalls",
       callIds: ["first", "to-billing"]
     })
+  })
+})
+
+describe("approve with other parameters", () => {
+  const callOf = (self: AgentState.AgentState, id: string): Conversation.Call =>
+    places(self).flatMap((place) => callsIn(place.state.conversation)).find((call) => call.id === id)!
+
+  it("runs the call with those, and keeps what the model had asked for", () => {
+    const given = { of: "deep", amount: [40] }
+    const approved = get(AgentState.approve("deep", { params: given })(desk))
+    given.amount.push(400)
+    assert.deepStrictEqual(callOf(approved, "deep"), {
+      _tag: "Call",
+      id: "deep",
+      name: "tool of deep",
+      params: { of: "deep", amount: [40] },
+      asked: { of: "deep" },
+      state: { _tag: "Approved" }
+    })
+    assert.isTrue(Object.isFrozen((callOf(approved, "deep").params as typeof given).amount))
+    assert.deepStrictEqual(ids(approved), ["first", "last"])
+  })
+
+  it("is what the model reads, and what it had asked for isn't", () => {
+    const approved = get(AgentState.approve(agent("desk", call("a")), "a", { params: { of: "b" } }))
+    const settled = Conversation.updateCall(approved.conversation, "a", {
+      _tag: "Settled",
+      outcome: "Succeeded",
+      result: "done"
+    })
+    const sent = JSON.stringify(get(Conversation.toPrompt(settled)))
+    assert.include(sent, `"params":{"of":"b"}`)
+    assert.notInclude(sent, `{"of":"a"}`)
+  })
+
+  it("is a plain approval where they are what the model had asked for", () => {
+    assert.deepStrictEqual(
+      get(AgentState.approve(desk, "deep", { params: { of: "deep" } })),
+      get(AgentState.approve(desk, "deep"))
+    )
+  })
+
+  it("is the same answer with the same parameters alone", () => {
+    for (const params of [{ of: "b" }, null]) {
+      const edited = get(AgentState.approve(desk, "first", { params }))
+      assert.strictEqual(get(AgentState.approve(edited, "first", { params: structuredClone(params) })), edited)
+      for (const options of [undefined, {}, { params: { of: "first" } }, { params: { of: "c" } }]) {
+        assert.strictEqual(errorOf(AgentState.approve(edited, "first", options)).found, "Approved")
+      }
+      assert.strictEqual(errorOf(AgentState.deny(edited, "first", "no")).found, "Approved")
+    }
+    const plain = get(AgentState.approve(desk, "first"))
+    assert.strictEqual(get(AgentState.approve(plain, "first", { params: { of: "first" } })), plain)
+    assert.strictEqual(errorOf(AgentState.approve(plain, "first", { params: { of: "b" } })).found, "Approved")
+  })
+
+  it("asks the agent before anything is changed, and only of what is new", () => {
+    const read: Array<unknown> = []
+    const reader: AgentState.ReadsParams = {
+      [AgentState.ReadParams]: (state, { calls, name }, params) => {
+        read.push([AgentState.at(state, calls)?.agent, name, params])
+        return params === 7 ? Result.fail("Expected an object") : Result.succeed(params)
+      }
+    }
+    const error = errorOf(AgentState.approve(desk, "deep", { params: 7, agent: reader }))
+    assert.deepInclude(error, { _tag: "ParamsRejected", callId: "deep", tool: "tool of deep" })
+    assert.strictEqual(
+      error.message,
+      `Call "deep" can't be approved with these parameters of tool "tool of deep": Expected an object`
+    )
+    const edited = get(AgentState.approve(desk, "deep", { params: { amount: 1 }, agent: reader }))
+    assert.deepStrictEqual(edited, get(AgentState.approve(desk, "deep", { params: { amount: 1 } })))
+    assert.strictEqual(get(AgentState.approve(edited, "deep", { params: { amount: 1 }, agent: reader })), edited)
+    assert.isTrue(Result.isSuccess(AgentState.approve(desk, "deep", { params: { of: "deep" }, agent: reader })))
+    assert.strictEqual(
+      errorOf(AgentState.approve(desk, "none", { params: 7, agent: reader }))._tag,
+      "NotAwaitingApproval"
+    )
+    assert.deepStrictEqual(read, [["bank", "tool of deep", 7], ["bank", "tool of deep", { amount: 1 }]])
+  })
+
+  it("is kept by JSON in every status, and by what settles the call", () => {
+    const edited = get(AgentState.approve(desk, "deep", { params: null }))
+    const error = { tag: "Defect", message: "", agent: "desk", step: 0 }
+    const statuses = [edited.status, AgentStatus.failed(error), AgentStatus.handoffRequested({ target: "other" })]
+    for (const status of statuses) {
+      const state = { ...edited, status }
+      assert.deepStrictEqual(get(AgentState.fromJson(JSON.stringify(AgentState.toJson(state)))), state)
+    }
+    const alone = get(AgentState.approve(agent("desk", call("a")), "a", { params: null }))
+    const settled = Conversation.updateCall(alone.conversation, "a", {
+      _tag: "Settled",
+      outcome: "Succeeded",
+      result: "done"
+    })
+    for (const status of [AgentStatus.inProgress, AgentStatus.complete]) {
+      const state = { ...alone, conversation: settled, status }
+      assert.deepStrictEqual(callOf(state, "a").asked, { of: "a" })
+      assert.deepStrictEqual(get(AgentState.fromJson(JSON.stringify(AgentState.toJson(state)))), state)
+    }
+  })
+
+  it("is the same call in a fork that it is merged with", () => {
+    const asked = agent("desk", call("a")).conversation
+    const { conversation } = get(AgentState.approve(agent("desk", call("a")), "a", { params: { of: "b" } }))
+    const done = { _tag: "Settled", outcome: "Succeeded", result: "done" } as const
+    const fork = Conversation.appendUser(Conversation.updateCall(conversation, "a", done), "Thanks")
+    assert.deepStrictEqual(get(Conversation.merge(asked, fork)), fork)
+    assert.deepStrictEqual(get(Conversation.merge(fork, asked)), fork)
+    const other = Conversation.updateCall(asked, "a", { ...done, result: "undone" })
+    assert.isTrue(Result.isFailure(Conversation.merge(Conversation.appendUser(other, "No"), fork)))
   })
 })

@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { AgentEvent, AgentState, AgentStatus, Conversation, Usage } from "troupe"
+import { Laws } from "troupe/testing"
 import { aim, shots, state } from "./arbitraries.ts"
 import { callsIn, deepFreeze, places, problems } from "./legal.ts"
 
 type Fields<Tag extends AgentEvent.AgentEvent["_tag"]> = Omit<
   Extract<AgentEvent.AgentEvent, { readonly _tag: Tag }>,
-  "_tag" | "path" | "calls" | "step" | "sequence" | "at"
+  "_tag" | "run" | "path" | "calls" | "step" | "sequence" | "at"
 >
 
 const events = AgentEvent.AgentEvent.cases
@@ -108,7 +109,8 @@ describe("AgentState.reduce", () => {
     for (const shot of shots) {
       // An answer that was blocked has its price.
       const isPriced = "usage" in shot.event && shot.event.usage !== undefined
-      if (silent.has(shot.event._tag) && !isPriced) {
+      const isEnd = shot.event._tag === "StepCompleted" && shot.event.endsRun === true
+      if (silent.has(shot.event._tag) && !isPriced && !isEnd) {
         assert.strictEqual(AgentState.reduce(state, aim(state, shot)), state)
       }
     }
@@ -371,6 +373,73 @@ describe("AgentState.reduce", () => {
       const waiting = AgentState.reduce(asked, request)
       assert.strictEqual(AgentState.reduce(waiting, started("Hi", { ...inBilling, calls: ["b"] })), waiting)
     })
+  })
+
+  describe("makes the moves that are listed, and no other", () => {
+    /** Every state of a story, which makes no other move. */
+    const told = (...events: ReadonlyArray<AgentEvent.AgentEvent>): ReadonlyArray<AgentStatus.AgentStatus["_tag"]> => {
+      const states = events.map((_, at) => after(...events.slice(0, at + 1)))
+      assert.deepStrictEqual(Laws.illegalMoves([AgentState.make("desk"), ...states]), [])
+      return states.map(({ status }) => status._tag)
+    }
+    const fork = { ...here, name: "aside", stack: ["aside"], params: {} }
+
+    it("waits for a tool that a program invokes behind an answer", () => {
+      const invoked = events.ToolInvoked.make({ ...here, callId: "c", name: "search", params: {} })
+      assert.deepStrictEqual(told(started("Hi"), responded(said("Hello.")), invoked), [
+        "InProgress",
+        "Complete",
+        "WaitingForTools"
+      ])
+    })
+
+    it("has its answer where a fork is left whose call waits for approval", () => {
+      const request = events.ApprovalRequested.make({ ...here, callId: "a", name: "search", params: {} })
+      assert.deepStrictEqual(
+        told(
+          started("Hi"),
+          responded(said("Hello.")),
+          events.ModeEntering.make({ ...fork, isolation: "fork" }),
+          started("Aside"),
+          responded([call("a")]),
+          request,
+          events.ModeExited.make({ ...fork, stack: [], duration: 0 })
+        ),
+        ["InProgress", "Complete", "Complete", "InProgress", "WaitingForTools", "WaitingForTools", "Complete"]
+      )
+    })
+
+    it("fails behind an answer, and asks for its model again", () => {
+      const error = { tag: "OutputInvalid", message: "", agent: "desk", step: 0 }
+      const failed = events.RunFailed.make({ ...here, error, state: AgentState.make("desk") })
+      const reopened = events.RunStarted.make({ ...here, isReopened: true })
+      assert.deepStrictEqual(told(started("Hi"), responded(said("Hello.")), failed, reopened), [
+        "InProgress",
+        "Complete",
+        "Failed",
+        "Complete"
+      ])
+    })
+
+    it("leaves out an event that would make another", () => {
+      const requested = after(
+        started("Hi"),
+        responded([call("a")]),
+        events.HandoffRequested.make({ ...here, request: { target: "other", callId: "a" } })
+      )
+      assert.strictEqual(AgentState.reduce(requested, responded(said("Hello."))), requested)
+      const error = { tag: "Defect", message: "", agent: "desk", step: 0 }
+      const failed = after(started("Hi"), events.RunFailed.make({ ...here, error, state: AgentState.make("desk") }))
+      const request = events.HandoffRequested.make({ ...here, request: { target: "other" } })
+      assert.strictEqual(AgentState.reduce(failed, request), failed)
+    })
+  })
+
+  it("ends by hand where a step had all that it wanted", () => {
+    const ends = events.StepCompleted.make({ ...here, endsRun: true })
+    assert.deepStrictEqual(after(started("Hi"), ends).status, AgentStatus.complete)
+    const waiting = after(started("Hi"), responded([call("a")]))
+    assert.strictEqual(AgentState.reduce(waiting, ends), waiting)
   })
 
   it("gives calls ids of their own where an answer repeats them", () => {

@@ -116,7 +116,7 @@ describe("the desk's supervised refund", () => {
 })
 
 describe("modes at the terminal", () => {
-  const at = { path: ["refunds"] as const, calls: [], step: 0, sequence: 0, at: 0 }
+  const at = { path: ["refunds"] as const, calls: [], run: "", step: 0, sequence: 0, at: 0 }
   const mode = { name: "inner", params: {}, duration: 1 }
   const shown = (event: AgentEvent.AgentEvent): string => show(nothing, event, plain)[1]
 

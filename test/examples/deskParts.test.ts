@@ -234,7 +234,7 @@ describe("rules", () => {
     }))
 })
 
-const at = { path: ["triage"] as const, calls: [], step: 0, sequence: 0, at: 0 }
+const at = { path: ["triage"] as const, calls: [], run: "", step: 0, sequence: 0, at: 0 }
 const call = { ...at, callId: "call_1", name: "find_order" }
 
 /** What a terminal holds after some events. */

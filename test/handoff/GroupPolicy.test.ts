@@ -317,7 +317,7 @@ describe("A policy that changes what crosses", () => {
         "User: Go on!",
         "Assistant: b 3"
       ])
-      const foreign = { path: ["c"] as const, calls: [], step: 0, sequence: 0, at: 0 }
+      const foreign = { path: ["c"] as const, calls: [], run: "", step: 0, sequence: 0, at: 0 }
       assert.strictEqual(AgentState.reduce(state, { _tag: "RunStarted", ...foreign, input: [] }).agent, "a")
       const { reason } = yield* failing(Agent.resume(a, state))
       assert.deepInclude(reason, { _tag: "HandoffTargetNotFound", target: "b", available: [] })

@@ -11,6 +11,7 @@ import {
   input,
   isTheSameHowever,
   lastOf,
+  movesAsListed,
   observe,
   survivesJson
 } from "../agent/laws.ts"
@@ -135,6 +136,13 @@ describe("A run that changes hands", () => {
     "ends whatever it starts, and numbers its events without a gap",
     [Scene],
     ([scene]) => Effect.map(observeRun(scene), endsWhatItStarts),
+    law
+  )
+
+  it.effect.prop(
+    "makes no move that isn't listed, and leaves no event out",
+    [Scene],
+    ([scene]) => Effect.map(observeRun(scene), movesAsListed),
     law
   )
 

@@ -13,7 +13,8 @@ import {
   StopWhen,
   SystemPrompt
 } from "troupe"
-import { MockModel, MockResponse } from "troupe/testing"
+import { Laws, MockModel, MockResponse } from "troupe/testing"
+import { misfit } from "../../src/testing/laws/Moves.ts"
 import { problems } from "../domain/legal.ts"
 import { editOf, Interpreter, type Request, sorted, TooLong } from "./interpreter.ts"
 import {
@@ -151,6 +152,8 @@ class Play {
   isCutting = false
   isMuted = false
   folded = AgentState.make("desk")
+  /** What its events do that they mustn't: nothing at all, or a move that isn't listed. */
+  readonly wrong: Array<string> = []
   session: Session.Session<unknown, unknown> | undefined
 
   constructor(book: Book, isHeld: boolean) {
@@ -238,7 +241,10 @@ class Play {
     Effect.sync(() => {
       if (this.isMuted) return
       this.events.push(event)
-      this.folded = AgentState.reduce(this.folded, event)
+      const after = AgentState.reduce(this.folded, event)
+      const issue = misfit(this.folded, event, after)
+      this.wrong.push(...(issue === undefined ? [] : [issue]), ...Laws.illegalMoves([this.folded, after]))
+      this.folded = after
     })
 
   readonly look: Effect.Effect<void, unknown, Mode.Host> = Effect.gen({ self: this }, function*() {
@@ -249,6 +255,7 @@ class Play {
     )
     const state = this.session === undefined ? this.folded : yield* this.session.state
     assert.deepStrictEqual(state, this.folded)
+    assert.deepStrictEqual(this.wrong, [])
     assert.deepStrictEqual(problems(state.conversation), [])
     this.log.push(`= ${
       JSON.stringify([
@@ -551,6 +558,7 @@ describe("Modes under any program", () => {
       assert.deepStrictEqual(calls.map(sentOf), plain.requests)
       assert.deepStrictEqual(yield* play.session!.state, play.folded)
       assert.deepStrictEqual(play.folded.modes, [])
+      assert.deepStrictEqual(play.wrong, [])
       assertBalanced(play.events)
     }), { arbitrary: { runs: 50 } })
 

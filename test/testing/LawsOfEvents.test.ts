@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, type AgentEvent, AgentState, Conversation } from "troupe"
+import { Agent, type AgentEvent, AgentState, AgentStatus, Conversation } from "troupe"
 import { Laws, MockModel, MockResponse } from "troupe/testing"
 import { type Observed, observed, pure } from "../../src/testing/laws/RunLaws.ts"
 
@@ -50,15 +50,42 @@ describe("The events of a run", () => {
       assert.match(found("ModelResponded", { _tag: "StepStarted" }), /starts what is open/)
     }))
 
+  it("make no move that isn't listed, in a called agent neither", () => {
+    const waiting = (child: AgentState.AgentState): AgentState.AgentState => ({
+      ...AgentState.make("a"),
+      status: AgentStatus.waitingForTools,
+      conversation: {
+        turns: [Conversation.assistant("a", [Conversation.call("c", "b", {}, { _tag: "Delegated", child })])]
+      }
+    })
+    const child = AgentState.make("b")
+    const failed = { ...child, status: AgentStatus.failed({ tag: "Defect", message: "", agent: "b", step: 0 }) }
+    const requested = { ...child, status: AgentStatus.handoffRequested({ target: "c" }) }
+    assert.deepStrictEqual(Laws.illegalMoves([child, failed, child].map(waiting)), [])
+    assert.deepStrictEqual(Laws.illegalMoves([child, failed, requested].map(waiting)), [
+      "state 2, \"c\" goes from Failed to HandoffRequested"
+    ])
+  })
+
   it.effect("keep each law that they decide, or are said to break it", () =>
     Effect.gen(function*() {
       const whole = yield* run
       const breaks = (broken: Observed) => Object.keys(pure).filter((law) => pure[law]!(broken) !== undefined)
       assert.deepStrictEqual(breaks(whole), [])
       const { events, last } = whole
-      assert.deepStrictEqual(breaks({ ...whole, events: changed(whole, "StepStarted", undefined) }), [
-        "events are balanced"
-      ])
+      const unstarted = observed("Go", changed(whole, "StepStarted", undefined), Exit.void)
+      assert.deepStrictEqual(breaks(unstarted), ["events are balanced"])
+      const twice = events.findIndex(({ _tag }) => _tag === "ToolCallSettled")
+      const doubled = observed("Go", events.toSpliced(twice, 0, events[twice]!), Exit.void)
+      assert.strictEqual(
+        pure["every event fits"]!(doubled),
+        "ToolCallSettled changes nothing: it doesn't fit the state"
+      )
+      const requested = { ...last, status: AgentStatus.handoffRequested({ target: "b" }) }
+      assert.strictEqual(
+        pure["every move is listed"]!({ ...whole, states: [requested, last] }),
+        "state 2 goes from HandoffRequested to Complete"
+      )
       const call = Conversation.call("", "look", {})
       const illegal = { ...last, conversation: { turns: [Conversation.assistant("a", [call])] } }
       assert.strictEqual(

@@ -49,6 +49,15 @@ describe("Story", () => {
   it("may end while an approval is pending, and goes on when it is denied", () => {
     const asked = [Story.userSays("Open."), Story.modelAnswers([call("a")]), Story.approvalIsRequested("a")]
     assert.isTrue(Result.isSuccess(Story.tell(start, ...asked)))
+    const edited = Story.tellOrThrow(
+      start,
+      ...asked,
+      Story.approve("a", { params: { at: "home" } }),
+      Story.toolAnswers("a", "open"),
+      Story.modelAnswers("Done.")
+    )
+    assert.deepStrictEqual(Conversation.search(edited.conversation, "home").map(({ index }) => index), [1])
+    assert.strictEqual(Story.approve("a", { params: { at: "home" } }).title, `"a" is approved with {"at":"home"}`)
     assert.deepStrictEqual(failure(...asked, Story.deny("a", "no")), [
       4,
       "CommandUnanswered",
@@ -61,8 +70,10 @@ describe("Story", () => {
     assert.isTrue(Result.isSuccess(Story.tell(start, asked, interrupted)))
     assert.strictEqual(failure(interrupted, asked)[1], "CommandUnanswered")
     const at = { path: ["main", "helper"], calls: ["a"] } as const
+    const called = [Story.modelAnswers([call("a")]), Story.event({ _tag: "RunStarted", input: [], ...at })]
     const inside = Story.event({ _tag: "RunInterrupted", state: start, ...at })
-    assert.strictEqual(failure(asked, inside)[1], "CommandUnanswered")
+    assert.strictEqual(failure(asked, ...called, inside)[1], "CommandUnanswered")
+    assert.strictEqual(failure(asked, inside)[1], "EventIgnored")
   })
 
   it("fails while a command is unanswered", () => {

@@ -2,7 +2,7 @@
  * Tapes in folders of their own, and runs that are looked at.
  */
 import { NodeFileSystem } from "@effect/platform-node"
-import { Effect, FileSystem } from "effect"
+import { Effect, FileSystem, Random } from "effect"
 import { Agent, type AgentEvent } from "troupe"
 
 /** A path in a folder of its own, which isn't there yet. */
@@ -16,10 +16,11 @@ export const content = (path: string) => Effect.flatMap(FileSystem.FileSystem, (
 export const withFiles = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   self.pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer))
 
-/** The events of a run, and how it ended. */
+/** The events of a run, and how it ended. Runs have the same ids each time, by the same seed. */
 export const observed = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const events: Array<AgentEvent.AgentEvent> = []
-    const exit = yield* Effect.exit(Agent.observe(self, (event) => Effect.sync(() => events.push(event))))
+    const seen = Agent.observe(self, (event) => Effect.sync(() => events.push(event)))
+    const exit = yield* Effect.exit(Random.withSeed(seen, "tape"))
     return { events, exit }
   })

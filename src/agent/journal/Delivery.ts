@@ -10,11 +10,20 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Observer } from "./Observer.ts"
 
 /**
+ * What is known of the events that were told before: the id of the last run, and how many there were, pieces of streams aside.
+ */
+export interface Log {
+  readonly run?: string | undefined
+  readonly events?: number | undefined
+}
+
+/**
  * Who sees the events of a run as they happen, beside the observers. `take` says whether there was room, and is given
  * the state that the event leaves where it changes it; `send` waits; with `isStreaming` the model is asked to stream.
  */
 export interface Receiver {
   readonly isStreaming: boolean
+  readonly log: Log
   readonly take: (event: AgentEvent, state?: AgentState) => boolean
   readonly send: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
 }

@@ -27,6 +27,7 @@ import { reduceAt } from "../../domain/Reducer.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Underway from "../../domain/Underway.ts"
 import * as Delivery from "./Delivery.ts"
+import * as RunId from "./RunId.ts"
 import type { RunServices } from "./RunServices.ts"
 import * as TakenIds from "./TakenIds.ts"
 
@@ -34,17 +35,25 @@ import * as TakenIds from "./TakenIds.ts"
 export class Journal {
   readonly clock: Clock.Clock
   readonly recordsContent: boolean
+  /** The id of the run. */
+  readonly run: string
+  /** How many events the log had before the first of these, if somebody keeps one from its beginning. */
+  readonly logged: { readonly events: number } | undefined
   readonly #delivering: Delivery.Delivering
   #state: AgentState
   #underway = Underway.nothing
   #sequence = 0
   #takenIds: Set<string> | undefined = undefined
   constructor(
-    { clock, observers, recordsContent }: RunServices,
+    { clock, observers, random, recordsContent }: RunServices,
     state: AgentState,
-    receiver: Delivery.Receiver | undefined
+    receiver: Delivery.Receiver | undefined,
+    run = ""
   ) {
     this.#delivering = Delivery.make(observers, receiver)
+    // A run that nobody looks at needs no id: it stands in events alone, so that states of equal runs are equal.
+    this.run = run !== "" || !this.#delivering.isObserved ? run : RunId.make(random)
+    this.logged = receiver?.log.events === undefined ? undefined : { events: receiver.log.events }
     this.clock = clock
     this.recordsContent = recordsContent
     this.#state = state

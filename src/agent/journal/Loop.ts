@@ -8,7 +8,8 @@
  */
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
-import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import type { AgentEvent, CallApproved, CallDenied } from "../../domain/AgentEvent.ts"
+import type { Untimed } from "../../domain/Approval.ts"
 import { at } from "../../domain/Delegated.ts"
 import type { Happening, Settlement } from "../../domain/Happening.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
@@ -137,7 +138,7 @@ export const now = ({ journal }: Loop): number => journal.now()
 
 /** Makes the event of what happened. */
 const eventOf = (
-  { calls }: Loop,
+  { calls, journal: { run } }: Loop,
   happening: Happening,
   path: AgentEvent["path"],
   step: number,
@@ -146,6 +147,7 @@ const eventOf = (
 ): AgentEvent =>
   ({
     _tag: happening._tag,
+    run,
     path,
     calls,
     step,
@@ -159,15 +161,23 @@ const eventOf = (
 export const tell = (self: Loop, happening: Happening, at = now(self)): void =>
   self.journal.record(eventOf(self, happening, self.path, self.step, self.journal.nextSequence(), at))
 
+/** Tells that somebody answered a call that awaited approval, in this agent or in one that it called. */
+export const tellAnswer = (self: Loop, answer: Untimed<CallApproved> | Untimed<CallDenied>): void => {
+  const { journal, step } = self
+  journal.record({ ...answer, run: journal.run, step, sequence: journal.nextSequence(), at: now(self) })
+}
+
 /** Tells that a run starts, in which an agent is in control, or goes on. */
 export const tellStart = (
   self: Loop,
   inControl: Definition,
   started: Extract<Happening, { readonly _tag: "RunStarted" }>
 ): void => {
+  const { journal, state: { conversation: { turns }, steps } } = self
   const step = started.input === undefined ? self.step : 0
-  const { journal } = self
-  journal.record(eventOf(self, started, pathOf(self, inControl), step, journal.nextSequence(), now(self)))
+  const position = { turns: turns.length, steps, ...(self.parent === undefined ? journal.logged : undefined) }
+  const happening = { ...started, position }
+  journal.record(eventOf(self, happening, pathOf(self, inControl), step, journal.nextSequence(), now(self)))
 }
 
 /** Tells that a step starts: one answer of the model and the calls in it, or calls that are still open. */
@@ -209,7 +219,7 @@ export const tellDelta = (
   _tag: "TextDelta" | "ReasoningDelta",
   delta: string,
   at: number
-): void => journal.deliver({ _tag, path, calls, step, sequence: journal.nextSequence(), at, delta })
+): void => journal.deliver({ _tag, run: journal.run, path, calls, step, sequence: journal.nextSequence(), at, delta })
 
 /** Tells how a call ended. */
 export const settle = (self: Loop, settlement: Settlement): void => {

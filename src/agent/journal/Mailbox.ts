@@ -59,6 +59,7 @@ export const make = (capacity: number): Mailbox => {
   }
   return {
     isStreaming: true,
+    log: {},
     take,
     send: (batch) =>
       Effect.callback<void>((resume) => {

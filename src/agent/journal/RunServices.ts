@@ -6,6 +6,7 @@
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import type * as Fiber from "effect/Fiber"
+import * as Random from "effect/Random"
 import { CurrentObservers, type Observer } from "./Observer.ts"
 import { RecordContent } from "./RecordContent.ts"
 import { Recorder } from "./SpanRecorder.ts"
@@ -16,12 +17,14 @@ export class RunServices {
   readonly clock: Clock.Clock
   readonly observers: ReadonlyArray<Observer>
   readonly recordsContent: boolean
+  readonly random: typeof Random.Random.Service
   #recorder: Recorder | undefined = undefined
   constructor(fiber: Fiber.Fiber<unknown, unknown>) {
     this.context = fiber.context
     this.clock = fiber.getRef(Clock.Clock)
     this.observers = fiber.getRef(CurrentObservers)
     this.recordsContent = fiber.getRef(RecordContent)
+    this.random = fiber.getRef(Random.Random)
   }
   /** Gives what makes spans here, for a fiber that is here. */
   recorderFor(fiber: Fiber.Fiber<unknown, unknown>): Recorder {

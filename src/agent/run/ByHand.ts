@@ -25,7 +25,7 @@ import { goOn, makeLoop } from "./Run.ts"
 /** Takes one step: one answer of the model and the calls in it, the calls that are open, or a handoff. */
 export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.withFiber((fiber) => {
-    const loop = makeLoop(new RunServices(fiber), roster, state, undefined)
+    const loop = makeLoop(new RunServices(fiber), roster, state, undefined, undefined)
     const taken = Effect.suspend(() => {
       const mismatch = findMismatch(roster, state)
       return mismatch === undefined ? goOn(loop, "Step") : Effect.fail(new Fail(mismatch))
@@ -62,7 +62,7 @@ export const byHand = <A>(
   live: LiveModes,
   f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => {
-  const loop = makeLoop(new RunServices(fiber), roster, state, receiver, live)
+  const loop = makeLoop(new RunServices(fiber), roster, state, receiver, receiver?.log.run, live)
   const { journal } = loop
   const working = Effect.suspend(() => {
     live.atWork = loop.host

@@ -8,10 +8,12 @@
  */
 import { pipeArguments } from "effect/Pipeable"
 import { ReadOutput } from "../../domain/AgentOutput.ts"
+import { type ReadCall, ReadParams } from "../../domain/CallParams.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Runnable from "../../handoff/Runnable.ts"
 import { type Definition, TypeId } from "../definition/AgentDefinition.ts"
 import type { Agent, Any } from "../definition/AgentType.ts"
+import * as CallTool from "../definition/CallTool.ts"
 import * as Roster from "../definition/Roster.ts"
 import { outputOf } from "../rules/FinalAnswer.ts"
 import * as EventStream from "./EventStream.ts"
@@ -30,6 +32,7 @@ const Proto = {
 const interpreter: Runnable.Interpreter = {
   check: Roster.check,
   read: (self, state) => outputOf(Roster.rosterOf(self), state),
+  readParams: (self, ...call) => CallTool.readParamsAtOnce(Roster.rosterOf(self), ...call),
   run: (self, from) => {
     const roster = Roster.rosterOf(self)
     return Run.run(roster, startOf(roster, from), undefined, "Fail")
@@ -49,6 +52,7 @@ export const fromDefinition = <Name extends string, Output, E, R>(
     [TypeId]: { definition },
     [Runnable.TypeId]: { interpreter, kind: "Agent" },
     [ReadOutput]: (state: AgentState) => interpreter.read(agent, state),
+    [ReadParams]: ((...call) => interpreter.readParams(agent, ...call)) satisfies ReadCall,
     name,
     description: definition.description
   })

@@ -7,11 +7,11 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { beforeCleanUps } from "../../domain/AgentAnswer.ts"
-import type * as AgentStatus from "../../domain/AgentStatus.ts"
+import * as AgentStatus from "../../domain/AgentStatus.ts"
 import { make } from "../../domain/Beginning.ts"
 import { openCalls } from "../../domain/Conversation.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
-import type { AgentState, User } from "../../domain/StateSchema.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Underway from "../../domain/Underway.ts"
 import type { Definition, Roster } from "../definition/AgentDefinition.ts"
 import type * as Delivery from "../journal/Delivery.ts"
@@ -35,19 +35,19 @@ import type { From } from "./RunStart.ts"
 /** Runs a loop from its start or from where it stopped, and tells it all. Errors are as they were thrown. */
 const play = (
   loop: Loop.Loop,
-  input: User["parts"] | undefined,
-  isPicked: boolean,
+  from: Pick<From, "input" | "isPicked" | "isReopened">,
   mode?: string
 ): Effect.Effect<Decision, unknown, unknown> => {
   const run = (picked: Exit.Exit<Definition, unknown>) => {
     const inControl = Exit.isSuccess(picked) ? picked.value : loop.definition
     return Telemetry.runSpan(inControl, (span) =>
       Effect.onExit(
-        inView(loop, begin(loop, input, picked, mode)),
+        inView(loop, begin(loop, from, picked, mode)),
         (exit) => Effect.ensuring(end(loop, exit), Effect.sync(() => Telemetry.endRun(span, loop)))
       ))
   }
   const { definition, roster } = loop
+  const { input, isPicked } = from
   const isAsked = isPicked && input !== undefined &&
     (roster.picker === undefined || isTakeable(loop, input))
   const picking = isAsked ? pick(loop, input) : definition
@@ -65,7 +65,7 @@ const giveUpHandoffs = (loop: Loop.Loop, { message }: AgentStatus.Failure): void
 /** Tells that a run starts, or goes on, and drives it, unless its state or its input can't be taken. */
 const begin = (
   loop: Loop.Loop,
-  input: User["parts"] | undefined,
+  { input, isReopened }: Pick<From, "input" | "isReopened">,
   picked: Exit.Exit<Definition, unknown>,
   mode: string | undefined
 ) =>
@@ -78,7 +78,8 @@ const begin = (
     Loop.tellStart(loop, reason === undefined ? chosen : definition, {
       _tag: "RunStarted",
       ...(input === undefined || reason !== undefined ? undefined : { input }),
-      ...(mode === undefined ? undefined : { mode })
+      ...(mode === undefined ? undefined : { mode }),
+      ...(isReopened === true && AgentStatus.isTerminal(status) ? { isReopened } : undefined)
     })
     if (reason !== undefined) return Effect.fail(new Fail(reason))
     if (Exit.isFailure(picked)) return Effect.failCause(picked.cause)
@@ -99,7 +100,7 @@ const runCalled: Loop.Runner["runCalled"] = (parent, call, entry, params) =>
     const isResumed = call.state._tag === "Delegated"
     const state = call.state._tag === "Delegated" ? call.state.child : make(roster.first.name)
     const loop = new Loop.Loop(parent.journal, runner, parent, call.id, roster, state)
-    return play(loop, isResumed ? undefined : entry.toInput(params), !isResumed).pipe(
+    return play(loop, { input: isResumed ? undefined : entry.toInput(params), isPicked: !isResumed }).pipe(
       Effect.catch(() => Effect.void),
       Effect.map(() => beforeCleanUps(loop.state))
     )
@@ -116,7 +117,7 @@ const talk: Loop.Runner["talk"] = (loop, input) =>
       close(loop, exit)
       return loop.journal.flush
     })
-    const answered = isInRun ? within : play(loop, input, false, mode)
+    const answered = isInRun ? within : play(loop, { input, isPicked: false }, mode)
     return Effect.matchEffect(answered, {
       onSuccess: () => Effect.succeed(loop.state),
       onFailure: (error) =>
@@ -126,14 +127,16 @@ const talk: Loop.Runner["talk"] = (loop, input) =>
 
 const runner: Loop.Runner = { runCalled, talk, hostOf: (loop) => new LoopHost(loop) }
 
-/** Makes the outermost loop of a conversation. */
+/** Makes the outermost loop of a conversation, whose events are those of a run that has an id already, or of one that gets a new one. */
 export const makeLoop = (
   services: RunServices,
   roster: Roster,
   state: AgentState,
   receiver: Delivery.Receiver | undefined,
+  run: string | undefined,
   live?: LiveModes
-): Loop.Loop => new Loop.Loop(new Journal(services, state, receiver), runner, undefined, undefined, roster, state, live)
+): Loop.Loop =>
+  new Loop.Loop(new Journal(services, state, receiver, run), runner, undefined, undefined, roster, state, live)
 
 /** Runs what a roster describes. Gives the last state, and fails with an `AgentError` or an error of a program's own. */
 export const run = (
@@ -144,8 +147,10 @@ export const run = (
   live?: LiveModes
 ): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.withFiber((fiber) => {
-    const loop = makeLoop(new RunServices(fiber), roster, from.state, receiver, live)
-    return Effect.matchCauseEffect(atWork(loop, play(loop, from.input, from.isPicked)), {
+    // A run begins with an input: one that goes on has the id that it had.
+    const id = from.input === undefined ? receiver?.log.run : undefined
+    const loop = makeLoop(new RunServices(fiber), roster, from.state, receiver, id, live)
+    return Effect.matchCauseEffect(atWork(loop, play(loop, from)), {
       onFailure: (cause) =>
         onFailure === "Keep" && Cause.hasFails(cause)
           ? Effect.succeed(loop.state)

@@ -10,13 +10,14 @@ import type { Roster } from "../definition/AgentDefinition.ts"
 import { type Input, partsOf } from "../definition/Input.ts"
 
 /**
- * What a run starts from. A run without an input goes on with its state. With `isPicked` it is chosen anew who begins; otherwise the
- * agent in control goes on.
+ * What a run starts from. A run without an input goes on with its state, and with one that has ended only if it `isReopened`. With
+ * `isPicked` it is chosen anew who begins; otherwise the agent in control goes on.
  */
 export interface From {
   readonly state: AgentState
   readonly input: User["parts"] | undefined
   readonly isPicked: boolean
+  readonly isReopened?: boolean
 }
 
 /**

@@ -42,37 +42,52 @@ const isMilestone = (event: AgentEvent): boolean => {
   }
 }
 
+/** Pieces of a stream change no state: a log does without them. */
+const isPiece = ({ _tag }: AgentEvent): boolean =>
+  _tag === "TextDelta" || _tag === "ReasoningDelta" || _tag === "ToolParamsDelta"
+
+/** What somebody decides is saved before it happens: what can't be saved doesn't. */
+const isDecision = ({ _tag }: AgentEvent): boolean => _tag === "CallApproved" || _tag === "CallDenied"
+
+/** What a session knows of the events before: the id of the last run, and their number if it holds the log from its beginning. */
+export interface Log {
+  run: string | undefined
+  events: number | undefined
+}
+
+/** What a session follows its operations with. */
+export interface Followed {
+  readonly ref: SubscriptionRef.SubscriptionRef<AgentState>
+  readonly store: Opened | undefined
+  readonly log: Log
+}
+
 /** Follows one operation, from the state that `begin` is given. Its reader, if it has one, has room for any number of events. */
 export class Follower implements Receiver {
   readonly isStreaming: boolean
+  readonly log: Log
   failure: SessionError | undefined
   readonly #ref: SubscriptionRef.SubscriptionRef<AgentState>
   readonly #store: Opened | undefined
   readonly #reader: Receiver | undefined
   #fiber: Fiber.Fiber<unknown, unknown> | undefined
-  #from: AgentState | undefined
 
-  constructor(
-    ref: SubscriptionRef.SubscriptionRef<AgentState>,
-    store: Opened | undefined,
-    reader: Receiver | undefined
-  ) {
+  constructor({ log, ref, store }: Followed, reader: Receiver | undefined) {
     this.isStreaming = reader !== undefined
+    this.log = log
     this.#ref = ref
     this.#store = store
     this.#reader = reader
   }
 
-  /** Makes ready for a run from a state, which is stopped with its fiber. */
-  begin(from: AgentState, fiber: Fiber.Fiber<unknown, unknown>): AgentState {
-    this.#from = from
+  /** Makes ready for an operation, which is stopped with its fiber. */
+  begin(fiber: Fiber.Fiber<unknown, unknown>): void {
     this.#fiber = fiber
-    return from
   }
 
   take(event: AgentEvent, state?: AgentState): boolean {
-    if (this.#store !== undefined && isMilestone(event)) return false
-    this.#follow(event, state)
+    if (this.#store !== undefined && (isMilestone(event) || isDecision(event))) return false
+    this.#follow(event, state ?? this.#after(event))
     return this.#reader === undefined || this.#reader.take(event)
   }
 
@@ -82,23 +97,38 @@ export class Follower implements Receiver {
 
   #show(event: AgentEvent): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.#follow(event)
-      const seen = this.#reader === undefined ? Effect.void : this.#reader.send([event])
-      return isMilestone(event) ? Effect.andThen(this.#save(), seen) : seen
+      const state = this.#after(event)
+      if (isDecision(event)) {
+        return Effect.andThen(
+          this.#save(state),
+          Effect.suspend(() => this.failure === undefined ? this.#tell(event, state) : Effect.void)
+        )
+      }
+      const seen = this.#tell(event, state)
+      return isMilestone(event) ? Effect.andThen(this.#save(state), seen) : seen
     })
   }
 
-  /** The run that is followed has folded the same events from the same state: what it made of them isn't made again. */
-  #follow(event: AgentEvent, state?: AgentState): void {
-    const before = this.#from ?? this.#ref.value
-    this.#from = undefined
-    publish(this.#ref, state ?? reduceAt(before, event, 0))
+  #tell(event: AgentEvent, state: AgentState): Effect.Effect<void> {
+    this.#follow(event, state)
+    return this.#reader === undefined ? Effect.void : this.#reader.send([event])
   }
 
-  #save(): Effect.Effect<void> {
+  #after(event: AgentEvent): AgentState {
+    return reduceAt(this.#ref.value, event, 0)
+  }
+
+  #follow(event: AgentEvent, state: AgentState): void {
+    const { log } = this
+    log.run = event.run
+    if (log.events !== undefined && !isPiece(event)) log.events++
+    publish(this.#ref, state)
+  }
+
+  #save(state: AgentState): Effect.Effect<void> {
     return this.#store === undefined || this.failure !== undefined
       ? Effect.void
-      : Effect.catch(this.#store.save(this.#ref.value), (error) =>
+      : Effect.catch(this.#store.save(state), (error) =>
         Effect.sync(() => {
           this.failure = error
           this.#fiber?.interruptUnsafe()

@@ -24,7 +24,7 @@ import { LoopHost } from "../perform/mode/LoopHost.ts"
 import { byHand } from "../run/ByHand.ts"
 import { makeLoop } from "../run/Run.ts"
 import * as Environment from "./Environment.ts"
-import { Follower } from "./Follower.ts"
+import { Follower, type Log } from "./Follower.ts"
 import * as Line from "./Line.ts"
 import type { SessionError } from "./SessionError.ts"
 import type { Opened } from "./Store.ts"
@@ -38,6 +38,7 @@ export interface Held {
   readonly ref: SubscriptionRef.SubscriptionRef<AgentState>
   readonly store: Opened | undefined
   readonly live: LiveModes
+  readonly log: Log
   around: RunServices | undefined
 }
 
@@ -47,12 +48,13 @@ const aroundFor = (held: Held, caller: Fiber.Fiber<unknown, unknown>): RunServic
 
 /** Something that is done alone: `play` does it, and the session follows. */
 export const operation = <A, E>(
-  { environment, ref, store }: Held,
+  held: Held,
   name: string,
   play: (follower: Follower) => Effect.Effect<A, E, unknown>,
   reader?: Mailbox.Mailbox
 ): Line.Operation<A, E | SessionError> => {
-  const follower = new Follower(ref, store, reader)
+  const { environment, store } = held
+  const follower = new Follower(held, reader)
   const task = play(follower)
   return {
     name,
@@ -70,7 +72,8 @@ const playByHand =
     Effect.withFiber((fiber) => {
       const { live, ref, store } = held
       const before = ref.value
-      const played = byHand(fiber, held.roster, follower.begin(before, fiber), follower, live, f)
+      follower.begin(fiber)
+      const played = byHand(fiber, held.roster, before, follower, live, f)
       return store === undefined ? played : Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(
           Effect.exit(restore(played)),
@@ -97,7 +100,14 @@ export const inTurnFor = <A>(
 
 /** Makes a loop of the conversation for what is done outside of any run, where nobody is waited for. */
 const loopAtOnce = (held: Held, around: RunServices): Loop.Loop =>
-  makeLoop(around, held.roster, held.ref.value, new Follower(held.ref, undefined, undefined), held.live)
+  makeLoop(
+    around,
+    held.roster,
+    held.ref.value,
+    new Follower({ ...held, store: undefined }, undefined),
+    held.log.run,
+    held.live
+  )
 
 /**
  * Does something with the conversation that takes no time, outside of any run, where its turn has come and nobody is waited for: neither
@@ -160,8 +170,8 @@ export const beginFor = <A>(
 /** Does something with the conversation when nothing else can any more. */
 export const atEnd = (held: Held, f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>) => {
   const playing = Effect.withFiber((fiber) => {
-    const follower = new Follower(held.ref, undefined, undefined)
-    return byHand(fiber, held.roster, follower.begin(held.ref.value, fiber), follower, held.live, f)
+    const follower = new Follower({ ...held, store: undefined }, undefined)
+    return byHand(fiber, held.roster, held.ref.value, follower, held.live, f)
   })
   return Environment.provide(playing, held.environment)
 }

@@ -131,7 +131,7 @@ export class CallsOpen extends Schema.TaggedError<CallsOpen>("troupe/agent/Sessi
 }
 
 /**
- * The parameters of an invoked tool don't fit their schema. Nothing was recorded.
+ * The parameters that a tool was invoked with, or its call approved with, don't fit their schema. Nothing was recorded.
  *
  * @category errors
  * @since 0.1.0

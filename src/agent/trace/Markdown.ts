@@ -222,9 +222,18 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
         write.text(event.message)
     case "ApprovalRequested":
       return paragraph(`${who(event)} needs approval for ${called(event)}:`) + write.json(event.params)
+    case "CallApproved":
+      return event.params === undefined
+        ? paragraph(`${who(event)}: ${called(event)} was approved at ${at}`)
+        : paragraph(`${who(event)}: ${called(event)} was approved at ${at} with other parameters:`) +
+          write.json(event.params)
+    case "CallDenied":
+      return paragraph(`${who(event)}: ${called(event)} was denied at ${at}:`) + write.text(event.reason)
     case "ToolCallStarted":
       return paragraph(
-        `${who(event)} started ${called(event)} at ${at} with ${code(Excerpt.jsonText(event.params, 0))}`
+        `${who(event)} started ${called(event)} at ${at} with ${code(Excerpt.jsonText(event.params, 0))}${
+          event.asked === undefined ? "" : ` in the place of ${code(Excerpt.jsonText(event.asked, 0))}`
+        }`
       )
     case "ToolCallProgressed":
       return paragraph(`${who(event)} heard from ${called(event)} at ${at}: ${code(Excerpt.jsonText(event.result, 0))}`)

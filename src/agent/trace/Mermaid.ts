@@ -183,8 +183,22 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
     case "ApprovalRequested":
       on.arrow(agent, "->>", "User", `may ${event.name} run with ${Excerpt.jsonText(event.params, 0)}?`)
       break
+    case "CallApproved":
+      on.arrow(
+        "User",
+        "-->>",
+        agent,
+        `approves ${event.name}${event.params === undefined ? "" : ` with ${Excerpt.jsonText(event.params, 0)}`}`
+      )
+      break
+    case "CallDenied":
+      on.arrow("User", "-x", agent, `denies ${event.name}: ${event.reason}`)
+      break
     case "ToolCallStarted":
-      if (drawing === undefined) on.arrow(agent, "->>", on.tool(event.name), Excerpt.jsonText(event.params, 0))
+      if (drawing === undefined) {
+        const asked = event.asked === undefined ? "" : ` in the place of ${Excerpt.jsonText(event.asked, 0)}`
+        on.arrow(agent, "->>", on.tool(event.name), `${Excerpt.jsonText(event.params, 0)}${asked}`)
+      }
       break
     case "ToolCallSuspended":
       if (drawing === undefined) on.arrow(on.tool(event.name), "-x", agent, "stays open")

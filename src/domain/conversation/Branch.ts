@@ -9,7 +9,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { withUniqueIds } from "../CallIds.ts"
 import type * as Part from "../Part.ts"
-import type { Assistant, AssistantPart, Conversation, Turn } from "../StateSchema.ts"
+import type { Assistant, AssistantPart, Call, Conversation, Turn } from "../StateSchema.ts"
 import { appendUnchecked, appendUser, callIds, fork } from "./Turns.ts"
 
 /**
@@ -84,11 +84,14 @@ export const diff: {
   return { common, left: self.turns.slice(common), right: that.turns.slice(common) }
 })
 
+/** Gives a call as the model wrote it: it may have been approved with other parameters in one of the two. */
+const asWritten = ({ asked, ...call }: Call): Call => asked === undefined ? call : { ...call, params: asked }
+
 /** Gives the part that is further on, where both are the same part: a call may have its result in one of them. */
 const joinParts = (left: AssistantPart, right: AssistantPart): AssistantPart | undefined => {
   if (Equal.equals(left, right)) return left
   if (left._tag !== "Call" || right._tag !== "Call") return undefined
-  if (!Equal.equals({ ...left, state: right.state }, right)) return undefined
+  if (!Equal.equals({ ...asWritten(left), state: right.state }, asWritten(right))) return undefined
   const isSettled = left.state._tag === "Settled"
   return isSettled === (right.state._tag === "Settled") ? undefined : isSettled ? left : right
 }

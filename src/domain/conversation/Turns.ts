@@ -134,17 +134,24 @@ export const hasOpenCalls = (self: Conversation): boolean => {
 export const updateCall: {
   (id: string, state: CallState): (self: Conversation) => Conversation
   (self: Conversation, id: string, state: CallState): Conversation
-} = dual(3, (self: Conversation, id: string, state: CallState): Conversation => {
+} = dual(
+  3,
+  (self: Conversation, id: string, state: CallState): Conversation =>
+    changeCall(self, id, (call) => ({ ...call, state }))
+)
+
+/** Changes an open call of the last assistant turn. */
+export const changeCall = (self: Conversation, id: string, change: (call: Call) => Call): Conversation => {
   const index = lastAssistantIndex(self.turns)
   const turn = self.turns[index] as Assistant | undefined
   const at = turn?.parts.findIndex((part) => part._tag === "Call" && part.id === id && isOpen(part)) ?? -1
   if (turn === undefined || at < 0) return self
   const parts = turn.parts.slice()
-  parts[at] = { ...(parts[at] as Call), state }
+  parts[at] = change(parts[at] as Call)
   const turns = self.turns.slice()
   turns[index] = { ...turn, parts }
   return withTurns(self.summaries, turns)
-})
+}
 
 /** What the model reads where a call was open when its conversation went on without it. */
 const abandoned: Settled = Object.freeze({

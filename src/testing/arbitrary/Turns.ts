@@ -65,7 +65,13 @@ const callOf = ({ tools }: TurnOptions, children: Children): Arbitrary.Arbitrary
         ...(children === undefined ? [] : [children, children])
       )
     }),
-    ({ fields, name, state }) => ({ ...fields, name: name ?? fields.name, state })
+    // Only a call that was approved may have other parameters than were asked for.
+    ({ fields: { asked, ...fields }, name, state }) => ({
+      ...fields,
+      name: name ?? fields.name,
+      state,
+      ...(asked === undefined || state._tag === "Pending" || state._tag === "AwaitingApproval" ? undefined : { asked })
+    })
   )
 
 const others = {

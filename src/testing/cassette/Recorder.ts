@@ -40,7 +40,7 @@ export interface EndedCall {
 }
 
 type Happening<Event = AgentEvent> = Event extends AgentEvent ?
-  Omit<Event, "path" | "calls" | "step" | "sequence" | "at">
+  Omit<Event, "run" | "path" | "calls" | "step" | "sequence" | "at">
   : never
 
 /** A model may leave a call without an id. Agents name it so. */
@@ -147,7 +147,7 @@ export class Recorder {
 
   /** Encodes a line and takes out what mustn't be read. */
   #line({ calls, path, step }: Place, happening: Happening, beside: Line.Beside = {}): Line.Written {
-    const event = { ...happening, path, calls, step, sequence: this.#sequence++, at: 0 } as AgentEvent
+    const event = { ...happening, run: "", path, calls, step, sequence: this.#sequence++, at: 0 } as AgentEvent
     const { defect, error, heard, parts, ...line } = Line.encode({ event, beside })
     return {
       ...line,

@@ -22,6 +22,7 @@ import { difference } from "./Difference.ts"
 import { interruptAt } from "./Interrupter.ts"
 import type { Breach } from "./LawBroken.ts"
 import { problems } from "./Legality.ts"
+import { illegalMoves, misfit } from "./Moves.ts"
 import { modelOf, type Plan } from "./Plan.ts"
 
 /** What is looked at: what runs, and all that it needs beside a model. */
@@ -110,6 +111,9 @@ const first = <A>(values: Iterable<A>, find: (value: A) => string | undefined): 
 /** Laws that the events of a run decide alone. */
 export const pure: Readonly<Record<string, Pure>> = {
   "events are balanced": ({ events }) => imbalances(events)[0],
+  "every event fits": ({ before, events, states }) =>
+    first(events.entries(), ([at, event]) => misfit(states[at - 1] ?? before, event, states[at] ?? before)),
+  "every move is listed": ({ before, states }) => illegalMoves([before, ...states])[0],
   "every state is legal": ({ states }) => first(states, ({ conversation }) => problems(conversation)[0]),
   "every state survives JSON": ({ states }) =>
     first(states, (state) => {

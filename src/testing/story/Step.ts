@@ -8,7 +8,7 @@ import * as AgentState from "../../domain/AgentState.ts"
 import * as Conversation from "../../domain/Conversation.ts"
 import * as Part from "../../domain/Part.ts"
 
-interface Envelope extends Pick<AgentEvent, "path" | "calls" | "step" | "sequence" | "at"> {}
+interface Envelope extends Pick<AgentEvent, "run" | "path" | "calls" | "step" | "sequence" | "at"> {}
 
 type WithoutEnvelope<E> = E extends AgentEvent ? Omit<E, keyof Envelope> & Partial<Envelope> : never
 
@@ -139,15 +139,15 @@ export const approvalIsRequested = (callId: string): Step => ({
 })
 
 /**
- * Lets somebody approve a call.
+ * Lets somebody approve a call, with other parameters than the model's if some are given.
  *
  * @category steps
  * @since 0.1.0
  */
-export const approve = (callId: string): Step => ({
+export const approve = (callId: string, options?: AgentState.ApproveOptions): Step => ({
   _tag: "Changes",
-  title: `"${callId}" is approved`,
-  change: (state) => AgentState.approve(state, callId)
+  title: `"${callId}" is approved${options?.params === undefined ? "" : ` with ${JSON.stringify(options.params)}`}`,
+  change: (state) => AgentState.approve(state, callId, options)
 })
 
 /**

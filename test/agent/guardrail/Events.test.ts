@@ -112,7 +112,7 @@ describe("What a guardrail says", () => {
             verdict: "Pass",
             duration: 0
           }
-        ].map((event) => ({ ...event, path: ["agent"], calls: [], step: 0 }))
+        ].map((event) => ({ ...event, run: events[0]?.run, path: ["agent"], calls: [], step: 0 }))
       )
     }))
 

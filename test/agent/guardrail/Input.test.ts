@@ -382,6 +382,7 @@ describe("Modes", () => {
     } as const
     const after = AgentState.reduce({ ...before, modes: [frame] }, {
       _tag: "GuardrailSettled",
+      run: "",
       path: ["a"],
       calls: [],
       step: 0,

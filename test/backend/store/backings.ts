@@ -115,6 +115,7 @@ export const until = <E, R>(holds: Effect.Effect<boolean, E, R>): Effect.Effect<
 /** An event that is known by its number. */
 export const event = (step: number, path = "desk"): Event => ({
   _tag: "StepStarted",
+  run: "",
   path: [path],
   calls: [],
   step,

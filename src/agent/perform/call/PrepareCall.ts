@@ -110,12 +110,13 @@ const refuseParams = (loop: Loop.Loop, call: Call, slot: Slot, cause: Cause.Caus
 }
 
 /**
- * Checks whether guardrails look at a call. One that somebody approved was looked at before, an answer has its own, and a program's
- * call is looked at as the model's would be.
+ * Checks whether guardrails look at a call. One that somebody approved was looked at before, but not the parameters that a person
+ * gave, and an answer has its own. A program's call is looked at as the model's would be.
  */
-const isGuarded = ({ definition }: Loop.Loop, { metadata, state }: Call, entry: ToolEntry): boolean =>
+const isGuarded = ({ definition }: Loop.Loop, { asked, metadata, state }: Call, entry: ToolEntry): boolean =>
   definition.guardrails.toolCall.length > 0 && entry._tag !== "Output" &&
-  (state._tag === "Pending" || (state._tag === "Approved" && metadata?.["troupe"] !== undefined))
+  (state._tag === "Pending" ||
+    (state._tag === "Approved" && (asked !== undefined || metadata?.["troupe"] !== undefined)))
 
 /** Asks for a handoff, unless its parameters are wrong, or another call of the turn asked first. */
 const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTool): Preparing => {

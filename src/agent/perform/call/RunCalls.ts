@@ -87,7 +87,8 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
   const { call, entry, slot } = job
   return Effect.suspend(() => {
     const startedAt = Loop.now(loop)
-    Loop.tell(loop, { _tag: "ToolCallStarted", callId: call.id, name: call.name, params: call.params })
+    const { asked, id: callId, name, params } = call
+    Loop.tell(loop, { _tag: "ToolCallStarted", callId, name, params, ...(asked === undefined ? undefined : { asked }) })
     const done = (answered: Answered | undefined): Effect.Effect<void> => {
       slot.isDone = true
       if (answered === undefined) {

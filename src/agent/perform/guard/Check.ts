@@ -146,12 +146,23 @@ const start = <A>(
   { guardrail }: StagedGuardrail,
   at: number
 ): GuardrailStarted => {
-  const { calls, journal, path, step } = loop
+  const { calls, journal: { run }, journal, path, step } = loop
   const { call, stage } = context
   const sequence = journal.nextSequence()
   const event: GuardrailStarted = call === undefined
-    ? { _tag: "GuardrailStarted", path, calls, step, sequence, at, guardrail: guardrail.name, stage }
-    : { _tag: "GuardrailStarted", path, calls, step, sequence, at, guardrail: guardrail.name, stage, callId: call.id }
+    ? { _tag: "GuardrailStarted", run, path, calls, step, sequence, at, guardrail: guardrail.name, stage }
+    : {
+      _tag: "GuardrailStarted",
+      run,
+      path,
+      calls,
+      step,
+      sequence,
+      at,
+      guardrail: guardrail.name,
+      stage,
+      callId: call.id
+    }
   journal.record(event)
   return event
 }
@@ -183,7 +194,7 @@ const more = <A>(
 /** Tells the verdict of a guardrail that was told to have begun, and gives the time; without one it was interrupted, or broke down. */
 const end = <A>(
   passage: Passage<A>,
-  { at: startedAt, calls, callId, guardrail, path, sequence: started, stage, step }: GuardrailStarted,
+  { at: startedAt, calls, callId, guardrail, path, run, sequence: started, stage, step }: GuardrailStarted,
   given: Counting<A> | undefined
 ): number => {
   const { loop } = passage
@@ -193,9 +204,10 @@ const end = <A>(
   const rest = given === undefined ? undefined : more(passage, guardrail, given)
   const sequence = loop.journal.nextSequence()
   const event: GuardrailSettled = callId === undefined
-    ? { _tag: "GuardrailSettled", path, calls, step, sequence, at, guardrail, stage, started, verdict, duration }
+    ? { _tag: "GuardrailSettled", run, path, calls, step, sequence, at, guardrail, stage, started, verdict, duration }
     : {
       _tag: "GuardrailSettled",
+      run,
       path,
       calls,
       step,

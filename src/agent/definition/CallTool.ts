@@ -1,0 +1,57 @@
+/**
+ * The tool of a call anywhere in a state, and how it reads parameters that somebody gives in the model's place.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import type { PendingApproval } from "../../domain/Approval.ts"
+import { openCalls } from "../../domain/Conversation.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import type { Roster, ToolEntry } from "./AgentDefinition.ts"
+
+/** A call by the name of its tool, and the calls that lead to its agent. */
+type Placed = Pick<PendingApproval, "calls" | "name">
+
+/** Finds the tool of a call: that of the agent in control where the calls lead to. */
+const find = (
+  { agents }: Roster,
+  { agent, conversation }: AgentState,
+  { calls: [outer, ...calls], name }: Placed
+): ToolEntry | undefined => {
+  const tools = agents.get(agent)?.tools
+  if (outer === undefined) return tools?.get(name)
+  const call = openCalls(conversation).find(({ id }) => id === outer)
+  const entry = call === undefined ? undefined : tools?.get(call.name)
+  return entry?._tag === "Agent" && call?.state._tag === "Delegated"
+    ? find(entry.roster(), call.state.child, { calls, name })
+    : undefined
+}
+
+/** Reads the parameters of a call, as running it would. Fails with what is wrong with them. */
+export const readParams = (
+  roster: Roster,
+  state: AgentState,
+  call: Placed,
+  params: Schema.Json
+): Effect.Effect<unknown, string, unknown> => {
+  const entry = find(roster, state, call)
+  return entry === undefined || entry._tag === "Handoff"
+    ? Effect.fail(`There is no tool "${call.name}" that could run.`)
+    : Effect.mapErrorEager(entry.decode(params), ({ message }) => message)
+}
+
+/** Reads the parameters of a call where that takes neither services nor time. */
+export const readParamsAtOnce = (
+  roster: Roster,
+  state: AgentState,
+  call: Placed,
+  params: Schema.Json
+): Result.Result<unknown, string> => {
+  const read = readParams(roster, state, call, params)
+  return Exit.isExit(read)
+    ? Effect.runSync(Effect.result(read as Exit.Exit<unknown, string>))
+    : Result.fail("Their schema takes services or time, so only a session can read them before they run.")
+}

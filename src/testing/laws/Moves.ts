@@ -1,0 +1,56 @@
+/**
+ * What states that follow each other must keep, said without the code that keeps it so.
+ *
+ * @since 0.1.0
+ */
+import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import * as AgentStatus from "../../domain/AgentStatus.ts"
+import { openCalls } from "../../domain/Conversation.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+
+/**
+ * Gives each move between states that follow each other which `AgentStatus.moves` doesn't list, those of called agents included.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const illegalMoves = (states: ReadonlyArray<AgentState>): ReadonlyArray<string> =>
+  states.flatMap((state, at) => at === 0 ? [] : between(states[at - 1]!, state, `state ${at}`))
+
+const between = (before: AgentState, after: AgentState, where: string): ReadonlyArray<string> => {
+  if (before === after) return []
+  const [from, to] = [before.status._tag, after.status._tag]
+  const own = from === to || AgentStatus.moves[from].includes(to) ? [] : [`${where} goes from ${from} to ${to}`]
+  const called = openCalls(after.conversation).flatMap(({ id, state }) => {
+    const known = openCalls(before.conversation).find((call) => call.id === id)
+    return state._tag === "Delegated" && known?.state._tag === "Delegated"
+      ? between(known.state.child, state.child, `${where}, "${id}"`)
+      : []
+  })
+  return [...own, ...called]
+}
+
+/** Events that leave a state as it is only where they don't fit. */
+const changing: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
+  "RunStarted",
+  "InputGiven",
+  "ToolInvoked",
+  "ModelResponded",
+  "ApprovalRequested",
+  "CallApproved",
+  "CallDenied",
+  "ToolCallSettled",
+  "FeedbackGiven",
+  "LimitReached",
+  "HandoffRequested",
+  "HandoffCompleted",
+  "RunCompleted",
+  "RunInterrupted",
+  "RunFailed"
+])
+
+/** Says that an event should have changed a state that it left as it was. */
+export const misfit = (before: AgentState, event: AgentEvent, after: AgentState): string | undefined =>
+  before === after && changing.has(event._tag)
+    ? `${event._tag} changes nothing: it doesn't fit the state`
+    : undefined

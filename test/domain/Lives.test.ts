@@ -1,0 +1,56 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Effect, Result, Schema } from "effect"
+import { AgentEvent, AgentState, AgentStatus } from "troupe"
+import { Laws } from "troupe/testing"
+import { misfit } from "../../src/testing/laws/Moves.ts"
+import { deepFreeze, places, problems } from "./legal.ts"
+import { choices, type Life, live } from "./lives.ts"
+
+const Stored = Schema.fromJsonString(Schema.toCodecJson(Schema.Array(AgentEvent.AgentEvent)))
+
+/** A state is the fold of all its events, those too that people made: also once they were stored. */
+const isItsFold = ({ events, states }: Life): void => {
+  const stored = Schema.decodeSync(Stored)(Schema.encodeSync(Stored)(events))
+  let folded = states[0]
+  stored.forEach((event, at) => {
+    folded = deepFreeze(AgentState.reduce(folded, event))
+    assert.deepStrictEqual(folded, states[at + 1], `${at}, ${event._tag}`)
+  })
+}
+
+/** The moves that were made in a life, by the agents that were called too. */
+const movesIn = ({ states }: Life): ReadonlyArray<string> =>
+  states.slice(1).flatMap((state, at) =>
+    places(states[at]!).flatMap((before) => {
+      const after = AgentState.at(state, before.calls)?.status._tag
+      const from = before.state.status._tag
+      return after === undefined || after === from ? [] : [`${from} → ${after}`]
+    })
+  )
+
+describe("A life", () => {
+  it.prop("is the fold of all its events, what people decide included", [choices], ([choices]) => {
+    isItsFold(live(choices))
+  }, { arbitrary: { runs: 100 } })
+
+  it.prop("makes no move that isn't listed, and leaves no event out", [choices], ([choices]) => {
+    const { events, states } = live(choices)
+    assert.deepStrictEqual(Laws.illegalMoves(states), [])
+    events.forEach((event, at) => assert.isUndefined(misfit(states[at]!, event, states[at + 1]!)))
+  }, { arbitrary: { runs: 100 } })
+
+  it.prop("is legal and survives JSON in each of its states", [choices], ([choices]) => {
+    for (const state of live(choices).states) {
+      assert.deepStrictEqual(problems(state.conversation), [])
+      assert.deepStrictEqual(Result.getOrThrow(AgentState.fromJson(AgentState.toJson(state))), state)
+    }
+  }, { arbitrary: { runs: 60 } })
+
+  it.effect("makes each move that is listed, sooner or later", () =>
+    Effect.gen(function*() {
+      const lives = yield* Arbitrary.sampleEffect(choices, { count: 1500, seed: 1 })
+      const made = new Set(lives.flatMap((choices) => movesIn(live(choices))))
+      const listed = Object.entries(AgentStatus.moves).flatMap(([from, all]) => all.map((to) => `${from} → ${to}`))
+      assert.deepStrictEqual([...made].sort(), listed.sort())
+    }))
+})
