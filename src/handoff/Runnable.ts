@@ -66,10 +66,11 @@ export interface From {
 /**
  * Runs things, and streams what happens. Without a state a conversation begins.
  *
- * `read` reads the answer of a state, and `check` throws where a thing can't be run.
+ * `read` reads the answer of a state, `modesOf` names the modes that an agent has, and `check` throws if a thing can't be run.
  */
 export interface Interpreter {
   readonly check: (self: Any) => void
+  readonly modesOf: (self: Any | AnyMember) => ReadonlySet<string>
   readonly read: (self: Any, state: AgentState) => Result.Result<unknown, NoOutput>
   readonly run: (self: Any, from: From) => Effect.Effect<AgentState, unknown, unknown>
   readonly stream: (self: Any, from: From) => Stream.Stream<AgentEvent, unknown, unknown>

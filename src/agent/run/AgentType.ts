@@ -46,6 +46,7 @@ const Proto = {
 
 const interpreter: Runnable.Interpreter = {
   check: Roster.check,
+  modesOf: (self) => new Set(Definition.definitionOf(self as Any).modes.keys()),
   read: (self, state) => {
     const { agents, first } = Roster.rosterOf(self)
     return readOutput(agents.get(state.agent) ?? first, state)

@@ -22,6 +22,7 @@ import * as Loop from "../journal/Loop.ts"
 import type { Surroundings } from "../journal/Surroundings.ts"
 import * as TakenIds from "../journal/TakenIds.ts"
 import * as Telemetry from "../journal/Telemetry.ts"
+import { waiting } from "../perform/HandOver.ts"
 import { inView } from "../perform/InView.ts"
 import * as Entering from "../perform/mode/Entering.ts"
 import { LoopHost } from "../perform/mode/LoopHost.ts"
@@ -112,7 +113,7 @@ const runChild: Loop.Root["runChild"] = (parent: Loop.Loop, call: Call, entry: A
 
 /** Lets a mode, on its way in or out, talk to the agent: within the run under way, or in a run of its own. */
 const talk: Loop.Root["talk"] = (loop, input) =>
-  Effect.suspend(() => {
+  waiting(loop, () => {
     const mode = ModeStack.top(loop.state)?.name ?? ""
     const { run } = loop.open
     if (run) Loop.tell(loop, { _tag: "InputGiven", input, mode })

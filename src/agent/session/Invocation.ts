@@ -18,6 +18,7 @@ import type { Codec } from "../definition/Codec.ts"
 import { isOffered } from "../definition/RequestTools.ts"
 import * as Loop from "../journal/Loop.ts"
 import type { Answered } from "../perform/call/ToolCall.ts"
+import { waiting } from "../perform/HandOver.ts"
 import { runCall } from "../run/ByHand.ts"
 import {
   because,
@@ -87,7 +88,7 @@ const named = (name: string, params: Schema.Json): Call => ({
 
 /** Runs a tool as if the model of a loop had called it, and gives what its handler gave. */
 export const run = (loop: Loop.Loop, tool: Tool.Any, params: unknown): Effect.Effect<unknown, unknown, unknown> =>
-  Effect.suspend(() => {
+  waiting(loop, () => {
     const refusal = findRefusal(loop, tool)
     if (refusal !== undefined) return Effect.fail(refusal)
     return Effect.flatMap(encode(tool, params), (json) => {
