@@ -3,6 +3,7 @@ import { Effect, Logger } from "effect"
 import { Agent, type AgentEvent, AgentState, Handoff } from "troupe"
 import { observe } from "../agent/laws.ts"
 import { environment, make, Scene } from "./crossings.ts"
+import { throughText } from "./scripted.ts"
 
 /** A handoff of a run: the states that ask for it, what completed it, and the state after that. */
 interface Taken {
@@ -28,6 +29,13 @@ const handoffsIn = (
   return taken
 }
 
+/** A state but for when things happened. */
+const timeless = ({ modes, run, ...state }: AgentState.AgentState) => ({
+  ...state,
+  modes: modes.map((frame) => ({ ...frame, enteredAt: 0 })),
+  run: { ...run, startedAt: 0, elapsed: 0, before: { ...run.before, elapsed: 0 }, sharing: run.sharing?.length }
+})
+
 describe("The state of the agent that takes over, built by hand", () => {
   it.effect.prop(
     "is that of the run, whatever the modes, the policy and the clock",
@@ -44,7 +52,8 @@ describe("The state of the agent that takes over, built by hand", () => {
         assert.isAbove(taken.length, 0)
         for (const { after, completed: { at }, from } of taken) {
           assert.isAbove(from.length, 0)
-          for (const state of from) {
+          // What a clean-up says to the agent can't be known before.
+          for (const state of scene.modes.talks ? from.slice(-1) : from) {
             if (state.status._tag !== "HandoffRequested") return assert.fail(state.status._tag)
             const { request } = state.status
             const { handoff, isPure, policy, target } = asked(state, request)
@@ -58,5 +67,22 @@ describe("The state of the agent that takes over, built by hand", () => {
         }
       }).pipe(Effect.provide([environment(scene), Logger.layer([])])),
     { arbitrary: { runs: 300 } }
+  )
+
+  it.effect.prop(
+    "is reached from each state that asks for it, in another process too",
+    [Scene],
+    ([scene]) =>
+      Effect.gen(function*() {
+        const { desk } = make(scene)
+        const { events, last, states } = yield* observe(Agent.stream(desk, "What is it?"), AgentState.make("a"))
+        for (const { from } of handoffsIn(events, states)) {
+          for (const state of scene.modes.talks ? from.slice(-1) : from) {
+            const resumed = yield* Agent.resume(desk, throughText(state))
+            assert.deepStrictEqual(timeless(resumed), timeless(last))
+          }
+        }
+      }).pipe(Effect.provide([environment(scene), Logger.layer([])])),
+    { arbitrary: { runs: 100 } }
   )
 })

@@ -35,7 +35,12 @@ type Leg = typeof Leg.Type
 
 /** What modes do when they are set up, what the agents do, and what stands above them. */
 export const Scene = Schema.Struct({
-  modes: Schema.Struct({ cuts: Schema.Boolean, persists: Schema.Boolean, configures: Schema.Boolean }),
+  modes: Schema.Struct({
+    cuts: Schema.Boolean,
+    persists: Schema.Boolean,
+    configures: Schema.Boolean,
+    talks: Schema.Boolean
+  }),
   legs: Schema.Struct({ a: Leg, b: Leg }),
   has: Schema.Struct({ b: Names, c: Names }),
   policy: Schema.Literals(["none", "none", "map", "compact", "fails", "both"])
@@ -47,18 +52,19 @@ const Kit = Toolkit.make(Tool.make("work", { success: Schema.String }))
 
 const pass = (millis: number) => TestClock.adjust(millis)
 
-const modeOf = ({ modes: { configures, cuts, persists } }: Scene, isolation: (typeof isolations)[number]) =>
+const modeOf = ({ modes: { configures, cuts, persists, talks } }: Scene, isolation: (typeof isolations)[number]) =>
   Mode.make(isolation, {
     isolation,
     invokable: true,
-    enter: Effect.fnUntraced(function*() {
+    enter: Effect.fnUntraced(function*(_, { isResumed }) {
+      if (isResumed) return
       yield* pass(3)
       yield* SystemPrompt.append(`In ${isolation}.`, { persist: persists })
       yield* Mode.set("where", isolation)
       if (configures) yield* Mode.configure({ toolChoice: "auto" })
       if (cuts && (isolation === "thread" || isolation === "fork")) yield* Mode.updateView(Conversation.truncate(2))
     }),
-    exit: () => pass(5)
+    exit: () => Effect.andThen(pass(5), talks ? Effect.orDie(Mode.call("Sum up")) : Effect.void)
   })
 
 const histories = {
@@ -167,28 +173,22 @@ export const make = (scene: Scene) => {
 /** What each model says one after the other: it enters modes, and then hands over. */
 const sayings = ({ legs }: Scene): Record<string, ReadonlyArray<MockResponse.Input>> => {
   const of = (from: "a" | "b") => [
-    ...legs[from].enters.map((name) => MockResponse.toolCall(`enter_${name}_mode`, {})),
+    ...legs[from].enters.map((name, at) => MockResponse.toolCall(`enter_${name}_mode`, {}, { id: `${from}.${at}` })),
     legs[from].by === "decision"
       ? "Decided."
       : MockResponse.all(
-        ...(legs[from].works ? [MockResponse.toolCall("work", {})] : []),
-        MockResponse.toolCall(`handoff_to_${after[from]}`, { reason: `from ${from}` })
+        ...(legs[from].works ? [MockResponse.toolCall("work", {}, { id: `${from}.work` })] : []),
+        MockResponse.toolCall(`handoff_to_${after[from]}`, { reason: `from ${from}` }, { id: from })
       )
   ]
   return { a: of("a"), b: of("b"), c: [] }
 }
 
-/** All that a run of a scene needs. Every answer takes time. */
+/** All that a run of a scene needs. Every answer takes time, and depends on the state alone. */
 export const environment = (scene: Scene) => {
-  const said: Record<string, number> = {}
   const all = sayings(scene)
-  const model = MockModel.make(({ agent = "" }) =>
-    Effect.gen(function*() {
-      yield* pass(11)
-      const index = said[agent] ?? 0
-      said[agent] = index + 1
-      return all[agent]?.[index] ?? "Done."
-    })
+  const model = MockModel.make(({ agent = "", state }) =>
+    Effect.as(pass(11), all[agent]?.[state?.run.iteration ?? 0] ?? "Done.")
   )
   return Layer.merge(MockModel.layer(model), Kit.toLayer({ work: () => Effect.as(pass(13), "worked") }))
 }
