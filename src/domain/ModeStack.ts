@@ -200,8 +200,9 @@ export const leave = (self: AgentState, goesOn: boolean, endsRun = false): Agent
   return withTurns(left, [...kept, ...asked, ...answer], wholeSummaries(frame, self.conversation, kept.length))
 }
 
-/** Leaves all modes, the innermost first. */
-export const leaveAll = (self: AgentState): AgentState => self.modes.reduce((state) => leave(state, true), self)
+/** Leaves modes while a run goes on, the innermost first, until `height` are left. */
+export const leaveTo = (self: AgentState, height: number): AgentState =>
+  self.modes.slice(height).reduce((state) => leave(state, true), self)
 
 /**
  * Undoes all that a set-up did: the mode was never entered. The move that this was, if it was one, is still asked for where the

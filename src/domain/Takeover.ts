@@ -29,16 +29,16 @@ export const acknowledgement = ({ context, reason, target }: AgentStatus.Handoff
   ...(context === undefined ? undefined : { context })
 })
 
+/** How the call that asked for the handoff is settled. */
+export const handedOver = (request: AgentStatus.HandoffRequest) =>
+  ({ outcome: "HandedOff", result: acknowledgement(request) }) as const
+
 /** Settles the call that asked. Calls that are open beside it, if any, are `Interrupted`. */
 export const acknowledge = (self: Conversation, request: AgentStatus.HandoffRequest): Conversation =>
   settleOpenCalls(
     request.callId === undefined
       ? self
-      : updateCall(self, request.callId, {
-        _tag: "Settled",
-        outcome: "HandedOff",
-        result: acknowledgement(request)
-      })
+      : updateCall(self, request.callId, { _tag: "Settled", ...handedOver(request) })
   )
 
 /** Says who handed over, why and with what, for a model that can't read it from a call. */

@@ -3,15 +3,26 @@
  *
  * @since 0.1.0
  */
+import type * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import type { HandoffRequest } from "../domain/AgentStatus.ts"
-import { leaveAll } from "../domain/ModeStack.ts"
+import { type HandoffRequest, handoffRequested } from "../domain/AgentStatus.ts"
+import { leaveTo } from "../domain/ModeStack.ts"
 import type { AgentState, Conversation } from "../domain/StateSchema.ts"
-import { acknowledge, takeOver } from "../domain/Takeover.ts"
-import { type Any, type AnyOffer, type Handoff, internalsOf, type Parameters } from "./HandoffType.ts"
-import * as History from "./History.ts"
+import { takeOver } from "../domain/Takeover.ts"
+import * as Crossing from "./Crossing.ts"
+import {
+  type Any,
+  type AnyOffer,
+  type Error,
+  type Handoff,
+  internalsOf,
+  type Parameters,
+  type Services
+} from "./HandoffType.ts"
+import { type Transforming, TypeId } from "./policy/Transform.ts"
+import * as Runnable from "./Runnable.ts"
 
 /** Gives the request that a call makes, where its parameters decode. */
 export const requestOf = (
@@ -33,31 +44,82 @@ export const requestOf = (
   })
 
 /**
+ * What a state can't say of a handoff that is carried out; everything is optional.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TakeoverOptions {
+  /** The conversation that crosses, as `cross` gives it; what the handoff says by default. */
+  readonly crossing?: Conversation | undefined
+  /** The time, in epoch milliseconds; by default the run has taken none since it began or was resumed. */
+  readonly at?: number | undefined
+  /** The agent that takes over, or the names of its modes; by default the agent that the handoff is made of, if it is. */
+  readonly target?: Runnable.AnyMember | ReadonlyArray<string> | undefined
+}
+
+/** Finds the modes that the target has, as far as they are known. */
+const modesOf = (handoff: Crossing.Offer, target: TakeoverOptions["target"]): ReadonlySet<string> => {
+  if (target !== undefined && !(Runnable.TypeId in target)) return new Set(target)
+  const agent = target ?? (handoff === undefined ? undefined : internalsOf(handoff).agent?.())
+  return agent?.[Runnable.TypeId].interpreter.modesOf(agent) ?? new Set()
+}
+
+/** Asks for a handoff, and leaves the modes that don't go along. */
+const ask = (
+  from: AgentState,
+  handoff: Crossing.Offer,
+  request: HandoffRequest,
+  target: TakeoverOptions["target"]
+): AgentState =>
+  leaveTo(
+    { ...from, status: handoffRequested(request) },
+    Crossing.countCarried(from, handoff, modesOf(handoff, target))
+  )
+
+/**
+ * Makes the conversation that crosses a handoff, of the state that hands over: what its `history` makes of it, and a policy of that.
+ * Gives `undefined` if that is all of it.
+ *
+ * A policy's change that fails is left out and logged, unless its failure is to end the run. What the target's runs need and fail
+ * with is in the type too: a handoff's type doesn't tell it apart.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const cross = <H extends Crossing.Offer, E = never, R = never>(
+  from: AgentState,
+  handoff: H,
+  request: HandoffRequest,
+  { policy, target }: Pick<TakeoverOptions, "target"> & { readonly policy?: Transforming<E, R> | undefined } = {}
+): Effect.Effect<Conversation | undefined, Error<H> | E, Services<H> | R> =>
+  Crossing.cross(
+    ask(from, handoff, request, target),
+    handoff,
+    request,
+    policy?.[TypeId].transforms ?? []
+  ) as Effect.Effect<Conversation | undefined, never>
+
+/**
  * Gives the state of the agent that takes over, as a function of the state that hands over.
  *
- * Modes are left, as far as that is a matter of the state: a run runs their clean-ups before. The call that asked is settled as
- * `HandedOff`. What crosses is what the handoff says; where that takes an effect
- * (`summary`, or a function of one's own) it is the whole conversation, unless `crossing` gives what the effect made.
+ * A run does the same. The modes that don't go along are left; a run also runs their clean-ups. The call that asked is settled as
+ * `HandedOff`. What crosses is what the handoff says, or all of it if no handoff is given, since a policy has decided. What takes an
+ * effect is made before: `cross` gives it, and `crossing` takes it in. Without it all of the conversation crosses in its place.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const buildHandoffState = (
   from: AgentState,
-  handoff: AnyOffer & Pick<Any, "transferSystemMessage">,
+  handoff: Crossing.Offer,
   request: HandoffRequest,
-  crossing?: Conversation
+  options: Conversation | TakeoverOptions = {}
 ): AgentState => {
-  const source = leaveAll(from)
-  const conversation = crossing ??
-    History.select(internalsOf(handoff).history, acknowledge(source.conversation, request))
-  return takeOver(source, {
-    request,
-    ...(conversation === undefined ? undefined : { conversation }),
-    ...(handoff.transferSystemMessage && source.systemMessage !== undefined
-      ? { systemMessage: source.systemMessage }
-      : undefined)
-  }, source.run.startedAt)
+  const { at, crossing, target }: TakeoverOptions = "turns" in options ? { crossing: options } : options
+  const left = ask(from, handoff, request, target)
+  const conversation = crossing ?? Crossing.select(left, handoff, request)
+  return takeOver(left, Crossing.crossing(left, handoff, request, conversation), at ?? left.run.startedAt)
 }
 
 /**

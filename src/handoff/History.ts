@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Conversation from "../domain/Conversation.ts"
 import { isQuestion } from "../domain/conversation/Question.ts"
+import * as MaybeEffect from "./MaybeEffect.ts"
 
 /** The whole conversation crosses. */
 export interface Full {
@@ -113,19 +114,14 @@ const withQuestion = (
     : { turns: [question, ...kept.turns] }
 }
 
-/** Gives what crosses where that is a function of the conversation alone; `undefined` where it takes an effect. */
+/** Gives what crosses if that is a function of the conversation alone; all of it if it takes an effect. */
 export const select = (
   self: History<unknown, unknown>,
-  conversation: Conversation.Conversation
-): Conversation.Conversation | undefined => self._tag === "Custom" ? undefined : selectNow(self, conversation)
-
-/** Gives what crosses, which is a function of the conversation alone. */
-export const selectNow = (
-  self: Exclude<History, Custom>,
   conversation: Conversation.Conversation
 ): Conversation.Conversation => {
   switch (self._tag) {
     case "Full":
+    case "Custom":
       return conversation
     case "LastUser":
       return { turns: lastUserTurn(conversation) }
@@ -135,3 +131,21 @@ export const selectNow = (
       return Conversation.empty
   }
 }
+
+/** What of a conversation crosses a handoff: by a value, or by a function that makes it of the conversation. */
+export type AnyHistory<E, R> =
+  | History<E, R>
+  | ((conversation: Conversation.Conversation) => MaybeEffect.MaybeEffect<Conversation.Conversation, E, R>)
+
+/** Gives what a history makes of a conversation. */
+export const crossingOf = <E, R>(
+  history: AnyHistory<E, R>,
+  whole: Conversation.Conversation
+): Effect.Effect<Conversation.Conversation, E, R> =>
+  MaybeEffect.call(() =>
+    typeof history === "function"
+      ? history(whole)
+      : history._tag === "Custom"
+      ? history.change(whole)
+      : select(history, whole)
+  )

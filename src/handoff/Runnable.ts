@@ -67,10 +67,12 @@ export interface From {
 /**
  * Runs things, and streams what happens. Without a state a conversation begins.
  *
- * `read` reads the answer of a state, `readParams` the parameters of a call in it, and `check` throws where a thing can't be run.
+ * `read` reads the answer of a state, `readParams` the parameters of a call in it, `modesOf` names the modes that an agent has, and
+ * `check` throws if a thing can't be run.
  */
 export interface Interpreter {
   readonly check: (self: Any) => void
+  readonly modesOf: (self: Any | AnyMember) => ReadonlySet<string>
   readonly read: (self: Any, state: AgentState) => Result.Result<unknown, NoOutput>
   readonly readParams: (self: Any, ...call: Parameters<ReadCall>) => ReturnType<ReadCall>
   readonly run: (self: Any, from: From) => Effect.Effect<AgentState, unknown, unknown>

@@ -392,8 +392,11 @@ describe("Session.stream", () => {
       )
       assert.deepStrictEqual(folded, yield* session.state)
       // The session keeps the log from its beginning, and each run has an id of its own.
-      const alike = ({ run: _, ...event }: AgentEvent.AgentEvent) =>
-        event._tag === "RunStarted" ? { ...event, position: { turns: 0, steps: 0 } } : event
+      const alike = (event: AgentEvent.AgentEvent) => ({
+        ...event,
+        run: "",
+        ...(event._tag === "RunStarted" ? { position: { turns: 0, steps: 0 } } : undefined)
+      })
       assert.deepStrictEqual(
         seen.map(alike),
         (yield* Stream.runCollect(Agent.stream(clerk, "Add"))).map(alike)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Fiber, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, AgentState, AgentStatus, Conversation, Handoff, StopWhen } from "troupe"
+import { Agent, AgentState, AgentStatus, Conversation, Handoff, Mode, StopWhen } from "troupe"
 import { MockResponse } from "troupe/testing"
 import { deepFreeze } from "../domain/legal.ts"
 import {
@@ -115,6 +115,36 @@ describe("The state of the agent that takes over", () => {
     assert.deepStrictEqual(Handoff.buildHandoffState(source, handoff, request, made).conversation, made)
     const whole = Handoff.buildHandoffState(source, Handoff.to(b), request)
     assert.deepStrictEqual(Handoff.buildHandoffState(source, handoff, request).conversation, whole.conversation)
+  })
+
+  it("counts the time that the run took until then, and none where nobody says the time", () => {
+    const ran = { ...source, run: { ...source.run, startedAt: 100, elapsed: 7 } }
+    const build = (options?: Handoff.TakeoverOptions) =>
+      Handoff.buildHandoffState(ran, Handoff.to(b), request, options).run.before?.elapsed
+    assert.deepStrictEqual([build({ at: 130 }), build(), build({})], [37, 7, 7])
+  })
+
+  it("is in the modes that the target has too, where they are carried and it is known", () => {
+    const m = Mode.make("m", { enter: () => Effect.void })
+    const b = Agent.make("b", { modes: [m] })
+    const build = (handoff: Parameters<typeof Handoff.buildHandoffState>[1], options?: Handoff.TakeoverOptions) =>
+      Handoff.buildHandoffState(source, handoff, request, options).modes.map(({ name }) => name)
+    const options = { carryModes: true }
+    assert.deepStrictEqual(build(Handoff.to(b, options)), ["m"])
+    assert.deepStrictEqual(build(Handoff.suspend("b", () => b, options)), ["m"])
+    assert.deepStrictEqual(build(Handoff.to("b", options)), [])
+    assert.deepStrictEqual(build(Handoff.to("b", options), { target: b }), ["m"])
+    assert.deepStrictEqual(build(Handoff.to("b", options), { target: ["m"] }), ["m"])
+    assert.deepStrictEqual(build(Handoff.to(b)), [])
+    assert.deepStrictEqual(build(undefined, { target: b }), [])
+  })
+
+  it("keeps all but the modes where no handoff, but a policy, says what crosses", () => {
+    const target = Handoff.buildHandoffState(source, undefined, { target: "b" })
+    assert.deepStrictEqual(
+      [target.systemMessage, Conversation.count(target.conversation), target.modes, target.handoff],
+      ["Be kind.", 4, [], { from: "a" }]
+    )
   })
 
   for (

@@ -1,7 +1,16 @@
 import { Context, Effect, Layer, type Option, Schema } from "effect"
 import { LanguageModel, Tool, Toolkit } from "effect/ai"
 import { describe, expectTypeOf, it } from "vitest"
-import { Agent, type AgentError, AgentPicker, AgentState, Group, Handoff, HandoffPolicy } from "../../src/index.ts"
+import {
+  Agent,
+  type AgentError,
+  AgentPicker,
+  AgentState,
+  type Conversation,
+  Group,
+  Handoff,
+  HandoffPolicy
+} from "../../src/index.ts"
 import { MockModel } from "../../src/testing/index.ts"
 
 class Database extends Context.Service<Database, string>()("test/Database") {}
@@ -54,6 +63,25 @@ describe("Handoff", () => {
     expectTypeOf(Handoff.received(Handoff.to("sales"), AgentState.make("sales"))).toEqualTypeOf<
       Option.Option<Handoff.Parameters>
     >()
+  })
+
+  it("takes what makes the conversation that crosses, a policy too", () => {
+    type Made<E = never, R = never> = Effect.Effect<Conversation.Conversation | undefined, E, R>
+    const state = AgentState.make("a")
+    const request = { target: "b" }
+    const toB = Handoff.to("b", { history: Handoff.summary(() => Effect.andThen(Archive, Effect.fail(new Lost()))) })
+    const policy = HandoffPolicy.mapConversation(() => Effect.andThen(Database, Effect.fail(new Refused())), {
+      onFailure: "fail"
+    })
+    expectTypeOf(Handoff.cross(state, toB, request)).toEqualTypeOf<Made<Lost, Archive>>()
+    expectTypeOf(Handoff.cross(state, toB, request, { policy, target: sales })).toEqualTypeOf<
+      Made<Lost | Refused, Archive | Database>
+    >()
+    expectTypeOf(Handoff.cross(state, undefined, request, { policy })).toEqualTypeOf<Made<Refused, Database>>()
+    expectTypeOf(Handoff.cross(state, Handoff.to("b"), request)).toEqualTypeOf<Made>()
+    const group = Group.make({ sales }, { start: "sales" })
+    // @ts-expect-error A group can't take over.
+    Handoff.buildHandoffState(state, toB, request, { target: group })
   })
 
   it("lets a choice of tools name it", () => {

@@ -11,7 +11,7 @@ import { ReadOutput } from "../../domain/AgentOutput.ts"
 import { type ReadCall, ReadParams } from "../../domain/CallParams.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Runnable from "../../handoff/Runnable.ts"
-import { type Definition, TypeId } from "../definition/AgentDefinition.ts"
+import { type Definition, definitionOf, TypeId } from "../definition/AgentDefinition.ts"
 import type { Agent, Any } from "../definition/AgentType.ts"
 import * as CallTool from "../definition/CallTool.ts"
 import * as Roster from "../definition/Roster.ts"
@@ -31,6 +31,7 @@ const Proto = {
 
 const interpreter: Runnable.Interpreter = {
   check: Roster.check,
+  modesOf: (self) => new Set(definitionOf(self as Any).modes.keys()),
   read: (self, state) => outputOf(Roster.rosterOf(self), state),
   readParams: (self, ...call) => CallTool.readParamsAtOnce(Roster.rosterOf(self), ...call),
   run: (self, from) => {

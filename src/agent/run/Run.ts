@@ -21,6 +21,7 @@ import type { LiveModes } from "../journal/LiveModes.ts"
 import * as Loop from "../journal/Loop.ts"
 import { RunServices } from "../journal/RunServices.ts"
 import * as Telemetry from "../journal/Telemetry.ts"
+import { waiting } from "../perform/HandOver.ts"
 import { atWork, inView } from "../perform/InView.ts"
 import * as Entering from "../perform/mode/Entering.ts"
 import { LoopHost } from "../perform/mode/LoopHost.ts"
@@ -108,7 +109,7 @@ const runCalled: Loop.Runner["runCalled"] = (parent, call, entry, params) =>
 
 /** Lets a mode, on its way in or out, talk to the agent: within the run under way, or in a run of its own. */
 const talk: Loop.Runner["talk"] = (loop, input) =>
-  Effect.suspend(() => {
+  waiting(loop, () => {
     const mode = ModeStack.top(loop.state)?.name ?? ""
     const isInRun = Underway.latest(loop.underway, "RunStarted") !== undefined
     if (isInRun) Loop.tell(loop, { _tag: "InputGiven", input, mode })

@@ -17,6 +17,7 @@ import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import { type Codec, isAlike } from "../definition/Codec.ts"
 import * as Loop from "../journal/Loop.ts"
 import type { Answered } from "../perform/call/ToolCall.ts"
+import { waiting } from "../perform/HandOver.ts"
 import { isOffered } from "../rules/OfferedTools.ts"
 import { runCall } from "../run/ByHand.ts"
 import {
@@ -85,7 +86,7 @@ const named = (name: string, params: Schema.Json): Call => ({
 
 /** Runs a tool as if the model of a loop had called it, and gives what its handler gave. */
 export const run = (loop: Loop.Loop, tool: Tool.Any, params: unknown): Effect.Effect<unknown, unknown, unknown> =>
-  Effect.suspend(() => {
+  waiting(loop, () => {
     const refusal = findRefusal(loop, tool)
     if (refusal !== undefined) return Effect.fail(refusal)
     return Effect.flatMap(encode(tool, params), (json) => {

@@ -3,15 +3,14 @@
  *
  * @since 0.1.0
  */
-import type * as Effect from "effect/Effect"
 import { type Pipeable, pipeArguments } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
-import type { HandoffRequest } from "../../domain/AgentStatus.ts"
-import type { AgentState, Conversation } from "../../domain/StateSchema.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
 import { type Offer, united } from "./Offer.ts"
+import { type Transform, TypeId } from "./Transform.ts"
 
-const TypeId = "~troupe/handoff/HandoffPolicy"
+export type { Crossing, Transform } from "./Transform.ts"
 
 /**
  * How agents collaborate: `Names` are the agents that it names, `E` what a run may fail with by it, and `R` what a run
@@ -55,24 +54,6 @@ export interface Decision {
   readonly target: string
   readonly reason?: string
   readonly context?: Schema.Json
-}
-
-/**
- * A handoff on its way: from whom, to whom, and what was asked for.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Crossing {
-  readonly from: string
-  readonly to: string
-  readonly request: HandoffRequest
-}
-
-/** What a policy makes of the conversation on its way, and whether its failure ends the run. */
-export interface Transform {
-  readonly apply: (conversation: Conversation, crossing: Crossing) => Effect.Effect<Conversation, unknown, unknown>
-  readonly onFailure: "Keep" | "Fail"
 }
 
 const Proto = {

@@ -14,6 +14,7 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Handoff from "../Handoff.ts"
 import * as Offer from "./Offer.ts"
 import { type Any, type Crossing, type Decision, type HandoffPolicy, internalsOf } from "./Policy.ts"
+import { applyAll } from "./Transform.ts"
 
 /**
  * Gives the handoffs that an agent is offered. With its state, those alone that are offered as the state is.
@@ -102,14 +103,7 @@ export const transform: {
     crossing: Crossing
   ): Effect.Effect<Conversation.Conversation, E, R> =>
     Effect.map(
-      Effect.reduce(internalsOf(self).transforms, () => conversation, (before, { apply, onFailure }) => {
-        const applied = apply(before, crossing)
-        return onFailure === "Fail" ? applied : Effect.catch(applied, (error) =>
-          Effect.as(
-            Effect.logWarning(`The conversation crosses from "${crossing.from}" to "${crossing.to}" unchanged`, error),
-            before
-          ))
-      }) as Effect.Effect<Conversation.Conversation, E, R>,
+      applyAll(internalsOf(self).transforms, conversation, crossing) as Effect.Effect<Conversation.Conversation, E, R>,
       (changed) => changed === conversation ? conversation : Conversation.make(changed.turns)
     )
 )

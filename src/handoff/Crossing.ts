@@ -1,0 +1,75 @@
+/**
+ * What crosses a handoff: which modes go along, what of the conversation, and whether the system message does.
+ *
+ * A run asks here, and so does `buildHandoffState`. Without a handoff a policy has decided, and all crosses but the modes.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type { HandoffRequest } from "../domain/AgentStatus.ts"
+import { make } from "../domain/Conversation.ts"
+import type { AgentState, Conversation } from "../domain/StateSchema.ts"
+import * as Takeover from "../domain/Takeover.ts"
+import { type Any, type AnyOffer, internalsOf } from "./HandoffType.ts"
+import * as History from "./History.ts"
+import { applyAll, type Transform } from "./policy/Transform.ts"
+
+/** A handoff, or none if a policy has decided. */
+export type Offer = (AnyOffer & Pick<Any, "transferSystemMessage">) | undefined
+
+/** Counts the modes that go along, from the bottom: those that the target has too, if the handoff carries modes. */
+export const countCarried = (
+  { modes }: AgentState,
+  handoff: Offer,
+  target: { readonly has: (mode: string) => boolean }
+): number => {
+  if (handoff === undefined || !internalsOf(handoff).carryModes) return 0
+  const at = modes.findIndex(({ name }) => !target.has(name))
+  return at < 0 ? modes.length : at
+}
+
+const historyOf = (handoff: Offer): History.History<unknown, unknown> =>
+  handoff === undefined ? History.full : internalsOf(handoff).history
+
+/** Gives what was made of a conversation, if it is another. */
+const changed = (made: Conversation, whole: Conversation): Conversation | undefined =>
+  made === whole ? undefined : make(made.turns)
+
+/** Makes the conversation that crosses, unless all of it does, of a state that has left the modes that don't go along. */
+export const cross = (
+  { agent: from, conversation }: AgentState,
+  handoff: Offer,
+  request: HandoffRequest,
+  transforms: ReadonlyArray<Transform>,
+  leaveOut?: (error: unknown) => Effect.Effect<void>
+): Effect.Effect<Conversation | undefined, unknown, unknown> =>
+  Effect.suspend(() => {
+    const whole = Takeover.acknowledge(conversation, request)
+    return History.crossingOf(historyOf(handoff), whole).pipe(
+      Effect.flatMap((selected) => applyAll(transforms, selected, { from, to: request.target, request }, leaveOut)),
+      Effect.map((made) => changed(made, whole))
+    )
+  })
+
+/** Gives what `cross` makes without a policy, if that takes no effect. All of the conversation crosses if it takes one. */
+export const select = (
+  { conversation }: AgentState,
+  handoff: Offer,
+  request: HandoffRequest
+): Conversation | undefined => {
+  const whole = Takeover.acknowledge(conversation, request)
+  return changed(History.select(historyOf(handoff), whole), whole)
+}
+
+/** Gives all that crosses with a conversation, of a state that has left the modes that don't go along. */
+export const crossing = (
+  { status, systemMessage }: AgentState,
+  handoff: Offer,
+  asked: HandoffRequest,
+  conversation: Conversation | undefined
+): Takeover.Crossing => ({
+  // The call that asked is gone if the mode that it was made in dropped it.
+  request: status._tag === "HandoffRequested" ? status.request : asked,
+  ...(conversation === undefined ? undefined : { conversation }),
+  ...(systemMessage !== undefined && (handoff?.transferSystemMessage ?? true) ? { systemMessage } : undefined)
+})
