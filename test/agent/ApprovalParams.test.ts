@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Result, Schema, SchemaGetter } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
-import { Agent, AgentState, Group, Guardrail, Handoff, Mode, Session, Trace } from "troupe"
+import { Agent, AgentPicker, AgentState, Group, Guardrail, Handoff, Mode, Session, Trace } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { callsIn, places } from "../domain/legal.ts"
 import { ofTag, watch } from "./watch.ts"
@@ -81,21 +81,23 @@ describe("A call that is approved with other parameters", () => {
       assert.match(other.message, /There is no tool "refund"/)
     }).pipe(Effect.provide([model, handlers])))
 
-  it.effect("is read by a group, and by the one that took over", () =>
+  it.effect("is read by who took over, and by a member of a group", () =>
     Effect.gen(function*() {
       const desk = Agent.make("desk", { handoffs: [Handoff.to(clerk)] })
-      const group = Group.make({ desk, clerk }, { start: "desk" })
-      const waiting = yield* Agent.run(group, "Refund.").pipe(Effect.provide(MockModel.layer(MockModel.byAgent({
+      const handedOver = yield* Agent.run(desk, "Refund.").pipe(Effect.provide(MockModel.layer(MockModel.byAgent({
         desk: MockModel.queue(MockResponse.toolCall("handoff_to_clerk", {})),
         clerk: MockModel.queue(MockResponse.toolCall("refund", asked, { id: "r" }))
       }))))
-      for (const agent of [desk, group]) {
-        assert.strictEqual(
-          errorOf(AgentState.approve(waiting, "r", { params: wrong, agent }))._tag,
-          "ParamsRejected"
-        )
-        assert.isTrue(Result.isSuccess(AgentState.approve(waiting, "r", { params: given, agent })))
-      }
+      const host = Agent.make("host")
+      const group = Group.make({ host, clerk }, { start: AgentPicker.always("clerk") })
+      const picked = yield* Agent.run(group, "Refund.").pipe(Effect.provide(model))
+      const wrongly = [
+        AgentState.approve(handedOver, "r", { params: wrong, agent: desk }),
+        AgentState.approve(picked, "r", { params: wrong, agent: group })
+      ]
+      for (const result of wrongly) assert.match(errorOf(result).message, /euros/)
+      assert.isTrue(Result.isSuccess(AgentState.approve(handedOver, "r", { params: given, agent: desk })))
+      assert.isTrue(Result.isSuccess(AgentState.approve(picked, "r", { params: given, agent: group })))
     }).pipe(Effect.provide(handlers)))
 
   it.effect("isn't let through where its schema needs services or time", () =>
@@ -121,13 +123,17 @@ describe("A call that is approved with other parameters", () => {
         Pay.toLayer({ pay: ({ amount }) => Effect.succeed(`paid ${amount}`) })
       )
       yield* Effect.gen(function*() {
-        const session = yield* Session.make(payer)
+        // Who approves has none of the session's services.
+        const session = yield* Session.make(payer).pipe(
+          Effect.provide(services),
+          Effect.provideService(Rates, { dollar: 1.5 })
+        )
         const waiting = yield* session.call("Pay.")
         const error = errorOf(AgentState.approve(waiting, "p", { params: { amount: 2 }, agent: payer }))
         assert.match(error.message, /takes services or time/)
         yield* session.approve("p", { params: { amount: 2 } })
         assert.strictEqual(AgentState.text(yield* session.resume), "paid 3")
-      }).pipe(Effect.scoped, Effect.provide(services), Effect.provideService(Rates, { dollar: 1.5 }))
+      }).pipe(Effect.scoped)
     }))
 })
 
@@ -166,16 +172,26 @@ describe("A session's approval", () => {
       assert.strictEqual(AgentState.text(yield* session.resume), "40 on 2024-03-01")
     }).pipe(Effect.scoped, Effect.provide([model, handlers, KeyValueStore.layerMemory])))
 
-  it.effect("reads by the tools of a mode that only the session has", () =>
+  it.effect("reads by the tools of a mode, one that is used alone too", () =>
     Effect.gen(function*() {
       const service = Mode.make("service", { toolkit: Refunds, enter: () => Effect.void })
-      const session = yield* Session.make(Agent.make("desk"), { modes: [service] })
+      const desk = Agent.make("desk")
+      const approves = Effect.fnUntraced(function*(session: Session.Session<unknown, unknown>) {
+        yield* session.call("Refund.")
+        const error = yield* Effect.flip(session.approve("r", { params: wrong }))
+        assert.match(error.message, /euros/)
+        yield* session.approve("r", { params: given })
+        assert.strictEqual(AgentState.text(yield* session.resume), "40 on 2024-03-01")
+      })
+      const session = yield* Session.make(desk, { modes: [service] })
       yield* session.enterMode("service")
-      yield* session.call("Refund.")
-      const error = yield* Effect.flip(session.approve("r", { params: wrong }))
-      assert.match(error.message, /euros/)
-      yield* session.approve("r", { params: given })
-      assert.strictEqual(AgentState.text(yield* session.resume), "40 on 2024-03-01")
+      yield* approves(session)
+
+      const another = yield* Session.make(desk)
+      yield* Effect.scoped(Effect.andThen(
+        Effect.provideService(Mode.enter(service, {}), Mode.Host, another),
+        approves(another)
+      ))
     }).pipe(Effect.scoped, Effect.provide([model, handlers])))
 })
 
