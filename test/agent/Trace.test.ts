@@ -215,6 +215,29 @@ describe("toMarkdown", () => {
     ])
   })
 
+  it("says who was let run, with which parameters, and who wasn't", () => {
+    const { CallApproved, CallDenied } = AgentEvent.AgentEvent.cases
+    const call = { path: ["a"], calls: [], step: 0, sequence: 0, at: 0, callId: "c", name: "refund" } as const
+    const at = "1970-01-01T00:00:00.000Z"
+    const [plain, edited, denied] = [
+      CallApproved.make(call),
+      CallApproved.make({ ...call, params: { euros: 40 } }),
+      CallDenied.make({ ...call, reason: "Too dear." })
+    ]
+    assert.deepStrictEqual([plain, edited, denied].map((event) => Trace.fragment(event).trim()), [
+      `\`a\`: \`refund\` (\`c\`) was approved at ${at}`,
+      `\`a\`: \`refund\` (\`c\`) was approved at ${at} with other parameters:\n\n` +
+      "```json\n{\n  \"euros\": 40\n}\n```",
+      `\`a\`: \`refund\` (\`c\`) was denied at ${at}:\n\n\`\`\`text\nToo dear.\n\`\`\``
+    ])
+    const lines = Trace.toMermaid([plain, edited, denied]).split("\n").map((line) => line.trim())
+    assert.deepStrictEqual(lines.slice(-4, -1), [
+      "User-->>Agent1: approves refund",
+      "User-->>Agent1: approves refund with {\"euros\"#58;40}",
+      "User-xAgent1: denies refund#58; Too dear."
+    ])
+  })
+
   it("shows times and numbers that no clock has", () => {
     const [event] = conversation()
     assert.include(Trace.fragment({ ...event!, at: Number.MAX_SAFE_INTEGER }), `at ${Number.MAX_SAFE_INTEGER} ms`)

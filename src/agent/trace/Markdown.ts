@@ -307,8 +307,7 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
  *
  * **Gotchas**
  *
- * An event doesn't say which of several runs it belongs to. Runs of one agent at the same time can be told apart by the
- * ids of their calls only; give each its own log.
+ * A log doesn't tell runs of one agent at the same time apart: give each its own.
  *
  * **Example** (Reading what happened)
  *

@@ -95,7 +95,7 @@ const toFileWith = <A, E, R>(
  *
  * **Gotchas**
  *
- * An event doesn't say which of several runs it belongs to: give runs of one agent at the same time a file each.
+ * A log doesn't tell runs of one agent at the same time apart: give each a file of its own.
  *
  * **Example** (Keeping a log of a run)
  *
