@@ -264,17 +264,17 @@ const stream = (held: Held, input: Input | undefined, options?: CallOptions): St
 const answer = <E>(
   held: Held,
   name: string,
-  make: (state: AgentState.AgentState) => Effect.Effect<Parameters<typeof tellAnswer>[1] | undefined, E, unknown>
+  make: (loop: Loop) => Effect.Effect<Parameters<typeof tellAnswer>[1] | undefined, E, unknown>
 ): Effect.Effect<AgentState.AgentState, E | SessionError> =>
   inTurn(held, name, (loop) =>
-    Effect.flatMap(make(loop.state), (answered) => {
+    Effect.flatMap(make(loop), (answered) => {
       if (answered === undefined) return Effect.succeed(loop.state)
       tellAnswer(loop, answered)
       return Effect.map(loop.journal.flush, () => held.ref.value)
     })) as Effect.Effect<AgentState.AgentState, E | SessionError>
 
 /** Approves a call, with parameters that its tool can read if others are given. */
-const approve = ({ roster }: Held, callId: string, params: Schema.Json | undefined) => (state: AgentState.AgentState) =>
+const approve = (callId: string, params: Schema.Json | undefined) => ({ roster, state }: Loop) =>
   Effect.gen(function*() {
     const approved = yield* Effect.fromResult(
       approval(state, callId, params === undefined ? undefined : frozen(params))
@@ -325,8 +325,8 @@ const fromHeld = (held: Held, end: AgentState.AgentState): Untyped => {
     call,
     stream: (input, options) => stream(held, input, options),
     resume: run("resume", undefined),
-    approve: (callId, options) => answer(held, "approve", approve(held, callId, options?.params)),
-    deny: (callId, reason) => answer(held, "deny", (state) => Effect.fromResult(denial(state, callId, reason))),
+    approve: (callId, options) => answer(held, "approve", approve(callId, options?.params)),
+    deny: (callId, reason) => answer(held, "deny", ({ state }) => Effect.fromResult(denial(state, callId, reason))),
     invoke: (tool, params) => {
       const invoked = (loop: Loop) => Invocation.run(loop, tool, params)
       return between(held, invoked, inTurn(held, "invoke", invoked)) as Effect.Effect<never>

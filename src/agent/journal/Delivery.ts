@@ -12,7 +12,7 @@ import type { Observer } from "./Observer.ts"
 /**
  * What is known of the events that were told before: the id of the last run, and how many there were, pieces of streams aside.
  */
-export interface Log {
+interface Log {
   readonly run?: string | undefined
   readonly events?: number | undefined
 }

@@ -18,7 +18,7 @@ import type { SessionError } from "./SessionError.ts"
 import type { Opened } from "./Store.ts"
 
 /** Puts a state in place and tells those who look on. Whoever does has the line to itself. */
-export const publish = (ref: SubscriptionRef.SubscriptionRef<AgentState>, state: AgentState): void => {
+const publish = (ref: SubscriptionRef.SubscriptionRef<AgentState>, state: AgentState): void => {
   if (state === ref.value) return
   ref.value = state
   PubSub.publishUnsafe(ref.pubsub, state)
