@@ -52,20 +52,27 @@ export type Underway = ReadonlyArray<Place>
 /** Nothing is under way. */
 export const nothing: Underway = []
 
-const endedBy: ReadonlyMap<AgentEvent["_tag"], ReadonlyArray<Start["_tag"]>> = Object.entries(starts).reduce(
-  (map, [start, ends]) => ends.reduce((map, end) => map.set(end, [...map.get(end) ?? [], start as Start["_tag"]]), map),
-  new Map<AgentEvent["_tag"], ReadonlyArray<Start["_tag"]>>()
-)
+/** What an event means here: it starts something, or ends what events of these kinds have started. */
+interface Kind {
+  readonly isStart: boolean
+  readonly ends: ReadonlyArray<Start["_tag"]>
+}
+
+const kinds = new Map<AgentEvent["_tag"], Kind>()
+for (const start of Object.keys(starts) as ReadonlyArray<Start["_tag"]>) {
+  kinds.set(start, { isStart: true, ends: [] })
+  for (const end of starts[start]) kinds.set(end, { isStart: false, ends: [...kinds.get(end)?.ends ?? [], start] })
+}
+
+/** What an event starts or ends, if it does; a mode that failed later than in its set-up is ended by something else. */
+const kindOf = (event: AgentEvent): Kind | undefined =>
+  event._tag === "ModeFailed" && event.phase !== "SetUp" ? undefined : kinds.get(event._tag)
 
 /** Checks whether an event starts something that another one ends. */
-export const isStart = (event: AgentEvent): event is Start => Object.hasOwn(starts, event._tag)
-
-/** What kind of thing an event ends; a mode that failed later than in its set-up is ended by something else. */
-const endsOf = (event: AgentEvent): ReadonlyArray<Start["_tag"]> =>
-  event._tag === "ModeFailed" && event.phase !== "SetUp" ? [] : endedBy.get(event._tag) ?? []
+export const isStart = (event: AgentEvent): event is Start => kindOf(event)?.isStart === true
 
 /** Checks whether an event ends something. */
-export const isEnd = (event: AgentEvent): boolean => endsOf(event).length > 0
+export const isEnd = (event: AgentEvent): boolean => kindOf(event)?.isStart === false
 
 /** Checks whether an event ends the run of an agent. */
 export const endsRun = ({ _tag }: AgentEvent): boolean => starts.RunStarted.includes(_tag)
@@ -80,12 +87,12 @@ const isSame = (calls: ReadonlyArray<string>, others: ReadonlyArray<string>): bo
 
 /** Finds what is under way in the agent that calls lead to. */
 export const at = (self: Underway, calls: ReadonlyArray<string>): Place | undefined =>
-  self.find((place) => isSame(place.calls, calls))
+  self[0]?.calls === calls ? self[0] : self.find((place) => isSame(place.calls, calls))
 
 /** Finds the start that an event ends, or `-1`. */
 const indexOfEnded = (place: Place | undefined, event: AgentEvent): number => {
-  const ends = endsOf(event)
-  return ends.length === 0 || place === undefined
+  const ends = kindOf(event)?.ends
+  return ends === undefined || place === undefined
     ? -1
     : place.started.findLastIndex((start) => ends.includes(start._tag) && isSubject(start, event))
 }
@@ -104,19 +111,22 @@ const stepAfter = (place: Place | undefined, event: AgentEvent): number | undefi
     ? undefined
     : place?.step
 
+const without = (started: ReadonlyArray<Start>, index: number): ReadonlyArray<Start> =>
+  index === started.length - 1 ? started.slice(0, -1) : started.toSpliced(index, 1)
+
 const isRunOver = ({ started }: Place, event: AgentEvent): boolean => started.length === 0 && endsRun(event)
 
 /** Takes an event in. */
 export const take = (self: Underway, event: AgentEvent): Underway => {
-  const isStarting = isStart(event)
-  if (!isStarting && !isEnd(event)) return self
+  const kind = kindOf(event)
+  if (kind === undefined) return self
   const place = at(self, event.calls)
-  const ended = isStarting ? -1 : indexOfEnded(place, event)
-  if (!isStarting && ended < 0) return self
+  const ended = kind.isStart ? -1 : indexOfEnded(place, event)
+  if (!kind.isStart && ended < 0) return self
   const { calls, started } = place ?? { calls: event.calls, started: [] }
   const after: Place = {
     calls,
-    started: isStarting ? [...started, event] : started.toSpliced(ended, 1),
+    started: kind.isStart ? [...started, event as Start] : without(started, ended),
     step: stepAfter(place, event)
   }
   if (place === undefined) return [...self, after]
@@ -124,12 +134,16 @@ export const take = (self: Underway, event: AgentEvent): Underway => {
   return self.length === 1 ? [after] : self.map((each) => each === place ? after : each)
 }
 
+type Started<Tag> = Extract<Start, { readonly _tag: Tag }>
+
 /** Finds the latest start of a kind in a place. */
-export const latest = <Tag extends Start["_tag"]>(
-  self: Place | undefined,
-  tag: Tag
-): Extract<Start, { readonly _tag: Tag }> | undefined =>
-  self?.started.findLast((start): start is Extract<Start, { readonly _tag: Tag }> => start._tag === tag)
+export const latest = <Tag extends Start["_tag"]>(self: Place | undefined, tag: Tag): Started<Tag> | undefined => {
+  const started = self?.started ?? []
+  for (let at = started.length - 1; at >= 0; at--) {
+    if (started[at]!._tag === tag) return started[at] as Started<Tag>
+  }
+  return undefined
+}
 
 const isBelow = (calls: ReadonlyArray<string>, above: ReadonlyArray<string>): boolean =>
   calls.length > above.length && above.every((id, index) => id === calls[index])

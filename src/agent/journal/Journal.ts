@@ -45,14 +45,15 @@ export class Journal {
   #sequence = 0
   #takenIds: Set<string> | undefined = undefined
   constructor(
-    { clock, observers, random, recordsContent }: RunServices,
+    services: RunServices,
     state: AgentState,
     receiver: Delivery.Receiver | undefined,
     run = ""
   ) {
+    const { clock, observers, recordsContent } = services
     this.#delivering = Delivery.make(observers, receiver)
     // A run that nobody looks at needs no id: it stands in events alone, so that states of equal runs are equal.
-    this.run = run !== "" || !this.#delivering.isObserved ? run : RunId.make(random)
+    this.run = run !== "" || !this.#delivering.isObserved ? run : RunId.make(services.random)
     this.logged = receiver?.log.events === undefined ? undefined : { events: receiver.log.events }
     this.clock = clock
     this.recordsContent = recordsContent

@@ -7,7 +7,6 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { memoize } from "effect/Function"
 import type { AgentEvent, CallApproved, CallDenied } from "../../domain/AgentEvent.ts"
 import type { Untimed } from "../../domain/Approval.ts"
 import { at } from "../../domain/Delegated.ts"
@@ -50,8 +49,11 @@ export class Loop {
   readonly parent: Loop | undefined
   readonly live: LiveModes.LiveModes
   readonly calls: ReadonlyArray<string>
+  /** What `Slot`s keep here. */
+  readonly slots: Array<unknown> = []
   readonly #roster: Roster
   readonly #before: AgentState
+  #definition: Definition
   #finished: Finished | undefined = undefined
   #host: Enterable | undefined = undefined
   constructor(
@@ -69,6 +71,7 @@ export class Loop {
     this.live = live
     this.calls = parent === undefined || callId === undefined ? [] : [...parent.calls, callId]
     this.#roster = roster
+    this.#definition = roster.first
     this.#before = state
   }
   /** The agent's state by now. One that was called has its own until its run has begun. */
@@ -77,15 +80,20 @@ export class Loop {
   }
   /** Who can be in control, with the modes that programs entered beside the agents' own. */
   get roster(): Roster {
-    return this.live.open.reduce(
+    const { open } = this.live
+    return open.length === 0 ? this.#roster : open.reduce(
       (roster, { context, entry }) => context === undefined ? roster : extend(roster, [entry.self]),
       this.#roster
     )
   }
-  /** The agent in control. */
+  /** The agent in control. It is looked up anew only if it is another, or if modes are entered, which may bring their own tools. */
   get definition(): Definition {
+    const { agent } = this.state
+    if (this.#definition.name === agent && this.live.open.length === 0) return this.#definition
     const { roster } = this
-    return roster.agents.get(this.state.agent) ?? roster.first
+    const definition = roster.agents.get(agent) ?? roster.first
+    if (roster === this.#roster) this.#definition = definition
+    return definition
   }
   get path(): AgentEvent["path"] {
     return pathOf(this, this.definition)
@@ -100,7 +108,8 @@ export class Loop {
   }
   /** Whether a mode is being set up or cleaned up: no step is under way then, but what it does by talking to the agent. */
   get isBetween(): boolean {
-    const { live: { isLettingGo }, underway } = this
+    const { live: { isLettingGo, open }, underway } = this
+    if (open.length === 0) return false
     return isLettingGo || Underway.latest(underway, "ModeEntering") !== undefined ||
       Underway.latest(underway, "ModeExiting") !== undefined
   }
@@ -114,17 +123,27 @@ export class Loop {
   }
 }
 
-const pathOfRoot = memoize(({ name }: Definition): AgentEvent["path"] => [name])
+/** A place in every loop for what one module alone keeps there: a cache, or something live. */
+export class Slot<A> {
+  static #count = 0
+  readonly #at = Slot.#count++
+  get({ slots }: Loop): A | undefined {
+    return slots[this.#at] as A | undefined
+  }
+  set({ slots }: Loop, value: A | undefined): void {
+    slots[this.#at] = value
+  }
+}
 
-const pathOf = ({ parent }: Loop, definition: Definition): AgentEvent["path"] =>
-  parent === undefined ? pathOfRoot(definition) : [...parent.path, definition.name]
+const pathOf = ({ parent }: Loop, { name }: Definition): AgentEvent["path"] =>
+  parent === undefined ? [name] : [...parent.path, name]
 
 /** Gives what is known for a decision. */
 export const known = (self: Loop): Known => {
-  const { calls, isBetween, journal, parent, roster, state } = self
+  const { calls, definition, isBetween, journal, parent, roster, state } = self
   return {
     state,
-    definition: roster.agents.get(state.agent) ?? roster.first,
+    definition,
     roster,
     now: journal.now(),
     asked: Underway.countAsked(journal.underway, journal.state, calls),

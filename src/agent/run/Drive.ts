@@ -32,18 +32,11 @@ const endStep = (loop: Loop.Loop, extent: Extent): Effect.Effect<void> => {
   return loop.journal.flush
 }
 
-const ask = Effect.fnUntraced(function*(loop: Loop.Loop, extent: Extent) {
-  Loop.tellStep(loop, loop.state.run.iteration)
-  yield* askModel(loop)
-  if (next(loop.state)._tag !== "RunCalls") yield* endStep(loop, extent)
-})
-
-const call = Effect.fnUntraced(function*(loop: Loop.Loop, callIds: ReadonlyArray<string>, extent: Extent) {
-  const isUnderWay = Underway.latest(loop.underway, "StepStarted") !== undefined
-  if (!isUnderWay) Loop.tellStep(loop, Math.max(0, loop.state.run.iteration - 1))
-  yield* runCalls(loop, callIds)
-  yield* endStep(loop, extent)
-})
+/** Starts the step of some calls, unless the answer that made them has started it. */
+const startStepOfCalls = (loop: Loop.Loop): void => {
+  if (Underway.latest(loop.underway, "StepStarted") !== undefined) return
+  Loop.tellStep(loop, Math.max(0, loop.state.run.iteration - 1))
+}
 
 const giveUp = (loop: Loop.Loop, callIds: ReadonlyArray<string>, result: string): void => {
   for (const { id: callId, name } of openCalls(loop.state.conversation)) {
@@ -60,13 +53,12 @@ const request = (loop: Loop.Loop, wanted: HandoffRequest): Effect.Effect<void, u
       (request) => Loop.tell(loop, { _tag: "HandoffRequested", request })
     )
 
-/** Does what was decided. */
-const perform = (loop: Loop.Loop, decision: Decision, extent: Extent): Effect.Effect<void, unknown, unknown> => {
+/** Does what was decided, but for steps. */
+const perform = (
+  loop: Loop.Loop,
+  decision: Exclude<Decision, { readonly _tag: "AskModel" | "RunCalls" }>
+): Effect.Effect<void, unknown, unknown> => {
   switch (decision._tag) {
-    case "AskModel":
-      return ask(loop, extent)
-    case "RunCalls":
-      return call(loop, decision.callIds, extent)
     case "SendBack":
       return Effect.sync(() => Loop.tell(loop, { _tag: "FeedbackGiven", text: decision.text }))
     case "GiveUpCalls":
@@ -116,7 +108,15 @@ const drive = Effect.fnUntraced(
   function*(loop: Loop.Loop, extent: Extent, progress: Progress, first: Decision, model: OwnModel.Model) {
     let decision = first
     while (!isOver(loop, extent, progress, decision)) {
-      yield* perform(loop, decision, extent)
+      if (decision._tag === "AskModel") {
+        Loop.tellStep(loop, loop.state.run.iteration)
+        yield* askModel(loop)
+        if (next(loop.state)._tag !== "RunCalls") yield* endStep(loop, extent)
+      } else if (decision._tag === "RunCalls") {
+        startStepOfCalls(loop)
+        yield* runCalls(loop, decision.callIds)
+        yield* endStep(loop, extent)
+      } else yield* perform(loop, decision)
       progress.hasStepped ||= isStep(decision)
       if (decision._tag === "HandOver") return decision
       if (modelIn(loop.definition, loop.state) !== model) return undefined

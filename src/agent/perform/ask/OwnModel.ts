@@ -14,7 +14,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { ModelLayer, OwnModel, Plan } from "../../definition/AgentDefinition.ts"
 import { CurrentOverrides, type Overrides } from "../../definition/Overrides.ts"
-import type { Loop } from "../../journal/Loop.ts"
+import { type Loop, Slot } from "../../journal/Loop.ts"
 import { modelIn } from "../../rules/ModelInUse.ts"
 
 /** Gives the layer of a step of a plan, and of a context where something stands in for it. */
@@ -65,7 +65,7 @@ interface Built {
   readonly plan: Plan | undefined
 }
 
-const models = new WeakMap<Loop, Models>()
+const models = new Slot<Models>()
 
 const modelsOf = (loop: Loop): Models => {
   const known = models.get(loop)
@@ -109,7 +109,7 @@ export const provide = <A>(
 /** Lets go of the models that were built in a run. */
 export const release = (loop: Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
   const made = models.get(loop)
-  models.delete(loop)
+  models.set(loop, undefined)
   return made === undefined ? Effect.void : Scope.close(made.scope, exit)
 }
 

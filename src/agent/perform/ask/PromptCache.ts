@@ -10,7 +10,7 @@ import { toMessages } from "../../../domain/Projection.ts"
 import type { AgentState, Received, Turn } from "../../../domain/StateSchema.ts"
 import { handedNote, isToldIn } from "../../../domain/Takeover.ts"
 import type { Definition } from "../../definition/AgentDefinition.ts"
-import type { Loop } from "../../journal/Loop.ts"
+import { type Loop, Slot } from "../../journal/Loop.ts"
 import { compose } from "../../rules/SystemPrompt.ts"
 import type { Entries } from "./WindowTurns.ts"
 
@@ -90,7 +90,7 @@ export class PromptCache {
   }
 }
 
-const caches = new WeakMap<Loop, PromptCache>()
+const caches = new Slot<PromptCache>()
 
 /** Gives what a loop has made of its conversation, with the turns that are new. */
 export const cacheFor = (loop: Loop, state: AgentState): PromptCache => {

@@ -6,7 +6,7 @@
 import type * as Tool from "effect/ai/Tool"
 import * as Context from "effect/Context"
 import type { Definition, OwnModel } from "../../definition/AgentDefinition.ts"
-import type { Loop } from "../../journal/Loop.ts"
+import { type Loop, Slot } from "../../journal/Loop.ts"
 import { modelIn } from "../../rules/ModelInUse.ts"
 
 /** A handler, and the services that it was made with and that a run doesn't have itself. */
@@ -21,7 +21,7 @@ interface Known {
   readonly found: Map<Tool.Any, FoundHandler>
 }
 
-const handlers = new WeakMap<Loop, Known>()
+const handlers = new Slot<Known>()
 
 const foundIn = (loop: Loop): Known["found"] => {
   const { definition, state } = loop

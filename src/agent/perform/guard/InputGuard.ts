@@ -13,7 +13,7 @@ import { textOf } from "../../../domain/Conversation.ts"
 import * as Part from "../../../domain/Part.ts"
 import type { Turn, User } from "../../../domain/StateSchema.ts"
 import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
-import type * as Loop from "../../journal/Loop.ts"
+import * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { check, type Kind, toFail } from "./Check.ts"
 
@@ -25,7 +25,7 @@ interface Passed {
   readonly turns: WeakSet<Turn>
 }
 
-const passed = new WeakMap<Loop.Loop, Passed>()
+const passed = new Loop.Slot<Passed>()
 
 const passedBy = (loop: Loop.Loop): Passed => {
   const { definition: { name: agent } } = loop
