@@ -88,11 +88,9 @@ const together = (
   const refusal = refuse(verdicts.filter(isRefusal))
   if (refusal !== undefined) return refusal
   const warnings = verdicts.flatMap((verdict) => verdict._tag === "Warn" ? [verdict.reason] : [])
+  const [first, ...others] = verdicts.filter((verdict) => verdict._tag === "Replace")
+  if (first !== undefined && others.length === 0) return replace(first.value, [...warnings, first.reason].join("; "))
   const replacing = guardrails.filter((_, index) => verdicts[index]!._tag === "Replace")
-  if (replacing.length === 1) {
-    const [first] = verdicts.filter((verdict) => verdict._tag === "Replace")
-    return replace(first!.value, [...warnings, first!.reason].join("; "))
-  }
   return askInOrder(replacing, value, context, warnings)
 }
 

@@ -5,7 +5,7 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import { type Pipeable, Prototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
@@ -127,9 +127,7 @@ export type Error<G> = G extends Guardrail<infer _On, never, infer E, infer _R> 
 export const internalsOf = (self: Any): Internals => self[TypeId]
 
 const Proto = {
-  pipe() {
-    return pipeArguments(this, arguments)
-  },
+  ...Prototype,
   toJSON(this: Any) {
     return { _id: "Guardrail", name: this.name }
   }
