@@ -44,9 +44,6 @@ export const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
 /** The public modules of `agent`, over its rooms. */
 const modules: ReadonlyArray<string> = ["Agent.ts", "ContextWindow.ts", "Guardrail.ts", "Session.ts", "StopWhen.ts"]
 
-/** Rooms that files still read against `rooms`. The list may only shrink: what isn't true any more has to go from it. */
-const breaches: ReadonlyArray<string> = []
-
 /** Floors that have entry points of their own. */
 const aside: ReadonlyArray<string> = ["testing", "ai-sdk"]
 
@@ -71,8 +68,6 @@ export interface Violation {
   readonly file: string
   readonly line: number
   readonly message: string
-  /** The breach of the order of rooms that this is, as `breaches` spells it. */
-  readonly breach?: string
 }
 
 interface Import {
@@ -151,37 +146,18 @@ export const violations = (files: Readonly<Record<string, string>>): ReadonlyArr
     const { errors, program } = parseSync(file, source)
     if (errors.length > 0) return [{ file, line: 1, message: "does not parse" }]
     return imports(program).flatMap((imported) => {
-      const { offset, specifier } = imported
       const message = objection(floor, at, imported)
-      const room = specifier.startsWith(".") ? roomOf(posix.join(posix.dirname(at), specifier)) : undefined
-      return message === undefined ? [] : [{
-        file,
-        line: source.slice(0, offset).split("\n").length,
-        message: `imports "${specifier}": ${message}`,
-        ...(roomOf(at) === undefined || room === undefined ? undefined : { breach: `${file} reads ${room}` })
-      }]
+      if (message === undefined) return []
+      const { offset, specifier } = imported
+      return [{ file, line: source.slice(0, offset).split("\n").length, message: `imports "${specifier}": ${message}` }]
     })
   })
-
-/** What a list of known breaches doesn't excuse, and what it names that is none any more. */
-export const unexcused = (
-  found: ReadonlyArray<Violation>,
-  known: ReadonlyArray<string>
-): ReadonlyArray<Violation> => [
-  ...found.filter(({ breach }) => breach === undefined || !known.includes(breach)),
-  ...known.filter((each) => !found.some(({ breach }) => breach === each)).map((each) => ({
-    file: "scripts/floors.ts",
-    line: 1,
-    message: `"${each}" isn't true any more: take it from the list`
-  }))
-]
 
 if (import.meta.main) {
   const src = posix.join(import.meta.dirname, "../src")
   const paths = globSync("**/*.ts", { cwd: src })
-  const files = Object.fromEntries(paths.map((path) => [path, readFileSync(posix.join(src, path), "utf8")]))
-  const found = unexcused(violations(files), breaches)
+  const found = violations(Object.fromEntries(paths.map((path) => [path, readFileSync(posix.join(src, path), "utf8")])))
   for (const { file, line, message } of found) console.error(`${file}:${line} ${message}`)
-  console.log(`floors: ${paths.length} files, ${found.length} violations, ${breaches.length} known breaches`)
+  console.log(`floors: ${paths.length} files, ${found.length} violations`)
   process.exitCode = found.length === 0 && paths.length > 0 ? 0 : 1
 }

@@ -75,8 +75,8 @@ export type { FromOptions } from "./run/RunStart.ts"
 /**
  * Makes an agent.
  *
- * Throws `InvalidName` when the name is empty, `DuplicateTool` when two of its tools share a name, `DuplicateHandoff` when
- * the tools of two handoffs do, `DuplicateMode` when two modes share one, and `DuplicateAgent` when two different agents of one name can be reached by handoffs.
+ * Throws `InvalidName` if the name is empty, `DuplicateTool` if two tools share a name, `DuplicateHandoff` if the tools of two handoffs
+ * do, `DuplicateMode` if two modes do, and `DuplicateAgent` if two different agents of one name can be reached by handoffs.
  *
  * @category constructors
  * @since 0.1.0
@@ -174,8 +174,8 @@ export const make = <
 /**
  * Gives an agent its own model: a Layer, or an `ExecutionPlan` whose steps are models to fall back on.
  *
- * The model is built once in each run and kept until its end. With a plan, a request that fails with one model is made
- * with the next; what was done before stays done.
+ * Each run builds the model once and keeps it until its end. With a plan, a request that fails with one model is made with the next;
+ * what was done before stays done.
  *
  * @category combinators
  * @since 0.1.0
@@ -211,8 +211,8 @@ interface Models {
 }
 
 /**
- * Gives an agent models by their names. One of them is asked while it is set, by `Mode.configure({ model })` or
- * `Session.configure`; otherwise the agent's own is.
+ * Gives an agent models by name. While `Mode.configure({ model })` or `Session.configure` names one of them, that one is asked, and
+ * otherwise the agent's own.
  *
  * @category combinators
  * @since 0.1.0

@@ -1,10 +1,10 @@
 /**
- * How much of a conversation an agent's model is sent.
+ * How much of a conversation an agent's requests send.
  *
  * 1. What is sent is chosen anew for each request. The state keeps every turn.
  * 2. Turns are never split: a call goes with its result. What the model is asked about stays, and so do what the user asked last and
  *    pinned turns (`Conversation.pin`).
- * 3. Where even these are too much the run fails with `ContextWindowExceeded`, and the state can be reopened with a larger window.
+ * 3. If even these are too much, the run fails with `ContextWindowExceeded`, and the state can be reopened with a larger window.
  *
  * **Example** (The last turns that have room)
  *
@@ -54,14 +54,12 @@ export type { Any, ContextWindow } from "./window/WindowType.ts"
  * - `maxTokens` is how many tokens the model's context has, or how many of them may be used: a number, or a function of the state
  *   for an agent whose model changes. Models of `effect/ai` don't say it. Tools and system message count.
  * - `reserve` is how many of these are kept free, above all for the answer; 0 by default.
- * - `maxTurns` is how many turns are sent at most. Without a limit a function is asked before each request, and so is `recentTurns`.
- * - `strategy` says what is done where there is too much; `oldestFirst` by default.
- * - `target` is how much of the limits is used again once something had to go, from above 0 to 1. Less than 1 leaves the beginning
- *   of what is sent as it is for a number of requests, so that a provider's cache serves them. 1 by default, and 0.5 where turns are
- *   summarized.
- * - `count` counts the tokens of a text. By default they are counted by the `Tokenizer` of `effect/ai`, where one is provided, and
- *   else estimated: a quarter of the bytes, corrected by what the provider reported for the agent's last request. A file counts as
- *   1,000.
+ * - `maxTurns` is how many turns are sent at most.
+ * - `strategy` says what is done if there is too much; `oldestFirst` by default. Without a limit, a function is asked before each request.
+ * - `target` is how much of the limits is used again once something had to go, from above 0 to 1. It is 1 by default, and 0.5 if turns
+ *   are summarized. Less than 1 keeps the beginning of what is sent for a number of requests, so that a provider's cache serves them.
+ * - `count` counts the tokens of a text. By default the `Tokenizer` of `effect/ai` counts them, if one is provided. Otherwise they are
+ *   estimated: a quarter of the bytes, corrected by what the provider reported for the agent's last request. A file counts as 1,000.
  *
  * @category models
  * @since 0.1.0
@@ -83,8 +81,8 @@ const targetOf = (value: number): number => {
 /**
  * Makes a context window, for the `contextWindow` of an agent.
  *
- * Throws `InvalidWindow` where a limit isn't a whole number from 1 on, `reserve` none from 0 on, or `target` not above 0 and up to 1,
- * and where there is no limit and the strategy is none itself: it would never do anything.
+ * Throws `InvalidWindow` if a limit isn't a whole number from 1 on, `reserve` isn't one from 0 on, or `target` isn't above 0 and up to 1.
+ * Throws it too if there is no limit and the strategy sets none: such a window would never do anything.
  *
  * @category constructors
  * @since 0.1.0

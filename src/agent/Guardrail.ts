@@ -1,8 +1,8 @@
 /**
  * What may pass: guardrails on what users say, on answers, on calls and their results, and on handoffs.
  *
- * A guardrail looks at a value and gives a verdict. Agents are given theirs by `Agent.make(…, { guardrails })`; an agent that takes
- * a conversation over has its own, and none of the one before it.
+ * A guardrail looks at a value and returns a verdict. An agent has the guardrails of its `Agent.make(…, { guardrails })`. An agent that
+ * takes a conversation over has its own, and none of the agent before it.
  *
  * @since 0.1.0
  */

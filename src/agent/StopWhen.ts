@@ -5,10 +5,10 @@
  * with its reason, and `AgentState.reopen` goes on from there with a larger one; with `onExhausted: "finish"` the model answers once
  * more instead. The other conditions finish the run: it ends `Complete`.
  *
- * Conditions are looked at before each request to the model; those that finish a run only once the model has answered.
+ * Conditions are checked before each request to the model. Those that finish a run count once the model has answered in it.
  *
- * An agent's limits count from when it got control of the run: from its input, or from the handoff to it. What the agents spend that it
- * calls counts, and its budgets go on to hold, and to count, when it hands over.
+ * An agent's limits count from when it got control of the run: from the input, or from the handoff to it. They count what the agents
+ * spend that it calls. Its budgets still count after it has handed over.
  *
  * @since 0.1.0
  */

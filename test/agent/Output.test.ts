@@ -166,6 +166,14 @@ describe("An agent with an output schema", () => {
       assert.deepStrictEqual(noOutput(finished), ["NoOutput", "Complete"])
     }).pipe(Effect.provide(handlers)))
 
+  it.effect("takes the answer that fits of several, and sends none back", () =>
+    Effect.gen(function*() {
+      const answers = MockResponse.all(final({ city: 1 }), final({ city: "Paris", celsius: 22 }))
+      const state = yield* Agent.run(reporter, "How warm is it?").pipe(Effect.provide(model(answers)))
+      assert.deepStrictEqual(AgentState.output(reporter, state), Result.succeed({ city: "Paris", celsius: 22 }))
+      assert.deepStrictEqual(feedback(state), [])
+    }).pipe(Effect.provide(handlers)))
+
   it.effect("fails where its answer was cut short, as often as it may answer wrongly", () =>
     Effect.gen(function*() {
       const cut = MockResponse.withFinishReason(final({ city: "Paris", celsius: 22 }), "length")

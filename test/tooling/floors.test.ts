@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { rooms, unexcused, violations } from "../../scripts/floors.ts"
+import { rooms, violations } from "../../scripts/floors.ts"
 
 const legal = {
   "index.ts": `export * as Agent from "./agent/Agent.ts"\nexport * as Mode from "./modes/Mode.ts"`,
@@ -36,9 +36,6 @@ const legal = {
 /** The messages for the legal tree with one file more. */
 const messages = (at: string, source: string): ReadonlyArray<string> =>
   violations({ ...legal, [at]: source }).map(({ file, line, message }) => `${file}:${line} ${message}`)
-
-/** The breach of a room that reads another. */
-const breach = (room: string, other: string): string => `src/agent/${room}/New.ts reads ${other}`
 
 /** Each room with those that stand above it. */
 const upwards = ["session", "run", "perform", "journal", "rules", "definition"].flatMap((room, index, all) =>
@@ -193,25 +190,5 @@ describe("rooms", () => {
     assert.deepStrictEqual(messages(at, ""), [
       `src/${at}:1 stands in no room of agent: ${Object.keys(rooms).join(", ")}`
     ])
-  })
-
-  it("excuse a breach that is known, of that room alone", () => {
-    const source = `import { x } from "../journal/X.ts"\nimport { y } from "../session/Y.ts"`
-    const found = violations({ ...legal, "agent/rules/New.ts": source })
-    assert.deepStrictEqual(unexcused(found, [breach("rules", "journal")]).map(({ line }) => line), [2])
-    assert.deepStrictEqual(unexcused(found, [breach("rules", "journal"), breach("rules", "session")]), [])
-  })
-
-  it("excuse nothing else of a file", () => {
-    const found = violations({ ...legal, "agent/rules/New.ts": `import { Effect } from "effect/Effect"` })
-    assert.deepStrictEqual(unexcused(found, [breach("rules", "rules"), breach("rules", "effect")]).length, 3)
-  })
-
-  it("take back an excuse that nobody needs any more", () => {
-    assert.deepStrictEqual(unexcused(violations(legal), [breach("rules", "journal")]), [{
-      file: "scripts/floors.ts",
-      line: 1,
-      message: `"${breach("rules", "journal")}" isn't true any more: take it from the list`
-    }])
   })
 })

@@ -1,5 +1,5 @@
 /**
- * What an agent is made of, prepared once: everything that a step needs and that depends on the agent alone.
+ * What an agent is made of, prepared once: all that a step needs and that doesn't depend on the state, so that no step makes it anew.
  *
  * @since 0.1.0
  */
@@ -24,10 +24,7 @@ import type { OutputCodec, OutputTool } from "./OutputCodec.ts"
 import type { StopWhen } from "./StopWhen.ts"
 import type { ToolPolicy } from "./ToolPolicy.ts"
 
-/**
- * A tool that a handler of the user's answers, from the environment or from the toolkit itself. One that belongs to `modes` is
- * there while one of them is entered.
- */
+/** A tool whose calls a handler answers: one of the environment, or `handle` of a toolkit that has its own. */
 export interface HandledTool {
   readonly _tag: "Handled"
   readonly tool: Tool.Any
@@ -38,10 +35,11 @@ export interface HandledTool {
   readonly encodeFailure: Codec
   readonly handle: Toolkit.WithHandler<Record<string, Tool.Any>>["handle"] | undefined
   readonly encodeParams: Codec
+  /** The modes that bring the tool, if it isn't the agent's own. */
   readonly modes?: ReadonlyArray<string>
 }
 
-/** A tool that another agent answers. */
+/** A tool whose calls another agent answers. */
 export interface AgentTool {
   readonly _tag: "Agent"
   readonly tool: Tool.Any
@@ -56,10 +54,9 @@ export interface HandoffTool {
   readonly _tag: "Handoff"
   readonly tool: Tool.Any
   readonly handoff: Handoff.Any
-  readonly when: ((state: AgentState) => boolean) | undefined
 }
 
-/** A tool whose call asks for a move between modes: into `mode`, or out of the one on top. */
+/** A tool whose call asks for a move between modes: into `mode`, or out of the mode on top. */
 export interface ModeTool {
   readonly _tag: "Mode"
   readonly tool: Tool.Any
@@ -67,7 +64,7 @@ export interface ModeTool {
   readonly decode: Codec
 }
 
-/** A mode that an agent has, with what reads its parameters from JSON and writes them there. */
+/** A mode of an agent, with the codecs of its parameters. */
 export interface ModeEntry {
   readonly self: ModeType.Any
   readonly mode: ModeType.Definition
@@ -76,10 +73,10 @@ export interface ModeEntry {
   readonly encode: Codec
 }
 
-/** A tool whose calls are run. */
+/** A tool whose calls have a result of their own. A handoff or a move between modes has none: it happens after the turn. */
 export type RunTool = HandledTool | AgentTool | OutputTool
 
-/** How a call of some name is answered. */
+/** A tool of an agent, with what answers its calls. */
 export type ToolEntry = RunTool | HandoffTool | ModeTool
 
 /** A model as a Layer. */
@@ -90,12 +87,12 @@ export type OwnModel =
   | { readonly _tag: "Layer"; readonly layer: ModelLayer }
   | { readonly _tag: "Plan"; readonly plan: Plan }
 
-/** Models to try one after the other. */
+/** Models that are tried one after the other. */
 export type Plan = ExecutionPlan.ExecutionPlan<
   { provides: LanguageModel.LanguageModel; input: AiError.AiError; error: unknown; requirements: unknown }
 >
 
-/** What an agent's system message is made of. */
+/** The text of an agent's system message, or what makes it of a state. */
 type Instructions =
   | string
   | ((state: AgentState) => string | Effect.Effect<string, unknown, unknown>)
@@ -126,15 +123,15 @@ export interface Definition {
 /** Marks an agent. */
 export const TypeId = "~troupe/agent/Agent"
 
-/** What has a definition: an agent. */
+/** An agent, as those see it who need its definition only. */
 export interface Defined {
   readonly [TypeId]: { readonly definition: Definition }
 }
 
-/** Gives the definition of an agent. */
+/** The definition of an agent. */
 export const definitionOf = (agent: Defined): Definition => agent[TypeId].definition
 
-/** What every request of an agent says beside its prompt. */
+/** What a request says beside its prompt: its calls come back as the model wrote them (`docs/decisions/0003`). */
 export interface Request {
   readonly toolkit: Toolkit.WithHandler<Record<string, Tool.Any>>
   readonly toolChoice: LanguageModel.ToolChoice<string>
@@ -143,13 +140,15 @@ export interface Request {
 }
 
 /**
- * The requests of an agent, prepared: `first` and `later` are those of a run in which all tools are offered, and the rest is what
- * others are made of. A toolkit that `hasOthers` has tools that aren't the agent's.
+ * The requests of an agent, prepared. While all tools are offered, a run's first request is `first` and the others are `later`; any other
+ * request is made of `names` and `toolkit`.
  */
 export interface Requests {
   readonly names: ReadonlyArray<string>
   readonly toolkit: Request["toolkit"]
+  /** Whether the toolkit has tools that aren't the agent's. */
   readonly hasOthers: boolean
+  /** Whether it depends on the state which tools are offered, even outside of modes and with no settings. */
   readonly isConditional: boolean
   readonly first: Request
   readonly later: Request

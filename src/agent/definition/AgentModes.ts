@@ -8,60 +8,58 @@ import * as ExecutionPlan from "effect/ExecutionPlan"
 import * as Schema from "effect/Schema"
 import { lazy } from "../../domain/Lazy.ts"
 import * as ModeType from "../../modes/ModeType.ts"
-import type * as Definition from "./AgentDefinition.ts"
+import type { Definition, ModeEntry, ModelLayer, ModeTool, OwnModel, ToolEntry } from "./AgentDefinition.ts"
 import { paramsDecoder } from "./Codec.ts"
 import { DuplicateMode } from "./DuplicateName.ts"
 import { addTool, handledTool } from "./ToolEntries.ts"
 
 export type { Any as AnyMode, Services as ModeServices } from "../../modes/ModeType.ts"
 
-/** Gives a model in the form in which agents and modes have one. */
-export const ownModel = (model: unknown): Definition.OwnModel =>
+/** Says of a model that was given to an agent or a mode whether it is a Layer or a plan. */
+export const ownModel = (model: unknown): OwnModel =>
   ExecutionPlan.isExecutionPlan(model)
     ? { _tag: "Plan", plan: model }
-    : { _tag: "Layer", layer: model as Definition.ModelLayer }
+    : { _tag: "Layer", layer: model as ModelLayer }
 
-/** The tool by which a model leaves the mode on top. */
-const exitTool = lazy((): Definition.ModeTool => {
+/** The tool by which a model leaves the mode on top: one for all agents, so that their toolkits are decoded alike. */
+const exitTool = lazy((): ModeTool => {
   const tool = Tool.make("exit_current_mode", { description: "Leaves the current mode." })
   return { _tag: "Mode", tool, mode: undefined, decode: paramsDecoder(tool) }
 })
 
-const toolOf = (mode: ModeType.Definition): Tool.Any =>
-  Tool.make(mode.toolName, {
+const enterTool = (mode: ModeType.Definition): ModeTool => {
+  const tool: Tool.Any = Tool.make(mode.toolName, {
     description: `Enters the mode "${mode.name}".${mode.description === undefined ? "" : ` ${mode.description}`}`,
     parameters: mode.paramsOfTool as Schema.Struct<{}>
   })
+  return { _tag: "Mode", tool, mode, decode: paramsDecoder(tool) }
+}
 
-const entryOf = (self: ModeType.Any, mode: ModeType.Definition): Definition.ModeEntry => ({
-  self,
-  mode,
-  model: mode.model === undefined ? undefined : ownModel(mode.model),
-  decode: Schema.decodeUnknownEffect(mode.params),
-  encode: Schema.encodeUnknownEffect(mode.params)
-})
-
-/** Gives a mode that models may enter, whether or not it lets them. */
+/** Makes a mode that models may enter, even if it doesn't let them. */
 export const invokable = (self: ModeType.Any): ModeType.Any => ({
   ...self,
   [ModeType.TypeId]: { definition: { ...ModeType.definitionOf(self), isInvokable: true } }
 })
 
-const prepared = new WeakMap<ModeType.Definition, Definition.ModeEntry>()
+const prepared = new WeakMap<ModeType.Definition, ModeEntry>()
 
 /** Prepares a mode, once. */
-export const prepare = (self: ModeType.Any): Definition.ModeEntry => {
+export const prepare = (self: ModeType.Any): ModeEntry => {
   const mode = ModeType.definitionOf(self)
-  const known = prepared.get(mode)
-  if (known !== undefined) return known
-  const entry = entryOf(self, mode)
+  const entry = prepared.get(mode) ?? {
+    self,
+    mode,
+    model: mode.model === undefined ? undefined : ownModel(mode.model),
+    decode: Schema.decodeUnknownEffect(mode.params),
+    encode: Schema.encodeUnknownEffect(mode.params)
+  }
   prepared.set(mode, entry)
   return entry
 }
 
 /** Adds a tool of a mode. Several modes may bring the same tool. */
 const addHandled = (
-  tools: Map<string, Definition.ToolEntry>,
+  tools: Map<string, ToolEntry>,
   agent: string,
   tool: Tool.Any,
   { name, toolkit }: ModeType.Definition
@@ -72,16 +70,15 @@ const addHandled = (
   } else addTool(tools, agent, { ...handledTool(tool, false, toolkit), modes: [name] })
 }
 
-/** Adds modes, and the tools that belong to them, to those of an agent. A mode that is there already stays as it is. */
+/** Adds modes, and the tools that belong to them, to those of an agent. Throws if it has another mode or tool of a name. */
 export const addModes = (
   agent: string,
-  self: Pick<Definition.Definition, "modes" | "tools">,
+  self: Pick<Definition, "modes" | "tools">,
   more: ReadonlyArray<ModeType.Any>
-): Pick<Definition.Definition, "modes" | "tools"> => {
+): Pick<Definition, "modes" | "tools"> => {
   const modes = new Map(self.modes)
   const tools = new Map(self.tools)
-  for (const added of more) {
-    const entry = prepare(added)
+  for (const entry of more.map(prepare)) {
     const { mode } = entry
     const known = modes.get(mode.name)
     if (known?.mode === mode) continue
@@ -89,8 +86,7 @@ export const addModes = (
     modes.set(mode.name, entry)
     for (const tool of Object.values(mode.toolkit?.tools ?? {})) addHandled(tools, agent, tool, mode)
     if (!mode.isInvokable) continue
-    const tool = toolOf(mode)
-    addTool(tools, agent, { _tag: "Mode", tool, mode, decode: paramsDecoder(tool) })
+    addTool(tools, agent, enterTool(mode))
     const exit = exitTool()
     if (tools.get(exit.tool.name) !== exit) addTool(tools, agent, exit)
   }

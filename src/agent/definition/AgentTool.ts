@@ -23,7 +23,7 @@ export interface AsTool<out Name extends string, out R = never> {
   readonly name: Name
 }
 
-/** Any agent as a tool. It says neither name nor needs, so that inference takes them from the agent. */
+/** Any agent as a tool. It says neither name nor needs, so that inference takes them from the agent itself. */
 export interface AnyAsTool {
   readonly [ToolTypeId]: { readonly entry: Definition.AgentTool }
 }
@@ -32,7 +32,7 @@ export interface AnyAsTool {
 export const ToolTypeId = "~troupe/agent/Agent/AsTool"
 
 /**
- * Parameters of an agent that is a tool, when none are given: what it is to do, in words.
+ * The parameters of an agent that is a tool, if none are given: what it should do, in words.
  *
  * @category schemas
  * @since 0.1.0
@@ -42,10 +42,12 @@ export const Task = Schema.Struct({ task: Schema.String })
 /**
  * Makes a tool of an agent or a group, for the `agents` of another agent.
  *
- * The model gives it a `task` in words, or the `parameters` of a schema, which reach the agent as JSON text or as what
- * `toInput` makes of them. The agent's state lives in the call it answers: its approvals surface in the caller's state,
- * what it uses counts for the caller, its failure is a failed call. Its last text answers the call, or its output. Where it
- * hands over, the one that ends in control answers.
+ * The model gives it a `task` in words, or the `parameters` of a schema. They reach the agent as JSON text, or as what `toInput` makes
+ * of them. The call is answered with the agent's output, or its last text if it has no output schema; after a handoff, with that of the
+ * agent that ended in control.
+ *
+ * The state of the agent is kept in the call. So its approvals are found in the caller's state, what it uses counts for the caller, and
+ * its failure is a failed call.
  *
  * @category combinators
  * @since 0.1.0
@@ -81,21 +83,17 @@ export const asTool = <
       : { needsApproval: options.needsApproval as Tool.NeedsApproval<Schema.Constraint> })
   }) as Tool.Any
   const toJson = Schema.encodeUnknownSync(Schema.toCodecJson(parameters))
-  const toInput = options?.toInput as ((params: unknown) => Input) | undefined
+  const toInput = (options?.toInput ??
+    (options?.parameters === undefined
+      ? ({ task }: typeof Task.Type) => task
+      : (params: Params) => JSON.stringify(toJson(params)))) as (params: unknown) => Input
   const entry: Definition.AgentTool = {
     _tag: "Agent",
     tool,
     policy: {},
     decode: paramsDecoder(tool),
     roster: () => rosterOf(agent),
-    toInput: (params) =>
-      partsOf(
-        toInput !== undefined
-          ? toInput(params)
-          : options?.parameters === undefined
-          ? (params as typeof Task.Type).task
-          : JSON.stringify(toJson(params))
-      )
+    toInput: (params) => partsOf(toInput(params))
   }
   return { [ToolTypeId]: { entry }, name: tool.name }
 }

@@ -1,12 +1,12 @@
 /**
- * Errors for definitions that can't be, because two things share a name.
+ * Errors for invalid definitions: two things share a name by which a state or a model refers to one of them.
  *
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 
 /**
- * Error for definitions that can't be: two different agents that a run can reach share a name.
+ * Error for an invalid definition: two different agents that a run can reach share a name.
  *
  * @category errors
  * @since 0.1.0
@@ -21,7 +21,7 @@ export class DuplicateAgent extends Schema.TaggedError<DuplicateAgent>("troupe/a
 }
 
 /**
- * Error for a definition that can't be: two handoffs of an agent share the name of their tool.
+ * Error for an invalid definition: two handoffs of an agent share the name of their tool.
  *
  * @category errors
  * @since 0.1.0
@@ -37,7 +37,7 @@ export class DuplicateHandoff extends Schema.TaggedError<DuplicateHandoff>("trou
 }
 
 /**
- * Error for a definition that can't be: two tools of an agent share a name.
+ * Error for an invalid definition: two tools of an agent share a name.
  *
  * @category errors
  * @since 0.1.0
@@ -52,7 +52,7 @@ export class DuplicateTool extends Schema.TaggedError<DuplicateTool>("troupe/age
 }
 
 /**
- * Error for a definition that can't be: two different modes of an agent share a name.
+ * Error for an invalid definition: two different modes of an agent share a name.
  *
  * @category errors
  * @since 0.1.0

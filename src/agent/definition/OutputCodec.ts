@@ -1,8 +1,8 @@
 /**
- * Answers that are values: how a model gives one, and how it is read from a state.
+ * Answers that are values: how a model gives one, and what reads it.
  *
- * An agent with an output schema offers its model the tool `final_answer`, whose parameters are the value; the call of
- * it ends the run. A model that answers in text instead is taken at its word where the text is JSON that fits.
+ * An agent with an output schema offers its model the tool `final_answer`, whose parameters are the value; an accepted call of it ends
+ * the run. A text is taken as the answer too, if it is JSON that fits (`docs/decisions/0003`).
  *
  * @since 0.1.0
  */
@@ -22,9 +22,9 @@ import type { ToolPolicy } from "./ToolPolicy.ts"
  */
 export const toolName = "final_answer"
 
-/** How an agent's answer is read: from the parameters of its last call, or from its text. */
+/** Reads and writes an agent's answers: as parameters of `final_answer`, as text, and as JSON. */
 export interface OutputCodec {
-  readonly tool: Tool.Any
+  readonly tool: OutputTool
   readonly fromParams: (params: unknown) => Result.Result<unknown, Schema.SchemaError>
   readonly fromText: (text: string) => Result.Result<unknown, Schema.SchemaError>
   readonly unwrap: (params: Schema.Json) => Schema.Json
@@ -41,37 +41,30 @@ export interface OutputTool {
   readonly decode: Codec
 }
 
-/** Parameters of a tool are an object: any other value goes in as its `value`. */
+/** Parameters of a tool are an object. A schema of anything else is wrapped in one, under the key `value`. */
 const asObject = (schema: Schema.Codec<unknown, unknown>): Schema.Codec<unknown, unknown> =>
   SchemaAST.isObjects(SchemaAST.toEncoded(schema.ast))
     ? schema
     : Schema.Struct({ value: schema }) as Schema.Codec<unknown, unknown>
 
-/** Makes the way in which an agent's answers are given and read. */
+/** Makes the codec of an agent's answers. */
 export const makeCodec = (schema: Schema.Codec<unknown, unknown>): OutputCodec => {
   const parameters = asObject(schema)
   const decodeParams = Schema.decodeUnknownResult(parameters)
-  const decodeText = Schema.decodeUnknownResult(Schema.fromJsonString(schema))
   const isWrapped = schema !== parameters
   const unwrap = (value: unknown): unknown => isWrapped ? (value as { readonly value: unknown }).value : value
+  const fromParams = (params: unknown) => Result.map(decodeParams(params), unwrap)
+  const tool = Tool.make(toolName, {
+    description: "Gives the final answer, and ends the work. Call it once, when everything else is done.",
+    parameters
+  }) as Tool.Any
   return {
-    tool: Tool.make(toolName, {
-      description: "Gives the final answer, and ends the work. Call it once, when everything else is done.",
-      parameters
-    }) as Tool.Any,
-    fromParams: (params) => Result.map(decodeParams(params), unwrap),
-    fromText: (text) => decodeText(text),
+    tool: { _tag: "Output", tool, policy: {}, decode: (params) => Effect.fromResult(fromParams(params)) },
+    fromParams,
+    fromText: Schema.decodeUnknownResult(Schema.fromJsonString(schema)),
     unwrap: (params) => unwrap(params) as Schema.Json,
     wrap: (json) => isWrapped ? { value: json } : json,
     decode: Schema.decodeUnknownResult(schema),
     encode: Schema.encodeUnknownResult(schema)
   }
 }
-
-/** Makes the tool by which a model gives its final answer. */
-export const outputTool = (codec: OutputCodec): OutputTool => ({
-  _tag: "Output",
-  tool: codec.tool,
-  policy: {},
-  decode: (params) => Effect.fromResult(codec.fromParams(params))
-})

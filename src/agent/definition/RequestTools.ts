@@ -9,7 +9,7 @@ import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
 import { lazy } from "../../domain/Lazy.ts"
-import { toolNameOf } from "../../handoff/Handoff.ts"
+import { internalsOf, toolNameOf } from "../../handoff/Handoff.ts"
 import type { Request, Requests, ToolEntry } from "./AgentDefinition.ts"
 
 type Choice = LanguageModel.ToolChoice<string>
@@ -66,9 +66,8 @@ export const offering = (
   toolCallValidation: "deferred"
 })
 
-/** Checks whether it depends on the state if a tool is offered, even outside of modes and with no settings. */
 const isConditional = (entry: ToolEntry): boolean =>
-  (entry._tag === "Handoff" && entry.when !== undefined) || entry._tag === "Mode" ||
+  (entry._tag === "Handoff" && internalsOf(entry.handoff).when !== undefined) || entry._tag === "Mode" ||
   (entry._tag === "Handled" && entry.modes !== undefined)
 
 /**

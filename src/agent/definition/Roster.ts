@@ -1,37 +1,31 @@
 /**
- * Who can be in control of a run: an agent and everybody that it can hand over to, directly or not, or a group.
+ * Who can be in control of a run: an agent and all that it can reach by handoffs, or a group and all that its members can.
  *
- * A roster depends on definitions alone. It is made once and serves any number of conversations at once.
+ * A roster depends on definitions alone, so it is made once and serves any number of conversations (`docs/decisions/0005`).
  *
  * @since 0.1.0
  */
 import type * as Tool from "effect/ai/Tool"
-import { memoize } from "effect/Function"
+import { constUndefined, identity, memoize } from "effect/Function"
 import * as Group from "../../handoff/Group.ts"
 import * as Handoff from "../../handoff/Handoff.ts"
 import * as HandoffPolicy from "../../handoff/HandoffPolicy.ts"
 import type * as Runnable from "../../handoff/Runnable.ts"
 import type * as ModeType from "../../modes/ModeType.ts"
-import { type Defined, type Definition, definitionOf, type OwnModel, type Roster, TypeId } from "./AgentDefinition.ts"
+import { type Defined, type Definition, definitionOf, type Roster, TypeId } from "./AgentDefinition.ts"
 import { addModes } from "./AgentModes.ts"
 import { isAlike } from "./Codec.ts"
 import { DuplicateAgent } from "./DuplicateName.ts"
 import * as RequestTools from "./RequestTools.ts"
 import { addHandoff } from "./ToolEntries.ts"
 
-const isDefined = (self: object | undefined): self is Defined => self !== undefined && TypeId in self
-
-/** An agent that can be reached, and the model that it takes where it has none of its own. */
-interface Reached {
-  readonly definition: Definition
-  readonly model: OwnModel | undefined
-}
+const hasDefinition = (self: object | undefined): self is Defined => self !== undefined && TypeId in self
 
 /**
- * Gives everybody that can be reached by handoffs, those given included, each in the form that `adapt` gives it.
+ * Finds all agents that can be reached by handoffs, those given included, each as `adapt` changes it.
  *
- * An agent without a model of its own takes that of the one whose handoff leads to it first. Targets that are looked up
- * later are left out where `isWhole` is false: at the time an agent is made they may not be there.
+ * An agent without a model of its own takes the model of the agent whose handoff leads to it first. While an agent is made, targets
+ * that are looked up later may not be there yet: unless the search `isWhole`, it leaves them out.
  */
 const reach = (
   from: string,
@@ -41,21 +35,21 @@ const reach = (
 ): ReadonlyMap<string, Definition> => {
   const seen = new Map<string, Definition>()
   const agents = new Map<string, Definition>()
-  const waiting: Array<Reached> = starts.map((definition) => ({ definition, model: undefined }))
-  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-    const { name } = next.definition
+  const waiting = starts.map((definition) => ({ definition, model: undefined as Definition["model"] }))
+  for (const { definition, model: inherited } of waiting) {
+    const { name } = definition
     const known = seen.get(name)
-    if (known === next.definition) continue
+    if (known === definition) continue
     if (known !== undefined) throw new DuplicateAgent({ agent: name, from })
-    seen.set(name, next.definition)
-    const adapted = adapt(next.definition)
-    const model = adapted.model ?? next.model
+    seen.set(name, definition)
+    const adapted = adapt(definition)
+    const model = adapted.model ?? inherited
     agents.set(name, model === adapted.model ? adapted : { ...adapted, model })
     for (const entry of adapted.tools.values()) {
       if (entry._tag !== "Handoff") continue
       const { agent, isLazy } = Handoff.internalsOf(entry.handoff)
       const target = isLazy && !isWhole ? undefined : agent?.()
-      if (isDefined(target)) waiting.push({ definition: definitionOf(target), model })
+      if (hasDefinition(target)) waiting.push({ definition: definitionOf(target), model })
     }
   }
   return isWhole ? share(agents) : agents
@@ -68,7 +62,7 @@ const withTools = (
   shared?: ReadonlyMap<string, Tool.Any>
 ): Definition => ({ ...self, modes, tools, requests: RequestTools.make(tools, self.toolChoice, shared) })
 
-/** The tools of all agents by name, or none if two of one name aren't decoded alike. */
+/** The tools of all agents by name, or none if two tools of one name aren't decoded alike. */
 const united = (agents: Iterable<Definition>): ReadonlyMap<string, Tool.Any> => {
   const tools = new Map<string, Tool.Any>()
   for (const agent of agents) {
@@ -89,29 +83,19 @@ const share = (agents: ReadonlyMap<string, Definition>): ReadonlyMap<string, Def
   return new Map(Array.from(agents, ([name, agent]) => [name, withTools(agent, agent, shared)]))
 }
 
-const same = (definition: Definition): Definition => definition
-
-const nothing = (): undefined => undefined
-
-/** Makes the roster of an agent alone: it begins, and no policy stands above the handoffs. */
+/** An agent alone begins, and no policy stands above its handoffs. */
 const ofAgent = (definition: Definition, isWhole: boolean): Roster => {
-  const agents = reach(definition.name, [definition], same, isWhole)
-  return {
-    first: agents.get(definition.name)!,
-    agents,
-    maxHandoffs: definition.maxHandoffs,
-    picker: undefined,
-    decide: nothing,
-    transforms: []
-  }
+  const { maxHandoffs, name } = definition
+  const agents = reach(name, [definition], identity, isWhole)
+  return { first: agents.get(name)!, agents, maxHandoffs, picker: undefined, decide: constUndefined, transforms: [] }
 }
 
-/** Adds what the group's policy offers an agent beside its own handoffs. */
+/** Adds what the group's policy offers an agent beside the agent's own handoffs. */
 const adaptTo = (group: Group.Any): (definition: Definition) => Definition => {
   const { policy } = Group.internalsOf(group)
   const offers = policy === undefined ? [] : HandoffPolicy.internalsOf(policy).offers
   return (definition) => {
-    const { name } = definition
+    const { modes, name } = definition
     if (!Object.hasOwn(group.agents, name)) return definition
     const tools = new Map(definition.tools)
     for (const { from, handoff } of offers) {
@@ -120,14 +104,13 @@ const adaptTo = (group: Group.Any): (definition: Definition) => Definition => {
       if (handoff.target === name || isOwn || !(from?.includes(name) ?? true)) continue
       addHandoff(tools, name, handoff)
     }
-    return tools.size === definition.tools.size ? definition : withTools(definition, { modes: definition.modes, tools })
+    return tools.size === definition.tools.size ? definition : withTools(definition, { modes, tools })
   }
 }
 
-/** Makes the roster of a group: its members and everybody that they can hand over to. */
 const ofGroup = (group: Group.Any, isWhole: boolean): Roster => {
   const { maxHandoffs, picker, policy, start } = Group.internalsOf(group)
-  const members = Object.values<object>(group.agents).filter(isDefined).map(definitionOf)
+  const members = Object.values<object>(group.agents).filter(hasDefinition).map(definitionOf)
   const agents = reach(group.name, members, adaptTo(group), isWhole)
   const internals = policy === undefined ? undefined : HandoffPolicy.internalsOf(policy)
   return {
@@ -135,15 +118,15 @@ const ofGroup = (group: Group.Any, isWhole: boolean): Roster => {
     agents,
     maxHandoffs,
     picker,
-    decide: internals?.decide ?? nothing,
+    decide: internals?.decide ?? constUndefined,
     transforms: internals?.transforms ?? []
   }
 }
 
-/** Throws where a handoff by name leads to nobody, as far as everybody who can be reached is known. */
+/** Throws if a handoff by name leads to nobody. If some targets are looked up later, that can't be told yet. */
 const checkNames = (group: Group.Any, { agents }: Roster): void => {
-  const handoffs = Array.from(agents.values()).flatMap((agent) =>
-    Array.from(agent.tools.values()).flatMap((entry) => entry._tag === "Handoff" ? [entry.handoff] : [])
+  const handoffs = [...agents.values()].flatMap(({ tools }) =>
+    [...tools.values()].flatMap((entry) => entry._tag === "Handoff" ? [entry.handoff] : [])
   )
   if (handoffs.some((handoff) => Handoff.internalsOf(handoff).isLazy)) return
   for (const { target } of handoffs) {
@@ -156,27 +139,24 @@ const checkNames = (group: Group.Any, { agents }: Roster): void => {
 const make = (self: Runnable.Any, isWhole: boolean): Roster =>
   Group.isGroup(self) ? ofGroup(self, isWhole) : ofAgent(definitionOf(self as Runnable.Any & Defined), isWhole)
 
-/** Gives the roster of an agent or a group, made when it is first asked for. */
+/** The roster of an agent or a group, made when it is first asked for: targets that are looked up later are there then. */
 export const rosterOf = memoize((self: Runnable.Any): Roster => make(self, true))
 
-const extended = new WeakMap<Roster, Map<ModeType.Any, Roster>>()
-
-const extendBy = (roster: Roster, mode: ModeType.Any): Roster => {
-  const known = extended.get(roster)?.get(mode)
-  if (known !== undefined) return known
-  const agents = share(
-    new Map(Array.from(roster.agents, ([name, agent]) => [name, withTools(agent, addModes(name, agent, [mode]))]))
-  )
-  const more = { ...roster, agents, first: agents.get(roster.first.name)! }
-  extended.set(roster, (extended.get(roster) ?? new Map<ModeType.Any, Roster>()).set(mode, more))
-  return more
-}
-
-/** Gives every agent of a roster more modes, each made once. Throws where one of them has another of that name. */
-export const extend = (roster: Roster, modes: ReadonlyArray<ModeType.Any>): Roster => modes.reduce(extendBy, roster)
-
-/** Throws where a roster can't be, as far as that is known before agents that are looked up later are there. */
+/** Throws if a roster is invalid, as far as that is known before targets that are looked up later are there. */
 export const check = (self: Runnable.Any): void => {
   const roster = make(self, false)
   if (Group.isGroup(self)) checkNames(self, roster)
 }
+
+const extendBy = memoize((roster: Roster) =>
+  memoize((mode: ModeType.Any): Roster => {
+    const agents = share(
+      new Map(Array.from(roster.agents, ([name, agent]) => [name, withTools(agent, addModes(name, agent, [mode]))]))
+    )
+    return { ...roster, agents, first: agents.get(roster.first.name)! }
+  })
+)
+
+/** Gives every agent of a roster more modes. Throws if an agent has another mode of that name. */
+export const extend = (roster: Roster, modes: ReadonlyArray<ModeType.Any>): Roster =>
+  modes.reduce((extended, mode) => extendBy(extended)(mode), roster)

@@ -1,5 +1,5 @@
 /**
- * Conditions under which a run stops, as data. `rules/StopVerdict.ts` says what they make of a state.
+ * Conditions under which a run stops, as data. What they make of a state stands in `rules/StopVerdict.ts`.
  *
  * @since 0.1.0
  */
@@ -9,57 +9,57 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 
 export type { Price } from "../../domain/Spending.ts"
 
-/** What a limit that is met does: it fails the run, unless the model may answer once more. */
+/** A condition that fails the run when it is reached, unless the model may answer once more. */
 export interface Limit {
   readonly onExhausted?: "finish"
 }
-/** Ends the run that took `steps` steps. */
+/** Is reached when the run took `steps` steps. */
 export interface MaxSteps extends Limit {
   readonly _tag: "MaxSteps"
   readonly steps: number
 }
-/** Ends the run that used `tokens` tokens. */
+/** Is reached when the run used `tokens` tokens. */
 export interface Tokens extends Limit {
   readonly _tag: "Tokens"
   readonly tokens: number
 }
-/** Ends the run that cost `limit`, or whose cost isn't known. */
+/** Is reached when the run cost `limit`, or an amount that isn't known. */
 export interface Cost extends Limit {
   readonly _tag: "Cost"
   readonly limit: number
   readonly prices: Prices
 }
-/** Ends the run that called a tool, or any, `calls` times. */
+/** Is reached when the run made `calls` calls: of the tool `name`, or of all. */
 export interface ToolCalls extends Limit {
   readonly _tag: "ToolCalls"
   readonly calls: number
   readonly name: string | undefined
 }
-/** Ends the run that ran for `millis` milliseconds. */
+/** Is reached when the run ran for `millis` milliseconds. */
 export interface MaxDuration extends Limit {
   readonly _tag: "Duration"
   readonly millis: number
 }
-/** Finishes the run whose last turn called a tool of this name. */
+/** Finishes a run when the model's last answer called the tool `name`. */
 export interface ToolCalled {
   readonly _tag: "ToolCalled"
   readonly name: string
 }
-/** Finishes the run whose last turn called no tool. */
+/** Finishes a run when the model's last answer called no tool. */
 export interface NoToolCalls {
   readonly _tag: "NoToolCalls"
 }
-/** Finishes the run whose state satisfies a predicate. */
+/** Finishes a run when its state satisfies a predicate. */
 export interface Satisfies {
   readonly _tag: "Satisfies"
   readonly predicate: (state: AgentState) => boolean
 }
-/** Stops the run as soon as one of the conditions does. */
+/** Stops a run as soon as one of the conditions does. */
 export interface Any {
   readonly _tag: "Any"
   readonly conditions: ReadonlyArray<StopWhen>
 }
-/** Stops the run when all of the conditions do. */
+/** Stops a run when all of the conditions do. */
 export interface All {
   readonly _tag: "All"
   readonly conditions: ReadonlyArray<StopWhen>
@@ -86,8 +86,8 @@ export type StopWhen =
 /**
  * How a limit ends a run; `"fail"` by default.
  *
- * With `"finish"` the model is told that the limit was met, gets no tools but that of its final answer, and answers once: the run is
- * `Complete` then. Where it asks for more all the same, the run fails.
+ * With `"finish"` the model is told that the limit was reached, gets no tools except `final_answer` (if its agent has an `output`), and
+ * answers once. Then the run is `Complete`. If the model asks for more all the same, the run fails.
  *
  * @category models
  * @since 0.1.0
@@ -129,9 +129,9 @@ export const tokens = (tokens: number, options?: LimitOptions): StopWhen => ({
 /**
  * Fails a run with `BudgetExceeded` when what its models cost reaches `limit`, in the currency of the prices.
  *
- * `prices` are by the names that providers give their models in their responses, for a million tokens each; `otherwise` is the price of
- * every other model. A request that has no price, or whose tokens weren't reported, costs an unknown amount, never nothing: the run
- * ends then too, before it asks again, and `unpriced` says how many those are.
+ * `prices` has the price of a million tokens of each model, by the name that the provider's responses say; `otherwise` is the price of
+ * all other models. A request without a price, or without reported tokens, costs an unknown amount, never nothing. Then the run fails
+ * too, before it asks again, and `unpriced` counts such requests.
  *
  * @category budgets
  * @since 0.1.0
@@ -150,8 +150,8 @@ export const cost = (
 })
 
 /**
- * Fails a run with `BudgetExceeded` when so many calls have their results: of the tool `name`, or of all. Calls that the model's last
- * answer still made are run.
+ * Fails a run with `BudgetExceeded` when `calls` calls have their results: of the tool `name`, or of all. The calls of the model's last
+ * answer are still run.
  *
  * @category budgets
  * @since 0.1.0
@@ -170,7 +170,7 @@ export const toolCalls: {
 }
 
 /**
- * Fails a run with `BudgetExceeded` when it has run for a time, not counting the time in which it was stopped.
+ * Fails a run with `BudgetExceeded` when it has run for a time. The time in which it was stopped doesn't count.
  *
  * @category budgets
  * @since 0.1.0
@@ -192,7 +192,7 @@ export const toolCalled = (name: string): StopWhen => ({ _tag: "ToolCalled", nam
 /**
  * Finishes a run when the model's last answer called no tool.
  *
- * A run ends then anyway; within `all` it says that a limit counts only once the model has nothing more to call.
+ * A run ends then anyway. Within `all`, it makes a limit count only once the model calls nothing more.
  *
  * @category constructors
  * @since 0.1.0
@@ -216,7 +216,7 @@ export const satisfies = (predicate: (state: AgentState) => boolean): StopWhen =
 export const any = (...conditions: ReadonlyArray<StopWhen>): StopWhen => ({ _tag: "Any", conditions })
 
 /**
- * Stops a run when all of the conditions do; it fails if one of them is a limit. None at all never stop a run.
+ * Stops a run when all of the conditions do; the run fails if one of them is a limit. No conditions at all never stop a run.
  *
  * @category combinators
  * @since 0.1.0

@@ -10,7 +10,7 @@ import type { AnyToolkit } from "../../modes/AnyToolkit.ts"
 import type { AgentTool, HandledTool, ToolEntry } from "./AgentDefinition.ts"
 import { paramsDecoder, resultEncoder } from "./Codec.ts"
 import { DuplicateHandoff, DuplicateTool } from "./DuplicateName.ts"
-import { type OutputCodec, outputTool } from "./OutputCodec.ts"
+import type { OutputCodec } from "./OutputCodec.ts"
 import * as ToolPolicy from "./ToolPolicy.ts"
 
 /** Prepares a tool whose handler comes from the environment, or from its toolkit if that has handlers. */
@@ -35,12 +35,12 @@ export const addTool = (tools: Map<string, ToolEntry>, agent: string, entry: Too
 
 /** Adds the tool of a handoff, or throws if the agent has one of that name. */
 export const addHandoff = (tools: Map<string, ToolEntry>, agent: string, handoff: Handoff.Any): void => {
-  const { tool, when } = Handoff.internalsOf(handoff)
+  const { tool } = Handoff.internalsOf(handoff)
   const known = tools.get(tool.name)
   if (known?._tag === "Handoff") {
     throw new DuplicateHandoff({ agent, tool: tool.name, targets: [known.handoff.target, handoff.target] })
   }
-  addTool(tools, agent, { _tag: "Handoff", tool, handoff, when })
+  addTool(tools, agent, { _tag: "Handoff", tool, handoff })
 }
 
 /** Prepares the tools that an agent has outside of modes. */
@@ -57,7 +57,7 @@ export const entriesOf = (
     addTool(tools, agent, handledTool(tool, fatal.includes(tool.name), toolkit))
   }
   for (const entry of agents) addTool(tools, agent, entry)
-  if (output !== undefined) addTool(tools, agent, outputTool(output))
+  if (output !== undefined) addTool(tools, agent, output.tool)
   for (const handoff of handoffs) addHandoff(tools, agent, handoff)
   return tools
 }

@@ -1,7 +1,7 @@
 /**
  * How a tool is run, as an annotation on the tool.
  *
- * The policy belongs to the tool, wherever it is used; an agent only says how many of its tools run at once.
+ * The policy belongs to the tool and counts for every agent that has the tool. An agent says only how many of its calls run at once.
  *
  * **Example** (A tool that is slow, flaky, and must run alone)
  *
@@ -32,11 +32,11 @@ import type * as Schedule from "effect/Schedule"
  * How a tool is run.
  *
  * - `timeout`: how long one attempt may take; no limit by default.
- * - `retry`: when to try again after a failure of the handler, by a schedule that gets the failure, or a
- *   `Cause.TimeoutError` where the attempt timed out; never by default.
+ * - `retry`: when to try again after a failure of the handler; never by default. The schedule gets the failure, or a
+ *   `Cause.TimeoutError` if the attempt timed out.
  * - `exclusive`: no other call of the turn runs beside it; `false` by default.
- * - `idempotent`: running it twice does what running it once does, so an attempt that timed out may be repeated too;
- *   by default what the tool's own `Tool.Idempotent` annotation says.
+ * - `idempotent`: running it twice does what running it once does, so an attempt that timed out is repeated too; by default what
+ *   the tool's `Tool.Idempotent` annotation says. Of any other tool, nobody knows whether such an attempt took effect.
  *
  * @category models
  * @since 0.1.0
@@ -67,14 +67,14 @@ export const set: {
   <T extends Annotatable>(tool: T, policy: ToolPolicy): T
 } = dual(2, <T extends Annotatable>(tool: T, policy: ToolPolicy): T => tool.annotate(ToolPolicy, policy) as T)
 
-/** What a policy can be set on. Annotating a tool keeps its type. */
+/** A tool, as far as setting a policy needs one. Annotating a tool keeps its type. */
 interface Annotatable {
   readonly annotations: Context.Context<never>
   annotate<I, S>(tag: Context.Key<I, S>, value: S): unknown
 }
 
 /**
- * Gives how a tool is run.
+ * Returns how a tool is run.
  *
  * @category getters
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * Where an agent's guardrails stand.
+ * An agent's guardrails, by stage.
  *
  * @since 0.1.0
  */
@@ -7,34 +7,30 @@ import type { Stage } from "../../domain/GuardrailStage.ts"
 import { type Any, type AnyAt, internalsOf, type Services, type Values } from "./GuardrailType.ts"
 
 /**
- * An agent's guardrails, by what they stand on. Those of a stage are asked in their order, each about what the one before it passed
- * on.
+ * An agent's guardrails, by stage. Those of a stage are asked in their order, each about what the one before it passed on.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Guardrails<Output = unknown> {
-  /** On what users say, before the agent's first request in a run: also what they said to an agent that handed over. */
+  /** On what users say, before the agent's first request in a run. This includes what they said to an agent that handed over. */
   readonly input?: ReadonlyArray<AnyAt<"input", Values["input"]>> | undefined
-  /** On the agent's answers, and those on text on what it says beside calls, too. */
+  /** On the agent's answers. Those on text also look at what it says beside calls. */
   readonly output?: ReadonlyArray<AnyAt<"output", Output>> | undefined
-  /** On what tools are asked. */
+  /** On the parameters of calls. */
   readonly toolCall?: ReadonlyArray<AnyAt<"toolCall", Values["toolCall"]>> | undefined
-  /** On what tools give back. */
+  /** On the results of calls. */
   readonly toolResult?: ReadonlyArray<AnyAt<"toolResult", Values["toolResult"]>> | undefined
   /** On what the agent hands over. */
   readonly handoff?: ReadonlyArray<AnyAt<"handoff", Values["handoff"]>> | undefined
   /**
-   * Whether text is shown before the guardrails on the answer have seen it; it isn't by default. Text that was shown and doesn't pass
-   * is taken back by the event `TextWithdrawn`.
+   * Whether text is shown before the guardrails on the answer have seen it; it isn't by default. The event `TextWithdrawn` takes back
+   * shown text that doesn't pass.
    */
   readonly releaseEarly?: boolean | undefined
 }
 
-/**
- * What the checks of an agent's guardrails need. Where their type doesn't say, as that of a `Guardrails` doesn't, it is unknown, so
- * that nothing is forgotten.
- */
+/** What the checks of an agent's guardrails need. It is `unknown` if their type doesn't say, so that nothing is forgotten. */
 export type GuardrailServices<G> = {
   readonly [S in Stage & keyof G]: G[S] extends ReadonlyArray<infer Member> | undefined ? Services<Member> : never
 }[Stage & keyof G]

@@ -1,7 +1,8 @@
 /**
  * Guardrails made of guardrails.
  *
- * What one of them replaced is what counts, one refusal is given as it is, and several are given with their names.
+ * If one of them replaces the value, the next ones look at the replacement. One refusal stays as it is; several become one that names
+ * their guardrails.
  *
  * @since 0.1.0
  */
@@ -13,7 +14,7 @@ import * as Judging from "./Judging.ts"
 import { type Block, block, pass, replace, type Retry, retry, type Verdict, warn } from "./Verdict.ts"
 
 /**
- * Error for any of no guardrails: nothing could pass.
+ * Error for `any` without guardrails: nothing could pass.
  *
  * @category errors
  * @since 0.1.0
@@ -35,7 +36,7 @@ const ask = (self: Any, value: unknown, context: unknown): Judging.Judged =>
 const isRefusal = (verdict: Verdict<unknown>): verdict is Block | Retry =>
   verdict._tag === "Block" || verdict._tag === "Retry"
 
-/** Makes one refusal of several: one alone stays as it is, and where one blocks, all do. */
+/** Makes one refusal of several: one alone stays as it is, and if one blocks, all do. */
 const refuse = (refusals: ReadonlyArray<Block | Retry>): Block | Retry | undefined => {
   if (refusals.length < 2) return refusals[0]
   const said = refusals.map((refusal) =>
@@ -77,7 +78,7 @@ const askInOrder = (
   return Judging.inOrder(guardrails.length, (index) => ask(guardrails[index]!, at, context), take, conclude)
 }
 
-/** Takes what all guardrails said of the same value together. What several replaced is made one after the other. */
+/** Makes one verdict of what all guardrails said of the same value. If several replace it, they are asked again, one after the other. */
 const together = (
   guardrails: ReadonlyArray<Any>,
   verdicts: ReadonlyArray<Verdict<unknown>>,
@@ -87,11 +88,9 @@ const together = (
   const refusal = refuse(verdicts.filter(isRefusal))
   if (refusal !== undefined) return refusal
   const warnings = verdicts.flatMap((verdict) => verdict._tag === "Warn" ? [verdict.reason] : [])
+  const [first, ...others] = verdicts.filter((verdict) => verdict._tag === "Replace")
+  if (first !== undefined && others.length === 0) return replace(first.value, [...warnings, first.reason].join("; "))
   const replacing = guardrails.filter((_, index) => verdicts[index]!._tag === "Replace")
-  if (replacing.length === 1) {
-    const [first] = verdicts.filter((verdict) => verdict._tag === "Replace")
-    return replace(first!.value, [...warnings, first!.reason].join("; "))
-  }
   return askInOrder(replacing, value, context, warnings)
 }
 
@@ -107,7 +106,7 @@ const askAll = (guardrails: ReadonlyArray<Any>, value: unknown, context: unknown
     )
 }
 
-/** What guardrails make together: one that looks at what they look at, fails with what they fail with, needs what they need. */
+/** A guardrail that looks at what its members look at, fails with what they fail with, and needs what they need. */
 type Composed<Members extends ReadonlyArray<Any>> = [Members[number]] extends [never] ? Guardrail
   : [Members[number]] extends [Guardrail<infer On, infer Value, infer E, infer R>] ? Guardrail<On, Value, E, R>
   : Guardrail
@@ -127,10 +126,10 @@ const compose = <Members extends ReadonlyArray<Any>>(
   ) as Composed<Members>
 
 /**
- * Asks all guardrails at once about the same value; it passes if it passes them all.
+ * Asks all guardrails at once about the same value, which passes if all let it pass.
  *
- * One refusal is given as it is, several together, each with its guardrail's name. What several of them replace is replaced one
- * after the other. None at all let everything pass.
+ * One refusal stays as it is; several become one, each with its guardrail's name. If several guardrails replace the value, they do so one
+ * after the other. No guardrails at all let everything pass.
  *
  * @category combinators
  * @since 0.1.0
@@ -171,7 +170,7 @@ const askUntilPassed = (guardrails: ReadonlyArray<Any>, value: unknown, context:
   return Judging.inOrder(guardrails.length, judge, take, () => refuse(refusals) ?? pass)
 }
 
-/** Makes a guardrail of the verdicts of another. */
+/** Changes the verdicts of a guardrail. */
 const mapVerdict = <On extends Subject, Value, E, R>(
   self: Guardrail<On, Value, E, R>,
   name: string,
@@ -185,7 +184,7 @@ const mapVerdict = <On extends Subject, Value, E, R>(
 /**
  * Blocks what another guardrail lets pass, and lets pass what that refuses.
  *
- * A guardrail that failed itself refused nothing: that blocks here too.
+ * A check that failed refused nothing, so that blocks here too (`docs/decisions/0008`).
  *
  * @category combinators
  * @since 0.1.0
@@ -200,7 +199,7 @@ export const not = <On extends Subject, Value, E, R>(
   })
 
 /**
- * Asks a guardrail only about what a predicate holds for; the rest passes.
+ * Asks a guardrail only about values that satisfy a predicate; all others pass.
  *
  * @category combinators
  * @since 0.1.0
@@ -217,7 +216,7 @@ export const when = <On extends Subject, Value, E, R>(
 }
 
 /**
- * Makes something else of what a guardrail blocks: another reason, a warning, a replacement.
+ * Changes what becomes of a value that a guardrail blocks: another reason, a warning, a replacement.
  *
  * @category combinators
  * @since 0.1.0
@@ -236,7 +235,7 @@ export const mapBlock: {
     mapVerdict(self, self.name, (verdict) => verdict._tag === "Block" ? keep(verdict, f(verdict)) : verdict)
 )
 
-/** What is still a block stays that of the same guardrail, and one for which nobody could tell stays one, too. */
+/** A verdict that is still a block stays that of the same guardrail, and still says whether the check failed. */
 const keep = ({ guardrail, isFailure }: Block, verdict: Verdict<unknown>): Verdict<unknown> =>
   verdict._tag === "Block"
     ? {

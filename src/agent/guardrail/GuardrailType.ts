@@ -5,7 +5,7 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import { type Pipeable, Prototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
@@ -20,14 +20,14 @@ import { block, type Verdict, warn } from "./Verdict.ts"
 const TypeId = "~troupe/agent/Guardrail"
 
 /**
- * What a guardrail looks at: `"text"` at any stage, or what one stage has.
+ * What a guardrail looks at: `"text"`, which every stage has, or the value of one stage.
  *
  * @category models
  * @since 0.1.0
  */
 export type Subject = "text" | Stage
 
-/** The call that a guardrail looks at: its parameters as JSON, and once it has a result how it ended. */
+/** The call that a guardrail looks at: its parameters as JSON, and its `outcome` once it has a result. */
 export interface CheckedCall {
   readonly id: string
   readonly name: string
@@ -36,8 +36,8 @@ export interface CheckedCall {
 }
 
 /**
- * Where a guardrail looks: at which stage of which agent, in which state. `call` is there at `toolCall` and `toolResult`, and at
- * `handoff` where a model asked for that.
+ * Where a guardrail is asked: at which stage of which agent, in which state. There is a `call` at `toolCall` and `toolResult`, and at
+ * `handoff` if a model asked for the handoff.
  *
  * @category models
  * @since 0.1.0
@@ -49,12 +49,12 @@ export interface Context {
   readonly call?: CheckedCall
 }
 
-/** Where a guardrail looks that stands on calls: there is one. */
+/** Where a guardrail on calls or results is asked. */
 export interface CallContext extends Context {
   readonly call: CheckedCall
 }
 
-/** What a guardrail of a subject is given. */
+/** The value of each subject. */
 export interface Values {
   readonly text: string
   readonly input: ReadonlyArray<UserPart>
@@ -64,16 +64,16 @@ export interface Values {
   readonly handoff: Pick<HandoffRequest, "target" | "reason" | "context">
 }
 
-/** Where a guardrail of a subject looks. */
+/** Where a guardrail of a subject is asked. */
 export type ContextOf<On extends Subject> = On extends "toolCall" | "toolResult" ? CallContext : Context
 
-/** Judges a value, at once or by an effect. */
+/** Judges a value, at once or with an effect. */
 type Judge<E = never> = (
   value: never,
   context: never
 ) => Verdict<unknown> | Effect.Effect<Verdict<unknown>, E, unknown>
 
-/** What a guardrail keeps for those that run it. What fails within `judge` is a verdict. */
+/** What a guardrail keeps for those that run it. `judge` turns failures of the check into verdicts. */
 export interface Internals {
   readonly on: Subject
   readonly isParallel: boolean
@@ -83,8 +83,8 @@ export interface Internals {
 /**
  * A guardrail: it looks at a value, and says whether that may pass.
  *
- * `Value` is what it looks at, `E` what its check may fail with (the run doesn't: `onError` says what becomes of that), and `R`
- * what it needs.
+ * `Value` is what it looks at, `E` what its check may fail with, and `R` what the check needs. A check that fails doesn't fail the run:
+ * `onError` says what becomes of the value.
  *
  * @category models
  * @since 0.1.0
@@ -101,7 +101,7 @@ export interface Guardrail<out On extends Subject = "text", in Value = Values[On
   readonly name: string
 }
 
-/** Any guardrail that can stand at a stage where a value is looked at, without its failures and needs: inference takes those. */
+/** Any guardrail that fits a stage with such values, without its failures and needs: inference takes those. */
 export interface AnyAt<S extends Stage, Value> extends Pipeable {
   readonly [TypeId]:
     & Internals
@@ -123,19 +123,17 @@ export type Services<G> = G extends Guardrail<infer _On, never, infer _E, infer 
 /** What the check of a guardrail may fail with. */
 export type Error<G> = G extends Guardrail<infer _On, never, infer E, infer _R> ? E : never
 
-/** Gives what a guardrail keeps for those that run it. */
+/** What a guardrail keeps for those that run it. */
 export const internalsOf = (self: Any): Internals => self[TypeId]
 
 const Proto = {
-  pipe() {
-    return pipeArguments(this, arguments)
-  },
+  ...Prototype,
   toJSON(this: Any) {
     return { _id: "Guardrail", name: this.name }
   }
 }
 
-/** Makes a guardrail of what it keeps. */
+/** Makes a guardrail of its internals. */
 export const fromInternals = <On extends Subject, Value, E, R>(
   name: string,
   internals: Internals
@@ -153,36 +151,36 @@ export const fromInternals = <On extends Subject, Value, E, R>(
 export const isGuardrail = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
 
 /**
- * How a guardrail stands; everything is optional.
+ * How a guardrail is asked; everything is optional.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options<On extends Subject> {
   /**
-   * What it looks at; `"text"` by default, which can stand at every stage: it sees the whole text of an input or an answer, and
-   * each string in parameters, results and handoffs.
+   * What it looks at; `"text"` by default, which fits every stage. It sees the whole text of an input or an answer, and each string in
+   * parameters, results and handoffs.
    */
   readonly on?: On | undefined
   /**
-   * Whether the model is asked while an input is looked at; `"blocking"` by default, which isn't. In `"parallel"` nothing that the
-   * model says is shown and no tool runs before the input has passed. It says nothing at other stages.
+   * Whether the model is asked while the guardrail looks at an input; `"blocking"` by default: it isn't. In `"parallel"` it is, but
+   * nothing that it says is shown, and no tool runs, before the input has passed. At other stages this says nothing.
    */
   readonly mode?: "blocking" | "parallel" | undefined
-  /** What becomes of a check that fails itself, or times out; `"block"` by default, or `"pass"` with a warning. */
+  /** What happens if the check itself fails or times out: `"block"` by default, or `"pass"` with a warning. */
   readonly onError?: "block" | "pass" | undefined
-  /** How long a check may take; as long as it likes by default. */
+  /** How long a check may take; there is no limit by default. */
   readonly timeout?: Duration.Input | undefined
 }
 
-/** A check. What it looks at says what it may put in the place of that, and not the other way round. */
+/** A check. The type of the value says what may replace it, and not the other way round. */
 type Check<On extends Subject, Value, E, R> = (
   value: Value,
   context: ContextOf<On>
 ) => Verdict<NoInfer<Value>> | Effect.Effect<Verdict<NoInfer<Value>>, E, R>
 
 /**
- * Makes a guardrail of a check: a function that gives a verdict, or an effect that does.
+ * Makes a guardrail of a check: a function that returns a verdict, or an effect that does.
  *
  * A check that throws is a defect, and ends the run as one. Throws `InvalidName` when the name is empty.
  *

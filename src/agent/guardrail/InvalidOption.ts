@@ -1,12 +1,12 @@
 /**
- * Options that make no guardrail.
+ * Invalid options of built-in guardrails.
  *
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 
 /**
- * Error for a built-in guardrail that can't be as it was asked for: a threshold or a limit out of its range, or an empty list.
+ * Error for an invalid option of a built-in guardrail: a threshold or a limit out of its range, or an empty list.
  *
  * @category errors
  * @since 0.1.0
@@ -20,13 +20,13 @@ export class InvalidOption extends Schema.TaggedError<InvalidOption>("troupe/age
   }
 }
 
-/** Gives a number that must be a whole one from `least` on, or throws `InvalidOption`. */
+/** Returns a number, or throws `InvalidOption` unless it is a whole one from `least` on. */
 export const countOf = (guardrail: string, option: string, value: number, least: number): number => {
   if (Number.isInteger(value) && value >= least) return value
   throw new InvalidOption({ guardrail, option, value, expected: `a whole number from ${least} on` })
 }
 
-/** Gives the members of a list that must have some, or throws `InvalidOption`. */
+/** Returns the members of a list, or throws `InvalidOption` if it has none. */
 export const membersOf = <A>(
   guardrail: string,
   option: string,

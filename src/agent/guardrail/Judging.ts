@@ -1,23 +1,24 @@
 /**
- * Verdicts that are there at once, or that an effect gives: what is there at once costs no effect.
+ * Verdicts that are there at once, or that an effect returns. A verdict that is there at once needs no turn of the runtime
+ * (`docs/decisions/0008`).
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import type { Verdict } from "./Verdict.ts"
 
-/** A verdict, given at once or by an effect. */
+/** A verdict, or an effect that returns one. */
 export type Judged = Verdict<unknown> | Effect.Effect<Verdict<unknown>, never, unknown>
 
-/** Gives a verdict by an effect, whether or not it is there at once. */
+/** Turns a verdict that may be there at once into an effect. */
 export const toEffect = (self: Judged): Effect.Effect<Verdict<unknown>, never, unknown> =>
   Effect.isEffect(self) ? self : Effect.succeed(self)
 
-/** Makes another verdict of one. */
+/** Changes a verdict. */
 export const map = (self: Judged, f: (verdict: Verdict<unknown>) => Verdict<unknown>): Judged =>
   Effect.isEffect(self) ? Effect.map(self, f) : f(self)
 
-/** Asks for one verdict after another, of places from `from` on, until one of them ends it or `last` does. */
+/** Asks for verdicts one after the other, from the index `from` on, until `take` ends it with one of its own, or else `last` does. */
 export const inOrder = (
   count: number,
   judge: (index: number) => Judged,

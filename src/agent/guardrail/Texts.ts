@@ -1,5 +1,5 @@
 /**
- * Guardrails on text, where the value isn't one: they look at each text in it.
+ * The texts in a value, for guardrails on text at stages whose values aren't texts: they look at each string in the value.
  *
  * @since 0.1.0
  */
@@ -7,7 +7,7 @@ import * as Predicate from "effect/Predicate"
 import * as Judging from "./Judging.ts"
 import { pass, replace, type Verdict, warn } from "./Verdict.ts"
 
-/** Gives a value with other texts in it, in the order in which `f` is given those that it has. Keys aren't texts. */
+/** Changes each text in a value, in order. Keys aren't texts. */
 const mapTexts = (value: unknown, f: (text: string) => string): unknown => {
   if (typeof value === "string") return f(value)
   if (Array.isArray(value)) return value.map((each) => mapTexts(each, f))
@@ -31,21 +31,21 @@ const addTexts = (value: unknown, texts: Array<string>): void => {
   else if (Predicate.isObject(value)) { for (const each of Object.values(value)) addTexts(each, texts) }
 }
 
-/** Gives the texts in a value, in their order. */
+/** Lists the texts in a value, in order. */
 export const textsIn = (value: unknown): ReadonlyArray<string> => {
   const texts: Array<string> = []
   addTexts(value, texts)
   return texts
 }
 
-/** Gives a value with other texts, as many as it has, in the places of its own. */
+/** Puts other texts in the places of a value's own, as many as it has. */
 export const withTexts = <A>(value: A, texts: ReadonlyArray<string>): A => {
   let at = 0
-  // What stands in the place of a text is one.
+  // Texts replace texts, so the value keeps its type.
   return mapTexts(value, () => texts[at++]!) as A
 }
 
-/** Judges texts one after the other, until one is refused. A replacement is that of all of them. */
+/** Judges texts one after the other, until one is refused. A replacement is the list of all texts. */
 export const judge = (texts: ReadonlyArray<string>, judgeText: (text: string) => Judging.Judged): Judging.Judged => {
   const reasons: Array<string> = []
   let replaced: Array<string> | undefined

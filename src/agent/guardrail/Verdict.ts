@@ -1,32 +1,32 @@
 /**
- * What a guardrail says of what it looked at.
+ * What a guardrail says of a value, as data.
  *
  * @since 0.1.0
  */
 
-/** It may pass as it is. */
+/** The value may pass as it is. */
 export interface Pass {
   readonly _tag: "Pass"
 }
-/** It may pass as `value`; `reason` says what was wrong with it. */
+/** Another `value` may pass instead; `reason` says what was wrong. */
 export interface Replace<out A> {
   readonly _tag: "Replace"
   readonly value: A
   readonly reason: string
 }
-/** It may pass as it is, though something is wrong with it. */
+/** The value may pass as it is, though something is wrong with it. */
 export interface Warn {
   readonly _tag: "Warn"
   readonly reason: string
 }
-/** It may not pass, but the model is told and may try again. */
+/** The value may not pass, but the model reads why and may try again. */
 export interface Retry {
   readonly _tag: "Retry"
   readonly feedback: string
 }
 /**
- * It may not pass. `guardrail` names who says so within a composed one, where that is one alone. With `isFailure` the guardrail
- * couldn't tell, and blocks for that.
+ * The value may not pass. `guardrail` names the one of several composed guardrails that blocked it. With `isFailure` the check itself
+ * failed, so nobody could tell (`docs/decisions/0008`).
  */
 export interface Block {
   readonly _tag: "Block"
@@ -44,7 +44,7 @@ export interface Block {
 export type Verdict<A> = Pass | Replace<A> | Warn | Retry | Block
 
 /**
- * Lets it pass.
+ * Lets the value pass.
  *
  * @category verdicts
  * @since 0.1.0
@@ -52,9 +52,9 @@ export type Verdict<A> = Pass | Replace<A> | Warn | Retry | Block
 export const pass: Pass = Object.freeze({ _tag: "Pass" })
 
 /**
- * Lets another value pass in its place.
+ * Lets another value pass instead.
  *
- * A replaced input is what the model sees, a replaced output what the state holds, a replaced parameter what the handler gets.
+ * The model sees the other input, the state holds the other answer, and the handler gets the other parameters.
  *
  * @category verdicts
  * @since 0.1.0
@@ -62,7 +62,7 @@ export const pass: Pass = Object.freeze({ _tag: "Pass" })
 export const replace = <A>(value: A, reason: string): Replace<A> => ({ _tag: "Replace", value, reason })
 
 /**
- * Lets it pass, and says in an event what is wrong with it.
+ * Lets the value pass; an event says what is wrong with it.
  *
  * @category verdicts
  * @since 0.1.0
@@ -72,8 +72,8 @@ export const warn = (reason: string): Warn => ({ _tag: "Warn", reason })
 /**
  * Tells the model what is wrong, and lets it try again.
  *
- * An answer goes back as often as the agent's `outputRetries` says, and is blocked then; a call is settled as failed with the
- * feedback as its result. What a user said can't be tried again: there it blocks.
+ * An answer goes back as often as the agent's `outputRetries` says, and is blocked after that. A call fails with the feedback as its
+ * result. What a user said can't be tried again, so it is blocked.
  *
  * @category verdicts
  * @since 0.1.0
@@ -81,10 +81,10 @@ export const warn = (reason: string): Warn => ({ _tag: "Warn", reason })
 export const retry = (feedback: string): Retry => ({ _tag: "Retry", feedback })
 
 /**
- * Lets nothing pass.
+ * Lets the value not pass.
  *
- * A blocked input or answer ends the run with `GuardrailBlocked`; a blocked call, result or handoff is a failed call, which the
- * model sees.
+ * A blocked input or answer ends the run with `GuardrailBlocked`. A blocked call, result or handoff is a failed call, which the model
+ * reads.
  *
  * @category verdicts
  * @since 0.1.0

@@ -13,6 +13,7 @@ import { inProgress } from "../../domain/AgentStatus.ts"
 import { isWithin } from "../../domain/Isolation.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import type * as Usage from "../../domain/Usage.ts"
+import * as Handoff from "../../handoff/Handoff.ts"
 import type { Definition, ModeTool, Request, ToolEntry } from "../definition/AgentDefinition.ts"
 import * as RequestTools from "../definition/RequestTools.ts"
 
@@ -47,7 +48,7 @@ export const isOffered = (entry: ToolEntry, state: AgentState, modes: Modes, isB
   if (!isLeft(entry, owner, state, modes)) return false
   switch (entry._tag) {
     case "Handoff":
-      return !isBetween && (entry.when === undefined || entry.when(state))
+      return !isBetween && (Handoff.internalsOf(entry.handoff).when?.(state) ?? true)
     case "Mode":
       return !isBetween && isReachable(entry, state, modes)
     case "Handled":

@@ -6,7 +6,7 @@
  *
  * @since 0.1.0
  */
-import { pipeArguments } from "effect/Pipeable"
+import { Prototype } from "effect/Pipeable"
 import { ReadOutput } from "../../domain/AgentOutput.ts"
 import { type ReadCall, ReadParams } from "../../domain/CallParams.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
@@ -21,9 +21,7 @@ import * as Run from "./Run.ts"
 import { startOf } from "./RunStart.ts"
 
 const Proto = {
-  pipe() {
-    return pipeArguments(this, arguments)
-  },
+  ...Prototype,
   toJSON(this: Any) {
     return { _id: "Agent", name: this.name }
   }

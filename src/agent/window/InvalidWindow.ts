@@ -1,12 +1,12 @@
 /**
- * Context windows that can't be.
+ * Invalid options of context windows.
  *
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 
 /**
- * Error for an option of a context window that can't be.
+ * Error for an invalid option of a context window.
  *
  * @category errors
  * @since 0.1.0
@@ -23,7 +23,7 @@ export class InvalidWindow extends Schema.TaggedError<InvalidWindow>("troupe/age
   }
 }
 
-/** Gives a limit, or throws `InvalidWindow`. */
+/** Returns a limit, or throws `InvalidWindow` unless it is a whole number from `minimum` on. */
 export const limitOf = (option: InvalidWindow["option"], value: number, minimum: 0 | 1): number => {
   if (value >= minimum && Number.isInteger(value)) return value
   throw new InvalidWindow({ option, issue: `is ${value}, not a whole number from ${minimum} on` })

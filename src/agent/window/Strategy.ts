@@ -12,7 +12,7 @@ import { limitOf } from "./InvalidWindow.ts"
 
 const TypeId = "~troupe/agent/ContextWindow/Strategy"
 
-/** A summary that was made, and what a model used for it, which one where it said so. */
+/** A summary that was made, and what a model used for it. `model` is the model's name, if it said that. */
 export interface Made {
   readonly text: string
   readonly usage?: RequestUsage
@@ -23,8 +23,8 @@ export interface Made {
 export type Summarize = (conversation: Conversation) => Effect.Effect<Made, unknown, unknown>
 
 /**
- * What a strategy does: it chooses, or it lets turns be summarized. It is asked where there is too much; one that `needsNoLimit` also
- * where no limit is set, and one that is a limit itself always.
+ * What a strategy does: it chooses turns, or lets turns be summarized. It is asked if there is too much. A step that `needsNoLimit` is
+ * asked even if no limit is set, and one that `isLimit` itself is always asked.
  */
 export type Step =
   | {
@@ -49,15 +49,15 @@ export interface Strategy<out E = never, out R = never> {
 type Any = Strategy<unknown, unknown>
 
 /**
- * A strategy of one's own: a function of the turns, with what each counts for, and of the room for them. It gives the turns that are
- * sent, of which it may have changed some.
+ * A strategy of your own: a function of the turns, with what each counts for, and of the room for them. It returns the turns that are
+ * sent. It may change turns.
  *
  * @category models
  * @since 0.1.0
  */
 export type Chooser = (turns: ReadonlyArray<WindowTurn>, room: Room) => ReadonlyArray<Turn>
 
-/** A strategy, or a function of one's own. */
+/** A strategy, or a function that is one. */
 export type AnyInput = Any | Chooser
 
 /** What a run may fail with by a strategy. */
@@ -72,14 +72,14 @@ export const fromSteps = (steps: ReadonlyArray<Step>): Strategy<never, never> =>
 const choosing = (choose: Choosing.Choose, isLimit = false): Strategy =>
   fromSteps([{ _tag: "Choose", choose, isLimit, needsNoLimit: isLimit }])
 
-/** Gives what a strategy does. */
+/** The steps of a strategy. */
 export const stepsOf = (self: AnyInput): ReadonlyArray<Step> =>
   typeof self === "function"
     ? [{ _tag: "Choose", choose: Choosing.byFunction(self), isLimit: false, needsNoLimit: true }]
     : self[TypeId].steps
 
 /**
- * Leaves out the oldest turns, as many as have to go. This is what a window does that is given no strategy.
+ * Leaves out the oldest turns, as many as have to go. A window without a strategy does this.
  *
  * @category strategies
  * @since 0.1.0
@@ -87,7 +87,7 @@ export const stepsOf = (self: AnyInput): ReadonlyArray<Step> =>
 export const oldestFirst: Strategy = choosing(Choosing.oldestFirst)
 
 /**
- * Leaves out turns in the middle: the first turns have half of the room at most, and the last the rest.
+ * Leaves out turns in the middle: the first turns get at most half of the room, and the last turns the rest.
  *
  * @category strategies
  * @since 0.1.0
@@ -95,9 +95,9 @@ export const oldestFirst: Strategy = choosing(Choosing.oldestFirst)
 export const middleOut: Strategy = choosing(Choosing.middleOut)
 
 /**
- * Sends the last `count` turns, also where there would be room for more. It is a limit itself and needs no other.
+ * Sends the last `count` turns, even if there is room for more. It is a limit itself and needs no other.
  *
- * Throws `InvalidWindow` where `count` isn't a whole number from 0 on.
+ * Throws `InvalidWindow` unless `count` is a whole number from 0 on.
  *
  * @category strategies
  * @since 0.1.0
@@ -106,10 +106,10 @@ export const recentTurns = (count: number): Strategy =>
   choosing(Choosing.recentTurns(limitOf("strategy", count, 0)), true)
 
 /**
- * Sends a marker in the place of the results of calls, those of the oldest turns first. The model sees what it called, and that the
- * result was left out.
+ * Sends a marker in place of results of calls, those of the oldest turns first. The model sees what it called, and that the result was
+ * left out.
  *
- * What a provider ran itself, and results that the model hasn't read yet, stay as they are.
+ * Results of calls that a provider ran itself, and results that the model hasn't read yet, stay.
  *
  * @category strategies
  * @since 0.1.0
@@ -117,7 +117,7 @@ export const recentTurns = (count: number): Strategy =>
 export const dropToolResults: Strategy = choosing(Choosing.withoutResults)
 
 /**
- * Puts strategies one after the other: each is asked where those before it left too much.
+ * Puts strategies one after the other: each is asked if those before it left too much.
  *
  * @category strategies
  * @since 0.1.0

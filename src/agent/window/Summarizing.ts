@@ -1,5 +1,5 @@
 /**
- * Summaries in the place of turns: made by an effect, or by a model that is shown a record of them.
+ * Summaries in place of turns: made by an effect, or by a model that reads a record of the turns.
  *
  * @since 0.1.0
  */
@@ -13,7 +13,7 @@ import type { AssistantPart, Conversation, Turn } from "../../domain/StateSchema
 import { fromSteps, type Made, type Strategy, type Summarize } from "./Strategy.ts"
 
 /**
- * Error for a summary without words: it would delete the turns that it stands for.
+ * Error for a summary without words, which would delete the turns that it stands for.
  *
  * @category errors
  * @since 0.1.0
@@ -27,7 +27,7 @@ export class EmptySummary extends Schema.TaggedError<EmptySummary>("troupe/agent
   }
 }
 
-/** What a model is told before a record of turns. */
+/** What a model reads before the record of the turns. */
 const instructions = [
   "You are given a record of the beginning of a conversation, one JSON value a line.",
   "Summarize it, so that the conversation can go on without it. Keep what was asked, decided and found out, names, numbers and",
@@ -86,7 +86,7 @@ const byModel = (
   )
 
 /**
- * How a model summarizes: what it is told before the record of the turns, in place of what it is told by default.
+ * How a model summarizes: `instructions` replace what it reads by default before the record of the turns.
  *
  * @category models
  * @since 0.1.0
@@ -115,12 +115,14 @@ const summarizeBy = (
  *
  * **Details**
  *
- * The summary is made by an effect, by a model that is given as a Layer, or by the agent's own model. It is made where too much
- * would be sent, of so many turns that half of the window is free (`target` says another part), told as `ConversationSummarized`,
- * and kept in the state beside the turns: later requests and runs send it again, and when more turns must go it is made anew of
- * them and itself. What makes it is given a conversation: the last summary, where there is one, and the turns that go.
+ * An effect makes the summary, or a model given as a Layer, or the agent's own model. It is made if too much would be sent, of so many
+ * turns that half of the window is free (`target` says another part). It is given a conversation: the last summary, if there is one, and
+ * the turns that go.
  *
- * What it fails with fails the run, and so does a summary without words, with `EmptySummary`. Nothing is lost then.
+ * The event `ConversationSummarized` tells the summary, and the state keeps it beside the turns (`docs/decisions/0009`). Later requests
+ * and runs send it again. When more turns must go, it is made anew of itself and them.
+ *
+ * Its failure fails the run. A summary without words fails the run with `EmptySummary`. Nothing is lost then.
  *
  * @category strategies
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * A context window as agents have one, and in its type what a run may fail with and needs by it.
+ * What a context window is.
  *
  * @since 0.1.0
  */
@@ -21,8 +21,8 @@ export interface Internals {
 }
 
 /**
- * How much of a conversation an agent's model is sent. `E` is what a run may fail with by it beside `AgentError`, and `R` what it
- * needs.
+ * How much of a conversation an agent's requests send. `E` is what a run may fail with because of it beside `AgentError`, and `R` what
+ * it needs.
  *
  * @category models
  * @since 0.1.0
@@ -34,5 +34,5 @@ export interface ContextWindow<out E = never, out R = never> {
 /** Any context window. */
 export type Any = ContextWindow<unknown, unknown>
 
-/** Gives what a context window is made of. */
+/** What a context window is made of. */
 export const internalsOf = (self: Any): Internals => self[TypeId]

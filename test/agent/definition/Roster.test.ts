@@ -1,0 +1,45 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { Tool, Toolkit } from "effect/ai"
+import { Agent, AgentState, Handoff, Mode } from "troupe"
+import { rosterOf } from "../../../src/agent/definition/Roster.ts"
+import { requestIn } from "../../../src/agent/rules/OfferedTools.ts"
+
+const look = Tool.make("look", { success: Schema.String })
+
+/** What each agent of a roster sends as its toolkit, and what it offers in that. */
+const sent = (agent: Agent.Any) =>
+  Array.from(rosterOf(agent).agents.values(), (each) => {
+    const { toolChoice, toolkit } = requestIn(each, AgentState.make(each.name), false)
+    return [each.name, Object.keys(toolkit.tools), toolChoice]
+  })
+
+describe("A roster", () => {
+  it("lets agents that take turns send one toolkit, in which each offers its own tools", () => {
+    const diver = Agent.make("diver", { toolkit: Toolkit.make(Tool.make("dive"), look) })
+    const guide = Agent.make("guide", { toolkit: Toolkit.make(look), handoffs: [Handoff.to(diver)] })
+    const all = ["look", "handoff_to_diver", "dive"]
+    assert.deepStrictEqual(sent(guide), [
+      ["guide", all, { mode: "auto", oneOf: ["look", "handoff_to_diver"] }],
+      ["diver", all, { mode: "auto", oneOf: ["dive", "look"] }]
+    ])
+  })
+
+  it("lets each agent send its own toolkit if two tools of one name have different schemas", () => {
+    const diver = Agent.make("diver", { toolkit: Toolkit.make(Tool.make("look", { success: Schema.Finite })) })
+    const guide = Agent.make("guide", { toolkit: Toolkit.make(look), handoffs: [Handoff.to(diver)] })
+    assert.deepStrictEqual(sent(guide), [
+      ["guide", ["look", "handoff_to_diver"], "auto"],
+      ["diver", ["look"], "auto"]
+    ])
+  })
+
+  it("has no agent with two tools of one name, though modes may bring the same tool", () => {
+    const mode = (name: string, tool: Tool.Any) =>
+      Mode.make(name, { enter: () => Effect.void, toolkit: Toolkit.make(tool) })
+    const make = (first: Tool.Any, second: Tool.Any) => () =>
+      Agent.make("guide", { modes: [mode("by day", first), mode("by night", second)] })
+    assert.doesNotThrow(make(look, look))
+    assert.throws(make(look, Tool.make("look", { success: Schema.String })), Agent.DuplicateTool)
+  })
+})
