@@ -72,84 +72,62 @@ export class ParamsRejected extends Schema.TaggedError<ParamsRejected>("troupe/d
   }
 }
 
+/** A call of an answer that is worked on, and what leads to its agent. */
+interface Located extends Pick<PendingApproval, "path" | "calls"> {
+  readonly call: Call
+}
+
+/** Gives the calls of the last answer, each before those of the agent that answers it. */
+const locateAll = (
+  self: AgentState,
+  path: Located["path"] = [self.agent],
+  calls: Located["calls"] = []
+): ReadonlyArray<Located> => {
+  const turn = lastAssistant(self.conversation)
+  return (turn === undefined ? [] : callsOf(turn)).flatMap((call) => [
+    { path, calls, call },
+    ...(call.state._tag === "Delegated"
+      ? locateAll(call.state.child, [...path, call.state.child.agent], [...calls, call.id])
+      : [])
+  ])
+}
+
+const answerable = ({ call, calls, path }: Located) => ({ path, calls, callId: call.id, name: call.name })
+
 /**
  * Gives the calls that wait for approval, in this agent and in those that it called, in the order of its calls.
  *
  * @category getters
  * @since 0.1.0
  */
-export const pendingApprovals = (self: AgentState): ReadonlyArray<PendingApproval> => collect(self, [self.agent], [])
+export const pendingApprovals = (self: AgentState): ReadonlyArray<PendingApproval> =>
+  locateAll(self)
+    .filter(({ call }) => call.state._tag === "AwaitingApproval")
+    .map((located) => ({ ...answerable(located), params: located.call.params }))
 
-const collect = (
-  self: AgentState,
-  path: readonly [string, ...Array<string>],
-  calls: ReadonlyArray<string>
-): ReadonlyArray<PendingApproval> =>
-  openCalls(self.conversation).flatMap((call): ReadonlyArray<PendingApproval> => {
-    switch (call.state._tag) {
-      case "AwaitingApproval":
-        return [{ path, calls, callId: call.id, name: call.name, params: call.params }]
-      case "Delegated":
-        return collect(call.state.child, [...path, call.state.child.agent], [...calls, call.id])
-      case "Pending":
-      case "Approved":
-      case "Settled":
-        return []
-    }
-  })
+const isAnswerable = ({ state }: Call): boolean =>
+  state._tag === "AwaitingApproval" || state._tag === "Approved" ||
+  (state._tag === "Settled" && state.outcome === "Denied")
 
-/** A call that awaits approval, or was answered, and what leads to its agent. */
-interface Located extends Pick<PendingApproval, "path" | "calls"> {
-  readonly call: Call
-}
-
-const isAnswerable = (call: Call): boolean =>
-  call.state._tag === "AwaitingApproval" || call.state._tag === "Approved" ||
-  (call.state._tag === "Settled" && call.state.outcome === "Denied")
+/** Finds a call by id in whatever state, in this agent first, then in those that it called. */
+const find = ({ conversation }: AgentState, callId: string): Call | undefined =>
+  conversation.turns.flatMap((turn) => turn._tag === "Assistant" ? callsOf(turn) : []).find(({ id }) =>
+    id === callId
+  ) ??
+    openCalls(conversation).flatMap(({ state }) => state._tag === "Delegated" ? find(state.child, callId) ?? [] : [])[0]
 
 /**
- * Finds the call of this id that awaits approval or was answered, among those that may still run.
+ * Finds the call that an answer is for; there is none to answer any more if it was answered in the same way.
  *
- * The first one counts though others of its id wait: a second answer mustn't reach a call that nobody looked at.
+ * The first one that may be answered counts though others of its id wait: a second answer mustn't reach a call that nobody
+ * looked at.
  */
 const locate = (
   self: AgentState,
   callId: string,
-  path: Located["path"],
-  calls: Located["calls"]
-): Located | undefined => {
-  for (const part of lastAssistant(self.conversation)?.parts ?? []) {
-    if (part._tag !== "Call") continue
-    if (part.id === callId && isAnswerable(part)) return { path, calls, call: part }
-    if (part.state._tag !== "Delegated") continue
-    const { child } = part.state
-    const inner = locate(child, callId, [...path, child.agent], [...calls, part.id])
-    if (inner !== undefined) return inner
-  }
-  return undefined
-}
-
-/** Finds a call by id in whatever state, in this agent first, then in those that it called. */
-const find = (self: AgentState, callId: string): Call | undefined => {
-  for (const turn of self.conversation.turns) {
-    if (turn._tag !== "Assistant") continue
-    const own = callsOf(turn).find((call) => call.id === callId)
-    if (own !== undefined) return own
-  }
-  for (const call of openCalls(self.conversation)) {
-    const found = call.state._tag === "Delegated" ? find(call.state.child, callId) : undefined
-    if (found !== undefined) return found
-  }
-  return undefined
-}
-
-/** Finds the call that an answer is for; there is none to answer any more if it was answered in the same way. */
-const locateOpen = (
-  self: AgentState,
-  callId: string,
   isSame: (call: Call) => boolean
 ): Result.Result<Located | undefined, NotAwaitingApproval> => {
-  const located = locate(self, callId, [self.agent], [])
+  const located = locateAll(self).find(({ call }) => call.id === callId && isAnswerable(call))
   if (located?.call.state._tag === "AwaitingApproval") return Result.succeed(located)
   const found = located?.call ?? find(self, callId)
   if (found !== undefined && isSame(found)) return Result.succeed(undefined)
@@ -162,12 +140,10 @@ const locateOpen = (
   )
 }
 
-/** An answer to a call, before it has its run, its number and its time. */
+/** What an answer says, before it has its run, its number and its time. */
 type Untimed<Event> = Omit<Event, "run" | "step" | "sequence" | "at">
 
 const writtenOf = ({ asked, params }: Call): Schema.Json => asked === undefined ? params : asked
-
-const untimed = ({ call, calls, path }: Located) => ({ path, calls, callId: call.id, name: call.name })
 
 /** Gives an approval as what happened, unless it happened before. Parameters that the model asked for are no others. */
 export const approval = (
@@ -176,7 +152,7 @@ export const approval = (
   params: Schema.Json | undefined
 ): Result.Result<Untimed<CallApproved> | undefined, NotAwaitingApproval> =>
   Result.map(
-    locateOpen(
+    locate(
       self,
       callId,
       (call) =>
@@ -185,7 +161,7 @@ export const approval = (
     (located) =>
       located === undefined ? undefined : {
         _tag: "CallApproved",
-        ...untimed(located),
+        ...answerable(located),
         ...(params === undefined || Equal.equals(params, located.call.params) ? undefined : { params })
       }
   )
@@ -197,8 +173,8 @@ const denial = (
   reason: string
 ): Result.Result<Untimed<CallDenied> | undefined, NotAwaitingApproval> =>
   Result.map(
-    locateOpen(self, callId, ({ state }) => state._tag === "Settled" && state.outcome === "Denied"),
-    (located) => located === undefined ? undefined : { _tag: "CallDenied", ...untimed(located), reason }
+    locate(self, callId, ({ state }) => state._tag === "Settled" && state.outcome === "Denied"),
+    (located) => located === undefined ? undefined : { _tag: "CallDenied", ...answerable(located), reason }
   )
 
 const take = (self: AgentState, answer: Untimed<CallApproved> | Untimed<CallDenied> | undefined): AgentState =>
