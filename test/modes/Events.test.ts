@@ -80,7 +80,7 @@ describe("The events of a mode", () => {
       assert.deepStrictEqual(
         events.map((event) =>
           Object.fromEntries(
-            Object.entries(event).filter(([key]) => !["calls", "path", "sequence", "step"].includes(key))
+            Object.entries(event).filter(([key]) => !["run", "calls", "path", "sequence", "step"].includes(key))
           )
         ),
         [
