@@ -4,7 +4,8 @@
  *
  * Each step is told twice: as the event that it is, and as what the function does to the state that is there for it.
  */
-import { Arbitrary, Result } from "effect"
+import { assert } from "@effect/vitest"
+import { Arbitrary, Result, Schema } from "effect"
 import { AgentEvent, AgentState, AgentStatus, Conversation } from "troupe"
 import { below } from "../../src/testing/arbitrary/Choice.ts"
 import { deepFreeze, type Place, places } from "./legal.ts"
@@ -244,4 +245,16 @@ export const live = (choices: ReadonlyArray<Choice>): Life => {
     states.push(state)
   }
   return { events: told, states }
+}
+
+const Stored = Schema.fromJsonString(Schema.toCodecJson(Schema.Array(AgentEvent.AgentEvent)))
+
+/** A state is the fold of all its events, those too that people made: also once they were stored. */
+export const isItsFold = ({ events, states }: Life): void => {
+  const stored = Schema.decodeSync(Stored)(Schema.encodeSync(Stored)(events))
+  let folded = states[0]
+  stored.forEach((event, at) => {
+    folded = deepFreeze(AgentState.reduce(folded, event))
+    assert.deepStrictEqual(folded, states[at + 1], `${at}, ${event._tag}`)
+  })
 }
