@@ -43,7 +43,7 @@ export const cross = (
   transforms: ReadonlyArray<Transform>,
   leaveOut?: (error: unknown) => Effect.Effect<void>
 ): Effect.Effect<Conversation | undefined, unknown, unknown> =>
-  Effect.suspend(() => {
+  historyOf(handoff)._tag === "Full" && transforms.length === 0 ? Effect.undefined : Effect.suspend(() => {
     const whole = Takeover.acknowledge(conversation, request)
     return History.crossingOf(historyOf(handoff), whole).pipe(
       Effect.flatMap((selected) => applyAll(transforms, selected, { from, to: request.target, request }, leaveOut)),

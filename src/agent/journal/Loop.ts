@@ -37,9 +37,22 @@ export interface Runner {
   readonly hostOf: (loop: Loop) => Enterable
 }
 
-interface Finished extends Underway.Finished {
-  readonly calls: Map<string, Settlement>
-  answer: Underway.Finished["answer"]
+const none: ReadonlyMap<string, Settlement> = new Map()
+
+/** What has come to its end in a loop and isn't told yet. */
+class Finished implements Underway.Finished {
+  answer: Underway.Finished["answer"] = undefined
+  #calls: Map<string, Settlement> | undefined = undefined
+  get calls(): ReadonlyMap<string, Settlement> {
+    return this.#calls ?? none
+  }
+  /** Keeps the result of a call until it is told. */
+  add(settlement: Settlement): void {
+    this.#calls = (this.#calls ?? new Map()).set(settlement.callId, settlement)
+  }
+  remove(callId: string): void {
+    this.#calls?.delete(callId)
+  }
 }
 
 /** One agent's loop while it runs: one agent of the roster is in control at a time. */
@@ -51,10 +64,11 @@ export class Loop {
   readonly calls: ReadonlyArray<string>
   /** What `Slot`s keep here. */
   readonly slots: Array<unknown> = []
+  /** What has come to its end and isn't told yet. */
+  readonly finished = new Finished()
   readonly #roster: Roster
   readonly #before: AgentState
   #definition: Definition
-  #finished: Finished | undefined = undefined
   #host: Enterable | undefined = undefined
   constructor(
     journal: Journal,
@@ -112,10 +126,6 @@ export class Loop {
     if (open.length === 0) return false
     return isLettingGo || Underway.latest(underway, "ModeEntering") !== undefined ||
       Underway.latest(underway, "ModeExiting") !== undefined
-  }
-  /** What has come to its end and isn't told yet. */
-  get finished(): Finished {
-    return this.#finished ??= { calls: new Map(), answer: undefined }
   }
   /** The conversation that modes are entered in. */
   get host(): Enterable {
@@ -243,7 +253,7 @@ export const tellDelta = (
 /** Tells how a call ended. */
 export const settle = (self: Loop, settlement: Settlement): void => {
   tell(self, { _tag: "ToolCallSettled", ...settlement })
-  self.finished.calls.delete(settlement.callId)
+  self.finished.remove(settlement.callId)
 }
 
 /** Ends a request to the model without an answer. */

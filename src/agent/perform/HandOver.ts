@@ -51,8 +51,10 @@ export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, asked: Hand
   if ("_tag" in target) return yield* Effect.fail(new Fail(target))
   const handoff = findHandoff(definition, state, asked)
   const height = Crossing.countCarried(loop.state, handoff, target.modes)
-  const left = yield* leaveTo(loop, height, { exit: Exit.void, isOver: true, note: noteOfLeaving })
-  if (Exit.isFailure(left)) return yield* Effect.failCause(left.cause)
+  if (height < loop.live.open.length) {
+    const left = yield* leaveTo(loop, height, { exit: Exit.void, isOver: true, note: noteOfLeaving })
+    if (Exit.isFailure(left)) return yield* Effect.failCause(left.cause)
+  }
   const conversation = yield* Crossing.cross(
     loop.state,
     handoff,

@@ -9,7 +9,6 @@ import * as Effect from "effect/Effect"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { next } from "../../domain/Command.ts"
 import { openCalls } from "../../domain/Conversation.ts"
-import * as Underway from "../../domain/Underway.ts"
 import * as Loop from "../journal/Loop.ts"
 import * as Telemetry from "../journal/Telemetry.ts"
 import { askModel } from "../perform/ask/AskModel.ts"
@@ -30,12 +29,6 @@ const endStep = (loop: Loop.Loop, extent: Extent): Effect.Effect<void> => {
     decide(Loop.known(loop))._tag === "Finish"
   Loop.tell(loop, { _tag: "StepCompleted", ...(isLast ? { endsRun: true } : undefined) })
   return loop.journal.flush
-}
-
-/** Starts the step of some calls, unless the answer that made them has started it. */
-const startStepOfCalls = (loop: Loop.Loop): void => {
-  if (Underway.latest(loop.underway, "StepStarted") !== undefined) return
-  Loop.tellStep(loop, Math.max(0, loop.state.run.iteration - 1))
 }
 
 const giveUp = (loop: Loop.Loop, callIds: ReadonlyArray<string>, result: string): void => {
@@ -87,18 +80,17 @@ const isStep = ({ _tag }: Decision): boolean => _tag === "AskModel" || _tag === 
  * Checks whether a step that is taken by hand goes on with a decision: what concludes an answer belongs to the step. A limit that was
  * met fails the next one.
  */
-const goesOn = (loop: Loop.Loop, decision: Decision): boolean =>
+const goesOn = (decision: Decision): boolean =>
   decision._tag === "SendBack" || decision._tag === "RequestHandoff" ||
-  (decision._tag === "Fail" && decision.reason._tag === "OutputInvalid") ||
-  Underway.latest(loop.underway, "StepStarted") !== undefined
+  (decision._tag === "Fail" && decision.reason._tag === "OutputInvalid")
 
 /** How far a step that is taken by hand has come. */
 interface Progress {
   hasStepped: boolean
 }
 
-const isOver = (loop: Loop.Loop, extent: Extent, { hasStepped }: Progress, decision: Decision): boolean =>
-  isRest(decision) || (extent === "Step" && hasStepped && !goesOn(loop, decision))
+const isOver = (extent: Extent, { hasStepped }: Progress, decision: Decision): boolean =>
+  isRest(decision) || (extent === "Step" && hasStepped && !goesOn(decision))
 
 /**
  * Decides and does, with one model at hand. Gives the decision at which it stopped: one that leaves nothing to do, the next step of
@@ -107,13 +99,16 @@ const isOver = (loop: Loop.Loop, extent: Extent, { hasStepped }: Progress, decis
 const drive = Effect.fnUntraced(
   function*(loop: Loop.Loop, extent: Extent, progress: Progress, first: Decision, model: OwnModel.Model) {
     let decision = first
-    while (!isOver(loop, extent, progress, decision)) {
+    while (!isOver(extent, progress, decision)) {
       if (decision._tag === "AskModel") {
         Loop.tellStep(loop, loop.state.run.iteration)
         yield* askModel(loop)
-        if (next(loop.state)._tag !== "RunCalls") yield* endStep(loop, extent)
+        // The calls of an answer belong to its step: no limit comes between them.
+        const calls = next(loop.state)
+        if (calls._tag === "RunCalls") yield* runCalls(loop, calls.callIds)
+        yield* endStep(loop, extent)
       } else if (decision._tag === "RunCalls") {
-        startStepOfCalls(loop)
+        Loop.tellStep(loop, Math.max(0, loop.state.run.iteration - 1))
         yield* runCalls(loop, decision.callIds)
         yield* endStep(loop, extent)
       } else yield* perform(loop, decision)
@@ -130,7 +125,7 @@ const drive = Effect.fnUntraced(
 const driveAgent = (loop: Loop.Loop, extent: Extent, progress: Progress): Effect.Effect<Decision, unknown, unknown> =>
   Effect.suspend(() => {
     const first = decide(Loop.known(loop))
-    if (isOver(loop, extent, progress, first)) return Effect.succeed(first)
+    if (isOver(extent, progress, first)) return Effect.succeed(first)
     const model = modelIn(loop.definition, loop.state)
     return Effect.flatMap(
       OwnModel.provide(loop, model, drive(loop, extent, progress, first, model)),

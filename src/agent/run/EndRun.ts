@@ -72,5 +72,5 @@ const endOf = (loop: Loop.Loop, exit: Driven): Loop.EndOf =>
 
 const endRun = (loop: Loop.Loop, exit: Driven): Effect.Effect<void> => {
   if (Underway.latest(loop.underway, "RunStarted") !== undefined) Loop.tellEnd(loop, endOf(loop, exit))
-  return Effect.andThen(loop.journal.flush, OwnModel.release(loop, exit))
+  return OwnModel.release(loop, exit, loop.journal.flush)
 }

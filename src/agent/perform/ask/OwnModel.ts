@@ -106,11 +106,15 @@ export const provide = <A>(
   )
 }
 
-/** Lets go of the models that were built in a run. */
-export const release = (loop: Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
+/** Lets go of the models that were built in a run, after something else. */
+export const release = (
+  loop: Loop,
+  exit: Exit.Exit<unknown, unknown>,
+  before: Effect.Effect<void>
+): Effect.Effect<void> => {
   const made = models.get(loop)
   models.set(loop, undefined)
-  return made === undefined ? Effect.void : Scope.close(made.scope, exit)
+  return made === undefined ? before : Effect.andThen(before, Scope.close(made.scope, exit))
 }
 
 /** A model whose types are spent: what goes in and comes out is between its callers and the models of a plan. */

@@ -44,7 +44,7 @@ export interface Slot {
 const settleAtOnce = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: Answered): undefined => {
   slot.isDone = true
   slot.settlement = { callId: call.id, name: call.name, ...settlement, duration: 0 }
-  loop.finished.calls.set(call.id, slot.settlement)
+  loop.finished.add(slot.settlement)
   return undefined
 }
 

@@ -96,7 +96,7 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
       } else {
         const duration = Math.max(0, Loop.now(loop) - startedAt)
         slot.settlement = { callId: call.id, name: call.name, ...answered.settlement, duration }
-        loop.finished.calls.set(call.id, slot.settlement)
+        loop.finished.add(slot.settlement)
         running.onAnswer?.(answered)
         if (answered.fatal !== undefined) running.fatal ??= answered.fatal
       }
