@@ -305,7 +305,7 @@ const open = (
     const line = yield* Line.make(self.name)
     const isNew = state.steps === 0 && state.conversation.turns.length === 0
     const log = { run: undefined, events: isNew ? 0 : undefined }
-    const held: Held = { self, roster, environment, line, ref, store, live, log, around: undefined }
+    const held: Held = { self, roster, environment, line, ref, store, live, log }
     const session: Untyped = fromHeld(held, end)
     yield* Modes.resume(held)
     return session

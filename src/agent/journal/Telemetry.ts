@@ -68,14 +68,6 @@ const modeAttributes = ({ definition }: Loop, operation: ModeOperation, mode: st
   "troupe.mode.name": mode
 })
 
-/** Puts leaving a mode into a span, which `use` lets be seen by what runs in it. */
-export const exitSpan = <A, E, R>(
-  loop: Loop,
-  mode: string,
-  use: (span: Tracer.Span) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.useSpan(`exit_mode ${mode}`, { attributes: modeAttributes(loop, "exit_mode", mode) }, use)
-
 /** Begins the span of entering or leaving a mode, where there are any. */
 export const beginMode = (
   loop: Loop,

@@ -10,13 +10,12 @@ import { CurrentAgent } from "../journal/CurrentAgent.ts"
 import type * as Loop from "../journal/Loop.ts"
 import { Running } from "./mode/LoopHost.ts"
 
-/** Gives the services of those whom a loop calls: they see its agent. */
-export const viewOf = <R>(loop: Loop.Loop, context: Context.Context<R>): Context.Context<R> =>
-  Context.add(Context.add(context, CurrentAgent, new Running(loop)), Host, loop.host)
-
 /** Lets those whom a loop calls see its agent: models, handlers, instructions. */
 export const inView = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.updateContext(self, (context: Context.Context<R>) => viewOf(loop, context))
+  Effect.updateContext(
+    self,
+    (context: Context.Context<R>) => Context.add(Context.add(context, CurrentAgent, new Running(loop)), Host, loop.host)
+  )
 
 /** Lets what holds modes beyond a run know which loop is at work on their conversation. */
 export const atWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {

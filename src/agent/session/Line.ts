@@ -15,7 +15,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import type { Restore } from "../../modes/Host.ts"
 import { CurrentOperations, type Operation as UnderWay } from "../journal/Operations.ts"
 import { because, ReentrantOperation, SessionClosed, type SessionError } from "./SessionError.ts"
 
@@ -110,18 +109,14 @@ const begin = <A, E>(
   )
   const alone = turn.hasCome ? task : Effect.andThen(waitFor(turn), task)
   const fiber = Effect.runForkWith(services)(onExit === undefined ? alone : Effect.onExit(alone, onExit))
-  keep(line, fiber)
+  // One that is done by now needs no scope.
+  if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, line.scope)
   fiber.addObserver(() => {
     place.isOver = true
     if (turn.hasCome) passOn(line, fiber)
     else line.waiting.splice(line.waiting.indexOf(turn), 1)
   })
   return fiber
-}
-
-/** Lets a fiber end with the line's scope. One that is done by now has no need to. */
-const keep = (line: Line, fiber: Fiber.Fiber<unknown, unknown>): void => {
-  if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, line.scope)
 }
 
 /**
@@ -151,76 +146,19 @@ export const ended = <A, E>(
     : exit
 }
 
-/** The turn of an operation that runs where it was asked for. */
-export interface Taken extends UnderWay {
-  readonly line: Line
-}
-
-/** Takes the turn at once, where it has come. Gives nothing elsewhere. Whoever takes it passes it on: by `release`, or by `goOn`. */
-export const take = (line: Line, name: string): Taken | undefined => {
-  if (line.isTaken || line.isClosed) return undefined
-  line.isTaken = true
-  return { line, name, isOver: false }
-}
-
-/** Passes on a turn that was taken, from a fiber. */
-export const release = (taken: Taken, fiber: Fiber.Fiber<unknown, unknown>): void => {
-  taken.isOver = true
-  passOn(taken.line, fiber)
-}
-
 /** Does something alone, once all that came before is done. */
 export const run = <A, E>(line: Line, make: () => Operation<A, E>): Effect.Effect<A, E | SessionError> =>
-  Effect.uninterruptibleMask((restore) => Effect.withFiber((caller) => runFor(line, caller, restore, make())))
-
-/**
- * Starts an operation for a fiber, and gives how it ends: at once where it is over by then. To be called where nothing can interrupt
- * that fiber.
- */
-export const runFor = <A, E>(
-  line: Line,
-  caller: Fiber.Fiber<unknown, unknown>,
-  restore: Restore,
-  operation: Operation<A, E>
-): Effect.Effect<A, E | SessionError> => {
-  const operations = caller.getRef(CurrentOperations)
-  const refusal = findRefusal(line, operation.name, operations)
-  if (refusal !== undefined) return Effect.fail(refusal)
-  return awaitFor(line, operation, begin(line, operation, caller, operations), restore)
-}
-
-/** Gives how an operation ends that was started for a fiber: at once where it is over by now. */
-const awaitFor = <A, E>(
-  line: Line,
-  operation: Pick<Operation<A, E>, "failure" | "name">,
-  fiber: Fiber.Fiber<A, E | SessionError>,
-  restore: Restore
-): Effect.Effect<A, E | SessionError> => {
-  const exit = fiber.pollUnsafe()
-  return exit === undefined
-    ? Effect.flatMap(
-      Effect.onInterrupt(restore(Fiber.await(fiber)), () => Fiber.interrupt(fiber)),
-      (exit) => ended(line, operation, exit)
-    )
-    : ended(line, operation, exit)
-}
-
-/**
- * Goes on with an operation that has begun in the fiber of whoever asks for it, in a fiber of its own that nothing can interrupt as a whole.
- * `end` is called before the turn is passed on. To be called where nothing can interrupt the fiber that asks.
- */
-export const goOn = <A, E>(
-  taken: Taken,
-  restore: Restore,
-  { services, task }: { readonly services: Context.Context<unknown>; readonly task: Effect.Effect<A, E, unknown> },
-  end: () => void
-): Effect.Effect<A, E | SessionError> => {
-  const { line, name } = taken
-  const fiber = Effect.runForkWith(services)(task, { uninterruptible: true })
-  keep(line, fiber)
-  fiber.addObserver(() => {
-    end()
-    release(taken, fiber)
-  })
-  return awaitFor(line, { name }, fiber, restore)
-}
+  Effect.uninterruptibleMask((restore) =>
+    Effect.suspend(() => {
+      const operation = make()
+      return Effect.flatMap(start(line, operation), (fiber) => {
+        const exit = fiber.pollUnsafe()
+        return exit === undefined
+          ? Effect.flatMap(
+            Effect.onInterrupt(restore(Fiber.await(fiber)), () => Fiber.interrupt(fiber)),
+            (exit) => ended(line, operation, exit)
+          )
+          : ended(line, operation, exit)
+      })
+    })
+  )

@@ -5,7 +5,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import type * as Schema from "effect/Schema"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { isAgentError } from "../../domain/AgentError.ts"
@@ -17,15 +16,14 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import { type CallError, type Operations, whatWasAdded } from "../../modes/Host.ts"
 import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } from "../../modes/ModeError.ts"
 import type { Input } from "../definition/Input.ts"
-import { indexOfForeign, type LiveMode } from "../journal/LiveModes.ts"
+import { indexOfForeign } from "../journal/LiveModes.ts"
 import type * as Loop from "../journal/Loop.ts"
 import * as Entering from "../perform/mode/Entering.ts"
 import * as EnteringByHand from "../perform/mode/EnteringByHand.ts"
 import * as Leaving from "../perform/mode/Leaving.ts"
 import * as LoopHost from "../perform/mode/LoopHost.ts"
 import * as Moving from "../perform/mode/Moving.ts"
-import type { Entrance } from "../perform/mode/SettingUp.ts"
-import { atEnd, atOnce, beginFor, between, type Held, inTurn, inTurnFor } from "./Held.ts"
+import { atEnd, between, type Held, inTurn } from "./Held.ts"
 import { isSessionError } from "./SessionError.ts"
 
 /** Does something and gives the state after it, in turn or in the middle of a set-up or clean-up. */
@@ -120,43 +118,29 @@ const asCallError = (agent: string) => (error: unknown): CallError =>
     ? asModeError("Mode.call")(error)
     : new OwnError({ agent, error })
 
-type Caller = Fiber.Fiber<unknown, unknown>
-
 /** What a session can do for the modes in it; `call` is how it talks to its agent. */
 export const operations = (
   held: Held,
   call: (input: Input) => Effect.Effect<AgentState, unknown>
-): Operations => {
-  const leave = (open: LiveMode, exit: Exit.Exit<unknown, unknown>, recovers: boolean, caller: Caller) => {
-    const why = { exit, isOver: true, recovers }
-    const left = Leaving.isLeftAtOnce(held.live, open)
-      ? atOnce(held, caller, "exitMode", (loop, spans) => Leaving.leaveAtOnce(loop, open, why, spans))
-      : undefined
-    return left ?? Effect.flatten(Effect.catch(
-      inTurn(held, "exitMode", (loop) => Leaving.leave(loop, open, why)),
-      () => Effect.succeed(exit)
-    ))
-  }
-  return {
-    state: SubscriptionRef.get(held.ref),
-    adjust: (operation, adjustment) =>
-      Effect.mapError(inTurn(held, operation, (loop) => LoopHost.adjust(loop, adjustment)), asModeError(operation)),
-    schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(held, transition), asModeError("Mode.schedule"))),
-    call: (input) => Effect.mapError(call(input), asCallError(held.self.name)),
-    enter: (mode, params, caller, restore) => {
-      const enter = (entrance: Entrance) =>
-        beginFor(
-          held,
-          caller,
-          restore,
-          "enterMode",
-          (loop, here) => EnteringByHand.beginToEnter(loop, mode, params, caller.context, entrance, here)
-        ) ?? inTurnFor(held, caller, restore, "enterMode", (loop) =>
+): Operations => ({
+  state: SubscriptionRef.get(held.ref),
+  adjust: (operation, adjustment) =>
+    Effect.mapError(inTurn(held, operation, (loop) => LoopHost.adjust(loop, adjustment)), asModeError(operation)),
+  schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(held, transition), asModeError("Mode.schedule"))),
+  call: (input) => Effect.mapError(call(input), asCallError(held.self.name)),
+  enter: (mode, params, context, restore) =>
+    EnteringByHand.enterFor(
+      (entrance) =>
+        restore(inTurn(held, "enterMode", (loop) =>
           Effect.flatMapEager(
             Entering.resume(loop),
-            () => EnteringByHand.enter(loop, mode, params, caller.context, entrance)
-          ))
-      return EnteringByHand.enterFor(caller, enter, leave, asEnterError)
-    }
-  }
-}
+            () => EnteringByHand.enter(loop, mode, params, context, entrance)
+          ))),
+      (open, exit, recovers) =>
+        Effect.flatten(Effect.catch(
+          inTurn(held, "exitMode", (loop) => Leaving.leave(loop, open, { exit, isOver: true, recovers })),
+          () => Effect.succeed(exit)
+        )),
+      asEnterError
+    )
+})

@@ -13,46 +13,28 @@ import { beginPart, CurrentOperations, endPart, type Operation } from "../../jou
 /** Gives the services of what runs with a view of its own. */
 type View = (services: Context.Context<unknown>) => Context.Context<unknown>
 
-/** A part of a mode that runs between steps, from where it sees its services until it ends. */
-export class Part {
-  readonly #mode: LiveMode
-  #within: ReadonlyArray<Operation> = []
-  constructor(mode: LiveMode) {
-    this.#mode = mode
-  }
-  /** Begins the part, and gives its services: those that `view` makes of what is there and of the mode's own. */
-  begin(
-    services: Context.Context<unknown>,
-    view: View = identity,
-    operations = Context.get(services, CurrentOperations)
-  ): Context.Context<unknown> {
-    const { context, scope, setUpIn } = this.#mode
+/**
+ * Runs what sets a mode up or cleans it up, with the services of the mode and those that `view` adds. To be run where nothing can
+ * interrupt it; what it runs may let itself be interrupted.
+ */
+export const between = <A>(
+  { context, scope, setUpIn }: LiveMode,
+  self: Effect.Effect<A, unknown, unknown>,
+  view: View = identity
+): Effect.Effect<A, unknown, unknown> => {
+  let within: ReadonlyArray<Operation> = []
+  const seen = Effect.updateContext(self, (services: Context.Context<unknown>) => {
     const isFirst = setUpIn.operations === undefined
-    const within = this.#within = beginPart(setUpIn, operations)
+    within = beginPart(setUpIn, Context.get(services, CurrentOperations))
     const own = Context.add(
       view(context === undefined ? services : Context.merge(services, context)),
       Scope.Scope,
       scope
     )
     return isFirst && within.length > 0 ? Context.add(own, CurrentOperations, within) : own
-  }
-  end(): void {
-    endPart(this.#within)
-  }
-}
-
-/**
- * Runs what a mode is cleaned up by, with services of its own. To be run where nothing can interrupt it; what it runs may let itself be
- * interrupted.
- */
-export const between = <A>(
-  mode: LiveMode,
-  self: Effect.Effect<A, unknown, unknown>
-): Effect.Effect<A, unknown, unknown> => {
-  const part = new Part(mode)
-  const seen = Effect.updateContext(self, (services: Context.Context<unknown>) => part.begin(services))
+  })
   return Effect.onExitPrimitive(seen, () => {
-    part.end()
+    endPart(within)
     return undefined
   }, true)
 }

@@ -6,9 +6,7 @@
  *
  * @since 0.1.0
  */
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import type * as Schema from "effect/Schema"
 import { AgentMismatch } from "../../../domain/AgentError.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
@@ -16,22 +14,9 @@ import type { AgentState, ModeFrame } from "../../../domain/StateSchema.ts"
 import { because, ParamsRejected, Unavailable } from "../../../modes/ModeError.ts"
 import type { ModeEntry } from "../../definition/AgentDefinition.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
-import * as Loop from "../../journal/Loop.ts"
-import { CurrentOperations, type Operation } from "../../journal/Operations.ts"
-import { Recorder } from "../../journal/SpanRecorder.ts"
+import type * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
-import {
-  begin,
-  beginSetUp,
-  endSpan,
-  entered,
-  type Options,
-  type Params,
-  runsIn,
-  servicesIn,
-  succeeded,
-  undo
-} from "./SettingUp.ts"
+import { type Options, type Params, setUp } from "./SettingUp.ts"
 
 /** Reads parameters from JSON. */
 export const decode = (entry: ModeEntry, json: Schema.Json): Effect.Effect<Params, unknown, unknown> =>
@@ -41,20 +26,16 @@ export const decode = (entry: ModeEntry, json: Schema.Json): Effect.Effect<Param
 export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<Params, unknown, unknown> =>
   read(entry, entry.encode(params), (json) => decode(entry, JsonValue.fromUnknown(json)))
 
-/** Checks whether something has succeeded already. */
-export const isAtOnce = <A, E>(self: Effect.Effect<A, E, unknown>): self is Exit.Success<A> =>
-  Exit.isExit(self) && Exit.isSuccess(self)
-
 /** Goes on with what was read. What can't be read is no parameter of the mode. */
 const read = (
   { mode }: ModeEntry,
   self: Effect.Effect<unknown, Schema.SchemaError, unknown>,
   goOn: (value: unknown) => Effect.Effect<Params, unknown, unknown>
 ): Effect.Effect<Params, unknown, unknown> =>
-  isAtOnce(self) ? goOn(self.value) : Effect.matchEffect(self, {
-    onSuccess: goOn,
-    onFailure: ({ message: issue }) => Effect.fail(because(new ParamsRejected({ mode: mode.name, issue })))
-  })
+  Effect.flatMapEager(
+    Effect.mapErrorEager(self, ({ message: issue }) => because(new ParamsRejected({ mode: mode.name, issue }))),
+    goOn
+  )
 
 /** Gives the frame that is set up again next, while the mode around it is. */
 export const nextFrame = ({ isBetween, live, state }: Loop.Loop): ModeFrame | undefined =>
@@ -100,70 +81,6 @@ export const enter = (
 ): Effect.Effect<LiveMode, unknown, unknown> => {
   const frame = options.isResumed === true ? undefined : nextFrame(loop)
   return frame === undefined ? setUp(loop, entry, params, options) : enterAgain(loop, entry, frame, options)
-}
-
-const setUp = (
-  loop: Loop.Loop,
-  entry: ModeEntry,
-  params: Params,
-  options: Options
-): Effect.Effect<LiveMode, unknown, unknown> =>
-  // What is done at once waits until nothing can interrupt any more: the mask itself may still be followed by an interruption.
-  Effect.uninterruptibleMask((restore) =>
-    Effect.withFiber((fiber) => {
-      const setting = begin(loop, entry, params, options, new Recorder(fiber))
-      const settingUp = Effect.updateContext(
-        restore(runsIn(setting)),
-        (services: Context.Context<unknown>) => servicesIn(setting, services)
-      )
-      const ended = Effect.matchCauseEffect(settingUp, {
-        onSuccess: (value) => succeeded(setting, value),
-        onFailure: (cause) => undo(setting, cause)
-      })
-      return Loop.flushed(loop, ended)
-    })
-  )
-
-/** What is left to do of something that has begun already, and the services that it is run with. */
-export interface Begun<A> {
-  readonly task: Effect.Effect<A, unknown, unknown>
-  readonly services: Context.Context<unknown>
-}
-
-/** Where a mode is entered by a fiber that doesn't run its set-up: what makes spans there, and what that runs with. */
-export interface Here {
-  readonly spans: Recorder
-  readonly services: Context.Context<unknown>
-  readonly operations: ReadonlyArray<Operation>
-}
-
-/**
- * Tells that a mode is being entered, and gives what is left to do: its set-up, and what comes of it; or what is live of it, where that
- * took no time. To be called where nobody is waited for who looks on; what it gives is to be run where nothing can interrupt it.
- */
-export const beginToEnter = (
-  loop: Loop.Loop,
-  entry: ModeEntry,
-  params: Params,
-  options: Options,
-  { operations, services, spans }: Here
-): Begun<LiveMode> | Exit.Success<LiveMode> => {
-  const setting = begin(loop, entry, params, options, spans)
-  const settingUp = beginSetUp(setting)
-  if (isAtOnce(settingUp)) {
-    endSpan(setting, settingUp)
-    const task = entered(setting)
-    return isAtOnce(task) ? task : { task, services: Context.add(services, CurrentOperations, operations) }
-  }
-  const outside = <A>(self: Effect.Effect<A, unknown, unknown>): Effect.Effect<A, unknown, unknown> =>
-    Exit.isExit(self) ? self : Effect.updateContext(self, () => Context.add(services, CurrentOperations, operations))
-  return {
-    services: servicesIn(setting, services, operations),
-    task: Effect.matchCauseEffect(Effect.interruptible(settingUp), {
-      onSuccess: (value) => outside(succeeded(setting, value)),
-      onFailure: (cause) => outside(undo(setting, cause))
-    })
-  }
 }
 
 /** Sets up again what a state says is entered and isn't live, from the bottom. To be called where it runs. */

@@ -7,7 +7,6 @@ import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import { identity } from "effect/Function"
 import { messageOf } from "../../../domain/Described.ts"
 import * as ModeStack from "../../../domain/ModeStack.ts"
@@ -32,8 +31,7 @@ interface Found {
 }
 
 /**
- * Gives what is entered by hand: a mode that the agent has, or one that is used alone, with the services of whoever enters it. At once
- * where its parameters are read at once.
+ * Gives what is entered by hand: a mode that the agent has, or one that is used alone, with the services of whoever enters it.
  */
 const find = (
   loop: Loop.Loop,
@@ -74,27 +72,10 @@ export const enter = (
     ({ entry, options, params }) => Entering.enter(loop, entry, params, options)
   )
 
-/** Begins to enter a mode by hand, where that takes no more than to set it up. Gives nothing elsewhere. */
-export const beginToEnter = (
-  loop: Loop.Loop,
-  mode: ModeType.Any,
-  params: unknown,
-  context: Context.Context<never>,
-  entrance: Entrance,
-  here: Entering.Here
-): Entering.Begun<LiveMode> | Exit.Success<LiveMode> | undefined => {
-  if (loop.live.open.length < loop.state.modes.length) return undefined
-  const found = find(loop, mode, params, context, entrance)
-  if (!Entering.isAtOnce(found)) return undefined
-  const { value } = found
-  return Entering.beginToEnter(loop, value.entry, value.params, value.options, here)
-}
-
 type Leave = (
   open: LiveMode,
   exit: Exit.Exit<unknown, unknown>,
-  recovers: boolean,
-  caller: Fiber.Fiber<unknown, unknown>
+  recovers: boolean
 ) => Effect.Effect<unknown, unknown>
 
 /** A mode that somebody enters and leaves. */
@@ -107,10 +88,9 @@ class Holding implements Entrance, Entered {
   }
   leave(
     exit: Exit.Exit<unknown, unknown>,
-    recovers: boolean,
-    caller: Fiber.Fiber<unknown, unknown>
+    recovers: boolean
   ): Effect.Effect<unknown, unknown> {
-    return this.open === undefined ? exit : this.#leave(this.open, exit, recovers, caller)
+    return this.open === undefined ? exit : this.#leave(this.open, exit, recovers)
   }
 }
 
@@ -122,7 +102,6 @@ const isIn = (cause: Cause.Cause<unknown>, error: unknown): boolean =>
  * knows. What goes wrong, beside its set-up, is told by `toError`. To be called where it runs.
  */
 export const enterFor = (
-  caller: Fiber.Fiber<unknown, unknown>,
   enter: (entrance: Entrance) => Effect.Effect<LiveMode, unknown, unknown>,
   leave: Leave,
   toError: (error: unknown) => unknown = identity
@@ -133,7 +112,7 @@ export const enterFor = (
     onFailure: (cause) => {
       const { failed: own = Cause.empty } = entrance
       const failed = Exit.failCause(Cause.map(cause, (error) => isIn(own, error) ? error : toError(error)))
-      return Effect.andThen(entrance.leave(failed, false, caller), failed)
+      return Effect.andThen(entrance.leave(failed, false), failed)
     }
   })
 }

@@ -6,8 +6,8 @@
  *
  * @since 0.1.0
  */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
 import type { Adjustment } from "../../../domain/Adjustment.ts"
 import { isAgentError } from "../../../domain/AgentError.ts"
 import type { ModeTransition } from "../../../domain/ModeTransition.ts"
@@ -123,15 +123,14 @@ class InRun implements Operations {
   enter(
     mode: ModeType.Any,
     params: unknown,
-    caller: Fiber.Fiber<unknown, unknown>,
+    context: Context.Context<never>,
     restore: Restore
   ): ReturnType<Operations["enter"]> {
     const loop = this.#loop
     const refusal = findRefusal(loop, "Mode.enter")
     return refusal === undefined
       ? EnteringByHand.enterFor(
-        caller,
-        (entrance) => restore(EnteringByHand.enter(loop, mode, params, caller.context, entrance)),
+        (entrance) => restore(EnteringByHand.enter(loop, mode, params, context, entrance)),
         (open, exit, recovers) =>
           Effect.flatten(Effect.suspend(() => Leaving.leave(loop, open, { exit, isOver: true, recovers })))
       )

@@ -9,16 +9,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import type * as Tracer from "effect/Tracer"
-import { useAtOnce } from "../../../modes/Host.ts"
 import type { ModeEntry } from "../../definition/AgentDefinition.ts"
 import { fromCause } from "../../journal/Failure.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
-import type { Operation } from "../../journal/Operations.ts"
-import type { Recorder } from "../../journal/SpanRecorder.ts"
+import { Recorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
-import { Part } from "./Between.ts"
+import { between } from "./Between.ts"
 import { leave, noteOfLeaving, runPart } from "./Leaving.ts"
 
 /** Parameters as they are stored, and as the mode is given them. */
@@ -44,31 +41,20 @@ export interface Options {
   readonly isResumed?: boolean | undefined
 }
 
-/** A mode on its way in: what is told of it, however that ends. */
-export interface SettingUp {
+/** A mode whose set-up runs. */
+interface SetUp {
   readonly loop: Loop.Loop
   readonly open: LiveMode
   readonly params: Params
   readonly stack: ReadonlyArray<string>
   readonly startedAt: number
   readonly options: Options
-  readonly part: Part
-  readonly spans: Recorder
-  readonly span: Tracer.Span | undefined
 }
 
 /** Tells that a mode is being entered, and puts it on the stack. */
-export const begin = (
-  loop: Loop.Loop,
-  entry: ModeEntry,
-  params: Params,
-  options: Options,
-  spans: Recorder
-): SettingUp => {
+const begin = (loop: Loop.Loop, entry: ModeEntry, params: Params, options: Options): SetUp => {
   const { mode } = entry
   const { live } = loop
-  const isResumed = options.isResumed ?? false
-  const span = Telemetry.beginMode(loop, spans, "enter_mode", mode.name)
   const startedAt = Loop.now(loop)
   const stack = [...live.open.map(({ entry }) => entry.mode.name), mode.name]
   Loop.tell(loop, {
@@ -77,7 +63,7 @@ export const begin = (
     params: params.json,
     isolation: mode.isolation,
     stack,
-    ...(isResumed ? { isResumed } : undefined)
+    ...(options.isResumed === true ? { isResumed: true } : undefined)
   }, startedAt)
   const open: LiveMode = {
     entry,
@@ -86,47 +72,45 @@ export const begin = (
     context: options.context
   }
   live.open.push(open)
-  return { loop, open, params, stack, startedAt, options, part: new Part(open), spans, span }
+  return { loop, open, params, stack, startedAt, options }
 }
 
-/** Begins to set a mode up, without a fiber, and gives what is left of that. */
-export const beginSetUp = ({ loop, open, options, params }: SettingUp): Effect.Effect<unknown, unknown, unknown> => {
-  try {
-    return useAtOnce(open.entry.mode.enter(params.decoded, { isResumed: options.isResumed ?? false }), loop.host)
-  } catch (defect) {
-    return Effect.die(defect)
-  }
-}
-
-/** Gives what sets a mode up. */
-export const runsIn = ({ open, options, params }: SettingUp): Effect.Effect<unknown, unknown, unknown> =>
-  Effect.suspend(() => open.entry.mode.enter(params.decoded, { isResumed: options.isResumed ?? false }))
-
-/** Gives the services of what sets a mode up, which begins with that. */
-export const servicesIn = (
-  { part, span }: SettingUp,
-  services: Context.Context<unknown>,
-  operations?: ReadonlyArray<Operation>
-): Context.Context<unknown> => part.begin(services, span === undefined ? undefined : Telemetry.inSpan(span), operations)
-
-/** Ends what sets a mode up. */
-const endSetUp = (setting: SettingUp, exit: Exit.Exit<unknown, unknown>): void => {
-  setting.part.end()
-  endSpan(setting, exit)
-}
-
-export const endSpan = ({ span, spans }: SettingUp, exit: Exit.Exit<unknown, unknown>): void => {
-  if (span !== undefined) spans.end(span, exit)
-}
-
-export const succeeded = (setting: SettingUp, value: unknown): Effect.Effect<LiveMode, unknown, unknown> => {
-  endSetUp(setting, Exit.succeed(value))
-  return entered(setting)
-}
+/** Sets a mode up that is put on top of the others. One whose set-up fails or is interrupted was never entered. */
+export const setUp = (
+  loop: Loop.Loop,
+  entry: ModeEntry,
+  params: Params,
+  options: Options
+): Effect.Effect<LiveMode, unknown, unknown> =>
+  // What is done at once waits until nothing can interrupt any more: the mask itself may still be followed by an interruption.
+  Effect.uninterruptibleMask((restore) =>
+    Effect.withFiber((fiber) => {
+      const spans = new Recorder(fiber)
+      const span = Telemetry.beginMode(loop, spans, "enter_mode", entry.mode.name)
+      const setting = begin(loop, entry, params, options)
+      const { isResumed = false } = options
+      const settingUp = between(
+        setting.open,
+        restore(Effect.suspend(() => entry.mode.enter(params.decoded, { isResumed }))),
+        span === undefined ? undefined : Telemetry.inSpan(span)
+      )
+      const ended = Effect.onExitPrimitive(settingUp, (exit) => {
+        if (span !== undefined) spans.end(span, exit)
+        return undefined
+      }, true)
+      return Loop.flushed(
+        loop,
+        Effect.matchCauseEffect(ended, {
+          onSuccess: () => entered(setting),
+          onFailure: (cause) => undo(setting, cause)
+        })
+      )
+    })
+  )
 
 /** Tells that a mode is set up. One that is only that is left at once. */
-export const entered = (
-  { loop, open, options: { entrance, note }, params, stack, startedAt }: SettingUp
+const entered = (
+  { loop, open, options: { entrance, note }, params, stack, startedAt }: SetUp
 ): Effect.Effect<LiveMode, unknown, unknown> => {
   const { isSingleShot, name } = open.entry.mode
   const at = Loop.now(loop)
@@ -145,10 +129,9 @@ export const entered = (
 }
 
 /** Undoes a set-up that failed: what it opened is closed, and the mode was never entered. */
-export const undo = Effect.fnUntraced(function*(setting: SettingUp, cause: Cause.Cause<unknown>) {
+const undo = Effect.fnUntraced(function*(setting: SetUp, cause: Cause.Cause<unknown>) {
   const { loop, open, options: { entrance, isResumed }, params, stack } = setting
   const exit = Exit.failCause(cause)
-  endSetUp(setting, exit)
   if (entrance !== undefined) entrance.failed = cause
   const undone = yield* runPart(loop, open, exit)
   const closed = yield* runPart(loop, open, Scope.close(open.scope, exit))
