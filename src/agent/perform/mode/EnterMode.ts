@@ -16,22 +16,22 @@ import type { ModeEntry } from "../../definition/AgentDefinition.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
-import { type Options, type Params, setUp } from "./SettingUp.ts"
+import { type EnterOptions, type ModeParams, setUp } from "./SetUpMode.ts"
 
 /** Reads parameters from JSON. */
-export const decode = (entry: ModeEntry, json: Schema.Json): Effect.Effect<Params, unknown, unknown> =>
+export const decode = (entry: ModeEntry, json: Schema.Json): Effect.Effect<ModeParams, unknown, unknown> =>
   read(entry, entry.decode(json), (decoded) => Effect.succeed({ json, decoded }))
 
 /** Reads parameters from values of the mode's own types. */
-export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<Params, unknown, unknown> =>
+export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<ModeParams, unknown, unknown> =>
   read(entry, entry.encode(params), (json) => decode(entry, JsonValue.fromUnknown(json)))
 
 /** Goes on with what was read. What can't be read is no parameter of the mode. */
 const read = (
   { mode }: ModeEntry,
   self: Effect.Effect<unknown, Schema.SchemaError, unknown>,
-  goOn: (value: unknown) => Effect.Effect<Params, unknown, unknown>
-): Effect.Effect<Params, unknown, unknown> =>
+  goOn: (value: unknown) => Effect.Effect<ModeParams, unknown, unknown>
+): Effect.Effect<ModeParams, unknown, unknown> =>
   Effect.flatMapEager(
     Effect.mapErrorEager(self, ({ message: issue }) => because(new ParamsRejected({ mode: mode.name, issue }))),
     goOn
@@ -57,7 +57,7 @@ const enterAgain = (
   loop: Loop.Loop,
   entry: ModeEntry,
   frame: ModeFrame,
-  options: Options
+  options: EnterOptions
 ): Effect.Effect<LiveMode, unknown, unknown> =>
   frame.name === entry.mode.name
     ? Effect.flatMap(
@@ -76,8 +76,8 @@ const enterAgain = (
 export const enter = (
   loop: Loop.Loop,
   entry: ModeEntry,
-  params: Params,
-  options: Options
+  params: ModeParams,
+  options: EnterOptions
 ): Effect.Effect<LiveMode, unknown, unknown> => {
   const frame = options.isResumed === true ? undefined : nextFrame(loop)
   return frame === undefined ? setUp(loop, entry, params, options) : enterAgain(loop, entry, frame, options)

@@ -16,7 +16,7 @@ import * as Tracer from "effect/Tracer"
 import { Host } from "../../modes/Host.ts"
 import { CurrentAgent } from "../journal/CurrentAgent.ts"
 import { CurrentObservers } from "../journal/Observer.ts"
-import { CurrentOperations } from "../journal/Operations.ts"
+import { CurrentOperations } from "../journal/OperationsUnderWay.ts"
 import { RecordContent } from "../journal/RecordContent.ts"
 
 const ofCaller: ReadonlySet<string> = new Set([
@@ -51,5 +51,5 @@ const ofCaller: ReadonlySet<string> = new Set([
 ])
 
 /** Gives the services of a place that belong to it, and not to the fiber that is there. */
-export const servicesOf = (here: Context.Context<never>): Context.Context<never> =>
+export const withoutCallerServices = (here: Context.Context<never>): Context.Context<never> =>
   Context.makeUnsafe(new Map(Array.from(here.mapUnsafe).filter(([key]) => !ofCaller.has(key))))

@@ -15,9 +15,9 @@ import { ModeTransition, stay } from "../../../domain/ModeTransition.ts"
 import { fromCause } from "../../journal/Failure.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
-import { Recorder } from "../../journal/SpanRecorder.ts"
+import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
-import { between } from "./Between.ts"
+import { runModeEffect } from "./ModeEffect.ts"
 
 /**
  * Why modes are left. What ran in them is over where it `isOver`, so that none of them can stay. `recovers` says that the one
@@ -87,13 +87,13 @@ const tellFailure = (
 }
 
 /** Runs a part of a mode's set-up or clean-up. What that entered and left entered is left with it. */
-export const runPart = (
+export const runAndLeaveNested = (
   loop: Loop.Loop,
   open: LiveMode,
   self: Effect.Effect<unknown, unknown, unknown>
 ): Effect.Effect<Exit.Exit<unknown, unknown>, never, unknown> =>
   Effect.flatMap(
-    Effect.exit(between(open, self)),
+    Effect.exit(runModeEffect(open, self)),
     (exit) => {
       const height = loop.live.open.indexOf(open) + 1
       return loop.live.open.length <= height ? Effect.succeed(exit) : leaveTo(loop, height, { exit, isOver: true })
@@ -107,15 +107,15 @@ const clean = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, { exi
   const { entry: { mode }, scope } = open
   const { recover } = mode
   const recovered = recovers === true && Exit.isFailure(exit) && recover !== undefined
-    ? yield* runPart(loop, open, Effect.suspend(() => recover(exit.cause)))
+    ? yield* runAndLeaveNested(loop, open, Effect.suspend(() => recover(exit.cause)))
     : undefined
   const cleaned = mode.exit === undefined
     ? Exit.void
-    : yield* runPart(loop, open, Effect.suspend(() => mode.exit!(exit)))
+    : yield* runAndLeaveNested(loop, open, Effect.suspend(() => mode.exit!(exit)))
   const wish = wishOf(cleaned, isOver)
   const closed = isKeeping(wish) || scope.state._tag === "Empty"
     ? Exit.void
-    : yield* runPart(loop, open, Scope.close(scope, exit))
+    : yield* runAndLeaveNested(loop, open, Scope.close(scope, exit))
   const failures = [recovered ?? Exit.void, cleaned, closed].filter(Exit.isFailure).map(({ cause }) => cause)
   return { recovered, wish, failures }
 })
@@ -157,7 +157,7 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
 /** Leaves the innermost mode in a span, which ends with what failed on the way. */
 const leaveInSpan = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<Left, never, unknown> =>
   Effect.withFiber((fiber) => {
-    const spans = new Recorder(fiber)
+    const spans = new SpanRecorder(fiber)
     const span = Telemetry.beginMode(loop, spans, "exit_mode", open.entry.mode.name)
     const leaving = leaveTop(loop, open, why)
     return span === undefined
@@ -219,7 +219,7 @@ const closeAll = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Ef
     const open = live.open[live.open.length - 1]
     if (open === undefined) return Effect.void
     const closed = Effect.ensuring(
-      between(open, Scope.close(open.scope, exit)),
+      runModeEffect(open, Scope.close(open.scope, exit)),
       Effect.sync(() => live.open.pop())
     )
     return Effect.ensuring(closed, closeAll(loop, exit) as Effect.Effect<void>)

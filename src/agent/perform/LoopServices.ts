@@ -8,17 +8,18 @@ import * as Effect from "effect/Effect"
 import { Host } from "../../modes/Host.ts"
 import { CurrentAgent } from "../journal/CurrentAgent.ts"
 import type * as Loop from "../journal/Loop.ts"
-import { Running } from "./mode/LoopHost.ts"
+import { AgentAtWork } from "./mode/RunHost.ts"
 
 /** Lets those whom a loop calls see its agent: models, handlers, instructions. */
-export const inView = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.updateContext(
     self,
-    (context: Context.Context<R>) => Context.add(Context.add(context, CurrentAgent, new Running(loop)), Host, loop.host)
+    (context: Context.Context<R>) =>
+      Context.add(Context.add(context, CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
   )
 
 /** Lets what holds modes beyond a run know which loop is at work on their conversation. */
-export const atWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+export const markAtWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   const { live } = loop
   if (live.holder === undefined) return self
   const working = Effect.suspend(() => {

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Scope from "effect/Scope"
 import type { LiveMode } from "../../journal/LiveModes.ts"
-import { beginPart, CurrentOperations, endPart, type Operation } from "../../journal/Operations.ts"
+import { beginEffect, CurrentOperations, endEffect, type OperationUnderWay } from "../../journal/OperationsUnderWay.ts"
 
 /** Gives the services of what runs with a view of its own. */
 type View = (services: Context.Context<unknown>) => Context.Context<unknown>
@@ -17,15 +17,15 @@ type View = (services: Context.Context<unknown>) => Context.Context<unknown>
  * Runs what sets a mode up or cleans it up, with the services of the mode and those that `view` adds. To be run where nothing can
  * interrupt it; what it runs may let itself be interrupted.
  */
-export const between = <A>(
+export const runModeEffect = <A>(
   { context, scope, setUpIn }: LiveMode,
   self: Effect.Effect<A, unknown, unknown>,
   view: View = identity
 ): Effect.Effect<A, unknown, unknown> => {
-  let within: ReadonlyArray<Operation> = []
+  let within: ReadonlyArray<OperationUnderWay> = []
   const seen = Effect.updateContext(self, (services: Context.Context<unknown>) => {
     const isFirst = setUpIn.operations === undefined
-    within = beginPart(setUpIn, Context.get(services, CurrentOperations))
+    within = beginEffect(setUpIn, Context.get(services, CurrentOperations))
     const own = Context.add(
       view(context === undefined ? services : Context.merge(services, context)),
       Scope.Scope,
@@ -34,7 +34,7 @@ export const between = <A>(
     return isFirst && within.length > 0 ? Context.add(own, CurrentOperations, within) : own
   })
   return Effect.onExitPrimitive(seen, () => {
-    endPart(within)
+    endEffect(within)
     return undefined
   }, true)
 }

@@ -18,16 +18,16 @@ import { prepare } from "../../definition/AgentModes.ts"
 import { extend } from "../../definition/Roster.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import type * as Loop from "../../journal/Loop.ts"
-import { servicesOf } from "../ServicesHere.ts"
-import * as Entering from "./Entering.ts"
-import * as Moving from "./Moving.ts"
-import type { Entrance, Options, Params } from "./SettingUp.ts"
+import { withoutCallerServices } from "../CallerServices.ts"
+import * as EnterMode from "./EnterMode.ts"
+import type { EnterOptions, EnterResult, ModeParams } from "./SetUpMode.ts"
+import * as TakeMoves from "./TakeMoves.ts"
 
 /** A mode that can be entered, with the parameters that were read for it. */
 interface Found {
   readonly entry: ModeEntry
-  readonly params: Params
-  readonly options: Options
+  readonly params: ModeParams
+  readonly options: EnterOptions
 }
 
 /**
@@ -38,15 +38,15 @@ const find = (
   mode: ModeType.Any,
   params: unknown,
   context: Context.Context<never>,
-  entrance: Entrance
+  result: EnterResult
 ): Effect.Effect<Found, unknown, unknown> => {
   const entry = prepare(mode)
   const isOwn = loop.definition.modes.get(mode.name) === entry
-  const obstacle = Moving.findObstacle(entry, ModeStack.top(Entering.seen(loop))) ??
+  const obstacle = TakeMoves.findObstacle(entry, ModeStack.top(EnterMode.seen(loop))) ??
     (isOwn ? undefined : findTaken(loop, mode))
   if (obstacle !== undefined) return Effect.fail(because(obstacle))
-  const options = isOwn ? { entrance } : { context: servicesOf(context), entrance }
-  return Effect.mapEager(Entering.encode(entry, params), (params) => ({ entry, params, options }))
+  const options = isOwn ? { result } : { context: withoutCallerServices(context), result }
+  return Effect.mapEager(EnterMode.encode(entry, params), (params) => ({ entry, params, options }))
 }
 
 /** Says why the agents of a loop can't have a mode that isn't their own. */
@@ -65,11 +65,11 @@ export const enter = (
   mode: ModeType.Any,
   params: unknown,
   context: Context.Context<never>,
-  entrance: Entrance
+  result: EnterResult
 ): Effect.Effect<LiveMode, unknown, unknown> =>
   Effect.flatMapEager(
-    find(loop, mode, params, context, entrance),
-    ({ entry, options, params }) => Entering.enter(loop, entry, params, options)
+    find(loop, mode, params, context, result),
+    ({ entry, options, params }) => EnterMode.enter(loop, entry, params, options)
   )
 
 type Leave = (
@@ -79,7 +79,7 @@ type Leave = (
 ) => Effect.Effect<unknown, unknown>
 
 /** A mode that somebody enters and leaves. */
-class Holding implements Entrance, Entered {
+class EnteredMode implements EnterResult, Entered {
   open: LiveMode | undefined = undefined
   failed: Cause.Cause<unknown> | undefined = undefined
   readonly #leave: Leave
@@ -102,17 +102,17 @@ const isIn = (cause: Cause.Cause<unknown>, error: unknown): boolean =>
  * knows. What goes wrong, beside its set-up, is told by `toError`. To be called where it runs.
  */
 export const enterFor = (
-  enter: (entrance: Entrance) => Effect.Effect<LiveMode, unknown, unknown>,
+  enter: (result: EnterResult) => Effect.Effect<LiveMode, unknown, unknown>,
   leave: Leave,
   toError: (error: unknown) => unknown = identity
 ): Effect.Effect<Entered, unknown, unknown> => {
-  const entrance = new Holding(leave)
-  return Effect.matchCauseEffectEager(enter(entrance), {
-    onSuccess: () => Effect.succeed<Entered>(entrance),
+  const result = new EnteredMode(leave)
+  return Effect.matchCauseEffectEager(enter(result), {
+    onSuccess: () => Effect.succeed<Entered>(result),
     onFailure: (cause) => {
-      const { failed: own = Cause.empty } = entrance
+      const { failed: own = Cause.empty } = result
       const failed = Exit.failCause(Cause.map(cause, (error) => isIn(own, error) ? error : toError(error)))
-      return Effect.andThen(entrance.leave(failed, false), failed)
+      return Effect.andThen(result.leave(failed, false), failed)
     }
   })
 }

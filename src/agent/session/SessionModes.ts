@@ -18,87 +18,91 @@ import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } f
 import type { Input } from "../definition/Input.ts"
 import { indexOfForeign } from "../journal/LiveModes.ts"
 import type * as Loop from "../journal/Loop.ts"
-import * as Entering from "../perform/mode/Entering.ts"
-import * as EnteringByHand from "../perform/mode/EnteringByHand.ts"
-import * as Leaving from "../perform/mode/Leaving.ts"
-import * as LoopHost from "../perform/mode/LoopHost.ts"
-import * as Moving from "../perform/mode/Moving.ts"
-import { atEnd, between, type Held, inTurn } from "./Held.ts"
+import * as EnterForProgram from "../perform/mode/EnterForProgram.ts"
+import * as EnterMode from "../perform/mode/EnterMode.ts"
+import * as LeaveMode from "../perform/mode/LeaveMode.ts"
+import * as RunHost from "../perform/mode/RunHost.ts"
+import * as TakeMoves from "../perform/mode/TakeMoves.ts"
+import { nestedOrAlone, type OpenSession, runAlone, runAtEnd } from "./OpenSession.ts"
 import { isSessionError } from "./SessionError.ts"
 
 /** Does something and gives the state after it, in turn or in the middle of a set-up or clean-up. */
 const give = (
-  held: Held,
+  session: OpenSession,
   name: string,
   f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>
 ): Effect.Effect<AgentState, unknown> => {
   const done = (loop: Loop.Loop) => Effect.map(Effect.suspend(() => f(loop)), () => loop.state)
-  return between(held, done, inTurn(held, name, done))
+  return nestedOrAlone(session, done, runAlone(session, name, done))
 }
 
 /** Enters a mode by its name, on top of the others. It stays entered until somebody leaves it. */
-export const enter = (held: Held, name: string, params: Schema.Json | undefined): Effect.Effect<AgentState, unknown> =>
-  give(held, "enterMode", (loop) =>
-    Effect.flatMapEager(Entering.resume(loop), () => {
-      const entry = Moving.find(loop.definition, name, ModeStack.top(Entering.seen(loop)))
+export const enter = (
+  session: OpenSession,
+  name: string,
+  params: Schema.Json | undefined
+): Effect.Effect<AgentState, unknown> =>
+  give(session, "enterMode", (loop) =>
+    Effect.flatMapEager(EnterMode.resume(loop), () => {
+      const entry = TakeMoves.find(loop.definition, name, ModeStack.top(EnterMode.seen(loop)))
       return "_tag" in entry
         ? Effect.fail(because(entry))
-        : Effect.flatMapEager(Entering.decode(entry, params ?? {}), (read) => Entering.enter(loop, entry, read, {}))
+        : Effect.flatMapEager(EnterMode.decode(entry, params ?? {}), (read) => EnterMode.enter(loop, entry, read, {}))
     }))
 
 /** Leaves the innermost mode, which must have that name if one is given. Its clean-up may keep it. */
-export const exit = (held: Held, name: string | undefined): Effect.Effect<AgentState, unknown> =>
-  inTurn(held, "exitMode", (loop) => {
+export const exit = (session: OpenSession, name: string | undefined): Effect.Effect<AgentState, unknown> =>
+  runAlone(session, "exitMode", (loop) => {
     const stack = ModeStack.names(loop.state)
     const top = stack[stack.length - 1]
     if (top === undefined) return Effect.fail(because(new NoMode({ operation: "exitMode" })))
     if (name !== undefined && name !== top) return Effect.fail(because(new NotOnTop({ mode: name, stack })))
     const left = Effect.flatMapEager(
-      Entering.resume(loop),
-      () => Leaving.leaveTo(loop, stack.length - 1, { exit: Exit.void, isOver: false })
+      EnterMode.resume(loop),
+      () => LeaveMode.leaveTo(loop, stack.length - 1, { exit: Exit.void, isOver: false })
     )
     return Effect.flatMap(left, (exit) => Effect.as(exit, loop.state))
   })
 
-/** Asks for a move between modes, which is taken with the next call. */
-export const schedule = (held: Held, transition: ModeTransition): Effect.Effect<AgentState, unknown> =>
-  give(held, "schedule", (loop) => LoopHost.schedule(loop, transition))
+/** Asks for a move nestedOrAlone modes, which is taken with the next call. */
+export const schedule = (session: OpenSession, transition: ModeTransition): Effect.Effect<AgentState, unknown> =>
+  give(session, "schedule", (loop) => RunHost.schedule(loop, transition))
 
 /** Changes settings of the agent in control. */
-export const configure = (held: Held, settings: Settings): Effect.Effect<AgentState, unknown> =>
+export const configure = (session: OpenSession, settings: Settings): Effect.Effect<AgentState, unknown> =>
   give(
-    held,
+    session,
     "configure",
-    (loop) => LoopHost.adjust(loop, { _tag: "SettingsChanged", settings: { ...loop.state.settings, ...settings } })
+    (loop) => RunHost.adjust(loop, { _tag: "SettingsChanged", settings: { ...loop.state.settings, ...settings } })
   )
 
 /** Sets up again what is entered, before anything else is done. What fails is tried again when the agent is asked. */
-export const resume = (held: Held): Effect.Effect<void> =>
-  held.ref.value.modes.length === 0
+export const resume = (session: OpenSession): Effect.Effect<void> =>
+  session.ref.value.modes.length === 0
     ? Effect.void
-    : Effect.catchCause(inTurn(held, "resume", Entering.resume), () => Effect.void)
+    : Effect.catchCause(runAlone(session, "resume", EnterMode.resume), () => Effect.void)
 
 /**
  * Gives how many modes stay entered when a session ends: none, or in what is stored all but those from the lowest upwards that is
  * used alone, which nobody else could set up again.
  */
-const countStaying = ({ live, ref, store }: Held): number => {
+const countStaying = ({ live, ref, store }: OpenSession): number => {
   if (live.open.length < ref.value.modes.length) return live.open.length
   const foreign = indexOfForeign(live)
   return store === undefined ? 0 : foreign < 0 ? live.open.length : foreign
 }
 
 /** Leaves all modes when the session ends. One that is stored keeps them, for the next session of its id. */
-export const end = (held: Held, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
+export const end = (session: OpenSession, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
   Effect.suspend(() => {
-    const { live, ref, store } = held
-    const staying = countStaying(held)
+    const { live, ref, store } = session
+    const staying = countStaying(session)
     if (live.open.length === 0) return Effect.void
     const before = ref.value
-    const leaving = atEnd(held, (loop) =>
+    const leaving = runAtEnd(session, (loop) =>
       Effect.flatMap(
-        Leaving.leaveTo(loop, staying, { exit, isOver: true }),
-        (left) => Effect.ensuring(whatWasAdded(left, exit), Leaving.suspend(loop, exit))
+        LeaveMode.leaveTo(loop, staying, { exit, isOver: true }),
+        (left) => Effect.ensuring(whatWasAdded(left, exit), LeaveMode.suspend(loop, exit))
       ))
     const save = Effect.suspend(() => store === undefined || ref.value === before ? Effect.void : store.save(ref.value))
     return Effect.orDie(Effect.ensuring(leaving, Effect.orDie(save)))
@@ -120,25 +124,25 @@ const asCallError = (agent: string) => (error: unknown): CallError =>
 
 /** What a session can do for the modes in it; `call` is how it talks to its agent. */
 export const operations = (
-  held: Held,
+  session: OpenSession,
   call: (input: Input) => Effect.Effect<AgentState, unknown>
 ): Operations => ({
-  state: SubscriptionRef.get(held.ref),
+  state: SubscriptionRef.get(session.ref),
   adjust: (operation, adjustment) =>
-    Effect.mapError(inTurn(held, operation, (loop) => LoopHost.adjust(loop, adjustment)), asModeError(operation)),
-  schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(held, transition), asModeError("Mode.schedule"))),
-  call: (input) => Effect.mapError(call(input), asCallError(held.self.name)),
+    Effect.mapError(runAlone(session, operation, (loop) => RunHost.adjust(loop, adjustment)), asModeError(operation)),
+  schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(session, transition), asModeError("Mode.schedule"))),
+  call: (input) => Effect.mapError(call(input), asCallError(session.agent.name)),
   enter: (mode, params, context, restore) =>
-    EnteringByHand.enterFor(
+    EnterForProgram.enterFor(
       (entrance) =>
-        restore(inTurn(held, "enterMode", (loop) =>
+        restore(runAlone(session, "enterMode", (loop) =>
           Effect.flatMapEager(
-            Entering.resume(loop),
-            () => EnteringByHand.enter(loop, mode, params, context, entrance)
+            EnterMode.resume(loop),
+            () => EnterForProgram.enter(loop, mode, params, context, entrance)
           ))),
       (open, exit, recovers) =>
         Effect.flatten(Effect.catch(
-          inTurn(held, "exitMode", (loop) => Leaving.leave(loop, open, { exit, isOver: true, recovers })),
+          runAlone(session, "exitMode", (loop) => LeaveMode.leave(loop, open, { exit, isOver: true, recovers })),
           () => Effect.succeed(exit)
         )),
       asEnterError

@@ -8,32 +8,38 @@
  */
 import * as Context from "effect/Context"
 
-/** An operation of a session that is under way: `line` is where the session's operations wait. */
-export interface Operation {
-  readonly line: object
+/** An operation of a session that is under way: `queue` is where the session's operations wait. */
+export interface OperationUnderWay {
+  readonly queue: object
   readonly name: string
   isOver: boolean
 }
 
 /** The operations around something that runs, outermost first. */
-export const CurrentOperations = Context.Reference<ReadonlyArray<Operation>>("troupe/agent/journal/Operations", {
-  defaultValue: () => []
-})
+export const CurrentOperations = Context.Reference<ReadonlyArray<OperationUnderWay>>(
+  "troupe/agent/journal/Operations",
+  {
+    defaultValue: () => []
+  }
+)
 
 /** The operations that a mode's set-up ran in, as what it left behind knows them. */
-export interface SetUpIn {
-  operations: ReadonlyArray<Operation> | undefined
+export interface SetUpOperations {
+  operations: ReadonlyArray<OperationUnderWay> | undefined
 }
 
 /** Begins a part of a mode, and returns the operations that what the set-up left behind is within meanwhile. */
-export const beginPart = (self: SetUpIn, around: ReadonlyArray<Operation>): ReadonlyArray<Operation> => {
+export const beginEffect = (
+  self: SetUpOperations,
+  around: ReadonlyArray<OperationUnderWay>
+): ReadonlyArray<OperationUnderWay> => {
   if (self.operations === undefined) return self.operations = around.map((operation) => ({ ...operation }))
-  const within = self.operations.filter(({ line }) => around.some((other) => other.line === line && !other.isOver))
+  const within = self.operations.filter(({ queue }) => around.some((other) => other.queue === queue && !other.isOver))
   for (const operation of within) operation.isOver = false
   return within
 }
 
 /** Ends a part of a mode. */
-export const endPart = (within: ReadonlyArray<Operation>): void => {
+export const endEffect = (within: ReadonlyArray<OperationUnderWay>): void => {
   for (const operation of within) operation.isOver = true
 }

@@ -13,13 +13,13 @@ import type { ModeEntry } from "../../definition/AgentDefinition.ts"
 import { fromCause } from "../../journal/Failure.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
-import { Recorder } from "../../journal/SpanRecorder.ts"
+import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
-import { between } from "./Between.ts"
-import { leave, noteOfLeaving, runPart } from "./Leaving.ts"
+import { leave, noteOfLeaving, runAndLeaveNested } from "./LeaveMode.ts"
+import { runModeEffect } from "./ModeEffect.ts"
 
 /** Parameters as they are stored, and as the mode is given them. */
-export interface Params {
+export interface ModeParams {
   readonly json: Schema.Json
   readonly decoded: unknown
 }
@@ -28,14 +28,14 @@ export interface Params {
  * Has what is live of a mode as soon as it is entered, since an interruption may come before anybody is given it; or what its set-up
  * failed with.
  */
-export interface Entrance {
+export interface EnterResult {
   open: LiveMode | undefined
   failed: Cause.Cause<unknown> | undefined
 }
 
 /** How a mode is entered: by hand with the `context` of whoever does, in a run that goes on, or anew after it was stored. */
-export interface Options {
-  readonly entrance?: Entrance | undefined
+export interface EnterOptions {
+  readonly result?: EnterResult | undefined
   readonly context?: Context.Context<never> | undefined
   readonly note?: string | undefined
   readonly isResumed?: boolean | undefined
@@ -45,14 +45,14 @@ export interface Options {
 interface SetUp {
   readonly loop: Loop.Loop
   readonly open: LiveMode
-  readonly params: Params
+  readonly params: ModeParams
   readonly stack: ReadonlyArray<string>
   readonly startedAt: number
-  readonly options: Options
+  readonly options: EnterOptions
 }
 
 /** Tells that a mode is being entered, and puts it on the stack. */
-const begin = (loop: Loop.Loop, entry: ModeEntry, params: Params, options: Options): SetUp => {
+const begin = (loop: Loop.Loop, entry: ModeEntry, params: ModeParams, options: EnterOptions): SetUp => {
   const { mode } = entry
   const { live } = loop
   const startedAt = Loop.now(loop)
@@ -79,17 +79,17 @@ const begin = (loop: Loop.Loop, entry: ModeEntry, params: Params, options: Optio
 export const setUp = (
   loop: Loop.Loop,
   entry: ModeEntry,
-  params: Params,
-  options: Options
+  params: ModeParams,
+  options: EnterOptions
 ): Effect.Effect<LiveMode, unknown, unknown> =>
   // What is done at once waits until nothing can interrupt any more: the mask itself may still be followed by an interruption.
   Effect.uninterruptibleMask((restore) =>
     Effect.withFiber((fiber) => {
-      const spans = new Recorder(fiber)
+      const spans = new SpanRecorder(fiber)
       const span = Telemetry.beginMode(loop, spans, "enter_mode", entry.mode.name)
       const setting = begin(loop, entry, params, options)
       const { isResumed = false } = options
-      const settingUp = between(
+      const settingUp = runModeEffect(
         setting.open,
         restore(Effect.suspend(() => entry.mode.enter(params.decoded, { isResumed }))),
         span === undefined ? undefined : Telemetry.inSpan(span)
@@ -110,7 +110,7 @@ export const setUp = (
 
 /** Tells that a mode is set up. One that is only that is left at once. */
 const entered = (
-  { loop, open, options: { entrance, note }, params, stack, startedAt }: SetUp
+  { loop, open, options: { result, note }, params, stack, startedAt }: SetUp
 ): Effect.Effect<LiveMode, unknown, unknown> => {
   const { isSingleShot, name } = open.entry.mode
   const at = Loop.now(loop)
@@ -122,7 +122,7 @@ const entered = (
     duration: Math.max(0, at - startedAt),
     ...(note === undefined || isSingleShot ? undefined : { note })
   }, at)
-  if (entrance !== undefined) entrance.open = open
+  if (result !== undefined) result.open = open
   if (!isSingleShot) return Loop.flushed(loop, Effect.succeed(open))
   const why = { exit: Exit.void, isOver: true, note: note === undefined ? undefined : noteOfLeaving }
   return Effect.andThen(loop.journal.flush, Effect.flatMap(leave(loop, open, why), (left) => Effect.as(left, open)))
@@ -130,11 +130,11 @@ const entered = (
 
 /** Undoes a set-up that failed: what it opened is closed, and the mode was never entered. */
 const undo = Effect.fnUntraced(function*(setting: SetUp, cause: Cause.Cause<unknown>) {
-  const { loop, open, options: { entrance, isResumed }, params, stack } = setting
+  const { loop, open, options: { result, isResumed }, params, stack } = setting
   const exit = Exit.failCause(cause)
-  if (entrance !== undefined) entrance.failed = cause
-  const undone = yield* runPart(loop, open, exit)
-  const closed = yield* runPart(loop, open, Scope.close(open.scope, exit))
+  if (result !== undefined) result.failed = cause
+  const undone = yield* runAndLeaveNested(loop, open, exit)
+  const closed = yield* runAndLeaveNested(loop, open, Scope.close(open.scope, exit))
   loop.live.open.pop()
   const { message, tag } = fromCause(loop, cause)
   Loop.tell(loop, {
