@@ -1,5 +1,5 @@
 /**
- * A conversation that is session for you: the current state of an agent or a group, and the runs that change it.
+ * A conversation that is held for you: the current state of an agent or a group, and the runs that change it.
  *
  * The agent stays a value without state. A session is the small stateful front of it, and lives as long as its scope.
  *
@@ -176,7 +176,7 @@ export interface Session<out Output = unknown, out E = OwnError>
   ) => Effect.Effect<Tool.Success<T>, Tool.Failure<T> | SessionError>
 
   /**
-   * Gives another session that begins with the state of this one, and shares nothing else. It waits for its turn, so that
+   * Gives another session that begins with the state of this one, and shares nothing else. It waits for the operations before it, so that
    * no call is under way in both, is stored nowhere, and is closed with the scope that it is made in.
    */
   readonly fork: Effect.Effect<Session<Output, E>, SessionError, Scope.Scope>
@@ -199,7 +199,7 @@ export interface Session<out Output = unknown, out E = OwnError>
    */
   readonly exitMode: (name?: string) => Effect.Effect<AgentState.AgentState, E | ModeError | SessionError>
 
-  /** Asks for a move nestedOrAlone modes: it is taken before the agent's model is asked next. The latest wins. */
+  /** Asks for a move between modes: it is taken before the agent's model is asked next. The latest wins. */
   readonly schedule: (
     transition: ModeTransition
   ) => Effect.Effect<AgentState.AgentState, ModeError | SessionError>

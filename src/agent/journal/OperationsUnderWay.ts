@@ -1,8 +1,8 @@
 /**
- * The operations of sessions that run around something, so that one which would wait for its own end is refused.
+ * The operations of sessions around a fiber, so that one which would wait for its own end is refused.
  *
- * What a mode's set-up starts, finalizers and fibers, outlives the operation that it was started in. It counts as within each part of
- * the mode that runs, and as within none between them.
+ * Finalizers and fibers that a mode's set-up starts outlive its operation. While an effect of that mode runs, they count as within its
+ * operation; at other times they are within none.
  *
  * @since 0.1.0
  */
@@ -15,7 +15,7 @@ export interface OperationUnderWay {
   isOver: boolean
 }
 
-/** The operations around something that runs, outermost first. */
+/** The operations around a fiber, outermost first. */
 export const CurrentOperations = Context.Reference<ReadonlyArray<OperationUnderWay>>(
   "troupe/agent/journal/Operations",
   {
@@ -23,12 +23,12 @@ export const CurrentOperations = Context.Reference<ReadonlyArray<OperationUnderW
   }
 )
 
-/** The operations that a mode's set-up ran in, as what it left behind knows them. */
+/** The operations that a mode's set-up ran in, as its finalizers and fibers know them. */
 export interface SetUpOperations {
   operations: ReadonlyArray<OperationUnderWay> | undefined
 }
 
-/** Begins a part of a mode, and returns the operations that what the set-up left behind is within meanwhile. */
+/** Begins an effect of a mode, and returns the operations that count as around it until `endEffect`. */
 export const beginEffect = (
   self: SetUpOperations,
   around: ReadonlyArray<OperationUnderWay>
@@ -39,7 +39,7 @@ export const beginEffect = (
   return within
 }
 
-/** Ends a part of a mode. */
+/** Ends an effect of a mode. */
 export const endEffect = (within: ReadonlyArray<OperationUnderWay>): void => {
   for (const operation of within) operation.isOver = true
 }

@@ -1,5 +1,5 @@
 /**
- * Who can see which loop is at work: those whom it calls, and what holds modes beyond its run.
+ * The services that a loop adds for those it calls, `CurrentAgent` and `Mode.Host`, and which loop is at work on a conversation.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,7 @@ import { CurrentAgent } from "../journal/CurrentAgent.ts"
 import type * as Loop from "../journal/Loop.ts"
 import { AgentAtWork } from "./mode/RunHost.ts"
 
-/** Lets those whom a loop calls see its agent: models, handlers, instructions. */
+/** Provides a loop to those it calls: models, handlers, instructions. */
 export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.updateContext(
     self,
@@ -18,7 +18,7 @@ export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, 
       Context.add(Context.add(context, CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
   )
 
-/** Lets what holds modes beyond a run know which loop is at work on their conversation. */
+/** Notes which loop is at work, if a session holds the modes: what a set-up left behind means that loop. */
 export const markAtWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   const { live } = loop
   if (live.holder === undefined) return self

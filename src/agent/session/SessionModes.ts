@@ -26,7 +26,7 @@ import * as TakeMoves from "../perform/mode/TakeMoves.ts"
 import { nestedOrAlone, type OpenSession, runAlone, runAtEnd } from "./OpenSession.ts"
 import { isSessionError } from "./SessionError.ts"
 
-/** Does something and gives the state after it, in turn or in the middle of a set-up or clean-up. */
+/** Does something and returns the state after it: alone, or within a set-up or clean-up that asks for it. */
 const give = (
   session: OpenSession,
   name: string,
@@ -64,7 +64,7 @@ export const exit = (session: OpenSession, name: string | undefined): Effect.Eff
     return Effect.flatMap(left, (exit) => Effect.as(exit, loop.state))
   })
 
-/** Asks for a move nestedOrAlone modes, which is taken with the next call. */
+/** Asks for a move between modes, which is taken with the next call. */
 export const schedule = (session: OpenSession, transition: ModeTransition): Effect.Effect<AgentState, unknown> =>
   give(session, "schedule", (loop) => RunHost.schedule(loop, transition))
 
@@ -133,7 +133,7 @@ export const operations = (
   schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(session, transition), asModeError("Mode.schedule"))),
   call: (input) => Effect.mapError(call(input), asCallError(session.agent.name)),
   enter: (mode, params, context, restore) =>
-    EnterForProgram.enterFor(
+    EnterForProgram.leavable(
       (entrance) =>
         restore(runAlone(session, "enterMode", (loop) =>
           Effect.flatMapEager(

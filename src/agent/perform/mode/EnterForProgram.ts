@@ -1,5 +1,5 @@
 /**
- * Entering modes by hand: for somebody who leaves them again, or lets a scope do so.
+ * How a program enters a mode: by `Mode.within`, which leaves it again, or by `Mode.enter`, which lets a scope leave it.
  *
  * @since 0.1.0
  */
@@ -13,43 +13,16 @@ import * as ModeStack from "../../../domain/ModeStack.ts"
 import type { Entered } from "../../../modes/Host.ts"
 import { because, NameTaken } from "../../../modes/ModeError.ts"
 import type * as ModeType from "../../../modes/ModeType.ts"
-import type { ModeEntry } from "../../definition/AgentDefinition.ts"
 import { prepare } from "../../definition/AgentModes.ts"
 import { extend } from "../../definition/Roster.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { withoutCallerServices } from "../CallerServices.ts"
 import * as EnterMode from "./EnterMode.ts"
-import type { EnterOptions, EnterResult, ModeParams } from "./SetUpMode.ts"
+import type { EnterResult } from "./SetUpMode.ts"
 import * as TakeMoves from "./TakeMoves.ts"
 
-/** A mode that can be entered, with the parameters that were read for it. */
-interface Found {
-  readonly entry: ModeEntry
-  readonly params: ModeParams
-  readonly options: EnterOptions
-}
-
-/**
- * Gives what is entered by hand: a mode that the agent has, or one that is used alone, with the services of whoever enters it.
- */
-const find = (
-  loop: Loop.Loop,
-  mode: ModeType.Any,
-  params: unknown,
-  context: Context.Context<never>,
-  result: EnterResult
-): Effect.Effect<Found, unknown, unknown> => {
-  const entry = prepare(mode)
-  const isOwn = loop.definition.modes.get(mode.name) === entry
-  const obstacle = TakeMoves.findObstacle(entry, ModeStack.top(EnterMode.seen(loop))) ??
-    (isOwn ? undefined : findTaken(loop, mode))
-  if (obstacle !== undefined) return Effect.fail(because(obstacle))
-  const options = isOwn ? { result } : { context: withoutCallerServices(context), result }
-  return Effect.mapEager(EnterMode.encode(entry, params), (params) => ({ entry, params, options }))
-}
-
-/** Says why the agents of a loop can't have a mode that isn't their own. */
+/** Returns the conflict of names between a mode that is used alone and the agents of a loop, if there is one. */
 const findTaken = (loop: Loop.Loop, mode: ModeType.Any): NameTaken | undefined => {
   try {
     extend(loop.roster, [mode])
@@ -59,18 +32,28 @@ const findTaken = (loop: Loop.Loop, mode: ModeType.Any): NameTaken | undefined =
   }
 }
 
-/** Enters a mode by hand. To be called where it runs. */
+/**
+ * Enters a mode for a program: one that the agent has, or one that is used alone, with the services of the program. To be called within
+ * an operation or a run.
+ */
 export const enter = (
   loop: Loop.Loop,
   mode: ModeType.Any,
   params: unknown,
   context: Context.Context<never>,
   result: EnterResult
-): Effect.Effect<LiveMode, unknown, unknown> =>
-  Effect.flatMapEager(
-    find(loop, mode, params, context, result),
-    ({ entry, options, params }) => EnterMode.enter(loop, entry, params, options)
+): Effect.Effect<LiveMode, unknown, unknown> => {
+  const entry = prepare(mode)
+  const isOwn = loop.definition.modes.get(mode.name) === entry
+  const obstacle = TakeMoves.findObstacle(entry, ModeStack.top(EnterMode.seen(loop))) ??
+    (isOwn ? undefined : findTaken(loop, mode))
+  if (obstacle !== undefined) return Effect.fail(because(obstacle))
+  const options = isOwn ? { result } : { context: withoutCallerServices(context), result }
+  return Effect.flatMapEager(
+    EnterMode.encode(entry, params),
+    (params) => EnterMode.enter(loop, entry, params, options)
   )
+}
 
 type Leave = (
   open: LiveMode,
@@ -78,41 +61,28 @@ type Leave = (
   recovers: boolean
 ) => Effect.Effect<unknown, unknown>
 
-/** A mode that somebody enters and leaves. */
-class EnteredMode implements EnterResult, Entered {
-  open: LiveMode | undefined = undefined
-  failed: Cause.Cause<unknown> | undefined = undefined
-  readonly #leave: Leave
-  constructor(leave: Leave) {
-    this.#leave = leave
-  }
-  leave(
-    exit: Exit.Exit<unknown, unknown>,
-    recovers: boolean
-  ): Effect.Effect<unknown, unknown> {
-    return this.open === undefined ? exit : this.#leave(this.open, exit, recovers)
-  }
-}
-
 const isIn = (cause: Cause.Cause<unknown>, error: unknown): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error === error)
 
 /**
- * Enters a mode for somebody who leaves it, or doesn't: an interruption may come when it is entered already, and before anybody
- * knows. What goes wrong, beside its set-up, is told by `toError`. To be called where it runs.
+ * Returns a mode that its program can leave. An interruption may come after the mode is entered and before the program has it; then the
+ * mode is left here. Failures other than the set-up's own become what `toError` makes of them.
  */
-export const enterFor = (
+export const leavable = (
   enter: (result: EnterResult) => Effect.Effect<LiveMode, unknown, unknown>,
   leave: Leave,
   toError: (error: unknown) => unknown = identity
 ): Effect.Effect<Entered, unknown, unknown> => {
-  const result = new EnteredMode(leave)
-  return Effect.matchCauseEffectEager(enter(result), {
-    onSuccess: () => Effect.succeed<Entered>(result),
+  const result: EnterResult = { open: undefined, failed: undefined }
+  const entered: Entered = {
+    leave: (exit, recovers) => result.open === undefined ? exit : leave(result.open, exit, recovers)
+  }
+  return Effect.matchCauseEffect(enter(result), {
+    onSuccess: () => Effect.succeed(entered),
     onFailure: (cause) => {
       const { failed: own = Cause.empty } = result
       const failed = Exit.failCause(Cause.map(cause, (error) => isIn(own, error) ? error : toError(error)))
-      return Effect.andThen(result.leave(failed, false), failed)
+      return Effect.andThen(entered.leave(failed, false), failed)
     }
   })
 }

@@ -1,5 +1,6 @@
 /**
- * What runs between steps: the set-ups and clean-ups of modes. They see the conversation, and may talk to the agent.
+ * How an effect of a mode runs: its set-up, its clean-up or its finalizers. They run between steps, see the conversation, and may talk
+ * to the agent.
  *
  * @since 0.1.0
  */
@@ -10,12 +11,12 @@ import * as Scope from "effect/Scope"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import { beginEffect, CurrentOperations, endEffect, type OperationUnderWay } from "../../journal/OperationsUnderWay.ts"
 
-/** Gives the services of what runs with a view of its own. */
+/** Adds services, such as a span. */
 type View = (services: Context.Context<unknown>) => Context.Context<unknown>
 
 /**
- * Runs what sets a mode up or cleans it up, with the services of the mode and those that `view` adds. To be run where nothing can
- * interrupt it; what it runs may let itself be interrupted.
+ * Runs an effect of a mode with the mode's services and scope, and what `view` adds. To be run where nothing can interrupt it; the effect
+ * itself may be interruptible.
  */
 export const runModeEffect = <A>(
   { context, scope, setUpIn }: LiveMode,

@@ -129,7 +129,7 @@ class RunOperations implements Operations {
     const loop = this.#loop
     const refusal = findRefusal(loop, "Mode.enter")
     return refusal === undefined
-      ? EnterForProgram.enterFor(
+      ? EnterForProgram.leavable(
         (result) => restore(EnterForProgram.enter(loop, mode, params, context, result)),
         (open, exit, recovers) =>
           Effect.flatten(Effect.suspend(() => LeaveMode.leave(loop, open, { exit, isOver: true, recovers })))

@@ -1,5 +1,5 @@
 /**
- * A mode on its way in: its set-up, and what is told of it however that ends.
+ * Setting up a mode: its events, its span, and the undoing of a set-up that fails or is interrupted (`docs/decisions/0006`).
  *
  * @since 0.1.0
  */
@@ -18,22 +18,25 @@ import * as Telemetry from "../../journal/Telemetry.ts"
 import { leave, noteOfLeaving, runAndLeaveNested } from "./LeaveMode.ts"
 import { runModeEffect } from "./ModeEffect.ts"
 
-/** Parameters as they are stored, and as the mode is given them. */
+/** Parameters of a mode: as JSON for the state, and decoded for the set-up. */
 export interface ModeParams {
   readonly json: Schema.Json
   readonly decoded: unknown
 }
 
 /**
- * Has what is live of a mode as soon as it is entered, since an interruption may come before anybody is given it; or what its set-up
- * failed with.
+ * What came of entering a mode, written as soon as it is known: an interruption may come before anybody is given it. `failed` is what
+ * the set-up failed with.
  */
 export interface EnterResult {
   open: LiveMode | undefined
   failed: Cause.Cause<unknown> | undefined
 }
 
-/** How a mode is entered: by hand with the `context` of whoever does, in a run that goes on, or anew after it was stored. */
+/**
+ * How a mode is entered: `context` has a program's services if the mode isn't the agent's own, `note` is for a model that goes on, and
+ * `isResumed` says that it was entered before and is only set up again.
+ */
 export interface EnterOptions {
   readonly result?: EnterResult | undefined
   readonly context?: Context.Context<never> | undefined
@@ -41,7 +44,7 @@ export interface EnterOptions {
   readonly isResumed?: boolean | undefined
 }
 
-/** A mode whose set-up runs. */
+/** A mode whose set-up is under way. */
 interface SetUp {
   readonly loop: Loop.Loop
   readonly open: LiveMode
@@ -51,7 +54,7 @@ interface SetUp {
   readonly options: EnterOptions
 }
 
-/** Tells that a mode is being entered, and puts it on the stack. */
+/** Emits `ModeEntering`, and puts the mode on the stack. */
 const begin = (loop: Loop.Loop, entry: ModeEntry, params: ModeParams, options: EnterOptions): SetUp => {
   const { mode } = entry
   const { live } = loop
@@ -75,7 +78,7 @@ const begin = (loop: Loop.Loop, entry: ModeEntry, params: ModeParams, options: E
   return { loop, open, params, stack, startedAt, options }
 }
 
-/** Sets a mode up that is put on top of the others. One whose set-up fails or is interrupted was never entered. */
+/** Puts a mode on top of the others and sets it up. If the set-up fails or is interrupted, the mode was never entered. */
 export const setUp = (
   loop: Loop.Loop,
   entry: ModeEntry,
@@ -108,7 +111,7 @@ export const setUp = (
     })
   )
 
-/** Tells that a mode is set up. One that is only that is left at once. */
+/** Emits `ModeEntered`. A single-shot mode is left at once. */
 const entered = (
   { loop, open, options: { result, note }, params, stack, startedAt }: SetUp
 ): Effect.Effect<LiveMode, unknown, unknown> => {
@@ -128,7 +131,7 @@ const entered = (
   return Effect.andThen(loop.journal.flush, Effect.flatMap(leave(loop, open, why), (left) => Effect.as(left, open)))
 }
 
-/** Undoes a set-up that failed: what it opened is closed, and the mode was never entered. */
+/** Closes the scope of a set-up that failed, takes the mode off the stack, and emits `ModeFailed`. */
 const undo = Effect.fnUntraced(function*(setting: SetUp, cause: Cause.Cause<unknown>) {
   const { loop, open, options: { result, isResumed }, params, stack } = setting
   const exit = Exit.failCause(cause)
