@@ -69,7 +69,7 @@ export type { Input } from "./definition/Input.ts"
 export { CurrentAgent, type RunningAgent } from "./journal/CurrentAgent.ts"
 export { CurrentObservers, observe, type Observer } from "./journal/Observer.ts"
 export { RecordContent } from "./journal/RecordContent.ts"
-export * from "./run/Running.ts"
+export * from "./run/RunAgent.ts"
 export type { FromOptions } from "./run/RunStart.ts"
 
 /**

@@ -64,19 +64,19 @@ import type { Roster } from "./definition/AgentDefinition.ts"
 import { readParams } from "./definition/CallTool.ts"
 import { type Input, partsOf } from "./definition/Input.ts"
 import { extend, rosterOf } from "./definition/Roster.ts"
+import * as EventQueue from "./journal/EventQueue.ts"
 import * as LiveModes from "./journal/LiveModes.ts"
 import { type Loop, tellAnswer } from "./journal/Loop.ts"
-import * as Mailbox from "./journal/Mailbox.ts"
 import * as Run from "./run/Run.ts"
 import { begin, type From, type FromOptions } from "./run/RunStart.ts"
-import * as Environment from "./session/Environment.ts"
-import type { Follower } from "./session/Follower.ts"
-import { between, type Held, inTurn, operation } from "./session/Held.ts"
-import * as Invocation from "./session/Invocation.ts"
-import * as Line from "./session/Line.ts"
-import * as Modes from "./session/Modes.ts"
+import * as InvokeTool from "./session/InvokeTool.ts"
+import { nestedOrAlone, type OpenSession, operation, runAlone } from "./session/OpenSession.ts"
+import * as OperationQueue from "./session/OperationQueue.ts"
 import { because, isSessionError, ParametersRejected, type SessionError } from "./session/SessionError.ts"
-import type { Opened, Store } from "./session/Store.ts"
+import * as SessionModes from "./session/SessionModes.ts"
+import type { SessionReceiver } from "./session/SessionReceiver.ts"
+import * as SessionServices from "./session/SessionServices.ts"
+import type { OpenDocument, Store } from "./session/Store.ts"
 
 export { OwnError } from "../domain/OwnError.ts"
 export {
@@ -176,7 +176,7 @@ export interface Session<out Output = unknown, out E = OwnError>
   ) => Effect.Effect<Tool.Success<T>, Tool.Failure<T> | SessionError>
 
   /**
-   * Gives another session that begins with the state of this one, and shares nothing else. It waits for its turn, so that
+   * Gives another session that begins with the state of this one, and shares nothing else. It waits for the operations before it, so that
    * no call is under way in both, is stored nowhere, and is closed with the scope that it is made in.
    */
   readonly fork: Effect.Effect<Session<Output, E>, SessionError, Scope.Scope>
@@ -236,41 +236,46 @@ export interface Options<E = never, R = never, Modes extends ReadonlyArray<Mode.
 /** Everything that a session can fail with, before its type says what of it. */
 type Untyped = Session<unknown, unknown>
 
-const startOf = ({ ref, roster }: Held, input: Input | undefined, options: CallOptions | undefined): From =>
+const startOf = ({ ref, roster }: OpenSession, input: Input | undefined, options: CallOptions | undefined): From =>
   input === undefined
     ? { ...begin(roster, ref.value), isReopened: true }
     : begin(roster, input, { ...options, state: ref.value })
 
-const running = (held: Held, input: Input | undefined, options?: CallOptions) => (follower: Follower) =>
-  Effect.withFiber((fiber) => {
-    const from = startOf(held, input, options)
-    follower.begin(fiber)
-    return Effect.map(Run.run(held.roster, from, follower, "Fail", held.live), () => held.ref.value)
-  })
+const running =
+  (session: OpenSession, input: Input | undefined, options?: CallOptions) => (receiver: SessionReceiver) =>
+    Effect.withFiber((fiber) => {
+      const from = startOf(session, input, options)
+      receiver.stopOnFailure(fiber)
+      return Effect.map(Run.run(session.roster, from, receiver, "Fail", session.live), () => session.ref.value)
+    })
 
-const stream = (held: Held, input: Input | undefined, options?: CallOptions): Stream.Stream<AgentEvent, unknown> =>
+const stream = (
+  session: OpenSession,
+  input: Input | undefined,
+  options?: CallOptions
+): Stream.Stream<AgentEvent, unknown> =>
   Stream.unwrap(Effect.suspend(() => {
-    const mailbox = Mailbox.make(Number.POSITIVE_INFINITY)
-    const streaming = operation(held, "stream", running(held, input, options), mailbox)
+    const queue = EventQueue.make(Number.POSITIVE_INFINITY)
+    const streaming = operation(session, "stream", running(session, input, options), queue)
     return Effect.acquireRelease(
-      Line.start(held.line, streaming),
-      (fiber) => Effect.andThen(mailbox.leave, Fiber.interrupt(fiber))
+      OperationQueue.start(session.queue, streaming),
+      (fiber) => Effect.andThen(queue.shutdown, Fiber.interrupt(fiber))
     ).pipe(Effect.as(Stream.fromPull(Effect.succeed(
-      Effect.catchCause(mailbox.pull, (cause) => Line.ended(held.line, streaming, Exit.failCause(cause)))
+      Effect.catchCause(queue.pull, (cause) => OperationQueue.exitOf(session.queue, streaming, Exit.failCause(cause)))
     ))))
   }))
 
 /** Answers a call that awaits approval: what happened is an event like any other. */
 const answer = <E>(
-  held: Held,
+  session: OpenSession,
   name: string,
   make: (loop: Loop) => Effect.Effect<Parameters<typeof tellAnswer>[1] | undefined, E, unknown>
 ): Effect.Effect<AgentState.AgentState, E | SessionError> =>
-  inTurn(held, name, (loop) =>
+  runAlone(session, name, (loop) =>
     Effect.flatMap(make(loop), (answered) => {
       if (answered === undefined) return Effect.succeed(loop.state)
       tellAnswer(loop, answered)
-      return Effect.map(loop.journal.flush, () => held.ref.value)
+      return Effect.map(loop.journal.flush, () => session.ref.value)
     })) as Effect.Effect<AgentState.AgentState, E | SessionError>
 
 /** Approves a call, with parameters that its tool can read if others are given. */
@@ -288,57 +293,57 @@ const approve = (callId: string, params: Schema.Json | undefined) => ({ roster, 
   })
 
 const open = (
-  self: Any,
+  agent: Any,
   roster: Roster,
-  environment: Line.Environment,
+  services: SessionServices.MergeServices,
   state: AgentState.AgentState,
-  store: Opened | undefined
+  store: OpenDocument | undefined
 ): Effect.Effect<Untyped, never, Scope.Scope> =>
   Effect.gen(function*() {
     const ref = yield* SubscriptionRef.make(state)
     // Tells those who look on that nothing follows: known by its identity, and never shown.
     const end = { ...state }
     yield* Effect.addFinalizer(() => PubSub.end(ref.pubsub, end))
-    const live = LiveModes.make(() => session)
-    // Modes are left when nothing runs any more: the line closes first.
-    yield* Effect.addFinalizer((exit) => Modes.end(held, exit))
-    const line = yield* Line.make(self.name)
+    const live = LiveModes.make(() => made)
+    // Modes are left when nothing runs any more: the queue closes first.
+    yield* Effect.addFinalizer((exit) => SessionModes.end(session, exit))
+    const queue = yield* OperationQueue.make(agent.name)
     const isNew = state.steps === 0 && state.conversation.turns.length === 0
     const log = { run: undefined, events: isNew ? 0 : undefined }
-    const held: Held = { self, roster, environment, line, ref, store, live, log, around: undefined }
-    const session: Untyped = fromHeld(held, end)
-    yield* Modes.resume(held)
-    return session
+    const session: OpenSession = { agent, roster, services, queue, ref, store, live, log }
+    const made: Untyped = fromOpen(session, end)
+    yield* SessionModes.resume(session)
+    return made
   })
 
-const fromHeld = (held: Held, end: AgentState.AgentState): Untyped => {
-  const { environment, line, ref, roster, self } = held
+const fromOpen = (session: OpenSession, end: AgentState.AgentState): Untyped => {
+  const { agent, queue, ref, roster, services } = session
   const run = (name: string, input: Input | undefined, options?: CallOptions) =>
-    Line.run(line, () => operation(held, name, running(held, input, options)))
+    OperationQueue.run(queue, () => operation(session, name, running(session, input, options)))
   const call = (input: Input, options?: CallOptions) =>
-    between(held, (loop) => loop.runner.talk(loop, partsOf(input)), run("call", input, options))
+    nestedOrAlone(session, (loop) => loop.runner.talk(loop, partsOf(input)), run("call", input, options))
   return {
-    [AgentState.ReadOutput]: self[AgentState.ReadOutput],
-    [HostTypeId]: Modes.operations(held, call),
+    [AgentState.ReadOutput]: agent[AgentState.ReadOutput],
+    [HostTypeId]: SessionModes.operations(session, call),
     state: SubscriptionRef.get(ref),
     changes: Stream.takeWhile(SubscriptionRef.changes(ref), (state) => state !== end),
     call,
-    stream: (input, options) => stream(held, input, options),
+    stream: (input, options) => stream(session, input, options),
     resume: run("resume", undefined),
-    approve: (callId, options) => answer(held, "approve", approve(callId, options?.params)),
-    deny: (callId, reason) => answer(held, "deny", ({ state }) => Effect.fromResult(denial(state, callId, reason))),
+    approve: (callId, options) => answer(session, "approve", approve(callId, options?.params)),
+    deny: (callId, reason) => answer(session, "deny", ({ state }) => Effect.fromResult(denial(state, callId, reason))),
     invoke: (tool, params) => {
-      const invoked = (loop: Loop) => Invocation.run(loop, tool, params)
-      return between(held, invoked, inTurn(held, "invoke", invoked)) as Effect.Effect<never>
+      const invoked = (loop: Loop) => InvokeTool.run(loop, tool, params)
+      return nestedOrAlone(session, invoked, runAlone(session, "invoke", invoked)) as Effect.Effect<never>
     },
     fork: Effect.flatMap(
-      Line.run(line, () => ({ name: "fork", task: SubscriptionRef.get(ref) })),
-      (state) => open(self, roster, environment, state, undefined)
+      OperationQueue.run(queue, () => ({ name: "fork", task: SubscriptionRef.get(ref) })),
+      (state) => open(agent, roster, services, state, undefined)
     ),
-    enterMode: (name, params) => Modes.enter(held, name, params),
-    exitMode: (name) => Modes.exit(held, name),
-    schedule: (transition) => Modes.schedule(held, transition) as Effect.Effect<never>,
-    configure: (settings) => Modes.configure(held, settings) as Effect.Effect<never>
+    enterMode: (name, params) => SessionModes.enter(session, name, params),
+    exitMode: (name) => SessionModes.exit(session, name),
+    schedule: (transition) => SessionModes.schedule(session, transition) as Effect.Effect<never>,
+    configure: (settings) => SessionModes.configure(session, settings) as Effect.Effect<never>
   }
 }
 
@@ -396,11 +401,11 @@ export const make = <
   R | StoreR | Mode.Services<Modes[number]> | Scope.Scope
 > =>
   Effect.gen(function*() {
-    const environment = yield* Environment.capture
+    const services = yield* SessionServices.capture
     const roster = extend(rosterOf(agent), options?.modes ?? [])
     const store = options?.store === undefined ? undefined : yield* options.store.open
     const state = store?.restored ?? options?.state ?? AgentState.make(roster.first.name)
-    return (yield* open(agent, roster, environment, state, store)) as Session<Output, E>
+    return (yield* open(agent, roster, services, state, store)) as Session<Output, E>
   })
 
 /**

@@ -9,7 +9,6 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import type { Adjustment } from "../domain/Adjustment.ts"
 import type { AgentError } from "../domain/AgentError.ts"
 import type { AgentState } from "../domain/AgentState.ts"
@@ -23,15 +22,11 @@ import type { Any } from "./ModeType.ts"
 export type CallError = AgentError | OwnError | ModeError
 
 /**
- * A mode that was entered. `leave` leaves it for a fiber, and ends as what ran in it did, with what the clean-up says of that; where
- * it `recovers`, the mode may give something in the place of a failure.
+ * A mode that was entered. `leave` leaves it, and ends as what ran in it did, joined by what its clean-up failed with. If it
+ * `recovers`, the mode may give something in the place of a failure.
  */
 export interface Entered {
-  leave(
-    exit: Exit.Exit<unknown, unknown>,
-    recovers: boolean,
-    caller: Fiber.Fiber<unknown, unknown>
-  ): Effect.Effect<unknown, unknown>
+  leave(exit: Exit.Exit<unknown, unknown>, recovers: boolean): Effect.Effect<unknown, unknown>
 }
 
 /** Dies of what went wrong on the way out of a mode, apart from what had gone wrong before. */
@@ -48,7 +43,10 @@ export const whatWasAdded = (
 /** Lets something be interrupted that runs where nothing is, as far as its caller may be. */
 export type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** What a conversation can do for the modes in it. Where `enter`, for a fiber, fails or is interrupted, nothing is entered. */
+/**
+ * What a conversation can do for the modes in it. `enter` is given the services of whoever enters; to be called where nothing can
+ * interrupt it. If it fails or is interrupted, nothing is entered.
+ */
 export interface Operations {
   readonly state: Effect.Effect<AgentState>
   adjust(operation: string, adjustment: Adjustment): Effect.Effect<void, ModeError>
@@ -57,7 +55,7 @@ export interface Operations {
   enter(
     mode: Any,
     params: unknown,
-    caller: Fiber.Fiber<unknown, unknown>,
+    context: Context.Context<never>,
     restore: Restore
   ): Effect.Effect<Entered, unknown, unknown>
 }
@@ -85,26 +83,12 @@ export interface Host {
  */
 export const Host: Context.Service<Host, Enterable> = Context.Service("troupe/modes/Host")
 
-/** Marks what is done with the conversation around and nothing else. */
-const UseTypeId = "~troupe/modes/Host/Use"
-
 /** Does something with the conversation around, if there is one: whatever an agent runs has one, and so has a session. */
 export const use = <A, E>(
   operation: string,
   f: (operations: Operations) => Effect.Effect<A, E>
-): Effect.Effect<A, E | ModeError> => {
-  const using = Effect.withFiber((fiber): Effect.Effect<A, E | ModeError> => {
+): Effect.Effect<A, E | ModeError> =>
+  Effect.withFiber((fiber): Effect.Effect<A, E | ModeError> => {
     const host = Context.getOrUndefined(fiber.context, Host)
     return host === undefined ? Effect.fail(because(new NoConversation({ operation }))) : f(host[TypeId])
   })
-  return Object.assign(using, { [UseTypeId]: f })
-}
-
-/** Does what is done with a conversation and nothing else, without a fiber as far as it takes no time. Gives what is left to do. */
-export const useAtOnce = (
-  self: Effect.Effect<unknown, unknown, unknown>,
-  host: Enterable
-): Effect.Effect<unknown, unknown, unknown> => {
-  const { [UseTypeId]: f } = self as { readonly [UseTypeId]?: Parameters<typeof use>[1] }
-  return f === undefined ? self : f(host[TypeId])
-}

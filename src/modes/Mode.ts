@@ -42,7 +42,6 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -187,22 +186,13 @@ type ParamsArgs<Params> = [keyof Params] extends [never] ? [params?: NoParams]
 const entering = (
   mode: Any,
   params: unknown,
-  f: (
-    entered: Entered,
-    caller: Fiber.Fiber<unknown, unknown>,
-    restore: Restore
-  ) => Effect.Effect<unknown, unknown, unknown>
+  f: (entered: Entered, restore: Restore) => Effect.Effect<unknown, unknown, unknown>
 ): Effect.Effect<unknown, unknown, unknown> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.withFiber((caller) =>
-      Effect.flatMapEager(
-        Context.get(caller.context as Context.Context<Host>, Host)[HostTypeId].enter(
-          mode,
-          params ?? {},
-          caller,
-          restore
-        ),
-        (entered) => f(entered, caller, restore)
+    Effect.contextWith((context: Context.Context<Host>) =>
+      Effect.flatMap(
+        Context.get(context, Host)[HostTypeId].enter(mode, params ?? {}, context, restore),
+        (entered) => f(entered, restore)
       )
     )
   )
@@ -223,7 +213,7 @@ export const enter = <Name extends string, Params, E, R, Recovered>(
   entering(mode, params, (entered) =>
     Effect.addFinalizer((exit) =>
       Effect.flatMap(
-        Effect.exit(Effect.withFiber((fiber) => entered.leave(exit, false, fiber))),
+        Effect.exit(entered.leave(exit, false)),
         (left) => whatWasAdded(left, exit)
       )
     )) as Effect.Effect<void, E | ModeError, R | Host | Scope.Scope>
@@ -252,9 +242,9 @@ export const within: {
 } = dual(
   (args) => !isMode(args[0]),
   (self: Effect.Effect<unknown, unknown, unknown>, mode: Any, params?: object) =>
-    entering(mode, params, (entered, caller, restore) =>
+    entering(mode, params, (entered, restore) =>
       Effect.matchCauseEffect(restore(self), {
-        onSuccess: (value) => entered.leave(Exit.succeed(value), true, caller),
-        onFailure: (cause) => entered.leave(Exit.failCause(cause), true, caller)
+        onSuccess: (value) => entered.leave(Exit.succeed(value), true),
+        onFailure: (cause) => entered.leave(Exit.failCause(cause), true)
       }))
 ) as never

@@ -18,14 +18,14 @@ interface Log {
 }
 
 /**
- * Who sees the events of a run as they happen, beside the observers. `take` says whether there was room, and is given
- * the state that the event leaves where it changes it; `send` waits; with `isStreaming` the model is asked to stream.
+ * Who sees the events of a run as they happen, beside the observers. `offer` says whether there was room, and is given
+ * the state that the event leaves where it changes it; `offerAll` waits; with `isStreaming` the model is asked to stream.
  */
 export interface Receiver {
   readonly isStreaming: boolean
   readonly log: Log
-  readonly take: (event: AgentEvent, state?: AgentState) => boolean
-  readonly send: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
+  readonly offer: (event: AgentEvent, state?: AgentState) => boolean
+  readonly offerAll: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
 }
 
 /**
@@ -51,7 +51,7 @@ export const make = (
   receiver: Receiver | undefined
 ): Delivering => {
   if (observers.length === 0 && receiver === undefined) return unseen
-  if (observers.length === 0 && receiver !== undefined) return new Sending(receiver)
+  if (observers.length === 0 && receiver !== undefined) return new ToReceiver(receiver)
   const waiting: Array<AgentEvent> = []
   return {
     deliver: (event) => {
@@ -75,35 +75,37 @@ const unseen: Delivering = {
 }
 
 /** Most events need no turn of the runtime: only those behind others that wait for room do, one batch after the other. */
-class Sending implements Delivering {
+class ToReceiver implements Delivering {
   readonly isObserved = true
   readonly isStreaming: boolean
   readonly #receiver: Receiver
   // Few runs have anything to wait for, so that only they have a list and a lock.
   #waiting: Array<AgentEvent> = none
   #flush: Effect.Effect<void> | undefined = undefined
-  #send: Effect.Effect<void> | undefined = undefined
+  #delivery: Effect.Effect<void> | undefined = undefined
   constructor(receiver: Receiver) {
     this.#receiver = receiver
     this.isStreaming = receiver.isStreaming
   }
   deliver(event: AgentEvent, state?: AgentState): void {
-    if (this.#waiting.length === 0 && this.#receiver.take(event, state)) return
+    if (this.#waiting.length === 0 && this.#receiver.offer(event, state)) return
     if (this.#waiting === none) this.#waiting = []
     this.#waiting.push(event)
   }
   get flush(): Effect.Effect<void> {
     return this.#flush ??= Effect.suspend(() =>
-      this.#waiting.length === 0 ? Effect.void : this.#send ??= this.#makeSend()
+      this.#waiting.length === 0 ? Effect.void : this.#delivery ??= this.#makeDelivery()
     )
   }
   isBehind(): boolean {
     return this.#waiting.length > 0
   }
-  #makeSend(): Effect.Effect<void> {
+  #makeDelivery(): Effect.Effect<void> {
     return Effect.uninterruptible(
       Semaphore.makeUnsafe(1).withPermit(
-        Effect.suspend(() => this.#waiting.length === 0 ? Effect.void : this.#receiver.send(this.#waiting.splice(0)))
+        Effect.suspend(() =>
+          this.#waiting.length === 0 ? Effect.void : this.#receiver.offerAll(this.#waiting.splice(0))
+        )
       )
     )
   }
@@ -120,7 +122,7 @@ const showAll = (
     const seen = observers.length === 1
       ? observers[0]!(event)
       : Effect.forEach(observers, (observer) => observer(event), { discard: true })
-    return receiver === undefined ? seen : Effect.andThen(seen, receiver.send([event]))
+    return receiver === undefined ? seen : Effect.andThen(seen, receiver.offerAll([event]))
   }
   const showNext = Effect.uninterruptible(Effect.suspend(() => show(waiting.shift()!)))
   const lock = Semaphore.makeUnsafe(1)

@@ -7,11 +7,11 @@ import type * as Context from "effect/Context"
 import type * as Scope from "effect/Scope"
 import type { Enterable } from "../../modes/Host.ts"
 import type { ModeEntry } from "../definition/AgentDefinition.ts"
-import type { SetUpIn } from "./Operations.ts"
+import type { SetUpOperations } from "./OperationsUnderWay.ts"
 
 /** A mode that is set up. `context` holds the services of the program that entered a mode which isn't the agent's own. */
 export interface LiveMode {
-  readonly setUpIn: SetUpIn
+  readonly setUpIn: SetUpOperations
   readonly entry: ModeEntry
   readonly scope: Scope.Closeable
   readonly context: Context.Context<never> | undefined

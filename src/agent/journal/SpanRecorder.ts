@@ -27,7 +27,7 @@ const levels: ReadonlyArray<LogLevel> = ["All", "Trace", "Debug", "Info", "Warn"
  * Makes the spans that `Effect.useSpan` would make in a fiber, without an effect around what they are about: that is over already, or its
  * ends are known anyway. What they have in common is looked for once.
  */
-export class Recorder {
+export class SpanRecorder {
   readonly #tracer: Tracer.Tracer | undefined
   readonly #clock: Clock.Clock
   readonly #isTimed: boolean

@@ -20,7 +20,7 @@ import type { Call } from "../../domain/StateSchema.ts"
 import { exact } from "../../domain/Usage.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
 import type { Loop } from "./Loop.ts"
-import type { Recorder } from "./SpanRecorder.ts"
+import type { SpanRecorder } from "./SpanRecorder.ts"
 
 const attribute = (span: Tracer.Span, name: string, value: unknown): void => {
   if (value !== undefined) span.attribute(name, value)
@@ -68,18 +68,10 @@ const modeAttributes = ({ definition }: Loop, operation: ModeOperation, mode: st
   "troupe.mode.name": mode
 })
 
-/** Puts leaving a mode into a span, which `use` lets be seen by what runs in it. */
-export const exitSpan = <A, E, R>(
-  loop: Loop,
-  mode: string,
-  use: (span: Tracer.Span) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.useSpan(`exit_mode ${mode}`, { attributes: modeAttributes(loop, "exit_mode", mode) }, use)
-
 /** Begins the span of entering or leaving a mode, where there are any. */
 export const beginMode = (
   loop: Loop,
-  recorder: Recorder,
+  recorder: SpanRecorder,
   operation: ModeOperation,
   mode: string
 ): Tracer.Span | undefined =>

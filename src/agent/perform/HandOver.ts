@@ -13,7 +13,7 @@ import * as Crossing from "../../handoff/Crossing.ts"
 import * as Loop from "../journal/Loop.ts"
 import { Fail } from "../rules/Decision.ts"
 import { findHandoff, findTarget } from "../rules/HandoffTarget.ts"
-import { leaveTo, noteOfLeaving } from "./mode/Leaving.ts"
+import { leaveTo, noteOfLeaving } from "./mode/LeaveMode.ts"
 
 export { to } from "../../handoff/Handoff.ts"
 export { type AnyHistory, crossingOf } from "../../handoff/History.ts"

@@ -16,7 +16,7 @@ import * as OwnModel from "../perform/ask/OwnModel.ts"
 import { runCalls } from "../perform/call/RunCalls.ts"
 import * as CallGuard from "../perform/guard/CallGuard.ts"
 import { handOver } from "../perform/HandOver.ts"
-import { takeAll } from "../perform/mode/Moving.ts"
+import { takeAll } from "../perform/mode/TakeMoves.ts"
 import { decide, type Decision, isRest } from "../rules/Decision.ts"
 import { modelIn } from "../rules/ModelInUse.ts"
 

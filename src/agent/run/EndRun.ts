@@ -11,8 +11,8 @@ import { whatWasAdded } from "../../modes/Host.ts"
 import * as Failure from "../journal/Failure.ts"
 import * as Loop from "../journal/Loop.ts"
 import * as OwnModel from "../perform/ask/OwnModel.ts"
-import { inView } from "../perform/InView.ts"
-import * as Leaving from "../perform/mode/Leaving.ts"
+import { provideLoop } from "../perform/LoopServices.ts"
+import * as LeaveMode from "../perform/mode/LeaveMode.ts"
 import type { Decision } from "../rules/Decision.ts"
 import * as StayingModes from "../rules/StayingModes.ts"
 
@@ -40,15 +40,15 @@ const letGo = (loop: Loop.Loop, exit: Driven): Effect.Effect<Driven> => {
   const modes = live.open.map(({ context, entry: { mode: { name } } }) => ({ name, isForeign: context !== undefined }))
   const canGoOn = parent === undefined || (Exit.isSuccess(exit) && exit.value._tag !== "Finish")
   const height = StayingModes.count(modes, canGoOn)
-  if (height === live.open.length) return Effect.as(Leaving.suspend(loop, exit), exit)
+  if (height === live.open.length) return Effect.as(LeaveMode.suspend(loop, exit), exit)
   const result = "The mode of this tool was left before this had a result."
   const calls = StayingModes.callsToGiveUp(modes, definition, state)
   for (const { id: callId, name } of calls) {
     Loop.settle(loop, { callId, name, outcome: "Interrupted", result, duration: 0 })
   }
   const ended = calls.length > 0 && Exit.isSuccess(exit) ? suspended : exit
-  const left = Leaving.leaveTo(loop, height, { exit: ended, isOver: true, endsRun: true })
-  return Effect.tap(left, () => Leaving.suspend(loop, exit)) as Effect.Effect<Driven>
+  const left = LeaveMode.leaveTo(loop, height, { exit: ended, isOver: true, endsRun: true })
+  return Effect.tap(left, () => LeaveMode.suspend(loop, exit)) as Effect.Effect<Driven>
 }
 
 /** Ends what is still open in a loop, and then its run, if it has one: a step by hand has none. */
@@ -57,7 +57,7 @@ export const end = (loop: Loop.Loop, exit: Driven): Effect.Effect<void> => {
   const { isBetween, live } = loop
   return live.open.length === 0 || live.holder !== undefined || isBetween
     ? endRun(loop, exit)
-    : Effect.flatMap(inView(loop, letGo(loop, exit)), (left) => {
+    : Effect.flatMap(provideLoop(loop, letGo(loop, exit)), (left) => {
       const ended = endRun(loop, left)
       return loop.parent === undefined ? Effect.andThen(ended, whatWasAdded(left, exit)) : ended
     })

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
-import * as Mailbox from "../journal/Mailbox.ts"
+import * as EventQueue from "../journal/EventQueue.ts"
 import * as Run from "./Run.ts"
 import type { From } from "./RunStart.ts"
 
@@ -20,10 +20,10 @@ const capacity = 256
 export const make = (roster: Roster, from: From): Stream.Stream<AgentEvent, unknown, unknown> =>
   Stream.unwrap(
     Effect.gen(function*() {
-      const mailbox = Mailbox.make(capacity)
-      yield* Run.run(roster, from, mailbox, "Fail").pipe(Effect.onExit(mailbox.end), Effect.forkScoped)
+      const queue = EventQueue.make(capacity)
+      yield* Run.run(roster, from, queue, "Fail").pipe(Effect.onExit(queue.end), Effect.forkScoped)
       // Registered last, so it runs first: a run that is interrupted doesn't wait for a reader that has left.
-      yield* Effect.addFinalizer(() => mailbox.leave)
-      return Stream.fromPull(Effect.succeed(mailbox.pull))
+      yield* Effect.addFinalizer(() => queue.shutdown)
+      return Stream.fromPull(Effect.succeed(queue.pull))
     })
   )

@@ -22,9 +22,9 @@ import * as Loop from "../journal/Loop.ts"
 import { RunServices } from "../journal/RunServices.ts"
 import * as Telemetry from "../journal/Telemetry.ts"
 import { waiting } from "../perform/HandOver.ts"
-import { atWork, inView } from "../perform/InView.ts"
-import * as Entering from "../perform/mode/Entering.ts"
-import { LoopHost } from "../perform/mode/LoopHost.ts"
+import { markAtWork, provideLoop } from "../perform/LoopServices.ts"
+import * as EnterMode from "../perform/mode/EnterMode.ts"
+import { RunHost } from "../perform/mode/RunHost.ts"
 import { type Decision, Fail } from "../rules/Decision.ts"
 import { findInputIssue, isTakeable } from "../rules/InputIssue.ts"
 import { findMismatch } from "../rules/Mismatch.ts"
@@ -43,7 +43,7 @@ const play = (
     const inControl = Exit.isSuccess(picked) ? picked.value : loop.definition
     return Telemetry.runSpan(inControl, (span) =>
       Effect.onExit(
-        inView(loop, begin(loop, from, picked, mode)),
+        provideLoop(loop, begin(loop, from, picked, mode)),
         (exit) => Effect.ensuring(end(loop, exit), Effect.sync(() => Telemetry.endRun(span, loop)))
       ))
   }
@@ -92,7 +92,7 @@ const begin = (
 export const goOn = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, unknown, unknown> =>
   loop.live.open.length >= loop.state.modes.length || isFinished(loop)
     ? driveAll(loop, extent)
-    : Effect.andThen(Entering.resume(loop), driveAll(loop, extent))
+    : Effect.andThen(EnterMode.resume(loop), driveAll(loop, extent))
 
 /** Runs an agent that answers a call. Its typed failures are in the state that it leaves. */
 const runCalled: Loop.Runner["runCalled"] = (parent, call, entry, params) =>
@@ -126,7 +126,7 @@ const talk: Loop.Runner["talk"] = (loop, input) =>
     })
   })
 
-const runner: Loop.Runner = { runCalled, talk, hostOf: (loop) => new LoopHost(loop) }
+const runner: Loop.Runner = { runCalled, talk, hostOf: (loop) => new RunHost(loop) }
 
 /** Makes the outermost loop of a conversation, whose events are those of a run that has an id already, or of one that gets a new one. */
 export const makeLoop = (
@@ -151,7 +151,7 @@ export const run = (
     // A run begins with an input: one that goes on has the id that it had.
     const id = from.input === undefined ? receiver?.log.run : undefined
     const loop = makeLoop(new RunServices(fiber), roster, from.state, receiver, id, live)
-    return Effect.matchCauseEffect(atWork(loop, play(loop, from)), {
+    return Effect.matchCauseEffect(markAtWork(loop, play(loop, from)), {
       onFailure: (cause) =>
         onFailure === "Keep" && Cause.hasFails(cause)
           ? Effect.succeed(loop.state)

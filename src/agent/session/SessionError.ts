@@ -26,7 +26,7 @@ export class SessionClosed extends Schema.TaggedError<SessionClosed>("troupe/age
 }
 
 /**
- * Something that the session itself is running wants its turn: a handler of a tool, a model, an observer. It would wait
+ * Something that the session itself is running asks for an operation: a handler of a tool, a model, an observer. It would wait
  * for its own end.
  *
  * @category errors

@@ -32,11 +32,11 @@ import { because, type SessionError, StoreConflict, StoredStateUnreadable, Store
  */
 export interface Store<out E = never, out R = never> {
   readonly id: string
-  readonly open: Effect.Effect<Opened, E, R | Scope.Scope>
+  readonly open: Effect.Effect<OpenDocument, E, R | Scope.Scope>
 }
 
 /** The document of a session that is open: what was in it, whether it is still the same, and how to write a new one. */
-export interface Opened {
+export interface OpenDocument {
   readonly restored: AgentState | undefined
   readonly check: Effect.Effect<void, SessionError>
   readonly save: (state: AgentState) => Effect.Effect<void, SessionError>
@@ -155,7 +155,7 @@ const open = Effect.fnUntraced(function*(id: string) {
           ? Effect.void
           : Effect.uninterruptible(permit.withPermit(Effect.andThen(check, Effect.suspend(() => write(state)))))
       )
-  } satisfies Opened
+  } satisfies OpenDocument
 })
 
 /**

@@ -16,7 +16,7 @@ import type { Judged } from "../../guardrail/Judging.ts"
 import * as Texts from "../../guardrail/Texts.ts"
 import { type Block, block, type Replace, type Retry, type Verdict } from "../../guardrail/Verdict.ts"
 import * as Loop from "../../journal/Loop.ts"
-import { Recorder } from "../../journal/SpanRecorder.ts"
+import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import { Fail } from "../../rules/Decision.ts"
 import * as Span from "./Span.ts"
 
@@ -252,7 +252,7 @@ const askFrom = <A>(
   passage: Passage<A>,
   guardrails: ReadonlyArray<StagedGuardrail>,
   first: number,
-  spans: Recorder
+  spans: SpanRecorder
 ): Effect.Effect<void, never, unknown> => {
   // Where one ends the next begins: clocks are read once for both.
   let time = spans.now
@@ -288,7 +288,7 @@ export const check = <A>(
   Effect.withFiber((fiber) => {
     const passage = new Passage(loop, value, kind)
     return Effect.map(
-      askFrom(passage, guardrails, 0, new Recorder(fiber)),
+      askFrom(passage, guardrails, 0, new SpanRecorder(fiber)),
       (): Checked<A> => passage.refusal ?? { _tag: "Passed", value: passage.value, isReplaced: passage.isReplaced }
     )
   })

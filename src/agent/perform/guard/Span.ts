@@ -8,7 +8,7 @@ import type * as Exit from "effect/Exit"
 import type * as Tracer from "effect/Tracer"
 import type { GuardrailSettled } from "../../../domain/AgentEvent.ts"
 import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
-import type { Recorder } from "../../journal/SpanRecorder.ts"
+import type { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 
 /** Puts a guardrail's look at something into its span. `use` ends what the span says by `end`. */
@@ -23,7 +23,7 @@ export const end = (span: Tracer.Span, verdict: GuardrailSettled["verdict"]): vo
 
 /** Tells of a guardrail that had its verdict at once. It began at a time; gives the time at which it ended. */
 export const tell = (
-  recorder: Recorder,
+  recorder: SpanRecorder,
   { attributes, span: name }: StagedGuardrail,
   startTime: bigint,
   verdict: GuardrailSettled["verdict"],

@@ -15,7 +15,7 @@ import type * as Loop from "../journal/Loop.ts"
 import { RunServices } from "../journal/RunServices.ts"
 import { runCalls } from "../perform/call/RunCalls.ts"
 import type { Answered } from "../perform/call/ToolCall.ts"
-import { inView } from "../perform/InView.ts"
+import { provideLoop } from "../perform/LoopServices.ts"
 import { Fail } from "../rules/Decision.ts"
 import { findMismatch } from "../rules/Mismatch.ts"
 import { finishByHand } from "./Drive.ts"
@@ -30,7 +30,7 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
       const mismatch = findMismatch(roster, state)
       return mismatch === undefined ? goOn(loop, "Step") : Effect.fail(new Fail(mismatch))
     }).pipe(Effect.tap(() => finishByHand(loop)))
-    return Effect.matchCauseEffect(inView(loop, Effect.onExit(taken, (exit) => end(loop, exit))), {
+    return Effect.matchCauseEffect(provideLoop(loop, Effect.onExit(taken, (exit) => end(loop, exit))), {
       onFailure: (cause) =>
         Effect.failCause(
           Failure.withStates(Cause.hasInterruptsOnly(cause) ? loop.state : Failure.failedBy(loop, cause), cause)
@@ -54,7 +54,7 @@ export const runCall = (
   )
 
 /** Does something with a conversation by hand, in a fiber, and gives what that gives. No run starts. */
-export const byHand = <A>(
+export const outsideRun = <A>(
   fiber: Fiber.Fiber<unknown, unknown>,
   roster: Roster,
   state: AgentState,
@@ -68,7 +68,7 @@ export const byHand = <A>(
     live.atWork = loop.host
     return f(loop)
   })
-  return Effect.onExitPrimitive(inView(loop, working), () => {
+  return Effect.onExitPrimitive(provideLoop(loop, working), () => {
     live.atWork = undefined
     return journal.isBehind() ? journal.flush : undefined
   })

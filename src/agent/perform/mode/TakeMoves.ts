@@ -21,9 +21,9 @@ import {
 import type { Definition, ModeEntry } from "../../definition/AgentDefinition.ts"
 import type { Loop } from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
-import * as Entering from "./Entering.ts"
-import * as Leaving from "./Leaving.ts"
-import type { Params } from "./SettingUp.ts"
+import * as EnterMode from "./EnterMode.ts"
+import * as LeaveMode from "./LeaveMode.ts"
+import type { ModeParams } from "./SetUpMode.ts"
 
 /** How many moves may come without a request to the model. */
 const maxMoves = 32
@@ -51,7 +51,7 @@ export const find = (
 
 interface Target {
   readonly entry: ModeEntry
-  readonly params: Params
+  readonly params: ModeParams
 }
 
 /** Finds what is to be entered, before anything is left: the mode, where it may land, and its parameters. */
@@ -63,7 +63,7 @@ const findTarget = (
   const entry = find(definition, enter.name, state.modes[(to ?? state.modes.length) - 1])
   return "_tag" in entry
     ? Effect.fail(because(entry))
-    : Effect.map(Entering.decode(entry, enter.params ?? {}), (params) => ({ entry, params }))
+    : Effect.map(EnterMode.decode(entry, enter.params ?? {}), (params) => ({ entry, params }))
 }
 
 /** Fails where a move isn't possible. */
@@ -82,7 +82,7 @@ export const check = (
 /** Ends a run whose move isn't possible: nothing was left or entered, and the move isn't asked for any more. */
 const refuse = (loop: Loop, { enter }: ModeTransition.Pending, error: unknown): Effect.Effect<never, unknown> => {
   if (!isModeError(error)) return Effect.fail(error)
-  Leaving.takeBack(loop)
+  LeaveMode.takeBack(loop)
   return Effect.fail(
     new Fail(
       new ModeFailed({ agent: loop.definition.name, mode: enter?.name ?? "", issue: error.message })
@@ -103,12 +103,12 @@ const take = Effect.fnUntraced(function*(loop: Loop, pending: ModeTransition.Pen
   }
   const target = yield* Effect.catch(findTarget(loop, pending), (error) => refuse(loop, pending, error))
   if (pending.to !== undefined) {
-    const why = { exit: Exit.void, isOver: false, note: Leaving.noteOfLeaving }
-    const exit = yield* Leaving.leaveTo(loop, pending.to, why)
+    const why = { exit: Exit.void, isOver: false, note: LeaveMode.noteOfLeaving }
+    const exit = yield* LeaveMode.leaveTo(loop, pending.to, why)
     if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
   }
   if (target === undefined || loop.state.transition !== pending) return
-  yield* Entering.enter(loop, target.entry, target.params, { note: entered(target.entry.mode.name) })
+  yield* EnterMode.enter(loop, target.entry, target.params, { note: entered(target.entry.mode.name) })
 })
 
 /** Takes the moves that are asked for, until none is. */

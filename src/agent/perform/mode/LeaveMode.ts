@@ -13,11 +13,11 @@ import * as Scope from "effect/Scope"
 import * as ModeStack from "../../../domain/ModeStack.ts"
 import { ModeTransition, stay } from "../../../domain/ModeTransition.ts"
 import { fromCause } from "../../journal/Failure.ts"
-import type { LiveMode, LiveModes } from "../../journal/LiveModes.ts"
+import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
-import type { Recorder } from "../../journal/SpanRecorder.ts"
+import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
-import { between } from "./Between.ts"
+import { runModeEffect } from "./ModeEffect.ts"
 
 /**
  * Why modes are left. What ran in them is over where it `isOver`, so that none of them can stay. `recovers` says that the one
@@ -87,125 +87,93 @@ const tellFailure = (
 }
 
 /** Runs a part of a mode's set-up or clean-up. What that entered and left entered is left with it. */
-export const runPart = (
+export const runAndLeaveNested = (
   loop: Loop.Loop,
   open: LiveMode,
   self: Effect.Effect<unknown, unknown, unknown>
 ): Effect.Effect<Exit.Exit<unknown, unknown>, never, unknown> =>
   Effect.flatMap(
-    Effect.exit(between(open, self)),
+    Effect.exit(runModeEffect(open, self)),
     (exit) => {
       const height = loop.live.open.indexOf(open) + 1
       return loop.live.open.length <= height ? Effect.succeed(exit) : leaveTo(loop, height, { exit, isOver: true })
     }
   )
 
-/** What ran while a mode was left: how it was recovered from, if it was, and how its clean-up and its finalizers ended. */
-interface Cleaning {
-  readonly recovered: Exit.Exit<unknown, unknown> | undefined
-  readonly cleaned: Exit.Exit<unknown, unknown>
-  readonly closed: Exit.Exit<unknown, unknown>
-  readonly wish: Wish
-}
-
-const nothingToClean: Cleaning = { recovered: undefined, cleaned: Exit.void, closed: Exit.void, wish: undefined }
-
 const isKeeping = (wish: Wish): boolean => wish?._tag === "Stay" || wish?._tag === "Push"
 
-const runClean = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, { exit, isOver, recovers }: Why) {
+/** Recovers from the failure of what ran in a mode, if the mode can, and runs its clean-up and its finalizers. */
+const clean = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, { exit, isOver, recovers }: Why) {
   const { entry: { mode }, scope } = open
   const { recover } = mode
   const recovered = recovers === true && Exit.isFailure(exit) && recover !== undefined
-    ? yield* runPart(loop, open, Effect.suspend(() => recover(exit.cause)))
+    ? yield* runAndLeaveNested(loop, open, Effect.suspend(() => recover(exit.cause)))
     : undefined
   const cleaned = mode.exit === undefined
     ? Exit.void
-    : yield* runPart(loop, open, Effect.suspend(() => mode.exit!(exit)))
+    : yield* runAndLeaveNested(loop, open, Effect.suspend(() => mode.exit!(exit)))
   const wish = wishOf(cleaned, isOver)
   const closed = isKeeping(wish) || scope.state._tag === "Empty"
     ? Exit.void
-    : yield* runPart(loop, open, Scope.close(scope, exit))
-  return { recovered, cleaned, closed, wish } satisfies Cleaning
+    : yield* runAndLeaveNested(loop, open, Scope.close(scope, exit))
+  const failures = [recovered ?? Exit.void, cleaned, closed].filter(Exit.isFailure).map(({ cause }) => cause)
+  return { recovered, wish, failures }
 })
 
-/** Checks whether there is nothing that cleans a mode up. */
-const isBare = ({ entry: { mode }, scope }: LiveMode): boolean =>
-  mode.exit === undefined && mode.recover === undefined && scope.state._tag === "Empty"
-
-/** Runs what cleans a mode up, where it has anything of the kind. */
-const clean = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<Cleaning, never, unknown> =>
-  isBare(open) ? Effect.succeed(nothingToClean) : runClean(loop, open, why)
-
-/** Tells that the innermost mode is about to be left. Gives how to tell that it was, and what became of it. */
-const beginLeaving = (loop: Loop.Loop, open: LiveMode, why: Why): (cleaning: Cleaning) => Left => {
-  const { entry: { mode } } = open
-  const { exit } = why
+/** Leaves the innermost mode. */
+const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, why: Why) {
+  const { endsRun, exit, note } = why
+  const { name } = open.entry.mode
   const frame = ModeStack.top(loop.state)
-  const { name } = mode
   const params = frame?.params ?? null
   const stack = ModeStack.names(loop.state)
   if (Exit.isFailure(exit)) tellFailure(loop, open, "Body", exit.cause)
   Loop.tell(loop, { _tag: "ModeExiting", name, params, stack })
-  return (cleaning) => {
-    const { cleaned, closed, recovered, wish } = cleaning
-    const { endsRun, note } = why
-    const isKept = isKeeping(wish)
-    const failures = cleaning === nothingToClean
-      ? []
-      : [recovered ?? Exit.void, cleaned, closed].filter(Exit.isFailure).map(({ cause }) => cause)
-    if (failures.length > 0) tellFailure(loop, open, "CleanUp", failures.reduce(Cause.combine))
-    if (wish !== undefined) Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: wish })
-    if (!isKept) loop.live.open.pop()
-    const at = Loop.now(loop)
-    Loop.tell(loop, {
-      _tag: "ModeExited",
-      name,
-      params,
-      stack: isKept ? stack : stack.slice(0, -1),
-      duration: Math.max(0, at - (frame?.enteredAt ?? 0)),
-      ...(isKept ? { isKept } : undefined),
-      ...(endsRun === true ? { endsRun } : undefined),
-      ...(note === undefined || wish?._tag === "Push"
-        ? undefined
-        : { note: (isKept ? noteOfStaying : note)(name) })
-    }, at)
-    // What was recovered from is lost only where the way out succeeds.
-    const body = recovered !== undefined && failures.length === 0 ? recovered : exit
-    return { isKept, exit: join(body, failures), failures }
-  }
-}
-
-/** Leaves the innermost mode. */
-const leaveTop = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<Left, unknown, unknown> => {
-  const end = beginLeaving(loop, open, why)
-  return Effect.flatMapEager(
-    Loop.flushed(loop, clean(loop, open, why)),
-    (cleaning) => Loop.flushed(loop, Effect.succeed(end(cleaning)))
-  )
-}
+  yield* loop.journal.flush
+  const { failures, recovered, wish } = yield* clean(loop, open, why)
+  const isKept = isKeeping(wish)
+  if (failures.length > 0) tellFailure(loop, open, "CleanUp", failures.reduce(Cause.combine))
+  if (wish !== undefined) Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: wish })
+  if (!isKept) loop.live.open.pop()
+  const at = Loop.now(loop)
+  Loop.tell(loop, {
+    _tag: "ModeExited",
+    name,
+    params,
+    stack: isKept ? stack : stack.slice(0, -1),
+    duration: Math.max(0, at - (frame?.enteredAt ?? 0)),
+    ...(isKept ? { isKept } : undefined),
+    ...(endsRun === true ? { endsRun } : undefined),
+    ...(note === undefined || wish?._tag === "Push"
+      ? undefined
+      : { note: (isKept ? noteOfStaying : note)(name) })
+  }, at)
+  yield* loop.journal.flush
+  // What was recovered from is lost only if the way out succeeds.
+  const body = recovered !== undefined && failures.length === 0 ? recovered : exit
+  return { isKept, exit: join(body, failures), failures } satisfies Left
+})
 
 /** Leaves the innermost mode in a span, which ends with what failed on the way. */
-const leaveInSpan = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<Left> => {
-  let left: Left | undefined
-  const failing = (done: Left): Exit.Exit<Left, unknown> => {
-    left = done
-    return done.failures.length === 0 ? Exit.succeed(done) : Exit.failCause(done.failures.reduce(Cause.combine))
-  }
-  const leaving = Telemetry.exitSpan(
-    loop,
-    open.entry.mode.name,
-    (span) => {
-      const leaving = Effect.flatMapEager(leaveTop(loop, open, why), failing)
-      return Exit.isExit(leaving) ? leaving : Telemetry.within(leaving, span)
-    }
-  )
-  return Effect.catchCause(
-    leaving,
-    (cause) => left === undefined ? Effect.failCause(cause) : Effect.succeed(left)
-  ) as Effect.Effect<Left>
-}
+const leaveInSpan = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<Left, never, unknown> =>
+  Effect.withFiber((fiber) => {
+    const spans = new SpanRecorder(fiber)
+    const span = Telemetry.beginMode(loop, spans, "exit_mode", open.entry.mode.name)
+    const leaving = leaveTop(loop, open, why)
+    return span === undefined
+      ? leaving
+      : Effect.onExitPrimitive(Telemetry.within(leaving, span), (exit) => {
+        const hasFailed = Exit.isSuccess(exit) && exit.value.failures.length > 0
+        spans.end(span, hasFailed ? Exit.failCause(exit.value.failures.reduce(Cause.combine)) : exit)
+        return undefined
+      }, true)
+  })
 
-const leaveNext = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> => {
+const leaveNext = (
+  loop: Loop.Loop,
+  height: number,
+  why: Why
+): Effect.Effect<Exit.Exit<unknown, unknown>, never, unknown> => {
   const { open } = loop.live
   const top = open[open.length - 1]
   if (top === undefined || open.length <= height) return Effect.succeed(why.exit)
@@ -221,24 +189,9 @@ const leaveNext = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exi
  * first, then those of the clean-ups.
  */
 export const leaveTo = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> =>
-  Effect.uninterruptible(Effect.suspend(() => leaveNext(loop, height, why)))
-
-/** Checks whether a mode can be left by `leaveAtOnce`: it is the innermost one, and nothing cleans it up. */
-export const isLeftAtOnce = ({ open: all }: LiveModes, open: LiveMode): boolean =>
-  all[all.length - 1] === open && isBare(open)
-
-/** Leaves a mode where nothing takes any time. To be called where nobody is waited for who looks on. */
-export const leaveAtOnce = (
-  loop: Loop.Loop,
-  open: LiveMode,
-  why: Why,
-  recorder: Recorder
-): Exit.Exit<unknown, unknown> => {
-  const span = Telemetry.beginMode(loop, recorder, "exit_mode", open.entry.mode.name)
-  const left = beginLeaving(loop, open, why)(nothingToClean)
-  if (span !== undefined) recorder.end(span, Exit.succeed(left))
-  return left.exit
-}
+  Effect.uninterruptible(Effect.suspend(() => leaveNext(loop, height, why))) as Effect.Effect<
+    Exit.Exit<unknown, unknown>
+  >
 
 /** Leaves a mode, and those above it, if it is still entered. To be called where it runs. */
 export const leave = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> => {
@@ -266,7 +219,7 @@ const closeAll = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Ef
     const open = live.open[live.open.length - 1]
     if (open === undefined) return Effect.void
     const closed = Effect.ensuring(
-      between(open, Scope.close(open.scope, exit)),
+      runModeEffect(open, Scope.close(open.scope, exit)),
       Effect.sync(() => live.open.pop())
     )
     return Effect.ensuring(closed, closeAll(loop, exit) as Effect.Effect<void>)

@@ -19,7 +19,7 @@ import * as Loop from "../journal/Loop.ts"
 import type { Answered } from "../perform/call/ToolCall.ts"
 import { waiting } from "../perform/HandOver.ts"
 import { isOffered } from "../rules/OfferedTools.ts"
-import { runCall } from "../run/ByHand.ts"
+import { runCall } from "../run/OutsideRun.ts"
 import {
   because,
   CallsOpen,

@@ -1,8 +1,8 @@
 /**
- * Which services belong to a place in a program, and which to the fiber that is there.
+ * Which services are always the caller's, and never those of the place where a session or a mode was made.
  *
- * Models, handlers and services of one's own are those of the place: somebody who calls from elsewhere doesn't change who answers.
- * Clock, spans, loggers, observers and whatever else belongs to a fiber are the caller's.
+ * Models, handlers and a program's own services are those of the place, so a call from elsewhere doesn't change who answers. Clock, spans,
+ * loggers, observers and whatever else belongs to a fiber are the caller's.
  *
  * @since 0.1.0
  */
@@ -16,7 +16,7 @@ import * as Tracer from "effect/Tracer"
 import { Host } from "../../modes/Host.ts"
 import { CurrentAgent } from "../journal/CurrentAgent.ts"
 import { CurrentObservers } from "../journal/Observer.ts"
-import { CurrentOperations } from "../journal/Operations.ts"
+import { CurrentOperations } from "../journal/OperationsUnderWay.ts"
 import { RecordContent } from "../journal/RecordContent.ts"
 
 const ofCaller: ReadonlySet<string> = new Set([
@@ -50,6 +50,6 @@ const ofCaller: ReadonlySet<string> = new Set([
   RecordContent.key
 ])
 
-/** Gives the services of a place that belong to it, and not to the fiber that is there. */
-export const servicesOf = (here: Context.Context<never>): Context.Context<never> =>
+/** Returns the services of a place without those that are the caller's. */
+export const withoutCallerServices = (here: Context.Context<never>): Context.Context<never> =>
   Context.makeUnsafe(new Map(Array.from(here.mapUnsafe).filter(([key]) => !ofCaller.has(key))))

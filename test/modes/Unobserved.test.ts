@@ -1,5 +1,5 @@
 /**
- * Modes that are entered where nobody is waited for: neither a store, nor who looks on, nor another operation of the session.
+ * Modes in a session that has no store and no observers, and nothing else under way.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Layer, Option, Scope } from "effect"
@@ -23,7 +23,7 @@ const reasonOf = <A>(exit: Exit.Exit<A, unknown>): string | undefined => {
 const finalize = (self: Effect.Effect<unknown>) =>
   Effect.flatMap(Effect.scope, (scope) => Scope.addFinalizer(scope, self))
 
-describe("A mode that is entered at once", () => {
+describe("A mode of a session that nobody looks at", () => {
   it.effect("ends with its session, also in the middle of its set-up", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()

@@ -13,8 +13,8 @@ import { type Any, isRunnable, type Runnable } from "../../handoff/Runnable.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
 import type { Input } from "../definition/Input.ts"
 import { rosterOf } from "../definition/Roster.ts"
-import * as ByHand from "./ByHand.ts"
 import * as EventStream from "./EventStream.ts"
+import * as OutsideRun from "./OutsideRun.ts"
 import * as Run from "./Run.ts"
 import { begin, type From, type FromOptions } from "./RunStart.ts"
 
@@ -183,7 +183,7 @@ export const step: {
 } = dual(
   2,
   (self: Any, state: AgentState.AgentState) =>
-    Effect.suspend(() => ByHand.step(rosterOf(self), state) as Effect.Effect<AgentState.AgentState, never>)
+    Effect.suspend(() => OutsideRun.step(rosterOf(self), state) as Effect.Effect<AgentState.AgentState, never>)
 )
 
 /**

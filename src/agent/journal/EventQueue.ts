@@ -19,17 +19,17 @@ type Batch = Effect.Effect<Arr.NonEmptyReadonlyArray<AgentEvent>, unknown>
 /**
  * The two sides of a stream of events.
  *
- * The run uses `take` and `send`, and `end` when it has ended. The reader uses `pull`, and `leave` when it reads no more:
+ * The run uses `offer` and `offerAll`, and `end` when it has ended. The reader uses `pull`, and `shutdown` when it reads no more:
  * whatever waits is dropped then, and the run never waits again.
  */
-export interface Mailbox extends Receiver {
+export interface EventQueue extends Receiver {
   readonly end: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>
   readonly pull: Batch
-  readonly leave: Effect.Effect<void>
+  readonly shutdown: Effect.Effect<void>
 }
 
-/** Makes a mailbox with room for `capacity` events. */
-export const make = (capacity: number): Mailbox => {
+/** Makes a queue with room for `capacity` events. */
+export const make = (capacity: number): EventQueue => {
   let events: Array<AgentEvent> = []
   let ended: Effect.Effect<never, unknown> | undefined
   let hasLeft = false
@@ -50,7 +50,7 @@ export const make = (capacity: number): Mailbox => {
     wakeReader = undefined
     wake(batch)
   }
-  const take = (event: AgentEvent): boolean => {
+  const offer = (event: AgentEvent): boolean => {
     if (hasLeft) return true
     if (events.length >= capacity) return false
     events.push(event)
@@ -60,12 +60,12 @@ export const make = (capacity: number): Mailbox => {
   return {
     isStreaming: true,
     log: {},
-    take,
-    send: (batch) =>
+    offer,
+    offerAll: (batch) =>
       Effect.callback<void>((resume) => {
         let sent = 0
         const goOn = (): void => {
-          while (sent < batch.length && take(batch[sent]!)) sent++
+          while (sent < batch.length && offer(batch[sent]!)) sent++
           if (sent < batch.length) senders.push(goOn)
           else resume(Effect.void)
         }
@@ -84,7 +84,7 @@ export const make = (capacity: number): Mailbox => {
         wakeReader = undefined
       })
     }),
-    leave: Effect.sync(() => {
+    shutdown: Effect.sync(() => {
       hasLeft = true
       events = []
       for (const send of senders.splice(0)) send()

@@ -6,8 +6,8 @@
  *
  * @since 0.1.0
  */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
 import type { Adjustment } from "../../../domain/Adjustment.ts"
 import { isAgentError } from "../../../domain/AgentError.ts"
 import type { ModeTransition } from "../../../domain/ModeTransition.ts"
@@ -32,10 +32,10 @@ import { partsOf } from "../../definition/Input.ts"
 import type { RunningAgent } from "../../journal/CurrentAgent.ts"
 import type { LiveModes } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
-import * as Entering from "./Entering.ts"
-import * as EnteringByHand from "./EnteringByHand.ts"
-import * as Leaving from "./Leaving.ts"
-import * as Moving from "./Moving.ts"
+import * as EnterForProgram from "./EnterForProgram.ts"
+import * as EnterMode from "./EnterMode.ts"
+import * as LeaveMode from "./LeaveMode.ts"
+import * as TakeMoves from "./TakeMoves.ts"
 
 /** Says which tool or model of a setting an agent doesn't have. */
 const findUnknown = (
@@ -64,7 +64,7 @@ export const adjust = (loop: Loop.Loop, adjustment: Adjustment): Effect.Effect<v
     Underway.latest(loop.underway, "ModeEntering")?.isResumed === true &&
     PromptSegments.has(loop.state, adjustment.segment, at)
   if (isThere) return Effect.void
-  const mode = Entering.nextFrame(loop) === undefined ? undefined : { mode: at }
+  const mode = EnterMode.nextFrame(loop) === undefined ? undefined : { mode: at }
   Loop.tell(loop, { _tag: "StateAdjusted", adjustment, ...mode })
   return Loop.flushed(loop, Effect.void)
 }
@@ -74,7 +74,7 @@ export const schedule = (
   loop: Loop.Loop,
   transition: Parameters<Operations["schedule"]>[0]
 ): Effect.Effect<void, ModeError> =>
-  Effect.flatMap(Moving.check(loop, transition), () => {
+  Effect.flatMap(TakeMoves.check(loop, transition), () => {
     Loop.tell(loop, { _tag: "ModeTransitionRequested", transition })
     return loop.journal.flush
   }) as Effect.Effect<void, ModeError>
@@ -97,13 +97,13 @@ const findRefusal = ({ isBetween, live, underway }: Loop.Loop, operation: string
     : undefined
 
 /** What a run can do for the modes in it. */
-class InRun implements Operations {
+class RunOperations implements Operations {
   readonly #loop: Loop.Loop
   constructor(loop: Loop.Loop) {
     this.#loop = loop
   }
   get state(): Operations["state"] {
-    return Effect.sync(() => Entering.seen(this.#loop))
+    return Effect.sync(() => EnterMode.seen(this.#loop))
   }
   adjust(_: string, adjustment: Adjustment): Effect.Effect<void, ModeError> {
     return adjust(this.#loop, adjustment)
@@ -123,17 +123,16 @@ class InRun implements Operations {
   enter(
     mode: ModeType.Any,
     params: unknown,
-    caller: Fiber.Fiber<unknown, unknown>,
+    context: Context.Context<never>,
     restore: Restore
   ): ReturnType<Operations["enter"]> {
     const loop = this.#loop
     const refusal = findRefusal(loop, "Mode.enter")
     return refusal === undefined
-      ? EnteringByHand.enterFor(
-        caller,
-        (entrance) => restore(EnteringByHand.enter(loop, mode, params, caller.context, entrance)),
+      ? EnterForProgram.leavable(
+        (result) => restore(EnterForProgram.enter(loop, mode, params, context, result)),
         (open, exit, recovers) =>
-          Effect.flatten(Effect.suspend(() => Leaving.leave(loop, open, { exit, isOver: true, recovers })))
+          Effect.flatten(Effect.suspend(() => LeaveMode.leave(loop, open, { exit, isOver: true, recovers })))
       )
       : Effect.fail(refusal)
   }
@@ -145,7 +144,7 @@ class InRun implements Operations {
  * What a set-up leaves behind, a finalizer or a fiber, keeps the host of its run. Once that is over it means the conversation
  * all the same: the run that is under way by then, or else whoever holds what the run left.
  */
-export class LoopHost implements Enterable {
+export class RunHost implements Enterable {
   readonly #loop: Loop.Loop
   #operations: Operations | undefined
   constructor(loop: Loop.Loop) {
@@ -154,18 +153,18 @@ export class LoopHost implements Enterable {
   /** The loop of a conversation in which a set-up or a clean-up may talk to the agent at this time. */
   loopBetween(live: LiveModes): Loop.Loop | undefined {
     if (this.#loop.live !== live) return undefined
-    const loop = LoopHost.atWork(this.#loop)
+    const loop = RunHost.atWork(this.#loop)
     return findRefusal(loop, "") === undefined ? loop : undefined
   }
   /** The loop that is at work on the conversation of a loop, or that itself. */
   static atWork(loop: Loop.Loop): Loop.Loop {
     const { atWork } = loop.live
-    return atWork instanceof LoopHost ? atWork.#loop : loop
+    return atWork instanceof RunHost ? atWork.#loop : loop
   }
   get [TypeId](): Operations {
     const { live: { atWork, holder } } = this.#loop
     const host = atWork ?? holder?.() ?? this
-    return host === this ? this.#operations ??= new InRun(this.#loop) : host[TypeId]
+    return host === this ? this.#operations ??= new RunOperations(this.#loop) : host[TypeId]
   }
 }
 
@@ -173,21 +172,21 @@ export class LoopHost implements Enterable {
  * Shows a loop to those whom it calls: its state is the one at the time of looking. What a set-up leaves behind sees the loop
  * that is at work by then.
  */
-export class Running implements RunningAgent {
+export class AgentAtWork implements RunningAgent {
   readonly #loop: Loop.Loop
   constructor(loop: Loop.Loop) {
     this.#loop = loop
   }
   get agent(): string {
-    return LoopHost.atWork(this.#loop).definition.name
+    return RunHost.atWork(this.#loop).definition.name
   }
   get path(): RunningAgent["path"] {
-    return LoopHost.atWork(this.#loop).path
+    return RunHost.atWork(this.#loop).path
   }
   get calls(): RunningAgent["calls"] {
-    return LoopHost.atWork(this.#loop).calls
+    return RunHost.atWork(this.#loop).calls
   }
   get state(): AgentState {
-    return LoopHost.atWork(this.#loop).state
+    return RunHost.atWork(this.#loop).state
   }
 }

@@ -1,0 +1,33 @@
+/**
+ * The services that a loop adds for those it calls, `CurrentAgent` and `Mode.Host`, and which loop is at work on a conversation.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { Host } from "../../modes/Host.ts"
+import { CurrentAgent } from "../journal/CurrentAgent.ts"
+import type * as Loop from "../journal/Loop.ts"
+import { AgentAtWork } from "./mode/RunHost.ts"
+
+/** Provides a loop to those it calls: models, handlers, instructions. */
+export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.updateContext(
+    self,
+    (context: Context.Context<R>) =>
+      Context.add(Context.add(context, CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
+  )
+
+/** Notes which loop is at work, if a session holds the modes: what a set-up left behind means that loop. */
+export const markAtWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+  const { live } = loop
+  if (live.holder === undefined) return self
+  const working = Effect.suspend(() => {
+    live.atWork = loop.host
+    return self
+  })
+  return Effect.onExitPrimitive(working, () => {
+    live.atWork = undefined
+    return undefined
+  }, true)
+}

@@ -1,0 +1,101 @@
+/**
+ * Entering modes, and setting up again what a state says is entered.
+ *
+ * The mode is on the stack while its set-up runs. One that fails or is interrupted is undone whole: its finalizers run, and the
+ * state is what it was before.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
+import { AgentMismatch } from "../../../domain/AgentError.ts"
+import * as JsonValue from "../../../domain/JsonValue.ts"
+import type { AgentState, ModeFrame } from "../../../domain/StateSchema.ts"
+import { because, ParamsRejected, Unavailable } from "../../../modes/ModeError.ts"
+import type { ModeEntry } from "../../definition/AgentDefinition.ts"
+import type { LiveMode } from "../../journal/LiveModes.ts"
+import type * as Loop from "../../journal/Loop.ts"
+import { Fail } from "../../rules/Decision.ts"
+import { type EnterOptions, type ModeParams, setUp } from "./SetUpMode.ts"
+
+/** Reads parameters from JSON. */
+export const decode = (entry: ModeEntry, json: Schema.Json): Effect.Effect<ModeParams, unknown, unknown> =>
+  read(entry, entry.decode(json), (decoded) => Effect.succeed({ json, decoded }))
+
+/** Reads parameters from values of the mode's own types. */
+export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<ModeParams, unknown, unknown> =>
+  read(entry, entry.encode(params), (json) => decode(entry, JsonValue.fromUnknown(json)))
+
+/** Goes on with what was read. What can't be read is no parameter of the mode. */
+const read = (
+  { mode }: ModeEntry,
+  self: Effect.Effect<unknown, Schema.SchemaError, unknown>,
+  goOn: (value: unknown) => Effect.Effect<ModeParams, unknown, unknown>
+): Effect.Effect<ModeParams, unknown, unknown> =>
+  Effect.flatMapEager(
+    Effect.mapErrorEager(self, ({ message: issue }) => because(new ParamsRejected({ mode: mode.name, issue }))),
+    goOn
+  )
+
+/** Gives the frame that is set up again next, while the mode around it is. */
+export const nextFrame = ({ isBetween, live, state }: Loop.Loop): ModeFrame | undefined =>
+  isBetween ? state.modes[live.open.length] : undefined
+
+/** Gives the state as a mode sees it: while one is set up again, those above it aren't there yet. */
+export const seen = (loop: Loop.Loop): AgentState => {
+  const { live, state } = loop
+  const height = live.open.length
+  return nextFrame(loop) === undefined ? state : {
+    ...state,
+    modes: state.modes.slice(0, height),
+    prompt: state.prompt.filter(({ mode }) => mode === undefined || mode < height)
+  }
+}
+
+/** Enters in a set-up that resumes what the first one entered: it is set up again too. Nothing else has a place there. */
+const enterAgain = (
+  loop: Loop.Loop,
+  entry: ModeEntry,
+  frame: ModeFrame,
+  options: EnterOptions
+): Effect.Effect<LiveMode, unknown, unknown> =>
+  frame.name === entry.mode.name
+    ? Effect.flatMap(
+      decode(entry, frame.params),
+      (params) => enter(loop, entry, params, { ...options, isResumed: true })
+    )
+    : Effect.fail(because(
+      new Unavailable({
+        operation: `Entering mode "${entry.mode.name}"`,
+        issue: `mode "${frame.name}" is entered in its place, and isn't set up again yet`,
+        error: null
+      })
+    ))
+
+/** Enters a mode whose parameters were read, and gives what is live of it. To be called where it runs. */
+export const enter = (
+  loop: Loop.Loop,
+  entry: ModeEntry,
+  params: ModeParams,
+  options: EnterOptions
+): Effect.Effect<LiveMode, unknown, unknown> => {
+  const frame = options.isResumed === true ? undefined : nextFrame(loop)
+  return frame === undefined ? setUp(loop, entry, params, options) : enterAgain(loop, entry, frame, options)
+}
+
+/** Sets up again what a state says is entered and isn't live, from the bottom. To be called where it runs. */
+export const resume = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> => {
+  const { definition, live, state } = loop
+  const frame = state.modes[live.open.length]
+  if (frame === undefined) return Effect.void
+  const entry = definition.modes.get(frame.name)
+  if (entry === undefined) {
+    const available = [...definition.modes.keys()]
+    const { name: agent } = definition
+    return Effect.fail(new Fail(new AgentMismatch({ agent, missing: "mode", wanted: frame.name, available })))
+  }
+  return Effect.flatMapEager(
+    decode(entry, frame.params),
+    (params) => Effect.flatMap(enter(loop, entry, params, { isResumed: true }), () => resume(loop))
+  )
+}

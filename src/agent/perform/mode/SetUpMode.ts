@@ -1,0 +1,157 @@
+/**
+ * Setting up a mode: its events, its span, and the undoing of a set-up that fails or is interrupted (`docs/decisions/0006`).
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import type { ModeEntry } from "../../definition/AgentDefinition.ts"
+import { fromCause } from "../../journal/Failure.ts"
+import type { LiveMode } from "../../journal/LiveModes.ts"
+import * as Loop from "../../journal/Loop.ts"
+import { SpanRecorder } from "../../journal/SpanRecorder.ts"
+import * as Telemetry from "../../journal/Telemetry.ts"
+import { leave, noteOfLeaving, runAndLeaveNested } from "./LeaveMode.ts"
+import { runModeEffect } from "./ModeEffect.ts"
+
+/** Parameters of a mode: as JSON for the state, and decoded for the set-up. */
+export interface ModeParams {
+  readonly json: Schema.Json
+  readonly decoded: unknown
+}
+
+/**
+ * What came of entering a mode, written as soon as it is known: an interruption may come before anybody is given it. `failed` is what
+ * the set-up failed with.
+ */
+export interface EnterResult {
+  open: LiveMode | undefined
+  failed: Cause.Cause<unknown> | undefined
+}
+
+/**
+ * How a mode is entered: `context` has a program's services if the mode isn't the agent's own, `note` is for a model that goes on, and
+ * `isResumed` says that it was entered before and is only set up again.
+ */
+export interface EnterOptions {
+  readonly result?: EnterResult | undefined
+  readonly context?: Context.Context<never> | undefined
+  readonly note?: string | undefined
+  readonly isResumed?: boolean | undefined
+}
+
+/** A mode whose set-up is under way. */
+interface SetUp {
+  readonly loop: Loop.Loop
+  readonly open: LiveMode
+  readonly params: ModeParams
+  readonly stack: ReadonlyArray<string>
+  readonly startedAt: number
+  readonly options: EnterOptions
+}
+
+/** Emits `ModeEntering`, and puts the mode on the stack. */
+const begin = (loop: Loop.Loop, entry: ModeEntry, params: ModeParams, options: EnterOptions): SetUp => {
+  const { mode } = entry
+  const { live } = loop
+  const startedAt = Loop.now(loop)
+  const stack = [...live.open.map(({ entry }) => entry.mode.name), mode.name]
+  Loop.tell(loop, {
+    _tag: "ModeEntering",
+    name: mode.name,
+    params: params.json,
+    isolation: mode.isolation,
+    stack,
+    ...(options.isResumed === true ? { isResumed: true } : undefined)
+  }, startedAt)
+  const open: LiveMode = {
+    entry,
+    scope: Scope.makeUnsafe(),
+    setUpIn: { operations: undefined },
+    context: options.context
+  }
+  live.open.push(open)
+  return { loop, open, params, stack, startedAt, options }
+}
+
+/** Puts a mode on top of the others and sets it up. If the set-up fails or is interrupted, the mode was never entered. */
+export const setUp = (
+  loop: Loop.Loop,
+  entry: ModeEntry,
+  params: ModeParams,
+  options: EnterOptions
+): Effect.Effect<LiveMode, unknown, unknown> =>
+  // What is done at once waits until nothing can interrupt any more: the mask itself may still be followed by an interruption.
+  Effect.uninterruptibleMask((restore) =>
+    Effect.withFiber((fiber) => {
+      const spans = new SpanRecorder(fiber)
+      const span = Telemetry.beginMode(loop, spans, "enter_mode", entry.mode.name)
+      const setting = begin(loop, entry, params, options)
+      const { isResumed = false } = options
+      const settingUp = runModeEffect(
+        setting.open,
+        restore(Effect.suspend(() => entry.mode.enter(params.decoded, { isResumed }))),
+        span === undefined ? undefined : Telemetry.inSpan(span)
+      )
+      const ended = Effect.onExitPrimitive(settingUp, (exit) => {
+        if (span !== undefined) spans.end(span, exit)
+        return undefined
+      }, true)
+      return Loop.flushed(
+        loop,
+        Effect.matchCauseEffect(ended, {
+          onSuccess: () => entered(setting),
+          onFailure: (cause) => undo(setting, cause)
+        })
+      )
+    })
+  )
+
+/** Emits `ModeEntered`. A single-shot mode is left at once. */
+const entered = (
+  { loop, open, options: { result, note }, params, stack, startedAt }: SetUp
+): Effect.Effect<LiveMode, unknown, unknown> => {
+  const { isSingleShot, name } = open.entry.mode
+  const at = Loop.now(loop)
+  Loop.tell(loop, {
+    _tag: "ModeEntered",
+    name,
+    params: params.json,
+    stack,
+    duration: Math.max(0, at - startedAt),
+    ...(note === undefined || isSingleShot ? undefined : { note })
+  }, at)
+  if (result !== undefined) result.open = open
+  if (!isSingleShot) return Loop.flushed(loop, Effect.succeed(open))
+  const why = { exit: Exit.void, isOver: true, note: note === undefined ? undefined : noteOfLeaving }
+  return Effect.andThen(loop.journal.flush, Effect.flatMap(leave(loop, open, why), (left) => Effect.as(left, open)))
+}
+
+/** Closes the scope of a set-up that failed, takes the mode off the stack, and emits `ModeFailed`. */
+const undo = Effect.fnUntraced(function*(setting: SetUp, cause: Cause.Cause<unknown>) {
+  const { loop, open, options: { result, isResumed }, params, stack } = setting
+  const exit = Exit.failCause(cause)
+  if (result !== undefined) result.failed = cause
+  const undone = yield* runAndLeaveNested(loop, open, exit)
+  const closed = yield* runAndLeaveNested(loop, open, Scope.close(open.scope, exit))
+  loop.live.open.pop()
+  const { message, tag } = fromCause(loop, cause)
+  Loop.tell(loop, {
+    _tag: "ModeFailed",
+    name: open.entry.mode.name,
+    params: params.json,
+    stack,
+    phase: "SetUp",
+    tag: Cause.hasInterruptsOnly(cause) ? "Interrupted" : tag,
+    message,
+    ...(isResumed === true ? { isResumed } : undefined)
+  })
+  yield* loop.journal.flush
+  return yield* Effect.failCause(
+    [undone, closed].filter(Exit.isFailure).map(({ cause }) => cause).reduce(Cause.combine)
+  )
+})

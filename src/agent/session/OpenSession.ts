@@ -1,0 +1,102 @@
+/**
+ * What a session is made of, and how its operations run: alone, with the session's services, and followed by its state.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as SubscriptionRef from "effect/SubscriptionRef"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import type { Any } from "../../handoff/Runnable.ts"
+import { Host } from "../../modes/Host.ts"
+import type { Roster } from "../definition/AgentDefinition.ts"
+import type * as EventQueue from "../journal/EventQueue.ts"
+import type { LiveModes } from "../journal/LiveModes.ts"
+import type * as Loop from "../journal/Loop.ts"
+import { RunHost } from "../perform/mode/RunHost.ts"
+import { outsideRun } from "../run/OutsideRun.ts"
+import * as OperationQueue from "./OperationQueue.ts"
+import type { SessionError } from "./SessionError.ts"
+import { type Log, SessionReceiver } from "./SessionReceiver.ts"
+import * as SessionServices from "./SessionServices.ts"
+import type { OpenDocument } from "./Store.ts"
+
+/** A session while its scope is open. */
+export interface OpenSession {
+  readonly agent: Any
+  readonly roster: Roster
+  readonly services: SessionServices.MergeServices
+  readonly queue: OperationQueue.OperationQueue
+  readonly ref: SubscriptionRef.SubscriptionRef<AgentState>
+  readonly store: OpenDocument | undefined
+  readonly live: LiveModes
+  readonly log: Log
+}
+
+/** Makes an operation of what `play` does. The session's state follows its events. */
+export const operation = <A, E>(
+  session: OpenSession,
+  name: string,
+  play: (receiver: SessionReceiver) => Effect.Effect<A, E, unknown>,
+  reader?: EventQueue.EventQueue
+): OperationQueue.Operation<A, E | SessionError> => {
+  const { services, store } = session
+  const receiver = new SessionReceiver(session, reader)
+  const task = play(receiver)
+  return {
+    name,
+    task: store === undefined ? task : Effect.andThen(store.check, task),
+    services,
+    failure: () => receiver.failure,
+    ...(reader === undefined ? undefined : { onExit: reader.end })
+  }
+}
+
+/** Does something with the conversation outside of any run, and saves the state if that has changed. */
+const withoutRun =
+  <A>(session: OpenSession, f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>) =>
+  (receiver: SessionReceiver): Effect.Effect<A, unknown, unknown> =>
+    Effect.withFiber((fiber) => {
+      const { live, ref, store } = session
+      const before = ref.value
+      receiver.stopOnFailure(fiber)
+      const played = outsideRun(fiber, session.roster, before, receiver, live, f)
+      return store === undefined ? played : Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(
+          Effect.exit(restore(played)),
+          (exit) => ref.value === before ? exit : Effect.andThen(store.save(ref.value), exit)
+        )
+      )
+    })
+
+/** Does something alone with the conversation, outside of any run. */
+export const runAlone = <A>(
+  session: OpenSession,
+  name: string,
+  f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown> =>
+  OperationQueue.run(session.queue, () => operation(session, name, withoutRun(session, f)))
+
+/** Does something with the conversation after the queue is closed. The caller saves the state. */
+export const runAtEnd = (session: OpenSession, f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>) => {
+  const playing = Effect.withFiber((fiber) => {
+    const receiver = new SessionReceiver({ ...session, store: undefined }, undefined)
+    return outsideRun(fiber, session.roster, session.ref.value, receiver, session.live, f)
+  })
+  return SessionServices.provide(playing, session.services)
+}
+
+/**
+ * Does something within the operation under way if a mode's set-up or clean-up asks for it and no step is under way. Otherwise it is
+ * an operation of its own, `alone`.
+ */
+export const nestedOrAlone = <A, B>(
+  session: OpenSession,
+  nested: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>,
+  alone: Effect.Effect<B, unknown>
+): Effect.Effect<A | B, unknown> =>
+  Effect.withFiber((fiber): Effect.Effect<A | B, unknown> => {
+    const host: unknown = Context.getOrUndefined(fiber.context, Host)
+    const loop = host instanceof RunHost ? host.loopBetween(session.live) : undefined
+    return loop === undefined ? alone : SessionServices.provide(nested(loop), session.services)
+  })

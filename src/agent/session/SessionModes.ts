@@ -1,0 +1,150 @@
+/**
+ * A session as the conversation that modes are entered in.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Schema from "effect/Schema"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+import { isAgentError } from "../../domain/AgentError.ts"
+import * as ModeStack from "../../domain/ModeStack.ts"
+import type { ModeTransition } from "../../domain/ModeTransition.ts"
+import { OwnError } from "../../domain/OwnError.ts"
+import type { Settings } from "../../domain/Settings.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import { type CallError, type Operations, whatWasAdded } from "../../modes/Host.ts"
+import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } from "../../modes/ModeError.ts"
+import type { Input } from "../definition/Input.ts"
+import { indexOfForeign } from "../journal/LiveModes.ts"
+import type * as Loop from "../journal/Loop.ts"
+import * as EnterForProgram from "../perform/mode/EnterForProgram.ts"
+import * as EnterMode from "../perform/mode/EnterMode.ts"
+import * as LeaveMode from "../perform/mode/LeaveMode.ts"
+import * as RunHost from "../perform/mode/RunHost.ts"
+import * as TakeMoves from "../perform/mode/TakeMoves.ts"
+import { nestedOrAlone, type OpenSession, runAlone, runAtEnd } from "./OpenSession.ts"
+import { isSessionError } from "./SessionError.ts"
+
+/** Does something and returns the state after it: alone, or within a set-up or clean-up that asks for it. */
+const give = (
+  session: OpenSession,
+  name: string,
+  f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>
+): Effect.Effect<AgentState, unknown> => {
+  const done = (loop: Loop.Loop) => Effect.map(Effect.suspend(() => f(loop)), () => loop.state)
+  return nestedOrAlone(session, done, runAlone(session, name, done))
+}
+
+/** Enters a mode by its name, on top of the others. It stays entered until somebody leaves it. */
+export const enter = (
+  session: OpenSession,
+  name: string,
+  params: Schema.Json | undefined
+): Effect.Effect<AgentState, unknown> =>
+  give(session, "enterMode", (loop) =>
+    Effect.flatMapEager(EnterMode.resume(loop), () => {
+      const entry = TakeMoves.find(loop.definition, name, ModeStack.top(EnterMode.seen(loop)))
+      return "_tag" in entry
+        ? Effect.fail(because(entry))
+        : Effect.flatMapEager(EnterMode.decode(entry, params ?? {}), (read) => EnterMode.enter(loop, entry, read, {}))
+    }))
+
+/** Leaves the innermost mode, which must have that name if one is given. Its clean-up may keep it. */
+export const exit = (session: OpenSession, name: string | undefined): Effect.Effect<AgentState, unknown> =>
+  runAlone(session, "exitMode", (loop) => {
+    const stack = ModeStack.names(loop.state)
+    const top = stack[stack.length - 1]
+    if (top === undefined) return Effect.fail(because(new NoMode({ operation: "exitMode" })))
+    if (name !== undefined && name !== top) return Effect.fail(because(new NotOnTop({ mode: name, stack })))
+    const left = Effect.flatMapEager(
+      EnterMode.resume(loop),
+      () => LeaveMode.leaveTo(loop, stack.length - 1, { exit: Exit.void, isOver: false })
+    )
+    return Effect.flatMap(left, (exit) => Effect.as(exit, loop.state))
+  })
+
+/** Asks for a move between modes, which is taken with the next call. */
+export const schedule = (session: OpenSession, transition: ModeTransition): Effect.Effect<AgentState, unknown> =>
+  give(session, "schedule", (loop) => RunHost.schedule(loop, transition))
+
+/** Changes settings of the agent in control. */
+export const configure = (session: OpenSession, settings: Settings): Effect.Effect<AgentState, unknown> =>
+  give(
+    session,
+    "configure",
+    (loop) => RunHost.adjust(loop, { _tag: "SettingsChanged", settings: { ...loop.state.settings, ...settings } })
+  )
+
+/** Sets up again what is entered, before anything else is done. What fails is tried again when the agent is asked. */
+export const resume = (session: OpenSession): Effect.Effect<void> =>
+  session.ref.value.modes.length === 0
+    ? Effect.void
+    : Effect.catchCause(runAlone(session, "resume", EnterMode.resume), () => Effect.void)
+
+/**
+ * Gives how many modes stay entered when a session ends: none, or in what is stored all but those from the lowest upwards that is
+ * used alone, which nobody else could set up again.
+ */
+const countStaying = ({ live, ref, store }: OpenSession): number => {
+  if (live.open.length < ref.value.modes.length) return live.open.length
+  const foreign = indexOfForeign(live)
+  return store === undefined ? 0 : foreign < 0 ? live.open.length : foreign
+}
+
+/** Leaves all modes when the session ends. One that is stored keeps them, for the next session of its id. */
+export const end = (session: OpenSession, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { live, ref, store } = session
+    const staying = countStaying(session)
+    if (live.open.length === 0) return Effect.void
+    const before = ref.value
+    const leaving = runAtEnd(session, (loop) =>
+      Effect.flatMap(
+        LeaveMode.leaveTo(loop, staying, { exit, isOver: true }),
+        (left) => Effect.ensuring(whatWasAdded(left, exit), LeaveMode.suspend(loop, exit))
+      ))
+    const save = Effect.suspend(() => store === undefined || ref.value === before ? Effect.void : store.save(ref.value))
+    return Effect.orDie(Effect.ensuring(leaving, Effect.orDie(save)))
+  })
+
+const asModeError = (operation: string) => (error: unknown): ModeError =>
+  isModeError(error)
+    ? error
+    : because(new Unavailable({ operation, issue: isSessionError(error) ? error.message : String(error), error }))
+
+const asEnterError = (error: unknown): unknown => isSessionError(error) ? asModeError("Mode.enter")(error) : error
+
+const asCallError = (agent: string) => (error: unknown): CallError =>
+  isAgentError(error) || isModeError(error)
+    ? error
+    : isSessionError(error)
+    ? asModeError("Mode.call")(error)
+    : new OwnError({ agent, error })
+
+/** What a session can do for the modes in it; `call` is how it talks to its agent. */
+export const operations = (
+  session: OpenSession,
+  call: (input: Input) => Effect.Effect<AgentState, unknown>
+): Operations => ({
+  state: SubscriptionRef.get(session.ref),
+  adjust: (operation, adjustment) =>
+    Effect.mapError(runAlone(session, operation, (loop) => RunHost.adjust(loop, adjustment)), asModeError(operation)),
+  schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(session, transition), asModeError("Mode.schedule"))),
+  call: (input) => Effect.mapError(call(input), asCallError(session.agent.name)),
+  enter: (mode, params, context, restore) =>
+    EnterForProgram.leavable(
+      (entrance) =>
+        restore(runAlone(session, "enterMode", (loop) =>
+          Effect.flatMapEager(
+            EnterMode.resume(loop),
+            () => EnterForProgram.enter(loop, mode, params, context, entrance)
+          ))),
+      (open, exit, recovers) =>
+        Effect.flatten(Effect.catch(
+          runAlone(session, "exitMode", (loop) => LeaveMode.leave(loop, open, { exit, isOver: true, recovers })),
+          () => Effect.succeed(exit)
+        )),
+      asEnterError
+    )
+})

@@ -1,0 +1,116 @@
+/**
+ * Takes each event of an operation into the session's state, saves at save points, and passes the event on to a reader.
+ *
+ * If the state can't be saved, the operation is stopped at once: what it would do next would be lost.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as PubSub from "effect/PubSub"
+import type * as SubscriptionRef from "effect/SubscriptionRef"
+import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import { reduceAt } from "../../domain/Reducer.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import type { Receiver } from "../journal/Delivery.ts"
+import { isSavedFirst, isSavePoint } from "./SavePoints.ts"
+import type { SessionError } from "./SessionError.ts"
+import type { OpenDocument } from "./Store.ts"
+
+/** Sets the session's state and publishes it. Only the operation under way does so. */
+const publish = (ref: SubscriptionRef.SubscriptionRef<AgentState>, state: AgentState): void => {
+  if (state === ref.value) return
+  ref.value = state
+  PubSub.publishUnsafe(ref.pubsub, state)
+}
+
+/** Pieces of a stream change no state, so a log leaves them out. */
+const isPiece = ({ _tag }: AgentEvent): boolean =>
+  _tag === "TextDelta" || _tag === "ReasoningDelta" || _tag === "ToolParamsDelta"
+
+/** What a session knows of earlier events: the id of the last run, and their number if it has seen them all. */
+export interface Log {
+  run: string | undefined
+  events: number | undefined
+}
+
+/** The parts of a session that a receiver writes to. */
+export interface Target {
+  readonly ref: SubscriptionRef.SubscriptionRef<AgentState>
+  readonly store: OpenDocument | undefined
+  readonly log: Log
+}
+
+/** The receiver of one operation. Its reader, if it has one, has room for any number of events. */
+export class SessionReceiver implements Receiver {
+  readonly isStreaming: boolean
+  readonly log: Log
+  failure: SessionError | undefined
+  readonly #ref: SubscriptionRef.SubscriptionRef<AgentState>
+  readonly #store: OpenDocument | undefined
+  readonly #reader: Receiver | undefined
+  #fiber: Fiber.Fiber<unknown, unknown> | undefined
+
+  constructor({ log, ref, store }: Target, reader: Receiver | undefined) {
+    this.isStreaming = reader !== undefined
+    this.log = log
+    this.#ref = ref
+    this.#store = store
+    this.#reader = reader
+  }
+
+  /** Names the fiber that is interrupted if a save fails. */
+  stopOnFailure(fiber: Fiber.Fiber<unknown, unknown>): void {
+    this.#fiber = fiber
+  }
+
+  offer(event: AgentEvent, state?: AgentState): boolean {
+    if (this.#store !== undefined && (isSavePoint(event) || isSavedFirst(event))) return false
+    this.#apply(event, state ?? this.#after(event))
+    return this.#reader === undefined || this.#reader.offer(event)
+  }
+
+  offerAll(events: ReadonlyArray<AgentEvent>): Effect.Effect<void> {
+    return Effect.forEach(events, (event) => this.#receive(event), { discard: true })
+  }
+
+  #receive(event: AgentEvent): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const state = this.#after(event)
+      if (isSavedFirst(event)) {
+        return Effect.andThen(
+          this.#save(state),
+          Effect.suspend(() => this.failure === undefined ? this.#show(event, state) : Effect.void)
+        )
+      }
+      const shown = this.#show(event, state)
+      return isSavePoint(event) ? Effect.andThen(this.#save(state), shown) : shown
+    })
+  }
+
+  #show(event: AgentEvent, state: AgentState): Effect.Effect<void> {
+    this.#apply(event, state)
+    return this.#reader === undefined ? Effect.void : this.#reader.offerAll([event])
+  }
+
+  #after(event: AgentEvent): AgentState {
+    return reduceAt(this.#ref.value, event, 0)
+  }
+
+  #apply(event: AgentEvent, state: AgentState): void {
+    const { log } = this
+    log.run = event.run
+    if (log.events !== undefined && !isPiece(event)) log.events++
+    publish(this.#ref, state)
+  }
+
+  #save(state: AgentState): Effect.Effect<void> {
+    return this.#store === undefined || this.failure !== undefined
+      ? Effect.void
+      : Effect.catch(this.#store.save(state), (error) =>
+        Effect.sync(() => {
+          this.failure = error
+          this.#fiber?.interruptUnsafe()
+        }))
+  }
+}

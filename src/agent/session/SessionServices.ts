@@ -1,0 +1,30 @@
+/**
+ * The services of a session's operations: those that the session was made with, and beside them the caller's own (`CallerServices`).
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { withoutCallerServices } from "../perform/CallerServices.ts"
+
+/** Gives the services that an operation runs with, from those of its caller. */
+export type MergeServices = (caller: Context.Context<never>) => Context.Context<unknown>
+
+/** Keeps the services of this place for later. */
+export const capture: Effect.Effect<MergeServices> = Effect.contextWith((here: Context.Context<never>) => {
+  const kept = withoutCallerServices(here) as Context.Context<unknown>
+  // Many operations come from the same place, so the last result is kept.
+  let last: Context.Context<never> | undefined
+  let merged = kept
+  return Effect.succeed((caller) => {
+    if (caller !== last) {
+      last = caller
+      merged = Context.merge(caller, kept)
+    }
+    return merged
+  })
+})
+
+/** Lets something run with the services of a session. */
+export const provide = <A, E>(self: Effect.Effect<A, E, unknown>, services: MergeServices): Effect.Effect<A, E> =>
+  Effect.updateContext(self, services)
