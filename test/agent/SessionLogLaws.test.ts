@@ -105,10 +105,14 @@ type Log = Array<AgentEvent.AgentEvent>
 
 const isPiece = ({ _tag }: AgentEvent.AgentEvent): boolean => _tag.endsWith("Delta")
 
-/** Holds a state to the log that led to it, and every move on the way to those that are listed. */
+/** Holds a state to the log that led to it, and so each that a run ends with, and every move on the way to those that are listed. */
 const isFold = (log: Log, state: AgentState.AgentState): void => {
   const states = [AgentState.make("desk")]
-  for (const event of log) states.push(AgentState.reduce(states[states.length - 1]!, event))
+  for (const event of log) {
+    const after = AgentState.reduce(states[states.length - 1]!, event)
+    states.push(after)
+    if ("state" in event && event.calls.length === 0) assert.deepStrictEqual(event.state, after)
+  }
   assert.deepStrictEqual(states[states.length - 1], state)
   assert.deepStrictEqual(Laws.illegalMoves(states), [])
 }
