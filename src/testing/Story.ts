@@ -3,6 +3,7 @@
  *
  * 1. What happens is an event, taken in by `AgentState.reduce`; what is expected is a command of `AgentState.next` or a state.
  * 2. A story fails while a command is unanswered: at its end nothing may be left to ask, to run or to hand over.
+ *    In a story of an agent or a group that holds of its decisions, and a failure has to be expected.
  * 3. A story fails where an event doesn't fit: a model that nobody asked, a result of a call that isn't open.
  * 4. The failure says which step it was, and what led there.
  *
@@ -31,16 +32,40 @@
  * // => Result.fail({ step: 1, issue: "the story ends, and AskModel is unanswered" })
  * ```
  *
+ * **Example** (A limit of an agent)
+ *
+ * ```ts
+ * import { Agent, StopWhen } from "troupe"
+ * import { Story } from "troupe/testing"
+ *
+ * const state = Story.tellOrThrow(
+ *   Agent.make("assistant", { stopWhen: StopWhen.duration("1 minute") }),
+ *   Story.userSays("Hello"),
+ *   Story.timePasses("2 minutes"),
+ *   Story.expectDecision({ _tag: "Fail", tag: "BudgetExceeded" })
+ * )
+ *
+ * state.status._tag // => "Failed"
+ * ```
+ *
  * @since 0.1.0
  */
 import * as Equal from "effect/Equal"
 import * as Formatter from "effect/Formatter"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { AgentEvent } from "../domain/AgentEvent.ts"
+import { rosterOf } from "../agent/definition/Roster.ts"
+import { Fail } from "../agent/rules/Decision.ts"
+import { findInputIssue } from "../agent/rules/InputIssue.ts"
+import type { AgentEvent, RunStarted } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
+import type { Happening } from "../domain/Happening.ts"
+import * as Underway from "../domain/Underway.ts"
 import { misfit } from "./laws/Moves.ts"
-import { commandTitle, type EventInput, type Step } from "./story/Step.ts"
+import { guardrailSays, looksAt } from "./story/GuardrailVerdict.ts"
+import { type Problem, problem, ProblemReason } from "./story/Problem.ts"
+import { commandTitle, type Decision, decisionTitle, type ExpectedDecision, type Step } from "./story/Step.ts"
+import { addressed, type Calls, carriedOut, decisionOf, knownAt, take, type Telling, toShow } from "./story/Telling.ts"
 
 export * from "./story/Step.ts"
 
@@ -52,14 +77,7 @@ export * from "./story/Step.ts"
  */
 export class StoryFailed extends Schema.TaggedError<StoryFailed>("troupe/testing/Story/StoryFailed")("StoryFailed", {
   step: Schema.Int,
-  reason: Schema.Literals([
-    "CommandUnanswered",
-    "CommandDiffers",
-    "StateDiffers",
-    "EventUnasked",
-    "EventIgnored",
-    "ChangeRefused"
-  ]),
+  reason: ProblemReason,
   issue: Schema.String,
   steps: Schema.Array(Schema.String)
 }) {
@@ -69,32 +87,77 @@ export class StoryFailed extends Schema.TaggedError<StoryFailed>("troupe/testing
   }
 }
 
-/** Why a step fails. */
-type Problem = Pick<StoryFailed, "reason" | "issue">
+type Runnable = Parameters<typeof rosterOf>[0]
 
-const problem = (reason: Problem["reason"], issue: string): Result.Result<never, Problem> =>
-  Result.fail({ reason, issue })
+/** An agent or a group that goes on with a state. */
+interface Continued {
+  readonly agent: Runnable
+  readonly state: AgentState.AgentState
+}
 
-const addressed = (input: EventInput, state: AgentState.AgentState, sequence: number): AgentEvent => ({
-  run: "",
-  path: [state.agent],
-  calls: [],
-  step: state.run.iteration,
-  sequence,
-  at: 0,
-  ...input
-})
+/**
+ * What a story begins with: a state; an agent or a group, in a new conversation; or one that goes on with a state.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Given = AgentState.AgentState | Runnable | Continued
 
-const happen = (state: AgentState.AgentState, event: AgentEvent): Result.Result<AgentState.AgentState, Problem> => {
-  const at = AgentState.at(state, event.calls)
+/** Takes an event in, unless it doesn't fit. An answer of a model that nobody asks doesn't. */
+const happen = (self: Telling, event: AgentEvent, asked: Decision | undefined): Result.Result<Telling, Problem> => {
+  const at = AgentState.at(self.state, event.calls)
   const command = at === undefined ? undefined : AgentState.next(at)
-  if (event._tag === "ModelResponded" && command?._tag !== "AskModel") {
-    const needed = command === undefined ? "the agent wasn't called" : `the state needs ${commandTitle(command)}`
+  if (event._tag === "ModelResponded" && (asked ?? command)?._tag !== "AskModel") {
+    const needed = asked !== undefined
+      ? `the agent decides on ${decisionTitle(asked)}`
+      : command === undefined
+      ? "the agent wasn't called"
+      : `the state needs ${commandTitle(command)}`
     return problem("EventUnasked", `the model answers, and nobody asked it: ${needed}`)
   }
-  const after = AgentState.reduce(state, event)
-  const issue = misfit(state, event, after)
+  const after = take(self, event)
+  const issue = misfit(self.state, event, after.state)
   return issue === undefined ? Result.succeed(after) : problem("EventIgnored", issue)
+}
+
+/** Lets what arrives be told, once all guardrails have seen it. */
+const release = (self: Telling): Result.Result<Telling, Problem> => {
+  const { arriving } = self
+  return arriving === undefined
+    ? Result.succeed(self)
+    : happen({ ...self, arriving: undefined }, arriving.event, undefined)
+}
+
+/** Does what was decided and asks nobody, as often as that is so. A failure is left: somebody has to expect it. */
+const goOn = (self: Telling, calls: Calls): Telling => {
+  const known = knownAt(self, calls)
+  if (known === undefined || self.arriving !== undefined) return self
+  const decision = decisionOf(self, known, calls)
+  const events = decision._tag === "Fail" ? undefined : carriedOut(known, decision)
+  return events === undefined ? self : goOn(tellAll(self, calls, events), calls)
+}
+
+const tellAll = (self: Telling, calls: Calls, happenings: ReadonlyArray<Happening>): Telling =>
+  happenings.reduce<Telling>((self, happening) => take(self, addressed(self, calls, happening)), self)
+
+const decisionAt = (self: Telling, calls: Calls): Decision | undefined => {
+  const known = knownAt(self, calls)
+  return known === undefined ? undefined : toShow(decisionOf(self, known, calls))
+}
+
+const isExpected = (decision: Decision, expected: ExpectedDecision): boolean =>
+  typeof expected === "string"
+    ? decision._tag === expected
+    : Object.entries(expected).every(([field, value]) => Equal.equals(Reflect.get(decision, field), value))
+
+const expectDecisionOf = (self: Telling, calls: Calls, expected: ExpectedDecision): Result.Result<Telling, Problem> => {
+  const known = knownAt(self, calls)
+  if (known === undefined) return problem("DecisionDiffers", "only an agent decides: tell the story of one")
+  const decision = decisionOf(self, known, calls)
+  const shown = toShow(decision)
+  return isExpected(shown, expected)
+    ? Result.succeed(tellAll(self, calls, carriedOut(known, decision) ?? []))
+    : problem("DecisionDiffers", `the agent decides on ${decisionTitle(shown)}`)
 }
 
 const expectCommandOf = (
@@ -126,74 +189,162 @@ const expectStateOf = (
   )
 }
 
-const take = (
-  state: AgentState.AgentState,
+const happens = (
+  self: Telling,
+  calls: Calls,
+  step: Extract<Step, { readonly _tag: "Happens" }>,
+  isLookedAt: (event: AgentEvent) => boolean
+): Result.Result<Telling, Problem> => {
+  const state = AgentState.at(self.state, calls) ?? self.state
+  const event = addressed(self, calls, step.event(state))
+  const isNew = event._tag === "RunStarted" && state.conversation.turns.length === 0
+  const asked = step.isGiven === true || isNew ? undefined : decisionAt(self, calls)
+  if (asked?._tag === "Fail") return problem("DecisionUnanswered", `the run ends before that: ${decisionTitle(asked)}`)
+  const rejected = event._tag === "RunStarted" && step.isGiven !== true ? rejection(self, calls, event) : undefined
+  if (rejected !== undefined) return Result.succeed(rejected)
+  const after = happen(self, event, asked)
+  return isLookedAt(event) ? Result.map(after, () => ({ ...self, arriving: { event, calls } })) : after
+}
+
+/** A run that can't take its input begins without it, and fails. */
+const rejection = (self: Telling, calls: Calls, { input = [], ...event }: RunStarted): Telling | undefined => {
+  const definition = knownAt(self, calls)?.definition
+  const issue = definition === undefined ? undefined : findInputIssue(definition, input)
+  return issue === undefined ? undefined : { ...take(self, event), failed: { calls, decision: new Fail(issue) } }
+}
+
+const takeStep = (
+  self: Telling,
+  calls: Calls,
   step: Step,
-  sequence: number
-): Result.Result<AgentState.AgentState, Problem> => {
+  following: Step | undefined
+): Result.Result<Telling, Problem> => {
   switch (step._tag) {
     case "Happens":
-      return happen(state, addressed(step.event(state), state, sequence))
-    case "Changes":
-      return Result.mapError(
-        step.change(state),
-        (error): Problem => ({ reason: "ChangeRefused", issue: error.message })
+      return happens(
+        self,
+        calls,
+        step,
+        (event) => self.roster !== undefined && following?._tag === "Says" && looksAt(following.stage, event)
       )
+    case "Changes":
+      return Result.mapBoth(step.change(self.state), {
+        onFailure: (error): Problem => ({ reason: "ChangeRefused", issue: error.message }),
+        onSuccess: (state) => ({ ...self, state })
+      })
+    case "Says":
+      return guardrailSays(self, calls, step, knownAt(self, calls))
+    case "TimePasses":
+      return Result.succeed({ ...self, now: self.now + step.millis })
+    case "InCall":
+      return takeAll(self, [...calls, step.callId], step.steps, () => undefined)
+    case "ExpectsDecision":
+      return expectDecisionOf(self, calls, step.expected)
     case "ExpectsCommand":
-      return expectCommandOf(state, step.command)
+      return Result.map(expectCommandOf(AgentState.at(self.state, calls) ?? self.state, step.command), () => self)
     case "ExpectsState":
-      return expectStateOf(state, step.expected)
+      return Result.map(expectStateOf(AgentState.at(self.state, calls) ?? self.state, step.expected), () => self)
   }
 }
 
-/** Gives what is left to do at the end. Whoever waits for an approval, has ended or was interrupted needs nothing. */
-const finish = (
-  state: AgentState.AgentState,
-  isInterrupted: boolean
-): Result.Result<AgentState.AgentState, Problem> => {
-  const command = AgentState.next(state)
-  return isInterrupted || command._tag === "Await" || command._tag === "Stop"
-    ? Result.succeed(state)
-    : problem("CommandUnanswered", `the story ends, and ${commandTitle(command)} is unanswered`)
+/** Takes steps one after the other. What asks nobody is done before each, but for an expectation, which sees it, and a given event. */
+const takeAll = (
+  given: Telling,
+  calls: Calls,
+  steps: ReadonlyArray<Step>,
+  onStep: (index: number) => void
+): Result.Result<Telling, Problem> => {
+  let self = given
+  for (const [index, step] of steps.entries()) {
+    onStep(index)
+    const isGiven = step._tag === "ExpectsDecision" || (step._tag === "Happens" && step.isGiven === true)
+    const ready = isGiven ? self : step._tag === "Says" ? withWish(self, calls, step) : goOn(self, calls)
+    const following = steps[index + 1]
+    const taken = takeStep(ready, calls, step, following)
+    const isSeen = following?._tag === "Says" && Result.isSuccess(taken) && taken.success.arriving !== undefined &&
+      looksAt(following.stage, taken.success.arriving.event)
+    const after = isSeen ? taken : Result.flatMap(taken, release)
+    if (Result.isFailure(after)) return after
+    self = after.success
+  }
+  return Result.succeed(self)
 }
 
+/** Lets the handoff that a policy wants arrive, if guardrails look at it. */
+const withWish = (given: Telling, calls: Calls, { stage }: Extract<Step, { readonly _tag: "Says" }>): Telling => {
+  if (given.arriving !== undefined) return given
+  const self = goOn(given, calls)
+  const decision = stage === "handoff" ? decisionAt(self, calls) : undefined
+  return decision?._tag === "RequestHandoff"
+    ? {
+      ...self,
+      arriving: { calls, event: addressed(self, calls, { _tag: "HandoffRequested", request: decision.request }) }
+    }
+    : self
+}
+
+/** Gives what is left to do at the end. Whoever waits for an approval, has ended or was interrupted needs nothing. */
+const finish = (given: Telling): Result.Result<AgentState.AgentState, Problem> => {
+  const self = goOn(given, [])
+  const { isInterrupted, state } = self
+  const decision = decisionAt(self, [])
+  const command = AgentState.next(state)
+  if (decision === undefined) {
+    return isInterrupted || command._tag === "Await" || command._tag === "Stop"
+      ? Result.succeed(state)
+      : problem("CommandUnanswered", `the story ends, and ${commandTitle(command)} is unanswered`)
+  }
+  return isInterrupted || decision._tag === "Finish" || decision._tag === "Await" || decision._tag === "Suspend"
+    ? Result.succeed(state)
+    : problem("DecisionUnanswered", `the story ends, and ${decisionTitle(decision)} is unanswered`)
+}
+
+const begin = (given: Given): Telling => {
+  const from = "conversation" in given
+    ? { roster: undefined, state: given }
+    : isContinued(given)
+    ? { roster: rosterOf(given.agent), state: given.state }
+    : { roster: rosterOf(given), state: undefined }
+  return {
+    roster: from.roster,
+    state: from.state ?? AgentState.make(from.roster?.first.name ?? ""),
+    now: 0,
+    sequence: 0,
+    underway: Underway.nothing,
+    isInterrupted: false
+  }
+}
+
+const isContinued = (given: Runnable | Continued): given is Continued => "agent" in given
+
 /**
- * Tells a story from a state, and gives the last state or why the story fails.
+ * Tells a story from a state, or of an agent or a group, and gives the last state or why the story fails.
  *
  * @category running
  * @since 0.1.0
  */
 export const tell = (
-  given: AgentState.AgentState,
+  given: Given,
   ...steps: ReadonlyArray<Step>
 ): Result.Result<AgentState.AgentState, StoryFailed> => {
-  let state = given
-  let sequence = 0
-  let isInterrupted = false
-  const titles = steps.map(({ title }) => title)
-  for (const [index, step] of steps.entries()) {
-    const result = take(state, step, sequence)
-    if (Result.isFailure(result)) {
-      return Result.fail(new StoryFailed({ step: index + 1, steps: titles, ...result.failure }))
-    }
-    if (step._tag === "Happens") {
-      sequence++
-      const { _tag, calls } = step.event(state)
-      isInterrupted = _tag === "RunInterrupted" && (calls ?? []).length === 0
-    }
-    state = result.success
-  }
+  let at = 0
+  const told = Result.flatMap(
+    takeAll(begin(given), [], steps, (index) => {
+      at = index + 1
+    }),
+    finish
+  )
   return Result.mapError(
-    finish(state, isInterrupted),
-    (failure) => new StoryFailed({ step: steps.length, steps: titles, ...failure })
+    told,
+    (failure) => new StoryFailed({ step: at, steps: steps.map(({ title }) => title), ...failure })
   )
 }
 
 /**
- * Tells a story from a state, and gives the last state. Throws `StoryFailed` where the story doesn't hold.
+ * Tells a story as `tell` does, and gives the last state. Throws `StoryFailed` where the story doesn't hold.
  *
  * @category running
  * @since 0.1.0
  */
-export const tellOrThrow = (given: AgentState.AgentState, ...steps: ReadonlyArray<Step>): AgentState.AgentState =>
+export const tellOrThrow = (given: Given, ...steps: ReadonlyArray<Step>): AgentState.AgentState =>
   Result.getOrThrowWith(tell(given, ...steps), (error) => error)

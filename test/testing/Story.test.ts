@@ -1,6 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result } from "effect"
-import { Agent, type AgentEvent, AgentState, AgentStatus, Conversation } from "troupe"
+import { Effect, Result, Schema } from "effect"
+import { Tool, Toolkit } from "effect/ai"
+import {
+  Agent,
+  type AgentEvent,
+  AgentState,
+  AgentStatus,
+  Conversation,
+  Group,
+  Guardrail,
+  HandoffPolicy,
+  StopWhen
+} from "troupe"
 import { Story } from "troupe/testing"
 import { input, observe } from "../agent/laws.ts"
 import { agentOf, environment, Script } from "../agent/scripts.ts"
@@ -173,21 +184,297 @@ describe("Story", () => {
     assert.strictEqual(state.steps, 3)
   })
 
-  const holds = (events: ReadonlyArray<AgentEvent.AgentEvent>, last: AgentState.AgentState) => {
-    const first = events[0]?.path[0]
-    const told = Story.tellOrThrow(AgentState.make(first ?? ""), ...events.map((event) => Story.event(event)))
-    assert.deepStrictEqual(told, last)
+  const holds = (
+    agent: Agent.Runnable<string, unknown, unknown, unknown>,
+    events: ReadonlyArray<AgentEvent.AgentEvent>,
+    last: AgentState.AgentState
+  ) => {
+    const state = AgentState.make(events[0]?.path[0] ?? "")
+    const steps = events.map((event) => Story.event(event))
+    assert.deepStrictEqual(Story.tellOrThrow(state, ...steps), last)
+    assert.deepStrictEqual(Story.tellOrThrow({ agent, state }, ...steps), last)
   }
 
   it.effect.prop("holds of the events of every run", [Script], ([script]) =>
     Effect.gen(function*() {
       const { events, last } = yield* observe(Agent.stream(agentOf(script), input), start)
-      holds(events, last)
+      holds(agentOf(script), events, last)
     }).pipe(Effect.provide(environment(script))), { arbitrary: { runs: 50 } })
 
   it.effect.prop("holds of the events of every run that changes hands", [Scene], ([scene]) =>
     Effect.gen(function*() {
       const { events } = yield* observe(Agent.stream(runnableOf(scene), input), AgentState.make("a"))
-      holds(events, events.reduce(AgentState.reduce, AgentState.make(events[0]?.path[0] ?? "")))
+      holds(runnableOf(scene), events, events.reduce(AgentState.reduce, AgentState.make(events[0]?.path[0] ?? "")))
     }).pipe(Effect.provide(sceneEnvironment(scene))), { arbitrary: { runs: 50 } })
+})
+
+describe("Story of an agent", () => {
+  const finish = { onExhausted: "finish" } as const
+  const Look = Toolkit.make(Tool.make("look", { success: Schema.String }))
+  const City = Schema.Struct({ city: Schema.String })
+  const never = Guardrail.make("never", () => Guardrail.pass)
+
+  /** Where a story of an agent fails, and why. */
+  const failureOf = (given: Story.Given, ...steps: ReadonlyArray<Story.Step>) => {
+    const { issue, reason, step } = Result.getOrThrow(Result.flip(Story.tell(given, ...steps)))
+    return [step, reason, issue]
+  }
+
+  it("tells a limit of steps", () => {
+    const agent = Agent.make("main", { toolkit: Look, stopWhen: StopWhen.maxSteps(1) })
+    const state = Story.tellOrThrow(
+      agent,
+      Story.userSays("Look."),
+      Story.expectDecision("AskModel"),
+      Story.modelAnswers([call("a")]),
+      Story.expectDecision({ _tag: "RunCalls", callIds: ["a"] }),
+      Story.toolAnswers("a", "a tree"),
+      Story.expectDecision({ _tag: "Fail", tag: "StepLimitReached" }),
+      Story.expectDecision("Finish")
+    )
+    assert.deepStrictEqual(state.status._tag === "Failed" && state.status.error, {
+      tag: "StepLimitReached",
+      message: `Agent "main" reached its limit of 1 steps`,
+      agent: "main",
+      step: 0
+    })
+  })
+
+  it("tells a budget that leaves a last answer, and gives up the agents that would ask on", () => {
+    const helper = Agent.make("helper", { toolkit: Look })
+    const agent = Agent.make("main", { agents: [Agent.asTool(helper)], stopWhen: StopWhen.maxSteps(2, finish) })
+    const state = Story.tellOrThrow(
+      agent,
+      Story.userSays("Ask the helper."),
+      Story.modelAnswers([Conversation.call("a", "helper", { task: "look" })]),
+      Story.inCall("a", Story.userSays("look"), Story.modelAnswers([call("b")]), Story.toolAnswers("b", "a tree")),
+      Story.expectDecision({ _tag: "GiveUpCalls", callIds: ["a"] }),
+      Story.expectDecision("GiveLastAnswer"),
+      Story.expectDecision("AskModel"),
+      Story.modelAnswers("A tree, I think."),
+      Story.expectDecision("Finish")
+    )
+    assert.strictEqual(AgentState.text(state), "A tree, I think.")
+    assert.strictEqual(state.status._tag, "Complete")
+  })
+
+  it("sends a wrong answer back as often as the agent allows", () => {
+    const agent = Agent.make("main", { output: City, outputRetries: 1 })
+    const told = [Story.userSays("Where?"), Story.modelAnswers("Paris")]
+    const right = Story.tellOrThrow(agent, ...told, Story.modelAnswers(`{"city":"Paris"}`))
+    assert.deepStrictEqual(Result.getOrThrow(AgentState.output(agent, right)), { city: "Paris" })
+    Story.tellOrThrow(
+      agent,
+      ...told,
+      Story.expectDecision("SendBack"),
+      Story.modelAnswers("Rome"),
+      Story.expectDecision({ _tag: "Fail", tag: "OutputInvalid" })
+    )
+  })
+
+  const a = Agent.make("a", { description: "Asks." })
+  const b = Agent.make("b", { description: "Answers." })
+  const policy = HandoffPolicy.sequential(["a", "b"])
+
+  it("tells what the policy of a group wants", () => {
+    const group = Group.make({ a, b }, { start: "a", policy })
+    const state = Story.tellOrThrow(
+      group,
+      Story.userSays("Go on."),
+      Story.modelAnswers("I have asked."),
+      Story.expectDecision("RequestHandoff"),
+      Story.targetTakesOver(),
+      Story.modelAnswers("I have answered.")
+    )
+    assert.deepStrictEqual(state.trail, ["a", "b"])
+    assert.strictEqual(state.status._tag, "Complete")
+  })
+
+  it("tells a limit of handoffs", () => {
+    const c = Agent.make("c", { description: "Sums up." })
+    const all = HandoffPolicy.sequential(["a", "b", "c"])
+    Story.tellOrThrow(
+      Group.make({ a, b, c }, { start: "a", policy: all, maxHandoffs: 1 }),
+      Story.userSays("Go on."),
+      Story.modelAnswers("I have asked."),
+      Story.targetTakesOver(),
+      Story.modelAnswers("I have answered."),
+      Story.expectDecision({ _tag: "RequestHandoff", request: { target: "c", reason: "Step 2 of 3 is done" } }),
+      Story.expectDecision({ _tag: "Fail", tag: "HandoffLimitReached" })
+    )
+  })
+
+  it("suspends an agent that a limit of its caller keeps from asking", () => {
+    const helper = Agent.make("helper", { toolkit: Look })
+    const agent = Agent.make("main", { agents: [Agent.asTool(helper)], stopWhen: StopWhen.maxSteps(2) })
+    const state = Story.tellOrThrow(
+      agent,
+      Story.userSays("Ask the helper."),
+      Story.modelAnswers([Conversation.call("a", "helper", { task: "look" })]),
+      Story.inCall(
+        "a",
+        Story.userSays("look"),
+        Story.modelAnswers([call("b")]),
+        Story.toolAnswers("b", "a tree"),
+        Story.expectDecision("Suspend")
+      ),
+      Story.expectDecision({ _tag: "Fail", tag: "StepLimitReached" })
+    )
+    assert.deepStrictEqual(AgentState.at(state, ["a"])?.status, AgentStatus.inProgress)
+  })
+
+  it("tells a limit of time", () =>
+    void Story.tellOrThrow(
+      Agent.make("main", { toolkit: Look, stopWhen: StopWhen.duration("1 minute") }),
+      Story.userSays("Look."),
+      Story.modelAnswers([call("a")]),
+      Story.timePasses("2 minutes"),
+      Story.toolAnswers("a", "a tree"),
+      Story.expectDecision({ _tag: "Fail", tag: "BudgetExceeded" })
+    ))
+
+  it("lets a guardrail send an answer back, and block it when nobody may try again", () => {
+    const agent = Agent.make("main", { guardrails: { output: [never] }, outputRetries: 1 })
+    const state = Story.tellOrThrow(
+      agent,
+      Story.userSays("Hi."),
+      Story.modelAnswers("Bad."),
+      Story.guardrailSays("output", Guardrail.retry("Be good.")),
+      Story.modelAnswers("Worse."),
+      Story.guardrailSays("output", Guardrail.retry("Be good.")),
+      Story.expectDecision({ _tag: "Fail", tag: "GuardrailBlocked" })
+    )
+    assert.deepStrictEqual(state.conversation.turns.map(({ _tag }) => _tag), ["User", "Assistant", "Feedback"])
+    assert.strictEqual(state.steps, 2)
+  })
+
+  it("lets guardrails replace an answer, and take out what is said beside calls", () => {
+    const agent = Agent.make("main", { toolkit: Look, guardrails: { output: [never] } })
+    const state = Story.tellOrThrow(
+      agent,
+      Story.userSays("Look."),
+      Story.modelAnswers([Conversation.text("Damn."), call("a")]),
+      Story.guardrailSays("output", Guardrail.block("rude")),
+      Story.toolAnswers("a", "a tree"),
+      Story.modelAnswers("A damn tree."),
+      Story.guardrailSays("output", Guardrail.replace("A tree.", "rude"))
+    )
+    assert.deepStrictEqual(Conversation.search(state.conversation, /damn/i), [])
+    assert.strictEqual(AgentState.text(state), "A tree.")
+  })
+
+  it("fails a call that a guardrail blocks, and hides a result", () => {
+    const agent = Agent.make("main", {
+      toolkit: Look,
+      guardrails: {
+        toolCall: [Guardrail.make("calls", () => Guardrail.pass, { on: "toolCall" })],
+        toolResult: [Guardrail.make("results", () => Guardrail.pass, { on: "toolResult" })]
+      }
+    })
+    const state = Story.tellOrThrow(
+      agent,
+      Story.userSays("Look."),
+      Story.modelAnswers([call("a"), call("b")]),
+      Story.guardrailSays("toolCall", Guardrail.block("not there")),
+      Story.toolAnswers("b", "a secret"),
+      Story.guardrailSays("toolResult", Guardrail.block("secret")),
+      Story.expectDecision("AskModel"),
+      Story.modelAnswers("Nothing.")
+    )
+    const turn = state.conversation.turns[1]
+    assert.deepStrictEqual(
+      turn?._tag === "Assistant" ? Conversation.callsOf(turn).map(({ state }) => state) : [],
+      [
+        { _tag: "Settled", outcome: "Failed", result: `Guardrail "calls" blocked this call: not there` },
+        { _tag: "Settled", outcome: "Failed", result: `Guardrail "results" blocked the result of "look": secret` }
+      ]
+    )
+  })
+
+  it("blocks what a user says, and what a policy wants", () => {
+    const guardrails = {
+      input: [never],
+      handoff: [Guardrail.make("handoffs", () => Guardrail.pass, { on: "handoff" })]
+    }
+    const guarded = Agent.make("a", { description: "Asks.", guardrails })
+    const blocked = { _tag: "Fail", tag: "GuardrailBlocked" } as const
+    const state = Story.tellOrThrow(
+      guarded,
+      Story.userSays("My secret."),
+      Story.guardrailSays("input", Guardrail.block("secret")),
+      Story.expectDecision(blocked)
+    )
+    assert.deepStrictEqual(Conversation.search(state.conversation, "secret"), [])
+    const told = [Story.userSays("Go on."), Story.modelAnswers("I have asked.")]
+    const group = Group.make({ a: guarded, b }, { start: "a", policy })
+    Story.tellOrThrow(
+      group,
+      ...told,
+      Story.expectDecision("RequestHandoff"),
+      Story.guardrailSays("handoff", Guardrail.block("not now")),
+      Story.expectDecision(blocked)
+    )
+    const passed = Story.tellOrThrow(
+      group,
+      ...told,
+      Story.guardrailSays("handoff", Guardrail.replace({ target: "b", reason: "a better one" }, "better")),
+      Story.expectDecision("HandOver"),
+      Story.targetTakesOver(),
+      Story.modelAnswers("Done.")
+    )
+    assert.strictEqual(passed.agent, "b")
+    assert.deepStrictEqual(failureOf(group, ...told).slice(0, 2), [2, "DecisionUnanswered"])
+  })
+
+  it("fails if a decision is unanswered or another one is expected", () => {
+    const agent = Agent.make("main", { toolkit: Look, stopWhen: StopWhen.maxSteps(1) })
+    const message = `StepLimitReached: Agent "main" reached its limit of 1 steps`
+    const told = [Story.userSays("Look."), Story.modelAnswers([call("a")]), Story.toolAnswers("a", "a tree")]
+    assert.deepStrictEqual(failureOf(agent, ...told), [
+      3,
+      "DecisionUnanswered",
+      `the story ends, and Fail (${message}) is unanswered`
+    ])
+    assert.deepStrictEqual(failureOf(agent, ...told, Story.expectDecision("AskModel")), [
+      4,
+      "DecisionDiffers",
+      `the agent decides on Fail (${message})`
+    ])
+    assert.deepStrictEqual(failureOf(agent, ...told, Story.modelAnswers("A tree.")), [
+      4,
+      "DecisionUnanswered",
+      `the run ends before that: Fail (${message})`
+    ])
+    assert.deepStrictEqual(failureOf(agent, Story.userSays("Look."), Story.toolAnswers("a", 1)).slice(0, 2), [
+      2,
+      "EventIgnored"
+    ])
+    assert.deepStrictEqual(failureOf(agent, Story.modelAnswers("A tree."))[1], "DecisionUnanswered")
+    assert.deepStrictEqual(failureOf(start, Story.expectDecision("AskModel"))[1], "DecisionDiffers")
+    assert.deepStrictEqual(failureOf(agent, Story.userSays("")).slice(0, 2), [1, "DecisionUnanswered"])
+  })
+
+  it("fails if a guardrail has nothing to look at", () => {
+    const agent = Agent.make("main", { toolkit: Look, guardrails: { output: [never] } })
+    const says = (stage: "input" | "output", options?: Story.GuardrailOptions) =>
+      Story.guardrailSays(stage, Guardrail.pass, options)
+    const asked = Story.userSays("Look.")
+    const [, reason, issue] = failureOf(start, asked, says("output"))
+    assert.deepStrictEqual([reason, issue], ["EventUnasked", "only an agent has guardrails: tell the story of one"])
+    for (
+      const steps of [
+        [asked, says("input")],
+        [asked, says("output")],
+        [asked, Story.modelAnswers("Hi."), says("output", { guardrail: "other" })],
+        [asked, Story.modelAnswers([call("a")]), says("output")]
+      ]
+    ) assert.deepStrictEqual(failureOf(agent, ...steps).slice(0, 2), [steps.length, "EventUnasked"])
+  })
+
+  it("goes on with a state", () => {
+    const agent = Agent.make("main", { stopWhen: StopWhen.maxSteps(1) })
+    const first = Story.tellOrThrow(agent, Story.userSays("Hi."), Story.modelAnswers("Hello."))
+    const state = Story.tellOrThrow({ agent, state: first }, Story.userSays("And?"), Story.modelAnswers("Well."))
+    assert.strictEqual(state.steps, 2)
+  })
 })

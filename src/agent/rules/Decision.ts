@@ -42,7 +42,7 @@ interface GiveLastAnswer {
   readonly text: string
 }
 /** Ask for a handoff, as the group's policy wants after an answer. */
-interface RequestHandoff {
+export interface RequestHandoff {
   readonly _tag: "RequestHandoff"
   readonly request: HandoffRequest
 }

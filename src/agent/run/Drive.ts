@@ -6,9 +6,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { next } from "../../domain/Command.ts"
-import { openCalls } from "../../domain/Conversation.ts"
 import * as Loop from "../journal/Loop.ts"
 import * as Telemetry from "../journal/Telemetry.ts"
 import { askModel } from "../perform/ask/AskModel.ts"
@@ -17,7 +15,8 @@ import { runCalls } from "../perform/call/RunCalls.ts"
 import * as CallGuard from "../perform/guard/CallGuard.ts"
 import { handOver } from "../perform/HandOver.ts"
 import { takeAll } from "../perform/mode/TakeMoves.ts"
-import { decide, type Decision, isRest } from "../rules/Decision.ts"
+import { decide, type Decision, isRest, type RequestHandoff } from "../rules/Decision.ts"
+import { eventsOf } from "../rules/DecisionEvents.ts"
 import { modelIn } from "../rules/ModelInUse.ts"
 
 /** How far a loop goes: to the end of its run, or of one step. */
@@ -31,19 +30,21 @@ const endStep = (loop: Loop.Loop, extent: Extent): Effect.Effect<void> => {
   return loop.journal.flush
 }
 
-const giveUp = (loop: Loop.Loop, callIds: ReadonlyArray<string>, result: string): void => {
-  for (const { id: callId, name } of openCalls(loop.state.conversation)) {
-    if (callIds.includes(callId)) Loop.settle(loop, { callId, name, outcome: "Interrupted", result, duration: 0 })
+/** Tells the events that carry a decision out. */
+const tell = (loop: Loop.Loop, decision: Parameters<typeof eventsOf>[0]): void => {
+  for (const happening of eventsOf(decision, loop.state)) {
+    if (happening._tag === "ToolCallSettled") Loop.settle(loop, happening)
+    else Loop.tell(loop, happening)
   }
 }
 
 /** Asks for the handoff that a policy wants, once the guardrails have let it pass. */
-const request = (loop: Loop.Loop, wanted: HandoffRequest): Effect.Effect<void, unknown, unknown> =>
+const request = (loop: Loop.Loop, decision: RequestHandoff): Effect.Effect<void, unknown, unknown> =>
   loop.definition.guardrails.handoff.length === 0
-    ? Effect.sync(() => Loop.tell(loop, { _tag: "HandoffRequested", request: wanted }))
+    ? Effect.sync(() => tell(loop, decision))
     : Effect.map(
-      CallGuard.seeDecision(loop, wanted),
-      (request) => Loop.tell(loop, { _tag: "HandoffRequested", request })
+      CallGuard.seeDecision(loop, decision.request),
+      (request) => tell(loop, { ...decision, request })
     )
 
 /** Does what was decided, but for steps. */
@@ -53,13 +54,11 @@ const perform = (
 ): Effect.Effect<void, unknown, unknown> => {
   switch (decision._tag) {
     case "SendBack":
-      return Effect.sync(() => Loop.tell(loop, { _tag: "FeedbackGiven", text: decision.text }))
     case "GiveUpCalls":
-      return Effect.sync(() => giveUp(loop, decision.callIds, decision.result))
     case "GiveLastAnswer":
-      return Effect.sync(() => Loop.tell(loop, { _tag: "LimitReached", limit: decision.limit, text: decision.text }))
+      return Effect.sync(() => tell(loop, decision))
     case "RequestHandoff":
-      return request(loop, decision.request)
+      return request(loop, decision)
     case "HandOver":
       return handOver(loop, decision.request)
     case "TakeMove":

@@ -3,9 +3,14 @@
  *
  * @since 0.1.0
  */
+import * as Duration from "effect/Duration"
+import type { Verdict } from "../../agent/guardrail/Verdict.ts"
+import type { Decision as Decided } from "../../agent/rules/Decision.ts"
+import type { Reason } from "../../domain/AgentError.ts"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import * as AgentState from "../../domain/AgentState.ts"
 import * as Conversation from "../../domain/Conversation.ts"
+import type { Stage } from "../../domain/GuardrailStage.ts"
 import * as Part from "../../domain/Part.ts"
 
 interface Envelope extends Pick<AgentEvent, "run" | "path" | "calls" | "step" | "sequence" | "at"> {}
@@ -20,10 +25,28 @@ type WithoutEnvelope<E> = E extends AgentEvent ? Omit<E, keyof Envelope> & Parti
  */
 export type EventInput = WithoutEnvelope<AgentEvent>
 
-/** An event that happens, made of the state that it meets. */
+type Failing = Extract<Decided, { readonly _tag: "Fail" }>
+
+/**
+ * What an agent does next, as a run of it decides; `Fail` with the tag of its reason and what that says.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Decision =
+  | Exclude<Decided, Failing>
+  | { readonly _tag: "Fail"; readonly tag: Reason["_tag"]; readonly message: string }
+
+type Some<D> = D extends Decision ? Pick<D, "_tag"> & Partial<D> : never
+
+/** What is expected of a decision: its tag, or some of its fields. */
+export type ExpectedDecision = Decision["_tag"] | Some<Decision>
+
+/** An event that happens, made of the state that it meets. One that `isGiven` as it is happens whatever was decided. */
 interface Happens {
   readonly _tag: "Happens"
   readonly title: string
+  readonly isGiven?: true
   readonly event: (state: AgentState.AgentState) => EventInput
 }
 
@@ -34,6 +57,37 @@ interface Changes {
   readonly change: (
     state: AgentState.AgentState
   ) => ReturnType<typeof AgentState.approve> | ReturnType<typeof AgentState.deny>
+}
+
+/** What a guardrail says of what stands in the step before. */
+interface Says {
+  readonly _tag: "Says"
+  readonly title: string
+  readonly stage: Stage
+  readonly verdict: Verdict<unknown>
+  readonly options: GuardrailOptions
+}
+
+/** Time that goes by. */
+interface TimePasses {
+  readonly _tag: "TimePasses"
+  readonly title: string
+  readonly millis: number
+}
+
+/** Steps of the agent that answers a call. */
+interface InCall {
+  readonly _tag: "InCall"
+  readonly title: string
+  readonly callId: string
+  readonly steps: ReadonlyArray<Step>
+}
+
+/** What the agent does next. */
+interface ExpectsDecision {
+  readonly _tag: "ExpectsDecision"
+  readonly title: string
+  readonly expected: ExpectedDecision
 }
 
 /** What the state needs next. */
@@ -56,7 +110,15 @@ interface ExpectsState {
  * @category models
  * @since 0.1.0
  */
-export type Step = Happens | Changes | ExpectsCommand | ExpectsState
+export type Step =
+  | Happens
+  | Changes
+  | Says
+  | TimePasses
+  | InCall
+  | ExpectsDecision
+  | ExpectsCommand
+  | ExpectsState
 
 /**
  * Lets an event happen. It may be that of a called agent, where it has its `path` and its `calls`.
@@ -64,7 +126,12 @@ export type Step = Happens | Changes | ExpectsCommand | ExpectsState
  * @category steps
  * @since 0.1.0
  */
-export const event = (event: EventInput): Step => ({ _tag: "Happens", title: event._tag, event: () => event })
+export const event = (event: EventInput): Step => ({
+  _tag: "Happens",
+  title: event._tag,
+  isGiven: true,
+  event: () => event
+})
 
 const titleOf = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 59)}…` : text)
 
@@ -162,6 +229,66 @@ export const deny = (callId: string, reason: string): Step => ({
   change: (state) => AgentState.deny(state, callId, reason)
 })
 
+/**
+ * Lets the agent take over that the state asks for. All of the conversation crosses, and no mode is left.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const targetTakesOver = (): Step => ({
+  _tag: "Happens",
+  title: "the target takes over",
+  event: ({ status }) => ({
+    _tag: "HandoffCompleted",
+    request: status._tag === "HandoffRequested" ? status.request : { target: "nobody" }
+  })
+})
+
+/** Which guardrail it is: the first of its stage by default. With `callId`, which call it looks at: the first that is open by default. */
+export interface GuardrailOptions {
+  readonly guardrail?: string
+  readonly callId?: string
+}
+
+/**
+ * Lets a guardrail of the agent give its verdict: on what the user said, on the answer, the tool's result or the request of a handoff in
+ * the step before, on an open call, or on the handoff that a policy wants.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const guardrailSays = (stage: Stage, verdict: Verdict<unknown>, options: GuardrailOptions = {}): Step => ({
+  _tag: "Says",
+  title: `a guardrail on ${stage} says ${verdict._tag}`,
+  stage,
+  verdict,
+  options
+})
+
+/**
+ * Lets time pass.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const timePasses = (duration: Duration.Input): Step => {
+  const millis = Duration.toMillis(duration)
+  return { _tag: "TimePasses", title: `${millis} ms pass`, millis }
+}
+
+/**
+ * Tells steps of the agent that answers a call: its own `userSays` is what its caller asks it.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const inCall = (callId: string, ...steps: ReadonlyArray<Step>): Step => ({
+  _tag: "InCall",
+  title: `in call "${callId}"`,
+  callId,
+  steps
+})
+
 /** Names a command, with the calls or the agent in it. */
 export const commandTitle = (command: AgentState.Command | AgentState.Command["_tag"]): string => {
   if (typeof command === "string") return command
@@ -176,6 +303,27 @@ export const commandTitle = (command: AgentState.Command | AgentState.Command["_
       return command._tag
   }
 }
+
+/** Names a decision, with what is in it. */
+export const decisionTitle = (decision: ExpectedDecision): string => {
+  if (typeof decision === "string") return decision
+  const { _tag, ...fields } = decision
+  const said = Object.values(fields).map((field) => typeof field === "string" ? field : JSON.stringify(field))
+  return said.length === 0 ? _tag : `${_tag} (${said.join(": ")})`
+}
+
+/**
+ * Expects what the agent does next, and lets it do so if nobody has to be asked for that: send an answer back, give calls up, let the
+ * model give its last answer, ask for a handoff, end or fail. It needs a story of an agent.
+ *
+ * @category expectations
+ * @since 0.1.0
+ */
+export const expectDecision = (expected: ExpectedDecision): Step => ({
+  _tag: "ExpectsDecision",
+  title: `expect ${decisionTitle(expected)}`,
+  expected
+})
 
 /**
  * Expects what the state needs next: a whole command, or one of a tag.

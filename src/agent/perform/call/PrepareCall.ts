@@ -22,8 +22,9 @@ import type { HandoffTool, ModeTool, RunTool, ToolEntry } from "../../definition
 import * as Codec from "../../definition/Codec.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { mayCall } from "../../rules/OfferedTools.ts"
+import { consequenceOf } from "../../rules/VerdictConsequences.ts"
 import * as Guard from "../guard/CallGuard.ts"
-import { isRefused, toMessage } from "../guard/Check.ts"
+import { isRefused, type Refused } from "../guard/Check.ts"
 import { type Answered, failed } from "./ToolCall.ts"
 
 /** A call that is ready to run. */
@@ -48,6 +49,10 @@ const settleAtOnce = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: A
   return undefined
 }
 
+/** Settles a call that didn't pass the guardrails. */
+const refuse = (loop: Loop.Loop, call: Call, slot: Slot, refused: Refused, at: "toolCall" | "handoff"): undefined =>
+  settleAtOnce(loop, call, slot, failed(consequenceOf(refused, at, loop.definition.name).result))
+
 type Prepared = Job | undefined
 
 /** A call that is made ready, at once or by an effect. */
@@ -70,7 +75,7 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
     if (!isGuarded(loop, call, entry)) return ready(loop, call, slot, entry, exit.value)
     return Effect.flatMap(Guard.seeParams(loop, call), (seen) =>
       isRefused(seen)
-        ? Effect.sync(() => settleAtOnce(loop, call, slot, failed(toMessage(seen, "this call"))))
+        ? Effect.sync(() => refuse(loop, call, slot, seen, "toolCall"))
         : seen === call.params
         ? asEffect(ready(loop, call, slot, entry, exit.value))
         : asEffect(decodeAgain(loop, { ...call, params: seen }, slot, entry)))
@@ -144,7 +149,7 @@ const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTo
   if (loop.definition.guardrails.handoff.length === 0) return ask(request.success)
   return Effect.map(Guard.seeHandoff(loop, request.success, call), (seen) =>
     isRefused(seen)
-      ? settleAtOnce(loop, call, slot, failed(toMessage(seen, "this handoff")))
+      ? refuse(loop, call, slot, seen, "handoff")
       : ask(seen))
 }
 

@@ -15,8 +15,9 @@ import type { CheckedCall, Context, Values } from "../../guardrail/GuardrailType
 import { textsIn, withTexts } from "../../guardrail/Texts.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import type { Fail } from "../../rules/Decision.ts"
+import { consequenceOf } from "../../rules/VerdictConsequences.ts"
 import { type Answered, failed } from "../call/ToolCall.ts"
-import { check, isRefused, type Kind, type Refused, toFail, toMessage } from "./Check.ts"
+import { check, isRefused, type Kind, type Refused } from "./Check.ts"
 
 type Crossing = Values["handoff"]
 
@@ -36,6 +37,7 @@ export const seeParams = (
 ): Effect.Effect<Schema.Json | Refused, never, unknown> =>
   Effect.map(
     check<Schema.Json>(loop, loop.definition.guardrails.toolCall, call.params, {
+      at: "toolCall",
       context: contextOf(loop, "toolCall", checkedCall(call)),
       replaced: (params) => ({ params })
     }),
@@ -72,6 +74,7 @@ const withSpoken = (output: ModelOutput, texts: ReadonlyArray<string>): ModelOut
 }
 
 const kindOf = (context: Context): Kind<Found> => ({
+  at: "toolResult",
   context,
   given: ({ result }) => result,
   // What is read instead belongs to the result that it was made of.
@@ -102,7 +105,8 @@ export const seeResult = (
     (checked): Effect.Effect<Answered, never, unknown> => {
       const ending = answered.fatal === undefined ? undefined : { fatal: answered.fatal }
       if (checked._tag === "Refused") {
-        return Effect.succeed({ ...failed(toMessage(checked, `the result of "${call.name}"`)), ...ending })
+        const { result } = consequenceOf(checked, "toolResult", loop.definition.name, call.name)
+        return Effect.succeed({ ...failed(result), ...ending })
       }
       return checked.isReplaced
         ? Effect.map(ownOf(entry, checked.value, own), (own) => ({ settlement: checked.value, ...own, ...ending }))
@@ -125,6 +129,7 @@ export const seeHandoff = (
   }
   return Effect.map(
     check(loop, loop.definition.guardrails.handoff, value, {
+      at: call === undefined ? "decision" : "handoff",
       context: contextOf(loop, "handoff", call === undefined ? undefined : checkedCall(call)),
       put: (_, given) => {
         const replaced = given as Crossing
@@ -143,5 +148,5 @@ export const seeHandoff = (
 export const seeDecision = (loop: Loop.Loop, request: HandoffRequest): Effect.Effect<HandoffRequest, Fail, unknown> =>
   Effect.flatMap(seeHandoff(loop, request, undefined), (seen) =>
     isRefused(seen)
-      ? Effect.fail(toFail(loop, seen, contextOf(loop, "handoff", undefined)))
+      ? Effect.fail(consequenceOf(seen, "decision", loop.definition.name))
       : Effect.succeed(seen))

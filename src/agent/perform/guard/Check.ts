@@ -8,7 +8,6 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
-import { GuardrailBlocked } from "../../../domain/AgentError.ts"
 import type { GuardrailSettled, GuardrailStarted } from "../../../domain/AgentEvent.ts"
 import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
 import { type Context, internalsOf } from "../../guardrail/GuardrailType.ts"
@@ -17,7 +16,7 @@ import * as Texts from "../../guardrail/Texts.ts"
 import { type Block, block, type Replace, type Retry, type Verdict } from "../../guardrail/Verdict.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { SpanRecorder } from "../../journal/SpanRecorder.ts"
-import { Fail } from "../../rules/Decision.ts"
+import * as Consequences from "../../rules/VerdictConsequences.ts"
 import * as Span from "./Span.ts"
 
 type Replaced = GuardrailSettled["replaced"]
@@ -27,6 +26,7 @@ type Replaced = GuardrailSettled["replaced"]
  * that), and what the state holds then.
  */
 export interface Kind<A> {
+  readonly at: Consequences.LookedAt
   readonly context: Context
   /** Gives what the guardrails look at that are made for this kind: the value by default. */
   readonly given?: (value: A) => unknown
@@ -37,8 +37,6 @@ export interface Kind<A> {
   /** Puts what they gave in the places of those. */
   readonly putTexts?: (value: A, texts: ReadonlyArray<string>) => Result.Result<A, string>
   readonly replaced?: (value: A) => Replaced
-  /** Whether a guardrail that sends it back can't: there is nobody to try again. */
-  readonly isFinal?: boolean
   /** What stands in the state in the place of what is blocked. */
   readonly blocked?: (by: string, reason: string) => Replaced
 }
@@ -47,10 +45,8 @@ export interface Kind<A> {
 export type Checked<A> = { readonly _tag: "Passed"; readonly value: A; readonly isReplaced: boolean } | Refused
 
 /** A value didn't pass a guardrail. */
-export interface Refused {
+export interface Refused extends Consequences.Refused {
   readonly _tag: "Refused"
-  readonly guardrail: string
-  readonly verdict: Block | Retry
 }
 
 /** Checks whether something didn't pass. */
@@ -131,8 +127,9 @@ const putBack = <A>(
 }
 
 /** Gives the verdict that counts for a kind of value: what can't be replaced or tried again is blocked. */
-const counting = <A>(passage: Passage<A>, staged: StagedGuardrail, verdict: Verdict<unknown>): Counting<A> => {
-  if (verdict._tag === "Retry") return passage.kind.isFinal === true ? block(verdict.feedback) : verdict
+const counting = <A>(passage: Passage<A>, staged: StagedGuardrail, given: Verdict<unknown>): Counting<A> => {
+  const { kind: { at }, loop: { definition, state } } = passage
+  const verdict = given._tag === "Retry" ? Consequences.counting(given, at, definition, state) : given
   if (verdict._tag !== "Replace") return verdict
   const put = putBack(passage, staged, verdict.value)
   return Result.isSuccess(put)
@@ -292,18 +289,3 @@ export const check = <A>(
       (): Checked<A> => passage.refusal ?? { _tag: "Passed", value: passage.value, isReplaced: passage.isReplaced }
     )
   })
-
-/** Fails the run in which something didn't pass. */
-export const toFail = (loop: Loop.Loop, { guardrail, verdict }: Refused, { stage }: Context): Fail =>
-  new Fail(
-    new GuardrailBlocked({
-      agent: loop.definition.name,
-      guardrail,
-      stage,
-      reason: verdict._tag === "Block" ? verdict.reason : verdict.feedback
-    })
-  )
-
-/** Says to a model that something didn't pass. */
-export const toMessage = ({ guardrail, verdict }: Refused, what: string): string =>
-  verdict._tag === "Retry" ? verdict.feedback : `Guardrail "${guardrail}" blocked ${what}: ${verdict.reason}`

@@ -15,7 +15,8 @@ import type { Turn, User } from "../../../domain/StateSchema.ts"
 import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
-import { check, type Kind, toFail } from "./Check.ts"
+import { blockedInput, consequenceOf } from "../../rules/VerdictConsequences.ts"
+import { check, type Kind } from "./Check.ts"
 
 const isSaid = (turn: Turn | undefined): turn is User => turn?._tag === "User" && turn.mode === undefined
 
@@ -75,15 +76,13 @@ const withText = (parts: User["parts"], text: string): User["parts"] => {
   return rest.toSpliced(at < 0 ? rest.length : at, 0, Part.text(text))
 }
 
-const marker: User["parts"] = [Part.text("(This was blocked and isn't shown.)")]
-
 const kindOf = (loop: Loop.Loop, turn: number): Kind<User["parts"]> => ({
+  at: "input",
   context: { stage: "input", agent: loop.definition.name, state: loop.state },
   texts: (parts) => [textOf({ _tag: "User", parts })],
   putTexts: (parts, [text]) => Result.succeed(withText(parts, text ?? "")),
   replaced: (input) => ({ turn, input }),
-  isFinal: true,
-  blocked: (guardrail, reason) => ({ turn, input: marker, blocked: { guardrail, reason } })
+  blocked: (guardrail, reason) => ({ turn, input: blockedInput, blocked: { guardrail, reason } })
 })
 
 /** Asks guardrails about what users have said. Gives whether something of it was replaced. */
@@ -97,11 +96,10 @@ const ask = (
     const turn = at === undefined ? undefined : loop.state.conversation.turns[at]
     if (at === undefined || !isSaid(turn)) return Effect.succeed(isReplaced)
     if (turn.blocked !== undefined) return from(index + 1, isReplaced)
-    const kind = kindOf(loop, at)
-    return Effect.flatMap(check(loop, guardrails, turn.parts, kind), (checked) => {
+    return Effect.flatMap(check(loop, guardrails, turn.parts, kindOf(loop, at)), (checked) => {
       const isChanged = checked._tag === "Refused" || checked.isReplaced
       return checked._tag === "Refused"
-        ? Effect.fail(toFail(loop, checked, kind.context))
+        ? Effect.fail(consequenceOf(checked, "input", loop.definition.name))
         : from(index + 1, isReplaced || isChanged)
     })
   }

@@ -1,0 +1,32 @@
+/**
+ * Which events carry a decision out, if nobody has to be asked for that: no model, no handler, no guardrail.
+ *
+ * @since 0.1.0
+ */
+import { openCalls } from "../../domain/Conversation.ts"
+import type { Happening } from "../../domain/Happening.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import type { Decision } from "./Decision.ts"
+
+/** A decision that events carry out. */
+type Told = Extract<Decision, { readonly _tag: "SendBack" | "GiveUpCalls" | "GiveLastAnswer" | "RequestHandoff" }>
+
+/** Gives the events that carry a decision out, in their order. */
+export const eventsOf = (decision: Told, { conversation }: AgentState): ReadonlyArray<Happening> => {
+  switch (decision._tag) {
+    case "SendBack":
+      return [{ _tag: "FeedbackGiven", text: decision.text }]
+    case "GiveUpCalls": {
+      const { callIds, result } = decision
+      return openCalls(conversation).flatMap(({ id: callId, name }) =>
+        callIds.includes(callId)
+          ? [{ _tag: "ToolCallSettled", callId, name, outcome: "Interrupted", result, duration: 0 }]
+          : []
+      )
+    }
+    case "GiveLastAnswer":
+      return [{ _tag: "LimitReached", limit: decision.limit, text: decision.text }]
+    case "RequestHandoff":
+      return [{ _tag: "HandoffRequested", request: decision.request }]
+  }
+}

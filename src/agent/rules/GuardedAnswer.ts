@@ -1,0 +1,61 @@
+/**
+ * The answer that guardrails look at in what a model gave, and what the state holds of it once they have.
+ *
+ * An answer is what a model says when it has nothing more to call, or what it gives by `final_answer`.
+ *
+ * @since 0.1.0
+ */
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import { textIn } from "../../domain/Conversation.ts"
+import { withText } from "../../domain/Replacement.ts"
+import type { AssistantPart, Call } from "../../domain/StateSchema.ts"
+import { type OutputCodec, toolName } from "../definition/OutputCodec.ts"
+
+type Parts = ReadonlyArray<AssistantPart>
+
+/** An answer: its value, which is a text unless the agent's answers have a schema, and the call that gave it, if one did. */
+export interface Found {
+  readonly value: unknown
+  readonly call: Call | undefined
+}
+
+const isFinalCall = (part: AssistantPart): part is Call =>
+  part._tag === "Call" && part.name === toolName && part.state._tag !== "Settled"
+
+/** Finds the answer in what a model gave. What doesn't decode isn't one: it goes back to the model as it is. */
+export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boolean): Found | undefined => {
+  const call = codec === undefined ? undefined : parts.find(isFinalCall)
+  if (call === undefined && !isOver) return undefined
+  if (codec === undefined) return { value: textIn(parts), call }
+  const decoded = call === undefined ? codec.fromText(textIn(parts)) : codec.fromParams(call.params)
+  return Result.isFailure(decoded) ? undefined : { value: decoded.success, call }
+}
+
+/** Gives the value of an answer as JSON. */
+export const encode = (codec: OutputCodec | undefined, value: unknown): Schema.Json =>
+  (codec === undefined ? String(value) : Result.getOrThrow(codec.encode(value))) as Schema.Json
+
+/** Gives the text of an answer that the model gave as a text. */
+export const toText = (codec: OutputCodec | undefined, value: unknown): string =>
+  codec === undefined ? String(value) : JSON.stringify(encode(codec, value))
+
+/** Gives the parameters of an answer that the model gave by a call. */
+export const toParams = (codec: OutputCodec | undefined, value: unknown): Schema.Json =>
+  codec === undefined ? null : codec.wrap(encode(codec, value))
+
+/** Gives the parts of an answer with another value. */
+export const withValue = (codec: OutputCodec | undefined, parts: Parts, { call, value }: Found): Parts =>
+  call === undefined
+    ? withText(parts, toText(codec, value))
+    : parts.map((part) =>
+      part._tag === "Call" && part.id === call.id ? { ...part, params: toParams(codec, value) } : part
+    )
+
+/** Gives the parts of an answer that goes back: a final answer in it is none. */
+export const sentBack = (parts: Parts): Parts =>
+  parts.map((part) =>
+    isFinalCall(part)
+      ? { ...part, state: { _tag: "Settled", outcome: "Failed", result: "This answer wasn't accepted." } }
+      : part
+  )
