@@ -14,8 +14,8 @@
  * | `Journal.takenIds` | a cache: reading all calls anew for each answer would make a step cost what the run does |
  * | `Loop.finished` | facts that have no event yet: it is told later, in the order of the calls |
  * | `LiveModes.open`, `isLettingGo`, `atWork` | live scopes, which are no data |
- * | `OwnModel.models` | live scopes, which are no data |
- * | `PromptCache`, `Handlers.found`, `InputGuard.passed` | caches of a loop: what they hold can be made anew |
+ * | slots: the models of `OwnModel` | live scopes, which are no data |
+ * | slots: `PromptCache`, the handlers of `Handlers`, what `InputGuard` let pass | caches of a loop, checked against what they were made of |
  *
  * @since 0.1.0
  */

@@ -17,7 +17,7 @@ export interface OperationUnderWay {
 
 /** The operations around a fiber, outermost first. */
 export const CurrentOperations = Context.Reference<ReadonlyArray<OperationUnderWay>>(
-  "troupe/agent/journal/Operations",
+  "troupe/agent/journal/OperationsUnderWay",
   {
     defaultValue: () => []
   }
