@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Conversation from "../domain/Conversation.ts"
-import { isQuestion } from "../domain/conversation/Question.ts"
+import { isQuestion } from "../domain/conversation/Sending.ts"
 import * as MaybeEffect from "./MaybeEffect.ts"
 
 /** The whole conversation crosses. */

@@ -10,7 +10,7 @@ import { withUniqueIds } from "../CallIds.ts"
 import * as Part from "../Part.ts"
 import type { Assistant, AssistantPart, Call, CallState, Conversation, Settled, Turn, User } from "../StateSchema.ts"
 import * as Summarized from "../Summarized.ts"
-import { isQuestion } from "./Question.ts"
+import { isQuestion } from "./Sending.ts"
 import { withTurns } from "./Summaries.ts"
 
 /**
