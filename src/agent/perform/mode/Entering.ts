@@ -33,13 +33,17 @@ import {
   undo
 } from "./SettingUp.ts"
 
-/** Reads parameters from JSON. */
-export const decode = (entry: ModeEntry, json: Schema.Json): Effect.Effect<Params, unknown, unknown> =>
-  read(entry, entry.decode(json), (decoded) => Effect.succeed({ json, decoded }))
+/** Reads parameters from JSON, of which the state has a copy of its own. */
+export const decode = (entry: ModeEntry, params: unknown): Effect.Effect<Params, unknown, unknown> =>
+  read(
+    entry,
+    entry.decode(JsonValue.fromUnknown(params)),
+    (decoded) => Effect.succeed({ json: JsonValue.fromUnknown(params), decoded })
+  )
 
 /** Reads parameters from values of the mode's own types. */
 export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<Params, unknown, unknown> =>
-  read(entry, entry.encode(params), (json) => decode(entry, JsonValue.fromUnknown(json)))
+  read(entry, entry.encode(params), (json) => decode(entry, json))
 
 /** Checks whether something has succeeded already. */
 export const isAtOnce = <A, E>(self: Effect.Effect<A, E, unknown>): self is Exit.Success<A> =>
