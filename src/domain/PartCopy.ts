@@ -8,7 +8,7 @@ import * as JsonValue from "./JsonValue.ts"
 import * as Part from "./Part.ts"
 
 /** Copies what a provider attached to something. */
-export const metadataOf = (attached: object | undefined): Part.Metadata =>
+const metadataOf = (attached: object | undefined): Part.Metadata =>
   Object.fromEntries(
     Object.entries(attached ?? {}).map(([provider, value]) => [provider, JsonValue.fromUnknown(value)])
   )
