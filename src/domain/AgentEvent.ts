@@ -126,7 +126,8 @@ export const AgentEvent = Schema.TaggedUnion({
     tag: Schema.String,
     message: Schema.String,
     usage: Schema.optionalKey(RequestUsage),
-    model: Schema.optionalKey(Schema.String)
+    model: Schema.optionalKey(Schema.String),
+    isBrokenOff: Schema.optionalKey(Schema.Literal(true))
   },
   ApprovalRequested: { ...envelope, ...call, params: Schema.Json },
   CallApproved: { ...envelope, ...call, params: Schema.optionalKey(Schema.Json) },
@@ -234,7 +235,7 @@ export interface ToolParamsDelta extends Case<"ToolParamsDelta"> {}
 export interface ModelResponded extends Case<"ModelResponded"> {}
 /**
  * The model gave no answer: `tag` is the reason of the `AiError`, or `Interrupted`, or `Defect`; or it gave one, for the tokens in
- * `usage`, that was blocked: `GuardrailBlocked`.
+ * `usage`, that was blocked: `GuardrailBlocked`. One that `isBrokenOff` used tokens that nobody knows.
  */
 export interface ModelCallFailed extends Case<"ModelCallFailed"> {}
 /** A call waits for approval. */

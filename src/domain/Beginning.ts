@@ -7,7 +7,7 @@ import { dual } from "effect/Function"
 import { isTerminal } from "./AgentStatus.ts"
 import { appendUnchecked, empty, hasOpenCalls, textOf } from "./Conversation.ts"
 import { statusOf, withConversation } from "./ImpliedStatus.ts"
-import * as Part from "./Part.ts"
+import { fromInput } from "./PartCopy.ts"
 import * as RunRecord from "./RunRecord.ts"
 import type { AgentState, Conversation, User } from "./StateSchema.ts"
 import * as Usage from "./Usage.ts"
@@ -92,5 +92,5 @@ export const ask: {
 } = dual(
   3,
   (self: AgentState, input: string | User["parts"], at: number): AgentState =>
-    start(self, typeof input === "string" ? [Part.text(input)] : input, Math.floor(at))
+    start(self, fromInput(input), Math.floor(at))
 )

@@ -1,7 +1,5 @@
 /**
- * Values of others as JSON: what isn't JSON becomes the text or the data that says most about it.
- *
- * A value that is JSON is given back as it is, the same object.
+ * Values of others as JSON: a copy, in which what isn't JSON became the text or the data that says most about it.
  *
  * @since 0.1.0
  */
@@ -10,9 +8,17 @@ import * as Schema from "effect/Schema"
 import { lazy } from "./Lazy.ts"
 
 /**
+ * How many arrays and objects may stand in each other. Of values that are nested more deeply some programs run out of stack.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const maxLevels = 500
+
+/**
  * Schema for a place where a value wasn't JSON: its path in the value, and what stood there.
  *
- * `was` is a type (`undefined`, `bigint`), the name of a class (`Date`), `cycle`, or `unreadable`.
+ * `was` is a type (`undefined`, `bigint`), the name of a class (`Date`), `cycle`, `depth`, or `unreadable`.
  *
  * @category schemas
  * @since 0.1.0
@@ -31,18 +37,7 @@ export interface Converted {
   readonly changes: ReadonlyArray<Change>
 }
 
-const isJson = Schema.is(Schema.Json)
 const base64 = lazy(() => Schema.encodeSync(Schema.Uint8ArrayFromBase64))
-
-const cycle = "[cycle]"
-
-const isSound = (value: unknown): value is Schema.Json => {
-  try {
-    return isJson(value)
-  } catch {
-    return false
-  }
-}
 
 const className = (value: object): string | undefined => {
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -70,9 +65,8 @@ const dataOf = (value: object): unknown => {
  * @since 0.1.0
  */
 export const toJson = (value: unknown): Converted => {
-  if (isSound(value)) return { json: value, changes: [] }
   const changes: Array<Change> = []
-  const seen = new Map<object, Schema.Json>()
+  const around = new Set<object>()
 
   const changed = (path: Change["path"], was: string, json: Schema.Json): Schema.Json => {
     changes.push({ path, was })
@@ -112,17 +106,16 @@ export const toJson = (value: unknown): Converted => {
         return changed(path, "function", `function ${value.name}`)
       case "object": {
         if (value === null) return null
-        const known = seen.get(value)
-        if (known !== undefined) return known === cycle ? changed(path, "cycle", cycle) : known
-        seen.set(value, cycle)
-        let json: Schema.Json
+        if (around.has(value)) return changed(path, "cycle", "[cycle]")
+        if (path.length >= maxLevels) return changed(path, "depth", "[nested too deeply]")
+        around.add(value)
         try {
-          json = ofObject(value, path)
+          return ofObject(value, path)
         } catch {
-          json = changed(path, "unreadable", "[unreadable]")
+          return changed(path, "unreadable", "[unreadable]")
+        } finally {
+          around.delete(value)
         }
-        seen.set(value, json)
-        return json
       }
     }
   }

@@ -7,7 +7,8 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Schema from "effect/Schema"
 import * as ForeignValue from "./ForeignValue.ts"
 import type { Found } from "./Pairing.ts"
-import * as Part from "./Part.ts"
+import type * as Part from "./Part.ts"
+import { dataOf, fromOutput } from "./PartCopy.ts"
 import type { Report, ValueMadeJson } from "./Repair.ts"
 import type { Settled } from "./StateSchema.ts"
 
@@ -46,11 +47,13 @@ export const reasoningOf = (part: Prompt.ReasoningPart, message: number, report:
   ...metadataOf(part.options, { message }, report)
 })
 
-export const fileOf = (part: Prompt.FilePart, message: number, report: Report): Part.File =>
-  Part.file(part.mediaType, part.data, {
-    ...(part.fileName === undefined ? undefined : { fileName: part.fileName }),
-    ...metadataOf(part.options, { message }, report)
-  })
+export const fileOf = (part: Prompt.FilePart, message: number, report: Report): Part.File => ({
+  _tag: "File",
+  mediaType: part.mediaType,
+  data: dataOf(part.data),
+  ...(part.fileName === undefined ? undefined : { fileName: part.fileName }),
+  ...metadataOf(part.options, { message }, report)
+})
 
 /** Gives what a result says, apart from the call that it belongs to. */
 export const resultOf = (
@@ -60,7 +63,7 @@ export const resultOf = (
 ): Pick<Settled, "result" | "modelOutput" | "metadata"> => ({
   result: jsonOf(part.result, { message, id, field: "result" }, report),
   ...(part.modelOutput === undefined ? undefined : {
-    modelOutput: part.modelOutput.map((output) => ({
+    modelOutput: fromOutput(part.modelOutput).map((output) => ({
       ...output,
       options: metadataOf(output.options, { message, id }, report).metadata ?? {}
     }))

@@ -6,45 +6,79 @@
 import type * as Schema from "effect/Schema"
 import * as ForeignValue from "./ForeignValue.ts"
 
-const notJson = new TypeError("Not JSON")
+const put = (self: Record<string, unknown>, key: string, value: unknown): void => {
+  if (key === "__proto__") {
+    Object.defineProperty(self, key, { value, enumerable: true, configurable: true, writable: true })
+  } else self[key] = value
+}
 
-const copy = (value: unknown): Schema.Json => {
+const isPlain = (value: object): value is Readonly<Record<string, unknown>> => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** Copies arrays and plain objects of so many levels; `other` says what becomes of what is neither, nor JSON. */
+const copy = (value: unknown, levels: number, other: (value: unknown) => unknown): unknown => {
   switch (typeof value) {
     case "string":
     case "boolean":
       return value
     case "number":
-      if (!Number.isFinite(value)) throw notJson
-      return value + 0 // JSON has no -0
+      return Number.isFinite(value) && !Object.is(value, -0) ? value : other(value)
     case "object": {
       if (value === null) return null
-      if (Array.isArray(value)) return value.map(copy)
-      const prototype: unknown = Object.getPrototypeOf(value)
-      if (prototype !== Object.prototype && prototype !== null) throw notJson
-      const copied: Record<string, Schema.Json> = {}
-      for (const key of Object.keys(value)) {
-        if (key === "__proto__") throw notJson
-        copied[key] = copy((value as Record<string, unknown>)[key])
+      if (levels === 0) return other(value)
+      if (Array.isArray(value)) {
+        const items: Array<unknown> = []
+        for (const item of value) items.push(copy(item, levels - 1, other))
+        return items
       }
+      if (!isPlain(value)) return other(value)
+      const copied: Record<string, unknown> = {}
+      for (const key of Object.keys(value)) put(copied, key, copy(value[key], levels - 1, other))
       return copied
     }
     default:
-      throw notJson
+      return other(value)
+  }
+}
+
+const notJson = new TypeError("Not JSON")
+
+const refuse = (): never => {
+  throw notJson
+}
+
+const keep = (value: unknown): unknown => value
+
+/** Copies the plain data in a value, and leaves in it what isn't. */
+export const detached = (value: unknown): unknown => copy(value, Infinity, keep)
+
+const convert = (value: unknown): ForeignValue.Converted => {
+  try {
+    return { json: copy(value, ForeignValue.maxLevels, refuse) as Schema.Json, changes: [] }
+  } catch {
+    return ForeignValue.toJson(value)
   }
 }
 
 /**
- * Copies a value as JSON. What isn't JSON becomes the text or the data that says most about it.
+ * Copies a value as JSON. What isn't JSON, or is nested too deeply, becomes the text or the data that says most about it.
  *
  * @category conversions
  * @since 0.1.0
  */
-export const fromUnknown = (value: unknown): Schema.Json => {
-  try {
-    return copy(value)
-  } catch {
-    return ForeignValue.toJson(value).json
-  }
+export const fromUnknown = (value: unknown): Schema.Json => convert(value).json
+
+/**
+ * Copies a value as JSON, or gives `undefined` where it is nested too deeply.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const within = (value: unknown): Schema.Json | undefined => {
+  const { changes, json } = convert(value)
+  return changes.some(({ was }) => was === "depth") ? undefined : json
 }
 
 const freeze = (json: Schema.Json): Schema.Json => {

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import * as JsonValue from "./JsonValue.ts"
 
 const target = { name: Schema.NonEmptyString, params: Schema.optionalKey(Schema.Json) }
 
@@ -24,7 +25,7 @@ export const ModeTransition = Schema.TaggedUnion({ Switch: target, Push: target,
 export type ModeTransition = typeof ModeTransition.Type
 
 const to = <Tag extends "Switch" | "Push">(_tag: Tag) => (name: string, params?: Schema.Json) =>
-  ({ _tag, name, ...(params === undefined ? undefined : { params }) }) as const
+  ({ _tag, name, ...(params === undefined ? undefined : { params: JsonValue.fromUnknown(params) }) }) as const
 
 /**
  * Leaves the mode on top and enters another. `params` are JSON, as a model would write them.

@@ -5,8 +5,9 @@
  */
 import type * as Response from "effect/ai/Response"
 import type * as Schema from "effect/Schema"
+import { maxLevels } from "./ForeignValue.ts"
 import * as JsonValue from "./JsonValue.ts"
-import type * as Part from "./Part.ts"
+import { dataOf, fromOutput, withMetadata } from "./PartCopy.ts"
 import type { AssistantPart, Call, Settled } from "./StateSchema.ts"
 import type { RequestUsage } from "./Usage.ts"
 
@@ -51,11 +52,6 @@ export type Incoming =
   | Response.ToolCallPart<string, unknown>
   | Response.ToolResultPart<string, unknown, unknown>
 
-const withMetadata = (metadata: Response.ProviderMetadata): { readonly metadata?: Part.Metadata } | undefined => {
-  for (const _ in metadata) return { metadata }
-  return undefined
-}
-
 const spoken = (tag: "Text" | "Reasoning", text: string, metadata: Response.ProviderMetadata): AssistantPart => ({
   _tag: tag,
   text,
@@ -64,7 +60,7 @@ const spoken = (tag: "Text" | "Reasoning", text: string, metadata: Response.Prov
 
 /** Checks whether a text is worth keeping: an empty one is, where its provider attached something to it. */
 const says = (spoken: { readonly text: string; readonly metadata: Response.ProviderMetadata }): boolean =>
-  spoken.text !== "" || withMetadata(spoken.metadata) !== undefined
+  spoken.text !== "" || Object.keys(spoken.metadata).length > 0
 
 const merge = (before: Response.ProviderMetadata, more: Response.ProviderMetadata): Response.ProviderMetadata => {
   for (const _ in more) {
@@ -81,38 +77,66 @@ const merge = (before: Response.ProviderMetadata, more: Response.ProviderMetadat
 const isRecord = (json: Schema.Json | undefined): json is { readonly [key: string]: Schema.Json } =>
   typeof json === "object" && json !== null && !Array.isArray(json)
 
-const usageOf = ({ inputTokens, outputTokens }: Response.Usage): RequestUsage => ({
-  ...(inputTokens.total === undefined ? undefined : { input: inputTokens.total }),
-  ...(outputTokens.total === undefined ? undefined : { output: outputTokens.total }),
-  ...(outputTokens.reasoning === undefined ? undefined : { reasoning: outputTokens.reasoning }),
-  ...(inputTokens.cacheRead === undefined ? undefined : { cached: inputTokens.cacheRead })
-})
+const counted = (tokens: number | undefined, most = Number.MAX_SAFE_INTEGER): number | undefined =>
+  Number.isSafeInteger(tokens) && tokens! >= 0 && tokens! <= most ? tokens : undefined
 
-const callOf = (part: Response.ToolCallPart<string, unknown>): Call => ({
-  _tag: "Call",
-  id: part.id,
-  name: part.name,
-  params: JsonValue.fromUnknown(part.params),
-  state: { _tag: "Pending" },
-  ...(part.providerExecuted ? { providerExecuted: true } : undefined),
-  ...withMetadata(part.metadata)
-})
+/** Gives the tokens that a provider reports. A number that nobody can have counted is unknown, like one that isn't there. */
+const usageOf = ({ inputTokens, outputTokens }: Response.Usage): RequestUsage => {
+  const input = counted(inputTokens.total)
+  const output = counted(outputTokens.total)
+  const reasoning = counted(outputTokens.reasoning, output)
+  const cached = counted(inputTokens.cacheRead, input)
+  return {
+    ...(input === undefined ? undefined : { input }),
+    ...(output === undefined ? undefined : { output }),
+    ...(reasoning === undefined ? undefined : { reasoning }),
+    ...(cached === undefined ? undefined : { cached })
+  }
+}
 
-const settledOf = (part: Response.ToolResultPart<string, unknown, unknown>): Settled => ({
+/** A call or a result that is nested so deeply that some programs couldn't read a state with it. */
+const tooDeep = (what: string): Settled => ({
   _tag: "Settled",
-  outcome: part.isFailure ? "Failed" : "Succeeded",
-  result: JsonValue.fromUnknown(part.encodedResult),
-  ...(part.modelOutput === undefined ? undefined : { modelOutput: part.modelOutput }),
-  ...withMetadata(part.metadata)
+  outcome: "Failed",
+  result: `${what} nested more than ${maxLevels} levels deep.`
 })
 
-/** Gives a call that the provider ran its result. A result whose call isn't there brings the call along. */
+const callOf = (part: Response.ToolCallPart<string, unknown>): Call => {
+  const params = JsonValue.within(part.params)
+  return {
+    _tag: "Call",
+    id: part.id,
+    name: part.name,
+    params: params ?? {},
+    state: params === undefined ? tooDeep("This call was not run: its parameters are") : { _tag: "Pending" },
+    ...(part.providerExecuted ? { providerExecuted: true } : undefined),
+    ...withMetadata(part.metadata)
+  }
+}
+
+const settledOf = (part: Response.ToolResultPart<string, unknown, unknown>): Settled => {
+  const result = JsonValue.within(part.encodedResult)
+  return result === undefined ? tooDeep("The provider gave a result that is") : {
+    _tag: "Settled",
+    outcome: part.isFailure ? "Failed" : "Succeeded",
+    result,
+    ...(part.modelOutput === undefined ? undefined : { modelOutput: fromOutput(part.modelOutput) }),
+    ...withMetadata(part.metadata)
+  }
+}
+
+/**
+ * Gives a call that the provider ran its result: of those with its id that have none, the one of its name, or else the first. A result
+ * whose call isn't there brings the call along.
+ */
 const settle = (self: Arriving, part: Response.ToolResultPart<string, unknown, unknown>): void => {
   if (part.preliminary) return
-  const index = self.parts.findLastIndex((other) => other?._tag === "Call" && other.id === part.id)
-  const call = self.parts[index]
   const state = settledOf(part)
-  if (call?._tag === "Call") self.parts[index] = { ...call, state }
+  const open = self.parts.filter((other): other is Call =>
+    other?._tag === "Call" && other.id === part.id && other.state._tag !== "Settled"
+  )
+  const call = open.find(({ name }) => name === part.name) ?? open[0]
+  if (call !== undefined) self.parts[self.parts.indexOf(call)] = { ...call, state }
   else {
     self.parts.push({ _tag: "Call", id: part.id, name: part.name, params: {}, state, providerExecuted: true })
   }
@@ -152,7 +176,12 @@ export const take = (self: Arriving, part: Incoming): void => {
       break
     }
     case "file":
-      self.parts.push({ _tag: "File", mediaType: part.mediaType, data: part.data, ...withMetadata(part.metadata) })
+      self.parts.push({
+        _tag: "File",
+        mediaType: part.mediaType,
+        data: dataOf(part.data),
+        ...withMetadata(part.metadata)
+      })
       break
     case "source":
       self.parts.push(

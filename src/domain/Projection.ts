@@ -1,13 +1,17 @@
 /**
  * What a provider is sent of a conversation, turn by turn.
  *
- * The messages of a turn depend on that turn alone, so a run makes those of a settled turn once.
+ * 1. The messages of a turn depend on that turn alone, so a run makes those of a settled turn once.
+ * 2. A user speaks first, as providers want it: where another does, an opening stands in front. It is always the same.
+ * 3. No text without words is sent, and no turn that has nothing else.
  *
  * @since 0.1.0
  */
 import * as Prompt from "effect/ai/Prompt"
+import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { hasWords, isAnswered, isSaid, isSilent } from "./conversation/Sending.ts"
 import type * as Part from "./Part.ts"
 import type { Assistant, Call, Conversation, Settled, Turn } from "./StateSchema.ts"
 
@@ -55,13 +59,16 @@ const resultPart = (call: Call, settled: Settled): Prompt.ToolResultPart =>
     result: settled.result,
     providerExecuted: call.providerExecuted === true,
     options: settled.metadata ?? noOptions,
-    ...(settled.modelOutput === undefined ? undefined : { modelOutput: settled.modelOutput })
+    ...(settled.modelOutput === undefined ? undefined : {
+      modelOutput: settled.modelOutput.filter((part) => part.type !== "text" || hasWords(part.text))
+    })
   })
 
 const assistantMessages = (turn: Assistant): ReadonlyArray<Prompt.Message> => {
   const content: Array<Prompt.AssistantMessagePart> = []
   const results: Array<Prompt.ToolResultPart> = []
   for (const part of turn.parts) {
+    if (!isAnswered(part)) continue
     switch (part._tag) {
       case "Text":
         content.push(textPart(part))
@@ -95,7 +102,7 @@ const userMessage = (content: ReadonlyArray<Prompt.UserMessagePart>): Prompt.Mes
   Prompt.makeMessage("user", { content })
 
 /**
- * Gives the messages of a turn: none for an assistant turn without content, two for one whose calls we ran.
+ * Gives the messages of a turn: none for one that says nothing, two for an assistant's whose calls we ran.
  *
  * A summary and feedback are sent as a user's words.
  *
@@ -104,16 +111,42 @@ const userMessage = (content: ReadonlyArray<Prompt.UserMessagePart>): Prompt.Mes
  */
 export const toMessages = (turn: Turn): ReadonlyArray<Prompt.Message> => {
   switch (turn._tag) {
-    case "User":
-      return turn.parts.length === 0
+    case "User": {
+      const parts = turn.parts.filter(isSaid)
+      return parts.length === 0
         ? []
-        : [userMessage(turn.parts.map((part) => part._tag === "Text" ? textPart(part) : filePart(part)))]
+        : [userMessage(parts.map((part) => part._tag === "Text" ? textPart(part) : filePart(part)))]
+    }
     case "Assistant":
       return assistantMessages(turn)
     case "Summary":
     case "Feedback":
-      return [userMessage([Prompt.makePart("text", { text: turn.text })])]
+      return isSilent(turn) ? [] : [userMessage([Prompt.makePart("text", { text: turn.text })])]
   }
+}
+
+/** Says that nobody has spoken before. It says nothing of the conversation: what stands behind it may change. */
+const opening = (): Prompt.Message =>
+  userMessage([Prompt.makePart("text", { text: "[The conversation begins here.]" })])
+
+/**
+ * Makes an opening once for what it stands in front of. Who keeps a record of what a provider was sent knows messages by their
+ * identity: two conversations mustn't share one.
+ */
+const openingOf = memoize((_first: Prompt.Message) => opening())
+
+/**
+ * Gives messages a beginning that providers take: behind the system message, if there is one, a user speaks first.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const beginWithUser = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.Message> => {
+  const at = messages[0]?.role === "system" ? 1 : 0
+  const first = messages[at]
+  return first?.role === "user"
+    ? messages
+    : messages.toSpliced(at, 0, first === undefined ? opening() : openingOf(first))
 }
 
 const openIds = (turn: Turn): ReadonlyArray<string> =>
@@ -132,6 +165,6 @@ const openIds = (turn: Turn): ReadonlyArray<string> =>
 export const toPrompt = (self: Conversation): Result.Result<Prompt.Prompt, OpenCalls> => {
   const [first, ...rest] = self.turns.flatMap(openIds)
   return first === undefined
-    ? Result.succeed(Prompt.fromMessages(self.turns.flatMap(toMessages)))
+    ? Result.succeed(Prompt.fromMessages(beginWithUser(self.turns.flatMap(toMessages))))
     : Result.fail(new OpenCalls({ callIds: [first, ...rest] }))
 }

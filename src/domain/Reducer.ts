@@ -102,6 +102,9 @@ const spend = (self: AgentState, used: RunRecord.Used, isOwn: boolean, steps = 1
 const isUsed = (event: AgentEvent): event is AgentEvent & RunRecord.Used =>
   (event._tag === "ModelResponded" || event._tag === "ModelCallFailed") && event.usage !== undefined
 
+/** An answer is a step, though it was blocked. One that broke off is none. */
+const stepsOf = (event: AgentEvent): number => event._tag === "ModelCallFailed" && event.isBrokenOff === true ? 0 : 1
+
 /** Counts a call that has its result: for the agent whose call it was, and for each agent above it. */
 const countCall = (self: AgentState, name: string): AgentState => ({
   ...self,
@@ -149,7 +152,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     case "ModelResponded":
       return respond(spend(self, event, true), event)
     case "ModelCallFailed":
-      return isUsed(event) ? spend(self, event, false) : self
+      return isUsed(event) ? spend(self, event, false, stepsOf(event)) : self
     case "GuardrailSettled":
       return event.replaced === undefined ? self : putInPlace(self, event.replaced, event.callId)
     case "ConversationSummarized": {
@@ -264,7 +267,7 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
   if (updated === self) return self
   if (event._tag === "ConversationSummarized") return spendOnSummary(updated, event)
   if (event._tag === "ToolCallSettled") return countCall(updated, event.name)
-  return isUsed(event) ? spend(updated, event, false) : updated
+  return isUsed(event) ? spend(updated, event, false, stepsOf(event)) : updated
 }
 
 /**

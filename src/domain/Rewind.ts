@@ -30,9 +30,9 @@ const cutView = (frame: ModeFrame, count: number): ModeFrame =>
     ? frame
     : { ...frame, view: { ...frame.view, shown: count } }
 
-/** Gives the agents that spoke, each once in a row. */
-const speakers = (turns: ReadonlyArray<Turn>): ReadonlyArray<string> =>
-  turns.flatMap((turn) => turn._tag === "Assistant" ? [turn.agent] : [])
+/** Gives the agents that spoke, each once in a row. Whoever speaks in an imported history and never was in control isn't one. */
+const speakers = (turns: ReadonlyArray<Turn>, trail: ReadonlyArray<string>): ReadonlyArray<string> =>
+  turns.flatMap((turn) => turn._tag === "Assistant" && trail.includes(turn.agent) ? [turn.agent] : [])
     .filter((agent, index, all) => agent !== all[index - 1])
 
 /** Gives who was in control before some turns were said, and before whom. */
@@ -40,7 +40,7 @@ const inControl = (
   { agent, trail }: AgentState,
   gone: ReadonlyArray<Turn>
 ): Pick<AgentState, "agent" | "trail"> => {
-  const spoke = speakers(gone)
+  const spoke = speakers(gone, trail)
   const [first] = spoke
   if (first === undefined || spoke.every((name) => name === agent)) return { agent, trail }
   const later = spoke.length - (spoke[spoke.length - 1] === agent ? 1 : 0)

@@ -11,6 +11,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import * as JsonValue from "./JsonValue.ts"
 import { lazy } from "./Lazy.ts"
 import { AgentState } from "./StateSchema.ts"
 
@@ -70,12 +71,12 @@ const malformed = (issue: SchemaIssue.Issue): MalformedState => {
 }
 
 /**
- * Gives a state as a JSON document.
+ * Gives a state as a JSON document, of which the state holds nothing.
  *
  * @category conversions
  * @since 0.1.0
  */
-export const toJson = (self: AgentState): Schema.Json => codec().encode(self)
+export const toJson = (self: AgentState): Schema.Json => JsonValue.detached(codec().encode(self)) as Schema.Json
 
 const parse = (text: string): Result.Result<unknown, MalformedState> =>
   Result.try({
@@ -96,18 +97,9 @@ const fromDocument = (document: unknown): Result.Result<AgentState, UnknownVersi
   return Result.mapError(codec().decode(document), (error) => malformed(error.issue))
 }
 
-/** What the schema's own machinery can't take, a document made of nothing but depth or of getters, is an error too. */
-const fromAnything = (document: unknown): Result.Result<AgentState, UnknownVersion | MalformedState> =>
-  Result.flatMap(
-    Result.try({
-      try: () => fromDocument(document),
-      catch: () => new MalformedState({ path: [], issue: "Expected plain data, not nested as deeply as this" })
-    }),
-    (result) => result
-  )
-
 /**
- * Reads a state from a JSON document, or from the text of one. Keys that a state doesn't have are left out.
+ * Reads a state from a JSON document, of which it holds nothing then, or from the text of one. Keys that a state doesn't have are left
+ * out.
  *
  * Fails with `UnknownVersion` when this release doesn't know the document's version, and with `MalformedState`, which
  * names the path, when the document is cut short or has a wrong type.
@@ -115,5 +107,13 @@ const fromAnything = (document: unknown): Result.Result<AgentState, UnknownVersi
  * @category conversions
  * @since 0.1.0
  */
-export const fromJson = (document: unknown): Result.Result<AgentState, UnknownVersion | MalformedState> =>
-  typeof document === "string" ? Result.flatMap(parse(document), fromAnything) : fromAnything(document)
+export const fromJson = (document: unknown): Result.Result<AgentState, UnknownVersion | MalformedState> => {
+  try {
+    return typeof document === "string"
+      ? Result.flatMap(parse(document), fromDocument)
+      : fromDocument(JsonValue.detached(document))
+  } catch {
+    // What the schema's own machinery can't take: a document made of nothing but depth, or of getters.
+    return Result.fail(new MalformedState({ path: [], issue: "Expected plain data, not nested as deeply as this" }))
+  }
+}

@@ -163,7 +163,7 @@ export const countAsked = (self: Underway, state: AgentState, calls: ReadonlyArr
 /** What has come to its end and isn't told yet: calls that wait for those in front of them, an answer that guardrails look at. */
 export interface Finished {
   readonly calls: ReadonlyMap<string, Settlement>
-  readonly answer: { readonly usage: RequestUsage; readonly model?: string } | undefined
+  readonly answer: { readonly usage: RequestUsage; readonly model?: string; readonly isBrokenOff?: true } | undefined
 }
 
 /** Why what is under way ends without an end of its own. */

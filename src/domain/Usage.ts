@@ -76,13 +76,16 @@ const none: TokenCount = Object.freeze({ known: 0, unreported: 0 })
  */
 export const empty: Usage = Object.freeze({ requests: 0, input: none, output: none, reasoning: none, cached: none })
 
+/** Adds up counts. What is beyond all counting stays the largest number that is exact. */
+const plus = (self: number, that: number): number => Math.min(self + that, Number.MAX_SAFE_INTEGER)
+
 const count = (self: TokenCount, reported: number | undefined): TokenCount =>
   reported === undefined
     ? { known: self.known, unreported: self.unreported + 1 }
-    : { known: self.known + reported, unreported: self.unreported }
+    : { known: plus(self.known, reported), unreported: self.unreported }
 
 const sum = (self: TokenCount, that: TokenCount): TokenCount => ({
-  known: self.known + that.known,
+  known: plus(self.known, that.known),
   unreported: self.unreported + that.unreported
 })
 

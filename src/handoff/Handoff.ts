@@ -37,6 +37,7 @@ import * as Tool from "effect/ai/Tool"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { InvalidName } from "../domain/InvalidName.ts"
+import * as JsonValue from "../domain/JsonValue.ts"
 import { lazy } from "../domain/Lazy.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import * as ToolName from "../domain/ToolName.ts"
@@ -148,7 +149,7 @@ const make = (
       : history ?? (preserveContext ? History.full : History.lastUser),
     when: options?.when,
     carryModes: options?.carryModes ?? false,
-    decode: (params) => decode(isDefault ? withoutNulls(params) : params),
+    decode: (params) => decode(JsonValue.fromUnknown(isDefault ? withoutNulls(params) : params)),
     isDefault
   }
   const transferSystemMessage = options?.transferSystemMessage ?? false

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Conversation from "../domain/Conversation.ts"
-import { isQuestion } from "../domain/conversation/Question.ts"
+import { isQuestion } from "../domain/conversation/Sending.ts"
 import * as MaybeEffect from "./MaybeEffect.ts"
 
 /** The whole conversation crosses. */
@@ -73,7 +73,7 @@ export const lastTurns = (count: number): LastTurns => ({ _tag: "LastTurns", cou
 export const none: None = Object.freeze({ _tag: "None" })
 
 /**
- * A summary of the turns before the last user turn crosses, and that turn.
+ * A summary of the conversation crosses, behind it pinned turns, and the last user turn.
  *
  * `summarize` is given the whole conversation and makes the text of the summary. An empty text stands for nothing: the
  * whole conversation crosses then.
@@ -88,27 +88,46 @@ export const summary = <E, R>(
   change: (conversation) =>
     Effect.map(summarize(conversation), (text) => {
       if (text.trim() === "") return conversation
-      const last = lastUserTurn(conversation)
-      const of = weightOf(conversation.turns) - weightOf(last)
-      return { turns: of === 0 ? last : [{ _tag: "Summary", text, of }, ...last] }
+      return { turns: summarized(text, conversation.turns) }
     })
 })
 
 /** How many turns these stand for: a summary stands for many. */
-export const weightOf = (turns: ReadonlyArray<Conversation.Turn>): number =>
+const weightOf = (turns: ReadonlyArray<Conversation.Turn>): number =>
   turns.reduce((sum, turn) => sum + (turn._tag === "Summary" ? turn.of : 1), 0)
 
-const lastUserTurn = ({ turns }: Conversation.Conversation): ReadonlyArray<Conversation.User> => {
-  const turn = turns.findLast((turn) => turn._tag === "User")
-  return turn === undefined ? [] : [turn]
+const isUser = (turn: Conversation.Turn): turn is Conversation.User => turn._tag === "User" && isQuestion(turn)
+
+/** Gives what the user said last; what a mode said in the user's place where no user spoke. */
+const questionIn = (turns: ReadonlyArray<Conversation.Turn>): Conversation.User | undefined =>
+  turns.findLast((turn): turn is Conversation.User => isUser(turn) && turn.mode === undefined) ?? turns.findLast(isUser)
+
+/** Gives the turns before a place that a summary may stand for: not those that are pinned, nor what the user asked last. */
+export const summarizable = (
+  turns: ReadonlyArray<Conversation.Turn>,
+  before = turns.length
+): ReadonlyArray<Conversation.Turn> => {
+  const question = questionIn(turns)
+  return turns.slice(0, Math.max(0, before)).filter((turn) => turn.pinned !== true && turn !== question)
 }
 
-/** Puts the last question in front of turns that are all answers: providers take no prompt that begins with one. */
+/** Puts a text in the place of turns that it stands for, before all others. */
+export const summarized = (
+  text: string,
+  turns: ReadonlyArray<Conversation.Turn>,
+  goes = summarizable(turns)
+): ReadonlyArray<Conversation.Turn> => {
+  const gone = new Set(goes)
+  const stay = turns.filter((turn) => !gone.has(turn))
+  return goes.length === 0 ? stay : [{ _tag: "Summary", text, of: weightOf(goes) }, ...stay]
+}
+
+/** Puts the last question in front of turns that are all answers: it would be lost. */
 const withQuestion = (
   kept: Conversation.Conversation,
   { turns }: Conversation.Conversation
 ): Conversation.Conversation => {
-  const question = turns.findLast((turn) => turn._tag === "User" && isQuestion(turn))
+  const question = questionIn(turns)
   return question === undefined || kept.turns.length === 0 || kept.turns.some(isQuestion)
     ? kept
     : { turns: [question, ...kept.turns] }
@@ -123,8 +142,10 @@ export const select = (
     case "Full":
     case "Custom":
       return conversation
-    case "LastUser":
-      return { turns: lastUserTurn(conversation) }
+    case "LastUser": {
+      const question = questionIn(conversation.turns)
+      return { turns: question === undefined ? [] : [question] }
+    }
     case "LastTurns":
       return withQuestion(Conversation.truncate(conversation, self.count), conversation)
     case "None":

@@ -17,7 +17,7 @@ import * as JsonValue from "../domain/JsonValue.ts"
 import * as ModeStack from "../domain/ModeStack.ts"
 import type { ModeTransition } from "../domain/ModeTransition.ts"
 import type { UserPart } from "../domain/Part.ts"
-import type { Settings } from "../domain/Settings.ts"
+import { merge, type Settings } from "../domain/Settings.ts"
 import type { ModeFrame } from "../domain/StateSchema.ts"
 import { type CallError, use } from "./Host.ts"
 import { because, type ModeError, NoMode, NoView } from "./ModeError.ts"
@@ -158,7 +158,7 @@ export const updateView = (
 export const configure = (settings: Settings): Effect.Effect<void, ModeError> =>
   read(
     "Mode.configure",
-    (state) => adjust("Mode.configure", { _tag: "SettingsChanged", settings: { ...state.settings, ...settings } })
+    (state) => adjust("Mode.configure", { _tag: "SettingsChanged", settings: merge(state.settings, settings) })
   )
 
 /**

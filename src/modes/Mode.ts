@@ -96,6 +96,9 @@ type AnyOptions = Options<
   AnyModel
 >
 
+/** Of a struct without fields comes a JSON schema that no provider takes for a tool's. */
+const noParams = Schema.Record(Schema.String, Schema.Never)
+
 const fromOptions = (name: string, options: AnyOptions, isSingleShot: boolean): Any => {
   if (name === "") throw new InvalidName({ what: "mode", name })
   const toolName = options.toolName ?? ToolName.from(`enter_${name}`, "_mode")
@@ -108,7 +111,7 @@ const fromOptions = (name: string, options: AnyOptions, isSingleShot: boolean): 
         description: options.description,
         isolation: options.isolation ?? "none",
         params: Schema.toCodecJson(struct),
-        paramsOfTool: struct,
+        paramsOfTool: Object.keys(struct.fields).length === 0 ? noParams : struct,
         enter: options.enter as Definition["enter"],
         exit: options.exit,
         recover: options.recover,

@@ -99,7 +99,11 @@ const messagesOf = (options: PromptOptions): Arbitrary.Arbitrary<ReadonlyArray<P
       before: system === undefined ? oneOf(none, some) : system ? some : none,
       turns: turnsOf({ ...options, minTurns: Math.max(1, options.minTurns ?? 1) }, undefined)
     }),
-    ({ before, turns }) => deepFreeze([...before, ...plain(settledTurns(turns, "")).flatMap(Conversation.toMessages)])
+    ({ before, turns }) =>
+      deepFreeze([
+        ...before,
+        ...Conversation.beginWithUser(plain(settledTurns(turns, "")).flatMap(Conversation.toMessages))
+      ])
   )
 }
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, ExecutionPlan, Exit, Fiber, Layer, Option, Schedule, Schema, Stream } from "effect"
 import { AiError, type LanguageModel, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
-import { Agent, AgentError, type AgentEvent, AgentState, AgentStatus, Conversation } from "troupe"
+import { Agent, AgentError, type AgentEvent, AgentState, AgentStatus, Conversation, Usage } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { imbalances } from "./balanced.ts"
 
@@ -147,6 +147,59 @@ describe("A model call that fails", () => {
         assert.strictEqual(events.filter(({ _tag }) => _tag.endsWith("Delta")).length, after)
       }
     }))
+
+  it.effect("leaves unknown what an attempt used that broke off, and counts nothing where the provider refused", () =>
+    Effect.gen(function*() {
+      const description = "no"
+      const lost = new AiError.NetworkError({ reason: "TransportError", method: "POST", url: "", description })
+      const reasons: ReadonlyArray<readonly [AiError.AiErrorReason, brokenOff: 0 | 1]> = [
+        [lost, 1],
+        [new AiError.InvalidOutputError({ description }), 1],
+        [new AiError.InvalidResponseError({ description }), 1],
+        [new AiError.UnknownError({ description }), 1],
+        [noKey, 0],
+        [overloaded, 0],
+        [new AiError.RateLimitError({}), 0],
+        [new AiError.InvalidRequestError({ description }), 0]
+      ]
+      const retry = Schedule.recurs(1).pipe(Schedule.setInputType<AiError.AiError>())
+      for (const [reason, count] of reasons) {
+        for (const after of [0, 2]) {
+          const responses = [
+            MockResponse.breakAfter("three four five", after, reason),
+            MockResponse.withUsage("Hi", { input: 5 })
+          ]
+          const whole = yield* Agent.settle(Agent.make("asker", { retry }), "Hello").pipe(
+            Effect.provide(model(...responses))
+          )
+          const { events, state } = yield* streamed(Agent.stream(Agent.make("asker", { retry }), "Hello")).pipe(
+            Effect.provide(model(...responses))
+          )
+          const isRetried = state.status._tag === "Complete"
+          assert.deepStrictEqual(whole.usage, state.usage)
+          assert.deepStrictEqual(state.usage.input, { known: isRetried ? 5 : 0, unreported: count })
+          assert.strictEqual(Usage.exact(state.usage.input), count === 1 ? undefined : isRetried ? 5 : 0)
+          assert.strictEqual(state.steps, isRetried ? 1 : 0)
+          assert.deepStrictEqual(
+            events.flatMap((event) => event._tag === "ModelCallFailed" ? [event.isBrokenOff] : []),
+            [count === 1 ? true : undefined]
+          )
+        }
+      }
+    }))
+
+  it.effect("leaves unknown what an attempt used that was interrupted", () =>
+    Effect.gen(function*() {
+      const states: Array<AgentState.AgentState> = []
+      const fiber = yield* Effect.forkChild(
+        Agent.run(Agent.make("asker"), "Hello").pipe(
+          Agent.observe((event) => Effect.sync(() => event._tag === "RunInterrupted" && states.push(event.state)))
+        )
+      )
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(states.map(({ usage }) => usage), [Usage.add(Usage.empty, {})])
+    }).pipe(Effect.provide(model(MockResponse.hang()))))
 
   it.effect("asks again for a stream that dies after any number of deltas, and keeps the whole one alone", () =>
     Effect.gen(function*() {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { Prompt } from "effect/ai"
 import { Conversation } from "troupe"
-import { settled } from "./arbitraries.ts"
+import { below, settled } from "./arbitraries.ts"
 import { callsIn, deepFreeze } from "./legal.ts"
 
 const call = (
@@ -18,8 +18,17 @@ const call = (
   ...fields
 })
 
+const promptOf = (conversation: Conversation.Conversation) =>
+  Result.getOrThrow(Conversation.toPrompt(conversation)).content
+
+/** The messages behind the words of a user. */
 const messages = (...turns: ReadonlyArray<Conversation.Turn>) =>
-  Result.getOrThrow(Conversation.toPrompt(Conversation.make(deepFreeze(turns)))).content
+  promptOf(Conversation.make(deepFreeze([Conversation.user("Hello"), ...turns]))).slice(1)
+
+const user = (...texts: ReadonlyArray<string>) =>
+  Prompt.userMessage({ content: texts.map((text) => Prompt.textPart({ text })) })
+
+const opening = user("[The conversation begins here.]")
 
 const assistant = (...parts: ReadonlyArray<Conversation.AssistantPart>): Conversation.Turn => ({
   _tag: "Assistant",
@@ -106,7 +115,6 @@ describe("Conversation.toPrompt", () => {
   })
 
   it("sends a summary and feedback as a user's words, and nothing for an empty turn", () => {
-    const user = (text: string) => Prompt.userMessage({ content: [Prompt.textPart({ text })] })
     assert.deepStrictEqual(
       messages(
         { _tag: "Summary", text: "Earlier.", of: 3 },
@@ -120,7 +128,7 @@ describe("Conversation.toPrompt", () => {
   })
 
   it.prop("has exactly one result behind each call", [settled], ([conversation]) => {
-    const parts = Result.getOrThrow(Conversation.toPrompt(conversation)).content.flatMap(
+    const parts = promptOf(conversation).flatMap(
       (message): ReadonlyArray<Prompt.Part> => message.role === "system" ? [] : message.content
     )
     const ids = (type: "tool-call" | "tool-result") => parts.flatMap((part) => part.type === type ? [part.id] : [])
@@ -133,9 +141,73 @@ describe("Conversation.toPrompt", () => {
   })
 
   it.prop("is made of the messages of each turn by itself", [settled], ([conversation]) => {
+    const messages = conversation.turns.flatMap(Conversation.toMessages)
+    assert.deepStrictEqual(promptOf(conversation), messages[0]?.role === "user" ? messages : [opening, ...messages])
+  })
+
+  it.prop("begins with a user's message, whatever was kept of a conversation", [settled, below(8)], ([self, n]) => {
+    const kept = [
+      self,
+      Conversation.truncate(self, n),
+      Conversation.filter(self, (_, index) => index !== n),
+      Conversation.filter(self, ({ _tag }) => _tag === "Assistant"),
+      Conversation.fork(self, n)
+    ]
+    for (const conversation of kept) {
+      const messages = promptOf(conversation)
+      assert.strictEqual(messages[0]?.role, "user")
+      for (const message of messages) {
+        for (const part of message.role === "system" ? [] : message.content) {
+          if (part.type === "text" && Object.keys(part.options).length === 0) assert.match(part.text, /\S/)
+        }
+      }
+    }
+  })
+
+  it("has an opening where nothing was said, and none where a user speaks first", () => {
+    assert.deepStrictEqual(promptOf(Conversation.empty), [opening])
+    assert.deepStrictEqual(promptOf(Conversation.make([Conversation.user("Hello")])), [user("Hello")])
+    assert.deepStrictEqual(promptOf(Conversation.make([{ _tag: "Summary", text: "Earlier.", of: 2 }])), [
+      user("Earlier.")
+    ])
+    const system = Prompt.systemMessage({ content: "Be brief." })
+    assert.deepStrictEqual(Conversation.beginWithUser([system]), [system, opening])
+    assert.deepStrictEqual(Conversation.beginWithUser([system, user("Hello")]), [system, user("Hello")])
+  })
+
+  it("sends no text without words, unless the model's provider attached something to it", () => {
+    const signed = { google: { thoughtSignature: "s" } }
     assert.deepStrictEqual(
-      Result.getOrThrow(Conversation.toPrompt(conversation)).content,
-      conversation.turns.flatMap(Conversation.toMessages)
+      messages(
+        { _tag: "User", parts: [Conversation.text(""), Conversation.text("Look."), Conversation.text(" \n", signed)] },
+        { _tag: "User", parts: [Conversation.text("\t")] },
+        assistant(Conversation.text("\n\n"), { _tag: "Reasoning", text: "" }),
+        assistant(
+          Conversation.text(""),
+          Conversation.text("", signed),
+          call("a", {
+            outcome: "Succeeded",
+            result: 7,
+            modelOutput: [Prompt.textPart({ text: "" }), Prompt.textPart({ text: "A chart." })]
+          }, { providerExecuted: true })
+        ),
+        { _tag: "Feedback", text: " " },
+        { _tag: "Summary", text: "", of: 2 }
+      ).map((message) =>
+        message.role === "system" ? [] : message.content.map((part) => "text" in part ? part.text : part)
+      ),
+      [["Look."], [
+        "",
+        Prompt.toolCallPart({ id: "a", name: "tool of a", params: { of: "a" }, providerExecuted: true }),
+        Prompt.toolResultPart({
+          id: "a",
+          name: "tool of a",
+          isFailure: false,
+          result: 7,
+          modelOutput: [Prompt.textPart({ text: "A chart." })],
+          providerExecuted: true
+        })
+      ]]
     )
   })
 })

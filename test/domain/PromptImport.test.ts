@@ -575,9 +575,31 @@ describe("Conversation.fromPrompt", () => {
       assert.strictEqual(JSON.stringify(json), `{"__proto__":{"admin":true},"n":"1"}`)
     })
 
-    it("keeps JSON as the same object", () => {
+    it("copies JSON, so that the prompt's owner can't change the conversation", () => {
       const params = { deep: [1, { a: null }] }
-      assert.strictEqual(paramsOf(params)[0], params)
+      assert.deepStrictEqual(paramsOf(params)[0], params)
+      assert.notStrictEqual(paramsOf(params)[0], params)
+      const bytes = new Uint8Array([1, 2])
+      const address = new URL("https://example.com/a")
+      const content = [
+        Prompt.filePart({ mediaType: "image/png", data: bytes }),
+        Prompt.filePart({ mediaType: "image/png", data: address })
+      ]
+      const { conversation } = Conversation.fromPrompt(Prompt.fromMessages([Prompt.userMessage({ content })]))
+      bytes[0] = 9
+      address.pathname = "/b"
+      const [turn] = conversation.turns
+      assert.deepStrictEqual(
+        turn?._tag === "User" && turn.parts.map((part) => part._tag === "File" && part.data),
+        [new Uint8Array([1, 2]), new URL("https://example.com/a")]
+      )
+    })
+
+    it("ends what is nested too deeply at 500 levels", () => {
+      const nested = (levels: number): unknown => levels === 0 ? "bottom" : { in: nested(levels - 1) }
+      assert.strictEqual(JSON.stringify(paramsOf(nested(500))[0]), JSON.stringify(nested(500)))
+      const [json] = paramsOf(nested(5_000))
+      assert.strictEqual(JSON.stringify(json), JSON.stringify(nested(500)).replace("bottom", "[nested too deeply]"))
     })
 
     it("reports results, metadata and the call they belong to", () => {

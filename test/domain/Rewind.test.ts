@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import { Prompt, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Conversation, Handoff, Mode, Session, SystemPrompt } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { below, state } from "./arbitraries.ts"
@@ -29,6 +29,24 @@ describe("AgentState.forkAt", () => {
       assert.deepStrictEqual(texts(other), ["one", "Re: one", "zwei", "Re: zwei"])
       assert.strictEqual(other.initialQuery, "one")
       assert.strictEqual(other.steps, 4)
+    }).pipe(Effect.provide(echo)))
+
+  it.effect("leaves control where it was in a history that somebody else's assistant speaks in", () =>
+    Effect.gen(function*() {
+      const { conversation } = Conversation.fromPrompt(Prompt.make([
+        { role: "user", content: "one" },
+        { role: "assistant", content: "1." },
+        { role: "user", content: "two" },
+        { role: "assistant", content: "2." }
+      ]))
+      const whole = yield* Agent.continueConversation(clerk, AgentState.make("clerk", { conversation }), "three")
+      for (const at of [0, 1, 2, 3, 4, 5]) {
+        const back = AgentState.forkAt(whole, at)
+        assert.deepStrictEqual([back.agent, back.trail], ["clerk", ["clerk"]])
+        assert.strictEqual(AgentState.editAt(whole, at, "zwei").agent, "clerk")
+      }
+      const edited = yield* Agent.resume(clerk, AgentState.editAt(whole, 2, "zwei"))
+      assert.deepStrictEqual(texts(edited), ["one", "1.", "zwei", "Re: zwei"])
     }).pipe(Effect.provide(echo)))
 
   it.effect("reopens what had ended, and forgets the first words where they are gone", () =>

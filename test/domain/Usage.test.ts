@@ -28,6 +28,13 @@ describe("Usage", () => {
     )
   })
 
+  it("stays a number that can be counted, however much was reported", () => {
+    const most = Number.MAX_SAFE_INTEGER
+    const twice = Usage.add(Usage.add(Usage.empty, { input: most }), { input: most })
+    assert.deepStrictEqual(twice.input, { known: most, unreported: 0 })
+    assert.deepStrictEqual(Usage.combine(twice, twice).input, { known: most, unreported: 0 })
+  })
+
   it("tells what no provider reported from zero", () => {
     const silent = Usage.add(Usage.empty, { output: 0 })
     assert.deepStrictEqual(silent, {

@@ -41,6 +41,30 @@ describe("HandoffPolicy.compacting", () => {
       assert.deepStrictEqual(turns, [{ _tag: "Summary", text: "3 turns", of: 3 }, ...long.turns.slice(3)])
     }))
 
+  it.effect("keeps pinned turns and what the user asked as they are, wherever they stand", () =>
+    Effect.gen(function*() {
+      const answered = Conversation.make([
+        ...Conversation.pin(long, 1).turns,
+        Conversation.assistant("a", "six"),
+        { _tag: "User", parts: [Conversation.text("seven")], mode: "research" },
+        Conversation.assistant("a", "eight")
+      ])
+      const seen: Array<ReadonlyArray<string>> = []
+      const watching = (before: Conversation.Conversation) => Effect.sync(() => `${seen.push(texts(before))}`)
+      for (const keep of [0, 1]) {
+        const { turns } = yield* crossed({ over: { turns: 4 }, keep, summarize: watching }, answered)
+        assert.deepStrictEqual(turns.slice(0, 3), [
+          { _tag: "Summary", text: `${keep + 1}`, of: 6 - keep },
+          { ...long.turns[1]!, pinned: true },
+          long.turns[4]!
+        ])
+        assert.lengthOf(turns, keep + 3)
+      }
+      assert.deepStrictEqual(seen[0], ["one", "three", "four", "six", "seven", "eight"])
+      const kept = Conversation.pin(Conversation.make([Conversation.user("one"), Conversation.user("two")]), 0)
+      assert.strictEqual(yield* crossed({ over: { turns: 1 }, keep: 0, summarize }, kept), kept)
+    }))
+
   it.effect("leaves a conversation alone that isn't over its threshold", () =>
     Effect.gen(function*() {
       const asked: Array<number> = []
@@ -56,8 +80,8 @@ describe("HandoffPolicy.compacting", () => {
   it.effect("estimates tokens by the bytes of all that is sent, calls and results too", () =>
     Effect.gen(function*() {
       const isOver = (tokens: number, ...turns: ReadonlyArray<Conversation.Turn>) => {
-        const conversation = Conversation.make([...turns, Conversation.user("")])
-        const effect = crossed({ over: { tokens }, keep: 1, summarize }, conversation)
+        const conversation = Conversation.make([...turns, Conversation.user("And?")])
+        const effect = crossed({ over: { tokens: tokens + 1 }, keep: 1, summarize }, conversation)
         return Effect.map(effect, (compacted) => compacted !== conversation)
       }
       assert.isFalse(yield* isOver(10, Conversation.user("x".repeat(40))))
@@ -106,7 +130,8 @@ describe("HandoffPolicy.compacting", () => {
       for (const keep of [0, 1, 3]) {
         const options = { over: { turns: 1 }, keep, summarize: watching }
         const compacted = yield* crossed(options, asking, request)
-        assert.lengthOf(compacted.turns, keep + 1)
+        assert.deepStrictEqual(compacted.turns.at(keep === 3 ? -2 : 1), long.turns[4]!)
+        assert.lengthOf(compacted.turns, [2, 3, 3, 4][keep]!)
         assert.deepStrictEqual(
           callsIn(compacted).map(({ state }) => state._tag === "Settled" ? state.outcome : state._tag),
           keep === 0 ? [] : ["HandedOff", "Interrupted"]
@@ -173,7 +198,11 @@ describe("HandoffPolicy.compacting", () => {
       const [summary, ...kept] = compacted.turns
       assert.isTrue(summary?._tag === "Summary" && summary.text.trim() !== "" && summary.of >= 0)
       assert.isTrue(settled(compacted))
-      const last = keep === 0 ? [] : conversation.turns.slice(-keep)
+      const said = conversation.turns.filter((turn) => turn._tag === "User" && Conversation.toMessages(turn).length > 0)
+      const asked = said.findLast((turn) => turn._tag === "User" && turn.mode === undefined) ?? said.at(-1)
+      const last = conversation.turns.filter((turn, index, { length }) =>
+        index >= length - keep || turn.pinned === true || turn === asked
+      )
       assert.deepStrictEqual(kept.map(Conversation.textOf), last.map(Conversation.textOf))
       assert.deepStrictEqual(Conversation.callIds({ turns: kept }), Conversation.callIds({ turns: last }))
       assert.isAbove(conversation.turns.length, turns)

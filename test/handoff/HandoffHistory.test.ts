@@ -251,6 +251,27 @@ describe("What crosses", () => {
       ])
     }))
 
+  it("keeps pinned turns and the user's own words out of a summary", () => {
+    const asked = Conversation.pin(
+      Conversation.make([
+        Conversation.user("I'm allergic to nuts."),
+        Conversation.assistant("a", "Noted."),
+        Conversation.user("What can I eat?"),
+        { _tag: "User", parts: [Conversation.text("Look it up.")], mode: "research" },
+        Conversation.user("")
+      ]),
+      0
+    )
+    const history = Handoff.summary(() => Effect.succeed("short"))
+    assert.deepStrictEqual(Effect.runSync(history.change(asked)).turns, [
+      { _tag: "Summary", text: "short", of: 3 },
+      asked.turns[0]!,
+      asked.turns[2]!
+    ])
+    const pinned = Conversation.pin(Conversation.make([Conversation.user("Hello")]), 0)
+    assert.deepStrictEqual(Effect.runSync(history.change(pinned)).turns, pinned.turns)
+  })
+
   it.effect("is all where the summary is empty", () =>
     Effect.gen(function*() {
       const { state } = yield* cross({ history: Handoff.summary(() => Effect.succeed(" ")) })

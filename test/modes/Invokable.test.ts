@@ -411,6 +411,7 @@ describe("Invoking a tool", () => {
       assert.deepStrictEqual(Result.getOrThrow(AgentState.fromJson(AgentState.toJson(state))), state)
       yield* session.call("And?")
       assert.deepStrictEqual((yield* sent)[0]?.messages, [
+        "user: [The conversation begins here.]",
         "assistant: tool-call",
         "tool: \"cited a\"",
         "assistant: tool-call",

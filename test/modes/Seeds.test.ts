@@ -357,7 +357,7 @@ describe("Mode isolation", () => {
   it.effect("isolation thread preserves new messages", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* isolated("thread"), {
-        shown: 2,
+        shown: 3,
         offered: [],
         texts: all,
         settings: { tools: [] },
@@ -368,7 +368,7 @@ describe("Mode isolation", () => {
   it.effect("isolation fork complete isolation", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* isolated("fork"), {
-        shown: 2,
+        shown: 3,
         offered: [],
         texts: before,
         settings: undefined,

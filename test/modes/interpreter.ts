@@ -504,7 +504,7 @@ export class Interpreter {
     if (this.requests.length >= 40) throw new TooLong()
     this.requests.push({
       system: this.system(true),
-      messages: this.seen.flatMap(toMessages),
+      messages: begun(this.seen.flatMap(toMessages)),
       tools: [...this.chosen()].sort()
     })
     const model = this.models[this.models.length - 1]
@@ -839,3 +839,7 @@ const toMessages = ({ calls = [], text, who }: Turn): ReadonlyArray<string> => [
     : `user: ${text}`,
   ...(calls.length === 0 ? [] : [`tool: ${calls.join(" | ")}`])
 ]
+
+/** A prompt that a user's words don't begin has an opening in front. */
+const begun = (messages: ReadonlyArray<string>): ReadonlyArray<string> =>
+  messages[0]?.startsWith("user: ") === true ? messages : ["user: [The conversation begins here.]", ...messages]

@@ -77,15 +77,21 @@ const streamed = Effect.gen(function*() {
 const ending = <E, R, A, EL, RL>(run: Effect.Effect<AgentState.AgentState, E, R>, layer: Layer.Layer<A, EL, RL>) =>
   Effect.gen(function*() {
     const failures: Array<string> = []
+    let refused = 0
     const exit = yield* Effect.exit(
-      Agent.observe(run, (event) => Effect.sync(() => event._tag === "ModelCallFailed" && failures.push(event.tag)))
+      Agent.observe(run, (event) =>
+        Effect.sync(() => {
+          if (event._tag !== "ModelCallFailed") return
+          failures.push(event.tag)
+          if (event.isBrokenOff !== true) refused++
+        }))
     )
     const state = lastOf(exit)
     assert.isDefined(state)
     const json = JSON.parse(JSON.stringify(AgentState.toJson(state!)))
     // Each client has words of its own for what failed.
     if (failures.length > 0 && json.status._tag === "Failed") json.status.error.message = failures.at(-1)
-    return { state: json, failures }
+    return { state: json, failures, refused }
   }).pipe(Effect.provide(Layer.fresh(layer)))
 
 /** Plays a script at each depth, streamed or not: all come to the same. Gives what that is. */
@@ -106,7 +112,7 @@ const played = Effect.fnUntraced(
       assert.deepStrictEqual(yield* ending(run, Layer.merge(OpenAi.layer(provider.fetch), handlers)), expected)
       yield* provider.assertNoMisses
       const requests = yield* provider.requests("openai-chat")
-      assert.strictEqual(requests.length, expected.state.usage.requests + expected.failures.length)
+      assert.strictEqual(requests.length, expected.state.usage.requests + expected.refused)
       assert.deepStrictEqual(yield* ending(Effect.ensuring(run, Cassette.assertDrained), playing), expected)
     }
     return expected

@@ -3,7 +3,8 @@
  *
  * @since 0.1.0
  */
-import { text, type UserPart } from "../../domain/Part.ts"
+import type { UserPart } from "../../domain/Part.ts"
+import { fromInput } from "../../domain/PartCopy.ts"
 import type { User } from "../../domain/StateSchema.ts"
 
 /**
@@ -15,5 +16,4 @@ import type { User } from "../../domain/StateSchema.ts"
 export type Input = string | ReadonlyArray<UserPart>
 
 /** Turns an input into parts, each copied: the caller may change its own later. */
-export const partsOf = (input: Input): User["parts"] =>
-  typeof input === "string" ? [text(input)] : input.map((part) => ({ ...part }))
+export const partsOf: (input: Input) => User["parts"] = fromInput

@@ -11,7 +11,7 @@ import { isAgentError } from "../../domain/AgentError.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
 import type { ModeTransition } from "../../domain/ModeTransition.ts"
 import { OwnError } from "../../domain/OwnError.ts"
-import type { Settings } from "../../domain/Settings.ts"
+import { merge, type Settings } from "../../domain/Settings.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { type CallError, type Operations, whatWasAdded } from "../../modes/Host.ts"
 import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } from "../../modes/ModeError.ts"
@@ -73,7 +73,7 @@ export const configure = (session: OpenSession, settings: Settings): Effect.Effe
   give(
     session,
     "configure",
-    (loop) => RunHost.adjust(loop, { _tag: "SettingsChanged", settings: { ...loop.state.settings, ...settings } })
+    (loop) => RunHost.adjust(loop, { _tag: "SettingsChanged", settings: merge(loop.state.settings, settings) })
   )
 
 /** Sets up again what is entered, before anything else is done. What fails is tried again when the agent is asked. */

@@ -7,10 +7,12 @@
  */
 import { dual } from "effect/Function"
 import { withUniqueIds } from "../CallIds.ts"
+import * as JsonValue from "../JsonValue.ts"
 import * as Part from "../Part.ts"
+import * as PartCopy from "../PartCopy.ts"
 import type { Assistant, AssistantPart, Call, CallState, Conversation, Settled, Turn, User } from "../StateSchema.ts"
 import * as Summarized from "../Summarized.ts"
-import { isQuestion } from "./Question.ts"
+import { isQuestion } from "./Sending.ts"
 import { withTurns } from "./Summaries.ts"
 
 /**
@@ -29,7 +31,7 @@ export const empty: Conversation = Object.freeze({ turns: Object.freeze([]) })
  */
 export const user = (input: string | ReadonlyArray<Part.UserPart>): User => ({
   _tag: "User",
-  parts: typeof input === "string" ? [Part.text(input)] : input
+  parts: PartCopy.fromInput(input)
 })
 
 /**
@@ -46,7 +48,9 @@ export const assistant = (
     readonly finishReason?: Assistant["finishReason"] | undefined
   }
 ): Assistant => {
-  const parts = typeof answer === "string" ? [Part.text(answer)] : answer
+  const parts = typeof answer === "string"
+    ? [Part.text(answer)]
+    : answer.map((part) => isCall(part) ? part : PartCopy.from(part))
   return {
     _tag: "Assistant",
     agent,
@@ -66,7 +70,7 @@ export const call = (id: string, name: string, params: Call["params"], state?: C
   _tag: "Call",
   id,
   name,
-  params,
+  params: JsonValue.fromUnknown(params),
   state: state ?? { _tag: "Pending" }
 })
 
@@ -223,8 +227,7 @@ export const appendUser: {
   (self: Conversation, input: string | ReadonlyArray<Part.UserPart>): Conversation
 } = dual(
   2,
-  (self: Conversation, input: string | ReadonlyArray<Part.UserPart>): Conversation =>
-    appendUnchecked(self, { _tag: "User", parts: typeof input === "string" ? [Part.text(input)] : input })
+  (self: Conversation, input: string | ReadonlyArray<Part.UserPart>): Conversation => appendUnchecked(self, user(input))
 )
 
 /**

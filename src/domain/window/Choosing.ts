@@ -9,6 +9,7 @@
 import { memoize } from "effect/Function"
 import { withUniqueIds } from "../CallIds.ts"
 import { callIds, settleOpenCalls } from "../Conversation.ts"
+import { isSilent } from "../conversation/Sending.ts"
 import type { Assistant, Turn } from "../StateSchema.ts"
 import { hasRoom, type Room, tokensIn, type WindowTurn } from "./WindowTurn.ts"
 
@@ -139,10 +140,6 @@ export const byFunction =
     )
     return legal(putBack(chosen, turns), room)
   }
-
-const isSilent = (turn: Turn): boolean =>
-  (turn._tag === "User" && turn.parts.length === 0) ||
-  (turn._tag === "Assistant" && turn.parts.every(({ _tag }) => _tag === "Source"))
 
 /** Says how many turns were left out, where what is sent would begin with an answer. */
 const noteOf = (left: number, { count }: Room): WindowTurn => {

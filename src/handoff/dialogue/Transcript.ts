@@ -9,6 +9,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Part from "../../domain/Part.ts"
+import { fromInput } from "../../domain/PartCopy.ts"
 import type { User } from "../../domain/StateSchema.ts"
 
 /**
@@ -66,7 +67,7 @@ export type Input = string | User["parts"]
 /** Makes what the user said. */
 export const userEntry = (input: Input): UserEntry => ({
   _tag: "User",
-  parts: typeof input === "string" ? [Part.text(input)] : input.map((part) => ({ ...part }))
+  parts: fromInput(input)
 })
 
 /**

@@ -8,7 +8,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { NoOutput, output } from "../../domain/AgentOutput.ts"
-import { text } from "../../domain/Part.ts"
+import { fromInput } from "../../domain/PartCopy.ts"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
 import * as Runnable from "../Runnable.ts"
 
@@ -37,9 +37,7 @@ export const ask = (
   wordsOf: (input: unknown) => string | User["parts"] = (input) => input as string
 ): (input: unknown) => Effect.Effect<unknown, unknown, unknown> =>
   Effect.fnUntraced(function*(input) {
-    const said = wordsOf(input)
-    const parts = typeof said === "string" ? [text(said)] : said
-    const state = yield* Runnable.run(agent, { state: undefined, input: parts })
+    const state = yield* Runnable.run(agent, { state: undefined, input: fromInput(wordsOf(input)) })
     return yield* Effect.fromResult(
       Result.mapError(output(agent, state), (reason) => new NoAnswer({ state, reason }))
     )

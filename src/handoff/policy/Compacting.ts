@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import type { Conversation } from "../../domain/StateSchema.ts"
 import { acknowledge } from "../../domain/Takeover.ts"
 import { estimateTokens } from "../../domain/TokenEstimate.ts"
-import { weightOf } from "../History.ts"
+import { summarizable, summarized } from "../History.ts"
 import { type FailureOf, type OnFailure, onFailureOf } from "./MapConversation.ts"
 import {
   type Any,
@@ -71,25 +71,20 @@ const compact = <E, R>(
   conversation: Conversation,
   crossing: Crossing
 ): Effect.Effect<Conversation, E | EmptySummary, R> => {
-  const cut = conversation.turns.length - Math.max(0, Math.floor(keep))
-  // What is a summary already isn't made shorter by another.
-  const goes = conversation.turns.slice(0, Math.max(0, cut)).some((turn) => turn._tag !== "Summary")
-  if (!goes || !isOver(over, conversation)) return Effect.succeed(conversation)
   const { turns } = acknowledge(conversation, crossing.request)
-  const before = turns.slice(0, cut)
-  return Effect.flatMap(summarize({ turns: before }, crossing), (text) =>
+  const goes = summarizable(turns, turns.length - Math.max(0, Math.floor(keep)))
+  // What is a summary already isn't made shorter by another.
+  if (goes.every((turn) => turn._tag === "Summary") || !isOver(over, conversation)) return Effect.succeed(conversation)
+  return Effect.flatMap(summarize({ turns: goes }, crossing), (text) =>
     text.trim() === ""
       ? Effect.fail(new EmptySummary({ from: crossing.from, to: crossing.to }))
-      : Effect.succeed<Conversation>({
-        turns: [
-          { _tag: "Summary", text, of: weightOf(before) },
-          ...turns.slice(cut)
-        ]
-      }))
+      : Effect.succeed<Conversation>({ turns: summarized(text, turns, goes) }))
 }
 
 /**
  * Lets a long conversation cross as a summary and its last turns, whatever else a policy makes of it before.
+ *
+ * Pinned turns and what the user said last cross as they are, behind the summary.
  *
  * A conversation that isn't over the threshold, or has nothing to summarize, crosses as it is. So does one whose summary
  * fails or is empty, unless `onFailure` is `"fail"`.

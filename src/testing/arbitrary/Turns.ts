@@ -138,10 +138,10 @@ export const turnOf = (options: TurnOptions): Arbitrary.Arbitrary<Conversation.T
   return oneOf(first ?? user, ...rest)
 }
 
-/** A user's turn with a text of its own. */
+/** A user's turn with words of its own. */
 const question: Arbitrary.Arbitrary<Conversation.Turn> = Arbitrary.map(
-  Arbitrary.schema(Schema.NonEmptyString),
-  (text): Conversation.Turn => ({ _tag: "User", parts: [{ _tag: "Text", text }] })
+  Arbitrary.schema(Schema.String),
+  (text): Conversation.Turn => ({ _tag: "User", parts: [{ _tag: "Text", text: text.trim() || "?" }] })
 )
 
 /** Random turns, and often an assistant's behind them that has calls, which users may speak behind. */

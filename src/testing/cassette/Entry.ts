@@ -67,13 +67,19 @@ export interface Entries {
 
 const decodeReason = Schema.decodeUnknownResult(AiError.AiErrorReason)
 
-/** Makes the error of what a log says of it. What a log doesn't have, such as a retry's delay, isn't there. */
-const errorOf = ({ message, tag }: ModelCallFailed): AiError.AiError => {
+/**
+ * Makes the error of what a log says of it. What a log doesn't have, such as a retry's delay, isn't there; where its reason can't be made
+ * without that, it is one that costs as much.
+ */
+const errorOf = ({ isBrokenOff, message, tag }: ModelCallFailed): AiError.AiError => {
   const [, module = "LanguageModel", method = "generateText", description = message] =
     /^(\w+)\.(\w+): ([^]*)$/.exec(message) ?? []
   const reason = Result.getOrElse(
     decodeReason({ _tag: tag, description }),
-    () => new AiError.UnknownError({ description })
+    () =>
+      isBrokenOff === true
+        ? new AiError.UnknownError({ description })
+        : new AiError.InvalidRequestError({ description })
   )
   const error = AiError.make({ module, method, reason })
   return error.message === message ? error : Object.defineProperty(error, "message", { value: message })

@@ -8,7 +8,7 @@ import * as Equal from "effect/Equal"
 import { type AgentEvent, isRunEnd } from "../../domain/AgentEvent.ts"
 import { make } from "../../domain/Beginning.ts"
 import { at } from "../../domain/Delegated.ts"
-import { toMessages } from "../../domain/Projection.ts"
+import { beginWithUser, toMessages } from "../../domain/Projection.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
 import type { AgentState, Conversation } from "../../domain/StateSchema.ts"
 
@@ -28,7 +28,9 @@ const play = (
       const asking = at(state, event.calls)
       // What a context window made of turns isn't in a log.
       const isWhole = event.window === undefined || event.window.left === 0
-      if (asking !== undefined && isWhole) requests.set(offset + index, asking.conversation.turns.flatMap(toMessages))
+      if (asking !== undefined && isWhole) {
+        requests.set(offset + index, beginWithUser(asking.conversation.turns.flatMap(toMessages)))
+      }
     }
     if (!isRunEnd(event)) state = reduceAt(state, event, 0)
   }

@@ -6,7 +6,6 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Result from "effect/Result"
 import * as Conversation from "../../domain/Conversation.ts"
 import * as ConversationRules from "../ConversationRules.ts"
 import { difference } from "./Difference.ts"
@@ -30,9 +29,10 @@ export const breachOf = Effect.fnUntraced(
     const again = yield* Effect.exit(change(conversation))
     const found = Exit.isSuccess(again) ? difference(again.value, changed) : String(again.cause)
     if (found !== undefined) return breach("the same crosses each time", found)
-    const prompt = Result.getOrUndefined(Conversation.toPrompt(changed))
-    if (prompt === undefined || prompt.content.length === 0) return undefined
-    const broken = ConversationRules.check(prompt, { isHandedOver: true })
+    const messages = changed.turns.flatMap(Conversation.toMessages)
+    if (Conversation.hasOpenCalls(changed) || messages.length === 0) return undefined
+    // Without the opening of a prompt: that would stand for the user whom a history has lost.
+    const broken = ConversationRules.check(messages, { isHandedOver: true })
     return broken.length === 0 ? undefined : breach("what crosses is a prompt", ConversationRules.format(broken))
   }
 )

@@ -141,7 +141,9 @@ export const pure: Readonly<Record<string, Pure>> = {
       event._tag === "ConversationSummarized" && event.usage !== undefined ? [event.usage] : []
     )
     const usage = [...answers, ...summaries].reduce((sum, usage) => Usage.add(sum, usage), before.usage)
-    return difference(last.usage, usage, "usage") ?? difference(last.steps, before.steps + answers.length, "steps")
+    const broken = events.filter((event) => event._tag === "ModelCallFailed" && event.isBrokenOff === true)
+    const steps = before.steps + answers.length - broken.length
+    return difference(last.usage, usage, "usage") ?? difference(last.steps, steps, "steps")
   }
 }
 
@@ -157,16 +159,18 @@ const settled = (subject: Subject, plan: Plan, state: AgentState.AgentState): Ef
   Effect.orDie(within(subject, plan, Agent.settle(subject.runnable, state)))
 
 /**
- * Checks whether a state stands between an answer that a guardrail blocked and the end of the run that this was: the agent asks its
- * model again there, for another price.
+ * Checks whether a state stands behind an answer that a guardrail blocked or that broke off, before the next answer or the end of the
+ * run: the agent asks its model again there, for another price.
  */
 const isBlocked = ({ events }: Observed, index: number): boolean => {
   const at = events.findLastIndex((event, at) =>
-    at <= index && event._tag === "ModelCallFailed" && event.tag === "GuardrailBlocked"
+    at <= index && event._tag === "ModelCallFailed" && (event.tag === "GuardrailBlocked" || event.isBrokenOff === true)
   )
   const calls = events[at]?.calls.length
   return at >= 0 &&
-    !events.slice(at, index + 1).some((event) => event._tag === "RunFailed" && event.calls.length === calls)
+    !events.slice(at, index + 1).some((event) =>
+      (event._tag === "RunFailed" || event._tag === "ModelResponded") && event.calls.length === calls
+    )
 }
 
 /** Checks whether a state stands in front of the end of an answer that was paid for and not taken: a new run pays for its own. */

@@ -128,12 +128,28 @@ interface Asking {
   readonly held: Held | undefined
 }
 
+/** What an attempt used that is cut short. */
+const brokenOffUse = { usage: {}, isBrokenOff: true } as const
+
+/**
+ * Reasons that say nothing of how far an answer had come. For all others a provider charges nothing: it refused the request, or had
+ * trouble itself.
+ */
+const silentReasons: ReadonlyArray<AiError.AiErrorReason["_tag"]> = [
+  "InvalidOutputError",
+  "InvalidResponseError",
+  "NetworkError",
+  "StructuredOutputError",
+  "UnknownError"
+]
+
 /** One attempt: told when it starts and when it fails. Its answer is told by `askModel`. */
 const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
   Effect.suspend(() => {
     const { journal } = loop
     const { window } = asking
     const attempt = asking.attempts++
+    loop.finished.answer = brokenOffUse
     Loop.tell(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) })
     return journal.isObserved
       ? Effect.andThen(journal.flush, journal.isStreaming ? streamed(loop, options, asking.held) : whole(options))
@@ -141,6 +157,7 @@ const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
   }).pipe(
     Effect.catch((error: AiError.AiError) => {
       drop(asking.held)
+      if (!silentReasons.includes(error.reason._tag)) loop.finished.answer = undefined
       Loop.endRequest(loop, { tag: error.reason._tag, message: error.message })
       return Effect.andThen(loop.journal.flush, Effect.fail(error))
     })

@@ -7,7 +7,7 @@ import * as Prompt from "effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import type { Window } from "../../../domain/AgentEvent.ts"
-import { toMessages } from "../../../domain/Projection.ts"
+import { beginWithUser, toMessages } from "../../../domain/Projection.ts"
 import type { AgentState, Turn } from "../../../domain/StateSchema.ts"
 import { handedNote } from "../../../domain/Takeover.ts"
 import type { WindowTurn } from "../../../domain/window/WindowTurn.ts"
@@ -36,7 +36,7 @@ const assemble = (loop: Loop, instructions: string | undefined): RequestPrompt =
   const cache = cacheFor(loop, state)
   const system = cache.compose(definition, state, instructions)
   cache.setSystem(system)
-  return { prompt: Prompt.fromMessages(cache.messages.slice(system === "" ? 1 : 0)) }
+  return { prompt: Prompt.fromMessages(beginWithUser(cache.messages.slice(system === "" ? 1 : 0))) }
 }
 
 /** Gives the messages of a turn that isn't in the conversation as it is. */
@@ -63,7 +63,7 @@ const pick = (cache: PromptCache, choice: Choice, system: string): Prompt.Prompt
   const messages = messagesIn(cache, choice, system)
   const [first] = messages
   if (isOther && system === "" && first !== undefined) messages[0] = copyOf(first)
-  return Prompt.fromMessages(messages)
+  return Prompt.fromMessages(beginWithUser(messages))
 }
 
 const messagesIn = (

@@ -16,8 +16,10 @@ import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { messageOf } from "../../../domain/Described.ts"
+import { maxLevels } from "../../../domain/ForeignValue.ts"
 import type { Settlement } from "../../../domain/Happening.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
+import { fromOutput } from "../../../domain/PartCopy.ts"
 import type { Call } from "../../../domain/StateSchema.ts"
 import type { HandledTool } from "../../definition/AgentDefinition.ts"
 import * as Codec from "../../definition/Codec.ts"
@@ -47,12 +49,16 @@ const succeeded = (
   encoded: Codec.CodecExit
 ): Answered | Effect.Effect<Answered> => {
   if (Exit.isFailure(encoded)) return refused(entry, encoded.cause)
+  const result = JsonValue.within(encoded.value)
+  if (result === undefined) {
+    return failed(`The tool "${entry.tool.name}" gave a result that is nested more than ${maxLevels} levels deep.`)
+  }
   const modelOutput = entry.tool.toModelOutput?.(value)
   return {
     settlement: {
       outcome: "Succeeded",
-      result: JsonValue.fromUnknown(encoded.value),
-      ...(modelOutput === undefined ? undefined : { modelOutput })
+      result,
+      ...(modelOutput === undefined ? undefined : { modelOutput: fromOutput(modelOutput) })
     },
     own: Exit.succeed(value)
   }

@@ -18,13 +18,17 @@ import type * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { type EnterOptions, type ModeParams, setUp } from "./SetUpMode.ts"
 
-/** Reads parameters from JSON. */
-export const decode = (entry: ModeEntry, json: Schema.Json): Effect.Effect<ModeParams, unknown, unknown> =>
-  read(entry, entry.decode(json), (decoded) => Effect.succeed({ json, decoded }))
+/** Reads parameters from JSON, of which the state has a copy of its own. */
+export const decode = (entry: ModeEntry, params: unknown): Effect.Effect<ModeParams, unknown, unknown> =>
+  read(
+    entry,
+    entry.decode(JsonValue.fromUnknown(params)),
+    (decoded) => Effect.succeed({ json: JsonValue.fromUnknown(params), decoded })
+  )
 
 /** Reads parameters from values of the mode's own types. */
 export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<ModeParams, unknown, unknown> =>
-  read(entry, entry.encode(params), (json) => decode(entry, JsonValue.fromUnknown(json)))
+  read(entry, entry.encode(params), (json) => decode(entry, json))
 
 /** Goes on with what was read. What can't be read is no parameter of the mode. */
 const read = (

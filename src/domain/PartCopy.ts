@@ -1,0 +1,45 @@
+/**
+ * Parts of others as parts of ours: nobody else holds what is in them, and it can be stored.
+ *
+ * @since 0.1.0
+ */
+import type * as Prompt from "effect/ai/Prompt"
+import * as JsonValue from "./JsonValue.ts"
+import * as Part from "./Part.ts"
+
+/** Copies what a provider attached to something. */
+const metadataOf = (attached: object | undefined): Part.Metadata =>
+  Object.fromEntries(
+    Object.entries(attached ?? {}).map(([provider, value]) => [provider, JsonValue.fromUnknown(value)])
+  )
+
+/** Copies what a provider attached to a part, if it did. */
+export const withMetadata = (attached: object | undefined): { readonly metadata?: Part.Metadata } | undefined => {
+  for (const _ in attached) return { metadata: metadataOf(attached) }
+  return undefined
+}
+
+/** Copies the data of a file. */
+export const dataOf = (data: Part.File["data"]): Part.File["data"] =>
+  typeof data === "string" ? data : data instanceof URL ? new URL(data) : data.slice()
+
+/** Copies a part. */
+export const from = <P extends Part.Text | Part.Reasoning | Part.File | Part.Source>(part: P): P => ({
+  ...part,
+  ...(part._tag === "File" ? { data: dataOf(part.data) } : undefined),
+  ...withMetadata(part.metadata)
+})
+
+/** Gives what a user says, a text or parts, as parts. */
+export const fromInput = (input: string | ReadonlyArray<Part.UserPart>): ReadonlyArray<Part.UserPart> =>
+  typeof input === "string" ? [Part.text(input)] : input.map(from)
+
+/** Copies what a model is told of a result. */
+export const fromOutput = (
+  parts: ReadonlyArray<Prompt.ToolModelOutputPart>
+): ReadonlyArray<Prompt.ToolModelOutputPart> =>
+  parts.map((part) => ({
+    ...part,
+    ...(part.type === "file" ? { data: dataOf(part.data) } : undefined),
+    options: metadataOf(part.options)
+  }))

@@ -1,0 +1,78 @@
+/** A state is a value: nobody who gave something to it, or took something from it, can change it. */
+import { assert, describe, it } from "@effect/vitest"
+import { Equal, Result, type Schema } from "effect"
+import { AgentState, Conversation, ModeTransition } from "troupe"
+import { state } from "./arbitraries.ts"
+
+type Mutable = Array<unknown> | Record<string, unknown> | Uint8Array | URL
+
+/** Changes everything that can be changed in a value, at every depth. */
+const spoil = (value: unknown, seen = new Set<unknown>()): void => {
+  if (typeof value !== "object" || value === null || seen.has(value)) return
+  seen.add(value)
+  const spoiled = value as Mutable
+  if (spoiled instanceof Uint8Array) spoiled.fill(255)
+  else if (spoiled instanceof URL) spoiled.hash = "spoiled"
+  else if (Array.isArray(spoiled)) {
+    for (const item of spoiled) spoil(item, seen)
+    spoiled.push("spoiled")
+  } else {
+    for (const item of Object.values(spoiled)) spoil(item, seen)
+    spoiled["spoiled"] = true
+  }
+}
+
+const input = () => [
+  Conversation.text("Look.", { anthropic: { cacheControl: { type: "ephemeral" } } }),
+  Conversation.file("image/png", new Uint8Array([137, 80]), { metadata: { openai: { detail: ["low"] } } }),
+  Conversation.file("image/png", new URL("https://example.com/a"))
+]
+
+const asked = () => AgentState.ask(AgentState.make("a"), "Hello", 0)
+
+const given: Readonly<Record<string, readonly [given: () => unknown, use: (given: never) => unknown]>> = {
+  "AgentState.ask": [input, (parts: ReadonlyArray<Conversation.UserPart>) => AgentState.ask(asked(), parts, 0)],
+  "AgentState.editAt": [input, (parts: ReadonlyArray<Conversation.UserPart>) => AgentState.editAt(asked(), 0, parts)],
+  "Conversation.user": [input, Conversation.user],
+  "Conversation.appendUser": [
+    input,
+    (parts: ReadonlyArray<Conversation.UserPart>) => Conversation.appendUser(asked().conversation, parts)
+  ],
+  "Conversation.edit": [
+    input,
+    (parts: ReadonlyArray<Conversation.UserPart>) => Conversation.edit(asked().conversation, 0, parts)
+  ],
+  "Conversation.assistant": [
+    input,
+    (parts: ReadonlyArray<Conversation.AssistantPart>) => Conversation.assistant("a", parts)
+  ],
+  "Conversation.call": [
+    () => ({ deep: [{ list: [1] }] }),
+    (params: Schema.Json) => Conversation.call("c", "go", params)
+  ],
+  "ModeTransition.push": [() => ({ deep: [1] }), (params: Schema.Json) => ModeTransition.push("m", params)]
+}
+
+describe("What somebody else holds can't change", () => {
+  for (const [name, [make, use]] of Object.entries(given)) {
+    it(`what ${name} made of it`, () => {
+      const mine = make()
+      const made = use(mine as never)
+      const before = use(make() as never)
+      assert.deepStrictEqual(made, before)
+      spoil(mine)
+      assert.deepStrictEqual(made, before)
+    })
+  }
+
+  it.prop("a state that was read from a document, or written to one", [state], ([given]) => {
+    const text = JSON.stringify(AgentState.toJson(given))
+    const document = AgentState.toJson(given)
+    spoil(document)
+    assert.strictEqual(JSON.stringify(AgentState.toJson(given)), text)
+    const source: unknown = JSON.parse(text)
+    const read = Result.getOrThrow(AgentState.fromJson(source))
+    spoil(source)
+    assert.isTrue(Equal.equals(read, given))
+  }, { arbitrary: { runs: 100 } })
+})
