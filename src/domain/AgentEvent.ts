@@ -50,6 +50,9 @@ const mode = { name: Schema.NonEmptyString, stack: Schema.Array(Schema.String), 
 
 const call = { callId: Schema.NonEmptyString, name: Schema.String }
 
+/** What something failed with, in words. */
+const error = { tag: Schema.String, message: Schema.String }
+
 /** `callId` is there where the guardrail looks at a call, its result, or a handoff that a call asks for. */
 const guardrail = { guardrail: Schema.NonEmptyString, stage: Stage, callId: Schema.optionalKey(Schema.NonEmptyString) }
 
@@ -123,8 +126,7 @@ export const AgentEvent = Schema.TaggedUnion({
   ModelCallFailed: {
     ...envelope,
     attempt: Count,
-    tag: Schema.String,
-    message: Schema.String,
+    ...error,
     usage: Schema.optionalKey(RequestUsage),
     model: Schema.optionalKey(Schema.String),
     isBrokenOff: Schema.optionalKey(Schema.Literal(true))
@@ -160,7 +162,7 @@ export const AgentEvent = Schema.TaggedUnion({
   LimitReached: { ...envelope, limit: Schema.String, text: Schema.String },
   TextWithdrawn: { ...envelope, reason: Schema.String },
   HandoffRequested: { ...envelope, request: HandoffRequest },
-  TransformFailed: { ...envelope, request: HandoffRequest, tag: Schema.String, message: Schema.String },
+  TransformFailed: { ...envelope, request: HandoffRequest, ...error },
   HandoffCompleted: {
     ...envelope,
     request: HandoffRequest,
@@ -183,8 +185,7 @@ export const AgentEvent = Schema.TaggedUnion({
     ...envelope,
     ...mode,
     phase: Schema.Literals(["SetUp", "Body", "CleanUp"]),
-    tag: Schema.String,
-    message: Schema.String,
+    ...error,
     isResumed: Schema.optionalKey(Schema.Literal(true))
   },
   ModeTransitionRequested: { ...envelope, transition: ModeTransition },
@@ -312,45 +313,7 @@ export interface RunFailed extends Case<"RunFailed"> {}
  * @category models
  * @since 0.1.0
  */
-export type AgentEvent =
-  | RunStarted
-  | InputGiven
-  | ToolInvoked
-  | StepStarted
-  | ConversationSummarized
-  | ModelCallStarted
-  | TextDelta
-  | ReasoningDelta
-  | ToolParamsDelta
-  | ModelResponded
-  | ModelCallFailed
-  | ApprovalRequested
-  | CallApproved
-  | CallDenied
-  | ToolCallStarted
-  | ToolCallProgressed
-  | ToolCallSuspended
-  | ToolCallSettled
-  | FeedbackGiven
-  | GuardrailStarted
-  | GuardrailSettled
-  | LimitReached
-  | TextWithdrawn
-  | HandoffRequested
-  | TransformFailed
-  | HandoffCompleted
-  | HandoffSuspended
-  | ModeEntering
-  | ModeEntered
-  | ModeExiting
-  | ModeExited
-  | ModeFailed
-  | ModeTransitionRequested
-  | StateAdjusted
-  | StepCompleted
-  | RunCompleted
-  | RunInterrupted
-  | RunFailed
+export type AgentEvent = { [Tag in keyof typeof AgentEvent.cases]: Case<Tag> }[keyof typeof AgentEvent.cases]
 
 /**
  * Which events end what an event started, as data.

@@ -39,30 +39,15 @@ export const Outcome = Schema.Literals(["Succeeded", "Failed", "Denied", "Interr
 export type Outcome = typeof Outcome.Type
 
 /** The call waits for its turn to run. */
-export interface Pending {
-  readonly _tag: "Pending"
-}
+export interface Pending extends Schema.Schema.Type<typeof CallState.cases.Pending> {}
 /** The call runs only when somebody approves it. */
-export interface AwaitingApproval {
-  readonly _tag: "AwaitingApproval"
-}
+export interface AwaitingApproval extends Schema.Schema.Type<typeof CallState.cases.AwaitingApproval> {}
 /** Somebody approved the call; it waits for its turn to run. */
-export interface Approved {
-  readonly _tag: "Approved"
-}
+export interface Approved extends Schema.Schema.Type<typeof CallState.cases.Approved> {}
 /** Another agent answers the call; its state so far is `child`. */
-export interface Delegated {
-  readonly _tag: "Delegated"
-  readonly child: AgentState
-}
+export interface Delegated extends Schema.Schema.Type<typeof CallState.cases.Delegated> {}
 /** The call has its result: `result` is what the model reads, `modelOutput` what it reads instead where a tool says so. */
-export interface Settled {
-  readonly _tag: "Settled"
-  readonly outcome: Outcome
-  readonly result: Schema.Json
-  readonly modelOutput?: ReadonlyArray<Prompt.ToolModelOutputPart>
-  readonly metadata?: Part.Metadata
-}
+export interface Settled extends Schema.Schema.Type<typeof CallState.cases.Settled> {}
 
 /**
  * Where a call stands.
@@ -193,18 +178,9 @@ export interface Assistant {
   readonly pinned?: true
 }
 /** A text that stands for a number of earlier turns. */
-export interface Summary {
-  readonly _tag: "Summary"
-  readonly text: string
-  readonly of: number
-  readonly pinned?: true
-}
+export interface Summary extends Schema.Schema.Type<typeof Turn.cases.Summary> {}
 /** What Troupe itself told the model, for example why an answer wasn't accepted. The model reads it as a user's words. */
-export interface Feedback {
-  readonly _tag: "Feedback"
-  readonly text: string
-  readonly pinned?: true
-}
+export interface Feedback extends Schema.Schema.Type<typeof Turn.cases.Feedback> {}
 
 /**
  * One turn of a conversation.

@@ -7,18 +7,7 @@
  *
  * @since 0.1.0
  */
-import {
-  type AgentEvent,
-  type GuardrailStarted,
-  type HandoffRequested,
-  type ModeEntering,
-  type ModeExiting,
-  type ModelCallStarted,
-  type RunStarted,
-  starts,
-  type StepStarted,
-  type ToolCallStarted
-} from "./AgentEvent.ts"
+import { type AgentEvent, starts } from "./AgentEvent.ts"
 import { callsOf, lastAssistant } from "./Conversation.ts"
 import { at as stateAt } from "./Delegated.ts"
 import type { Happening, Settlement } from "./Happening.ts"
@@ -26,15 +15,7 @@ import type { AgentState, Call } from "./StateSchema.ts"
 import type { RequestUsage } from "./Usage.ts"
 
 /** An event that something else ends. */
-export type Start =
-  | RunStarted
-  | StepStarted
-  | ModelCallStarted
-  | ToolCallStarted
-  | GuardrailStarted
-  | HandoffRequested
-  | ModeEntering
-  | ModeExiting
+export type Start = Extract<AgentEvent, { readonly _tag: keyof typeof starts }>
 
 /**
  * What is under way in one agent of a run: what has started, oldest first, and the step that began last since the agent got its
