@@ -43,15 +43,7 @@ import type { Transcript } from "./dialogue/Transcript.ts"
 import { limitOf } from "./InvalidLimit.ts"
 import * as Runnable from "./Runnable.ts"
 
-export {
-  byName,
-  byPredicate,
-  type Candidate,
-  type Case,
-  type Choice,
-  type Predicate,
-  roundRobin
-} from "./dialogue/Choice.ts"
+export * from "./dialogue/Choice.ts"
 export { byModel } from "./dialogue/ChoiceByModel.ts"
 export * from "./dialogue/DialogueApproval.ts"
 export * from "./dialogue/DialogueCommand.ts"

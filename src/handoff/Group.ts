@@ -31,7 +31,7 @@
  *
  * @since 0.1.0
  */
-import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import { type Pipeable, Prototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { ReadOutput } from "../domain/AgentOutput.ts"
@@ -112,9 +112,7 @@ export class MisnamedMember extends Schema.TaggedError<MisnamedMember>("troupe/h
 }
 
 const Proto = {
-  pipe() {
-    return pipeArguments(this, arguments)
-  },
+  ...Prototype,
   toJSON(this: Any) {
     return { _id: "Group", name: this.name, agents: Object.keys(this.agents) }
   }

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type * as Tool from "effect/ai/Tool"
-import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import { type Pipeable, Prototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -88,9 +88,7 @@ export type Error<H> = H extends Handoff<string, unknown, unknown, infer E, unkn
 export type Services<H> = H extends Handoff<string, unknown, unknown, unknown, infer R, string> ? R : never
 
 const Proto = {
-  pipe() {
-    return pipeArguments(this, arguments)
-  },
+  ...Prototype,
   toJSON(this: Any) {
     return { _id: "Handoff", target: this.target, toolName: this.toolName }
   }

@@ -27,11 +27,13 @@ export const pendingApprovals = (self: DialogueState): ReadonlyArray<Approval.Pe
   return speaker === undefined ? [] : Approval.pendingApprovals(speaker.state)
 }
 
+type Resolved<A> = Result.Result<A, Approval.NotAwaitingApproval>
+
 const resolve = (
   self: DialogueState,
   callId: string,
-  answer: (state: AgentState) => Result.Result<AgentState, Approval.NotAwaitingApproval>
-): Result.Result<DialogueState, Approval.NotAwaitingApproval> => {
+  answer: (state: AgentState) => Resolved<AgentState>
+): Resolved<DialogueState> => {
   const speaker = speakerOf(self)
   return speaker === undefined
     ? Result.fail(new Approval.NotAwaitingApproval({ callId, found: "Unknown", awaiting: [] }))
@@ -47,13 +49,9 @@ const resolve = (
  * @since 0.1.0
  */
 export const approve: {
-  (callId: string): (self: DialogueState) => Result.Result<DialogueState, Approval.NotAwaitingApproval>
-  (self: DialogueState, callId: string): Result.Result<DialogueState, Approval.NotAwaitingApproval>
-} = dual(
-  2,
-  (self: DialogueState, callId: string): Result.Result<DialogueState, Approval.NotAwaitingApproval> =>
-    resolve(self, callId, Approval.approve(callId))
-)
+  (callId: string): (self: DialogueState) => Resolved<DialogueState>
+  (self: DialogueState, callId: string): Resolved<DialogueState>
+} = dual(2, (self: DialogueState, callId: string) => resolve(self, callId, Approval.approve(callId)))
 
 /**
  * Keeps a call from running when its agent's turn goes on; its model reads the reason.
@@ -64,13 +62,9 @@ export const approve: {
  * @since 0.1.0
  */
 export const deny: {
-  (callId: string, reason: string): (self: DialogueState) => Result.Result<DialogueState, Approval.NotAwaitingApproval>
-  (self: DialogueState, callId: string, reason: string): Result.Result<DialogueState, Approval.NotAwaitingApproval>
+  (callId: string, reason: string): (self: DialogueState) => Resolved<DialogueState>
+  (self: DialogueState, callId: string, reason: string): Resolved<DialogueState>
 } = dual(
   3,
-  (
-    self: DialogueState,
-    callId: string,
-    reason: string
-  ): Result.Result<DialogueState, Approval.NotAwaitingApproval> => resolve(self, callId, Approval.deny(callId, reason))
+  (self: DialogueState, callId: string, reason: string) => resolve(self, callId, Approval.deny(callId, reason))
 )

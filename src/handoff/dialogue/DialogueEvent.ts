@@ -83,19 +83,10 @@ export interface DialogueInterrupted extends Case<"DialogueInterrupted"> {}
  * @category models
  * @since 0.1.0
  */
-export type DialogueEvent =
-  | DialogueStarted
-  | SpeakerChosen
-  | TurnStarted
-  | TurnProgressed
-  | TurnCompleted
-  | TurnSuspended
-  | TurnFailed
-  | TurnInterrupted
-  | DialogueEnded
-  | DialogueSuspended
-  | DialogueFailed
-  | DialogueInterrupted
+export type DialogueEvent = DialogueStarted | SpeakerChosen | TurnStarted | TurnProgressed | TurnEnd | DialogueEnd
+
+type TurnEnd = TurnCompleted | TurnSuspended | TurnFailed | TurnInterrupted
+type DialogueEnd = DialogueEnded | DialogueSuspended | DialogueFailed | DialogueInterrupted
 
 /**
  * Which events end what an event started, as data.
@@ -116,9 +107,7 @@ export const dialogueStarts: {
  * @category guards
  * @since 0.1.0
  */
-export const isDialogueEnd = (
-  self: DialogueEvent
-): self is DialogueEnded | DialogueSuspended | DialogueFailed | DialogueInterrupted =>
+export const isDialogueEnd = (self: DialogueEvent): self is DialogueEnd =>
   dialogueStarts.DialogueStarted.includes(self._tag)
 
 /** An agent has been told what it missed, and has this state now. */

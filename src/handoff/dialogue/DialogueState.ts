@@ -118,10 +118,7 @@ export const withParticipant = (
 export const agentState: {
   (name: string): (self: DialogueState) => StateSchema.AgentState | undefined
   (self: DialogueState, name: string): StateSchema.AgentState | undefined
-} = dual(
-  2,
-  (self: DialogueState, name: string): StateSchema.AgentState | undefined => participantOf(self, name)?.state
-)
+} = dual(2, (self: DialogueState, name: string) => participantOf(self, name)?.state)
 
 /**
  * Gives an agent in a dialogue another state, such as one in which a call is approved.
@@ -136,8 +133,7 @@ export const withAgentState: {
   (self: DialogueState, name: string, state: StateSchema.AgentState): DialogueState
 } = dual(
   3,
-  (self: DialogueState, name: string, state: StateSchema.AgentState): DialogueState =>
-    withParticipant(self, name, { state })
+  (self: DialogueState, name: string, state: StateSchema.AgentState) => withParticipant(self, name, { state })
 )
 
 /**

@@ -18,20 +18,11 @@ export const EndReason = Schema.TaggedUnion({
 })
 
 /** The dialogue took as many turns as it may. */
-export interface MaxTurnsReached {
-  readonly _tag: "MaxTurnsReached"
-  readonly turns: number
-}
+export interface MaxTurnsReached extends Schema.Schema.Type<typeof EndReason.cases.MaxTurnsReached> {}
 /** The predicate `until` held of the transcript. */
-export interface UntilHeld {
-  readonly _tag: "UntilHeld"
-}
+export interface UntilHeld extends Schema.Schema.Type<typeof EndReason.cases.UntilHeld> {}
 /** An agent called the stop tool in its turn. */
-export interface StopToolCalled {
-  readonly _tag: "StopToolCalled"
-  readonly speaker: string
-  readonly tool: string
-}
+export interface StopToolCalled extends Schema.Schema.Type<typeof EndReason.cases.StopToolCalled> {}
 
 /**
  * Why a dialogue ended.
@@ -56,28 +47,15 @@ export const DialogueStatus = Schema.TaggedUnion({
 })
 
 /** Who speaks next is to be chosen. */
-export interface Choosing {
-  readonly _tag: "Choosing"
-}
+export interface Choosing extends Schema.Schema.Type<typeof DialogueStatus.cases.Choosing> {}
 /** An agent is to speak, and wasn't told yet what it missed. */
-export interface Chosen {
-  readonly _tag: "Chosen"
-  readonly speaker: string
-}
+export interface Chosen extends Schema.Schema.Type<typeof DialogueStatus.cases.Chosen> {}
 /** An agent was told what it missed; its run is under way, waits for an approval, or failed. */
-export interface Speaking {
-  readonly _tag: "Speaking"
-  readonly speaker: string
-}
+export interface Speaking extends Schema.Schema.Type<typeof DialogueStatus.cases.Speaking> {}
 /** A turn is complete; whether it was the last is to be decided, and if not, who speaks next. */
-export interface Deciding {
-  readonly _tag: "Deciding"
-}
+export interface Deciding extends Schema.Schema.Type<typeof DialogueStatus.cases.Deciding> {}
 /** The dialogue ended. */
-export interface Ended {
-  readonly _tag: "Ended"
-  readonly reason: EndReason
-}
+export interface Ended extends Schema.Schema.Type<typeof DialogueStatus.cases.Ended> {}
 
 /**
  * Where a dialogue stands.

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import { type Pipeable, Prototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Runnable from "../Runnable.ts"
 import type { Candidate, Choice, Predicate as TranscriptPredicate } from "./Choice.ts"
@@ -42,9 +42,7 @@ export interface Definition {
 }
 
 const Proto = {
-  pipe() {
-    return pipeArguments(this, arguments)
-  },
+  ...Prototype,
   toJSON(this: Any) {
     return { _id: "Dialogue", participants: this.participants.map(({ name }) => name) }
   }

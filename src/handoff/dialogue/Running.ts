@@ -11,23 +11,15 @@ import * as Stream from "effect/Stream"
 import type { AgentError } from "../../domain/AgentError.ts"
 import type { DialogueError } from "./DialogueError.ts"
 import type { DialogueEvent } from "./DialogueEvent.ts"
-import * as State from "./DialogueState.ts"
+import { type DialogueState, make } from "./DialogueState.ts"
 import { type Any, type Dialogue, isDialogue } from "./DialogueType.ts"
 import { play, prepare } from "./Loop.ts"
 import type { Input } from "./Transcript.ts"
 import * as Turn from "./Turn.ts"
 
-const runFrom = (
-  dialogue: Any,
-  state: State.DialogueState
-): Effect.Effect<State.DialogueState, DialogueError, unknown> =>
-  Effect.suspend(() => {
-    const performance = prepare(dialogue, state, Turn.whole)
-    return Effect.map(Stream.runDrain(play(performance)), () => performance.state)
-  })
+type Failure<E> = DialogueError<AgentError | E>
 
-const isState = (from: Input | State.DialogueState): from is State.DialogueState =>
-  typeof from === "object" && "transcript" in from
+const isState = (from: Input | DialogueState): from is DialogueState => typeof from === "object" && "transcript" in from
 
 /**
  * Begins a dialogue by hand: its state once the user has said the first words, for `stream` and `resume`.
@@ -36,12 +28,9 @@ const isState = (from: Input | State.DialogueState): from is State.DialogueState
  * @since 0.1.0
  */
 export const begin: {
-  (opening: Input): <Name extends string, E, R>(self: Dialogue<Name, E, R>) => State.DialogueState
-  <Name extends string, E, R>(self: Dialogue<Name, E, R>, opening: Input): State.DialogueState
-} = dual(
-  2,
-  (self: Any, opening: Input): State.DialogueState => State.make(self.participants.map(({ name }) => name), opening)
-)
+  (opening: Input): <Name extends string, E, R>(self: Dialogue<Name, E, R>) => DialogueState
+  <Name extends string, E, R>(self: Dialogue<Name, E, R>, opening: Input): DialogueState
+} = dual(2, (self: Any, opening: Input) => make(self.participants.map(({ name }) => name), opening))
 
 /**
  * Lets the participants talk about what a user says to all of them, until the dialogue ends or an agent awaits approval.
@@ -52,18 +41,11 @@ export const begin: {
  * @since 0.1.0
  */
 export const run: {
-  (opening: Input): <Name extends string, E, R>(
-    self: Dialogue<Name, E, R>
-  ) => Effect.Effect<State.DialogueState, DialogueError<AgentError | E>, R>
-  <Name extends string, E, R>(
-    self: Dialogue<Name, E, R>,
+  (
     opening: Input
-  ): Effect.Effect<State.DialogueState, DialogueError<AgentError | E>, R>
-} = dual(
-  2,
-  (self: Any, opening: Input) =>
-    runFrom(self, begin(self, opening)) as Effect.Effect<State.DialogueState, DialogueError<never>>
-)
+  ): <Name extends string, E, R>(self: Dialogue<Name, E, R>) => Effect.Effect<DialogueState, Failure<E>, R>
+  <Name extends string, E, R>(self: Dialogue<Name, E, R>, opening: Input): Effect.Effect<DialogueState, Failure<E>, R>
+} = dual(2, (self: Any, opening: Input) => resume(self, begin(self, opening)) as never)
 
 /**
  * Goes on with a dialogue where it stopped: after an approval, a failure, an interruption, or a restart.
@@ -98,18 +80,18 @@ export const run: {
  * @since 0.1.0
  */
 export const resume: {
-  (state: State.DialogueState): <Name extends string, E, R>(
-    self: Dialogue<Name, E, R>
-  ) => Effect.Effect<State.DialogueState, DialogueError<AgentError | E>, R>
+  (
+    state: DialogueState
+  ): <Name extends string, E, R>(self: Dialogue<Name, E, R>) => Effect.Effect<DialogueState, Failure<E>, R>
   <Name extends string, E, R>(
     self: Dialogue<Name, E, R>,
-    state: State.DialogueState
-  ): Effect.Effect<State.DialogueState, DialogueError<AgentError | E>, R>
-} = dual(
-  2,
-  (self: Any, state: State.DialogueState) =>
-    runFrom(self, state) as Effect.Effect<State.DialogueState, DialogueError<never>>
-)
+    state: DialogueState
+  ): Effect.Effect<DialogueState, Failure<E>, R>
+} = dual(2, (self: Any, state: DialogueState) =>
+  Effect.suspend(() => {
+    const performance = prepare(self, state, Turn.whole)
+    return Effect.map(Stream.runDrain(play(performance)), () => performance.state)
+  }) as never)
 
 /**
  * Runs a dialogue on what a user says, or goes on with a state, and streams what happens: turns as they begin and end,
@@ -148,18 +130,15 @@ export const resume: {
  * @since 0.1.0
  */
 export const stream: {
-  (from: Input | State.DialogueState): <Name extends string, E, R>(
-    self: Dialogue<Name, E, R>
-  ) => Stream.Stream<DialogueEvent, DialogueError<AgentError | E>, R>
+  (
+    from: Input | DialogueState
+  ): <Name extends string, E, R>(self: Dialogue<Name, E, R>) => Stream.Stream<DialogueEvent, Failure<E>, R>
   <Name extends string, E, R>(
     self: Dialogue<Name, E, R>,
-    from: Input | State.DialogueState
-  ): Stream.Stream<DialogueEvent, DialogueError<AgentError | E>, R>
+    from: Input | DialogueState
+  ): Stream.Stream<DialogueEvent, Failure<E>, R>
 } = dual(
   (args) => isDialogue(args[0]),
-  (self: Any, from: Input | State.DialogueState) =>
-    Stream.suspend(() => play(prepare(self, isState(from) ? from : begin(self, from), Turn.streamed))) as Stream.Stream<
-      DialogueEvent,
-      DialogueError<never>
-    >
+  (self: Any, from: Input | DialogueState) =>
+    Stream.suspend(() => play(prepare(self, isState(from) ? from : begin(self, from), Turn.streamed))) as never
 )

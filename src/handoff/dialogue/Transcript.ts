@@ -28,16 +28,10 @@ export const Entry = Schema.TaggedUnion({
 })
 
 /** What the user said to everybody. */
-export interface UserEntry {
-  readonly _tag: "User"
-  readonly parts: ReadonlyArray<Part.UserPart>
-}
+export interface UserEntry extends Schema.Schema.Type<typeof Entry.cases.User> {}
 /** What an agent said in a turn. */
-export interface AgentEntry<out Name extends string = string> {
-  readonly _tag: "Agent"
+export interface AgentEntry<out Name extends string = string> extends Schema.Schema.Type<typeof Entry.cases.Agent> {
   readonly speaker: Name
-  readonly turn: number
-  readonly text: string
 }
 
 /**
@@ -88,7 +82,7 @@ export const textOf = (entry: Entry): string =>
  * @since 0.1.0
  */
 export const lastText = (transcript: Transcript): string => {
-  const last = transcript[transcript.length - 1]
+  const last = transcript.at(-1)
   return last === undefined ? "" : textOf(last)
 }
 

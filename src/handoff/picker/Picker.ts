@@ -5,7 +5,7 @@
  */
 import type * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import { type Pipeable, Prototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type { AgentStatus } from "../../domain/AgentStatus.ts"
 import type { Conversation } from "../../domain/StateSchema.ts"
@@ -53,9 +53,7 @@ export interface PickRequest {
 }
 
 const Proto = {
-  pipe() {
-    return pipeArguments(this, arguments)
-  },
+  ...Prototype,
   toJSON(this: Any) {
     return { _id: "AgentPicker", names: this[TypeId].names }
   }

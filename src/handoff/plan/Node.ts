@@ -6,7 +6,7 @@
 import type * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import { type Pipeable, Prototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Schedule from "effect/Schedule"
 import type { AgentError } from "../../domain/AgentError.ts"
@@ -22,13 +22,13 @@ const TypeId = "~troupe/handoff/Plan/Node"
  * @since 0.1.0
  */
 export interface Node<out Name extends string, in Input, out Output, out E = never, out R = never> extends Pipeable {
-  readonly [TypeId]: Behaviour<Input, Output, E, R>
+  readonly [TypeId]: Behaviour<Definition, Input, Output, E, R>
   readonly name: Name
 }
 
-/** What a node does, and in its type what it takes, gives, may fail with and needs. */
-interface Behaviour<in Input, out Output, out E, out R> {
-  readonly definition: Definition
+/** What a node or a plan is made of, and in its type what it takes, gives, may fail with and needs. */
+export interface Behaviour<out Of, in Input, out Output, out E, out R> {
+  readonly definition: Of
   readonly _Input?: (input: Input) => void
   readonly _Output?: () => Output
   readonly _E?: () => E
@@ -136,9 +136,7 @@ export type Failing<E, Timeout, Fallback> = [Fallback] extends [never] ? Attempt
 type Attempt<E, Timeout> = E | ([Timeout] extends [never] ? never : Cause.TimeoutError)
 
 const Proto = {
-  pipe() {
-    return pipeArguments(this, arguments)
-  },
+  ...Prototype,
   toJSON(this: Any) {
     return { _id: "Node", name: this.name }
   }

@@ -11,55 +11,38 @@ import type * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import type { Results } from "./Results.ts"
 
+interface Fields {
+  readonly PlanStarted: { readonly results: Results }
+  readonly PlanCompleted: { readonly output: Readonly<Record<string, unknown>>; readonly results: Results }
+  readonly PlanFailed: { readonly cause: Cause.Cause<unknown>; readonly results: Results }
+  readonly PlanInterrupted: { readonly results: Results }
+  readonly NodeStarted: { readonly node: string }
+  readonly NodeCompleted: { readonly node: string; readonly output: unknown }
+  readonly NodeSkipped: { readonly node: string }
+  readonly NodeFailed: { readonly node: string; readonly cause: Cause.Cause<unknown> }
+  readonly NodeInterrupted: { readonly node: string }
+}
+
+type Case<Tag extends keyof Fields> = { readonly _tag: Tag } & Fields[Tag]
+
 /** The plan started, with what had ended before. */
-export interface PlanStarted {
-  readonly _tag: "PlanStarted"
-  readonly results: Results
-}
+export interface PlanStarted extends Case<"PlanStarted"> {}
 /** The plan ended with the output of each node that no edge leaves. */
-export interface PlanCompleted {
-  readonly _tag: "PlanCompleted"
-  readonly output: Readonly<Record<string, unknown>>
-  readonly results: Results
-}
+export interface PlanCompleted extends Case<"PlanCompleted"> {}
 /** The plan failed, or met a defect. */
-export interface PlanFailed {
-  readonly _tag: "PlanFailed"
-  readonly cause: Cause.Cause<unknown>
-  readonly results: Results
-}
+export interface PlanFailed extends Case<"PlanFailed"> {}
 /** The plan was interrupted. */
-export interface PlanInterrupted {
-  readonly _tag: "PlanInterrupted"
-  readonly results: Results
-}
+export interface PlanInterrupted extends Case<"PlanInterrupted"> {}
 /** The node started: its input is there, or an edge to it failed. */
-export interface NodeStarted {
-  readonly _tag: "NodeStarted"
-  readonly node: string
-}
+export interface NodeStarted extends Case<"NodeStarted"> {}
 /** The node ended with its output. */
-export interface NodeCompleted {
-  readonly _tag: "NodeCompleted"
-  readonly node: string
-  readonly output: unknown
-}
+export interface NodeCompleted extends Case<"NodeCompleted"> {}
 /** The node isn't run, because no edge to it was taken. */
-export interface NodeSkipped {
-  readonly _tag: "NodeSkipped"
-  readonly node: string
-}
+export interface NodeSkipped extends Case<"NodeSkipped"> {}
 /** The node failed, or met a defect, after all that its policy allows. */
-export interface NodeFailed {
-  readonly _tag: "NodeFailed"
-  readonly node: string
-  readonly cause: Cause.Cause<unknown>
-}
+export interface NodeFailed extends Case<"NodeFailed"> {}
 /** The node was interrupted. */
-export interface NodeInterrupted {
-  readonly _tag: "NodeInterrupted"
-  readonly node: string
-}
+export interface NodeInterrupted extends Case<"NodeInterrupted"> {}
 
 /**
  * What happens in the run of a plan.
@@ -67,16 +50,10 @@ export interface NodeInterrupted {
  * @category models
  * @since 0.1.0
  */
-export type PlanEvent =
-  | PlanStarted
-  | PlanCompleted
-  | PlanFailed
-  | PlanInterrupted
-  | NodeStarted
-  | NodeCompleted
-  | NodeSkipped
-  | NodeFailed
-  | NodeInterrupted
+export type PlanEvent = PlanStarted | PlanEnd | NodeStarted | NodeEnd | NodeSkipped
+
+type PlanEnd = PlanCompleted | PlanFailed | PlanInterrupted
+type NodeEnd = NodeCompleted | NodeFailed | NodeInterrupted
 
 /**
  * Guards and an exhaustive match for events: `PlanEvent.$is("NodeCompleted")`, `PlanEvent.$match({ … })`.

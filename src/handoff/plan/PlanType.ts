@@ -3,8 +3,9 @@
  *
  * @since 0.1.0
  */
-import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import { type Pipeable, Prototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
+import type { Behaviour } from "./Node.ts"
 import * as PlanGraph from "./PlanGraph.ts"
 import type { Definition } from "./Run.ts"
 
@@ -18,16 +19,7 @@ const TypeId = "~troupe/handoff/Plan"
  * @since 0.1.0
  */
 export interface Plan<in Input, out Output, out E = never, out R = never> extends Pipeable {
-  readonly [TypeId]: Behaviour<Input, Output, E, R>
-}
-
-/** What a plan is, and in its type what it takes, gives, may fail with and needs. */
-interface Behaviour<in Input, out Output, out E, out R> {
-  readonly definition: Definition
-  readonly _Input?: (input: Input) => void
-  readonly _Output?: () => Output
-  readonly _E?: () => E
-  readonly _R?: () => R
+  readonly [TypeId]: Behaviour<Definition, Input, Output, E, R>
 }
 
 /** Any plan. */
@@ -42,9 +34,7 @@ export type AnyPlan = Plan<never, unknown, unknown, unknown>
 export const isPlan = (u: unknown): u is AnyPlan => Predicate.hasProperty(u, TypeId)
 
 const Proto = {
-  pipe() {
-    return pipeArguments(this, arguments)
-  },
+  ...Prototype,
   toJSON(this: AnyPlan) {
     return { _id: "Plan", nodes: [...PlanGraph.indexOf(definitionOf(this).graph).keys()] }
   }

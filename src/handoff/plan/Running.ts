@@ -24,6 +24,8 @@ import * as Run from "./Run.ts"
  */
 export type Failure<E> = [E] extends [never] ? never : PlanError<E>
 
+type ResumeFailure<E> = Failure<E> | PlanMismatch
+
 const quietly = (): void => {}
 
 const fromInput = (input: unknown): Position => ({ input, progress: HashMap.empty() })
@@ -38,27 +40,16 @@ const fromInput = (input: unknown): Position => ({ input, progress: HashMap.empt
  * @since 0.1.0
  */
 export const run: {
-  <Input>(
-    input: Input
-  ): <Output, E, R>(self: Plan<Input, Output, E, R>) => Effect.Effect<Output, Failure<E>, R>
-  <Input, Output, E, R>(
-    self: Plan<Input, Output, E, R>,
-    input: NoInfer<Input>
-  ): Effect.Effect<Output, Failure<E>, R>
-} = dual(
-  2,
-  (self: AnyPlan, input: unknown) =>
-    Run.run(definitionOf(self), fromInput(input), quietly) as Effect.Effect<never, never>
-)
+  <Input>(input: Input): <Output, E, R>(self: Plan<Input, Output, E, R>) => Effect.Effect<Output, Failure<E>, R>
+  <Input, Output, E, R>(self: Plan<Input, Output, E, R>, input: NoInfer<Input>): Effect.Effect<Output, Failure<E>, R>
+} = dual(2, (self: AnyPlan, input: unknown) => Run.run(definitionOf(self), fromInput(input), quietly) as never)
 
 /** Gives what a run goes on from, unless results name a node that the plan doesn't have. */
 const fromResults = (self: AnyPlan, { input, nodes }: Results): Effect.Effect<Position, PlanMismatch> =>
   Effect.suspend(() => {
     const indices = PlanGraph.indexOf(definitionOf(self).graph)
-    const unknown = Object.keys(nodes).find((name) => !indices.has(name))
-    if (unknown !== undefined) {
-      return Effect.fail(new PlanMismatch({ node: unknown, available: [...indices.keys()] }))
-    }
+    const node = Object.keys(nodes).find((name) => !indices.has(name))
+    if (node !== undefined) return Effect.fail(new PlanMismatch({ node, available: [...indices.keys()] }))
     const progress: Progress = HashMap.fromIterable(
       Object.entries(nodes).map(([name, ended]) => [indices.get(name)!, ended])
     )
@@ -97,20 +88,14 @@ const fromResults = (self: AnyPlan, { input, nodes }: Results): Effect.Effect<Po
  * @since 0.1.0
  */
 export const resume: {
-  (results: Results): <Input, Output, E, R>(
-    self: Plan<Input, Output, E, R>
-  ) => Effect.Effect<Output, Failure<E> | PlanMismatch, R>
-  <Input, Output, E, R>(
-    self: Plan<Input, Output, E, R>,
+  (
     results: Results
-  ): Effect.Effect<Output, Failure<E> | PlanMismatch, R>
+  ): <Input, Output, E, R>(self: Plan<Input, Output, E, R>) => Effect.Effect<Output, ResumeFailure<E>, R>
+  <Input, Output, E, R>(self: Plan<Input, Output, E, R>, results: Results): Effect.Effect<Output, ResumeFailure<E>, R>
 } = dual(
   2,
   (self: AnyPlan, results: Results) =>
-    Effect.flatMap(
-      fromResults(self, results),
-      (from) => Run.run(definitionOf(self), from, quietly) as Effect.Effect<never, never>
-    )
+    Effect.flatMap(fromResults(self, results), (from) => Run.run(definitionOf(self), from, quietly)) as never
 )
 
 const streamFrom = (self: AnyPlan, from: Effect.Effect<Position, PlanMismatch>): Stream.Stream<PlanEvent, never> =>
@@ -140,13 +125,8 @@ const streamFrom = (self: AnyPlan, from: Effect.Effect<Position, PlanMismatch>):
  * @since 0.1.0
  */
 export const stream: {
-  <Input>(
-    input: Input
-  ): <Output, E, R>(self: Plan<Input, Output, E, R>) => Stream.Stream<PlanEvent, Failure<E>, R>
-  <Input, Output, E, R>(
-    self: Plan<Input, Output, E, R>,
-    input: NoInfer<Input>
-  ): Stream.Stream<PlanEvent, Failure<E>, R>
+  <Input>(input: Input): <Output, E, R>(self: Plan<Input, Output, E, R>) => Stream.Stream<PlanEvent, Failure<E>, R>
+  <Input, Output, E, R>(self: Plan<Input, Output, E, R>, input: NoInfer<Input>): Stream.Stream<PlanEvent, Failure<E>, R>
 } = dual(2, (self: AnyPlan, input: unknown) => streamFrom(self, Effect.succeed(fromInput(input))))
 
 /**
@@ -156,11 +136,11 @@ export const stream: {
  * @since 0.1.0
  */
 export const resumeStream: {
-  (results: Results): <Input, Output, E, R>(
-    self: Plan<Input, Output, E, R>
-  ) => Stream.Stream<PlanEvent, Failure<E> | PlanMismatch, R>
+  (
+    results: Results
+  ): <Input, Output, E, R>(self: Plan<Input, Output, E, R>) => Stream.Stream<PlanEvent, ResumeFailure<E>, R>
   <Input, Output, E, R>(
     self: Plan<Input, Output, E, R>,
     results: Results
-  ): Stream.Stream<PlanEvent, Failure<E> | PlanMismatch, R>
+  ): Stream.Stream<PlanEvent, ResumeFailure<E>, R>
 } = dual(2, (self: AnyPlan, results: Results) => streamFrom(self, fromResults(self, results)))

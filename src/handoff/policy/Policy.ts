@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import { type Pipeable, Prototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import type { AgentState } from "../../domain/StateSchema.ts"
@@ -57,9 +57,7 @@ export interface Decision {
 }
 
 const Proto = {
-  pipe() {
-    return pipeArguments(this, arguments)
-  },
+  ...Prototype,
   toJSON(this: Any) {
     const { names, offers } = this[TypeId]
     return { _id: "HandoffPolicy", names, tools: offers.map((offer) => offer.handoff.toolName) }

@@ -27,11 +27,14 @@ export const offeredTo: {
   (self: Any, agent: string | AgentState): ReadonlyArray<Handoff.Any>
 } = dual(
   2,
-  (self: Any, agent: string | AgentState): ReadonlyArray<Handoff.Any> =>
+  (self: Any, agent: string | AgentState) =>
     internalsOf(self).offers.flatMap((offer) =>
       (typeof agent === "string" ? Offer.isTo(offer, agent) : Offer.isNow(offer, agent)) ? [offer.handoff] : []
     )
 )
+
+type Call = Pick<Conversation.Call, "id" | "name" | "params">
+type Requested = Option.Option<Result.Result<HandoffRequest, Schema.SchemaError>>
 
 /**
  * Gives the request that an agent's call makes: none where the call isn't one of the policy's own tools, a failure where
@@ -41,22 +44,11 @@ export const offeredTo: {
  * @since 0.1.0
  */
 export const requestOf: {
-  (
-    agent: string | AgentState,
-    call: Pick<Conversation.Call, "id" | "name" | "params">
-  ): (self: Any) => Option.Option<Result.Result<HandoffRequest, Schema.SchemaError>>
-  (
-    self: Any,
-    agent: string | AgentState,
-    call: Pick<Conversation.Call, "id" | "name" | "params">
-  ): Option.Option<Result.Result<HandoffRequest, Schema.SchemaError>>
+  (agent: string | AgentState, call: Call): (self: Any) => Requested
+  (self: Any, agent: string | AgentState, call: Call): Requested
 } = dual(
   3,
-  (
-    self: Any,
-    agent: string | AgentState,
-    call: Pick<Conversation.Call, "id" | "name" | "params">
-  ): Option.Option<Result.Result<HandoffRequest, Schema.SchemaError>> =>
+  (self: Any, agent: string | AgentState, call: Call): Requested =>
     Option.map(
       Option.fromUndefinedOr(offeredTo(self, agent).find(({ toolName }) => toolName === call.name)),
       (handoff) => Handoff.requestOf(handoff, call)
@@ -72,10 +64,7 @@ export const requestOf: {
 export const decide: {
   (state: AgentState): (self: Any) => Option.Option<Decision>
   (self: Any, state: AgentState): Option.Option<Decision>
-} = dual(
-  2,
-  (self: Any, state: AgentState): Option.Option<Decision> => Option.fromUndefinedOr(internalsOf(self).decide(state))
-)
+} = dual(2, (self: Any, state: AgentState) => Option.fromUndefinedOr(internalsOf(self).decide(state)))
 
 /**
  * Gives the conversation as it arrives. Transforms that fail are left out and logged, unless their failure is to end it.
@@ -97,13 +86,9 @@ export const transform: {
   ): Effect.Effect<Conversation.Conversation, E, R>
 } = dual(
   3,
-  <Names extends string, E, R>(
-    self: HandoffPolicy<Names, E, R>,
-    conversation: Conversation.Conversation,
-    crossing: Crossing
-  ): Effect.Effect<Conversation.Conversation, E, R> =>
+  (self: Any, conversation: Conversation.Conversation, crossing: Crossing) =>
     Effect.map(
-      applyAll(internalsOf(self).transforms, conversation, crossing) as Effect.Effect<Conversation.Conversation, E, R>,
+      applyAll(internalsOf(self).transforms, conversation, crossing),
       (changed) => changed === conversation ? conversation : Conversation.make(changed.turns)
-    )
+    ) as Effect.Effect<Conversation.Conversation, never>
 )
