@@ -108,19 +108,18 @@ export interface Prices {
   readonly otherwise: Price | undefined
 }
 
-/** Gives what was used by models that didn't say their names. */
-const unnamed = (total: Usage.Usage, models: ReadonlyArray<Usage.Usage>): Usage.Usage => {
-  const less = (kind: keyof Usage.RequestUsage): Usage.TokenCount =>
-    models.reduce((rest, usage) => ({
-      known: rest.known - usage[kind].known,
-      unreported: rest.unreported - usage[kind].unreported
-    }), total[kind])
+/** Takes away what was used of more, and nothing that isn't there. */
+export const less = (self: Usage.Usage, that: Usage.Usage): Usage.Usage => {
+  const rest = (kind: keyof Usage.RequestUsage): Usage.TokenCount => ({
+    known: Math.max(0, self[kind].known - that[kind].known),
+    unreported: Math.max(0, self[kind].unreported - that[kind].unreported)
+  })
   return {
-    requests: models.reduce((rest, { requests }) => rest - requests, total.requests),
-    input: less("input"),
-    output: less("output"),
-    reasoning: less("reasoning"),
-    cached: less("cached")
+    requests: Math.max(0, self.requests - that.requests),
+    input: rest("input"),
+    output: rest("output"),
+    reasoning: rest("reasoning"),
+    cached: rest("cached")
   }
 }
 
@@ -129,7 +128,8 @@ export const cost = ({ models = {}, usage }: Spent, prices: Prices): Cost => {
   const named = Object.entries(models).map(([model, usage]) =>
     costOf(usage, ownOf(prices.models, model) ?? prices.otherwise)
   )
-  return [...named, costOf(unnamed(usage, Object.values(models)), prices.otherwise)].reduce((sum, each) => ({
+  const unnamed = Object.values(models).reduce(less, usage)
+  return [...named, costOf(unnamed, prices.otherwise)].reduce((sum, each) => ({
     known: sum.known + each.known,
     unpriced: sum.unpriced + each.unpriced
   }))

@@ -96,8 +96,8 @@ export interface LimitOptions {
   readonly onExhausted?: "fail" | "finish" | undefined
 }
 
-const exhausted = (options: LimitOptions | undefined): Limit =>
-  options?.onExhausted === "finish" ? { onExhausted: "finish" } : {}
+const limited = (limit: Extract<StopWhen, Limit>, options: LimitOptions | undefined): StopWhen =>
+  options?.onExhausted === "finish" ? { ...limit, onExhausted: "finish" } : limit
 
 /**
  * Fails a run with `StepLimitReached` when its model, and the agents that it called, answered `steps` times.
@@ -107,11 +107,8 @@ const exhausted = (options: LimitOptions | undefined): Limit =>
  * @category constructors
  * @since 0.1.0
  */
-export const maxSteps = (steps: number, options?: LimitOptions): StopWhen => ({
-  _tag: "MaxSteps",
-  steps,
-  ...exhausted(options)
-})
+export const maxSteps = (steps: number, options?: LimitOptions): StopWhen =>
+  limited({ _tag: "MaxSteps", steps }, options)
 
 /**
  * Fails a run with `BudgetExceeded` when its known input and output tokens reach `tokens`. What a provider doesn't
@@ -120,11 +117,7 @@ export const maxSteps = (steps: number, options?: LimitOptions): StopWhen => ({
  * @category budgets
  * @since 0.1.0
  */
-export const tokens = (tokens: number, options?: LimitOptions): StopWhen => ({
-  _tag: "Tokens",
-  tokens,
-  ...exhausted(options)
-})
+export const tokens = (tokens: number, options?: LimitOptions): StopWhen => limited({ _tag: "Tokens", tokens }, options)
 
 /**
  * Fails a run with `BudgetExceeded` when what its models cost reaches `limit`, in the currency of the prices.
@@ -142,12 +135,10 @@ export const cost = (
     readonly prices: Prices["models"]
     readonly otherwise?: Price | undefined
   }
-): StopWhen => ({
-  _tag: "Cost",
-  limit: options.limit,
-  prices: { models: options.prices, otherwise: options.otherwise },
-  ...exhausted(options)
-})
+): StopWhen => {
+  const prices = { models: options.prices, otherwise: options.otherwise }
+  return limited({ _tag: "Cost", limit: options.limit, prices }, options)
+}
 
 /**
  * Fails a run with `BudgetExceeded` when `calls` calls have their results: of the tool `name`, or of all. The calls of the model's last
@@ -161,12 +152,8 @@ export const toolCalls: {
   (name: string, calls: number, options?: LimitOptions): StopWhen
 } = (first: string | number, second?: number | LimitOptions, third?: LimitOptions): StopWhen => {
   const [name, calls, options] = typeof first === "string" ? [first, second, third] : [undefined, first, second]
-  return {
-    _tag: "ToolCalls",
-    name,
-    calls: typeof calls === "number" ? calls : Number.NaN,
-    ...(typeof options === "object" ? exhausted(options) : undefined)
-  }
+  const limit = { _tag: "ToolCalls", name, calls: typeof calls === "number" ? calls : Number.NaN } as const
+  return limited(limit, typeof options === "object" ? options : undefined)
 }
 
 /**
@@ -175,11 +162,8 @@ export const toolCalls: {
  * @category budgets
  * @since 0.1.0
  */
-export const duration = (duration: Duration.Input, options?: LimitOptions): StopWhen => ({
-  _tag: "Duration",
-  millis: Duration.toMillis(duration),
-  ...exhausted(options)
-})
+export const duration = (duration: Duration.Input, options?: LimitOptions): StopWhen =>
+  limited({ _tag: "Duration", millis: Duration.toMillis(duration) }, options)
 
 /**
  * Finishes a run when the model's last answer called the tool `name`, once the call is settled.

@@ -11,8 +11,9 @@
  */
 import { inProgress } from "../../domain/AgentStatus.ts"
 import { isWithin } from "../../domain/Isolation.ts"
+import * as Spending from "../../domain/Spending.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
-import type * as Usage from "../../domain/Usage.ts"
+import * as Usage from "../../domain/Usage.ts"
 import * as Handoff from "../../handoff/Handoff.ts"
 import type { Definition, ModeTool, Request, ToolEntry } from "../definition/AgentDefinition.ts"
 import * as RequestTools from "../definition/RequestTools.ts"
@@ -59,24 +60,6 @@ export const isOffered = (entry: ToolEntry, state: AgentState, modes: Modes, isB
   }
 }
 
-/** Takes back what `Usage.add` added: tokens that were reported, and a request that didn't report its own. */
-const subtract = (self: Usage.Usage, request: Usage.RequestUsage): Usage.Usage => {
-  const less = (kind: keyof Usage.RequestUsage): Usage.TokenCount => {
-    const { known, unreported } = self[kind]
-    const reported = request[kind]
-    return reported === undefined
-      ? { known, unreported: Math.max(0, unreported - 1) }
-      : { known: Math.max(0, known - reported), unreported }
-  }
-  return {
-    requests: Math.max(0, self.requests - 1),
-    input: less("input"),
-    output: less("output"),
-    reasoning: less("reasoning"),
-    cached: less("cached")
-  }
-}
-
 /**
  * The state in which the model was asked for its last answer, if it has answered in this run.
  *
@@ -88,17 +71,18 @@ const beforeAnswer = (self: AgentState): AgentState | undefined => {
   const at = turns.findLastIndex((turn) => turn._tag === "Assistant")
   const turn = turns[at]
   if (run.iteration === 0 || turn?._tag !== "Assistant") return undefined
+  const used = Usage.add(Usage.empty, turn.usage)
   return {
     ...self,
     conversation: { turns: turns.slice(0, at) },
     status: inProgress,
     steps: Math.max(0, self.steps - 1),
-    usage: subtract(self.usage, turn.usage),
+    usage: Spending.less(self.usage, used),
     run: {
       ...run,
       steps: Math.max(0, run.steps - 1),
       iteration: run.iteration - 1,
-      usage: subtract(run.usage, turn.usage)
+      usage: Spending.less(run.usage, used)
     }
   }
 }

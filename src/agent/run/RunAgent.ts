@@ -20,6 +20,29 @@ import { begin, type From, type FromOptions } from "./RunStart.ts"
 
 export type { Runnable } from "../../handoff/Runnable.ts"
 
+/** A function that runs something, which is its first argument or comes behind the others. */
+interface Runs<Args extends ReadonlyArray<unknown>> {
+  (...args: Args): <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>
+  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>,
+    ...args: Args
+  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
+}
+
+/** A function that runs something and streams what comes of it. */
+interface Streams<A> {
+  (from: Input | AgentState.AgentState, options?: FromOptions): <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>
+  ) => Stream.Stream<A, AgentError | E, R>
+  <Name extends string, Output, E, R>(
+    self: Runnable<Name, Output, E, R>,
+    from: Input | AgentState.AgentState,
+    options?: FromOptions
+  ): Stream.Stream<A, AgentError | E, R>
+}
+
 /** Runs what a thing describes. One that can't be is a defect of the run. */
 const runWith = (
   self: Any,
@@ -30,6 +53,12 @@ const runWith = (
     const roster = rosterOf(self)
     return Run.run(roster, from(roster), undefined, onFailure) as Effect.Effect<AgentState.AgentState, never>
   })
+
+/** The arguments stand behind what is run if the first of them can be. */
+const isDataFirst = (args: ArrayLike<unknown>): boolean => isRunnable(args[0])
+
+const runsFrom = <Args extends ReadonlyArray<unknown>>(from: (roster: Roster, ...args: Args) => From): Runs<Args> =>
+  dual(isDataFirst, (self: Any, ...args: Args) => runWith(self, (roster) => from(roster, ...args)))
 
 const streamWith = (self: Any, from: (roster: Roster) => From): Stream.Stream<AgentEvent, never> =>
   Stream.suspend(() => {
@@ -46,18 +75,8 @@ const streamWith = (self: Any, from: (roster: Roster) => From): Stream.Stream<Ag
  * @category running
  * @since 0.1.0
  */
-export const run: {
-  (input: Input, options?: RunOptions): <Name extends string, Output, E, R>(
-    self: Runnable<Name, Output, E, R>
-  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
-  <Name extends string, Output, E, R>(
-    self: Runnable<Name, Output, E, R>,
-    input: Input,
-    options?: RunOptions
-  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
-} = dual(
-  (args) => isRunnable(args[0]),
-  (self: Any, input: Input, options?: RunOptions) => runWith(self, (roster) => begin(roster, input, options))
+export const run: Runs<[input: Input, options?: RunOptions]> = runsFrom((roster, input, options) =>
+  begin(roster, input, options)
 )
 
 /** Options of a new conversation: a system message of its own, beside the agent's instructions. */
@@ -76,21 +95,10 @@ export type ContinueOptions = Pick<FromOptions, "control">
  * @category running
  * @since 0.1.0
  */
-export const continueConversation: {
-  (state: AgentState.AgentState, input: Input, options?: ContinueOptions): <Name extends string, Output, E, R>(
-    self: Runnable<Name, Output, E, R>
-  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
-  <Name extends string, Output, E, R>(
-    self: Runnable<Name, Output, E, R>,
-    state: AgentState.AgentState,
-    input: Input,
-    options?: ContinueOptions
-  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
-} = dual(
-  (args) => isRunnable(args[0]),
-  (self: Any, state: AgentState.AgentState, input: Input, options?: ContinueOptions) =>
-    runWith(self, (roster) => begin(roster, input, { ...options, state }))
-)
+export const continueConversation: Runs<[state: AgentState.AgentState, input: Input, options?: ContinueOptions]> =
+  runsFrom(
+    (roster, state, input, options) => begin(roster, input, { ...options, state })
+  )
 
 /**
  * Runs an agent on several inputs, one after the other in one conversation, and gives the last state.
@@ -98,25 +106,14 @@ export const continueConversation: {
  * @category running
  * @since 0.1.0
  */
-export const runMultiTurn: {
-  (inputs: ReadonlyArray<Input>): <Name extends string, Output, E, R>(
-    self: Runnable<Name, Output, E, R>
-  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
-  <Name extends string, Output, E, R>(
-    self: Runnable<Name, Output, E, R>,
-    inputs: ReadonlyArray<Input>
-  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
-} = dual(
-  2,
-  (self: Any, inputs: ReadonlyArray<Input>) =>
+export const runMultiTurn: Runs<[inputs: ReadonlyArray<Input>]> = dual(
+  isDataFirst,
+  (self: Any, inputs: ReadonlyArray<Input>): Effect.Effect<AgentState.AgentState> =>
     Effect.reduce(
       inputs,
       (): AgentState.AgentState | undefined => undefined,
       (state, input) => runWith(self, (roster) => begin(roster, input, { state }))
-    ).pipe(Effect.map((state) => state ?? AgentState.make(rosterOf(self).first.name))) as Effect.Effect<
-      AgentState.AgentState,
-      never
-    >
+    ).pipe(Effect.map((state) => state ?? AgentState.make(rosterOf(self).first.name)))
 )
 
 /**
@@ -128,18 +125,7 @@ export const runMultiTurn: {
  * @category running
  * @since 0.1.0
  */
-export const resume: {
-  (state: AgentState.AgentState): <Name extends string, Output, E, R>(
-    self: Runnable<Name, Output, E, R>
-  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
-  <Name extends string, Output, E, R>(
-    self: Runnable<Name, Output, E, R>,
-    state: AgentState.AgentState
-  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
-} = dual(
-  2,
-  (self: Any, state: AgentState.AgentState) => runWith(self, (roster) => begin(roster, state))
-)
+export const resume: Runs<[state: AgentState.AgentState]> = runsFrom((roster, state) => begin(roster, state))
 
 /**
  * Runs an agent on an input, or goes on with a state, and gives the last state also when the run fails: its status is
@@ -158,7 +144,7 @@ export const settle: {
     options?: FromOptions
   ): Effect.Effect<AgentState.AgentState, never, R>
 } = dual(
-  (args) => isRunnable(args[0]),
+  isDataFirst,
   (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) =>
     runWith(self, (roster) => begin(roster, from, options), "Keep")
 )
@@ -172,18 +158,9 @@ export const settle: {
  * @category running
  * @since 0.1.0
  */
-export const step: {
-  (state: AgentState.AgentState): <Name extends string, Output, E, R>(
-    self: Runnable<Name, Output, E, R>
-  ) => Effect.Effect<AgentState.AgentState, AgentError | E, R>
-  <Name extends string, Output, E, R>(
-    self: Runnable<Name, Output, E, R>,
-    state: AgentState.AgentState
-  ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
-} = dual(
-  2,
-  (self: Any, state: AgentState.AgentState) =>
-    Effect.suspend(() => OutsideRun.step(rosterOf(self), state) as Effect.Effect<AgentState.AgentState, never>)
+export const step: Runs<[state: AgentState.AgentState]> = dual(
+  isDataFirst,
+  (self: Any, state: AgentState.AgentState) => Effect.suspend(() => OutsideRun.step(rosterOf(self), state))
 )
 
 /**
@@ -197,17 +174,8 @@ export const step: {
  * @category running
  * @since 0.1.0
  */
-export const stream: {
-  (from: Input | AgentState.AgentState, options?: FromOptions): <Name extends string, Output, E, R>(
-    self: Runnable<Name, Output, E, R>
-  ) => Stream.Stream<AgentEvent, AgentError | E, R>
-  <Name extends string, Output, E, R>(
-    self: Runnable<Name, Output, E, R>,
-    from: Input | AgentState.AgentState,
-    options?: FromOptions
-  ): Stream.Stream<AgentEvent, AgentError | E, R>
-} = dual(
-  (args) => isRunnable(args[0]),
+export const stream: Streams<AgentEvent> = dual(
+  isDataFirst,
   (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) =>
     streamWith(self, (roster) => begin(roster, from, options))
 )
@@ -218,17 +186,8 @@ export const stream: {
  * @category running
  * @since 0.1.0
  */
-export const states: {
-  (from: Input | AgentState.AgentState, options?: FromOptions): <Name extends string, Output, E, R>(
-    self: Runnable<Name, Output, E, R>
-  ) => Stream.Stream<AgentState.AgentState, AgentError | E, R>
-  <Name extends string, Output, E, R>(
-    self: Runnable<Name, Output, E, R>,
-    from: Input | AgentState.AgentState,
-    options?: FromOptions
-  ): Stream.Stream<AgentState.AgentState, AgentError | E, R>
-} = dual(
-  (args) => isRunnable(args[0]),
+export const states: Streams<AgentState.AgentState> = dual(
+  isDataFirst,
   (self: Any, from: Input | AgentState.AgentState, options?: FromOptions) =>
     Stream.suspend(() => {
       const start = begin(rosterOf(self), from, options)

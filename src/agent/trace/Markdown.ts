@@ -10,14 +10,13 @@
  *
  * @since 0.1.0
  */
-import type * as Prompt from "effect/ai/Prompt"
 import type * as Schema from "effect/Schema"
-import type { AgentEvent, ModelResponded, RunStarted, Window } from "../../domain/AgentEvent.ts"
+import type { AgentEvent, RunStarted, ToolCallSettled, Window } from "../../domain/AgentEvent.ts"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { pendingApprovals } from "../../domain/Approval.ts"
 import { openCalls } from "../../domain/Conversation.ts"
 import type * as Part from "../../domain/Part.ts"
-import type { AgentState, AssistantPart, Call, Outcome } from "../../domain/StateSchema.ts"
+import type { AgentState, AssistantPart, Outcome } from "../../domain/StateSchema.ts"
 import { weightOf } from "../../domain/Summarized.ts"
 import type { RequestUsage, TokenCount } from "../../domain/Usage.ts"
 import * as Excerpt from "./Excerpt.ts"
@@ -44,9 +43,11 @@ const heading = (event: AgentEvent, level: 1 | 2, title: string): string =>
 
 const time = (at: number): string => Math.abs(at) <= 8.64e15 ? new Date(at).toISOString() : `${at} ms after 1970-01-01`
 
-const who = (event: AgentEvent): string => {
-  const call = event.calls[event.calls.length - 1]
-  return `${event.path.map(code).join(" › ")}${call === undefined ? "" : ` (${code(call)})`}`
+const trail = (path: ReadonlyArray<string>): string => path.map(code).join(" › ")
+
+const who = ({ calls, path }: AgentEvent): string => {
+  const call = calls[calls.length - 1]
+  return `${trail(path)}${call === undefined ? "" : ` (${code(call)})`}`
 }
 
 const called = (call: { readonly callId: string; readonly name: string }): string =>
@@ -61,41 +62,32 @@ const verbs: { readonly [_ in Outcome]: string } = {
 }
 
 const tokens = (usage: RequestUsage): string => {
-  const count = (kind: keyof RequestUsage, name: string) => usage[kind] === undefined ? [] : [`${usage[kind]} ${name}`]
-  const known = [
-    ...count("input", "input"),
-    ...count("cached", "cached"),
-    ...count("output", "output"),
-    ...count("reasoning", "reasoning")
-  ]
+  const kinds = ["input", "cached", "output", "reasoning"] as const
+  const known = kinds.flatMap((kind) => usage[kind] === undefined ? [] : [`${usage[kind]} ${kind}`])
   return `tokens: ${known.length === 0 ? "unknown" : known.join(", ")}`
 }
 
 const turns = (count: number): string => `${count} turn${count === 1 ? "" : "s"}`
 
 const windowed = ({ by, left, turns: sent, tokens }: Window): string =>
-  [
-    `${turns(sent)}${left === 0 ? "" : ` of ${sent + left}`}`,
-    ...(tokens === undefined ? [] : [`${by === "estimate" ? "about " : ""}${tokens} tokens`])
-  ].join(", ")
+  `${turns(sent)}${left === 0 ? "" : ` of ${sent + left}`}${
+    tokens === undefined ? "" : `, ${by === "estimate" ? "about " : ""}${tokens} tokens`
+  }`
 
 const atLeast = (count: TokenCount): string => count.unreported === 0 ? `${count.known}` : `at least ${count.known}`
 
-const size = (data: Part.File["data"]): string =>
-  typeof data === "string"
-    ? `${data.length} characters`
-    : data instanceof URL
-    ? code(data.href)
-    : `${data.length} bytes`
+const jsonCode = (value: Schema.Json): string => code(Excerpt.jsonText(value, 0))
 
-const file = (part: {
-  readonly mediaType: string
-  readonly fileName?: string | undefined
-  readonly data: Part.File["data"]
-}): string =>
-  paragraph(
-    `File${part.fileName === undefined ? "" : ` ${code(part.fileName)}`}: ${code(part.mediaType)}, ${size(part.data)}`
-  )
+const size = (data: Part.File["data"]): string =>
+  data instanceof URL ? code(data.href) : `${data.length} ${typeof data === "string" ? "characters" : "bytes"}`
+
+type File = Pick<Part.File, "data" | "mediaType"> & { readonly fileName?: string | undefined }
+
+const file = ({ data, fileName, mediaType }: File): string =>
+  paragraph(`File${fileName === undefined ? "" : ` ${code(fileName)}`}: ${code(mediaType)}, ${size(data)}`)
+
+/** What came of a call. */
+type Result = Pick<ToolCallSettled, "modelOutput" | "outcome" | "result">
 
 /** What writes the contents of events, at most `maxLength` characters of each. */
 const writer = (maxLength: number) => {
@@ -103,57 +95,41 @@ const writer = (maxLength: number) => {
   const text = (content: string): string => fence("text", excerpt(content))
   const json = (value: Schema.Json): string => fence("json", excerpt(Excerpt.jsonText(value, 2)))
 
-  const settled = (call: string, outcome: Outcome, result: Schema.Json, duration: string): string =>
-    paragraph(`${call} ${verbs[outcome]}${duration}:`) + json(result)
+  const optional = (value: Schema.Json | undefined): string => value === undefined ? "" : json(value)
 
-  const modelOutput = (parts: ReadonlyArray<Prompt.ToolModelOutputPart> | undefined): string =>
-    parts === undefined
-      ? ""
-      : paragraph("The model reads instead:") +
-        parts.map((part) => part.type === "text" ? text(part.text) : file(part)).join("")
-
-  const providerCall = (call: Call): string =>
-    call.state._tag === "Settled"
-      ? settled(called({ callId: call.id, name: call.name }), call.state.outcome, call.state.result, "") +
-        modelOutput(call.state.modelOutput)
-      : ""
+  const settled = (call: string, { modelOutput, outcome, result }: Result, duration = ""): string =>
+    paragraph(`${call} ${verbs[outcome]}${duration}:`) + json(result) +
+    (modelOutput === undefined ? "" : paragraph("The model reads instead:")) +
+    (modelOutput ?? []).map((part) => part.type === "text" ? text(part.text) : file(part)).join("")
 
   const part = (part: AssistantPart): string => {
     switch (part._tag) {
       case "Text":
-        return paragraph("Text:") + text(part.text)
       case "Reasoning":
-        return paragraph("Reasoning:") + text(part.text)
+        return paragraph(`${part._tag}:`) + text(part.text)
       case "File":
         return file(part)
       case "Source":
         return paragraph(`Source ${code(part.title)}: ${code(part.url ?? part.fileName ?? part.id)}`)
-      case "Call":
-        return paragraph(
-          `Call of ${called({ callId: part.id, name: part.name })}${
-            part.providerExecuted === true ? ", run by the provider" : ""
-          }:`
-        ) + json(part.params) + providerCall(part)
+      case "Call": {
+        const call = called({ callId: part.id, name: part.name })
+        const by = part.providerExecuted === true ? ", run by the provider" : ""
+        return paragraph(`Call of ${call}${by}:`) + json(part.params) +
+          (part.state._tag === "Settled" ? settled(call, part.state) : "")
+      }
     }
   }
 
-  const answer = (event: ModelResponded): string =>
-    paragraph(
-      `${who(event)} got an answer at ${time(event.at)}; finish reason: ${event.finishReason}; ${tokens(event.usage)}`
-    ) + (event.parts.length === 0 ? paragraph("The answer is empty.") : event.parts.map(part).join(""))
+  const answer = (parts: ReadonlyArray<AssistantPart>): string =>
+    parts.length === 0 ? paragraph("The answer is empty.") : parts.map(part).join("")
 
   const input = (parts: NonNullable<RunStarted["input"]>): string =>
     parts.map((part) => part._tag === "Text" ? text(part.text) : file(part)).join("")
 
-  const start = (event: RunStarted): string =>
-    heading(event, 1, who(event)) +
-    paragraph(`${event.input === undefined ? "Went on" : "Started"} at ${time(event.at)}`) +
-    input(event.input ?? [])
-
   const reason = ({ context, reason }: HandoffRequest): string =>
-    (reason === undefined ? "" : text(reason)) + (context === undefined ? "" : json(context))
+    (reason === undefined ? "" : text(reason)) + optional(context)
 
-  return { answer, input, json, modelOutput, reason, settled, start, text }
+  return { answer, input, json, optional, reason, settled, text }
 }
 
 const stopped = (state: AgentState): string => {
@@ -175,7 +151,7 @@ const stopped = (state: AgentState): string => {
 const remains = (state: AgentState): string => {
   const pending = pendingApprovals(state)
   const open = pending.length > 0
-    ? pending.map((call) => `- ${call.path.map(code).join(" › ")} needs approval for ${called(call)}`)
+    ? pending.map((call) => `- ${trail(call.path)} needs approval for ${called(call)}`)
     : openCalls(state.conversation).map((call) => `- ${called({ callId: call.id, name: call.name })} is open`)
   const { elapsed, steps, usage } = state.run
   return (open.length === 0 ? "" : paragraph(open.join("\n"))) +
@@ -193,109 +169,100 @@ const remains = (state: AgentState): string => {
 export const fragment = (event: AgentEvent, options?: MarkdownOptions): string => {
   const write = writer(options?.maxLength ?? 10_000)
   const at = time(event.at)
+  const agent = who(event)
   switch (event._tag) {
     case "RunStarted":
-      return write.start(event)
+      return heading(event, 1, agent) +
+        paragraph(`${event.input === undefined ? "Went on" : "Started"} at ${at}`) + write.input(event.input ?? [])
     case "StepStarted":
-      return heading(event, 2, `Step ${event.step + 1} of ${who(event)}`)
-    case "ModelCallStarted":
-      return paragraph(
-        `${who(event)} asked the model${event.attempt === 0 ? "" : `, attempt ${event.attempt + 1},`} at ${at}${
-          event.window === undefined ? "" : ` with ${windowed(event.window)}`
-        }`
-      )
-    case "ConversationSummarized":
-      return paragraph(
-        `${who(event)} summarized ${turns(weightOf(event))} in ${event.duration} ms at ${at}${
-          event.usage === undefined ? "" : `; ${tokens(event.usage)}`
-        }:`
-      ) + write.text(event.text)
+      return heading(event, 2, `Step ${event.step + 1} of ${agent}`)
+    case "ModelCallStarted": {
+      const attempt = event.attempt === 0 ? "" : `, attempt ${event.attempt + 1},`
+      const window = event.window === undefined ? "" : ` with ${windowed(event.window)}`
+      return paragraph(`${agent} asked the model${attempt} at ${at}${window}`)
+    }
+    case "ConversationSummarized": {
+      const used = event.usage === undefined ? "" : `; ${tokens(event.usage)}`
+      return paragraph(`${agent} summarized ${turns(weightOf(event))} in ${event.duration} ms at ${at}${used}:`) +
+        write.text(event.text)
+    }
     case "TextDelta":
     case "ReasoningDelta":
     case "ToolParamsDelta":
     case "GuardrailStarted":
       return ""
     case "ModelResponded":
-      return write.answer(event)
+      return paragraph(
+        `${agent} got an answer at ${at}; finish reason: ${event.finishReason}; ${tokens(event.usage)}`
+      ) +
+        write.answer(event.parts)
     case "ModelCallFailed":
-      return paragraph(`${who(event)} got no answer from attempt ${event.attempt + 1} at ${at}: ${code(event.tag)}`) +
+      return paragraph(`${agent} got no answer from attempt ${event.attempt + 1} at ${at}: ${code(event.tag)}`) +
         write.text(event.message)
     case "ApprovalRequested":
-      return paragraph(`${who(event)} needs approval for ${called(event)}:`) + write.json(event.params)
+      return paragraph(`${agent} needs approval for ${called(event)}:`) + write.json(event.params)
     case "CallApproved":
-      return event.params === undefined
-        ? paragraph(`${who(event)}: ${called(event)} was approved at ${at}`)
-        : paragraph(`${who(event)}: ${called(event)} was approved at ${at} with other parameters:`) +
-          write.json(event.params)
-    case "CallDenied":
-      return paragraph(`${who(event)}: ${called(event)} was denied at ${at}:`) + write.text(event.reason)
-    case "ToolCallStarted":
       return paragraph(
-        `${who(event)} started ${called(event)} at ${at} with ${code(Excerpt.jsonText(event.params, 0))}${
-          event.asked === undefined ? "" : ` in the place of ${code(Excerpt.jsonText(event.asked, 0))}`
-        }`
-      )
+        `${agent}: ${called(event)} was approved at ${at}${event.params === undefined ? "" : " with other parameters:"}`
+      ) + write.optional(event.params)
+    case "CallDenied":
+      return paragraph(`${agent}: ${called(event)} was denied at ${at}:`) + write.text(event.reason)
+    case "ToolCallStarted": {
+      const asked = event.asked === undefined ? "" : ` in the place of ${jsonCode(event.asked)}`
+      return paragraph(`${agent} started ${called(event)} at ${at} with ${jsonCode(event.params)}${asked}`)
+    }
     case "ToolCallProgressed":
-      return paragraph(`${who(event)} heard from ${called(event)} at ${at}: ${code(Excerpt.jsonText(event.result, 0))}`)
+      return paragraph(`${agent} heard from ${called(event)} at ${at}: ${jsonCode(event.result)}`)
     case "ToolCallSuspended":
       return paragraph(`${called(event)} stopped before its end at ${at} and stays open`)
     case "ToolCallSettled":
-      return write.settled(
-        `${who(event)}: ${called(event)}`,
-        event.outcome,
-        event.result,
-        ` after ${event.duration} ms`
-      ) +
-        write.modelOutput(event.modelOutput)
+      return write.settled(`${agent}: ${called(event)}`, event, ` after ${event.duration} ms`)
     case "FeedbackGiven":
-      return paragraph(`${who(event)} was given feedback:`) + write.text(event.text)
+      return paragraph(`${agent} was given feedback:`) + write.text(event.text)
     case "GuardrailSettled":
-      return paragraph(`${who(event)}: ${guardrailLine(event, code)} at ${at}`) +
+      return paragraph(`${agent}: ${guardrailLine(event, code)} at ${at}`) +
         (event.reason === undefined ? "" : write.text(event.reason))
     case "LimitReached":
-      return paragraph(`${who(event)} met its limit ${code(event.limit)} at ${at} and may answer once more:`) +
+      return paragraph(`${agent} met its limit ${code(event.limit)} at ${at} and may answer once more:`) +
         write.text(event.text)
     case "TextWithdrawn":
-      return paragraph(`${who(event)} took back what it had said at ${at}:`) + write.text(event.reason)
+      return paragraph(`${agent} took back what it had said at ${at}:`) + write.text(event.reason)
     case "HandoffRequested":
-      return paragraph(`${who(event)} hands over to ${code(event.request.target)} at ${at}`) +
-        write.reason(event.request)
-    case "TransformFailed":
-      return paragraph(
-        `The policy couldn't change what crosses to ${code(event.request.target)} at ${at}: ${code(event.tag)}`
-      ) + write.text(event.message)
-    case "HandoffCompleted":
-      return heading(event, 2, `Handed over to ${code(event.request.target)} by ${who(event)}`) +
-        paragraph(
-          `${code(event.request.target)} took over at ${at}${
-            event.conversation === undefined
-              ? ""
-              : ` with ${turns(event.conversation.turns.length)}`
-          }`
-        )
+      return paragraph(`${agent} hands over to ${code(event.request.target)} at ${at}`) + write.reason(event.request)
+    case "TransformFailed": {
+      const target = code(event.request.target)
+      return paragraph(`The policy couldn't change what crosses to ${target} at ${at}: ${code(event.tag)}`) +
+        write.text(event.message)
+    }
+    case "HandoffCompleted": {
+      const target = code(event.request.target)
+      const given = event.conversation === undefined ? "" : ` with ${turns(event.conversation.turns.length)}`
+      return heading(event, 2, `Handed over to ${target} by ${agent}`) +
+        paragraph(`${target} took over at ${at}${given}`)
+    }
     case "HandoffSuspended":
       return paragraph(`${code(event.request.target)} didn't take over before the run ended at ${at}`)
     case "InputGiven":
-      return paragraph(`${who(event)} was told by mode ${code(event.mode)} at ${at}:`) + write.input(event.input)
+      return paragraph(`${agent} was told by mode ${code(event.mode)} at ${at}:`) + write.input(event.input)
     case "ToolInvoked":
       return paragraph(`${called(event)} was invoked by hand at ${at}`)
     case "ModeFailed":
-      return paragraph(`${who(event)}: ${modeLine(event, code)} at ${at}`) + write.text(event.message)
+      return paragraph(`${agent}: ${modeLine(event, code)} at ${at}`) + write.text(event.message)
     case "ModeEntering":
     case "ModeEntered":
     case "ModeExiting":
     case "ModeExited":
     case "ModeTransitionRequested":
     case "StateAdjusted":
-      return paragraph(`${who(event)} ${modeLine(event, code)} at ${at}`)
+      return paragraph(`${agent} ${modeLine(event, code)} at ${at}`)
     case "StepCompleted":
-      return paragraph(`Step ${event.step + 1} of ${who(event)} ended at ${at}`)
+      return paragraph(`Step ${event.step + 1} of ${agent} ended at ${at}`)
     case "RunCompleted":
-      return heading(event, 2, `${stopped(event.state)}: ${who(event)}`) + remains(event.state)
+      return heading(event, 2, `${stopped(event.state)}: ${agent}`) + remains(event.state)
     case "RunInterrupted":
-      return heading(event, 2, `Interrupted: ${who(event)}`) + remains(event.state)
+      return heading(event, 2, `Interrupted: ${agent}`) + remains(event.state)
     case "RunFailed":
-      return heading(event, 2, `Failed: ${who(event)}, ${code(event.error.tag)}`) + write.text(event.error.message) +
+      return heading(event, 2, `Failed: ${agent}, ${code(event.error.tag)}`) + write.text(event.error.message) +
         remains(event.state)
   }
 }

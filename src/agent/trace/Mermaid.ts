@@ -9,7 +9,9 @@
  *
  * @since 0.1.0
  */
-import type { AgentEvent, RunCompleted, RunStarted } from "../../domain/AgentEvent.ts"
+import { identity } from "effect/Function"
+import type * as Schema from "effect/Schema"
+import type { AgentEvent, ModelCallStarted, RunCompleted, RunStarted } from "../../domain/AgentEvent.ts"
 import { pendingApprovals } from "../../domain/Approval.ts"
 import { lastAssistantText } from "../../domain/Conversation.ts"
 import { pattern } from "../../domain/Lazy.ts"
@@ -82,19 +84,20 @@ const drawings = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<Drawing | un
   return found
 }
 
+const oneLine = (value: Schema.Json): string => Excerpt.jsonText(value, 0)
+
+const because = (reason: string | undefined): string => reason === undefined ? "" : `: ${reason}`
+
 const answered = (parts: ReadonlyArray<AssistantPart>): string => {
   const text = parts.reduce((text, part) => part._tag === "Text" ? text + part.text : text, "")
   const names = parts.flatMap((part) => part._tag === "Call" ? [part.name] : [])
-  return [text, ...(names.length === 0 ? [] : [`calls ${names.join(", ")}`])].filter((line) => line !== "").join(" / ")
+  return [text, names.length === 0 ? "" : `calls ${names.join(", ")}`].filter((line) => line !== "").join(" / ")
 }
 
-const ended = (event: RunCompleted): string => {
-  const pending = pendingApprovals(event.state)
-  return pending.length > 0
-    ? `awaits approval of ${pending.map((call) => call.name).join(", ")}`
-    : event.state.status._tag === "Complete"
-    ? lastAssistantText(event.state.conversation) ?? ""
-    : event.state.status._tag
+const ended = ({ state }: RunCompleted): string => {
+  const pending = pendingApprovals(state)
+  if (pending.length > 0) return `awaits approval of ${pending.map((call) => call.name).join(", ")}`
+  return state.status._tag === "Complete" ? lastAssistantText(state.conversation) ?? "" : state.status._tag
 }
 
 const input = (event: Pick<RunStarted, "input">): string =>
@@ -104,7 +107,7 @@ const input = (event: Pick<RunStarted, "input">): string =>
 
 /** The lines of a diagram as they are drawn: who takes part, and how often each agent is active. */
 const canvas = (maxLength: number) => {
-  const participants: Array<string> = ["actor User"]
+  const participants = new Set(["actor User"])
   const lines: Array<string> = []
   const ids = new Map<string, string>()
   const active = new Map<string, number>()
@@ -114,7 +117,7 @@ const canvas = (maxLength: number) => {
     if (known !== undefined) return known
     const id = `${kind}${ids.size + 1}`
     ids.set(`${kind} ${key}`, id)
-    participants.push(`participant ${id} as ${escape(name, maxLength)}`)
+    participants.add(`participant ${id} as ${escape(name, maxLength)}`)
     return id
   }
 
@@ -122,7 +125,7 @@ const canvas = (maxLength: number) => {
     agent: (path: ReadonlyArray<string>): string =>
       path.length === 0 ? "User" : participant("Agent", JSON.stringify(path), path.join(" / ")),
     model: (): string => {
-      if (!participants.includes("participant Model")) participants.push("participant Model")
+      participants.add("participant Model")
       return "Model"
     },
     tool: (name: string): string => participant("Tool", name, name),
@@ -151,116 +154,83 @@ const canvas = (maxLength: number) => {
 
 type Canvas = ReturnType<typeof canvas>
 
+const asked = ({ attempt, step, window: { left, turns } = { left: 0, turns: 0 } }: ModelCallStarted): string => {
+  const window = left === 0 ? "" : `, ${turns} of ${turns + left} turns`
+  return `step ${step + 1}${attempt === 0 ? "" : `, attempt ${attempt + 1}`}${window}`
+}
+
 const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void => {
   const agent = on.agent(event.path)
   const caller = on.agent(event.path.slice(0, -1))
   switch (event._tag) {
     case "RunStarted":
       on.arrow(caller, "->>", agent, input(event))
-      on.activate(agent)
-      break
+      return on.activate(agent)
     case "ModelCallStarted":
-      on.arrow(
-        agent,
-        "->>",
-        on.model(),
-        `step ${event.step + 1}${event.attempt === 0 ? "" : `, attempt ${event.attempt + 1}`}${
-          event.window === undefined || event.window.left === 0
-            ? ""
-            : `, ${event.window.turns} of ${event.window.turns + event.window.left} turns`
-        }`
-      )
-      break
+      return on.arrow(agent, "->>", on.model(), asked(event))
     case "ConversationSummarized":
-      on.note(agent, `summarized ${weightOf(event)} turns: ${event.text}`)
-      break
+      return on.note(agent, `summarized ${weightOf(event)} turns: ${event.text}`)
     case "ModelResponded":
-      on.arrow(on.model(), "-->>", agent, answered(event.parts))
-      break
+      return on.arrow(on.model(), "-->>", agent, answered(event.parts))
     case "ModelCallFailed":
-      on.arrow(on.model(), "-x", agent, `${event.tag}: ${event.message}`)
-      break
+      return on.arrow(on.model(), "-x", agent, `${event.tag}: ${event.message}`)
     case "ApprovalRequested":
-      on.arrow(agent, "->>", "User", `may ${event.name} run with ${Excerpt.jsonText(event.params, 0)}?`)
-      break
-    case "CallApproved":
-      on.arrow(
-        "User",
-        "-->>",
-        agent,
-        `approves ${event.name}${event.params === undefined ? "" : ` with ${Excerpt.jsonText(event.params, 0)}`}`
-      )
-      break
+      return on.arrow(agent, "->>", "User", `may ${event.name} run with ${oneLine(event.params)}?`)
+    case "CallApproved": {
+      const given = event.params === undefined ? "" : ` with ${oneLine(event.params)}`
+      return on.arrow("User", "-->>", agent, `approves ${event.name}${given}`)
+    }
     case "CallDenied":
-      on.arrow("User", "-x", agent, `denies ${event.name}: ${event.reason}`)
-      break
+      return on.arrow("User", "-x", agent, `denies ${event.name}: ${event.reason}`)
     case "ToolCallStarted":
       if (drawing === undefined) {
-        const asked = event.asked === undefined ? "" : ` in the place of ${Excerpt.jsonText(event.asked, 0)}`
-        on.arrow(agent, "->>", on.tool(event.name), `${Excerpt.jsonText(event.params, 0)}${asked}`)
+        const asked = event.asked === undefined ? "" : ` in the place of ${oneLine(event.asked)}`
+        on.arrow(agent, "->>", on.tool(event.name), `${oneLine(event.params)}${asked}`)
       }
-      break
+      return
     case "ToolCallSuspended":
       if (drawing === undefined) on.arrow(on.tool(event.name), "-x", agent, "stays open")
-      break
+      return
     case "ToolCallSettled": {
-      const result = Excerpt.jsonText(event.result, 0)
+      const result = oneLine(event.result)
       const arrived = isArrived[event.outcome]
       const text = arrived ? result : `${event.outcome}: ${result}`
       if (drawing === undefined) on.arrow(on.tool(event.name), arrived ? "-->>" : "-x", agent, text)
       else if (drawing === "Unstarted") on.arrow(agent, "-x", on.tool(event.name), text)
-      break
+      return
     }
     case "FeedbackGiven":
-      on.note(agent, event.text)
-      break
+      return on.note(agent, event.text)
     case "GuardrailSettled":
-      if (event.verdict !== "Pass") {
-        const reason = event.reason === undefined ? "" : `: ${event.reason}`
-        on.note(agent, `${guardrailLine(event, (text) => text)}${reason}`)
-      }
-      break
+      if (event.verdict !== "Pass") on.note(agent, `${guardrailLine(event, identity)}${because(event.reason)}`)
+      return
     case "LimitReached":
-      on.note(agent, `last answer: ${event.limit}`)
-      break
+      return on.note(agent, `last answer: ${event.limit}`)
     case "TextWithdrawn":
-      on.note(agent, `took back what it had said: ${event.reason}`)
-      break
+      return on.note(agent, `took back what it had said: ${event.reason}`)
     case "HandoffCompleted": {
       const target = on.agent([...event.path.slice(0, -1), event.request.target])
-      on.arrow(
-        agent,
-        "->>",
-        target,
-        `takes over${event.request.reason === undefined ? "" : `: ${event.request.reason}`}`
-      )
+      on.arrow(agent, "->>", target, `takes over${because(event.request.reason)}`)
       on.deactivate(agent)
-      on.activate(target)
-      break
+      return on.activate(target)
     }
     case "InputGiven":
-      on.note(agent, `mode ${event.mode} says: ${input(event)}`)
-      break
+      return on.note(agent, `mode ${event.mode} says: ${input(event)}`)
     case "ModeEntered":
     case "ModeExited":
     case "ModeFailed":
-      on.note(agent, modeLine(event, (text) => text))
-      break
+      return on.note(agent, modeLine(event, identity))
     case "TransformFailed":
-      on.note(agent, `${event.tag}: ${event.message}`)
-      break
+      return on.note(agent, `${event.tag}: ${event.message}`)
     case "RunCompleted":
       on.arrow(agent, "-->>", caller, ended(event))
-      on.deactivate(agent)
-      break
+      return on.deactivate(agent)
     case "RunInterrupted":
       on.arrow(agent, "-x", caller, "interrupted")
-      on.deactivate(agent)
-      break
+      return on.deactivate(agent)
     case "RunFailed":
       on.arrow(agent, "-x", caller, `${event.error.tag}: ${event.error.message}`)
-      on.deactivate(agent)
-      break
+      return on.deactivate(agent)
     case "StepStarted":
     case "TextDelta":
     case "ReasoningDelta":
@@ -275,7 +245,7 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
     case "ModeTransitionRequested":
     case "StateAdjusted":
     case "StepCompleted":
-      break
+      return
   }
 }
 
