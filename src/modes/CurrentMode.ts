@@ -22,20 +22,19 @@ import type { ModeFrame } from "../domain/StateSchema.ts"
 import { type CallError, use } from "./Host.ts"
 import { because, type ModeError, NoMode, NoView } from "./ModeError.ts"
 
-const read = <A, E = never>(
-  operation: string,
-  f: (state: AgentState) => Effect.Effect<A, E>
-): Effect.Effect<A, E | ModeError> => use(operation, ({ state }) => Effect.flatMap(state, f))
+const read = <A>(operation: string, f: (state: AgentState) => A): Effect.Effect<A, ModeError> =>
+  use(operation, ({ state }) => Effect.map(state, f))
 
 /** Reads what only a mode has. */
 const inMode = <A, E = never>(
   operation: string,
   f: (state: AgentState, frame: ModeFrame) => Effect.Effect<A, E>
 ): Effect.Effect<A, E | ModeError> =>
-  read(operation, (state): Effect.Effect<A, E | ModeError> => {
-    const frame = ModeStack.top(state)
-    return frame === undefined ? Effect.fail(because(new NoMode({ operation }))) : f(state, frame)
-  })
+  use(operation, ({ state }) =>
+    Effect.flatMap(state, (state): Effect.Effect<A, E | ModeError> => {
+      const frame = ModeStack.top(state)
+      return frame === undefined ? Effect.fail(because(new NoMode({ operation }))) : f(state, frame)
+    }))
 
 const adjust = (operation: string, adjustment: Adjustment): Effect.Effect<void, ModeError> =>
   use(operation, (host) => host.adjust(operation, adjustment))
@@ -48,7 +47,7 @@ const adjust = (operation: string, adjustment: Adjustment): Effect.Effect<void, 
  */
 export const name: Effect.Effect<string | undefined, ModeError> = read(
   "Mode.name",
-  (state) => Effect.succeed(ModeStack.top(state)?.name)
+  (state) => ModeStack.top(state)?.name
 )
 
 /**
@@ -57,10 +56,7 @@ export const name: Effect.Effect<string | undefined, ModeError> = read(
  * @category getters
  * @since 0.1.0
  */
-export const stack: Effect.Effect<ReadonlyArray<string>, ModeError> = read(
-  "Mode.stack",
-  (state) => Effect.succeed(ModeStack.names(state))
-)
+export const stack: Effect.Effect<ReadonlyArray<string>, ModeError> = read("Mode.stack", ModeStack.names)
 
 /**
  * Checks whether a mode is entered, at any height.
@@ -69,7 +65,7 @@ export const stack: Effect.Effect<ReadonlyArray<string>, ModeError> = read(
  * @since 0.1.0
  */
 export const isIn = (name: string): Effect.Effect<boolean, ModeError> =>
-  read("Mode.isIn", (state) => Effect.succeed(ModeStack.names(state).includes(name)))
+  read("Mode.isIn", (state) => ModeStack.names(state).includes(name))
 
 /**
  * How long the innermost mode has been entered, by `Clock`. Fails with `NoMode` outside of any.
@@ -156,9 +152,11 @@ export const updateView = (
  * @since 0.1.0
  */
 export const configure = (settings: Settings): Effect.Effect<void, ModeError> =>
-  read(
+  use(
     "Mode.configure",
-    (state) => adjust("Mode.configure", { _tag: "SettingsChanged", settings: { ...state.settings, ...settings } })
+    (host) =>
+      Effect.flatMap(host.state, (state) =>
+        host.adjust("Mode.configure", { _tag: "SettingsChanged", settings: { ...state.settings, ...settings } }))
   )
 
 /**

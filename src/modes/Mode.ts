@@ -54,6 +54,7 @@ import { type Entered, Host, type Restore, TypeId as HostTypeId, whatWasAdded } 
 import type { ModeError } from "./ModeError.ts"
 import {
   type Any,
+  type AnyOptions,
   type Definition,
   isMode,
   type KitServices,
@@ -84,49 +85,26 @@ export {
 } from "./ModeError.ts"
 export { type Any, type Entry, type Error, isMode, type Mode, type Options, type Services } from "./ModeType.ts"
 
-type AnyOptions = Options<
-  {},
-  unknown,
-  unknown,
-  unknown,
-  unknown,
-  unknown,
-  unknown,
-  unknown,
-  AnyToolkit,
-  AnyModel
->
-
 const fromOptions = (name: string, options: AnyOptions, isSingleShot: boolean): Any => {
   if (name === "") throw new InvalidName({ what: "mode", name })
-  const toolName = options.toolName ?? ToolName.from(`enter_${name}`, "_mode")
+  const { invokable, params = Schema.Struct({}), ...kept } = options
+  const toolName = kept.toolName ?? ToolName.from(`enter_${name}`, "_mode")
   if (!ToolName.isValid(toolName)) throw new InvalidName({ what: "tool", name: toolName })
-  const struct = options.params ?? Schema.Struct({})
-  return {
-    [TypeId]: {
-      definition: {
-        name,
-        description: options.description,
-        isolation: options.isolation ?? "none",
-        params: Schema.toCodecJson(struct),
-        paramsOfTool: struct,
-        enter: options.enter as Definition["enter"],
-        exit: options.exit,
-        recover: options.recover,
-        toolkit: options.toolkit,
-        tools: options.tools,
-        model: options.model,
-        isInvokable: options.invokable ?? false,
-        toolName,
-        invocation: options.invocation ?? "push",
-        isSingleShot
-      }
-    },
-    name
+  const definition: Definition = {
+    ...kept,
+    name,
+    isolation: kept.isolation ?? "none",
+    params: Schema.toCodecJson(params),
+    paramsOfTool: params,
+    enter: kept.enter as Definition["enter"],
+    isInvokable: invokable ?? false,
+    toolName,
+    invocation: kept.invocation ?? "push",
+    isSingleShot
   }
+  return { [TypeId]: { definition }, name }
 }
 
-/** What a mode needs, apart from what it is given where it is entered. */
 type Needs<R> = Exclude<R, Scope.Scope | Host>
 
 /**
@@ -183,28 +161,20 @@ type ParamsArgs<Params> = [keyof Params] extends [never] ? [params?: NoParams]
   : {} extends Params ? [params?: Params]
   : [params: Params]
 
+type AnyEffect = Effect.Effect<unknown, unknown, unknown>
+
 /** Enters a mode in the conversation around, and does something with it that nothing can interrupt, as far as it isn't restored. */
 const entering = (
   mode: Any,
   params: unknown,
-  f: (
-    entered: Entered,
-    caller: Fiber.Fiber<unknown, unknown>,
-    restore: Restore
-  ) => Effect.Effect<unknown, unknown, unknown>
-): Effect.Effect<unknown, unknown, unknown> =>
+  f: (entered: Entered, caller: Fiber.Fiber<unknown, unknown>, restore: Restore) => AnyEffect
+): AnyEffect =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.withFiber((caller) =>
-      Effect.flatMapEager(
-        Context.get(caller.context as Context.Context<Host>, Host)[HostTypeId].enter(
-          mode,
-          params ?? {},
-          caller,
-          restore
-        ),
-        (entered) => f(entered, caller, restore)
-      )
-    )
+    Effect.withFiber((caller) => {
+      const host = Context.get(caller.context as Context.Context<Host>, Host)[HostTypeId]
+      return Effect.flatMapEager(host.enter(mode, params ?? {}, caller, restore), (entered) =>
+        f(entered, caller, restore))
+    })
   )
 
 /**
@@ -251,7 +221,7 @@ export const within: {
   ): Effect.Effect<A | Recovered, EffectE | E | ModeError, EffectR | R | Host>
 } = dual(
   (args) => !isMode(args[0]),
-  (self: Effect.Effect<unknown, unknown, unknown>, mode: Any, params?: object) =>
+  (self: AnyEffect, mode: Any, params?: object) =>
     entering(mode, params, (entered, caller, restore) =>
       Effect.matchCauseEffect(restore(self), {
         onSuccess: (value) => entered.leave(Exit.succeed(value), true, caller),

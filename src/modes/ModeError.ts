@@ -5,10 +5,8 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { listOf } from "../domain/Described.ts"
 import { Isolation } from "../domain/Isolation.ts"
-
-const quoted = (names: ReadonlyArray<string>): string =>
-  names.length === 0 ? "none" : names.map((name) => `"${name}"`).join(", ")
 
 /**
  * There is no mode of this name.
@@ -21,7 +19,7 @@ export class UnknownMode extends Schema.TaggedError<UnknownMode>("troupe/modes/M
   available: Schema.Array(Schema.String)
 }) {
   override get message(): string {
-    return `There is no mode "${this.mode}"; available: ${quoted(this.available)}`
+    return `There is no mode "${this.mode}"; available: ${listOf(this.available)}`
   }
 }
 
@@ -82,7 +80,7 @@ export class NotOnTop extends Schema.TaggedError<NotOnTop>("troupe/modes/Mode/No
   stack: Schema.Array(Schema.String)
 }) {
   override get message(): string {
-    return `Mode "${this.mode}" isn't on top, so it can't be left; entered, the innermost last: ${quoted(this.stack)}`
+    return `Mode "${this.mode}" isn't on top, so it can't be left; entered, the innermost last: ${listOf(this.stack)}`
   }
 }
 
@@ -97,7 +95,7 @@ export class TransitionCycle extends Schema.TaggedError<TransitionCycle>("troupe
   { modes: Schema.Array(Schema.String), limit: Schema.Int }
 ) {
   override get message(): string {
-    return `${this.limit} moves between modes came without a request to the model: ${quoted(this.modes)}`
+    return `${this.limit} moves between modes came without a request to the model: ${listOf(this.modes)}`
   }
 }
 
@@ -132,7 +130,7 @@ export class UnknownSetting extends Schema.TaggedError<UnknownSetting>("troupe/m
   }
 ) {
   override get message(): string {
-    return `Agent "${this.agent}" has no ${this.setting} "${this.wanted}"; available: ${quoted(this.available)}`
+    return `Agent "${this.agent}" has no ${this.setting} "${this.wanted}"; available: ${listOf(this.available)}`
   }
 }
 

@@ -25,19 +25,29 @@ export interface Entry {
   readonly isResumed: boolean
 }
 
+/** What any mode is made of. */
+export type AnyOptions = Options<
+  {},
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  unknown,
+  AnyToolkit,
+  AnyModel
+>
+
+type Kept = "description" | "exit" | "recover" | "toolkit" | "tools" | "model"
+
 /** What a mode is made of, as it is run. */
-export interface Definition {
+export interface Definition extends Pick<AnyOptions, Kept> {
   readonly name: string
-  readonly description: string | undefined
   readonly isolation: Isolation
   readonly params: Schema.Constraint
   readonly paramsOfTool: Schema.Constraint
   readonly enter: (params: unknown, entry: Entry) => Effect.Effect<unknown, unknown, unknown>
-  readonly exit: ((exit: Exit.Exit<unknown, unknown>) => Effect.Effect<unknown, unknown, unknown>) | undefined
-  readonly recover: ((cause: Cause.Cause<unknown>) => Effect.Effect<unknown, unknown, unknown>) | undefined
-  readonly toolkit: AnyToolkit | undefined
-  readonly tools: ReadonlyArray<string> | undefined
-  readonly model: unknown
   readonly isInvokable: boolean
   readonly toolName: string
   readonly invocation: "push" | "switch"
