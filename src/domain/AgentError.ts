@@ -9,11 +9,9 @@
 import * as AiError from "effect/ai/AiError"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { listOf } from "./Described.ts"
 import { Stage } from "./GuardrailStage.ts"
 import type { AgentState } from "./StateSchema.ts"
-
-const quoted = (names: ReadonlyArray<string>): string =>
-  names.length === 0 ? "none" : names.map((name) => `"${name}"`).join(", ")
 
 /**
  * The model gave no answer, after all its attempts.
@@ -65,22 +63,16 @@ export class BudgetExceeded extends Schema.TaggedError<BudgetExceeded>("troupe/d
   }
 ) {
   override get message(): string {
-    switch (this.budget) {
-      case "tokens":
-        return `Agent "${this.agent}" used ${this.used} of ${this.limit} tokens`
-      case "duration":
-        return `Agent "${this.agent}" ran for ${this.used} of ${this.limit} ms`
-      case "toolCalls":
-        return `Agent "${this.agent}" made ${this.used} of ${this.limit} calls${
-          this.tool === undefined ? "" : ` of "${this.tool}"`
-        }`
-      case "cost":
-        return this.unpriced === undefined
-          ? `Agent "${this.agent}" cost ${this.used} of ${this.limit}`
-          : `Agent "${this.agent}" cost at least ${this.used} of ${this.limit}: the price of ${this.unpriced} request${
-            this.unpriced === 1 ? "" : "s"
-          } isn't known`
+    const { limit, tool, unpriced, used } = this
+    const what = {
+      tokens: `used ${used} of ${limit} tokens`,
+      duration: `ran for ${used} of ${limit} ms`,
+      toolCalls: `made ${used} of ${limit} calls${tool === undefined ? "" : ` of "${tool}"`}`,
+      cost: unpriced === undefined
+        ? `cost ${used} of ${limit}`
+        : `cost at least ${used} of ${limit}: the price of ${unpriced} request${unpriced === 1 ? "" : "s"} isn't known`
     }
+    return `Agent "${this.agent}" ${what[this.budget]}`
   }
 }
 
@@ -92,12 +84,7 @@ export class BudgetExceeded extends Schema.TaggedError<BudgetExceeded>("troupe/d
  */
 export class InputRejected extends Schema.TaggedError<InputRejected>("troupe/domain/AgentError/InputRejected")(
   "InputRejected",
-  {
-    agent: Schema.String,
-    issue: Schema.Literals(["Empty", "TooLong"]),
-    length: Schema.Int,
-    limit: Schema.Int
-  }
+  { agent: Schema.String, issue: Schema.Literals(["Empty", "TooLong"]), length: Schema.Int, limit: Schema.Int }
 ) {
   override get message(): string {
     return this.issue === "Empty"
@@ -176,7 +163,7 @@ export class HandoffTargetNotFound
   )
 {
   override get message(): string {
-    return `Agent "${this.agent}" can't hand over to "${this.target}"; available: ${quoted(this.available)}`
+    return `Agent "${this.agent}" can't hand over to "${this.target}"; available: ${listOf(this.available)}`
   }
 }
 
@@ -214,7 +201,7 @@ export class AgentMismatch extends Schema.TaggedError<AgentMismatch>("troupe/dom
 ) {
   override get message(): string {
     return `The state names the ${this.missing} "${this.wanted}", which agent "${this.agent}" doesn't have; available: ${
-      quoted(this.available)
+      listOf(this.available)
     }`
   }
 }

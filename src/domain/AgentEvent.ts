@@ -313,7 +313,45 @@ export interface RunFailed extends Case<"RunFailed"> {}
  * @category models
  * @since 0.1.0
  */
-export type AgentEvent = { [Tag in keyof typeof AgentEvent.cases]: Case<Tag> }[keyof typeof AgentEvent.cases]
+export type AgentEvent =
+  | RunStarted
+  | InputGiven
+  | ToolInvoked
+  | StepStarted
+  | ConversationSummarized
+  | ModelCallStarted
+  | TextDelta
+  | ReasoningDelta
+  | ToolParamsDelta
+  | ModelResponded
+  | ModelCallFailed
+  | ApprovalRequested
+  | CallApproved
+  | CallDenied
+  | ToolCallStarted
+  | ToolCallProgressed
+  | ToolCallSuspended
+  | ToolCallSettled
+  | FeedbackGiven
+  | GuardrailStarted
+  | GuardrailSettled
+  | LimitReached
+  | TextWithdrawn
+  | HandoffRequested
+  | TransformFailed
+  | HandoffCompleted
+  | HandoffSuspended
+  | ModeEntering
+  | ModeEntered
+  | ModeExiting
+  | ModeExited
+  | ModeFailed
+  | ModeTransitionRequested
+  | StateAdjusted
+  | StepCompleted
+  | RunCompleted
+  | RunInterrupted
+  | RunFailed
 
 /**
  * Which events end what an event started, as data.

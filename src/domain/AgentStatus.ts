@@ -14,6 +14,7 @@ import { dual } from "effect/Function"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import { listOf } from "./Described.ts"
 
 /**
  * Schema for the wish that another agent take over.
@@ -105,9 +106,8 @@ export class IllegalMove extends Schema.TaggedError<IllegalMove>("troupe/domain/
   { from: Tag, to: Tag }
 ) {
   override get message(): string {
-    return `An agent can't go from "${this.from}" to "${this.to}"; from "${this.from}" it can go to ${
-      moves[this.from].map((tag) => `"${tag}"`).join(", ")
-    }`
+    const next = listOf(moves[this.from])
+    return `An agent can't go from "${this.from}" to "${this.to}"; from "${this.from}" it can go to ${next}`
   }
 }
 

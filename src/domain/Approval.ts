@@ -16,6 +16,7 @@ import * as Schema from "effect/Schema"
 import type { CallApproved, CallDenied } from "./AgentEvent.ts"
 import { ReadParams, type ReadsParams } from "./CallParams.ts"
 import { callsOf, lastAssistant, openCalls } from "./Conversation.ts"
+import { listOf } from "./Described.ts"
 import * as JsonValue from "./JsonValue.ts"
 import { reduce } from "./Reducer.ts"
 import type { AgentState, Call } from "./StateSchema.ts"
@@ -50,10 +51,10 @@ export class NotAwaitingApproval
   })
 {
   override get message(): string {
-    const awaiting = this.awaiting.length === 0 ? "none" : this.awaiting.map((id) => `"${id}"`).join(", ")
-    return this.found === "Unknown"
-      ? `No call has the id "${this.callId}"; awaiting approval: ${awaiting}`
-      : `Call "${this.callId}" doesn't await approval, it is ${this.found}; awaiting approval: ${awaiting}`
+    const what = this.found === "Unknown"
+      ? `No call has the id "${this.callId}"`
+      : `Call "${this.callId}" doesn't await approval, it is ${this.found}`
+    return `${what}; awaiting approval: ${listOf(this.awaiting)}`
   }
 }
 
@@ -86,16 +87,11 @@ const collect = (
   calls: ReadonlyArray<string>
 ): ReadonlyArray<PendingApproval> =>
   openCalls(self.conversation).flatMap((call): ReadonlyArray<PendingApproval> => {
-    switch (call.state._tag) {
-      case "AwaitingApproval":
-        return [{ path, calls, callId: call.id, name: call.name, params: call.params }]
-      case "Delegated":
-        return collect(call.state.child, [...path, call.state.child.agent], [...calls, call.id])
-      case "Pending":
-      case "Approved":
-      case "Settled":
-        return []
+    const { state } = call
+    if (state._tag === "AwaitingApproval") {
+      return [{ path, calls, callId: call.id, name: call.name, params: call.params }]
     }
+    return state._tag === "Delegated" ? collect(state.child, [...path, state.child.agent], [...calls, call.id]) : []
   })
 
 /** A call that awaits approval, or was answered, and what leads to its agent. */
@@ -143,14 +139,23 @@ const find = (self: AgentState, callId: string): Call | undefined => {
   return undefined
 }
 
-/** Finds the call that an answer is for; there is none to answer any more if it was answered in the same way. */
-const locateOpen = (
+/** An answer to a call, before it has its run, its number and its time. */
+export type Untimed<Event> = Omit<Event, "run" | "step" | "sequence" | "at">
+
+type Answer<Event> = Result.Result<Untimed<Event> | undefined, NotAwaitingApproval>
+
+/** Makes the answer to the call that waits for it; there is none to make any more if it was answered in the same way. */
+const answer = <Event>(
   self: AgentState,
   callId: string,
-  isSame: (call: Call) => boolean
-): Result.Result<Located | undefined, NotAwaitingApproval> => {
+  isSame: (call: Call) => boolean,
+  make: (call: Call, where: Pick<CallApproved, "path" | "calls" | "callId" | "name">) => Untimed<Event>
+): Answer<Event> => {
   const located = locate(self, callId, [self.agent], [])
-  if (located?.call.state._tag === "AwaitingApproval") return Result.succeed(located)
+  if (located?.call.state._tag === "AwaitingApproval") {
+    const { call, calls, path } = located
+    return Result.succeed(make(call, { path, calls, callId, name: call.name }))
+  }
   const found = located?.call ?? find(self, callId)
   if (found !== undefined && isSame(found)) return Result.succeed(undefined)
   return Result.fail(
@@ -162,43 +167,29 @@ const locateOpen = (
   )
 }
 
-/** An answer to a call, before it has its run, its number and its time. */
-export type Untimed<Event> = Omit<Event, "run" | "step" | "sequence" | "at">
-
 const writtenOf = ({ asked, params }: Call): Schema.Json => asked === undefined ? params : asked
 
-const untimed = ({ call, calls, path }: Located) => ({ path, calls, callId: call.id, name: call.name })
-
 /** Gives an approval as what happened, unless it happened before. Parameters that the model asked for are no others. */
-export const approval = (
-  self: AgentState,
-  callId: string,
-  params: Schema.Json | undefined
-): Result.Result<Untimed<CallApproved> | undefined, NotAwaitingApproval> =>
-  Result.map(
-    locateOpen(
-      self,
-      callId,
-      (call) =>
-        call.state._tag === "Approved" && Equal.equals(call.params, params === undefined ? writtenOf(call) : params)
-    ),
-    (located) =>
-      located === undefined ? undefined : {
-        _tag: "CallApproved",
-        ...untimed(located),
-        ...(params === undefined || Equal.equals(params, located.call.params) ? undefined : { params })
-      }
+export const approval = (self: AgentState, callId: string, params: Schema.Json | undefined): Answer<CallApproved> =>
+  answer<CallApproved>(
+    self,
+    callId,
+    (call) =>
+      call.state._tag === "Approved" && Equal.equals(call.params, params === undefined ? writtenOf(call) : params),
+    (call, where) => ({
+      _tag: "CallApproved",
+      ...where,
+      ...(params === undefined || Equal.equals(params, call.params) ? undefined : { params })
+    })
   )
 
 /** Gives a denial as what happened, unless it happened before. */
-export const denial = (
-  self: AgentState,
-  callId: string,
-  reason: string
-): Result.Result<Untimed<CallDenied> | undefined, NotAwaitingApproval> =>
-  Result.map(
-    locateOpen(self, callId, ({ state }) => state._tag === "Settled" && state.outcome === "Denied"),
-    (located) => located === undefined ? undefined : { _tag: "CallDenied", ...untimed(located), reason }
+export const denial = (self: AgentState, callId: string, reason: string): Answer<CallDenied> =>
+  answer<CallDenied>(
+    self,
+    callId,
+    ({ state }) => state._tag === "Settled" && state.outcome === "Denied",
+    (_, where) => ({ _tag: "CallDenied", ...where, reason })
   )
 
 const take = (self: AgentState, answer: Untimed<CallApproved> | Untimed<CallDenied> | undefined): AgentState =>
@@ -275,12 +266,11 @@ export const approve: {
     Result.flatMap(
       approval(self, callId, params === undefined ? undefined : JsonValue.frozen(params)),
       (answer): Approved<ParamsRejected> => {
-        const read = agent === undefined || answer?.params === undefined
-          ? undefined
-          : agent[ReadParams](self, answer, answer.params)
-        return read !== undefined && Result.isFailure(read)
-          ? Result.fail(new ParamsRejected({ callId, tool: answer?.name ?? "", issue: read.failure }))
-          : Result.succeed(take(self, answer))
+        if (agent === undefined || answer?.params === undefined) return Result.succeed(take(self, answer))
+        return Result.mapBoth(agent[ReadParams](self, answer, answer.params), {
+          onSuccess: () => take(self, answer),
+          onFailure: (issue) => new ParamsRejected({ callId, tool: answer.name, issue })
+        })
       }
     )
 )
@@ -294,10 +284,10 @@ export const approve: {
  * @since 0.1.0
  */
 export const deny: {
-  (callId: string, reason: string): (self: AgentState) => Result.Result<AgentState, NotAwaitingApproval>
-  (self: AgentState, callId: string, reason: string): Result.Result<AgentState, NotAwaitingApproval>
+  (callId: string, reason: string): (self: AgentState) => Approved
+  (self: AgentState, callId: string, reason: string): Approved
 } = dual(
   3,
-  (self: AgentState, callId: string, reason: string): Result.Result<AgentState, NotAwaitingApproval> =>
+  (self: AgentState, callId: string, reason: string): Approved =>
     Result.map(denial(self, callId, reason), (answer) => take(self, answer))
 )

@@ -45,17 +45,15 @@ const awaitApproval: Await = Object.freeze({ _tag: "Await" })
 const stop: Stop = Object.freeze({ _tag: "Stop" })
 
 /** Checks whether something can be done for a call now: an agent that answers one may itself await an approval. */
-const isRunnable = (call: Call): boolean => {
-  switch (call.state._tag) {
-    case "Pending":
-    case "Approved":
-      return true
-    case "AwaitingApproval":
-    case "Settled":
-      return false
-    case "Delegated":
-      return next(call.state.child)._tag !== "Await"
-  }
+const isRunnable = ({ state }: Call): boolean =>
+  state._tag === "Delegated"
+    ? next(state.child)._tag !== "Await"
+    : state._tag === "Pending" || state._tag === "Approved"
+
+/** Runs those of open calls that can be, and waits if none can. */
+const run = (calls: ReadonlyArray<Call>): Command => {
+  const callIds = calls.filter(isRunnable).map(({ id }) => id)
+  return callIds.length === 0 ? awaitApproval : { _tag: "RunCalls", callIds }
 }
 
 /**
@@ -68,19 +66,12 @@ export const next = (self: AgentState): Command => {
   switch (self.status._tag) {
     case "InProgress":
       return askModel
-    case "WaitingForTools": {
-      const callIds = openCalls(self.conversation).filter(isRunnable).map((call) => call.id)
-      return callIds.length === 0 ? awaitApproval : { _tag: "RunCalls", callIds }
-    }
+    case "WaitingForTools":
+      return run(openCalls(self.conversation))
     case "HandoffRequested": {
       const { request } = self.status
       const others = openCalls(self.conversation).filter((call) => call.id !== request.callId)
-      const callIds = others.filter(isRunnable).map((call) => call.id)
-      return others.length === 0
-        ? { _tag: "HandOver", request }
-        : callIds.length === 0
-        ? awaitApproval
-        : { _tag: "RunCalls", callIds }
+      return others.length === 0 ? { _tag: "HandOver", request } : run(others)
     }
     case "Complete":
     case "Failed":

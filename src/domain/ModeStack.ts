@@ -9,6 +9,7 @@
  */
 import * as Equal from "effect/Equal"
 import type * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import type { Adjustment } from "./Adjustment.ts"
 import { countToAnswer } from "./AgentAnswer.ts"
 import * as AgentStatus from "./AgentStatus.ts"
@@ -83,13 +84,9 @@ export const enter = (self: AgentState, { isolation, name, params }: Entered, at
     values: isRecord(params) ? params : {},
     enteredAt: at,
     turns: self.conversation.turns.length,
-    before: {
-      ...(self.initialQuery === undefined ? undefined : { initialQuery: self.initialQuery }),
-      ...(self.settings === undefined ? undefined : { settings: self.settings }),
-      ...(transition === undefined ? undefined : { transition })
-    }
+    before: Struct.pick(self, ["initialQuery", "settings", "transition"])
   }
-  return { ...(isTaken ? withTransition(self, undefined) : self), modes: [...self.modes, frame] }
+  return { ...(isTaken ? withKey(self, "transition", undefined) : self), modes: [...self.modes, frame] }
 }
 
 /** Gives a turn whose calls have other ids than those that are taken, and takes them. */
@@ -126,11 +123,7 @@ const restatus = ({ status }: AgentState, conversation: Conversation): AgentStat
 const wholeSummaries = ({ view }: ModeFrame, { summaries }: Conversation, count: number): Conversation["summaries"] =>
   within(view === undefined ? summaries : view.summaries, count)
 
-const withTurns = (
-  self: AgentState,
-  turns: ReadonlyArray<Turn>,
-  summaries: Conversation["summaries"] | undefined
-): AgentState => {
+const withTurns = (self: AgentState, turns: ReadonlyArray<Turn>, summaries: Conversation["summaries"]): AgentState => {
   const { conversation } = self
   const isSame = turns === conversation.turns || (turns.length === conversation.turns.length &&
     turns.every((turn, at) => Equal.equals(turn, conversation.turns[at])))
@@ -139,32 +132,22 @@ const withTurns = (
   return { ...self, conversation: changed, status: restatus(self, changed) }
 }
 
-const withSettings = (self: AgentState, settings: AgentState["settings"]): AgentState => {
-  if (settings === self.settings) return self
-  const { settings: _, ...rest } = self
-  return settings === undefined ? rest : { ...rest, settings }
-}
-
-const withTransition = (self: AgentState, transition: AgentState["transition"]): AgentState => {
-  if (transition === self.transition) return self
-  const { transition: _, ...rest } = self
-  return transition === undefined ? rest : { ...rest, transition }
-}
-
-const withInitialQuery = (self: AgentState, initialQuery: string | undefined): AgentState => {
-  if (initialQuery === self.initialQuery) return self
-  const { initialQuery: _, ...rest } = self
-  return initialQuery === undefined ? rest : { ...rest, initialQuery }
+/** Sets what a state may lack, or takes it out. */
+const withKey = <Key extends "initialQuery" | "settings" | "transition">(
+  self: AgentState,
+  key: Key,
+  value: AgentState[Key] | undefined
+): AgentState => {
+  if (value === self[key]) return self
+  const { [key]: _, ...rest } = self
+  return { ...(rest as AgentState), ...(value === undefined ? undefined : { [key]: value }) }
 }
 
 /**
  * Gives the move that is still to be taken once only `height` modes are entered, if its place is still there: one on top of
  * whatever is there always has a place.
  */
-const stillPending = (
-  pending: ModeTransition.Pending | undefined,
-  height: number
-): ModeTransition.Pending | undefined =>
+const stillPending = (pending: AgentState["transition"], height: number): AgentState["transition"] =>
   pending?.to === undefined || pending.to < height || (pending.to === height && pending.enter !== undefined)
     ? pending
     : undefined
@@ -188,14 +171,14 @@ export const leave = (self: AgentState, goesOn: boolean, endsRun = false): Agent
     modes: self.modes.slice(0, height),
     prompt: PromptSegments.leave(self.prompt, frame, height)
   }
-  left = withTransition(left, stillPending(self.transition, height))
-  if (Isolation.restoresSettings(isolation)) left = withSettings(left, frame.before.settings)
+  left = withKey(left, "transition", stillPending(self.transition, height))
+  if (Isolation.restoresSettings(isolation)) left = withKey(left, "settings", frame.before.settings)
   if (!drops) {
     left = withTurns(left, all, wholeSummaries(frame, self.conversation, all.length))
     return self.status._tag === "Failed" ? { ...left, status: self.status } : left
   }
   const first = asked[0]
-  left = withInitialQuery(left, frame.before.initialQuery ?? (first === undefined ? undefined : textOf(first)))
+  left = withKey(left, "initialQuery", frame.before.initialQuery ?? (first === undefined ? undefined : textOf(first)))
   const kept = all.slice(0, frame.turns)
   return withTurns(left, [...kept, ...asked, ...answer], wholeSummaries(frame, self.conversation, kept.length))
 }
@@ -217,7 +200,7 @@ export const undo = (self: AgentState, isInterrupted: boolean): AgentState => {
   const undone = { ...self, modes: self.modes.slice(0, height), prompt: PromptSegments.undo(self.prompt, height) }
   const kept = whole(frame, self.conversation.turns).slice(0, frame.turns)
   return withTurns(
-    withInitialQuery(withSettings(withTransition(undone, transition), settings), initialQuery),
+    withKey(withKey(withKey(undone, "transition", transition), "settings", settings), "initialQuery", initialQuery),
     kept,
     wholeSummaries(frame, self.conversation, kept.length)
   )
@@ -225,7 +208,7 @@ export const undo = (self: AgentState, isInterrupted: boolean): AgentState => {
 
 /** Notes a move that is asked for; the latest wins. */
 export const request = (self: AgentState, transition: ModeTransition.ModeTransition): AgentState =>
-  withTransition(self, stillPending(ModeTransition.pending(transition, self.modes.length), self.modes.length))
+  withKey(self, "transition", stillPending(ModeTransition.pending(transition, self.modes.length), self.modes.length))
 
 /** Counts the turns that a view is of: all but those from the turn on whose calls are open. */
 export const viewed = ({ conversation }: AgentState): number =>
@@ -268,7 +251,7 @@ const adjustTop = (self: AgentState, adjustment: Adjustment): AgentState => {
     case "SegmentAdded":
       return { ...self, prompt: PromptSegments.add(self, adjustment.segment) }
     case "SettingsChanged":
-      return withSettings(self, adjustment.settings)
+      return withKey(self, "settings", adjustment.settings)
     case "ViewChanged":
       return view(self, adjustment.turns)
   }

@@ -20,7 +20,7 @@ import { statusOf, withConversation } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import { putInPlace } from "./Replacement.ts"
 import * as RunRecord from "./RunRecord.ts"
-import type { AgentState, Call, CallState, User } from "./StateSchema.ts"
+import type { AgentState, Call, CallState, Turn, User } from "./StateSchema.ts"
 import { takeOver } from "./Takeover.ts"
 import * as Usage from "./Usage.ts"
 
@@ -45,45 +45,35 @@ const approved = (call: Call, params: Schema.Json = call.params): Call => ({
   state: { _tag: "Approved" }
 })
 
-const respond = (
-  self: AgentState,
-  { counted, feedback, finishReason, parts, usage }: ModelResponded
-): AgentState => {
-  const responded = withConversation(
-    self,
-    appendUnchecked(self.conversation, {
-      _tag: "Assistant",
-      agent: self.agent,
-      parts,
-      usage,
-      finishReason,
-      ...(counted === undefined ? undefined : { counted })
-    })
-  )
+/** Adds a turn, and goes on as the conversation then says. */
+const append = (self: AgentState, turn: Turn): AgentState =>
+  withConversation(self, appendUnchecked(self.conversation, turn))
+
+const respond = (self: AgentState, { counted, feedback, finishReason, parts, usage }: ModelResponded): AgentState => {
+  const responded = append(self, {
+    _tag: "Assistant",
+    agent: self.agent,
+    parts,
+    usage,
+    finishReason,
+    ...(counted === undefined ? undefined : { counted })
+  })
   return feedback === undefined ? responded : giveFeedback(responded, feedback)
 }
 
 /** Tells the model what is wrong with its answer. */
 const giveFeedback = (self: AgentState, text: string): AgentState =>
-  withConversation(
-    { ...self, run: RunRecord.correct(self.run) },
-    appendUnchecked(self.conversation, { _tag: "Feedback", text })
-  )
+  append({ ...self, run: RunRecord.correct(self.run) }, { _tag: "Feedback", text })
 
 /** Records a call that is about to run. Whoever invokes a tool approves of the call; the turn used nothing. */
 const invoke = (self: AgentState, { callId: id, name, params }: ToolInvoked): AgentState =>
-  withConversation(
-    self,
-    appendUnchecked(self.conversation, {
-      _tag: "Assistant",
-      agent: self.agent,
-      parts: [
-        { _tag: "Call", id, name, params, state: { _tag: "Approved" }, metadata: { troupe: { invoked: true } } }
-      ],
-      usage: {},
-      finishReason: "tool-calls"
-    })
-  )
+  append(self, {
+    _tag: "Assistant",
+    agent: self.agent,
+    parts: [{ _tag: "Call", id, name, params, state: { _tag: "Approved" }, metadata: { troupe: { invoked: true } } }],
+    usage: {},
+    finishReason: "tool-calls"
+  })
 
 const callOf = (self: AgentState, callId: string): Call | undefined => {
   const part = lastAssistant(self.conversation)?.parts.find((part) => part._tag === "Call" && part.id === callId)
@@ -106,10 +96,7 @@ const isUsed = (event: AgentEvent): event is AgentEvent & RunRecord.Used =>
 const stepsOf = (event: AgentEvent): number => event._tag === "ModelCallFailed" && event.isBrokenOff === true ? 0 : 1
 
 /** Counts a call that has its result: for the agent whose call it was, and for each agent above it. */
-const countCall = (self: AgentState, name: string): AgentState => ({
-  ...self,
-  run: RunRecord.call(self.run, name)
-})
+const countCall = (self: AgentState, name: string): AgentState => ({ ...self, run: RunRecord.call(self.run, name) })
 
 const settle = (self: AgentState, { callId, modelOutput, name, outcome, result }: ToolCallSettled): AgentState => {
   const settled = withCallState(self, callId, {
@@ -171,10 +158,8 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     }
     case "ToolCallSettled":
       return settle(self, event)
-    case "LimitReached": {
-      const told = appendUnchecked(self.conversation, { _tag: "Feedback", text: event.text })
-      return withConversation({ ...self, run: RunRecord.land(self.run) }, told)
-    }
+    case "LimitReached":
+      return append({ ...self, run: RunRecord.land(self.run) }, { _tag: "Feedback", text: event.text })
     case "FeedbackGiven":
       return giveFeedback(self, event.text)
     case "InputGiven": {

@@ -46,17 +46,6 @@ const withInput = (self: AgentState, { blocked, input, turn: index }: Input): Ag
   }
 }
 
-/** Changes the parts of the model's last turn. */
-const withParts = (
-  self: AgentState,
-  change: (parts: ReadonlyArray<AssistantPart>) => ReadonlyArray<AssistantPart>
-): AgentState => {
-  const turn = lastAssistant(self.conversation)
-  return turn === undefined
-    ? self
-    : withTurn(self, self.conversation.turns.lastIndexOf(turn), { ...turn, parts: change(turn.parts) })
-}
-
 /** Puts a text in the place of all the text among parts, where the first of it stands. */
 export const withText = (parts: ReadonlyArray<AssistantPart>, text: string): ReadonlyArray<AssistantPart> => {
   const at = parts.findIndex(({ _tag }) => _tag === "Text")
@@ -74,14 +63,10 @@ export const putInPlace = (
   callId: string | undefined
 ): AgentState => {
   if ("turn" in replaced) return withInput(self, replaced)
-  const { params } = replaced
-  return withParts(
-    self,
-    (parts) =>
-      parts.map((part) =>
-        part._tag === "Call" && part.id === callId && isUnsettled(part)
-          ? { ...part, params }
-          : part
-      )
+  const turn = lastAssistant(self.conversation)
+  if (turn === undefined) return self
+  const parts = turn.parts.map((part) =>
+    part._tag === "Call" && part.id === callId && isUnsettled(part) ? { ...part, params: replaced.params } : part
   )
+  return withTurn(self, self.conversation.turns.lastIndexOf(turn), { ...turn, parts })
 }

@@ -199,9 +199,7 @@ export type Turn = User | Assistant | Summary | Feedback
 export const Conversation = Schema.Struct({
   turns: Schema.Array(Turn),
   summaries: Schema.optionalKey(Schema.Array(Summarized))
-}).check(
-  Schema.makeFilter((conversation) => illegality(conversation), { expected: "a legal conversation" })
-)
+}).check(Schema.makeFilter((conversation) => illegality(conversation), { expected: "a legal conversation" }))
 
 /**
  * What is illegal in a conversation: a call id that stands twice, a call left open before the last assistant turn, or a summary
@@ -224,10 +222,8 @@ const illegality = ({ summaries, turns }: Conversation): Schema.FilterIssue | un
       const path = ["turns", index, "parts", at]
       if (ids.has(part.id)) return { path: [...path, "id"], issue: `Expected an id of its own, got "${part.id}" again` }
       if (part.state._tag !== "Settled" && index !== last) {
-        return {
-          path: [...path, "state"],
-          issue: "Expected a settled call: only the last assistant turn may have open ones"
-        }
+        const issue = "Expected a settled call: only the last assistant turn may have open ones"
+        return { path: [...path, "state"], issue }
       }
       ids.add(part.id)
     }
@@ -291,13 +287,11 @@ export const ModeFrame = Schema.Struct({
   values: Schema.Record(Schema.String, Schema.Json),
   enteredAt: Schema.Int,
   turns: Count,
-  view: Schema.optionalKey(
-    Schema.Struct({
-      hidden: Schema.Array(Turn),
-      shown: Count,
-      summaries: Schema.optionalKey(Schema.Array(Summarized))
-    })
-  ),
+  view: Schema.optionalKey(Schema.Struct({
+    hidden: Schema.Array(Turn),
+    shown: Count,
+    summaries: Schema.optionalKey(Schema.Array(Summarized))
+  })),
   before: Schema.Struct({
     initialQuery: Schema.optionalKey(Schema.String),
     settings: Schema.optionalKey(Settings),
