@@ -97,12 +97,12 @@ export interface Options<Name extends string, ChoiceE = never, ChoiceR = never, 
   /** How many turns the agents take at most from the user's last words on, at least 1: 10, if nothing is said. */
   readonly maxTurns?: number | undefined
   /** Ends the dialogue when it holds of the transcript after a turn. */
-  readonly until?:
-    | ((transcript: Transcript<Name>) => ReturnType<Predicate<UntilE, UntilR>>)
-    | undefined
+  readonly until?: ((transcript: Transcript<Name>) => ReturnType<Predicate<UntilE, UntilR>>) | undefined
   /** Name of the tool that ends the dialogue after the turn in which an agent calls it with success: `end_dialogue`. */
   readonly stopTool?: string | undefined
 }
+
+type AnyOptions = Options<string, unknown, unknown, unknown, unknown>
 
 /** At least two agents, or groups of agents. */
 export type Participants = readonly [Runnable.Any, Runnable.Any, ...ReadonlyArray<Runnable.Any>]
@@ -129,24 +129,14 @@ export const make: {
   // The form with options stands first: a function in them gets its type from the first form that it meets.
   <const P extends Participants, ChoiceE = never, ChoiceR = never, UntilE = never, UntilR = never>(
     ...args: [...participants: P, options: Options<NameOf<P>, ChoiceE, ChoiceR, UntilE, UntilR>]
-  ): Dialogue<
-    NameOf<P>,
-    FailureOf<P[number]> | ChoiceE | UntilE,
-    ServicesOf<P[number]> | ChoiceR | UntilR
-  >
-  <const P extends Participants>(
-    ...participants: P
-  ): Dialogue<NameOf<P>, FailureOf<P[number]>, ServicesOf<P[number]>>
-} = (...args: ReadonlyArray<Runnable.Any | Options<string, unknown, unknown, unknown, unknown>>) => {
+  ): Dialogue<NameOf<P>, FailureOf<P[number]> | ChoiceE | UntilE, ServicesOf<P[number]> | ChoiceR | UntilR>
+  <const P extends Participants>(...participants: P): Dialogue<NameOf<P>, FailureOf<P[number]>, ServicesOf<P[number]>>
+} = (...args: ReadonlyArray<Runnable.Any | AnyOptions>) => {
   const participants = args.filter(Runnable.isRunnable)
-  const options = args.find((arg): arg is Options<string, unknown, unknown, unknown, unknown> =>
-    !Runnable.isRunnable(arg)
-  )
-  const names = new Set<string>()
-  for (const { name } of participants) {
-    if (names.has(name)) throw new DuplicateParticipant({ name })
-    names.add(name)
-  }
+  const options = args.find((arg): arg is AnyOptions => !Runnable.isRunnable(arg))
+  const names = participants.map(({ name }) => name)
+  const name = names.find((name, index) => names.indexOf(name) < index)
+  if (name !== undefined) throw new DuplicateParticipant({ name })
   return fromDefinition<never, never, never>({
     participants,
     speaker: options?.speaker ?? roundRobin,

@@ -141,13 +141,7 @@ const checkNames = (group: string, agents: Members, named: ReadonlyArray<string>
  * @category constructors
  * @since 0.1.0
  */
-export const make = <
-  const Agents extends Members,
-  PickE = never,
-  PickR = never,
-  PolicyE = never,
-  PolicyR = never
->(
+export const make = <const Agents extends Members, PickE = never, PickR = never, PolicyE = never, PolicyR = never>(
   agents: Agents & { readonly [Name in keyof Agents]: { readonly name: Name } },
   options: {
     readonly start: (keyof Agents & string) | AgentPicker.AgentPicker<keyof Agents & string, PickE, PickR>

@@ -81,10 +81,7 @@ export interface Options<Params, Encoded, HistoryE, HistoryR, ToolName extends s
   /** Whether modes stay entered that the target has too; all are left by default. */
   readonly carryModes?: boolean | undefined
   /** What crosses instead of what `preserveContext` says. */
-  readonly history?:
-    | History.History<HistoryE, HistoryR>
-    | History.Custom<HistoryE, HistoryR>["change"]
-    | undefined
+  readonly history?: History.History<HistoryE, HistoryR> | History.Custom<HistoryE, HistoryR>["change"] | undefined
   /** Whether the tool is offered, asked before each request to the model; it always is by default. */
   readonly when?: ((state: AgentState) => boolean) | undefined
 }
@@ -106,10 +103,12 @@ const withoutNulls = (params: Schema.Json): Schema.Json =>
     : params ?? {}
 
 /** Handoffs share these, so that their tools are decoded alike. */
-const shared = lazy(() => {
-  const parameters = Schema.toCodecJson(Parameters) as Schema.Codec<unknown, unknown>
+const shared = lazy(() => codecOf(Parameters as Schema.Codec<unknown, unknown>))
+
+const codecOf = (schema: Schema.Codec<unknown, unknown>) => {
+  const parameters = Schema.toCodecJson(schema)
   return { parameters, decode: Schema.decodeUnknownResult(parameters) }
-})
+}
 
 const sentence = (text: string | undefined): ReadonlyArray<string> =>
   text === undefined || text.trim() === "" ? [] : [/[.!?]$/.test(text.trim()) ? text.trim() : `${text.trim()}.`]
@@ -121,23 +120,18 @@ const make = (
   agent: (() => Runnable.Any) | undefined,
   isLazy: boolean,
   ownDescription: string | undefined,
-  options: AnyOptions
+  options: AnyOptions = {}
 ): Any => {
-  const preserveContext = options?.preserveContext ?? true
-  const toolName = options?.toolName ?? toolNameOf(target)
+  const { history, preserveContext = true, toolName = toolNameOf(target), transferSystemMessage = false } = options
   if (!ToolName.isValid(toolName)) throw new InvalidName({ what: "tool", name: toolName })
-  const isDefault = options?.parameters === undefined
-  const parameters = options?.parameters === undefined
-    ? shared().parameters
-    : Schema.toCodecJson(options.parameters as Schema.Codec<unknown, unknown>)
-  const decode = isDefault ? shared().decode : Schema.decodeUnknownResult(parameters)
-  const { history } = options ?? {}
+  const isDefault = options.parameters === undefined
+  const { decode, parameters } = options.parameters === undefined ? shared() : codecOf(options.parameters)
   const internals: Internals = {
     tool: Tool.make(toolName, {
       description: [
         `Hands the conversation over to agent "${target}".`,
-        ...sentence(options?.reason),
-        ...sentence(options?.description ?? ownDescription)
+        ...sentence(options.reason),
+        ...sentence(options.description ?? ownDescription)
       ].join(" "),
       parameters,
       success: Schema.Unknown
@@ -147,12 +141,11 @@ const make = (
     history: typeof history === "function"
       ? { _tag: "Custom", change: history }
       : history ?? (preserveContext ? History.full : History.lastUser),
-    when: options?.when,
-    carryModes: options?.carryModes ?? false,
+    when: options.when,
+    carryModes: options.carryModes ?? false,
     decode: (params) => decode(JsonValue.fromUnknown(isDefault ? withoutNulls(params) : params)),
     isDefault
   }
-  const transferSystemMessage = options?.transferSystemMessage ?? false
   return fromInternals({ target, toolName, preserveContext, transferSystemMessage }, internals)
 }
 

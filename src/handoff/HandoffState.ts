@@ -29,19 +29,20 @@ export const requestOf = (
   self: AnyOffer & Pick<Any, "toolName">,
   call: { readonly id: string; readonly params: Schema.Json }
 ): Result.Result<HandoffRequest, Schema.SchemaError> =>
-  Result.map(internalsOf(self).decode(call.params), (decoded) => {
-    const { context, reason }: { readonly context?: Schema.Json; readonly reason?: string } =
-      internalsOf(self).isDefault
-        ? decoded as Parameters
-        : { context: call.params }
-    return {
-      target: self.target,
-      callId: call.id,
-      tool: self.toolName,
-      ...(reason === undefined ? undefined : { reason }),
-      ...(context === undefined ? undefined : { context })
-    }
-  })
+  Result.map(internalsOf(self).decode(call.params), (decoded) => ({
+    target: self.target,
+    callId: call.id,
+    tool: self.toolName,
+    ...shownOf(internalsOf(self).isDefault ? decoded as Parameters : { context: call.params })
+  }))
+
+type Shown = Pick<HandoffRequest, "reason" | "context">
+
+/** Gives the reason and the context that were given. */
+const shownOf = ({ context, reason }: Shown): Shown => ({
+  ...(reason === undefined ? undefined : { reason }),
+  ...(context === undefined ? undefined : { context })
+})
 
 /**
  * What a state can't say of a handoff that is carried out; everything is optional.
@@ -132,17 +133,13 @@ export const buildHandoffState = (
  * @category getters
  * @since 0.1.0
  */
-export const received: {
-  <Params>(self: Handoff<string, Params, unknown, unknown, unknown, string>, state: AgentState): Option.Option<Params>
-} = (self: Any, state: AgentState): Option.Option<never> => {
+export const received = <Params>(
+  self: Handoff<string, Params, unknown, unknown, unknown, string>,
+  state: AgentState
+): Option.Option<Params> => {
   const { handoff } = state
   if (handoff === undefined || state.agent !== self.target || handoff.tool !== self.toolName) return Option.none()
   const { decode, isDefault } = internalsOf(self)
-  const params = isDefault
-    ? {
-      ...(handoff.reason === undefined ? undefined : { reason: handoff.reason }),
-      ...(handoff.context === undefined ? undefined : { context: handoff.context })
-    }
-    : handoff.context ?? null
-  return Result.getSuccess(decode(params)) as Option.Option<never>
+  const decoded = decode(isDefault ? { ...shownOf(handoff) } : handoff.context ?? null)
+  return Result.getSuccess(decoded) as Option.Option<never>
 }

@@ -28,6 +28,12 @@ export type Choice<Name extends string, E = never, R = never> = (
   candidates: ReadonlyArray<Candidate<Name>>
 ) => Name | Effect.Effect<Name, E, R>
 
+/** Chooses one of any participants, or one of some names. */
+type Chooser<Found extends string = never> = <Name extends string>(
+  transcript: Transcript<Name>,
+  candidates: ReadonlyArray<Candidate<Name>>
+) => Name | Found
+
 /**
  * Chooses the participants in their order, and begins anew after the last one.
  *
@@ -36,10 +42,7 @@ export type Choice<Name extends string, E = never, R = never> = (
  * @category choices
  * @since 0.1.0
  */
-export const roundRobin = <Name extends string>(
-  transcript: Transcript<Name>,
-  candidates: ReadonlyArray<Candidate<Name>>
-): Name => {
+export const roundRobin: Chooser = (transcript, candidates) => {
   const last = lastSpeaker(transcript)
   const index = candidates.findIndex(({ name }) => name === last)
   return candidates[(index + 1) % candidates.length]!.name
@@ -74,13 +77,11 @@ export const roundRobin = <Name extends string>(
  * @since 0.1.0
  */
 export const byName: {
-  (): <Name extends string>(transcript: Transcript<Name>, candidates: ReadonlyArray<Candidate<Name>>) => Name
-  <const Found extends string>(
-    find: (transcript: Transcript) => Found | undefined
-  ): <Name extends string>(transcript: Transcript<Name>, candidates: ReadonlyArray<Candidate<Name>>) => Name | Found
+  (): Chooser
+  <const Found extends string>(find: (transcript: Transcript) => Found | undefined): Chooser<Found>
 } =
-  <Found extends string>(find?: (transcript: Transcript) => Found | undefined) =>
-  <Name extends string>(transcript: Transcript<Name>, candidates: ReadonlyArray<Candidate<Name>>): Name | Found =>
+  <Found extends string>(find?: (transcript: Transcript) => Found | undefined): Chooser<Found> =>
+  (transcript, candidates) =>
     (find === undefined ? findMention(transcript, candidates.map(({ name }) => name)) : find(transcript)) ??
       roundRobin(transcript, candidates)
 
@@ -141,8 +142,8 @@ export const byPredicate = <const Cases extends ReadonlyArray<Case>, const Other
   transcript: Transcript<Name>,
   candidates: ReadonlyArray<Candidate<Name>>
 ) => Effect.Effect<Name | Cases[number][1] | Otherwise, CaseFailure<Cases[number]>, CaseServices<Cases[number]>> =>
-  (<Name extends string>(transcript: Transcript<Name>, candidates: ReadonlyArray<Candidate<Name>>) =>
-    Effect.map(
-      Effect.findFirst(cases, ([predicate]) => MaybeEffect.call(() => predicate(transcript))),
-      (found) => found._tag === "Some" ? found.value[1] : otherwise ?? roundRobin(transcript, candidates)
-    )) as ReturnType<typeof byPredicate<Cases, Otherwise>>
+(transcript, candidates) =>
+  Effect.map(
+    Effect.findFirst(cases, ([predicate]) => MaybeEffect.call(() => predicate(transcript))),
+    (found) => found._tag === "Some" ? found.value[1] : otherwise ?? roundRobin(transcript, candidates)
+  ) as Effect.Effect<never>

@@ -10,10 +10,7 @@ import { type Candidate, roundRobin } from "./Choice.ts"
 import { toText, type Transcript } from "./Transcript.ts"
 
 /** Reads a name off a model's answer: the name, whatever its case, as a mention, or with marks around it. */
-const nameIn = <Name extends string>(
-  answer: string,
-  candidates: ReadonlyArray<Candidate<Name>>
-): Name | undefined => {
+const nameIn = <Name extends string>(answer: string, candidates: ReadonlyArray<Candidate<Name>>): Name | undefined => {
   const bare = (text: string): string => text.trim().replace(/^["'`*@]+|["'`*.]+$/g, "").toLowerCase()
   return candidates.find(({ name }) => name === answer.trim())?.name ??
     candidates.find(({ name }) => name.toLowerCase() === bare(answer))?.name

@@ -30,6 +30,8 @@ export class AgentFailed<out E = unknown>
   }
 }
 
+const failure = { error: Schema.Unknown }
+
 /**
  * Whoever chooses the next speaker failed.
  *
@@ -37,9 +39,10 @@ export class AgentFailed<out E = unknown>
  * @since 0.1.0
  */
 export class ChoiceFailed<out E = unknown>
-  extends Schema.TaggedError<ChoiceFailed>("troupe/handoff/dialogue/DialogueError/ChoiceFailed")("ChoiceFailed", {
-    error: Schema.Unknown
-  })
+  extends Schema.TaggedError<ChoiceFailed>("troupe/handoff/dialogue/DialogueError/ChoiceFailed")(
+    "ChoiceFailed",
+    failure
+  )
 {
   declare readonly error: E
   override get message(): string {
@@ -54,9 +57,7 @@ export class ChoiceFailed<out E = unknown>
  * @since 0.1.0
  */
 export class UntilFailed<out E = unknown>
-  extends Schema.TaggedError<UntilFailed>("troupe/handoff/dialogue/DialogueError/UntilFailed")("UntilFailed", {
-    error: Schema.Unknown
-  })
+  extends Schema.TaggedError<UntilFailed>("troupe/handoff/dialogue/DialogueError/UntilFailed")("UntilFailed", failure)
 {
   declare readonly error: E
   override get message(): string {

@@ -10,7 +10,7 @@ import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as StateSchema from "../../domain/StateSchema.ts"
 import * as Status from "./DialogueStatus.ts"
-import { Entry, type Input, type Transcript, userEntry } from "./Transcript.ts"
+import { Entry, type Input, userEntry } from "./Transcript.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
@@ -37,13 +37,15 @@ export interface Participant extends Schema.Schema.Type<typeof Participant> {}
  * @category models
  * @since 0.1.0
  */
-export interface DialogueState {
-  readonly version: 1
-  readonly participants: ReadonlyArray<Participant>
-  readonly transcript: Transcript
-  readonly turns: number
-  readonly status: Status.DialogueStatus
-}
+export interface DialogueState extends Schema.Schema.Type<typeof Unchecked> {}
+
+const Unchecked = Schema.Struct({
+  version: Schema.Literal(1),
+  participants: Schema.Array(Participant),
+  transcript: Schema.Array(Entry),
+  turns: Count,
+  status: Status.DialogueStatus
+})
 
 /** What in a state contradicts itself. */
 const contradiction = ({ participants, status, transcript }: DialogueState): Schema.FilterIssue | undefined => {
@@ -76,13 +78,9 @@ const contradiction = ({ participants, status, transcript }: DialogueState): Sch
  * @category schemas
  * @since 0.1.0
  */
-export const DialogueState = Schema.Struct({
-  version: Schema.Literal(1),
-  participants: Schema.Array(Participant),
-  transcript: Schema.Array(Entry),
-  turns: Count,
-  status: Status.DialogueStatus
-}).check(Schema.makeFilter((state) => contradiction(state), { expected: "a dialogue that doesn't contradict itself" }))
+export const DialogueState = Unchecked.check(
+  Schema.makeFilter((state) => contradiction(state), { expected: "a dialogue that doesn't contradict itself" })
+)
 
 /** Makes the state of a dialogue in which the user has said the first words and nobody else has spoken. */
 export const make = (names: ReadonlyArray<string>, opening: Input): DialogueState => ({

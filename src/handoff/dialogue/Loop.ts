@@ -9,15 +9,7 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import * as MaybeEffect from "../MaybeEffect.ts"
 import { next } from "./DialogueCommand.ts"
-import {
-  AgentFailed,
-  ChoiceFailed,
-  DialogueError,
-  ParticipantMismatch,
-  type Reason,
-  UnknownSpeaker,
-  UntilFailed
-} from "./DialogueError.ts"
+import * as DialogueError from "./DialogueError.ts"
 import { type DialogueEvent, isDialogueEnd, reduce } from "./DialogueEvent.ts"
 import { agentState, type DialogueState } from "./DialogueState.ts"
 import type { EndReason } from "./DialogueStatus.ts"
@@ -38,7 +30,7 @@ export interface Performance {
   hasEnded: boolean
 }
 
-type Events = Stream.Stream<DialogueEvent, Reason, unknown>
+type Events = Stream.Stream<DialogueEvent, DialogueError.Reason, unknown>
 
 /** Takes an event into the state. */
 const tell = (self: Performance, event: DialogueEvent): DialogueEvent => {
@@ -57,45 +49,43 @@ const end = (self: Performance, reason: EndReason): DialogueEvent => ({
 const takeTurn = (self: Performance, speaker: string): Events => {
   const place = Turn.placeOf(self.state, speaker)
   const agent = self.definition.participants.find(({ name }) => name === speaker)
-  if (agent === undefined) return Stream.fail(new UnknownSpeaker({ speaker, available: self.names }))
+  if (agent === undefined) return Stream.fail(new DialogueError.UnknownSpeaker({ speaker, available: self.names }))
   const taken = self.take(agent, place, () => self.state, (left) => {
     self.left = left
   })
   return Stream.concat(
     Stream.succeed<DialogueEvent>({ _tag: "TurnStarted", ...place }),
-    Stream.mapError(taken, (error): Reason => new AgentFailed({ ...place, error }))
+    Stream.mapError(taken, (error): DialogueError.Reason => new DialogueError.AgentFailed({ ...place, error }))
   )
 }
 
-const choose = (self: Performance): Effect.Effect<DialogueEvent, Reason, unknown> =>
-  Effect.suspend((): Effect.Effect<DialogueEvent, Reason, unknown> => {
-    const { definition, names, state } = self
-    if (state.turns >= definition.maxTurns) {
-      return Effect.succeed(end(self, { _tag: "MaxTurnsReached", turns: state.turns }))
-    }
-    return MaybeEffect.call(() => definition.speaker(state.transcript, definition.participants)).pipe(
-      Effect.mapError((error): Reason => new ChoiceFailed({ error })),
-      Effect.flatMap((speaker): Effect.Effect<DialogueEvent, Reason> =>
-        names.includes(speaker)
-          ? Effect.succeed({ _tag: "SpeakerChosen", ...Turn.placeOf(state, speaker) })
-          : Effect.fail(new UnknownSpeaker({ speaker, available: names }))
-      )
-    )
-  })
+type Decided = Effect.fn.Return<DialogueEvent, DialogueError.Reason, unknown>
 
-/** Gives why a dialogue ends with the turn that is complete, if it does. */
-const findEnd = ({ definition, state }: Performance): Effect.Effect<EndReason | undefined, Reason, unknown> =>
-  Effect.suspend(() => {
-    const speaker = lastSpeaker(state.transcript)
-    const agent = speaker === undefined ? undefined : agentState(state, speaker)
-    if (speaker !== undefined && agent !== undefined && isCalled(agent, definition.stopTool)) {
-      return Effect.succeed<EndReason>({ _tag: "StopToolCalled", speaker, tool: definition.stopTool })
-    }
-    return MaybeEffect.call(() => definition.until?.(state.transcript) ?? false).pipe(
-      Effect.mapError((error): Reason => new UntilFailed({ error })),
-      Effect.map((holds): EndReason | undefined => holds ? { _tag: "UntilHeld" } : undefined)
-    )
-  })
+const choose = Effect.fnUntraced(function*(self: Performance): Decided {
+  const { definition, names, state } = self
+  if (state.turns >= definition.maxTurns) return end(self, { _tag: "MaxTurnsReached", turns: state.turns })
+  const speaker = yield* Effect.mapError(
+    MaybeEffect.call(() => definition.speaker(state.transcript, definition.participants)),
+    (error) => new DialogueError.ChoiceFailed({ error })
+  )
+  if (!names.includes(speaker)) return yield* new DialogueError.UnknownSpeaker({ speaker, available: names })
+  return { _tag: "SpeakerChosen", ...Turn.placeOf(state, speaker) }
+})
+
+/** Ends a dialogue with the turn that is complete if something says so, and else chooses who speaks next. */
+const decide = Effect.fnUntraced(function*(self: Performance): Decided {
+  const { definition: { stopTool: tool, until }, state } = self
+  const speaker = lastSpeaker(state.transcript)
+  const agent = speaker === undefined ? undefined : agentState(state, speaker)
+  if (speaker !== undefined && agent !== undefined && isCalled(agent, tool)) {
+    return end(self, { _tag: "StopToolCalled", speaker, tool })
+  }
+  const holds = yield* Effect.mapError(
+    MaybeEffect.call(() => until?.(state.transcript) ?? false),
+    (error) => new DialogueError.UntilFailed({ error })
+  )
+  return holds ? end(self, { _tag: "UntilHeld" }) : yield* choose(self)
+})
 
 /** Does what a dialogue needs next. */
 const perform = (self: Performance): Events => {
@@ -104,12 +94,7 @@ const perform = (self: Performance): Events => {
     case "ChooseSpeaker":
       return Stream.fromEffect(choose(self))
     case "Decide":
-      return Stream.fromEffect(
-        Effect.flatMap(
-          findEnd(self),
-          (reason) => reason === undefined ? choose(self) : Effect.succeed(end(self, reason))
-        )
-      )
+      return Stream.fromEffect(decide(self))
     case "TakeTurn":
       return takeTurn(self, command.speaker)
     case "AwaitApproval":
@@ -119,15 +104,18 @@ const perform = (self: Performance): Events => {
   }
 }
 
-const mismatch = ({ names, state }: Performance): ParticipantMismatch | undefined => {
+const mismatch = ({ names, state }: Performance): DialogueError.ParticipantMismatch | undefined => {
   const found = state.participants.map(({ name }) => name)
   return found.length === names.length && names.every((name) => found.includes(name))
     ? undefined
-    : new ParticipantMismatch({ found, available: names })
+    : new DialogueError.ParticipantMismatch({ found, available: names })
 }
 
 /** Ends what is open where a dialogue broke off, and then the dialogue. */
-const breakOff = (self: Performance, cause: Cause.Cause<Reason>): Stream.Stream<DialogueEvent, DialogueError> => {
+const breakOff = (
+  self: Performance,
+  cause: Cause.Cause<DialogueError.Reason>
+): Stream.Stream<DialogueEvent, DialogueError.DialogueError> => {
   const reason = Result.getOrUndefined(Cause.findError(cause))
   const isInterrupted = Cause.hasInterruptsOnly(cause)
   const error = reason === undefined ? Problem.fromDefect(Cause.squash(cause)) : Problem.fromFailure(reason)
@@ -137,26 +125,23 @@ const breakOff = (self: Performance, cause: Cause.Cause<Reason>): Stream.Stream<
     : isInterrupted
     ? [{ _tag: "TurnInterrupted", ...open }]
     : [{ _tag: "TurnFailed", ...open, error, ...self.left }]
-  const events = Stream.concat(
-    Stream.map(Stream.fromIterable(turnEnd), (event) => tell(self, event)),
-    Stream.suspend(() =>
-      Stream.succeed(
-        isInterrupted
-          ? tell(self, { _tag: "DialogueInterrupted", state: self.state })
-          : tell(self, { _tag: "DialogueFailed", error, state: self.state })
+  const dialogueEnd = (): DialogueEvent =>
+    isInterrupted
+      ? { _tag: "DialogueInterrupted", state: self.state }
+      : { _tag: "DialogueFailed", error, state: self.state }
+  return Stream.fromIterable(turnEnd).pipe(
+    Stream.concat(Stream.sync(dialogueEnd)),
+    Stream.map((event) => tell(self, event)),
+    Stream.concat(
+      Stream.failCauseSync(() =>
+        Cause.map(cause, (reason) => new DialogueError.DialogueError({ state: self.state, reason }))
       )
-    )
-  )
-  return Stream.concat(
-    events,
-    Stream.suspend(() =>
-      Stream.failCause(Cause.map(cause, (reason) => new DialogueError({ state: self.state, reason })))
     )
   )
 }
 
 /** Tells all that happens in a dialogue from its start, or from where it stopped, to its end. */
-export const play = (self: Performance): Stream.Stream<DialogueEvent, DialogueError, unknown> => {
+export const play = (self: Performance): Stream.Stream<DialogueEvent, DialogueError.DialogueError, unknown> => {
   const commands = Stream.unfold(undefined, () => Effect.sync(() => self.hasEnded ? undefined : [self, undefined]))
   const started = Stream.succeed<DialogueEvent>({ _tag: "DialogueStarted", state: self.state })
   const checked = Stream.suspend((): Events => {

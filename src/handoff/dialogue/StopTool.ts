@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { callsOf } from "../../domain/Conversation.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
+import { answersOf } from "./Answers.ts"
 
 /**
  * A tool that ends the dialogue after the turn in which it is called, for an agent's toolkit. `layerStopTool` handles it.
@@ -62,16 +63,7 @@ export const layerStopTool: Layer.Layer<Tool.Handler<"end_dialogue">> = Layer.su
 )
 
 /** Checks whether an agent called a tool with success since it was last told something. */
-export const isCalled = (state: AgentState, tool: string): boolean => {
-  const { turns } = state.conversation
-  for (let index = turns.length - 1; index >= 0; index--) {
-    const turn = turns[index]!
-    if (turn._tag === "User") return false
-    if (turn._tag !== "Assistant") continue
-    const isSuccess = callsOf(turn).some(({ name, state }) =>
-      name === tool && state._tag === "Settled" && state.outcome === "Succeeded"
-    )
-    if (isSuccess) return true
-  }
-  return false
-}
+export const isCalled = (state: AgentState, tool: string): boolean =>
+  answersOf(state).flatMap(callsOf).some(({ name, state }) =>
+    name === tool && state._tag === "Settled" && state.outcome === "Succeeded"
+  )

@@ -13,6 +13,7 @@ import * as Conversation from "../../domain/Conversation.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { failedState } from "../FailedState.ts"
 import * as Runnable from "../Runnable.ts"
+import { answersOf } from "./Answers.ts"
 import type { DialogueEvent } from "./DialogueEvent.ts"
 import { type DialogueState, participantOf } from "./DialogueState.ts"
 import { turnsIn, wordsFor } from "./Transcript.ts"
@@ -38,15 +39,8 @@ const fromOf = (state: DialogueState, speaker: string): Runnable.From => {
 }
 
 /** Gives the last words of a run: what it answered, or what it said before where that is nothing. */
-const lastWords = ({ conversation: { turns } }: AgentState): string => {
-  for (let index = turns.length - 1; index >= 0; index--) {
-    const turn = turns[index]!
-    if (turn._tag === "User") return ""
-    const text = turn._tag === "Assistant" ? Conversation.textOf(turn) : ""
-    if (text.trim() !== "") return text
-  }
-  return ""
-}
+const lastWords = (state: AgentState): string =>
+  answersOf(state).map(Conversation.textOf).findLast((text) => text.trim() !== "") ?? ""
 
 /** Gives what an agent said in a run that is complete: its answer, as JSON where it is a value and not text. */
 const spokenBy = (agent: Runnable.Any, state: AgentState): string => {

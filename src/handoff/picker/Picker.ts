@@ -93,8 +93,4 @@ export const namesOf = (self: Any): ReadonlyArray<string> => self[TypeId].names
 export const pick: {
   (request: PickRequest): <Names extends string, E, R>(self: AgentPicker<Names, E, R>) => Effect.Effect<Names, E, R>
   <Names extends string, E, R>(self: AgentPicker<Names, E, R>, request: PickRequest): Effect.Effect<Names, E, R>
-} = dual(
-  2,
-  <Names extends string, E, R>(self: AgentPicker<Names, E, R>, request: PickRequest): Effect.Effect<Names, E, R> =>
-    self[TypeId].pick(request)
-)
+} = dual(2, (self: AgentPicker<never>, request: PickRequest) => self[TypeId].pick(request))

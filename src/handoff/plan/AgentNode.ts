@@ -8,17 +8,7 @@ import type { AgentError } from "../../domain/AgentError.ts"
 import type { User } from "../../domain/StateSchema.ts"
 import type * as Runnable from "../Runnable.ts"
 import { ask, type NoAnswer } from "./Asking.ts"
-import {
-  type AnyPolicy,
-  type Failing,
-  make,
-  type Node,
-  type OutputOf,
-  type Own,
-  type Policy,
-  type ServicesOf,
-  type Takes
-} from "./Node.ts"
+import * as Node from "./Node.ts"
 
 /**
  * Options of a node that runs an agent.
@@ -27,7 +17,7 @@ import {
  * @since 0.1.0
  */
 export interface AgentOptions<out Name, in Input, in E, out RetryE, out RetryR, out Timeout, out Fallback>
-  extends Policy<E, RetryE, RetryR, Timeout, Fallback>
+  extends Node.Policy<E, RetryE, RetryR, Timeout, Fallback>
 {
   /** The name of the node; the agent's by default. */
   readonly name?: Name
@@ -55,20 +45,20 @@ export const agent = <
   RetryE = never,
   RetryR = never,
   Timeout extends Duration.Input | undefined = never,
-  Fallback extends Takes<Input> = never
+  Fallback extends Node.Takes<Input> = never
 >(
   agent: Runnable.Runnable<AgentName, Output, E, R>,
   options?: AgentOptions<Name, Input, AgentError | NoAnswer | NoInfer<E>, RetryE, RetryR, Timeout, Fallback>
-): Node<
+): Node.Node<
   Name,
-  Own<Input>,
-  Output | OutputOf<Fallback>,
-  Failing<AgentError | NoAnswer | E | Own<RetryE>, Timeout, Fallback>,
-  R | Own<RetryR> | ServicesOf<Fallback>
+  Node.Own<Input>,
+  Output | Node.OutputOf<Fallback>,
+  Node.Failing<AgentError | NoAnswer | E | Node.Own<RetryE>, Timeout, Fallback>,
+  R | Node.Own<RetryR> | Node.ServicesOf<Fallback>
 > =>
-  make(
+  Node.make(
     options?.name ?? agent.name,
     "Agent",
     ask(agent, options?.input as Parameters<typeof ask>[1]),
-    options as AnyPolicy
+    options as Node.AnyPolicy
   ) as never

@@ -182,11 +182,7 @@ export const edgeWhen: {
     condition: (output: OutputOf<From>) => output is Narrowed,
     f: (output: Narrowed) => Value | Effect.Effect<Value, E, R>
   ): Edge<NameOf<From>, NameOf<To>, Value, "Conditional", Own<E>, Own<R>>
-  <
-    From extends Any,
-    To extends Any,
-    Narrowed extends OutputOf<From> & Fitting<InputOf<To>, NameOf<From>>
-  >(
+  <From extends Any, To extends Any, Narrowed extends OutputOf<From> & Fitting<InputOf<To>, NameOf<From>>>(
     from: From,
     to: To,
     condition: (output: OutputOf<From>) => output is Narrowed

@@ -24,7 +24,8 @@ import * as Run from "./Run.ts"
  */
 export type Failure<E> = [E] extends [never] ? never : PlanError<E>
 
-type ResumeFailure<E> = Failure<E> | PlanMismatch
+type Resumed<Output, E, R> = Effect.Effect<Output, Failure<E> | PlanMismatch, R>
+type ResumedStream<E, R> = Stream.Stream<PlanEvent, Failure<E> | PlanMismatch, R>
 
 const quietly = (): void => {}
 
@@ -90,8 +91,8 @@ const fromResults = (self: AnyPlan, { input, nodes }: Results): Effect.Effect<Po
 export const resume: {
   (
     results: Results
-  ): <Input, Output, E, R>(self: Plan<Input, Output, E, R>) => Effect.Effect<Output, ResumeFailure<E>, R>
-  <Input, Output, E, R>(self: Plan<Input, Output, E, R>, results: Results): Effect.Effect<Output, ResumeFailure<E>, R>
+  ): <Input, Output, E, R>(self: Plan<Input, Output, E, R>) => Resumed<Output, E, R>
+  <Input, Output, E, R>(self: Plan<Input, Output, E, R>, results: Results): Resumed<Output, E, R>
 } = dual(
   2,
   (self: AnyPlan, results: Results) =>
@@ -136,11 +137,9 @@ export const stream: {
  * @since 0.1.0
  */
 export const resumeStream: {
-  (
-    results: Results
-  ): <Input, Output, E, R>(self: Plan<Input, Output, E, R>) => Stream.Stream<PlanEvent, ResumeFailure<E>, R>
+  (results: Results): <Input, Output, E, R>(self: Plan<Input, Output, E, R>) => ResumedStream<E, R>
   <Input, Output, E, R>(
     self: Plan<Input, Output, E, R>,
     results: Results
-  ): Stream.Stream<PlanEvent, ResumeFailure<E>, R>
+  ): ResumedStream<E, R>
 } = dual(2, (self: AnyPlan, results: Results) => streamFrom(self, fromResults(self, results)))

@@ -104,10 +104,7 @@ const answer = (handoff: Handoff.Any, params: unknown, callId: string) =>
  * @since 0.1.0
  */
 export const intercept: {
-  (
-    policy: Any,
-    agent: string | AgentState
-  ): <Tools extends Record<string, Tool.Any>>(
+  (policy: Any, agent: string | AgentState): <Tools extends Record<string, Tool.Any>>(
     self: Toolkit.WithHandler<Tools>
   ) => Toolkit.WithHandler<Tools & HandoffTools>
   <Tools extends Record<string, Tool.Any>>(
