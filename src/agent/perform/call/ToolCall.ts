@@ -41,21 +41,14 @@ class TimedOut extends Cause.TimeoutError {}
 /** Says that a call failed, in words that the model reads. */
 export const failed = (result: Schema.Json): Answered => ({ settlement: { outcome: "Failed", result } })
 
-const succeeded = (
-  entry: HandledTool,
-  value: unknown,
-  encoded: Codec.CodecExit
-): Answered | Effect.Effect<Answered> => {
+const succeeded = (entry: HandledTool, value: unknown, encoded: Codec.CodecExit): Effect.Effect<Answered> => {
   if (Exit.isFailure(encoded)) return refused(entry, encoded.cause)
   const modelOutput = entry.tool.toModelOutput?.(value)
-  return {
-    settlement: {
-      outcome: "Succeeded",
-      result: JsonValue.fromUnknown(encoded.value),
-      ...(modelOutput === undefined ? undefined : { modelOutput })
-    },
+  const result = JsonValue.fromUnknown(encoded.value)
+  return Effect.succeed({
+    settlement: { outcome: "Succeeded", result, ...(modelOutput === undefined ? undefined : { modelOutput }) },
     own: Exit.succeed(value)
-  }
+  })
 }
 
 /** Says that a result doesn't fit its schema. What is wrong with it is for the log. */
@@ -67,12 +60,10 @@ const refused = ({ tool }: HandledTool, why: unknown): Effect.Effect<Answered> =
 
 const encodeSuccess = (entry: HandledTool, value: unknown) => {
   const encoded = Codec.run(entry.encodeSuccess, value)
-  if (!Exit.isExit(encoded)) return Effect.flatMap(encoded, (exit) => asEffect(succeeded(entry, value, exit)))
-  return asEffect(succeeded(entry, value, encoded))
+  return Exit.isExit(encoded)
+    ? succeeded(entry, value, encoded)
+    : Effect.flatMap(encoded, (exit) => succeeded(entry, value, exit))
 }
-
-const asEffect = <A>(value: A | Effect.Effect<A>): Effect.Effect<A> =>
-  Effect.isEffect(value) ? value : Effect.succeed(value)
 
 /** Says what a handler's failure was, and ends the run with it where its tool is fatal. */
 const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<Answered, never, unknown> => {
@@ -105,12 +96,8 @@ const tellProgress = (loop: Loop.Loop, call: Call, entry: HandledTool, result: u
   if (loop.definition.guardrails.toolResult.length > 0) return Effect.void
   const tell = (encoded: Codec.CodecExit) => {
     if (Exit.isFailure(encoded) || !isRunning(loop, call)) return Effect.void
-    Loop.tell(loop, {
-      _tag: "ToolCallProgressed",
-      callId: call.id,
-      name: call.name,
-      result: JsonValue.fromUnknown(encoded.value)
-    })
+    const { id: callId, name } = call
+    Loop.tell(loop, { _tag: "ToolCallProgressed", callId, name, result: JsonValue.fromUnknown(encoded.value) })
     return loop.journal.flush
   }
   return Effect.suspend(() => {
@@ -190,10 +177,7 @@ export const run = (
     ? fromEnvironment(loop, call, entry, params)
     : fromToolkit(loop, call, entry, params, entry.handle)
   if (policy.timeout !== undefined) {
-    attempt = Effect.timeoutOrElse(attempt, {
-      duration: policy.timeout,
-      orElse: () => Effect.fail(new TimedOut())
-    })
+    attempt = Effect.timeoutOrElse(attempt, { duration: policy.timeout, orElse: () => Effect.fail(new TimedOut()) })
   }
   if (policy.retry !== undefined) {
     attempt = Effect.retry(attempt, {
