@@ -262,3 +262,10 @@ export const finish = (self: Arriving): Answer => {
   }
   return { parts, usage: self.usage, model: self.model, finishReason: self.finishReason }
 }
+
+/** Makes an answer of all of its parts. */
+export const fromParts = (parts: Iterable<Incoming>): Answer => {
+  const answer = begin()
+  for (const part of parts) take(answer, part)
+  return finish(answer)
+}

@@ -68,10 +68,7 @@ export interface Values {
 export type ContextOf<On extends Subject> = On extends "toolCall" | "toolResult" ? CallContext : Context
 
 /** Judges a value, at once or with an effect. */
-type Judge<E = never> = (
-  value: never,
-  context: never
-) => Verdict<unknown> | Effect.Effect<Verdict<unknown>, E, unknown>
+type Judge<E = never> = (value: never, context: never) => Verdict<unknown> | Effect.Effect<Verdict<unknown>, E, unknown>
 
 /** What a guardrail keeps for those that run it. `judge` turns failures of the check into verdicts. */
 export interface Internals {
@@ -223,21 +220,14 @@ export const make: {
     check: Check<On, Values[On], E, R>,
     options: Options<On> & { readonly on: On }
   ): Guardrail<On, Values[On], E, R>
-} = (
-  name: string,
-  check: Judge<unknown>,
-  options?: Options<Subject>
-): Guardrail<never, unknown> =>
+} = (name: string, check: Judge<unknown>, options?: Options<Subject>): Guardrail<never, unknown> =>
   fromInternals(name, {
     on: options?.on ?? "text",
     isParallel: options?.mode === "parallel",
     judge: judgeOf(check, options)
   })
 
-const judgeOf = (
-  check: Judge<unknown>,
-  options: Options<Subject> | undefined
-): Judge => {
+const judgeOf = (check: Judge<unknown>, options: Options<Subject> | undefined): Judge => {
   const failed = (why: string): Verdict<never> =>
     options?.onError === "pass"
       ? warn(`the guardrail ${why}`)

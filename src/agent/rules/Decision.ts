@@ -128,13 +128,10 @@ const onLimit = ({ state }: Known, { isOwn, lands, reason }: Limits.Met): Decisi
     }
 }
 
-/** Gives the handoff that the group's policy wants of an agent that has its answer. */
-const wanted = ({ isBetween, roster, state }: Known): HandoffRequest | undefined =>
-  state.status._tag === "Failed" || isBetween || state.run.landing !== undefined ? undefined : roster.decide(state)
-
 /** An agent whose model has answered is finished, unless its answer is wrong or its group's policy wants another agent. */
-const conclude = (known: Known): Decision => {
-  const request = wanted(known)
+const conclude = ({ isBetween, roster, state }: Known): Decision => {
+  const stays = state.status._tag === "Failed" || isBetween || state.run.landing !== undefined
+  const request = stays ? undefined : roster.decide(state)
   return request === undefined ? finish : { _tag: "RequestHandoff", request }
 }
 

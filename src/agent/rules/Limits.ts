@@ -77,10 +77,7 @@ export const isFinished = ({ definition, now, state }: Limited): boolean =>
 export const metByCalls = (known: Known, callIds: ReadonlyArray<string>): Met | undefined =>
   onlyAgentsAsk(known, callIds) ? met(known) : undefined
 
-const onlyAgentsAsk = (
-  { definition, now, state }: Pick<Known, "definition" | "now" | "state">,
-  callIds: ReadonlyArray<string>
-): boolean => {
+const onlyAgentsAsk = ({ definition, now, state }: Limited, callIds: ReadonlyArray<string>): boolean => {
   const turn = lastAssistant(state.conversation)
   return (turn === undefined ? [] : callsOf(turn)).every((call) => {
     if (!callIds.includes(call.id)) return true

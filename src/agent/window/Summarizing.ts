@@ -78,9 +78,7 @@ const byModel = (
       ]
     }),
     ({ content, text }) => {
-      const answer = Answer.begin()
-      for (const part of content) Answer.take(answer, part)
-      const { model, usage } = Answer.finish(answer)
+      const { model, usage } = Answer.fromParts(content)
       return { text, usage, ...(model === undefined ? undefined : { model }) }
     }
   )

@@ -80,12 +80,6 @@ const endingOf = (cause: Cause.Cause<AiError.AiError>): Ending => {
   return Cause.hasDies(cause) ? { _tag: "Died", defect: Cause.squash(cause) } : { _tag: "Interrupted" }
 }
 
-const answerOf = (parts: ReadonlyArray<Answer.Incoming>): Answer.Answer => {
-  const answer = Answer.begin()
-  for (const part of parts) Answer.take(answer, part)
-  return Answer.finish(answer)
-}
-
 /** Whether a request is part of one that is being recorded: a model that an agent brings may ask the one around it. */
 const IsPart = Context.Reference<boolean>("troupe/testing/Cassette/IsPart", { defaultValue: () => false })
 
@@ -103,7 +97,7 @@ const whole = (model: LanguageModel.LanguageModel, recorder: Recorder) => (optio
     return generate(model, options).pipe(
       Effect.provideService(IsPart, true),
       Effect.onExit((exit) =>
-        write(Exit.isSuccess(exit) ? { _tag: "Answered", answer: answerOf(exit.value) } : endingOf(exit.cause))
+        write(Exit.isSuccess(exit) ? { _tag: "Answered", answer: Answer.fromParts(exit.value) } : endingOf(exit.cause))
       ),
       Effect.map((parts) => parts.map((part) => Parts.encode(part) as Response.PartEncoded))
     )

@@ -68,19 +68,16 @@ const streamed = (
     const { path, step } = loop
     const where: Loop.Where = { path, step }
     if (held !== undefined) held.answer = answer
-    return Stream.runForEachArray(
-      LanguageModel.streamText(options),
-      (parts) => {
-        const at = Loop.now(loop)
-        for (const part of parts) {
-          if (part.type === "error") return Effect.fail(brokenOff(part.error))
-          if (held === undefined || held.isOpen) tellPart(loop, where, answer, part, at)
-          else held.parts.push(part)
-          Answer.take(answer, part)
-        }
-        return loop.journal.flush
+    return Stream.runForEachArray(LanguageModel.streamText(options), (parts) => {
+      const at = Loop.now(loop)
+      for (const part of parts) {
+        if (part.type === "error") return Effect.fail(brokenOff(part.error))
+        if (held === undefined || held.isOpen) tellPart(loop, where, answer, part, at)
+        else held.parts.push(part)
+        Answer.take(answer, part)
       }
-    ).pipe(Effect.map(() => Answer.finish(answer)))
+      return loop.journal.flush
+    }).pipe(Effect.map(() => Answer.finish(answer)))
   })
 
 /** What of an answer has arrived and may not be shown yet. Once it is open, pieces are shown as they arrive. */
@@ -113,11 +110,7 @@ const release = (loop: Loop.Loop, held: Held | undefined, shows: AnswerGuard.See
 }
 
 const whole = (options: Options): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
-  Effect.map(LanguageModel.generateText(options), (response) => {
-    const answer = Answer.begin()
-    for (const part of response.content) Answer.take(answer, part)
-    return Answer.finish(answer)
-  })
+  Effect.map(LanguageModel.generateText(options), ({ content }) => Answer.fromParts(content))
 
 interface Options extends Request, Pick<RequestPrompt, "prompt"> {}
 
@@ -193,19 +186,13 @@ const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: Held | undef
   const asking: Asking = { attempts: 0, window, held }
   const answer = yield* Effect.catch(
     ask(loop, { ...request, prompt }, asking),
-    (error) =>
-      AiError.isAiError(error) && asking.attempts > 0
-        ? Effect.fail(
-          new Fail(
-            new ModelCallFailed({
-              agent: loop.definition.name,
-              step: loop.step,
-              attempts: asking.attempts,
-              error
-            })
-          )
-        )
-        : Effect.fail(error)
+    (error) => {
+      const { attempts } = asking
+      if (!AiError.isAiError(error) || attempts === 0) return Effect.fail(error)
+      return Effect.fail(
+        new Fail(new ModelCallFailed({ agent: loop.definition.name, step: loop.step, attempts, error }))
+      )
+    }
   )
   // It has its price also if it isn't told.
   const { model, usage } = answer

@@ -8,10 +8,10 @@ import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import type { Window } from "../../../domain/AgentEvent.ts"
 import { beginWithUser, toMessages } from "../../../domain/Projection.ts"
-import type { AgentState, Turn } from "../../../domain/StateSchema.ts"
+import type { Turn } from "../../../domain/StateSchema.ts"
 import { handedNote } from "../../../domain/Takeover.ts"
 import type { WindowTurn } from "../../../domain/window/WindowTurn.ts"
-import type { Definition, Request } from "../../definition/AgentDefinition.ts"
+import type { Request } from "../../definition/AgentDefinition.ts"
 import type { Loop } from "../../journal/Loop.ts"
 import { compose } from "../../rules/SystemPrompt.ts"
 import { type Internals, internalsOf } from "../../window/WindowType.ts"
@@ -24,12 +24,6 @@ export interface RequestPrompt {
   readonly window?: Window
   readonly counted?: number | undefined
 }
-
-const instructionsOf = (
-  definition: Definition,
-  state: AgentState
-): string | undefined | Effect.Effect<string, unknown, unknown> =>
-  typeof definition.instructions === "function" ? definition.instructions(state) : definition.instructions
 
 const assemble = (loop: Loop, instructions: string | undefined): RequestPrompt => {
   const { definition, state } = loop
@@ -92,13 +86,15 @@ const messagesIn = (
 const copyOf = (message: Prompt.Message): Prompt.Message =>
   Object.assign(Object.create(Object.getPrototypeOf(message) as object) as Prompt.Message, message)
 
+type Making = Effect.Effect<RequestPrompt, unknown, unknown>
+
 /** Makes the prompt of what a context window leaves of the conversation. */
 const assembleWithin = (
   loop: Loop,
   window: Internals,
   instructions: string | undefined,
   request: Request
-): Effect.Effect<RequestPrompt, unknown, unknown> =>
+): Making =>
   Effect.suspend(() => {
     const { definition, state } = loop
     const cache = cacheFor(loop, state)
@@ -118,20 +114,18 @@ const assembleWithin = (
   })
 
 /** Makes the prompt of a request of a loop whose calls are all settled. */
-export const makePrompt = (
-  loop: Loop,
-  request: Request
-): RequestPrompt | Effect.Effect<RequestPrompt, unknown, unknown> => {
+export const makePrompt = (loop: Loop, request: Request): RequestPrompt | Making => {
   const { definition, state } = loop
   const { contextWindow } = definition
   const window = contextWindow === undefined ? undefined : internalsOf(contextWindow)
   const make = (text: string | undefined) =>
     window === undefined ? assemble(loop, text) : assembleWithin(loop, window, text, request)
-  const instructions = instructionsOf(definition, state)
-  return Effect.isEffect(instructions)
-    ? Effect.flatMap(instructions, (text) => {
-      const prompt = make(text)
-      return Effect.isEffect(prompt) ? prompt : Effect.succeed(prompt)
-    })
-    : make(instructions)
+  const instructions = typeof definition.instructions === "function"
+    ? definition.instructions(state)
+    : definition.instructions
+  if (!Effect.isEffect(instructions)) return make(instructions)
+  return Effect.flatMap(instructions, (text) => {
+    const prompt = make(text)
+    return Effect.isEffect(prompt) ? prompt : Effect.succeed(prompt)
+  })
 }

@@ -63,12 +63,8 @@ interface Limits {
   readonly beside: number
 }
 
-const limitsOf = (
-  { countsTokens, maxTokens, maxTurns, reserve, target }: Internals,
-  { counter, ratio }: Entries,
-  loop: Loop.Loop,
-  { request, texts }: Beside
-): Limits => {
+const limitsOf = ({ beside: { request, texts }, entries: { counter, ratio }, loop, window }: Asked): Limits => {
+  const { countsTokens, maxTokens, maxTurns, reserve, target } = window
   const limit = maxTokens(loop.state) - reserve
   const beside = counter === undefined
     ? 0
@@ -92,21 +88,14 @@ const limitsOf = (
 const exceeded = (
   { agent, counter, ratio }: Entries,
   { maxTurns }: Internals,
-  { beside, limit, room }: Limits,
+  { beside, limit: most, room }: Limits,
   { sent, tokens }: Sent
 ): Fail => {
   const isTokens = room.tokens !== Infinity && !(tokens <= room.tokens)
-  const [most, needed] = isTokens ? [limit, Math.ceil((beside + tokens) * ratio)] : [maxTurns, sent.length]
-  return new Fail(
-    new ContextWindowExceeded({
-      agent,
-      unit: isTokens ? "tokens" : "turns",
-      limit: most,
-      needed,
-      over: needed - most,
-      isEstimated: isTokens && counter?.by === "estimate"
-    })
-  )
+  const [limit, needed] = isTokens ? [most, Math.ceil((beside + tokens) * ratio)] : [maxTurns, sent.length]
+  const unit = isTokens ? "tokens" : "turns"
+  const isEstimated = isTokens && counter?.by === "estimate"
+  return new Fail(new ContextWindowExceeded({ agent, unit, limit, needed, over: needed - limit, isEstimated }))
 }
 
 /** Gives the turns that go into a summary: so many that the window has room again, or all that may go. */
@@ -153,12 +142,16 @@ const summarize = Effect.fnUntraced(function*(
   yield* loop.journal.flush
 })
 
-/** A choice on its way: what is chosen so far, of what, and what that counts for. */
-interface Choosing {
+/** What a choice is made for. */
+interface Asked {
   readonly loop: Loop.Loop
   readonly window: Internals
   readonly beside: Beside
   readonly entries: Entries
+}
+
+/** A choice on its way: what is chosen so far, of what, and what that counts for. */
+interface Choosing extends Asked {
   readonly limits: Limits
   readonly base: ReadonlyArray<WindowTurn>
   readonly round: number
@@ -196,10 +189,7 @@ const goOn = (choosing: Choosing, from: number): Effect.Effect<Choice, unknown, 
     } else if (isOver) {
       const goes = going(choosing.chosen, choosing.tokens, room, window.target, round > 0)
       if (goes.length === 0) continue
-      return Effect.flatMap(
-        summarize(loop, entries, step.summarize, goes),
-        () => begin(loop, window, choosing.beside, entries, round + 1)
-      )
+      return Effect.flatMap(summarize(loop, entries, step.summarize, goes), () => begin(choosing, round + 1))
     }
   }
   const sent = fit(choosing.chosen, base, room, choosing.tokens)
@@ -209,18 +199,12 @@ const goOn = (choosing: Choosing, from: number): Effect.Effect<Choice, unknown, 
 }
 
 /** Begins a choice with the turns that there are by now, once those that are new are counted. */
-const begin = (
-  loop: Loop.Loop,
-  window: Internals,
-  beside: Beside,
-  entries: Entries,
-  round: number
-): Effect.Effect<Choice, unknown, unknown> => {
+const begin = ({ beside, entries, loop, window }: Asked, round: number): Effect.Effect<Choice, unknown, unknown> => {
   const { summaries, turns } = loop.state.conversation
   const start = (): Effect.Effect<Choice, unknown, unknown> => {
     entries.update(turns, loop.state.run.inputs ?? 1)
     const summary = window.steps.some(({ _tag }) => _tag === "Summarize") ? summaries?.at(-1) : undefined
-    const limits = limitsOf(window, entries, loop, beside)
+    const limits = limitsOf({ loop, window, beside, entries })
     const base = entries.base(summary)
     const tokens = base === entries.all ? entries.tokens : tokensIn(base)
     const choosing: Choosing = { loop, window, beside, entries, limits, base, round, chosen: base, tokens }
@@ -246,33 +230,25 @@ export const choose = (
   cache: PromptCache,
   beside: Beside
 ): Effect.Effect<Choice, unknown, unknown> =>
-  Effect.withFiber((fiber) =>
-    begin(
-      loop,
-      window,
-      beside,
-      entriesOf(loop, cache, window, Context.getOrUndefined(fiber.context, TokenizerKey)),
-      0
-    )
-  )
+  Effect.withFiber((fiber) => {
+    const entries = entriesOf(loop, cache, window, Context.getOrUndefined(fiber.context, TokenizerKey))
+    return begin({ loop, window, beside, entries }, 0)
+  })
 
 const choiceOf = (entries: Entries, { beside }: Limits, { sent, tokens }: Sent): Choice => {
   const { all, counter, ratio } = entries
   const tail = entries.tailOf(sent)
   let whole = tail
   for (let at = 0; at < sent.length - tail; at++) if (entries.isWhole(sent[at]!)) whole++
-  const counted = counter === undefined ? undefined : beside + tokens
   return {
     entries,
     chosen: sent,
     tail,
-    counted,
+    counted: counter === undefined ? undefined : beside + tokens,
     window: {
       turns: whole,
       left: all.length - whole,
-      ...(counter === undefined || counted === undefined
-        ? undefined
-        : { tokens: Math.ceil(counted * ratio), by: counter.by })
+      ...(counter === undefined ? undefined : { tokens: Math.ceil((beside + tokens) * ratio), by: counter.by })
     }
   }
 }

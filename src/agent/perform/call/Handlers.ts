@@ -34,11 +34,7 @@ const foundIn = (loop: Loop): Known["found"] => {
 }
 
 /** Finds the handler of a tool among the services of a call. */
-export const find = (
-  loop: Loop,
-  tool: Tool.Any,
-  services: Context.Context<never>
-): FoundHandler | undefined => {
+export const find = (loop: Loop, tool: Tool.Any, services: Context.Context<never>): FoundHandler | undefined => {
   const known = foundIn(loop)
   const before = known.get(tool)
   if (before !== undefined) return before

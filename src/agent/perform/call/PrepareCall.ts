@@ -9,7 +9,6 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
-import type * as Schema from "effect/Schema"
 import type { HandoffRequest } from "../../../domain/AgentStatus.ts"
 import { lastAssistant } from "../../../domain/Conversation.ts"
 import type { Settlement } from "../../../domain/Happening.ts"
@@ -49,9 +48,13 @@ const settleAtOnce = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: A
   return undefined
 }
 
-/** Settles a call that didn't pass the guardrails. */
-const refuse = (loop: Loop.Loop, call: Call, slot: Slot, refused: Refused, at: "toolCall" | "handoff"): undefined =>
-  settleAtOnce(loop, call, slot, failed(consequenceOf(refused, at, loop.definition.name).result))
+/** Settles a call that can't be run, in words that the model reads. */
+const refuse = (loop: Loop.Loop, call: Call, slot: Slot, why: string): undefined =>
+  settleAtOnce(loop, call, slot, failed(why))
+
+/** Says to the model that a call didn't pass the guardrails. */
+const refusal = ({ definition }: Loop.Loop, refused: Refused, at: "toolCall" | "handoff"): string =>
+  consequenceOf(refused, at, definition.name).result
 
 type Prepared = Job | undefined
 
@@ -64,55 +67,45 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
   if (entry === undefined) {
     const names = [...loop.definition.tools.keys()]
     const available = names.length === 0 ? "There are no tools." : `Available tools: ${names.join(", ")}.`
-    return settleAtOnce(loop, call, slot, failed(`There is no tool "${call.name}". ${available}`))
+    return refuse(loop, call, slot, `There is no tool "${call.name}". ${available}`)
   }
   if (!mayCall(loop.definition, loop.state, call, entry, loop.isBetween)) {
-    return settleAtOnce(loop, call, slot, failed(`"${call.name}" isn't offered now.`))
+    return refuse(loop, call, slot, `"${call.name}" isn't offered now.`)
   }
   if (entry._tag === "Handoff") return askForHandoff(loop, call, slot, entry)
-  return decode(entry, call, (exit) => {
-    if (Exit.isFailure(exit)) return refuseParams(loop, call, slot, exit.cause)
-    if (!isGuarded(loop, call, entry)) return ready(loop, call, slot, entry, exit.value)
-    return Effect.flatMap(Guard.seeParams(loop, call), (seen) =>
-      isRefused(seen)
-        ? Effect.sync(() => refuse(loop, call, slot, seen, "toolCall"))
-        : seen === call.params
-        ? asEffect(ready(loop, call, slot, entry, exit.value))
-        : asEffect(decodeAgain(loop, { ...call, params: seen }, slot, entry)))
+  return decode(loop, call, slot, entry, (params) => {
+    if (!isGuarded(loop, call, entry)) return ready(loop, call, slot, entry, params)
+    return Effect.flatMap(Guard.seeParams(loop, call), (seen) => {
+      if (isRefused(seen)) return Effect.sync(() => refuse(loop, call, slot, refusal(loop, seen, "toolCall")))
+      if (seen === call.params) return asEffect(ready(loop, call, slot, entry, params))
+      const other = { ...call, params: seen }
+      return asEffect(decode(loop, other, slot, entry, (params) => ready(loop, other, slot, entry, params)))
+    })
   })
 }
 
 const asEffect = (preparing: Preparing): Effect.Effect<Prepared, never, unknown> =>
   Effect.isEffect(preparing) ? preparing : Effect.succeed(preparing)
 
-/** Decodes a call's parameters, and goes on with what came of it. */
+/** Decodes a call's parameters and goes on with them, or settles the call if they don't fit. A defect in reading them stays one. */
 const decode = (
+  loop: Loop.Loop,
+  call: Call,
+  slot: Slot,
   entry: RunTool | ModeTool,
-  { params }: Call,
-  use: (exit: Codec.CodecExit) => Preparing
+  use: (params: unknown) => Preparing
 ): Preparing => {
-  const decoded = Codec.run(entry.decode, JsonValue.fromUnknown(params))
-  return Exit.isExit(decoded) ? use(decoded) : Effect.flatMap(decoded, (exit) => asEffect(use(exit)))
+  const take = (exit: Codec.CodecExit): Preparing => {
+    if (Exit.isSuccess(exit)) return use(exit.value)
+    const error = Cause.findError(exit.cause)
+    return Result.isFailure(error) ? Effect.failCause(error.failure) : refuseParams(loop, call, slot, error.success)
+  }
+  const decoded = Codec.run(entry.decode, JsonValue.fromUnknown(call.params))
+  return Exit.isExit(decoded) ? take(decoded) : Effect.flatMap(decoded, (exit) => asEffect(take(exit)))
 }
 
-/** Takes parameters that a guardrail put in the place of others. */
-const decodeAgain = (loop: Loop.Loop, call: Call, slot: Slot, entry: RunTool | ModeTool): Preparing =>
-  decode(entry, call, (exit) =>
-    Exit.isFailure(exit)
-      ? refuseParams(loop, call, slot, exit.cause)
-      : ready(loop, call, slot, entry, exit.value))
-
-/** Settles a call whose parameters don't fit. A defect in reading them stays one. */
-const refuseParams = (loop: Loop.Loop, call: Call, slot: Slot, cause: Cause.Cause<Schema.SchemaError>): Preparing => {
-  const error = Cause.findError(cause)
-  if (Result.isFailure(error)) return Effect.failCause(error.failure)
-  return settleAtOnce(
-    loop,
-    call,
-    slot,
-    failed(`The parameters of "${call.name}" are wrong: ${error.success.message}`)
-  )
-}
+const refuseParams = (loop: Loop.Loop, call: Call, slot: Slot, { message }: Error): undefined =>
+  refuse(loop, call, slot, `The parameters of "${call.name}" are wrong: ${message}`)
 
 /**
  * Checks whether guardrails look at a call. One that somebody approved was looked at before, but not the parameters that a person
@@ -126,31 +119,23 @@ const isGuarded = ({ definition }: Loop.Loop, { asked, metadata, state }: Call, 
 /** Asks for a handoff, unless its parameters are wrong, or another call of the turn asked first. */
 const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTool): Preparing => {
   const request = Handoff.requestOf(entry.handoff, call)
-  if (Result.isFailure(request)) {
-    return settleAtOnce(
-      loop,
-      call,
-      slot,
-      failed(`The parameters of "${call.name}" are wrong: ${request.failure.message}`)
-    )
-  }
+  if (Result.isFailure(request)) return refuseParams(loop, call, slot, request.failure)
   // What guardrails say of a handoff comes first, so that it is the same in a run that stopped behind the first that passed.
   const ask = (seen: HandoffRequest): undefined => {
     const { status } = loop.state
     if (status._tag === "HandoffRequested") {
       const { target } = status.request
-      const issue = `Only one agent can take over, and the first was asked: "${target}".`
-      return settleAtOnce(loop, call, slot, failed(issue))
+      return refuse(loop, call, slot, `Only one agent can take over, and the first was asked: "${target}".`)
     }
     slot.isDone = true
     Loop.tell(loop, { _tag: "HandoffRequested", request: seen })
     return undefined
   }
   if (loop.definition.guardrails.handoff.length === 0) return ask(request.success)
-  return Effect.map(Guard.seeHandoff(loop, request.success, call), (seen) =>
-    isRefused(seen)
-      ? refuse(loop, call, slot, seen, "handoff")
-      : ask(seen))
+  return Effect.map(
+    Guard.seeHandoff(loop, request.success, call),
+    (seen) => isRefused(seen) ? refuse(loop, call, slot, refusal(loop, seen, "handoff")) : ask(seen)
+  )
 }
 
 /** Asks for a move between modes. It is taken once the other calls of the turn are settled. */
@@ -191,9 +176,8 @@ const ready = (
   const needed: boolean | Effect.Effect<boolean, never, unknown> = needsApproval(params, {
     toolCallId: call.id,
     get messages() {
-      return loop.state.conversation.turns.filter((turn) => turn !== lastAssistant(loop.state.conversation)).flatMap(
-        toMessages
-      )
+      const { conversation } = loop.state
+      return conversation.turns.filter((turn) => turn !== lastAssistant(conversation)).flatMap(toMessages)
     }
   })
   return Effect.isEffect(needed) ? Effect.map(needed, decide) : decide(needed)

@@ -92,10 +92,10 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
     const done = (answered: Answered | undefined): Effect.Effect<void> => {
       slot.isDone = true
       if (answered === undefined) {
-        Loop.tell(loop, { _tag: "ToolCallSuspended", callId: call.id, name: call.name })
+        Loop.tell(loop, { _tag: "ToolCallSuspended", callId, name })
       } else {
         const duration = Math.max(0, Loop.now(loop) - startedAt)
-        slot.settlement = { callId: call.id, name: call.name, ...answered.settlement, duration }
+        slot.settlement = { callId, name, ...answered.settlement, duration }
         loop.finished.add(slot.settlement)
         running.onAnswer?.(answered)
         if (answered.fatal !== undefined) running.fatal ??= answered.fatal
@@ -104,9 +104,7 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
     }
     return Telemetry.toolSpan(loop, call, entry.tool, (span) =>
       Effect.matchCauseEffect(
-        loop.journal.isObserved
-          ? Effect.andThen(loop.journal.flush, seenAnswer(running, job))
-          : seenAnswer(running, job),
+        loop.journal.isObserved ? Effect.andThen(loop.journal.flush, seenAnswer(loop, job)) : seenAnswer(loop, job),
         {
           onSuccess: (answered) => {
             Telemetry.endTool(span, loop, call, answered?.settlement)
@@ -115,48 +113,40 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
           onFailure: (cause) => {
             if (!Cause.hasDies(cause)) return Effect.failCause(cause)
             Telemetry.crashTool(span)
-            return Effect.flatMap(
-              Effect.uninterruptible(done(failed(`The tool "${call.name}" crashed.`))),
-              () => Effect.failCause(cause)
-            )
+            const crashed = done(failed(`The tool "${name}" crashed.`))
+            return Effect.flatMap(Effect.uninterruptible(crashed), () => Effect.failCause(cause))
           }
         }
       ))
   })
 }
 
-/** Gives what came of a call once the guardrails have let it pass. */
-const seenAnswer = (running: Running, job: Job): Effect.Effect<Answered | undefined, never, unknown> =>
-  running.loop.definition.guardrails.toolResult.length === 0
-    ? answerOf(running, job)
-    : Effect.flatMap(
-      answerOf(running, job),
-      (answered) => answered === undefined ? Effect.undefined : seeResult(running.loop, job.call, job.entry, answered)
-    )
+type Answering = Effect.Effect<Answered | undefined, never, unknown>
 
-const answerOf = (
-  running: Running,
-  { call, entry, params }: Job
-): Effect.Effect<Answered | undefined, never, unknown> => {
+/** Gives what came of a call once the guardrails have let it pass. */
+const seenAnswer = (loop: Loop.Loop, job: Job): Answering => {
+  const answering = answerOf(loop, job)
+  return loop.definition.guardrails.toolResult.length === 0 ?
+    answering :
+    Effect.flatMap(
+      answering,
+      (answered) => answered === undefined ? Effect.undefined : seeResult(loop, job.call, job.entry, answered)
+    )
+}
+
+const answerOf = (loop: Loop.Loop, { call, entry, params }: Job): Answering => {
   switch (entry._tag) {
     case "Handled":
-      return inMode(running.loop, entry, run(running.loop, call, entry, params))
+      return inMode(loop, entry, run(loop, call, entry, params))
     case "Agent":
-      return Effect.map(
-        running.loop.runner.runCalled(running.loop, call, entry, params),
-        (child) => answerOfChild(entry, child)
-      )
+      return Effect.map(loop.runner.runCalled(loop, call, entry, params), (child) => answerOfChild(entry, child))
     case "Output":
       return Effect.succeed<Answered>({ settlement: { outcome: "Succeeded", result: "Accepted." } })
   }
 }
 
 /** Lets a tool of a mode that is used alone run with the services of whoever entered that. */
-const inMode = <A>(
-  { live }: Loop.Loop,
-  { modes }: HandledTool,
-  self: Effect.Effect<A, never, unknown>
-): Effect.Effect<A, never, unknown> => {
+const inMode = ({ live }: Loop.Loop, { modes }: HandledTool, self: Answering): Answering => {
   const context = modes === undefined
     ? undefined
     : live.open.findLast(({ entry: { mode } }) => modes.includes(mode.name))?.context
