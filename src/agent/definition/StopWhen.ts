@@ -120,7 +120,8 @@ export const maxSteps = (steps: number, options?: LimitOptions): StopWhen =>
  * @category budgets
  * @since 0.1.0
  */
-export const tokens = (tokens: number, options?: LimitOptions): StopWhen => limited({ _tag: "Tokens", tokens: countOf("tokens", tokens, 0) }, options)
+export const tokens = (tokens: number, options?: LimitOptions): StopWhen =>
+  limited({ _tag: "Tokens", tokens: countOf("tokens", tokens, 0) }, options)
 
 /**
  * Fails a run with `BudgetExceeded` when what its models cost reaches `limit`, in the currency of the prices.
