@@ -42,6 +42,7 @@ import type * as ExecutionPlan from "effect/ExecutionPlan"
 import { dual } from "effect/Function"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { countOf } from "../domain/InvalidLimit.ts"
 import { InvalidName } from "../domain/InvalidName.ts"
 import type * as Handoff from "../handoff/Handoff.ts"
 import type { AnyModel, ModelError, ModelServices } from "../modes/AnyModel.ts"
@@ -59,6 +60,7 @@ import { entriesOf } from "./definition/ToolEntries.ts"
 import { type Guardrails, type GuardrailServices, prepareGuardrails } from "./guardrail/AgentGuardrails.ts"
 import { fromDefinition } from "./run/MakeAgent.ts"
 
+export { InvalidLimit } from "../domain/InvalidLimit.ts"
 export { InvalidName } from "../domain/InvalidName.ts"
 export { failedState } from "../handoff/FailedState.ts"
 export type { Options } from "./definition/AgentOptions.ts"
@@ -75,8 +77,9 @@ export type { FromOptions } from "./run/RunStart.ts"
 /**
  * Makes an agent.
  *
- * Throws `InvalidName` if the name is empty, `DuplicateTool` if two tools share a name, `DuplicateHandoff` if the tools of two handoffs
- * do, `DuplicateMode` if two modes do, and `DuplicateAgent` if two different agents of one name can be reached by handoffs.
+ * Throws `InvalidName` if the name is empty, `InvalidLimit` if a number is no limit, `DuplicateTool` if two tools share a name,
+ * `DuplicateHandoff` if the tools of two handoffs do, `DuplicateMode` if two modes do, and `DuplicateAgent` if two different agents of
+ * one name can be reached by handoffs.
  *
  * @category constructors
  * @since 0.1.0
@@ -158,14 +161,16 @@ export const make = <
     modes,
     models: new Map(),
     stopWhen: options?.stopWhen ?? defaultCondition,
-    toolConcurrency: options?.toolConcurrency ?? 10,
+    toolConcurrency: options?.toolConcurrency === "unbounded"
+      ? "unbounded"
+      : countOf("toolConcurrency", options?.toolConcurrency ?? 10, 1),
     settings: options?.settings,
     retry: options?.retry,
     model: undefined,
     output,
-    outputRetries: options?.outputRetries ?? 1,
-    maxInputLength: options?.maxInputLength ?? 1_000_000,
-    maxHandoffs: options?.maxHandoffs ?? 10,
+    outputRetries: countOf("outputRetries", options?.outputRetries ?? 1, 0),
+    maxInputLength: countOf("maxInputLength", options?.maxInputLength ?? 1_000_000, 1),
+    maxHandoffs: countOf("maxHandoffs", options?.maxHandoffs ?? 10, 0),
     guardrails: prepareGuardrails(name, options?.guardrails),
     contextWindow: options?.contextWindow
   })

@@ -78,11 +78,28 @@ const targetOf = (value: number): number => {
   throw new InvalidWindow({ option: "target", issue: `is ${value}, not above 0 and up to 1` })
 }
 
+/** Counts as a function does that counts, or throws `InvalidWindow`. */
+const counting = (count: CountTokens): CountTokens => {
+  const checked: CountTokens = (text) => {
+    const tokens = count(text)
+    if (tokens >= 0) return tokens
+    throw new InvalidWindow({ option: "count", issue: `gives ${tokens} for ${JSON.stringify(text.slice(0, 20))}` })
+  }
+  checked("text")
+  return checked
+}
+
+const reserveOf = (reserve: number, maxTokens: number): number => {
+  if (limitOf("reserve", reserve, 0) < maxTokens) return reserve
+  throw new InvalidWindow({ option: "reserve", issue: `is ${reserve}, and leaves nothing of maxTokens, ${maxTokens}` })
+}
+
 /**
  * Makes a context window, for the `contextWindow` of an agent.
  *
- * Throws `InvalidWindow` if a limit isn't a whole number from 1 on, `reserve` isn't one from 0 on, or `target` isn't above 0 and up to 1.
- * Throws it too if there is no limit and the strategy sets none: such a window would never do anything.
+ * Throws `InvalidWindow` if a limit isn't a whole number from 1 on, `reserve` isn't one from 0 to below `maxTokens`, `target` isn't above 0
+ * and up to 1, or `count` gives no number from 0 on. Throws it too if there is no limit and the strategy sets none: such a window would
+ * never do anything.
  *
  * @category constructors
  * @since 0.1.0
@@ -106,9 +123,9 @@ export const make = <E = never, R = never>(options: Options<E, R>): ContextWindo
       maxTokens: typeof maxTokens === "function" ? maxTokens : () => size,
       countsTokens: maxTokens !== undefined,
       maxTurns: maxTurns === undefined ? Infinity : limitOf("maxTurns", maxTurns, 1),
-      reserve: limitOf("reserve", options.reserve ?? 0, 0),
+      reserve: reserveOf(options.reserve ?? 0, size),
       target: targetOf(options.target ?? (summarizes ? 0.5 : 1)),
-      count,
+      count: count === undefined ? undefined : counting(count),
       steps
     }
   }

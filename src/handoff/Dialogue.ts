@@ -36,13 +36,14 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { countOf } from "../domain/InvalidLimit.ts"
 import { type Choice, type Predicate, roundRobin } from "./dialogue/Choice.ts"
 import { type Dialogue, fromDefinition } from "./dialogue/DialogueType.ts"
 import { StopTool } from "./dialogue/StopTool.ts"
 import type { Transcript } from "./dialogue/Transcript.ts"
-import { limitOf } from "./InvalidLimit.ts"
 import * as Runnable from "./Runnable.ts"
 
+export { InvalidLimit } from "../domain/InvalidLimit.ts"
 export * from "./dialogue/Choice.ts"
 export { byModel } from "./dialogue/ChoiceByModel.ts"
 export * from "./dialogue/DialogueApproval.ts"
@@ -66,7 +67,6 @@ export {
   type Transcript,
   type UserEntry
 } from "./dialogue/Transcript.ts"
-export { InvalidLimit } from "./InvalidLimit.ts"
 
 /**
  * Error for a dialogue that can't be: two of its participants share a name.
@@ -141,7 +141,7 @@ export const make: {
     participants,
     speaker: options?.speaker ?? roundRobin,
     until: options?.until,
-    maxTurns: limitOf("maxTurns", options?.maxTurns ?? 10),
+    maxTurns: countOf("maxTurns", options?.maxTurns ?? 10, 1),
     stopTool: options?.stopTool ?? StopTool.name
   })
 }

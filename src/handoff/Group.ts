@@ -37,13 +37,13 @@ import * as Schema from "effect/Schema"
 import { ReadOutput } from "../domain/AgentOutput.ts"
 import { type ReadCall, ReadParams } from "../domain/CallParams.ts"
 import { listOf } from "../domain/Described.ts"
+import { countOf } from "../domain/InvalidLimit.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import * as AgentPicker from "./AgentPicker.ts"
 import * as HandoffPolicy from "./HandoffPolicy.ts"
-import { limitOf } from "./InvalidLimit.ts"
 import * as Runnable from "./Runnable.ts"
 
-export { InvalidLimit } from "./InvalidLimit.ts"
+export { InvalidLimit } from "../domain/InvalidLimit.ts"
 
 const TypeId = "~troupe/handoff/Group"
 
@@ -130,13 +130,17 @@ const checkNames = (group: string, agents: Members, named: ReadonlyArray<string>
   }
 }
 
+/** A policy that names who goes on after whom has said how often it hands over. */
+const defaultLimit = (policy: HandoffPolicy.Any | undefined): number =>
+  Math.max(10, policy === undefined ? 0 : HandoffPolicy.internalsOf(policy).handoffs)
+
 /**
  * Makes a group of agents, each under its own name.
  *
  * `start` names the agent that begins, or picks one; `policy` says how they collaborate beside their own handoffs; a run
- * changes hands at most `maxHandoffs` (10) times, `Infinity` for no limit. Throws `UnknownMember`, `MisnamedMember`, and
- * `InvalidLimit` when `maxHandoffs` is neither that nor a whole number from 1 on, and what is thrown where the members'
- * handoffs can't be: `DuplicateAgent`, `DuplicateHandoff`, `DuplicateTool`.
+ * changes hands at most `maxHandoffs` times, `Infinity` for no limit: 10 by default, or as often as a longer sequence of the policy
+ * needs. Throws `UnknownMember`, `MisnamedMember`, and `InvalidLimit` when `maxHandoffs` is neither that nor a whole number from 0 on,
+ * and what is thrown where the members' handoffs can't be: `DuplicateAgent`, `DuplicateHandoff`, `DuplicateTool`.
  *
  * @category constructors
  * @since 0.1.0
@@ -168,7 +172,12 @@ export const make = <const Agents extends Members, PickE = never, PickR = never,
   ])
   const { interpreter } = members[first]![Runnable.TypeId]
   const group: Any = Object.assign(Object.create(Proto), {
-    [TypeId]: { start: first, picker, policy, maxHandoffs: limitOf("maxHandoffs", options.maxHandoffs ?? 10) },
+    [TypeId]: {
+      start: first,
+      picker,
+      policy,
+      maxHandoffs: countOf("maxHandoffs", options.maxHandoffs ?? defaultLimit(policy), 0)
+    },
     [Runnable.TypeId]: { interpreter, kind: "Group" },
     [ReadOutput]: (state: AgentState) => interpreter.read(group, state),
     [ReadParams]: ((...call) => interpreter.readParams(group, ...call)) satisfies ReadCall,

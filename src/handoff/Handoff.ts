@@ -89,12 +89,13 @@ export interface Options<Params, Encoded, HistoryE, HistoryR, ToolName extends s
 /**
  * Gives the name of the tool by which a model hands over to an agent of a name.
  *
- * Characters that providers refuse in names of tools become `_`.
+ * Letters lose their accents, and spaces and signs become `_`. Where more is lost of a name, as of one in another script, or not all of
+ * it has room, it ends in a few letters and digits that are the same for the same name.
  *
  * @category getters
  * @since 0.1.0
  */
-export const toolNameOf = (target: string): string => ToolName.from(`handoff_to_${target}`)
+export const toolNameOf = (target: string): string => ToolName.from("handoff_to_", target)
 
 /** Models write `null` for what they leave out. */
 const withoutNulls = (params: Schema.Json): Schema.Json =>

@@ -82,6 +82,7 @@
  *
  * @since 0.1.0
  */
+export { InvalidLimit } from "../domain/InvalidLimit.ts"
 export { chain } from "./policy/Chain.ts"
 export { compacting, type CompactingOptions, EmptySummary, type Threshold } from "./policy/Compacting.ts"
 export { compose } from "./policy/Compose.ts"

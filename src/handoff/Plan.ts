@@ -44,7 +44,7 @@
  *
  * @since 0.1.0
  */
-import { isLimit } from "./InvalidLimit.ts"
+import { isCount } from "../domain/InvalidLimit.ts"
 import type { AnyEdge, Edge, EdgeErrorOf, EdgeServicesOf, Kind } from "./plan/Edge.ts"
 import * as Mermaid from "./plan/Mermaid.ts"
 import type { Any, ErrorOf, NameOf, ServicesOf } from "./plan/Node.ts"
@@ -85,14 +85,14 @@ const defaultConcurrency = 10
 
 const limitOf = (concurrency: number | "unbounded"): number => {
   const limit = concurrency === "unbounded" ? Infinity : concurrency
-  if (isLimit(limit)) return limit
+  if (isCount(limit, 1)) return limit
   throw new PlanGraph.InvalidPlan({ reason: { _tag: "InvalidConcurrency", concurrency: limit } })
 }
 
 /**
  * Makes a plan of nodes and edges.
  *
- * `concurrency` is how many nodes run at once, 10 by default. Throws `InvalidPlan` for two nodes of a name, an edge with a
+ * `concurrency` is how many nodes run at once, 10 by default. Throws `InvalidPlan` for no node at all, two nodes of a name, an edge with a
  * node that isn't listed, two edges from one node to another, a cycle, and a `concurrency` that is no whole number from 1 on
  * (`Infinity` and `"unbounded"` set no limit).
  *

@@ -46,6 +46,7 @@ import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { InvalidName } from "../domain/InvalidName.ts"
+import { levels } from "../domain/Isolation.ts"
 import * as ToolName from "../domain/ToolName.ts"
 import type { AnyModel, ModelError, ModelServices } from "./AnyModel.ts"
 import type { AnyToolkit } from "./AnyToolkit.ts"
@@ -99,9 +100,30 @@ type AnyOptions = Options<
 /** Of a struct without fields comes a JSON schema that no provider takes for a tool's. */
 const noParams = Schema.Record(Schema.String, Schema.Never)
 
+/**
+ * Error for an option of a mode that can't be: its `isolation` or its `invocation`.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class InvalidOption extends Schema.TaggedError<InvalidOption>("troupe/modes/Mode/InvalidOption")(
+  "InvalidOption",
+  { mode: Schema.String, option: Schema.String, value: Schema.Unknown, expected: Schema.Array(Schema.String) }
+) {
+  override get message(): string {
+    return `"${this.option}" of mode "${this.mode}" is "${String(this.value)}", not one of: ${this.expected.join(", ")}`
+  }
+}
+
+/** Gives what an option chooses, or throws `InvalidOption`. */
+const oneOf = <A extends string>(mode: string, option: string, value: A, expected: ReadonlyArray<A>): A => {
+  if (expected.includes(value)) return value
+  throw new InvalidOption({ mode, option, value, expected })
+}
+
 const fromOptions = (name: string, options: AnyOptions, isSingleShot: boolean): Any => {
   if (name === "") throw new InvalidName({ what: "mode", name })
-  const toolName = options.toolName ?? ToolName.from(`enter_${name}`, "_mode")
+  const toolName = options.toolName ?? ToolName.from("enter_", name, "_mode")
   if (!ToolName.isValid(toolName)) throw new InvalidName({ what: "tool", name: toolName })
   const struct = options.params ?? Schema.Struct({})
   return {
@@ -109,7 +131,7 @@ const fromOptions = (name: string, options: AnyOptions, isSingleShot: boolean): 
       definition: {
         name,
         description: options.description,
-        isolation: options.isolation ?? "none",
+        isolation: oneOf(name, "isolation", options.isolation ?? "none", levels),
         params: Schema.toCodecJson(struct),
         paramsOfTool: Object.keys(struct.fields).length === 0 ? noParams : struct,
         enter: options.enter as Definition["enter"],
@@ -120,7 +142,7 @@ const fromOptions = (name: string, options: AnyOptions, isSingleShot: boolean): 
         model: options.model,
         isInvokable: options.invokable ?? false,
         toolName,
-        invocation: options.invocation ?? "push",
+        invocation: oneOf(name, "invocation", options.invocation ?? "push", ["push", "switch"]),
         isSingleShot
       }
     },
@@ -137,7 +159,8 @@ type Needs<R> = Exclude<R, Scope.Scope | Host>
  * The set-up, the clean-up and the finalizers are all within the mode: its name is on the stack, its values and parameters can
  * be read, and they may talk to the agent by `Mode.call`. What set up a mode that fails is undone, and it was never entered.
  *
- * Throws `InvalidName` where the name is empty, or where providers refuse that of its tool.
+ * Throws `InvalidName` where the name is empty, or where providers refuse that of its tool, and `InvalidOption` where its isolation or
+ * invocation is none that there is.
  *
  * @category constructors
  * @since 0.1.0

@@ -590,6 +590,20 @@ describe("A context window", () => {
     assert.include(message(() => ContextWindow.make({ maxTokens: Number.NaN })), "is NaN")
     assert.include(message(() => ContextWindow.make({ maxTurns: 2, reserve: -1 })), "\"reserve\"")
     assert.include(message(() => ContextWindow.recentTurns(-1)), "from 0 on")
+    for (const reserve of [100, 101]) {
+      assert.strictEqual(
+        message(() => ContextWindow.make({ maxTokens: 100, reserve })),
+        `"reserve" of a context window is ${reserve}, and leaves nothing of maxTokens, 100`
+      )
+    }
+    ContextWindow.make({ maxTokens: 100, reserve: 99 })
+    ContextWindow.make({ maxTokens: () => 100, reserve: 100 })
+    for (const wrong of [Number.NaN, -1, undefined as never]) {
+      assert.strictEqual(
+        message(() => ContextWindow.make({ maxTokens: 100, count: () => wrong })),
+        `"count" of a context window gives ${wrong} for "text"`
+      )
+    }
     for (const target of [0, 1.1, Number.NaN]) {
       assert.include(message(() => ContextWindow.make({ maxTurns: 2, target })), "not above 0 and up to 1")
     }

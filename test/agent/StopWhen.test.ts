@@ -47,6 +47,24 @@ const stepsOf = (
   )
 
 describe("StopWhen", () => {
+  it("refuses a limit that nothing could keep to", () => {
+    const limits: ReadonlyArray<readonly [option: string, make: (limit: number) => StopWhen.StopWhen, whole: boolean]> =
+      [
+        ["maxSteps", StopWhen.maxSteps, true],
+        ["tokens", StopWhen.tokens, true],
+        ["toolCalls", StopWhen.toolCalls, true],
+        ["toolCalls", (calls) => StopWhen.toolCalls("look", calls), true],
+        ["cost", (limit) => StopWhen.cost({ limit, prices: {} }), false]
+      ]
+    for (const [option, make, isWhole] of limits) {
+      for (const limit of [-1, Number.NaN, -Infinity, ...(isWhole ? [1.5] : [])]) {
+        assert.throws(() => make(limit), StopWhen.InvalidLimit, `"${option}" is ${limit}, not a`)
+      }
+      for (const limit of [0, 1, Infinity, ...(isWhole ? [] : [0.5])]) make(limit)
+    }
+    assert.throws(() => StopWhen.toolCalls("look" as never), StopWhen.InvalidLimit, `"toolCalls" is NaN`)
+  })
+
   it.effect("stops a run after 20 steps where nothing else is said, with the calls of the last one run", () =>
     Effect.gen(function*() {
       const { reason, state } = yield* reasonOf(Agent.run(agentWith(), "Hello"))

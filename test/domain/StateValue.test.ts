@@ -1,6 +1,6 @@
 /** A state is a value: nobody who gave something to it, or took something from it, can change it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Equal, Result, type Schema } from "effect"
+import { Result, type Schema } from "effect"
 import { AgentState, Conversation, ModeTransition } from "troupe"
 import { state } from "./arbitraries.ts"
 
@@ -73,6 +73,6 @@ describe("What somebody else holds can't change", () => {
     const source: unknown = JSON.parse(text)
     const read = Result.getOrThrow(AgentState.fromJson(source))
     spoil(source)
-    assert.isTrue(Equal.equals(read, given))
-  }, { arbitrary: { runs: 100 } })
+    assert.deepStrictEqual(read, Result.getOrThrow(AgentState.fromJson(text)))
+  }, { arbitrary: { runs: 50 } })
 })

@@ -66,13 +66,13 @@ describe("Group", () => {
   })
 
   it("refuses a number of handoffs that can't be counted to", () => {
-    for (const maxHandoffs of [0, -1, 1.5, Number.NaN, -Infinity]) {
-      assert.throws(
-        () => Group.make(members, { start: "a", maxHandoffs }),
-        Group.InvalidLimit,
-        `"maxHandoffs" is ${maxHandoffs}, not a whole number from 1 on or Infinity`
-      )
+    for (const maxHandoffs of [-1, 1.5, Number.NaN, -Infinity]) {
+      const message = `"maxHandoffs" is ${maxHandoffs}, not a whole number from 0 on or Infinity`
+      assert.throws(() => Group.make(members, { start: "a", maxHandoffs }), Group.InvalidLimit, message)
+      assert.throws(() => Agent.make("a", { maxHandoffs }), Agent.InvalidLimit, message)
+      assert.throws(() => HandoffPolicy.chain(["a"], { maxLength: maxHandoffs }), HandoffPolicy.InvalidLimit)
     }
+    assert.isTrue(Group.isGroup(Group.make(members, { start: "a", maxHandoffs: 0 })))
     assert.isTrue(Group.isGroup(Group.make(members, { start: "a", maxHandoffs: Infinity })))
   })
 

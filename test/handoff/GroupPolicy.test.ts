@@ -122,6 +122,39 @@ describe("A policy that decides", () => {
       ])
     }).pipe(Effect.provide(models({ a: [handTo("b"), handTo("b")], b: [handTo("c"), "Done."], c: [handTo("a")] }))))
 
+  it.effect("takes a sequence of any length to its end, unless a limit is given", () =>
+    Effect.gen(function*() {
+      const names = Array.from({ length: 14 }, (_, index) => `agent ${index}`)
+      const agents = Object.fromEntries(names.map((name) => [name, Agent.make(name)]))
+      const policy = HandoffPolicy.compose(HandoffPolicy.explicit("agent 0"), HandoffPolicy.sequential(names)).pipe(
+        HandoffPolicy.compacting({ over: { turns: 100 }, keep: 1, summarize: () => Effect.succeed("") })
+      )
+      const state = yield* Agent.run(Group.make(agents, { start: "agent 0", policy }), "Hi")
+      assert.deepStrictEqual(state.trail, names)
+      const limited = Group.make(agents, { start: "agent 0", policy, maxHandoffs: 3 })
+      const { status, trail } = yield* Agent.settle(limited, "Hi")
+      assert.strictEqual(status._tag === "Failed" && status.error.tag, "HandoffLimitReached")
+      assert.lengthOf(trail, 4)
+      const none = Group.make(agents, { start: "agent 0", policy, maxHandoffs: 0 })
+      assert.deepStrictEqual((yield* Agent.settle(none, "Hi")).trail, ["agent 0"])
+    }).pipe(Effect.provide(talkative)))
+
+  it.effect("hands over between agents whose names have no letter that providers take", () =>
+    Effect.gen(function*() {
+      const agents = { 店長: Agent.make("店長"), 退款: Agent.make("退款"), 仕入: Agent.make("仕入") }
+      const policy = HandoffPolicy.manager("店長", ["退款", "仕入"])
+      const tools = HandoffPolicy.offeredTo(policy, "店長").map(({ toolName }) => toolName)
+      assert.strictEqual(new Set(tools).size, 2)
+      const state = yield* Agent.run(Group.make(agents, { start: "店長", policy }), "返金").pipe(
+        Effect.provide(MockModel.layer(MockModel.byAgent({
+          店長: MockModel.queue(MockResponse.toolCall(Handoff.toolNameOf("仕入"), {}), "済み"),
+          退款: MockModel.queue(),
+          仕入: MockModel.queue("はい")
+        })))
+      )
+      assert.deepStrictEqual(state.trail, ["店長", "仕入", "店長"])
+    }))
+
   it.effect("is stopped by the limit, with all that was said", () =>
     Effect.gen(function*() {
       const policy = HandoffPolicy.compose(

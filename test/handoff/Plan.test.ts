@@ -688,10 +688,9 @@ describe("A plan", () => {
     assert.strictEqual(JSON.stringify(after("a", 1)), "{\"_id\":\"Node\",\"name\":\"a\"}")
   })
 
-  it.effect("of nothing gives nothing", () =>
-    Effect.gen(function*() {
-      assert.deepStrictEqual(yield* run(make({ nodes: [] }), undefined), {})
-    }))
+  it("of nothing can't be", () => {
+    assert.throws(() => make({ nodes: [] }), Plan.InvalidPlan, "The plan can't be: it has no nodes")
+  })
 
   it.effect("can be run in a pipe, any number of times at once", () =>
     Effect.gen(function*() {

@@ -6,6 +6,8 @@
 import * as Tool from "effect/ai/Tool"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { InvalidName } from "../../domain/InvalidName.ts"
+import * as ToolName from "../../domain/ToolName.ts"
 import type * as Runnable from "../../handoff/Runnable.ts"
 import type * as Definition from "./AgentDefinition.ts"
 import { paramsDecoder } from "./Codec.ts"
@@ -74,7 +76,9 @@ export const asTool = <
 ): AsTool<ToolName, R> => {
   const parameters = (options?.parameters ?? Task) as Schema.Codec<unknown, unknown>
   const description = options?.description ?? agent.description
-  const tool = Tool.make(options?.name ?? agent.name, {
+  const name = options?.name ?? ToolName.from("", agent.name)
+  if (!ToolName.isValid(name)) throw new InvalidName({ what: "tool", name })
+  const tool = Tool.make(name, {
     parameters,
     success: Schema.Unknown,
     ...(description === undefined ? undefined : { description }),

@@ -9,6 +9,7 @@ import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
 import { lazy } from "../../domain/Lazy.ts"
+import * as ToolName from "../../domain/ToolName.ts"
 import { internalsOf, toolNameOf } from "../../handoff/Handoff.ts"
 import type { Request, Requests, ToolEntry } from "./AgentDefinition.ts"
 
@@ -27,13 +28,17 @@ const makeToolkit = (tools: ReadonlyArray<Tool.Any>): Request["toolkit"] => {
   return { tools: byName, handle: () => Effect.die(new Error("An agent answers its calls itself")) }
 }
 
-/** Puts the real names of handoffs' tools into a choice. A target's name may have characters that a tool's can't have. */
+/** Puts the real names of tools into a choice. An agent's name may have characters that a tool's can't have. */
 export const withToolNames = (
   choice: Choice | undefined,
   tools: ReadonlyMap<string, ToolEntry>
 ): Choice | undefined => {
   const nameOf = (name: string): string =>
-    tools.has(name) || !name.startsWith("handoff_to_") ? name : toolNameOf(name.slice("handoff_to_".length))
+    tools.has(name)
+      ? name
+      : name.startsWith("handoff_to_")
+      ? toolNameOf(name.slice("handoff_to_".length))
+      : ToolName.from("", name)
   if (typeof choice !== "object") return choice
   return "tool" in choice ? { tool: nameOf(choice.tool) } : { ...choice, oneOf: choice.oneOf.map(nameOf) }
 }

@@ -4,9 +4,11 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
+import { amountOf, countOf } from "../../domain/InvalidLimit.ts"
 import type { Price, Prices } from "../../domain/Spending.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 
+export { InvalidLimit } from "../../domain/InvalidLimit.ts"
 export type { Price } from "../../domain/Spending.ts"
 
 /** A condition that fails the run when it is reached, unless the model may answer once more. */
@@ -102,13 +104,14 @@ const limited = (limit: Extract<StopWhen, Limit>, options: LimitOptions | undefi
 /**
  * Fails a run with `StepLimitReached` when its model, and the agents that it called, answered `steps` times.
  *
- * A step is one answer of the model and the calls in it; the last step's calls are run.
+ * A step is one answer of the model and the calls in it; the last step's calls are run. Like all limits it throws `InvalidLimit` where
+ * the number is none: `Infinity` sets no limit.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const maxSteps = (steps: number, options?: LimitOptions): StopWhen =>
-  limited({ _tag: "MaxSteps", steps }, options)
+  limited({ _tag: "MaxSteps", steps: countOf("maxSteps", steps, 0) }, options)
 
 /**
  * Fails a run with `BudgetExceeded` when its known input and output tokens reach `tokens`. What a provider doesn't
@@ -117,7 +120,8 @@ export const maxSteps = (steps: number, options?: LimitOptions): StopWhen =>
  * @category budgets
  * @since 0.1.0
  */
-export const tokens = (tokens: number, options?: LimitOptions): StopWhen => limited({ _tag: "Tokens", tokens }, options)
+export const tokens = (tokens: number, options?: LimitOptions): StopWhen =>
+  limited({ _tag: "Tokens", tokens: countOf("tokens", tokens, 0) }, options)
 
 /**
  * Fails a run with `BudgetExceeded` when what its models cost reaches `limit`, in the currency of the prices.
@@ -137,7 +141,7 @@ export const cost = (
   }
 ): StopWhen => {
   const prices = { models: options.prices, otherwise: options.otherwise }
-  return limited({ _tag: "Cost", limit: options.limit, prices }, options)
+  return limited({ _tag: "Cost", limit: amountOf("cost", options.limit), prices }, options)
 }
 
 /**
@@ -152,7 +156,8 @@ export const toolCalls: {
   (name: string, calls: number, options?: LimitOptions): StopWhen
 } = (first: string | number, second?: number | LimitOptions, third?: LimitOptions): StopWhen => {
   const [name, calls, options] = typeof first === "string" ? [first, second, third] : [undefined, first, second]
-  const limit = { _tag: "ToolCalls", name, calls: typeof calls === "number" ? calls : Number.NaN } as const
+  const count = countOf("toolCalls", typeof calls === "number" ? calls : Number.NaN, 0)
+  const limit = { _tag: "ToolCalls", name, calls: count } as const
   return limited(limit, typeof options === "object" ? options : undefined)
 }
 
@@ -163,7 +168,7 @@ export const toolCalls: {
  * @since 0.1.0
  */
 export const duration = (duration: Duration.Input, options?: LimitOptions): StopWhen =>
-  limited({ _tag: "Duration", millis: Duration.toMillis(duration) }, options)
+  limited({ _tag: "Duration", millis: amountOf("duration", Duration.toMillis(duration)) }, options)
 
 /**
  * Finishes a run when the model's last answer called the tool `name`, once the call is settled.

@@ -14,7 +14,7 @@ import * as Schema from "effect/Schema"
 export class InvalidWindow extends Schema.TaggedError<InvalidWindow>("troupe/agent/ContextWindow/InvalidWindow")(
   "InvalidWindow",
   {
-    option: Schema.Literals(["maxTokens", "maxTurns", "reserve", "strategy", "target"]),
+    option: Schema.Literals(["count", "maxTokens", "maxTurns", "reserve", "strategy", "target"]),
     issue: Schema.String
   }
 ) {

@@ -1,7 +1,7 @@
 /**
  * A plan as a graph, which is checked when it is made.
  *
- * 1. No two nodes share a name.
+ * 1. There is a node, and no two share a name.
  * 2. An edge stands between nodes of the plan.
  * 3. No two edges lead from one node to the same other one.
  * 4. There is no way from a node back to it.
@@ -24,6 +24,7 @@ export type PlanGraph = Graph.DirectedGraph<NodeDefinition, EdgeDefinition>
  * @since 0.1.0
  */
 export const Issue = Schema.TaggedUnion({
+  NoNodes: {},
   DuplicateNode: { node: Schema.String },
   UnknownNode: { from: Schema.String, to: Schema.String, node: Schema.String },
   DuplicateEdge: { from: Schema.String, to: Schema.String },
@@ -32,7 +33,7 @@ export const Issue = Schema.TaggedUnion({
 })
 
 /**
- * Why a plan can't be: two nodes of a name, an edge with a node that isn't the plan's, two edges from one source into a
+ * Why a plan can't be: no nodes, two nodes of a name, an edge with a node that isn't the plan's, two edges from one source into a
  * node, a cycle (its path ends where it begins), or a concurrency below 1.
  *
  * @category models
@@ -41,6 +42,7 @@ export const Issue = Schema.TaggedUnion({
 export type Issue = typeof Issue.Type
 
 const messageOf: (issue: Issue) => string = Issue.match({
+  NoNodes: () => "it has no nodes",
   DuplicateNode: ({ node }) => `two nodes have the name "${node}"`,
   UnknownNode: ({ from, node, to }) => `the edge from "${from}" to "${to}" has a node "${node}" that isn't in the plan`,
   DuplicateEdge: ({ from, to }) => `two edges lead from "${from}" to "${to}"`,
@@ -68,6 +70,7 @@ const fail = (reason: Issue): never => {
 
 /** Makes the graph of nodes and edges, or throws `InvalidPlan`. */
 export const make = (nodes: ReadonlyArray<Any>, edges: ReadonlyArray<AnyEdge>): PlanGraph => {
+  if (nodes.length === 0) fail({ _tag: "NoNodes" })
   const graph = Graph.directed<NodeDefinition, EdgeDefinition>((mutable) => {
     const names = new Set<string>()
     const indices = new Map<Any, Graph.NodeIndex>()

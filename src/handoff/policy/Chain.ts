@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { countOf } from "../../domain/InvalidLimit.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Offer from "./Offer.ts"
 import { type HandoffPolicy, make } from "./Policy.ts"
@@ -11,7 +12,7 @@ import { type HandoffPolicy, make } from "./Policy.ts"
  * Offers each agent of a list a handoff to the next one, and the last a handoff to the first.
  *
  * Once a run has changed hands `maxLength` times (5 by default), the chain offers nothing more in that run: the agent in
- * control has to answer.
+ * control has to answer. Throws `InvalidLimit` where `maxLength` is neither a whole number from 0 on nor `Infinity`.
  *
  * @category constructors
  * @since 0.1.0
@@ -20,7 +21,7 @@ export const chain = <const Name extends string>(
   names: ReadonlyArray<Name>,
   options?: { readonly maxLength?: number | undefined }
 ): HandoffPolicy<Name> => {
-  const maxLength = options?.maxLength ?? 5
+  const maxLength = countOf("maxLength", options?.maxLength ?? 5, 0)
   const when = ({ run }: AgentState): boolean => (run.handoffs ?? 0) < maxLength
   return make({
     names,

@@ -103,11 +103,9 @@ export const compacting: {
     options: CompactingOptions<E, R, On>
   ): HandoffPolicy<Names<Policy>, Error<Policy> | FailureOf<On, E | EmptySummary>, Services<Policy> | R>
 } = dual(2, (policy: Any, options: CompactingOptions<unknown, unknown, OnFailure>): Any => {
-  const { decide, names, offers, transforms } = internalsOf(policy)
+  const { transforms, ...rest } = internalsOf(policy)
   return make({
-    names,
-    offers,
-    decide,
+    ...rest,
     transforms: [...transforms, {
       apply: (conversation, crossing) => Effect.suspend(() => compact(options, conversation, crossing)),
       onFailure: onFailureOf(options.onFailure)

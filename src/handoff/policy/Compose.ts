@@ -20,6 +20,7 @@ export const compose = <const Policies extends ReadonlyArray<Any>>(
   const members = policies.map(internalsOf)
   return make({
     names: members.flatMap((member) => member.names),
+    handoffs: members.reduce((most, { handoffs }) => Math.max(most, handoffs), 0),
     offers: members.flatMap((member) => member.offers),
     transforms: members.flatMap((member) => member.transforms),
     decide: (state) => {

@@ -29,6 +29,8 @@ export interface Internals<out Names extends string = string, out E = unknown, o
   readonly decide: (state: AgentState) => Decision | undefined
   readonly transforms: ReadonlyArray<Transform>
   readonly names: ReadonlyArray<string>
+  /** How often a run changes hands by the policy's own plan; 0 where it has none. */
+  readonly handoffs: number
   readonly _Names?: () => Names
   readonly _E?: () => E
   readonly _R?: () => R
@@ -68,7 +70,8 @@ const never = (): undefined => undefined
 
 /** Makes a policy of what it does; what isn't given it doesn't do. */
 export const make = <Names extends string, E = never, R = never>(
-  { decide = never, names, offers = [], transforms = [] }: {
+  { decide = never, handoffs = 0, names, offers = [], transforms = [] }: {
+    readonly handoffs?: number
     readonly names: ReadonlyArray<string>
     readonly offers?: ReadonlyArray<Offer>
     readonly decide?: Internals["decide"]
@@ -82,7 +85,8 @@ export const make = <Names extends string, E = never, R = never>(
       const decision = decide(state)
       return decision?.target === state.agent ? undefined : decision
     },
-    transforms
+    transforms,
+    handoffs
   }
   return Object.assign(Object.create(Proto), { [TypeId]: internals })
 }

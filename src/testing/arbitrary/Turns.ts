@@ -7,6 +7,7 @@ import * as Arbitrary from "effect/Arbitrary"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import * as Conversation from "../../domain/Conversation.ts"
+import { isAnswered } from "../../domain/conversation/Sending.ts"
 import { below, between, one, oneOf, pick } from "./Choice.ts"
 
 /**
@@ -85,7 +86,7 @@ const others = {
 const inOrder = (parts: ReadonlyArray<Conversation.AssistantPart>): ReadonlyArray<Conversation.AssistantPart> => {
   const thoughts = parts.filter((part) => part._tag === "Reasoning")
   const rest = parts.filter((part) => part._tag !== "Reasoning")
-  return rest.some((part) => part._tag !== "Source")
+  return rest.some(isAnswered)
     ? [...thoughts, ...rest]
     : [...thoughts.map(({ text }): Conversation.AssistantPart => ({ _tag: "Reasoning", text })), ...rest]
 }
