@@ -17,32 +17,50 @@ import type { RequestUsage } from "./Usage.ts"
 /** An event that something else ends. */
 export type Start = Extract<AgentEvent, { readonly _tag: keyof typeof starts }>
 
+/** The start of a call. */
+export type CallStart = Extract<Start, { readonly _tag: "ToolCallStarted" }>
+
+/** What has started and not ended, the latest first: taking one in or out leaves those below it as they are. */
+interface Started {
+  readonly start: Start
+  readonly below: Started | undefined
+}
+
 /**
- * What is under way in one agent of a run: what has started, oldest first, and the step that began last since the agent got its
- * input, or control.
+ * What is under way in one agent of a run: what has started, and the step that began last since the agent got its input, or control.
+ * `running` are the calls, oldest first: they run side by side, while all else `started` inside of each other. `others` are the places
+ * of the run's other agents.
  */
 export interface Place {
   readonly calls: ReadonlyArray<string>
-  readonly started: ReadonlyArray<Start>
+  readonly started: Started | undefined
+  readonly running: ReadonlyArray<CallStart>
   readonly step: number | undefined
+  readonly others: Underway
 }
 
-/** What is under way in a run, by its agents. */
-export type Underway = ReadonlyArray<Place>
+/** What is under way in a run, by its agents: the agent whose run began last stands first. */
+export type Underway = Place | undefined
+
+const none: ReadonlyArray<CallStart> = []
 
 /** Nothing is under way. */
-export const nothing: Underway = []
+export const nothing: Underway = undefined
 
 /** What an event means here: it starts something, or ends what events of these kinds have started. */
 interface Kind {
   readonly isStart: boolean
+  readonly isOfCall: boolean
   readonly ends: ReadonlyArray<Start["_tag"]>
 }
 
 const kinds = new Map<AgentEvent["_tag"], Kind>()
 for (const start of Object.keys(starts) as ReadonlyArray<Start["_tag"]>) {
-  kinds.set(start, { isStart: true, ends: [] })
-  for (const end of starts[start]) kinds.set(end, { isStart: false, ends: [...kinds.get(end)?.ends ?? [], start] })
+  const isOfCall = start === "ToolCallStarted"
+  kinds.set(start, { isStart: true, isOfCall, ends: [] })
+  for (const end of starts[start]) {
+    kinds.set(end, { isStart: false, isOfCall, ends: [...kinds.get(end)?.ends ?? [], start] })
+  }
 }
 
 /** What an event starts or ends, if it does; a mode that failed later than in its set-up is ended by something else. */
@@ -59,29 +77,44 @@ export const isEnd = (event: AgentEvent): boolean => kindOf(event)?.isStart === 
 export const endsRun = ({ _tag }: AgentEvent): boolean => starts.RunStarted.includes(_tag)
 
 const isSubject = (start: Start, event: AgentEvent): boolean =>
-  start._tag === "ToolCallStarted"
-    ? "callId" in event && event.callId === start.callId
-    : start._tag !== "GuardrailStarted" || (event._tag === "GuardrailSettled" && event.started === start.sequence)
+  start._tag !== "GuardrailStarted" || (event._tag === "GuardrailSettled" && event.started === start.sequence)
 
 const isSame = (calls: ReadonlyArray<string>, others: ReadonlyArray<string>): boolean =>
   calls === others || (calls.length === others.length && calls.every((id, index) => id === others[index]))
 
 /** Finds what is under way in the agent that calls lead to. */
-export const at = (self: Underway, calls: ReadonlyArray<string>): Place | undefined =>
-  self[0]?.calls === calls ? self[0] : self.find((place) => isSame(place.calls, calls))
+export const at = (self: Underway, calls: ReadonlyArray<string>): Place | undefined => {
+  let place = self
+  while (place !== undefined && !isSame(place.calls, calls)) place = place.others
+  return place
+}
 
-/** Finds the start that an event ends, or `-1`. */
-const indexOfEnded = (place: Place | undefined, event: AgentEvent): number => {
-  const ends = kindOf(event)?.ends
-  return ends === undefined || place === undefined
-    ? -1
-    : place.started.findLastIndex((start) => ends.includes(start._tag) && isSubject(start, event))
+/** Gives all places in which something is under way. */
+export const places = (self: Underway): ReadonlyArray<Place> => self === undefined ? [] : [self, ...places(self.others)]
+
+/** Gives what has started in a place and not ended, the latest first. */
+export const startsIn = (self: Place | undefined): ReadonlyArray<Start> => {
+  const starts: Array<Start> = [...self?.running ?? []].reverse()
+  for (let at = self?.started; at !== undefined; at = at.below) starts.push(at.start)
+  return starts
+}
+
+/** Finds the start of a call that hasn't ended. */
+export const callStart = (self: Place | undefined, callId: string): CallStart | undefined =>
+  self?.running.find((start) => start.callId === callId)
+
+/** Finds the latest start that an event of a kind ends. */
+const ended = (place: Place | undefined, { ends, isOfCall }: Kind, event: AgentEvent): Start | undefined => {
+  if (isOfCall) return "callId" in event && event.callId !== undefined ? callStart(place, event.callId) : undefined
+  let at = place?.started
+  while (at !== undefined && !(ends.includes(at.start._tag) && isSubject(at.start, event))) at = at.below
+  return at?.start
 }
 
 /** Finds the start that an event ends. A call may be settled that was never started. */
 export const startOf = (self: Underway, event: AgentEvent): Start | undefined => {
-  const place = at(self, event.calls)
-  return place?.started[indexOfEnded(place, event)]
+  const kind = kindOf(event)
+  return kind === undefined ? undefined : ended(at(self, event.calls), kind, event)
 }
 
 /** The step counts anew from an input, and for an agent that takes over. */
@@ -92,38 +125,47 @@ const stepAfter = (place: Place | undefined, event: AgentEvent): number | undefi
     ? undefined
     : place?.step
 
-const without = (started: ReadonlyArray<Start>, index: number): ReadonlyArray<Start> =>
-  index === started.length - 1 ? started.slice(0, -1) : started.toSpliced(index, 1)
+const without = (self: Started | undefined, start: Start): Started | undefined =>
+  self === undefined || self.start === start
+    ? self?.below
+    : { start: self.start, below: without(self.below, start) }
 
-const isRunOver = ({ started }: Place, event: AgentEvent): boolean => started.length === 0 && endsRun(event)
+/** Puts a place where one was, or takes that out. */
+const replace = (self: Underway, place: Place, by: Place | undefined): Underway =>
+  self === undefined || self === place ? by : { ...self, others: replace(self.others, place, by) }
+
+const changed = (running: ReadonlyArray<CallStart>, { isStart }: Kind, start: CallStart): ReadonlyArray<CallStart> =>
+  isStart ? [...running, start] : running.filter((each) => each !== start)
+
+const isOver = ({ running, started }: Place): boolean => started === undefined && running.length === 0
 
 /** Takes an event in. */
 export const take = (self: Underway, event: AgentEvent): Underway => {
   const kind = kindOf(event)
   if (kind === undefined) return self
   const place = at(self, event.calls)
-  const ended = kind.isStart ? -1 : indexOfEnded(place, event)
-  if (!kind.isStart && ended < 0) return self
-  const { calls, started } = place ?? { calls: event.calls, started: [] }
-  const after: Place = {
-    calls,
-    started: kind.isStart ? [...started, event as Start] : without(started, ended),
-    step: stepAfter(place, event)
-  }
-  if (place === undefined) return [...self, after]
-  if (isRunOver(after, event)) return self.filter((each) => each !== place)
-  return self.length === 1 ? [after] : self.map((each) => each === place ? after : each)
+  const start = kind.isStart ? event as Start : ended(place, kind, event)
+  if (start === undefined) return self
+  const { calls, others, running, started } = place ??
+    { calls: event.calls, started: undefined, running: none, others: self }
+  const step = stepAfter(place, event)
+  const after: Place = kind.isOfCall
+    ? { calls, started, running: changed(running, kind, start as CallStart), step, others }
+    : { calls, started: kind.isStart ? { start, below: started } : without(started, start), running, step, others }
+  if (place === undefined) return after
+  return replace(self, place, isOver(after) && endsRun(event) ? others : after)
 }
 
-type Started<Tag> = Extract<Start, { readonly _tag: Tag }>
+type Latest<Tag> = Extract<Start, { readonly _tag: Tag }>
 
-/** Finds the latest start of a kind in a place. */
-export const latest = <Tag extends Start["_tag"]>(self: Place | undefined, tag: Tag): Started<Tag> | undefined => {
-  const started = self?.started ?? []
-  for (let at = started.length - 1; at >= 0; at--) {
-    if (started[at]!._tag === tag) return started[at] as Started<Tag>
-  }
-  return undefined
+/** Finds the latest start of a kind in a place, but for calls. */
+export const latest = <Tag extends Exclude<Start["_tag"], "ToolCallStarted">>(
+  self: Place | undefined,
+  tag: Tag
+): Latest<Tag> | undefined => {
+  let at = self?.started
+  while (at !== undefined && at.start._tag !== tag) at = at.below
+  return at?.start as Latest<Tag> | undefined
 }
 
 const isBelow = (calls: ReadonlyArray<string>, above: ReadonlyArray<string>): boolean =>
@@ -134,7 +176,7 @@ const isBelow = (calls: ReadonlyArray<string>, above: ReadonlyArray<string>): bo
  * begun and whose answer isn't in the state yet.
  */
 export const countAsked = (self: Underway, state: AgentState, calls: ReadonlyArray<string>): number =>
-  self.length < 2 ? 0 : self.filter((place) => {
+  self?.others === undefined ? 0 : places(self).filter((place) => {
     if (!isBelow(place.calls, calls)) return false
     const step = latest(place, "StepStarted")
     const child = step === undefined ? undefined : stateAt(state, place.calls)
@@ -170,7 +212,7 @@ const endOfCall = (
   if (state._tag === "Settled" || state._tag === "AwaitingApproval" || callId === asking) return undefined
   const finished = calls.get(callId)
   if (finished !== undefined) return finished
-  const start = place.started.find((start) => start._tag === "ToolCallStarted" && start.callId === callId)
+  const start = callStart(place, callId)
   if (start === undefined && state._tag === "Delegated") return undefined
   const duration = start === undefined ? 0 : Math.max(0, now - start.at)
   return { callId, name, outcome: "Interrupted", result: why.message, duration }

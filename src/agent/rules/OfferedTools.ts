@@ -101,7 +101,8 @@ export const mayCall = (
   isBetween: boolean
 ): boolean => {
   if (call.state._tag === "Delegated") return true
-  const asked = entry._tag === "Handoff" ? beforeAnswer(state) : state
+  const isConditional = entry._tag === "Handoff" && Handoff.internalsOf(entry.handoff).when !== undefined
+  const asked = isConditional ? beforeAnswer(state) : state
   return asked === undefined || isOffered(entry, asked, modes, isBetween)
 }
 

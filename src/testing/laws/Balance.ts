@@ -25,10 +25,10 @@ const nameOf = (start: Underway.Start): string => `${start._tag} ${subject(start
 /** A mode's set-up and clean-up may enter and leave others: those stand inside each other. */
 const isTwice = (place: Underway.Place | undefined, event: Event): boolean =>
   Underway.isStart(event) && event._tag !== "ModeEntering" && event._tag !== "ModeExiting" &&
-  place?.started.some((start) => nameOf(start) === nameOf(event)) === true
+  Underway.startsIn(place).some((start) => nameOf(start) === nameOf(event))
 
-const openIn = (underway: Underway.Underway): ReadonlyArray<Underway.Start> =>
-  underway.flatMap(({ started }) => started)
+const openIn = (places: ReadonlyArray<Underway.Place>): ReadonlyArray<Underway.Start> =>
+  places.flatMap(Underway.startsIn)
 
 /**
  * Gives everything that is wrong with the events of one whole run: what has no end, or no start, or the wrong number.
@@ -66,11 +66,13 @@ export const imbalances = (events: ReadonlyArray<Event>): ReadonlyArray<string> 
     }
     underway = Underway.take(underway, event)
     if (Underway.endsRun(event)) {
-      const left = underway.filter(({ calls }) => event.calls.every((id, depth) => id === calls[depth]))
+      const left = Underway.places(underway).filter(({ calls }) =>
+        event.calls.every((id, depth) => id === calls[depth])
+      )
       for (const start of openIn(left)) found.push(`${at}, leaves ${nameOf(start)} open`)
     }
   })
-  const open = openIn(underway)
+  const open = openIn(Underway.places(underway))
   if (open.length > 0) found.push(`at the end, ${open.map(nameOf).join(", ")} is open`)
   return found
 }

@@ -21,6 +21,7 @@ import type { Settlement } from "../../../domain/Happening.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
 import { fromOutput } from "../../../domain/PartCopy.ts"
 import type { Call } from "../../../domain/StateSchema.ts"
+import * as Underway from "../../../domain/Underway.ts"
 import type { HandledTool } from "../../definition/AgentDefinition.ts"
 import * as Codec from "../../definition/Codec.ts"
 import { CurrentOverrides, type ToolHandler } from "../../definition/Overrides.ts"
@@ -100,8 +101,7 @@ const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<Answered,
 
 /** Checks whether a call was started and hasn't come to its end. */
 const isRunning = ({ finished, underway }: Loop.Loop, { id }: Call): boolean =>
-  !finished.calls.has(id) &&
-  underway?.started.some((start) => start._tag === "ToolCallStarted" && start.callId === id) === true
+  !finished.calls.has(id) && Underway.callStart(underway, id) !== undefined
 
 /**
  * Tells a preliminary result. One that doesn't encode is left out, and so is one that comes after the last, or that guardrails on
