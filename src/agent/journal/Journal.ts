@@ -123,6 +123,8 @@ export class Journal {
         if (event.adjustment._tag === "ViewChanged") this.#takenIds = undefined
         return
       case "HandoffCompleted":
+        if (event.conversation !== undefined) this.#takenIds = undefined
+        return
       case "ModeExited":
       case "ModeFailed":
         this.#takenIds = undefined

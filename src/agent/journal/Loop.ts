@@ -68,7 +68,6 @@ export class Loop {
   readonly finished = new Finished()
   readonly #roster: Roster
   readonly #before: AgentState
-  #definition: Definition
   #host: Enterable | undefined = undefined
   constructor(
     journal: Journal,
@@ -85,7 +84,6 @@ export class Loop {
     this.live = live
     this.calls = parent === undefined || callId === undefined ? [] : [...parent.calls, callId]
     this.#roster = roster
-    this.#definition = roster.first
     this.#before = state
   }
   /** The agent's state by now. One that was called has its own until its run has begun. */
@@ -100,14 +98,10 @@ export class Loop {
       this.#roster
     )
   }
-  /** The agent in control. It is looked up anew only if it is another, or if modes are entered, which may bring their own tools. */
+  /** The agent in control. */
   get definition(): Definition {
-    const { agent } = this.state
-    if (this.#definition.name === agent && this.live.open.length === 0) return this.#definition
-    const { roster } = this
-    const definition = roster.agents.get(agent) ?? roster.first
-    if (roster === this.#roster) this.#definition = definition
-    return definition
+    const { roster: { agents, first }, state: { agent } } = this
+    return first.name === agent ? first : agents.get(agent) ?? first
   }
   get path(): AgentEvent["path"] {
     return pathOf(this, this.definition)

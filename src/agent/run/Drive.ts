@@ -120,26 +120,31 @@ const drive = Effect.fnUntraced(
   }
 )
 
-/** Drives the agent in control until it stops or hands over, with the model that it brings. */
-const driveAgent = (loop: Loop.Loop, extent: Extent, progress: Progress): Effect.Effect<Decision, unknown, unknown> =>
+/** Drives the agent in control until it stops or hands over, or another model is to be asked, with the model that it brings. */
+const driveAgent = (
+  loop: Loop.Loop,
+  extent: Extent,
+  progress: Progress
+): Effect.Effect<Decision | undefined, unknown, unknown> =>
   Effect.suspend(() => {
     const first = decide(Loop.known(loop))
     if (isOver(extent, progress, first)) return Effect.succeed(first)
     const model = modelIn(loop.definition, loop.state)
-    return Effect.flatMap(
-      OwnModel.provide(loop, model, drive(loop, extent, progress, first, model)),
-      (last) => last === undefined ? driveAgent(loop, extent, progress) : Effect.succeed(last)
-    )
+    return OwnModel.provide(loop, model, drive(loop, extent, progress, first, model))
   })
 
 /** Drives a loop to where it stops, and goes on with the next agent when one takes over. Gives the decision at which it stopped. */
 export const driveAll = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, unknown, unknown> => {
-  const progress: Progress = { hasStepped: false }
-  const goOn = (last: Decision): Effect.Effect<Decision, unknown, unknown> =>
-    last._tag === "HandOver" && extent === "Run"
-      ? Effect.flatMap(Telemetry.handoffSpan(loop, driveAgent(loop, extent, progress)), goOn)
+  const agent = driveAgent(loop, extent, { hasStepped: false })
+  const again = (last: Decision | undefined): Effect.Effect<Decision, unknown, unknown> =>
+    last === undefined ? Effect.flatMap(agent, again) : Effect.succeed(last)
+  const goOn = (last: Decision | undefined): Effect.Effect<Decision, unknown, unknown> =>
+    last === undefined
+      ? Effect.flatMap(agent, goOn)
+      : last._tag === "HandOver" && extent === "Run"
+      ? Effect.flatMap(Telemetry.handoffSpan(loop, Effect.flatMap(agent, again)), goOn)
       : Effect.succeed(last)
-  return Effect.flatMap(driveAgent(loop, extent, progress), goOn)
+  return Effect.flatMap(agent, goOn)
 }
 
 /** Checks whether a loop has nothing left to do, so that it needs neither a model nor its modes. */

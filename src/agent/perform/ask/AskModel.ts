@@ -264,9 +264,10 @@ export const askModel = Effect.fnUntraced(function*(loop: Loop.Loop) {
     : answerBeside(loop, beside, held, isHeldOn)
   const seen = isGuarded ? yield* AnswerGuard.see(loop, answer) : undefined
   if (seen !== undefined) yield* show(loop, seen, held)
+  const parts = seen?.parts ?? answer.parts
   Loop.tell(loop, {
     _tag: "ModelResponded",
-    parts: withUniqueIds(seen?.parts ?? answer.parts, loop.journal.takenIds),
+    parts: parts.some(({ _tag }) => _tag === "Call") ? withUniqueIds(parts, loop.journal.takenIds) : parts,
     usage: answer.usage,
     ...(answer.model === undefined ? undefined : { model: answer.model }),
     finishReason: answer.finishReason,

@@ -25,44 +25,49 @@ interface Composed {
   readonly text: string
 }
 
+/** The turns whose messages are there, and whether the model reads in one of them what was handed over. */
+interface Read {
+  readonly turns: ReadonlyArray<Turn>
+  readonly handoff: Received | undefined
+  readonly isTold: boolean
+}
+
+const nothing: Read = { turns: [], handoff: undefined, isTold: false }
+
+const noSystem = Prompt.makeMessage("system", { content: "" })
+
 /** The messages of the turns so far, behind the place of the system message; `starts` says where those of each turn begin. */
 export class PromptCache {
-  readonly messages: Array<Prompt.Message> = []
+  readonly messages: Array<Prompt.Message> = [noSystem]
   readonly starts: Array<number> = []
   /** The turns as the agent's context window knows them. */
   entries: Entries | undefined = undefined
-  #turns: ReadonlyArray<Turn> = []
-  #system = ""
+  #read = nothing
   #composed: Composed | undefined = undefined
-  #handoff: Received | undefined = undefined
-  #isTold = false
 
   /** Checks whether a conversation begins with the turns that this was made of. */
   fits(turns: ReadonlyArray<Turn>): boolean {
-    if (turns === this.#turns) return true
-    for (let at = 0; at < this.#turns.length; at++) if (this.#turns[at] !== turns[at]) return false
-    return true
+    const { turns: known } = this.#read
+    return turns === known || known.every((turn, index) => turn === turns[index])
   }
 
   /** Adds the turns that are new. */
   extend({ conversation: { turns }, handoff }: AgentState): void {
-    const from = this.#turns.length
-    if (this.messages.length === 0) this.#putSystem(this.#system)
-    for (let at = from; at < turns.length; at++) {
+    const known = this.#read
+    for (let at = known.turns.length; at < turns.length; at++) {
       this.starts.push(this.messages.length)
       this.messages.push(...toMessages(turns[at]!))
     }
     // Whether the model reads in a turn what was handed over is looked for once in each.
-    const first = handoff === this.#handoff ? from : 0
-    if (first === 0) this.#isTold = false
-    this.#handoff = handoff
-    for (let at = first; at < turns.length && !this.#isTold; at++) this.#isTold = isToldIn(turns[at]!, handoff)
-    this.#turns = turns
+    const isSame = handoff === known.handoff
+    const isTold = handoff !== undefined &&
+      (isSame && known.isTold || turns.slice(isSame ? known.turns.length : 0).some((turn) => isToldIn(turn, handoff)))
+    this.#read = { turns, handoff, isTold }
   }
 
   /** What the agent in control was handed, if it can't read that in its conversation. */
   handed(state: AgentState): string | undefined {
-    return this.#isTold ? undefined : handedNote(state)
+    return this.#read.isTold ? undefined : handedNote(state)
   }
 
   /** Composes the system prompt, unless all that it is made of is what it was for the last request. */
@@ -80,13 +85,10 @@ export class PromptCache {
   }
 
   /** Puts the system message in its place, anew if it is another, or if it `isOther` that follows it. */
-  setSystem(system: string, isOther = false): void {
-    if (system !== this.#system || isOther) this.#putSystem(system)
-  }
-
-  #putSystem(content: string): void {
-    this.messages[0] = Prompt.makeMessage("system", { content })
-    this.#system = content
+  setSystem(content: string, isOther = false): void {
+    if (isOther || this.messages[0]!.content !== content) {
+      this.messages[0] = Prompt.makeMessage("system", { content })
+    }
   }
 }
 
