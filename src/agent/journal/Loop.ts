@@ -62,13 +62,14 @@ export class Loop {
   readonly parent: Loop | undefined
   readonly live: LiveModes.LiveModes
   readonly calls: ReadonlyArray<string>
+  /** The conversation that modes are entered in. */
+  readonly host: Enterable
   /** What `Slot`s keep here. */
   readonly slots: Array<unknown> = []
   /** What has come to its end and isn't told yet. */
   readonly finished = new Finished()
   readonly #roster: Roster
   readonly #before: AgentState
-  #host: Enterable | undefined = undefined
   constructor(
     journal: Journal,
     runner: Runner,
@@ -85,6 +86,7 @@ export class Loop {
     this.calls = parent === undefined || callId === undefined ? [] : [...parent.calls, callId]
     this.#roster = roster
     this.#before = state
+    this.host = runner.hostOf(this)
   }
   /** The agent's state by now. One that was called has its own until its run has begun. */
   get state(): AgentState {
@@ -120,10 +122,6 @@ export class Loop {
     if (open.length === 0) return false
     return isLettingGo || Underway.latest(underway, "ModeEntering") !== undefined ||
       Underway.latest(underway, "ModeExiting") !== undefined
-  }
-  /** The conversation that modes are entered in. */
-  get host(): Enterable {
-    return this.#host ??= this.runner.hostOf(this)
   }
 }
 

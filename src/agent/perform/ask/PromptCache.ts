@@ -9,21 +9,8 @@ import * as Prompt from "effect/ai/Prompt"
 import { toMessages } from "../../../domain/Projection.ts"
 import type { AgentState, Received, Turn } from "../../../domain/StateSchema.ts"
 import { handedNote, isToldIn } from "../../../domain/Takeover.ts"
-import type { Definition } from "../../definition/AgentDefinition.ts"
 import { type Loop, Slot } from "../../journal/Loop.ts"
-import { compose } from "../../rules/SystemPrompt.ts"
 import type { Entries } from "./WindowTurns.ts"
-
-/** A system prompt, and what it was composed of. */
-interface Composed {
-  readonly definition: Definition
-  readonly prompt: AgentState["prompt"]
-  readonly modes: AgentState["modes"]
-  readonly systemMessage: string | undefined
-  readonly instructions: string | undefined
-  readonly handed: string | undefined
-  readonly text: string
-}
 
 /** The turns whose messages are there, and whether the model reads in one of them what was handed over. */
 interface Read {
@@ -43,7 +30,6 @@ export class PromptCache {
   /** The turns as the agent's context window knows them. */
   entries: Entries | undefined = undefined
   #read = nothing
-  #composed: Composed | undefined = undefined
 
   /** Checks whether a conversation begins with the turns that this was made of. */
   fits(turns: ReadonlyArray<Turn>): boolean {
@@ -68,20 +54,6 @@ export class PromptCache {
   /** What the agent in control was handed, if it can't read that in its conversation. */
   handed(state: AgentState): string | undefined {
     return this.#read.isTold ? undefined : handedNote(state)
-  }
-
-  /** Composes the system prompt, unless all that it is made of is what it was for the last request. */
-  compose(definition: Definition, state: AgentState, instructions: string | undefined): string {
-    const { modes, prompt, systemMessage } = state
-    const handed = this.handed(state)
-    const last = this.#composed
-    if (
-      last !== undefined && last.definition === definition && last.prompt === prompt && last.modes === modes &&
-      last.systemMessage === systemMessage && last.instructions === instructions && last.handed === handed
-    ) return last.text
-    const text = compose(definition, state, instructions, handed)
-    this.#composed = { definition, prompt, modes, systemMessage, instructions, handed, text }
-    return text
   }
 
   /** Puts the system message in its place, anew if it is another, or if it `isOther` that follows it. */

@@ -28,7 +28,7 @@ export interface RequestPrompt {
 const assemble = (loop: Loop, instructions: string | undefined): RequestPrompt => {
   const { definition, state } = loop
   const cache = cacheFor(loop, state)
-  const system = cache.compose(definition, state, instructions)
+  const system = compose(definition, state, instructions, cache.handed(state))
   cache.setSystem(system)
   return { prompt: Prompt.fromMessages(beginWithUser(cache.messages.slice(system === "" ? 1 : 0))) }
 }
@@ -98,7 +98,7 @@ const assembleWithin = (
   Effect.suspend(() => {
     const { definition, state } = loop
     const cache = cacheFor(loop, state)
-    const system = cache.compose(definition, state, instructions)
+    const system = compose(definition, state, instructions, cache.handed(state))
     // If the call that handed over is left out, what was handed over goes into the system message.
     const note = cache.handed(state) === undefined ? handedNote(state) : undefined
     return Effect.map(
