@@ -83,10 +83,10 @@ export class Journal {
     return Math.floor(this.clock.currentTimeMillisUnsafe())
   }
 
-  /** Takes an event in, and delivers it with the state that it leaves. */
-  record(event: AgentEvent): void {
+  /** Takes an event in, and delivers it with the state that it leaves: `after` is that, if it is known. */
+  record(event: AgentEvent, after?: AgentState): void {
     const before = this.#state
-    this.#state = reduceAt(before, event, 0)
+    this.#state = after ?? reduceAt(before, event, 0)
     this.#underway = Underway.take(this.#underway, event)
     this.#freeIds(event, before)
     this.#delivering.deliver(event, this.#state)

@@ -212,7 +212,8 @@ export const tellEnd = (self: Loop, end: EndOf): void => {
   const { journal, path, state, step } = self
   const happening = { ...end, state } as Happening
   const event = eventOf(self, happening, path, step, journal.nextSequence(), now(self))
-  journal.record({ ...event, state: reduceAt(state, event, self.calls.length) } as AgentEvent)
+  const after = reduceAt(state, event, self.calls.length)
+  journal.record({ ...event, state: after } as AgentEvent, self.parent === undefined ? after : undefined)
 }
 
 type WithoutState<Event> = Event extends Happening ? Omit<Event, "state"> : never

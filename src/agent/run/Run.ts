@@ -44,7 +44,12 @@ const play = (
     return Telemetry.runSpan(inControl, (span) =>
       Effect.onExit(
         provideLoop(loop, begin(loop, from, picked, mode)),
-        (exit) => Effect.ensuring(end(loop, exit), Effect.sync(() => Telemetry.endRun(span, loop)))
+        (exit) => {
+          const ending = end(loop, exit)
+          const tell = Effect.sync(() => Telemetry.endRun(span, loop))
+          // Nothing has to be waited for unless somebody looks on, or something is live.
+          return ending === Effect.void ? tell : Effect.ensuring(ending, tell)
+        }
       ))
   }
   const { definition, roster } = loop
