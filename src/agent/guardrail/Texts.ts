@@ -56,7 +56,8 @@ export const judge = (texts: ReadonlyArray<string>, judgeText: (text: string) =>
         return verdict
       case "Replace":
         replaced ??= [...texts]
-        replaced[index] = String(verdict.value)
+        // What stands in the place of a text is one.
+        replaced[index] = verdict.value as string
         reasons.push(verdict.reason)
         return undefined
       case "Warn":

@@ -5,6 +5,7 @@
  */
 import { describe, type Detector, type Finding, mask } from "../detect/Finding.ts"
 import { type Guardrail, make } from "../GuardrailType.ts"
+import { oneOf } from "../InvalidOption.ts"
 import { block, pass, replace, warn } from "../Verdict.ts"
 
 /**
@@ -22,8 +23,9 @@ export const guard = <Kind extends string>(
   detect: Detector<Kind>,
   action: Action = "block",
   replacement?: (finding: Finding<Kind>) => string
-): Guardrail =>
-  make(name, (text) => {
+): Guardrail => {
+  oneOf(name, "action", action, ["block", "mask", "warn"])
+  return make(name, (text) => {
     const findings = detect(text)
     if (findings.length === 0) return pass
     const reason = `has ${describe(findings)} in it`
@@ -36,3 +38,4 @@ export const guard = <Kind extends string>(
         return warn(reason)
     }
   })
+}

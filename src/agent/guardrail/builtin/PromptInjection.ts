@@ -4,12 +4,10 @@
  * @since 0.1.0
  */
 import { findInjections } from "../detect/Injection.ts"
-import type { InjectionCategory, Severity } from "../detect/InjectionRules.ts"
+import { injectionCategories, type InjectionCategory, severities, type Severity } from "../detect/InjectionRules.ts"
 import { type Guardrail, make } from "../GuardrailType.ts"
-import { membersOf } from "../InvalidOption.ts"
+import { oneOf, someOf } from "../InvalidOption.ts"
 import { block, pass } from "../Verdict.ts"
-
-const severities: ReadonlyArray<Severity> = ["low", "medium", "high"]
 
 /**
  * Blocks a text that is worded like an instruction to a model where none should be: in an input, in the result of a tool.
@@ -32,7 +30,7 @@ const severities: ReadonlyArray<Severity> = ["low", "medium", "high"]
  * pieces; and they hit harmless texts, such as this one. So they lessen what reaches a model and are no wall: what an agent must not
  * do, its tools must not let it do.
  *
- * Throws `InvalidOption` for no categories at all.
+ * Throws `InvalidOption` for no categories at all, and for a threshold or a category that doesn't exist.
  *
  * @category built-in
  * @since 0.1.0
@@ -43,8 +41,9 @@ export const promptInjection = (
     readonly categories?: ReadonlyArray<InjectionCategory> | undefined
   }
 ): Guardrail => {
-  const least = severities.indexOf(options?.threshold ?? "medium")
-  const categories = options?.categories && membersOf("promptInjection", "categories", options.categories)
+  const least = severities.indexOf(oneOf("promptInjection", "threshold", options?.threshold ?? "medium", severities))
+  const categories = options?.categories &&
+    someOf("promptInjection", "categories", options.categories, injectionCategories)
   return make("promptInjection", (text) => {
     const found = new Map<InjectionCategory, number>()
     for (const { kind, severity } of findInjections(text)) {

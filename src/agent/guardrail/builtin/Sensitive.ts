@@ -4,10 +4,10 @@
  * @since 0.1.0
  */
 import { lazy } from "../../../domain/Lazy.ts"
-import { piiDetector, type PiiKind } from "../detect/Pii.ts"
-import { secretDetector, type SecretKind } from "../detect/Secrets.ts"
+import { piiDetector, type PiiKind, piiKinds } from "../detect/Pii.ts"
+import { secretDetector, type SecretKind, secretKinds } from "../detect/Secrets.ts"
 import type { Guardrail } from "../GuardrailType.ts"
-import { membersOf } from "../InvalidOption.ts"
+import { someOf } from "../InvalidOption.ts"
 import { type Action, guard } from "./Found.ts"
 
 /**
@@ -26,7 +26,8 @@ import { type Action, guard } from "./Found.ts"
  * one isn't found, nor is one spelt in words or with other text within it. Masking puts `[redacted card]` and the like in the place
  * of what is found, and changes nothing else.
  *
- * All kinds are looked for by default, and `action` is `"block"`. Throws `InvalidOption` for no kinds at all.
+ * All kinds are looked for by default, and `action` is `"block"`. Throws `InvalidOption` for no kinds at all, and for a kind or an
+ * action that doesn't exist.
  *
  * **Example** (A card number that a model never sees)
  *
@@ -51,7 +52,7 @@ import { type Action, guard } from "./Found.ts"
 export const pii = (
   options?: { readonly kinds?: ReadonlyArray<PiiKind> | undefined; readonly action?: Action | undefined }
 ): Guardrail => {
-  const kinds = options?.kinds && membersOf("pii", "kinds", options.kinds)
+  const kinds = options?.kinds && someOf("pii", "kinds", options.kinds, piiKinds)
   const detector = lazy(() => piiDetector(kinds))
   return guard("pii", (text) => detector()(text), options?.action)
 }
@@ -70,7 +71,8 @@ export const pii = (
  * in 100 with 40. Hashes after `sha512-`, files in `data:` addresses, certificates and public keys are none either. A key of
  * hexadecimal digits can't be told from a hash: it isn't found.
  *
- * All kinds are looked for by default, and `action` is `"block"`. Throws `InvalidOption` for no kinds at all.
+ * All kinds are looked for by default, and `action` is `"block"`. Throws `InvalidOption` for no kinds at all, and for a kind or an
+ * action that doesn't exist.
  *
  * @category built-in
  * @since 0.1.0
@@ -78,7 +80,7 @@ export const pii = (
 export const secrets = (
   options?: { readonly kinds?: ReadonlyArray<SecretKind> | undefined; readonly action?: Action | undefined }
 ): Guardrail => {
-  const kinds = options?.kinds && membersOf("secrets", "kinds", options.kinds)
+  const kinds = options?.kinds && someOf("secrets", "kinds", options.kinds, secretKinds)
   const detector = lazy(() => secretDetector(kinds))
   return guard("secrets", (text) => detector()(text), options?.action, ({ kind }) => `[redacted ${kind} secret]`)
 }

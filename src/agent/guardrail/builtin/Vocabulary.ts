@@ -3,10 +3,10 @@
  *
  * @since 0.1.0
  */
-import { type Tone, tonesOf } from "../detect/Tone.ts"
-import { wordDetector, wordsOf } from "../detect/Words.ts"
+import { type Tone, tones, tonesOf } from "../detect/Tone.ts"
+import { isFindable, wordDetector, wordsOf } from "../detect/Words.ts"
 import { type Guardrail, make } from "../GuardrailType.ts"
-import { InvalidOption, membersOf } from "../InvalidOption.ts"
+import { InvalidOption, listOption, membersOf, oneOf, optionOf } from "../InvalidOption.ts"
 import { block, pass } from "../Verdict.ts"
 import { type Action, guard } from "./Found.ts"
 
@@ -18,7 +18,7 @@ import { type Action, guard } from "./Found.ts"
  * words are found with spaces, hyphens or apostrophes between them, a word with a star at its end at the beginning of others, and
  * words of scripts without spaces (Chinese, Japanese, Thai) anywhere.
  *
- * `action` is `"block"` by default. Throws `InvalidOption` for an empty list.
+ * `action` is `"block"` by default. Throws `InvalidOption` for an empty list, and for an empty word.
  *
  * @category built-in
  * @since 0.1.0
@@ -28,9 +28,14 @@ export const profanity = (
 ): Guardrail =>
   guard(
     "profanity",
-    wordDetector([["profanity", membersOf("profanity", "words", options.words)]], true),
+    wordDetector([["profanity", wordsOption("profanity", "words", options.words)]], true),
     options.action,
     () => "***"
+  )
+
+const wordsOption = (guardrail: string, option: string, words: Iterable<string>): ReadonlyArray<string> =>
+  membersOf(guardrail, option, words).map((word) =>
+    optionOf(guardrail, option, word, isFindable, "words with something to be found in each")
   )
 
 /** Topics with the words that show them. */
@@ -38,7 +43,7 @@ type Topics = Readonly<Record<string, ReadonlyArray<string>>>
 
 const detectorOf = (option: string, topics: Topics | undefined) =>
   topics &&
-  wordDetector(Object.entries(topics).map(([name, words]) => [name, membersOf("topic", option, words)] as const))
+  wordDetector(Object.entries(topics).map(([name, words]) => [name, wordsOption("topic", option, words)] as const))
 
 const namesOf = (names: Iterable<string>): string => [...new Set(names)].join(", ")
 
@@ -51,7 +56,7 @@ const fewWords = 5
  * Topics are known by their words alone, as `profanity` finds them but not disguised: give forms of a word by a star at its end
  * (`"refund*"`). What a text means is for `judge` to say.
  *
- * Throws `InvalidOption` where neither is given, and for a topic without words.
+ * Throws `InvalidOption` if neither is given, and for a topic without words or with an empty one.
  *
  * **Example** (A desk that gives no advice on health)
  *
@@ -104,11 +109,15 @@ export const topic = (
  * `professional` ("please", "regards"); and by exclamation marks at the end of at least every third sentence: `excited`. A text may
  * sound in several ways, and all must be allowed; one that shows no sign of any passes. Whether it is polite, `judge` can say.
  *
+ * Throws `InvalidOption` for a tone that doesn't exist.
+ *
  * @category built-in
  * @since 0.1.0
  */
-export const tone = (options: { readonly allow: ReadonlyArray<Tone> }): Guardrail =>
-  make("tone", (text) => {
-    const wrong = tonesOf(text).filter((one) => !options.allow.includes(one))
+export const tone = (options: { readonly allow: ReadonlyArray<Tone> }): Guardrail => {
+  const allowed = listOption("tone", "allow", options.allow).map((one) => oneOf("tone", "allow", one, tones))
+  return make("tone", (text) => {
+    const wrong = tonesOf(text).filter((one) => !allowed.includes(one))
     return wrong.length === 0 ? pass : block(`sounds ${wrong.join(", ")}`)
   })
+}

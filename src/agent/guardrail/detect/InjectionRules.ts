@@ -22,6 +22,20 @@ export type InjectionCategory = "override" | "role" | "extraction" | "exfiltrati
  */
 export type Severity = "low" | "medium" | "high"
 
+/** Every category. */
+export const injectionCategories: ReadonlyArray<InjectionCategory> = [
+  "override",
+  "role",
+  "extraction",
+  "exfiltration",
+  "markup",
+  "encoding",
+  "hidden"
+]
+
+/** How sure a pattern is, from the least on. */
+export const severities: ReadonlyArray<Severity> = ["low", "medium", "high"]
+
 type Row = readonly [category: InjectionCategory, severity: Severity, pattern: string]
 
 const verbs = "ignore/ignoring/disregard/disregarding/forget/override/bypass/neglect/discard/dismiss"

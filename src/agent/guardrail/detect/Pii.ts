@@ -30,6 +30,9 @@ const finders: ReadonlyArray<readonly [kind: PiiKind, find: (text: string) => Ra
   ["phone", findPhones]
 ]
 
+/** Every kind of what identifies a person. */
+export const piiKinds: ReadonlyArray<PiiKind> = [...new Set(finders.map(([kind]) => kind))]
+
 /** Makes a detector of what identifies a person, of some kinds or of all. */
 export const piiDetector = (kinds?: ReadonlyArray<PiiKind>): Detector<PiiKind> =>
   folding(inOrder(

@@ -133,7 +133,7 @@ const keyDetector = (kinds: ReadonlyArray<Provider>): Detector<Provider> => {
 const isProvider = (kind: SecretKind): kind is Provider => Object.hasOwn(providers, kind)
 
 /** Every kind of secret. */
-const secretKinds: ReadonlyArray<SecretKind> = [
+export const secretKinds: ReadonlyArray<SecretKind> = [
   "privateKey",
   "jwt",
   "password",

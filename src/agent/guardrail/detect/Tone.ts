@@ -13,6 +13,9 @@ import { wordDetector } from "./Words.ts"
  */
 export type Tone = "casual" | "excited" | "formal" | "friendly" | "professional"
 
+/** Every tone. */
+export const tones: ReadonlyArray<Tone> = ["casual", "excited", "formal", "friendly", "professional"]
+
 const makeDetector = () =>
   wordDetector<Exclude<Tone, "excited">>([
     [

@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+import * as Predicate from "effect/Predicate"
 import { pattern } from "../../../domain/Lazy.ts"
 import type { Detector, Finding } from "./Finding.ts"
 import { foldLetters } from "./Fold.ts"
@@ -221,6 +222,10 @@ const findWithin = <Kind extends string>({ within }: Lists<Kind>, text: string):
     }
     return found
   })
+
+/** Checks whether something is left of a listed word that could be found. */
+export const isFindable = (listed: string): boolean =>
+  Predicate.isString(listed) && /[^\s*]/.test(foldLetters(listed).text)
 
 const withoutOverlaps = <Kind extends string>(findings: Array<Finding<Kind>>): ReadonlyArray<Finding<Kind>> => {
   let last = 0
