@@ -158,7 +158,7 @@ export const isGuardrail = (u: unknown): u is Any => Predicate.hasProperty(u, Ty
 export interface Options<On extends Subject> {
   /**
    * What it looks at; `"text"` by default, which fits every stage. It sees the whole text of an input or an answer, and each string in
-   * parameters, results and handoffs.
+   * parameters, results and handoffs, keys of objects among them that no schema declares.
    */
   readonly on?: On | undefined
   /**
