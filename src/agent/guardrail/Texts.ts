@@ -77,19 +77,30 @@ export const withTexts = <A>(value: A, texts: ReadonlyArray<string>, declared: D
   return mapTexts(value, new Map(Array.from(declared, (key) => [key, key])), () => texts[at++]!) as A
 }
 
+/** Texts that are looked at one after the other. There may be none to look at; one that is replaced is put in its place. */
+export interface Looks {
+  readonly textAt: (index: number) => string | undefined
+  readonly put: (text: string, index: number) => void
+  readonly texts: () => ReadonlyArray<string>
+}
+
 /** Judges texts one after the other, until one is refused. A replacement is the list of all texts. */
-export const judge = (texts: ReadonlyArray<string>, judgeText: (text: string) => Judging.Judged): Judging.Judged => {
+export const judgeEach = (
+  count: number,
+  { put, textAt, texts }: Looks,
+  judgeText: (text: string) => Judging.Judged
+): Judging.Judged => {
   const reasons: Array<string> = []
-  let replaced: Array<string> | undefined
+  let isReplaced = false
   const take = (verdict: Verdict<unknown>, index: number): Verdict<unknown> | undefined => {
     switch (verdict._tag) {
       case "Retry":
       case "Block":
         return verdict
       case "Replace":
-        replaced ??= [...texts]
+        isReplaced = true
         // What stands in the place of a text is one.
-        replaced[index] = verdict.value as string
+        put(verdict.value as string, index)
         reasons.push(verdict.reason)
         return undefined
       case "Warn":
@@ -102,7 +113,25 @@ export const judge = (texts: ReadonlyArray<string>, judgeText: (text: string) =>
   const conclude = (): Verdict<unknown> => {
     if (reasons.length === 0) return pass
     const reason = [...new Set(reasons)].join("; ")
-    return replaced === undefined ? warn(reason) : replace(replaced, reason)
+    return isReplaced ? replace(texts(), reason) : warn(reason)
   }
-  return Judging.inOrder(texts.length, (index) => judgeText(texts[index]!), take, conclude)
+  return Judging.inOrder(
+    count,
+    (index) => {
+      const text = textAt(index)
+      return text === undefined ? pass : judgeText(text)
+    },
+    take,
+    conclude
+  )
+}
+
+/** Judges texts, each by itself. */
+export const judge = (texts: ReadonlyArray<string>, judgeText: (text: string) => Judging.Judged): Judging.Judged => {
+  let replaced: Array<string> | undefined
+  return judgeEach(texts.length, {
+    textAt: (index) => texts[index],
+    put: (text, index) => (replaced ??= [...texts])[index] = text,
+    texts: () => replaced ?? texts
+  }, judgeText)
 }
