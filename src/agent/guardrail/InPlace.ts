@@ -2,8 +2,8 @@
  * Several texts that are looked at together, and put back each in its own place.
  *
  * 1. Guardrails look at them one below the other, as something may begin or end where a text does, and without gaps, as something may
- *    stand across two. White space is gap enough. A text that goes on where something was found in the one before it is looked at
- *    together with that anew, since it may be the rest of it, unless it begins with a word.
+ *    stand across two. A text that goes on where something was found at the end of the one before it is looked at together with that
+ *    anew, since it may be the rest of it, unless it begins with a word.
  * 2. What a guardrail leaves as it is stays in its own text, as far as that can be told. What stood across two goes to the first.
  * 3. Nothing of what a guardrail gave is lost, whatever that is.
  *
@@ -106,29 +106,30 @@ const isSpaced = (left = "", right = ""): boolean => /\s/.test(left.slice(-1) + 
 const isEndGone = (text: string, now: string): boolean => !now.endsWith(text.slice(-4))
 const isBeginGone = (text: string, now: string): boolean => !now.startsWith(text.slice(0, 4))
 
+const always = (): boolean => true
+
 /** Judges texts together, and gives those that pass each in its own place. */
 export const judge = (texts: Strings, judgeText: (text: string) => Judging.Judged): Judging.Judged => {
   if (texts.length < 2) return Texts.judge(texts.length === 0 ? [""] : texts, judgeText)
   let now = texts
   let lines: ReadonlyArray<Strings> = []
-  const isApart = (at: number): boolean => !isSpaced(texts[at - 1], texts[at])
   const isRest = (was: Strings, at: number): boolean =>
-    at > 0 && at < texts.length && isApart(at) && isEndGone(texts[at - 1]!, was[at - 1]!) &&
+    at > 0 && at < texts.length && !isSpaced(texts[at - 1], texts[at]) && isEndGone(texts[at - 1]!, was[at - 1]!) &&
     !isBeginGone(texts[at]!, was[at]!) && !word().test(texts[at]!)
   let isChanged = false
   const looks: ReadonlyArray<() => ReadonlyArray<Strings>> = [
-    () => inLines(now, isApart),
+    () => inLines(now, always),
     () => {
       const was = now
       isChanged = false
       if (!texts.some((_, at) => isRest(was, at))) return []
       return inLines(
         texts.map((text, at) => isRest(was, at) || isRest(was, at + 1) ? text : was[at]!),
-        (at) => isApart(at) && !isRest(was, at)
+        (at) => !isRest(was, at)
       )
     },
-    () => texts.some((_, at) => at > 0 && isApart(at)) ? inLines(now, () => false) : [],
-    () => isChanged ? inLines(now, isApart) : []
+    () => [now],
+    () => isChanged ? inLines(now, always) : []
   ]
   return Texts.judgeEach(looks.length, {
     textAt: (look) => {
@@ -136,6 +137,7 @@ export const judge = (texts: Strings, judgeText: (text: string) => Judging.Judge
       return lines.length === 0 ? undefined : join(lines)
     },
     put: (text) => {
+      if (text === join(lines)) return
       now = apart(lines, text)
       isChanged = true
     },

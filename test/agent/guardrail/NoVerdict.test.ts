@@ -185,3 +185,27 @@ describe("What breaks down in a guardrail", () => {
       assert.isTrue(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause))
     }).pipe(Effect.provide(MockModel.layer(MockModel.queue("Hello.")))))
 })
+
+describe("What a guardrail puts in the place of something", () => {
+  const odd: ReadonlyArray<unknown> = [undefined, () => 1, new Date(0), Number.NaN, { at: undefined }, 1n]
+  for (const stage of ["toolCall", "toolResult", "handoff"] as const) {
+    it.effect(`must be able to stand there: ${stage}`, () =>
+      Effect.gen(function*() {
+        for (const value of stage === "handoff" ? [...odd, {}, { target: "other", reason: 1 }] : odd) {
+          const self = Guardrail.make("odd", () => Guardrail.replace(value as never, "odd"), { on: stage })
+          const agent = Agent.make("a", {
+            toolkit: Kit,
+            handoffs: [Handoff.to(other)],
+            guardrails: { [stage]: [self] } as { readonly toolCall: [] }
+          })
+          const { events } = yield* ran(Agent.run(agent, "Hi")).pipe(
+            Effect.provide([
+              Kit.toLayer({ look: ({ at }) => Effect.succeed(`${at} seen`) }),
+              model(responseAt(stage), "Well.")
+            ])
+          )
+          assert.match(said(events)[0] ?? "", /: odd Block \(its replacement doesn't fit: it isn't /)
+        }
+      }))
+  }
+})

@@ -7,7 +7,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { HandoffRequest } from "../../../domain/AgentStatus.ts"
+import * as Struct from "effect/Struct"
+import { HandoffRequest } from "../../../domain/AgentStatus.ts"
 import type { Call } from "../../../domain/StateSchema.ts"
 import type { RunTool } from "../../definition/AgentDefinition.ts"
 import * as Codec from "../../definition/Codec.ts"
@@ -31,6 +32,13 @@ const contextOf = (loop: Loop.Loop, stage: Context["stage"], call: CheckedCall |
 
 const checkedCall = ({ id, name, params }: Call): CheckedCall => ({ id, name, params })
 
+const isJson = Schema.is(Schema.Json)
+const isHandoff = Schema.is(HandoffRequest)
+
+/** Returns what a guardrail gave if that is JSON. */
+const asJson = (given: unknown): Result.Result<Schema.Json, string> =>
+  isJson(given) ? Result.succeed(given) : Result.fail("it isn't JSON")
+
 /** Returns the keys that the tool of a call declares. */
 const paramKeys = ({ definition }: Loop.Loop, call: Call | undefined): DeclaredKeys.DeclaredKeys => {
   const entry = call === undefined ? undefined : definition.tools.get(call.name)
@@ -47,6 +55,7 @@ export const seeParams = (
     check<Schema.Json>(loop, loop.definition.guardrails.toolCall, call.params, {
       at: "toolCall",
       context: contextOf(loop, "toolCall", checkedCall(call)),
+      put: (_, params) => asJson(params),
       texts: (params) => textsIn(params, declared),
       putTexts: (params, texts) => Result.succeed(withTexts(params, texts, declared)),
       replaced: (params) => ({ params })
@@ -89,7 +98,7 @@ const kindOf = (context: Context, declared: DeclaredKeys.DeclaredKeys): Kind<Fou
   context,
   given: ({ result }) => result,
   // What is read instead belongs to the result that it was made of.
-  put: ({ outcome }, result) => Result.succeed({ outcome, result: result as Schema.Json }),
+  put: ({ outcome }, result) => Result.map(asJson(result), (result) => ({ outcome, result })),
   texts: (found) => [...textsIn(found.result, declared), ...spokenIn(found)],
   putTexts: ({ modelOutput, outcome, result }, texts) => {
     const count = texts.length - (modelOutput === undefined ? 0 : spokenIn({ outcome, result, modelOutput }).length)
@@ -144,12 +153,12 @@ export const seeHandoff = (
       at: call === undefined ? "decision" : "handoff",
       context: contextOf(loop, "handoff", call === undefined ? undefined : checkedCall(call)),
       put: (_, given) => {
-        const replaced = given as Crossing
-        return replaced.target === request.target
-          ? Result.succeed(replaced)
+        if (!isHandoff(given)) return Result.fail("it isn't what can be handed over")
+        return given.target === request.target
+          ? Result.succeed(given)
           : Result.fail("the target can't be another")
       },
-      texts: ({ target: _, ...said }) => textsIn(said, declared),
+      texts: (crossing) => textsIn(Struct.omit(crossing, ["target"]), declared),
       putTexts: ({ target, ...said }, texts) => Result.succeed({ target, ...withTexts(said, texts, declared) })
     }),
     (checked) => checked._tag === "Refused" ? checked : { ...asked, ...checked.value }
