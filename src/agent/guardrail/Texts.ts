@@ -3,8 +3,10 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { type DeclaredKeys, none } from "./DeclaredKeys.ts"
+import { short } from "./detect/Work.ts"
 import * as Judging from "./Judging.ts"
 import { pass, replace, type Verdict, warn } from "./Verdict.ts"
 
@@ -115,15 +117,17 @@ export const judgeEach = (
     const reason = [...new Set(reasons)].join("; ")
     return isReplaced ? replace(texts(), reason) : warn(reason)
   }
-  return Judging.inOrder(
-    count,
-    (index) => {
-      const text = textAt(index)
-      return text === undefined ? pass : judgeText(text)
-    },
-    take,
-    conclude
-  )
+  let seen = 0
+  const judgeAt = (index: number): Judging.Judged => {
+    const text = textAt(index)
+    if (text === undefined) return pass
+    seen += text.length
+    if (index === 0 || seen <= short) return judgeText(text)
+    // Many texts would hold the thread as a long one does.
+    seen = 0
+    return Effect.flatMap(Effect.yieldNow, () => Judging.toEffect(judgeText(text)))
+  }
+  return Judging.inOrder(count, judgeAt, take, conclude)
 }
 
 /** Judges texts, each by itself. */

@@ -5,9 +5,10 @@
  */
 import { findInjections } from "../detect/Injection.ts"
 import { injectionCategories, type InjectionCategory, severities, type Severity } from "../detect/InjectionRules.ts"
+import { on, type Work } from "../detect/Work.ts"
 import { type Guardrail, make } from "../GuardrailType.ts"
 import { oneOf, someOf } from "../InvalidOption.ts"
-import { block, pass } from "../Verdict.ts"
+import { block, pass, type Verdict } from "../Verdict.ts"
 
 /**
  * Blocks a text that is worded like an instruction to a model where none should be: in an input, in the result of a tool.
@@ -44,14 +45,12 @@ export const promptInjection = (
   const least = severities.indexOf(oneOf("promptInjection", "threshold", options?.threshold ?? "medium", severities))
   const categories = options?.categories &&
     someOf("promptInjection", "categories", options.categories, injectionCategories)
-  return make("promptInjection", (text) => {
-    const found = new Map<InjectionCategory, number>()
-    for (const { kind, severity } of findInjections(text)) {
-      const rank = severities.indexOf(severity)
-      if (rank < least || categories?.includes(kind) === false) continue
-      found.set(kind, Math.max(rank, found.get(kind) ?? 0))
-    }
-    const said = Array.from(found, ([kind, rank]) => `${kind} (${severities[rank]})`)
-    return said.length === 0 ? pass : block(`is worded like an injection: ${said.join(", ")}`)
-  })
+  return make("promptInjection", (text) =>
+    on(text, function*(text): Work<Verdict<string>> {
+      const found = yield* findInjections(text)
+      const said = Array.from(found).flatMap(([category, rank]) =>
+        rank < least || categories?.includes(category) === false ? [] : [`${category} (${severities[rank]})`]
+      )
+      return said.length === 0 ? pass : block(`is worded like an injection: ${said.join(", ")}`)
+    }))
 }

@@ -4,10 +4,11 @@
  * @since 0.1.0
  */
 import { type Tone, tones, tonesOf } from "../detect/Tone.ts"
-import { isFindable, wordDetector, wordsOf } from "../detect/Words.ts"
+import { hasMoreWords, isFindable, wordDetector } from "../detect/Words.ts"
+import { on, type Work } from "../detect/Work.ts"
 import { type Guardrail, make } from "../GuardrailType.ts"
 import { InvalidOption, listOption, membersOf, oneOf, optionOf } from "../InvalidOption.ts"
-import { block, pass } from "../Verdict.ts"
+import { block, pass, type Verdict } from "../Verdict.ts"
 import { type Action, guard } from "./Found.ts"
 
 /**
@@ -93,13 +94,15 @@ export const topic = (
       expected: "given, nor is \"allow\""
     })
   }
-  return make("topic", (text) => {
-    const found = denied?.(text) ?? []
-    if (found.length > 0) return block(`is about ${namesOf(found.map(({ kind }) => kind))}`)
-    return allowed === undefined || allowed(text).length > 0 || wordsOf(text.toLowerCase()).length <= fewWords
-      ? pass
-      : block(`isn't about ${namesOf(Object.keys(options.allow ?? {}))}`)
-  })
+  return make("topic", (text) =>
+    on(text, function*(text): Work<Verdict<string>> {
+      const found = denied === undefined ? [] : yield* denied(text)
+      if (found.length > 0) return block(`is about ${namesOf(found.map(({ kind }) => kind))}`)
+      if (allowed === undefined || !hasMoreWords(text, fewWords)) return pass
+      return (yield* allowed(text)).length > 0
+        ? pass
+        : block(`isn't about ${namesOf(Object.keys(options.allow ?? {}))}`)
+    }))
 }
 
 /**
@@ -116,8 +119,9 @@ export const topic = (
  */
 export const tone = (options: { readonly allow: ReadonlyArray<Tone> }): Guardrail => {
   const allowed = listOption("tone", "allow", options.allow).map((one) => oneOf("tone", "allow", one, tones))
-  return make("tone", (text) => {
-    const wrong = tonesOf(text).filter((one) => !allowed.includes(one))
-    return wrong.length === 0 ? pass : block(`sounds ${wrong.join(", ")}`)
-  })
+  return make("tone", (text) =>
+    on(text, function*(text): Work<Verdict<string>> {
+      const wrong = (yield* tonesOf(text)).filter((one) => !allowed.includes(one))
+      return wrong.length === 0 ? pass : block(`sounds ${wrong.join(", ")}`)
+    }))
 }

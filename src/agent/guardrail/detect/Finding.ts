@@ -8,8 +8,9 @@
  * @since 0.1.0
  */
 
-import type { Ranges } from "./Boundary.ts"
+import { isSpace, type Ranges } from "./Boundary.ts"
 import { foldCharacters } from "./Fold.ts"
+import type { Work } from "./Work.ts"
 
 /** A place in a text where something was found. */
 export interface Finding<out Kind extends string = string> {
@@ -19,7 +20,7 @@ export interface Finding<out Kind extends string = string> {
 }
 
 /** Finds things in a text. */
-export type Detector<Kind extends string = string> = (text: string) => ReadonlyArray<Finding<Kind>>
+export type Detector<Kind extends string = string> = (text: string) => Work<ReadonlyArray<Finding<Kind>>>
 
 /** What stands in a masked text where something was found. No detector finds anything in it. */
 const placeholder = ({ kind }: Finding): string => `[redacted ${kind}]`
@@ -39,19 +40,47 @@ const replaceFindings = <Kind extends string>(
   return replaced + text.slice(at)
 }
 
-/**
- * Masks what a detector finds until it finds nothing more: what a finding hid by standing next to it is found in the next round.
- */
-export const mask = <Kind extends string>(
+/** After so many rounds findings take along what stands next to them. */
+const exact = 4
+
+/** Makes findings longer by so many characters to both sides, and on to the next white space, and one of those that meet then. */
+const grown = <Kind extends string>(
   text: string,
+  findings: ReadonlyArray<Finding<Kind>>,
+  by: number
+): ReadonlyArray<Finding<Kind>> => {
+  const all: Array<Finding<Kind>> = []
+  let last = 0
+  for (const { end, kind, start } of findings) {
+    if (end <= last) continue
+    let from = Math.max(last, start - by)
+    let to = end + by
+    while (from > last && !isSpace(text.charCodeAt(from - 1))) from--
+    while (to < text.length && !isSpace(text.charCodeAt(to))) to++
+    last = Math.min(text.length, to)
+    all.push({ kind, start: from, end: last })
+  }
+  return all
+}
+
+/**
+ * Masks what a detector found, until it finds nothing more: what a finding hid by standing next to it is found in the next round.
+ * In a text that is made to hide one behind the other, findings take along twice as much in each further round, so that rounds stay
+ * few.
+ */
+export function* mask<Kind extends string>(
+  text: string,
+  found: ReadonlyArray<Finding<Kind>>,
   detect: Detector<Kind>,
   replacement: (finding: Finding<Kind>) => string = placeholder
-): string => {
+): Work<string> {
   let masked = text
-  let findings = detect(masked)
-  while (findings.length > 0) {
+  let findings = found
+  for (let round = 1; findings.length > 0; round++) {
+    if (round > exact) findings = grown(masked, findings, 2 ** (round - exact))
     masked = replaceFindings(masked, findings, replacement)
-    findings = detect(masked)
+    yield
+    findings = yield* detect(masked)
   }
   return masked
 }
@@ -64,24 +93,35 @@ export const describe = (findings: ReadonlyArray<Finding>): string => {
 }
 
 /** Makes a detector of what finds places of one kind. */
-export const ofKind = <Kind extends string>(kind: Kind, find: (text: string) => Ranges): Detector<Kind> => (text) =>
-  Array.from(find(text), ([start, end]) => ({ kind, start, end }))
+export const ofKind = <Kind extends string>(kind: Kind, find: (text: string) => Ranges): Detector<Kind> =>
+  function*(text) {
+    const found: Array<Finding<Kind>> = []
+    for (const range of find(text)) {
+      if (range === undefined) yield
+      else found.push({ kind, start: range[0], end: range[1] })
+    }
+    return found
+  }
 
 /** Makes a detector of several, each of which is shown the text without what those before it found. */
-export const inOrder = <Kind extends string>(detectors: ReadonlyArray<Detector<Kind>>): Detector<Kind> => (text) => {
-  const all: Array<ReadonlyArray<Finding<Kind>>> = []
-  let left = text
-  for (const detect of detectors) {
-    const found = detect(left)
-    if (found.length === 0) continue
-    left = replaceFindings(left, found, ({ end, start }) => "\n".repeat(end - start))
-    all.push(found)
+export const inOrder = <Kind extends string>(detectors: ReadonlyArray<Detector<Kind>>): Detector<Kind> =>
+  function*(text) {
+    const all: Array<ReadonlyArray<Finding<Kind>>> = []
+    let left = text
+    for (const detect of detectors) {
+      const found = yield* detect(left)
+      if (found.length === 0) continue
+      left = replaceFindings(left, found, ({ end, start }) => "\n".repeat(end - start))
+      all.push(found)
+      yield
+    }
+    return all.length === 1 ? all[0]! : all.flat().sort((a, b) => a.start - b.start)
   }
-  return all.flat().sort((a, b) => a.start - b.start)
-}
 
 /** Makes a detector that sees a text with its characters folded. */
-export const folding = <Kind extends string>(detect: Detector<Kind>): Detector<Kind> => (text) => {
-  const folded = foldCharacters(text)
-  return detect(folded.text).map(folded.locate)
-}
+export const folding = <Kind extends string>(detect: Detector<Kind>): Detector<Kind> =>
+  function*(text) {
+    const folded = yield* foldCharacters(text)
+    const found = yield* detect(folded.text)
+    return found.map(folded.locate)
+  }
