@@ -142,6 +142,7 @@ describe("Secrets", () => {
         ["{\"password\": \"", "swordfish", "\"}"],
         ["My password is ", "hunter2", ", what was it?"],
         ["Your passphrase: ", "swordfish", "\n"],
+        ["password=", `${"ab1-".repeat(100)}x`, "."],
         ["PGPASSWORD='", "s3cret word", "' psql"],
         ["Passwort: ", "geheim123", "!"],
         ["mot de passe : ", "azerty12", " merci"],

@@ -26,18 +26,18 @@ export const guard = <Kind extends string>(
   replacement?: (finding: Finding<Kind>) => string
 ): Guardrail => {
   oneOf(name, "action", action, ["block", "mask", "warn"])
-  return make(name, (text) =>
-    on(text, function*(text): Work<Verdict<string>> {
-      const findings = yield* detect(text)
-      if (findings.length === 0) return pass
-      const reason = `has ${describe(findings)} in it`
-      switch (action) {
-        case "block":
-          return block(reason)
-        case "mask":
-          return replace(yield* mask(text, findings, detect, replacement), reason)
-        case "warn":
-          return warn(reason)
-      }
-    }))
+  const look = function*(text: string): Work<Verdict<string>> {
+    const findings = yield* detect(text)
+    if (findings.length === 0) return pass
+    const reason = `has ${describe(findings)} in it`
+    switch (action) {
+      case "block":
+        return block(reason)
+      case "mask":
+        return replace(yield* mask(text, findings, detect, replacement), reason)
+      case "warn":
+        return warn(reason)
+    }
+  }
+  return make(name, (text) => on(text, look))
 }

@@ -45,12 +45,12 @@ export const promptInjection = (
   const least = severities.indexOf(oneOf("promptInjection", "threshold", options?.threshold ?? "medium", severities))
   const categories = options?.categories &&
     someOf("promptInjection", "categories", options.categories, injectionCategories)
-  return make("promptInjection", (text) =>
-    on(text, function*(text): Work<Verdict<string>> {
-      const found = yield* findInjections(text)
-      const said = Array.from(found).flatMap(([category, rank]) =>
-        rank < least || categories?.includes(category) === false ? [] : [`${category} (${severities[rank]})`]
-      )
-      return said.length === 0 ? pass : block(`is worded like an injection: ${said.join(", ")}`)
-    }))
+  const look = function*(text: string): Work<Verdict<string>> {
+    const found = yield* findInjections(text)
+    const said = Array.from(found).flatMap(([category, rank]) =>
+      rank < least || categories?.includes(category) === false ? [] : [`${category} (${severities[rank]})`]
+    )
+    return said.length === 0 ? pass : block(`is worded like an injection: ${said.join(", ")}`)
+  }
+  return make("promptInjection", (text) => on(text, look))
 }

@@ -94,15 +94,15 @@ export const topic = (
       expected: "given, nor is \"allow\""
     })
   }
-  return make("topic", (text) =>
-    on(text, function*(text): Work<Verdict<string>> {
-      const found = denied === undefined ? [] : yield* denied(text)
-      if (found.length > 0) return block(`is about ${namesOf(found.map(({ kind }) => kind))}`)
-      if (allowed === undefined || !hasMoreWords(text, fewWords)) return pass
-      return (yield* allowed(text)).length > 0
-        ? pass
-        : block(`isn't about ${namesOf(Object.keys(options.allow ?? {}))}`)
-    }))
+  const look = function*(text: string): Work<Verdict<string>> {
+    const found = denied === undefined ? [] : yield* denied(text)
+    if (found.length > 0) return block(`is about ${namesOf(found.map(({ kind }) => kind))}`)
+    if (allowed === undefined || !hasMoreWords(text, fewWords)) return pass
+    return (yield* allowed(text)).length > 0
+      ? pass
+      : block(`isn't about ${namesOf(Object.keys(options.allow ?? {}))}`)
+  }
+  return make("topic", (text) => on(text, look))
 }
 
 /**
@@ -119,9 +119,9 @@ export const topic = (
  */
 export const tone = (options: { readonly allow: ReadonlyArray<Tone> }): Guardrail => {
   const allowed = listOption("tone", "allow", options.allow).map((one) => oneOf("tone", "allow", one, tones))
-  return make("tone", (text) =>
-    on(text, function*(text): Work<Verdict<string>> {
-      const wrong = (yield* tonesOf(text)).filter((one) => !allowed.includes(one))
-      return wrong.length === 0 ? pass : block(`sounds ${wrong.join(", ")}`)
-    }))
+  const look = function*(text: string): Work<Verdict<string>> {
+    const wrong = (yield* tonesOf(text)).filter((one) => !allowed.includes(one))
+    return wrong.length === 0 ? pass : block(`sounds ${wrong.join(", ")}`)
+  }
+  return make("tone", (text) => on(text, look))
 }

@@ -5,7 +5,7 @@
  *
  * @since 0.1.0
  */
-import { endAt, isAlphanumeric, isBounded, isDigit, isSpace, type Ranges, rangesFrom } from "./Boundary.ts"
+import { endAt, finder, isAlphanumeric, isBounded, isDigit, isSpace } from "./Boundary.ts"
 import { isLuhn, isMod97 } from "./Checksum.ts"
 
 /** Gives a number for how many digits groups have one after the other. */
@@ -63,6 +63,8 @@ const isAmongOthers = (text: string, start: number, end: number, gaps: ReadonlyA
     (text.startsWith(gap, end) && endAt(group, text, end + gap.length) !== undefined)
   )
 
+const cardStarts = /(?<!\d)\d(?=\d{3})/g
+
 /** Where the longest number of a card ends that begins at a place. */
 const endOfCard = (text: string, start: number, last: number): number | undefined => {
   let found: number | undefined
@@ -91,8 +93,9 @@ const endOfCard = (text: string, start: number, last: number): number | undefine
  * Finds numbers of payment cards: 14 to 19 digits in the range of an issuer, whose last one is right. They stand together or in
  * the groups that cards show, with a sign, spaces or the end of a line between them.
  */
-export const findCards = (text: string): Ranges =>
-  rangesFrom(text, /(?<!\d)\d(?=\d{3})/g, (start, last) => endOfCard(text, start, last))
+export const findCards = finder(() => cardStarts, endOfCard)
+
+const ssnStarts = /(?<!\d)\d(?=\d\d[ -])/g
 
 /** Not given out: an area of 000, 666 or from 900 on, a group of 00, a serial number of 0000. */
 const ssn = /(?!000|666|9)\d{3}( - |[ -])(?!00)\d\d\1(?!0000)\d{4}(?!-[A-Za-z])/y
@@ -101,11 +104,10 @@ const ssn = /(?!000|666|9)\d{3}( - |[ -])(?!00)\d\d\1(?!0000)\d{4}(?!-[A-Za-z])/
  * Finds US social security numbers in their groups of three, two and four. Nine digits without gaps aren't one: too many other
  * numbers have nine.
  */
-export const findSsns = (text: string): Ranges =>
-  rangesFrom(text, /(?<!\d)\d(?=\d\d[ -])/g, (start, last) => {
-    const end = endAt(ssn, text, start)
-    return end !== undefined && isBounded(text, start, end, last, ".-") ? end : undefined
-  })
+export const findSsns = finder(() => ssnStarts, (text, start, last) => {
+  const end = endAt(ssn, text, start)
+  return end !== undefined && isBounded(text, start, end, last, ".-") ? end : undefined
+})
 
 /** Countries with their lengths, from the IBAN registry. */
 const registry =
@@ -124,6 +126,8 @@ const lengths: ReadonlyMap<number, number> = new Map(
 
 const isIbanGap = (code: number): boolean => isSpace(code) || code === 45
 
+const ibanStarts = /(?<![A-Za-z\d])[A-Za-z](?=[A-Za-z]\d\d)/g
+
 /** Where so many letters and digits end, together or with a gap after each four. */
 const endOfFours = (text: string, start: number, length: number): number | undefined => {
   let at = start
@@ -139,9 +143,8 @@ const endOfFours = (text: string, start: number, length: number): number | undef
 }
 
 /** Finds numbers of bank accounts (IBAN, ISO 13616) of the length of their country, whose check digits are right. */
-export const findIbans = (text: string): Ranges =>
-  rangesFrom(text, /(?<![A-Za-z\d])[A-Za-z](?=[A-Za-z]\d\d)/g, (start, last) => {
-    const length = lengths.get(countryOf(text, start))
-    const end = length === undefined ? undefined : endOfFours(text, start, length)
-    return end !== undefined && isBounded(text, start, end, last) && isMod97(text, start, end) ? end : undefined
-  })
+export const findIbans = finder(() => ibanStarts, (text, start, last) => {
+  const length = lengths.get(countryOf(text, start))
+  const end = length === undefined ? undefined : endOfFours(text, start, length)
+  return end !== undefined && isBounded(text, start, end, last) && isMod97(text, start, end) ? end : undefined
+})

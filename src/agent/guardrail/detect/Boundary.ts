@@ -3,11 +3,6 @@
  *
  * @since 0.1.0
  */
-import { piece } from "./Work.ts"
-
-/** Places in a text, in order and apart; `undefined` between them is a pause. */
-export type Ranges = Generator<readonly [start: number, end: number] | undefined, void>
-
 /** Checks whether a code unit is a digit, and a Latin letter or one. */
 export const isDigit = (code: number): boolean => code > 47 && code < 58
 export const isAlphanumeric = (code: number): boolean =>
@@ -32,35 +27,44 @@ export const endAt = (pattern: RegExp, text: string, at: number): number | undef
   return pattern.test(text) ? pattern.lastIndex : undefined
 }
 
+/** A piece of a text that is looked at without a pause, what was found in it, and where what was found `last` ends. */
+export interface Piece {
+  from: number
+  to: number
+  last: number
+  readonly found: Array<readonly [start: number, end: number]>
+}
+
+/** Finds what begins in a piece of a text: places in order and apart. */
+export type Find = (text: string, piece: Piece) => void
+
 /** No pattern of a beginning looks further than this to either side. */
 const reach = 64
 
 /**
  * Asks at each place where something could begin for its end, also right behind what was found `last`, but not within that.
  *
- * `starts` is global and matches one code unit; what stands around it is looked at and not matched.
+ * `starts` is global and matches one code unit; what stands around it is looked at and not matched. What is found may begin further
+ * on, as `beginOf` says.
  */
-export function* rangesFrom(
-  text: string,
-  starts: RegExp,
-  endOf: (start: number, last: number) => number | undefined
-): Ranges {
-  let last = 0
-  for (let from = 0; from < text.length; from += piece) {
-    const to = Math.min(text.length, from + piece)
-    const first = Math.max(0, from - reach)
-    const seen = text.slice(first, to + reach)
-    for (let at = from - first;;) {
-      starts.lastIndex = Math.max(at, last - first)
-      if (!starts.test(seen)) break
-      at = starts.lastIndex
-      let start = first + at - 1
-      if (start >= to) break
-      for (let end = endOf(start, last); end !== undefined; end = endOf(start, last)) {
-        yield [start, end]
-        start = last = end
-      }
+export const finder = (
+  starts: () => RegExp,
+  endOf: (text: string, start: number, last: number) => number | undefined,
+  beginOf: (text: string, start: number) => number = (_, start) => start
+): Find =>
+(text, piece) => {
+  const pattern = starts()
+  const first = Math.max(0, piece.from - reach)
+  const seen = text.slice(first, piece.to + reach)
+  for (let at = piece.from - first;;) {
+    pattern.lastIndex = Math.max(at, piece.last - first)
+    if (!pattern.test(seen)) return
+    at = pattern.lastIndex
+    let start = first + at - 1
+    if (start >= piece.to) return
+    for (let end = endOf(text, start, piece.last); end !== undefined; end = endOf(text, start, end)) {
+      piece.found.push([beginOf(text, start), end])
+      start = piece.last = end
     }
-    if (to < text.length) yield
   }
 }

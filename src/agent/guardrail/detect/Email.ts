@@ -6,9 +6,8 @@
  * @since 0.1.0
  */
 import { pattern } from "../../../domain/Lazy.ts"
-import { endAt, isAlphanumeric, type Ranges } from "./Boundary.ts"
+import { endAt, type Find, isAlphanumeric } from "./Boundary.ts"
 import { byCodePoint } from "./CodePoint.ts"
-import { piece } from "./Work.ts"
 
 const word = pattern("[\\p{L}\\p{M}\\p{N}]")
 const isWord = /* #__PURE__ */ byCodePoint((character) => word().test(character))
@@ -54,16 +53,15 @@ const endOf = (text: string, from: number): number | undefined => {
  * Finds e-mail addresses: letters, digits and `._%+'-` before the `@`, and behind it a domain of at least two labels, the last
  * one of letters. Quoted names and addresses of hosts aren't found.
  */
-export function* findEmails(text: string): Ranges {
-  let from = 0
-  let pause = piece
-  for (let at = text.indexOf("@"); at >= 0; at = text.indexOf("@", at + 1)) {
-    if (at > pause) {
-      pause = at + piece
-      yield
-    }
-    const start = startOf(text, at, from)
+export const findEmails: Find = (text, piece) => {
+  const seen = text.slice(piece.from, piece.to)
+  for (let next = seen.indexOf("@"); next >= 0; next = seen.indexOf("@", next + 1)) {
+    const at = piece.from + next
+    if (at < piece.last) continue
+    const start = startOf(text, at, piece.last)
     const end = start < at ? endOf(text, at + 1) : undefined
-    if (end !== undefined) yield [start, from = end]
+    if (end === undefined) continue
+    piece.found.push([start, end])
+    piece.last = end
   }
 }

@@ -8,9 +8,9 @@
  * @since 0.1.0
  */
 
-import { isSpace, type Ranges } from "./Boundary.ts"
+import { type Find, isSpace, type Piece } from "./Boundary.ts"
 import { foldCharacters } from "./Fold.ts"
-import type { Work } from "./Work.ts"
+import { isWork, piece as size, type Work } from "./Work.ts"
 
 /** A place in a text where something was found. */
 export interface Finding<out Kind extends string = string> {
@@ -92,36 +92,54 @@ export const describe = (findings: ReadonlyArray<Finding>): string => {
   return [...counts].map(([kind, count]) => count === 1 ? kind : `${kind} (${count})`).join(", ")
 }
 
-/** Makes a detector of what finds places of one kind. */
-export const ofKind = <Kind extends string>(kind: Kind, find: (text: string) => Ranges): Detector<Kind> =>
-  function*(text) {
-    const found: Array<Finding<Kind>> = []
-    for (const range of find(text)) {
-      if (range === undefined) yield
-      else found.push({ kind, start: range[0], end: range[1] })
-    }
-    return found
-  }
+/** What is found in one way: where, and of what kind. */
+export interface Sought<Kind extends string> {
+  readonly find: Find
+  /** Gives the kind of what was found at a place. What has none is found to be nothing. */
+  readonly kindOf: (text: string, start: number) => Kind | undefined
+}
 
-/** Makes a detector of several, each of which is shown the text without what those before it found. */
-export const inOrder = <Kind extends string>(detectors: ReadonlyArray<Detector<Kind>>): Detector<Kind> =>
+const nothing: ReadonlyArray<never> = []
+
+/** Finds what is sought, piece by piece. */
+function* findAll<Kind extends string>(
+  text: string,
+  { find, kindOf }: Sought<Kind>
+): Work<ReadonlyArray<Finding<Kind>>> {
+  const piece: Piece = { from: 0, to: Math.min(text.length, size), last: 0, found: [] }
+  find(text, piece)
+  while (piece.to < text.length) {
+    yield
+    piece.from = piece.to
+    piece.to = Math.min(text.length, piece.to + size)
+    find(text, piece)
+  }
+  if (piece.found.length === 0) return nothing
+  return piece.found.flatMap(([start, end]) => {
+    const kind = kindOf(text, start)
+    return kind === undefined ? [] : [{ kind, start, end }]
+  })
+}
+
+/** Makes a detector that looks for one thing after the other, each in the text without what was found before. */
+export const inOrder = <Kind extends string>(all: ReadonlyArray<Sought<Kind>>): Detector<Kind> =>
   function*(text) {
-    const all: Array<ReadonlyArray<Finding<Kind>>> = []
+    let found: ReadonlyArray<Finding<Kind>> = nothing
     let left = text
-    for (const detect of detectors) {
-      const found = yield* detect(left)
-      if (found.length === 0) continue
-      left = replaceFindings(left, found, ({ end, start }) => "\n".repeat(end - start))
-      all.push(found)
-      yield
+    for (const sought of all) {
+      const more = yield* findAll(left, sought)
+      if (more.length === 0) continue
+      left = replaceFindings(left, more, ({ end, start }) => "\n".repeat(end - start))
+      found = found.length === 0 ? more : [...found, ...more]
     }
-    return all.length === 1 ? all[0]! : all.flat().sort((a, b) => a.start - b.start)
+    return found.length < 2 ? found : found.toSorted((a, b) => a.start - b.start)
   }
 
 /** Makes a detector that sees a text with its characters folded. */
 export const folding = <Kind extends string>(detect: Detector<Kind>): Detector<Kind> =>
   function*(text) {
-    const folded = yield* foldCharacters(text)
+    const folding = foldCharacters(text)
+    const folded = isWork(folding) ? yield* folding : folding
     const found = yield* detect(folded.text)
     return found.map(folded.locate)
   }

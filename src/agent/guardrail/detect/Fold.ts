@@ -145,16 +145,13 @@ function* fold(text: string, to: (code: number) => To): Work<Folded> {
   return { text: folded, locate: locator(text, folded.length, to) }
 }
 
+const characterOf = (code: number): To => code < 0x80 ? code : toCharacter(code)
+const letterOf = (code: number): To => code > 64 && code < 91 ? code + 32 : code < 0x80 ? code : toLetters(code)
+
 /** Folds digits, wide and mathematical characters, dashes and spaces to ASCII, and leaves out what can't be seen. */
-export function* foldCharacters(text: string): Work<Folded> {
-  return isAscii(text)
-    ? { text, locate: identity }
-    : yield* fold(text, (code) => code < 0x80 ? code : toCharacter(code))
-}
+export const foldCharacters = (text: string): Folded | Work<Folded> =>
+  isAscii(text) ? { text, locate: identity } : fold(text, characterOf)
 
 /** Folds letters as well: to lower case, without accents, and to the Latin letters that they look like. */
-export function* foldLetters(text: string): Work<Folded> {
-  return isAscii(text)
-    ? { text: text.toLowerCase(), locate: identity }
-    : yield* fold(text, (code) => code > 64 && code < 91 ? code + 32 : code < 0x80 ? code : toLetters(code))
-}
+export const foldLetters = (text: string): Folded | Work<Folded> =>
+  isAscii(text) ? { text: text.toLowerCase(), locate: identity } : fold(text, letterOf)

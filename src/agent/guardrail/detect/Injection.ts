@@ -11,7 +11,7 @@ import { foldLetters } from "./Fold.ts"
 import { forms, type InjectionCategory, severities, type Severity, unseen, wordings } from "./InjectionRules.ts"
 import { endOfSpaced, isSign, Reader, Words } from "./Reader.ts"
 import * as Trie from "./Trie.ts"
-import { atOnce, piece, type Work } from "./Work.ts"
+import { atOnce, isWork, piece, type Work } from "./Work.ts"
 
 /** A step of a wording: how many other words may stand before its own, and what is found with it, if it is the last. */
 interface Step {
@@ -28,6 +28,11 @@ interface Vocabulary {
   readonly beginnings: Array<ReadonlyArray<number> | undefined>
 }
 
+const folded = (text: string): string => {
+  const folding = foldLetters(text)
+  return (isWork(folding) ? atOnce(folding) : folding).text
+}
+
 const vocabulary = lazy((): Vocabulary => {
   const steps: Array<Step> = []
   const words = Trie.make<ReadonlyArray<number>>()
@@ -40,7 +45,7 @@ const vocabulary = lazy((): Vocabulary => {
         isFirst: at === 0,
         found: at === parts.length - 1 ? [category, severity] : undefined
       }) - 1
-      for (const word of atOnce(foldLetters(parts[at]!)).text.split("/")) {
+      for (const word of folded(parts[at]!).split("/")) {
         const [at, text] = word.endsWith("*") ? [beginnings, word.slice(0, -1)] : [words.values, word]
         const node = Trie.add(words, text)
         at[node] = [step, ...at[node] ?? []]
@@ -67,17 +72,21 @@ class Search {
   readonly #reached: Int32Array
   #count = 0
   /** The steps that the word is which is read. */
-  #steps: Array<number> = []
+  readonly #steps: Array<number> = []
   constructor(vocabulary: Vocabulary, text: string, found: Found) {
     this.#vocabulary = vocabulary
     this.#words = new Words(text, true)
     this.#found = found
     this.#reached = new Int32Array(vocabulary.steps.length)
-    this.#reader = new Reader(vocabulary.words, text, true, (node, isEnd) => {
-      const { beginnings, words } = vocabulary
-      this.#steps.push(...beginnings[node] ?? [], ...(isEnd ? words.values[node] : undefined) ?? [])
+    const { beginnings, words } = vocabulary
+    this.#reader = new Reader(words, text, true, (node, isEnd) => {
+      this.#add(beginnings[node])
+      if (isEnd) this.#add(words.values[node])
       return false
     })
+  }
+  #add(steps: ReadonlyArray<number> | undefined): void {
+    if (steps !== undefined) { for (const step of steps) this.#steps.push(step) }
   }
   /** Takes the wordings further that the word goes on with which was read. */
   #take(): void {
@@ -93,7 +102,7 @@ class Search {
   }
   /** Reads a word, and tells whether it is one of a wording. */
   #read(start: number, end: number, isMeant: boolean, isBare = false): boolean {
-    this.#steps = []
+    this.#steps.length = 0
     this.#reader.isMeant = isMeant
     this.#reader.isBare = isBare
     this.#reader.read(Trie.root, start, end)
@@ -105,7 +114,7 @@ class Search {
     const { classes, end, isMeant, start, text } = this.#words
     const spaced = end - start === 1 && classes === Class.letter ? endOfSpaced(text, start) : undefined
     if (spaced !== undefined) {
-      this.#steps = [...this.#stepsOfSpaced(start, spaced)]
+      this.#readSpaced(start, spaced)
       this.#take()
       return spaced
     }
@@ -124,48 +133,54 @@ class Search {
     }
     return end
   }
-  #stepsOfSpaced(start: number, end: number): ReadonlyArray<number> {
+  /** Reads letters that stand alone as one word. */
+  #readSpaced(start: number, end: number): void {
     const { beginnings, words } = this.#vocabulary
+    this.#steps.length = 0
     let node: number | undefined = Trie.root
-    let begun: ReadonlyArray<number> = []
     for (let at = start; at < end; at += 2) {
       node = Trie.next(words, node, this.#words.text.charCodeAt(at))
-      if (node === undefined) return begun
-      begun = beginnings[node] ?? begun
+      if (node === undefined) return
+      this.#add(beginnings[node])
     }
-    return [...begun, ...words.values[node] ?? []]
+    this.#add(words.values[node])
   }
 }
 
 /** No pattern of a form looks further than this to either side. */
 const reach = 128
 
-/** Checks whether a pattern is found anywhere in a text. */
-function* occurs(text: string, pattern: RegExp): Work<boolean> {
-  for (let from = 0; from < text.length; from += piece) {
-    const first = Math.max(0, from - reach)
-    pattern.lastIndex = from - first
-    const found = pattern.exec(text.slice(first, from + piece + reach))
-    if (found !== null && first + found.index < from + piece) return true
-    if (from + piece < text.length) yield
-  }
-  return false
+/** Checks whether what a pattern finds begins in a piece of a text. */
+const occurs = (pattern: RegExp, text: string, from: number, to: number): boolean => {
+  const first = Math.max(0, from - reach)
+  const seen = text.slice(first, to + reach)
+  pattern.lastIndex = from - first
+  const at = pattern.test(seen) ? pattern.lastIndex : -1
+  if (at < 0 || first + at <= to) return at >= 0
+  pattern.lastIndex = from - first
+  return first + pattern.exec(seen)!.index < to
 }
 
 /** Finds what is worded like an instruction to a model: of each category how severe it is at most, as a place in `severities`. */
 export function* findInjections(text: string): Work<ReadonlyMap<InjectionCategory, number>> {
-  const folded = yield* foldLetters(text)
+  const folding = foldLetters(text)
+  const folded = (isWork(folding) ? yield* folding : folding).text
   const found: Found = new Map()
-  const search = new Search(vocabulary(), folded.text, found)
+  const search = new Search(vocabulary(), folded, found)
   let pause = piece
   for (let at: number | undefined = 0; at !== undefined; at = search.next(at)) {
     if (at <= pause) continue
     pause = at + piece
     yield
   }
-  for (const [category, severity, pattern] of forms) {
-    if (yield* occurs(folded.text, pattern)) add(found, category, severity)
+  for (let from = 0; from < Math.max(text.length, folded.length); from += piece) {
+    if (from > 0) yield
+    for (const [category, severity, pattern] of forms) {
+      if (occurs(pattern, folded, from, from + piece)) add(found, category, severity)
+    }
+    for (const [severity, pattern] of unseen) {
+      if (occurs(pattern, text, from, from + piece)) add(found, "hidden", severity)
+    }
   }
-  for (const [severity, pattern] of unseen) if (yield* occurs(text, pattern)) add(found, "hidden", severity)
   return found
 }

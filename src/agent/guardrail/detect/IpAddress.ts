@@ -5,7 +5,10 @@
  *
  * @since 0.1.0
  */
-import { endAt, isBounded, type Ranges, rangesFrom } from "./Boundary.ts"
+import { endAt, finder, isBounded } from "./Boundary.ts"
+
+const v4Starts = /(?<![A-Za-z\d])\d(?=\d{0,2}\.\d{1,3}\.)/g
+const v6Starts = /(?<![\w:.])[23f](?=[\da-f]{3}:)/gi
 
 /** Four numbers below 256 without leading zeros. */
 const v4 = /(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?!\d)/y
@@ -20,14 +23,13 @@ const version = /(?:^|[^a-z])(?:v|ver|version|release|build|revision)[.:= ]{0,2}
 const nobody = /(?:0|127)\.|255\.255\.255\.255/y
 
 /** Finds IPv4 addresses, but for those that every host has, and for versions. */
-export const findV4 = (text: string): Ranges =>
-  rangesFrom(text, /(?<![A-Za-z\d])\d(?=\d{0,2}\.\d{1,3}\.)/g, (start, last) => {
-    const end = endAt(v4, text, start)
-    return end !== undefined && isBounded(text, start, end, last) && endAt(nobody, text, start) === undefined &&
-        !version.test(text.slice(Math.max(0, start - 12), start))
-      ? end
-      : undefined
-  })
+export const findV4 = finder(() => v4Starts, (text, start, last) => {
+  const end = endAt(v4, text, start)
+  return end !== undefined && isBounded(text, start, end, last) && endAt(nobody, text, start) === undefined &&
+      !version.test(text.slice(Math.max(0, start - 12), start))
+    ? end
+    : undefined
+})
 
 const group = /^[\da-f]{1,4}$/i
 
@@ -45,10 +47,9 @@ const isV6 = (address: string): boolean => {
 }
 
 /** Finds IPv6 addresses that begin with a group in use (RFC 4291), so that times, slices and paths aren't. */
-export const findV6 = (text: string): Ranges =>
-  rangesFrom(text, /(?<![\w:.])[23f](?=[\da-f]{3}:)/gi, (start, last) => {
-    const longest = endAt(v6, text, start)
-    if (longest === undefined) return undefined
-    const end = /(?:[^:]:|\.)$/.test(text.slice(start, longest)) ? longest - 1 : longest
-    return isBounded(text, start, end, last) && isV6(text.slice(start, end)) ? end : undefined
-  })
+export const findV6 = finder(() => v6Starts, (text, start, last) => {
+  const longest = endAt(v6, text, start)
+  if (longest === undefined) return undefined
+  const end = /(?:[^:]:|\.)$/.test(text.slice(start, longest)) ? longest - 1 : longest
+  return isBounded(text, start, end, last) && isV6(text.slice(start, end)) ? end : undefined
+})

@@ -5,7 +5,7 @@
  *
  * @since 0.1.0
  */
-import { endAt, isBounded, isDigit, type Ranges, rangesFrom } from "./Boundary.ts"
+import { endAt, finder, isBounded, isDigit } from "./Boundary.ts"
 
 /** A way to write telephone numbers: a pattern of the longest one, how many digits it has, and what joins it to other numbers. */
 interface Form {
@@ -46,6 +46,8 @@ const nationalArea: Form = {
   joiners: `${groups}/`
 }
 
+const starts = /[+(](?=\d)|(?<!\d)\d(?=\d{0,4}[ ./(-]|\(|00)/g
+
 /** The forms that begin with a character. */
 const formsFrom = (text: string, start: number): ReadonlyArray<Form> => {
   switch (text[start]) {
@@ -78,11 +80,10 @@ const endOf = (text: string, start: number, last: number, { joiners, least, most
  * Finds telephone numbers: with `+` and a country's code, in the form of North America (three, three and four digits), or in
  * groups with the prefix 0 or 00 of other countries. Digits alone, without `+` or groups, aren't one.
  */
-export const findPhones = (text: string): Ranges =>
-  rangesFrom(text, /[+(](?=\d)|(?<!\d)\d(?=\d{0,4}[ ./(-]|\(|00)/g, (start, last) => {
-    for (const form of formsFrom(text, start)) {
-      const end = endOf(text, start, last, form)
-      if (end !== undefined) return end
-    }
-    return undefined
-  })
+export const findPhones = finder(() => starts, (text, start, last) => {
+  for (const form of formsFrom(text, start)) {
+    const end = endOf(text, start, last, form)
+    if (end !== undefined) return end
+  }
+  return undefined
+})

@@ -117,6 +117,7 @@ export class Reader<A> {
     for (let place = at; place < end; place++) {
       if (node !== root && this.#visit(node, false)) return true
       const code = this.#text.charCodeAt(place)
+      if (this.isBare && isSign(code)) continue
       if (this.#isDisguised && this.#mayBeOther(code, place, end)) return this.#branch(node, place, end, code)
       const to = next(this.#trie, node, code)
       if (to === undefined) return false
@@ -125,13 +126,12 @@ export class Reader<A> {
     return this.#visit(node, true)
   }
   #mayBeOther(code: number, at: number, end: number): boolean {
-    return (this.isMeant && (meaningsOf(code) !== nothing || (this.isBare && isSign(code)))) ||
+    return (this.isMeant && meaningsOf(code) !== nothing) ||
       (at + 2 < end && this.#text.charCodeAt(at + 1) === code && this.#text.charCodeAt(at + 2) === code)
   }
   #branch(node: number, at: number, end: number, code: number): boolean {
     let run = 1
     while (at + run < end && this.#text.charCodeAt(at + run) === code) run++
-    if (this.isBare && isSign(code)) return this.read(node, at + run, end)
     const letters = this.isMeant ? readings[code] : undefined
     for (const letter of letters ?? [code]) {
       let to: number | undefined = node

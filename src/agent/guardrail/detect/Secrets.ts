@@ -8,10 +8,9 @@
  */
 import * as Struct from "effect/Struct"
 import { findHexadecimalKeys, findNamedKeys, findNamedPasswords } from "./Assigned.ts"
-import { endAt, type Ranges, rangesFrom } from "./Boundary.ts"
+import { endAt, type Find, finder } from "./Boundary.ts"
 import { entropy, mixture } from "./Entropy.ts"
-import { type Detector, type Finding, folding, inOrder, ofKind } from "./Finding.ts"
-import { piece } from "./Work.ts"
+import { type Detector, folding, inOrder, type Sought } from "./Finding.ts"
 
 /**
  * How keys of providers begin and go on. Where a length is exact, the key is one only of that length; else all that goes on is
@@ -30,7 +29,7 @@ const providers = {
   pypi: /pypi-AgE[\w-]{50,}/,
   huggingface: /hf_[A-Za-z\d]{30,}|api_org_[A-Za-z\d]{30,}/,
   azure:
-    /AccountKey=[A-Za-z\d+/]{86}==|[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![\w~])|webhook\.office\.com\/webhookb2\/[\w@/-]{60,}/,
+    /AccountKey=[A-Za-z\d+/]{86}==|(?<![~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![\w~])|webhook\.office\.com\/webhookb2\/[\w@/-]{60,}/,
   discord:
     /discord(?:app)?\.com\/api\/(?:v\d{1,2}\/)?webhooks\/\d{15,21}\/[\w-]{60,}|[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}/,
   digitalocean: /do[opr]_v1_[a-f\d]{64}/,
@@ -49,7 +48,7 @@ const providers = {
 
 /** How keys begin, so that no other place is looked at. */
 const beginnings =
-  /(?<![A-Za-z\d])(?=sk-|A[KSBC][A-Z]{2}|gh|gl|github_|AIza|GOCSPX-|ya29|xox|xapp|hooks\.s|[sr]k_|whsec_|npm_|pypi-|hf_|api_org_|Account|[\w~.-]{3}\dQ~|webhook\.|discord|[MNO][\w-]{23,27}\.|do[opr]_|dapi|dckr_|gsk_|xai-|pplx-|r8_|SG\.|shp|SK[a-f\d]|\d{8,10}:|hv[sbr]\.)[\w~.-]/g
+  /(?<![A-Za-z\d])(?=sk-|A[KSBC][A-Z]{2}|gh|gl|github_|AIza|GOCSPX-|ya29|xox|xapp|hooks\.s|[sr]k_|whsec_|npm_|pypi-|hf_|api_org_|Account|(?<![~.-])[\w~.-]{3}\dQ~|webhook\.|discord|[MNO][\w-]{23,27}\.|do[opr]_|dapi|dckr_|gsk_|xai-|pplx-|r8_|SG\.|shp|SK[a-f\d]|\d{8,10}:|hv[sbr]\.)[\w~.-]/g
 
 type Provider = keyof typeof providers
 
@@ -62,62 +61,57 @@ type Provider = keyof typeof providers
  */
 export type SecretKind = Provider | "privateKey" | "jwt" | "password" | "token"
 
-function* findPrivateKeys(text: string): Ranges {
-  const header = /-----BEGIN (?:[A-Z\d]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----/y
-  const body = /[A-Za-z\d+/=\\\s]*/y
-  const footer = /-----END [A-Z\d ]{0,60}-----/y
-  let pause = piece
-  for (let start = text.indexOf("-----BEGIN "); start >= 0;) {
-    const begin = endAt(header, text, start)
-    let end = begin ?? start + 5
-    if (begin !== undefined) {
-      const dashes = text.indexOf("-----", begin)
-      const foot = dashes < 0 ? undefined : endAt(footer, text, dashes)
-      const last = foot ?? begin + text.slice(begin, endAt(body, text, begin)).trimEnd().length
-      if (last - begin >= 40) yield [start, end = last]
-    }
-    start = text.indexOf("-----BEGIN ", end)
-    if (start > pause) {
-      pause = start + piece
-      yield
-    }
-  }
-}
+const privateStarts = /-(?=----BEGIN )/g
+const privateBegin = /-----BEGIN (?:[A-Z\d]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----/y
+const privateBody = /[A-Za-z\d+/=\\\s]*/y
+const privateEnd = /-----END [A-Z\d ]{0,60}-----/y
+
+/** Finds private keys with the key in them, whole or cut off. */
+const findPrivateKeys = finder(() => privateStarts, (text, start) => {
+  const begin = endAt(privateBegin, text, start)
+  if (begin === undefined) return undefined
+  const dashes = text.indexOf("-----", begin)
+  const foot = dashes < 0 ? undefined : endAt(privateEnd, text, dashes)
+  const end = foot ?? begin + text.slice(begin, endAt(privateBody, text, begin)).trimEnd().length
+  return end - begin < 40 ? undefined : end
+})
 
 /** A header is a JSON object in Base64, which begins with `eyJ`, and says how the token is signed or encrypted. */
-const isHeader = (segment: string): boolean => {
-  try {
-    return /"(?:alg|enc)"\s*:/.test(atob(segment.replaceAll("-", "+").replaceAll("_", "/")))
-  } catch {
-    return false
-  }
-}
+const isHeader = (segment: string): boolean =>
+  segment.length > 11 && segment.length % 4 !== 1 &&
+  /"(?:alg|enc)"\s*:/.test(atob(segment.replaceAll("-", "+").replaceAll("_", "/")))
 
 /** What follows a header: an object, signed or not, or what is encrypted. */
 const segments = /\.eyJ[\w-]+(?:\.[\w-]+)?|(?=[\w.-]{21})(?:\.[\w-]*){2,4}/y
 const header = /eyJ[\w-]+/y
 
-const findJwts = (text: string): Ranges =>
-  rangesFrom(text, /(?<![\w-])e(?=yJ)/g, (start) => {
-    const middle = endAt(header, text, start)
-    let end = middle === undefined ? undefined : endAt(segments, text, middle)
-    if (middle === undefined || end === undefined || !isHeader(text.slice(start, middle))) return undefined
-    while (text[end - 1] === ".") end--
-    return end
-  })
+const jwtStarts = /(?<![\w-])e(?=yJ)/g
 
+const findJwts = finder(() => jwtStarts, (text, start) => {
+  const middle = endAt(header, text, start)
+  let end = middle === undefined ? undefined : endAt(segments, text, middle)
+  if (middle === undefined || end === undefined || !isHeader(text.slice(start, middle))) return undefined
+  while (text[end - 1] === ".") end--
+  return end
+})
+
+const addresses = /:(?=\/\/)/g
 const userInfo = /:\/\/[^\s:/?#@"'`]*:(?![$<{[%*])/y
 const beforeHost = /[^\s/?#@"'`]+(?=@)/y
 
-/** Finds passwords between a user's name and a host; a name to be filled in isn't one. */
-function* findPasswords(text: string): Ranges {
-  const begin = (at: number): number => endAt(userInfo, text, at) ?? text.length
-  for (const found of rangesFrom(text, /:(?=\/\/)/g, (start) => endAt(beforeHost, text, begin(start)))) {
-    yield found && [begin(found[0]), found[1]]
-  }
-}
+const endOfUser = (text: string, start: number): number => endAt(userInfo, text, start) ?? text.length
 
+/** Finds passwords between a user's name and a host; a name to be filled in isn't one. */
+const findPasswords = finder(
+  () => addresses,
+  (text, start) => endAt(beforeHost, text, endOfUser(text, start)),
+  endOfUser
+)
+
+/** Tokens begin here, and certificates and public keys, in which nothing is one. */
+const tokenStarts = /(?<![\w+/-])[\w+/-](?=[\w+/-]{31})|-(?=----BEGIN )/g
 const token = /[\w+/-]{32,}=*/y
+const publicBlock = /-----BEGIN [A-Z\d ]{1,40}-----[A-Za-z\d+/=\\\s]*/y
 const minEntropy = 4.2
 const minMixture = 0.25
 
@@ -125,37 +119,31 @@ const minMixture = 0.25
 const open = /(?:\bsha(?:1|256|384|512)[-:]|;base64,|\bssh-[a-z\d]{3,10} |nistp\d{3} )$/i
 const hash = /sha(?:1|256|384|512)-/y
 
-/** Certificates and public keys. */
-const blocks = /-----BEGIN [A-Z\d ]{1,40}-----[A-Za-z\d+/=\\\s]*/g
-
 const isRandom = (token: string): boolean =>
   /[a-z]/.test(token) && /[A-Z]/.test(token) && /\d/.test(token) &&
   mixture(token) >= minMixture && entropy(token) >= minEntropy
 
-const findTokens = (text: string): Ranges => {
-  const shown = text.replace(blocks, (block) => "\n".repeat(block.length))
-  return rangesFrom(shown, /(?<![\w+/-])[\w+/-](?=[\w+/-]{31})/g, (start) => {
-    const end = endAt(token, shown, start)
-    if (end === undefined || endAt(hash, shown, start) !== undefined) return undefined
-    if (open.test(shown.slice(Math.max(0, start - 16), start))) return undefined
-    return isRandom(shown.slice(start, end).replace(/=+$/, "")) ? end : undefined
-  })
+const tokens: Sought<SecretKind> = {
+  find: finder(() => tokenStarts, (text, start) => {
+    const block = endAt(publicBlock, text, start)
+    if (block !== undefined) return block
+    const end = endAt(token, text, start)
+    if (end === undefined || endAt(hash, text, start) !== undefined) return undefined
+    if (open.test(text.slice(Math.max(0, start - 16), start))) return undefined
+    return isRandom(text.slice(start, end).replace(/=+$/, "")) ? end : undefined
+  }),
+  kindOf: (text, start) => endAt(publicBlock, text, start) === undefined ? "token" : undefined
 }
 
-/** Makes a detector of keys: one pattern of all, so that a text is read once. */
-const keyDetector = (kinds: ReadonlyArray<Provider>): Detector<Provider> => {
+/** Looks for keys with one pattern of all, so that a text is read once. */
+const keysOf = (kinds: ReadonlyArray<Provider>): Sought<SecretKind> => {
   const key = new RegExp(kinds.map((kind) => `(${providers[kind].source})`).join("|"), "y")
-  const kindAt = (text: string, start: number): Provider => {
-    key.lastIndex = start
-    return kinds[key.exec(text)!.findIndex((group, index) => index > 0 && group !== undefined) - 1]!
-  }
-  return function*(text) {
-    const found: Array<Finding<Provider>> = []
-    for (const range of rangesFrom(text, beginnings, (start) => endAt(key, text, start))) {
-      if (range === undefined) yield
-      else found.push({ kind: kindAt(text, range[0]), start: range[0], end: range[1] })
+  return {
+    find: finder(() => beginnings, (text, start) => endAt(key, text, start)),
+    kindOf: (text, start) => {
+      key.lastIndex = start
+      return kinds[key.exec(text)!.findIndex((group, index) => index > 0 && group !== undefined) - 1]
     }
-    return found
   }
 }
 
@@ -173,14 +161,15 @@ export const secretKinds: ReadonlyArray<SecretKind> = [
 /** Makes a detector of secrets, of some kinds or of all. What is known by its name or by chance comes last: a rule may know it. */
 export const secretDetector = (kinds: ReadonlyArray<SecretKind> = secretKinds): Detector<SecretKind> => {
   const keys = kinds.filter(isProvider)
-  const of = (kind: SecretKind, ...finders: ReadonlyArray<(text: string) => Ranges>) =>
-    kinds.includes(kind) ? finders.map((find) => ofKind(kind, find)) : []
-  return folding(inOrder<SecretKind>([
+  const of = (kind: SecretKind, ...all: ReadonlyArray<Find>): ReadonlyArray<Sought<SecretKind>> =>
+    kinds.includes(kind) ? all.map((find) => ({ find, kindOf: () => kind })) : []
+  return folding(inOrder([
     ...of("privateKey", findPrivateKeys),
     ...of("jwt", findJwts),
     ...of("password", findPasswords),
-    ...keys.length > 0 ? [keyDetector(keys)] : [],
-    ...of("token", findTokens, findNamedKeys, findHexadecimalKeys),
+    ...keys.length > 0 ? [keysOf(keys)] : [],
+    ...kinds.includes("token") ? [tokens] : [],
+    ...of("token", findNamedKeys, findHexadecimalKeys),
     ...of("password", findNamedPasswords)
   ]))
 }

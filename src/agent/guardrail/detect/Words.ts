@@ -11,7 +11,7 @@ import type { Detector, Finding } from "./Finding.ts"
 import { foldLetters } from "./Fold.ts"
 import { endOfSpaced, isSign, meaningsOf, Reader, withLetters, Words } from "./Reader.ts"
 import * as Trie from "./Trie.ts"
-import { atOnce, piece, type Work } from "./Work.ts"
+import { atOnce, isWork, piece, type Work } from "./Work.ts"
 
 /** Scripts that put no spaces between words. */
 const unspaced = pattern(
@@ -59,7 +59,8 @@ const lettersOf = <Kind>(words: ReadonlyMap<string, Kind>): ReadonlyMap<string, 
 
 /** Gives a listed word as it is looked for, and whether it goes on. */
 const readListed = (listed: string): readonly [text: string, isBeginning: boolean] => {
-  const text = atOnce(foldLetters(listed)).text.trim().replace(/\s+/g, " ")
+  const folding = foldLetters(listed)
+  const text = (isWork(folding) ? atOnce(folding) : folding).text.trim().replace(/\s+/g, " ")
   return text.length > 1 && text.endsWith("*") ? [text.slice(0, -1).trimEnd(), true] : [text, false]
 }
 
@@ -240,7 +241,6 @@ const literalAt = <Kind extends string>(
 
 function* findLiterals<Kind extends string>(lists: Lists<Kind>, text: string): Work<Array<Finding<Kind>>> {
   const found: Array<Finding<Kind>> = []
-  if (lists.literals.values.length === 1) return found
   for (let at = 0, pause = piece; at < text.length; at++) {
     if (at > pause) {
       pause += piece
@@ -280,7 +280,8 @@ export const wordDetector = <Kind extends string>(
 ): Detector<Kind> => {
   const lists = listsOf(listed, isDisguised)
   return function*(text) {
-    const folded = yield* foldLetters(text)
+    const folding = foldLetters(text)
+    const folded = isWork(folding) ? yield* folding : folding
     const search = new Search(lists, folded.text, isDisguised)
     let pause = piece
     for (let at: number | undefined = 0; at !== undefined; at = search.next(at)) {
@@ -288,8 +289,9 @@ export const wordDetector = <Kind extends string>(
       pause = at + piece
       yield
     }
-    const literals = yield* findLiterals(lists, folded.text)
-    return withoutOverlaps([...search.found, ...literals]).map(folded.locate)
+    const literals = lists.literals.values.length > 1 ? yield* findLiterals(lists, folded.text) : []
+    const found = literals.length === 0 ? search.found : withoutOverlaps([...search.found, ...literals])
+    return found.map(folded.locate)
   }
 }
 

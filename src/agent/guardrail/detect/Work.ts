@@ -14,6 +14,9 @@ export const piece = 16_384
 /** Texts up to this length are looked at without a pause. */
 export const short = 2 * piece
 
+/** Checks whether something is still to be worked for. */
+export const isWork = <A extends object>(self: A | Work<A>): self is Work<A> => "next" in self
+
 /** Does work without a pause. */
 export const atOnce = <A>(work: Work<A>): A => {
   let next = work.next()
