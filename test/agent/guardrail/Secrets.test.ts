@@ -180,6 +180,7 @@ describe("Secrets", () => {
       `commit ${hex(40)}, cache key: ${hex(32)}, primary key: user_id1, key: ${hex(32)}, monkey=${hex(32)}`,
       "max_token: 4096, tokens: 512000a, nextPageToken: CAUQAA1234, page_token=abc123def456, csrf-token: abc12345",
       "The secret: be kind. A secret ingredient, secret: none, token: undefined, api key: required",
+      "const derive = (secret: Uint8Array, signingKey: RedactedUint8Array) => 1",
       "Our client key is the same as yours; the access key opens 3 doors."
     )
   })

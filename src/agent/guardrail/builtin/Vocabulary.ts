@@ -15,9 +15,9 @@ import { type Action, guard } from "./Found.ts"
  * Blocks a text that has words of a list in it, or masks them as `***`, or warns of them.
  *
  * The list is yours, or a package's: this one has none. Words are found whole ("Scunthorpe" passes), in any case, with or without
- * accents, in letters that only look like theirs, and disguised: `w0rd`, `w.o.r.d`, `wooord`, `w*rd`. Expressions of several
- * words are found with spaces, hyphens or apostrophes between them, a word with a star at its end at the beginning of others, and
- * words of scripts without spaces (Chinese, Japanese, Thai) anywhere.
+ * accents, in letters that only look like theirs, and disguised: `w0rd`, `w.o.r.d`, `w!o!r!d`, `wooord`, `w*rd`. Expressions of
+ * several words are found with spaces, hyphens or apostrophes between them, a word with a star at its end at the beginning of others,
+ * words of scripts without spaces (Chinese, Japanese, Thai) anywhere, and what has other signs in it (`at&t`, an emoji) as it is.
  *
  * `action` is `"block"` by default. Throws `InvalidOption` for an empty list, and for an empty word.
  *

@@ -54,7 +54,8 @@ const isSecret: IsValue = (value, place) =>
   place === "setting" || (place === "end" && value.length >= 6) ||
   (value.length >= 4 && (/[^\w'’.-]|\d{4}/.test(value) || (/\d/.test(value) && /[a-z]/i.test(value))))
 
-const isKey: IsValue = (value) => value.length >= 8 && /\d/.test(value) && /[a-z]/i.test(value) && !/\s/.test(value)
+const isKey: IsValue = (value) =>
+  value.length >= 8 && /\d\D*\d/.test(value) && /[a-z]/i.test(value) && !/\s/.test(value)
 
 const isHexadecimal: IsValue = (value) => /^[\da-f]{32,128}$/i.test(value)
 

@@ -133,6 +133,9 @@ const instructs = "(?:you|your|yours)(?![a-z])|(?<=: ?)(?:obey|comply|ignore|dis
   "reveal|print|output|show|send|transfer|execute|run|delete|grant|give|enable|disable|allow|follow|answer|respond|reply|act)" +
   " (?:the|all|any|every|this|that|these|a|an|me|us|to|as|with|only|no))(?![a-z])"
 
+/** How a line begins that passes for the system's. What stands in quotes is a value in a program. */
+const systemLine = "(?<![^\\n])[\\t >*#[]{0,6}system(?: message| prompt| instructions?)?[\\]*]{0,2} ?:(?! ?[\"'`])"
+
 /** Patterns of whole texts in small letters. Nothing in them repeats without a bound. */
 export const forms: ReadonlyArray<readonly [category: InjectionCategory, severity: Severity, pattern: RegExp]> = [
   [
@@ -145,10 +148,7 @@ export const forms: ReadonlyArray<readonly [category: InjectionCategory, severit
   [
     "markup",
     "medium",
-    new RegExp(
-      `(?<![^\\n])[\\t >*#[]{0,6}system(?: message| prompt| instructions?)?[\\]*]{0,2} ?:(?=[^\\n]{0,80}(?<![a-z])(?:${instructs}))`,
-      "g"
-    )
+    new RegExp(`${systemLine}(?=[^\\n]{0,80}(?<![a-z])(?:${instructs}))`, "g")
   ],
   ["markup", "low", /(?<![^\n])(?:#{1,4} ?)?(?:system|instructions?) ?:/g],
   ["override", "high", /(?:忽略|无视|忘记|無視|忽視|忘記)[^。\n]{0,12}(?:指令|指示|提示|规则|規則|说明|說明)/g],
