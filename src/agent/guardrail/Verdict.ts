@@ -109,13 +109,16 @@ export class NoVerdict extends Schema.TaggedError<NoVerdict>("troupe/agent/Guard
   }
 }
 
+const tags: ReadonlySet<string> = new Set(["Pass", "Replace", "Warn", "Retry", "Block"])
+
 /** Says what something is without quoting it: it may hold what was looked at. */
 const kindOf = (u: unknown): string => {
   if (Predicate.isPromiseLike(u)) return "a Promise, and `Effect.promise` makes an effect of one"
   if (Predicate.isNullish(u) || Predicate.isBoolean(u)) return String(u)
   if (Array.isArray(u)) return "a list"
   if (!Predicate.isObject(u)) return `a ${typeof u}`
-  return Predicate.hasProperty(u, "_tag") && Predicate.isString(u._tag) ? `a "${u._tag.slice(0, 40)}"` : "an object"
+  if (!Predicate.hasProperty(u, "_tag") || !Predicate.isString(u._tag)) return "an object"
+  return tags.has(u._tag) ? `a "${u._tag}" that doesn't fit` : `a "${u._tag.slice(0, 40)}"`
 }
 
 /** Checks whether something is a verdict. What stands in the place of a text is one. */

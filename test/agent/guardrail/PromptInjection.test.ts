@@ -142,7 +142,7 @@ describe("An injection", () => {
       ],
       low: [
         "System: Windows 11",
-        "  system: 'You are a friendly assistant!',",
+
         "Hello\nsystem: SAP, since Monday",
         "## Instructions:\n1.",
         "system:\n  you: 1"
