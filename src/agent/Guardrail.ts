@@ -41,6 +41,7 @@ export { InvalidOption } from "./guardrail/InvalidOption.ts"
 export {
   type Block,
   block,
+  NoVerdict,
   type Pass,
   pass,
   type Replace,

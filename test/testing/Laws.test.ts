@@ -288,7 +288,7 @@ describe("A law that is broken", () => {
       assert.strictEqual((yield* lawOf(() => Guardrail.warn(undefined as never)))[1], fits)
       assert.deepStrictEqual((yield* lawOf(() => Guardrail.replace(1 as never, "one"))).slice(1), [
         fits,
-        "the replacement isn't a text"
+        "it gave a \"Replace\" that doesn't fit"
       ])
       const passes = "what stands in the place of something passes"
       assert.deepStrictEqual((yield* lawOf((text) => Guardrail.replace(`${text}!`, "louder"))).slice(1), [

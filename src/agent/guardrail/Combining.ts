@@ -8,10 +8,23 @@
  */
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { type Any, type ContextOf, fromInternals, type Guardrail, internalsOf, type Subject } from "./GuardrailType.ts"
 import * as Judging from "./Judging.ts"
-import { type Block, block, pass, replace, type Retry, retry, type Verdict, warn } from "./Verdict.ts"
+import {
+  attempt,
+  type Block,
+  block,
+  noVerdict,
+  pass,
+  replace,
+  type Retry,
+  retry,
+  type Verdict,
+  verdictOf,
+  warn
+} from "./Verdict.ts"
 
 /**
  * Error for `any` without guardrails: nothing could pass.
@@ -211,7 +224,11 @@ export const when = <On extends Subject, Value, E, R>(
   const { judge } = internalsOf(self)
   return fromInternals(self.name, {
     ...internalsOf(self),
-    judge: (value, context) => predicate(value, context) ? judge(value, context) : pass
+    judge: (value, context) => {
+      const holds = attempt(self.name, () => predicate(value, context))
+      if (!Predicate.isBoolean(holds)) throw noVerdict(self.name, "its predicate", holds)
+      return holds ? judge(value, context) : pass
+    }
   })
 }
 
@@ -232,7 +249,10 @@ export const mapBlock: {
 } = dual(
   2,
   <On extends Subject, Value, E, R>(self: Guardrail<On, Value, E, R>, f: (block: Block) => Verdict<Value>) =>
-    mapVerdict(self, self.name, (verdict) => verdict._tag === "Block" ? keep(verdict, f(verdict)) : verdict)
+    mapVerdict(self, self.name, (verdict) =>
+      verdict._tag === "Block"
+        ? keep(verdict, verdictOf(self.name, attempt(self.name, () => f(verdict)), internalsOf(self).on === "text"))
+        : verdict)
 )
 
 /** A verdict that is still a block stays that of the same guardrail, and still says whether the check failed. */

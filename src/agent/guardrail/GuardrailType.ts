@@ -5,16 +5,18 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { type Pipeable, Prototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { messageOf } from "../../domain/Described.ts"
-import type { Stage } from "../../domain/GuardrailStage.ts"
+import { Stage } from "../../domain/GuardrailStage.ts"
 import { InvalidName } from "../../domain/InvalidName.ts"
 import type { UserPart } from "../../domain/Part.ts"
 import type { AgentState, Outcome } from "../../domain/StateSchema.ts"
-import { block, type Verdict, warn } from "./Verdict.ts"
+import { oneOf, optionOf } from "./InvalidOption.ts"
+import { attempt, block, brokenBy, type Verdict, verdictOf, warn } from "./Verdict.ts"
 
 /** Marks a guardrail. */
 const TypeId = "~troupe/agent/Guardrail"
@@ -156,7 +158,7 @@ export const isGuardrail = (u: unknown): u is Any => Predicate.hasProperty(u, Ty
 export interface Options<On extends Subject> {
   /**
    * What it looks at; `"text"` by default, which fits every stage. It sees the whole text of an input or an answer, and each string in
-   * parameters, results and handoffs.
+   * parameters, results and handoffs, keys of objects among them that no schema declares.
    */
   readonly on?: On | undefined
   /**
@@ -179,7 +181,8 @@ type Check<On extends Subject, Value, E, R> = (
 /**
  * Makes a guardrail of a check: a function that returns a verdict, or an effect that does.
  *
- * A check that throws is a defect, and ends the run as one. Throws `InvalidName` when the name is empty.
+ * A check that throws, or gives something else than a verdict, is a defect, and ends the run as one: `NoVerdict`. Throws
+ * `InvalidName` when the name is empty, and `InvalidOption` for an option that doesn't exist.
  *
  * **Example** (A guardrail of one's own)
  *
@@ -220,26 +223,52 @@ export const make: {
     check: Check<On, Values[On], E, R>,
     options: Options<On> & { readonly on: On }
   ): Guardrail<On, Values[On], E, R>
-} = (name: string, check: Judge<unknown>, options?: Options<Subject>): Guardrail<never, unknown> =>
-  fromInternals(name, {
-    on: options?.on ?? "text",
-    isParallel: options?.mode === "parallel",
-    judge: judgeOf(check, options)
+} = (
+  name: string,
+  check: Judge<unknown>,
+  options?: Options<Subject>
+): Guardrail<never, unknown> => {
+  const on = oneOf(name, "on", options?.on ?? "text", subjects)
+  optionOf<unknown>(name, "check", check, Predicate.isFunction, "a function")
+  oneOf(name, "onError", options?.onError ?? "block", ["block", "pass"])
+  return fromInternals(name, {
+    on,
+    isParallel: oneOf(name, "mode", options?.mode ?? "blocking", ["blocking", "parallel"]) === "parallel",
+    judge: judgeOf(name, check, on === "text", options)
   })
+}
 
-const judgeOf = (check: Judge<unknown>, options: Options<Subject> | undefined): Judge => {
+const subjects: ReadonlyArray<Subject> = ["text", ...Stage.literals]
+
+/** Returns how long a check may take, or throws `InvalidOption`. No time at all lets no check that waits end. */
+const timeoutOf = (guardrail: string, timeout: Duration.Input | undefined): Duration.Duration | undefined => {
+  if (timeout === undefined) return undefined
+  const isLong = (given: Duration.Input): boolean => Option.exists(Duration.fromInput(given), Duration.isPositive)
+  return Duration.fromInputUnsafe(optionOf(guardrail, "timeout", timeout, isLong, "a duration of some length"))
+}
+
+const judgeOf = (
+  name: string,
+  check: Judge<unknown>,
+  isOfText: boolean,
+  options: Options<Subject> | undefined
+): Judge => {
   const failed = (why: string): Verdict<never> =>
     options?.onError === "pass"
       ? warn(`the guardrail ${why}`)
       : { ...block(`the guardrail ${why}`), isFailure: true }
-  const { timeout } = options ?? {}
+  const duration = timeoutOf(name, options?.timeout)
   return (value, context) => {
-    const checked = check(value, context)
-    if (!Effect.isEffect(checked)) return checked
-    const judged = Effect.catch(checked, (error) => Effect.succeed(failed(`failed: ${messageOf(error)}`)))
-    return timeout === undefined ? judged : Effect.timeoutOrElse(judged, {
-      duration: timeout,
-      orElse: () => Effect.succeed(failed(`took longer than ${Duration.format(Duration.fromInputUnsafe(timeout))}`))
+    const checked = attempt(name, () => check(value, context))
+    if (!Effect.isEffect(checked)) return verdictOf(name, checked, isOfText)
+    const judged = checked.pipe(
+      Effect.map((given) => verdictOf(name, given, isOfText)),
+      Effect.catch((error) => Effect.succeed(failed(`failed: ${messageOf(error)}`))),
+      Effect.catchDefect((defect) => Effect.die(brokenBy(name, defect)))
+    )
+    return duration === undefined ? judged : Effect.timeoutOrElse(judged, {
+      duration,
+      orElse: () => Effect.succeed(failed(`took longer than ${Duration.format(duration)}`))
     })
   }
 }

@@ -3,10 +3,13 @@
  *
  * @since 0.1.0
  */
+import * as Formatter from "effect/Formatter"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { listOf } from "../../domain/Described.ts"
 
 /**
- * Error for an invalid option of a built-in guardrail: a threshold or a limit out of its range, or an empty list.
+ * Error for a guardrail that can't be as it was asked for: a number out of its range, an empty list, a word that it doesn't know.
  *
  * @category errors
  * @since 0.1.0
@@ -16,23 +19,53 @@ export class InvalidOption extends Schema.TaggedError<InvalidOption>("troupe/age
   { guardrail: Schema.String, option: Schema.String, expected: Schema.String, value: Schema.Unknown }
 ) {
   override get message(): string {
-    return `"${this.option}" of the guardrail "${this.guardrail}" is ${String(this.value)}, not ${this.expected}`
+    const value = Array.isArray(this.value) && this.value.length === 0 ? "empty" : Formatter.format(this.value)
+    return `"${this.option}" of the guardrail "${this.guardrail}" is ${value}, not ${this.expected}`
   }
 }
 
-/** Returns a number, or throws `InvalidOption` unless it is a whole one from `least` on. */
-export const countOf = (guardrail: string, option: string, value: number, least: number): number => {
-  if (Number.isInteger(value) && value >= least) return value
-  throw new InvalidOption({ guardrail, option, value, expected: `a whole number from ${least} on` })
-}
-
-/** Returns the members of a list, or throws `InvalidOption` if it has none. */
-export const membersOf = <A>(
+/** Returns an option that is valid, or throws `InvalidOption`. */
+export const optionOf = <A>(
   guardrail: string,
   option: string,
-  values: Iterable<A>
-): readonly [A, ...ReadonlyArray<A>] => {
-  const [first, ...rest] = values
-  if (first !== undefined) return [first, ...rest]
-  throw new InvalidOption({ guardrail, option, value: "empty", expected: "a list that has something in it" })
+  value: A,
+  isValid: (value: A) => boolean,
+  expected: string
+): A => {
+  if (isValid(value)) return value
+  throw new InvalidOption({ guardrail, option, value, expected })
 }
+
+/** Returns a number that must be a whole one from `least` on, or throws `InvalidOption`. */
+export const countOf = (guardrail: string, option: string, value: number, least: number): number => {
+  const isCount = (value: number): boolean => Number.isInteger(value) && value >= least
+  return optionOf(guardrail, option, value, isCount, `a whole number from ${least} on`)
+}
+
+/** Returns a word that must be one of some, or throws `InvalidOption`. */
+export const oneOf = <A extends string>(guardrail: string, option: string, value: A, words: ReadonlyArray<A>): A =>
+  optionOf(guardrail, option, value, (value) => words.includes(value), `one of ${listOf(words)}`)
+
+/** Returns the members of a list, or throws `InvalidOption`. A text isn't a list of its letters. */
+export const listOption = <A>(guardrail: string, option: string, values: Iterable<A>): ReadonlyArray<A> =>
+  Array.from(
+    optionOf(guardrail, option, values, (value) => Predicate.isIterable(value) && !Predicate.isString(value), "a list")
+  )
+
+/** Returns the members of a list that must have some, or throws `InvalidOption`. */
+export const membersOf = <A>(guardrail: string, option: string, values: Iterable<A>): ReadonlyArray<A> =>
+  optionOf(
+    guardrail,
+    option,
+    listOption(guardrail, option, values),
+    ({ length }) => length > 0,
+    "a list that has something in it"
+  )
+
+/** Returns words that must be some of those that are known, or throws `InvalidOption`. */
+export const someOf = <A extends string>(
+  guardrail: string,
+  option: string,
+  values: Iterable<A>,
+  words: ReadonlyArray<A>
+): ReadonlyArray<A> => membersOf(guardrail, option, values).map((value) => oneOf(guardrail, option, value, words))

@@ -1,22 +1,51 @@
 /**
- * The texts in a value, for guardrails on text at stages whose values aren't texts: they look at each string in the value.
+ * Guardrails on text, if the value isn't one: they look at each text in it, keys of objects among them.
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import { type DeclaredKeys, none } from "./DeclaredKeys.ts"
+import { short } from "./detect/Work.ts"
 import * as Judging from "./Judging.ts"
 import { pass, replace, type Verdict, warn } from "./Verdict.ts"
 
-/** Changes each text in a value, in order. Keys aren't texts. */
-const mapTexts = (value: unknown, f: (text: string) => string): unknown => {
+/**
+ * Returns keys with others in the place of some, no two alike: one that became what another is already gets a number behind it. Those
+ * that stay keep their names.
+ */
+const distinct = (keys: ReadonlyArray<string>, names: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const isKept = (name: string, at: number): boolean => name === keys[at]
+  if (names.every(isKept)) return names
+  const taken = new Set(names.filter(isKept))
+  const counts = new Map<string, number>()
+  return names.map((name, at) => {
+    if (isKept(name, at)) return name
+    let count = counts.get(name) ?? 1
+    let free = name
+    while (taken.has(free)) free = `${name} (${++count})`
+    counts.set(name, count)
+    taken.add(free)
+    return free
+  })
+}
+
+/** Returns a value with other texts in it: `f` is given those that it has, and each key that `renamed` doesn't know yet. */
+const mapTexts = (value: unknown, renamed: Map<string, string>, f: (text: string) => string): unknown => {
   if (typeof value === "string") return f(value)
-  if (Array.isArray(value)) return value.map((each) => mapTexts(each, f))
+  if (Array.isArray(value)) return value.map((each) => mapTexts(each, renamed, f))
   if (!Predicate.isObject(value)) return value
+  const keys = Object.keys(value)
+  const values = keys.map((key) => {
+    if (!renamed.has(key)) renamed.set(key, f(key))
+    return mapTexts(value[key], renamed, f)
+  })
+  const names = distinct(keys, keys.map((key) => renamed.get(key)!))
   const mapped: Record<string, unknown> = {}
-  for (const [key, each] of Object.entries(value)) {
+  for (const [at, each] of values.entries()) {
     // A key may be `__proto__`.
-    Object.defineProperty(mapped, key, {
-      value: mapTexts(each, f),
+    Object.defineProperty(mapped, names[at]!, {
+      value: each,
       enumerable: true,
       configurable: true,
       writable: true
@@ -25,38 +54,55 @@ const mapTexts = (value: unknown, f: (text: string) => string): unknown => {
   return mapped
 }
 
-const addTexts = (value: unknown, texts: Array<string>): void => {
+const addTexts = (value: unknown, known: Set<string>, texts: Array<string>): void => {
   if (typeof value === "string") texts.push(value)
-  else if (Array.isArray(value)) { for (const each of value) addTexts(each, texts) }
-  else if (Predicate.isObject(value)) { for (const each of Object.values(value)) addTexts(each, texts) }
+  else if (Array.isArray(value)) { for (const each of value) addTexts(each, known, texts) }
+  else if (Predicate.isObject(value)) {
+    for (const key of Object.keys(value)) {
+      if (!known.has(key)) texts.push(key)
+      known.add(key)
+      addTexts(value[key], known, texts)
+    }
+  }
 }
 
-/** Lists the texts in a value, in order. */
-export const textsIn = (value: unknown): ReadonlyArray<string> => {
+/** Lists the texts in a value, in order: strings, and each key once but for those that are declared. */
+export const textsIn = (value: unknown, declared: DeclaredKeys = none): ReadonlyArray<string> => {
   const texts: Array<string> = []
-  addTexts(value, texts)
+  addTexts(value, new Set(declared), texts)
   return texts
 }
 
 /** Puts other texts in the places of a value's own, as many as it has. */
-export const withTexts = <A>(value: A, texts: ReadonlyArray<string>): A => {
+export const withTexts = <A>(value: A, texts: ReadonlyArray<string>, declared: DeclaredKeys = none): A => {
   let at = 0
-  // Texts replace texts, so the value keeps its type.
-  return mapTexts(value, () => texts[at++]!) as A
+  return mapTexts(value, new Map(Array.from(declared, (key) => [key, key])), () => texts[at++]!) as A
+}
+
+/** Texts that are looked at one after the other. There may be none to look at; one that is replaced is put in its place. */
+export interface Looks {
+  readonly textAt: (index: number) => string | undefined
+  readonly put: (text: string, index: number) => void
+  readonly texts: () => ReadonlyArray<string>
 }
 
 /** Judges texts one after the other, until one is refused. A replacement is the list of all texts. */
-export const judge = (texts: ReadonlyArray<string>, judgeText: (text: string) => Judging.Judged): Judging.Judged => {
+export const judgeEach = (
+  count: number,
+  { put, textAt, texts }: Looks,
+  judgeText: (text: string) => Judging.Judged
+): Judging.Judged => {
   const reasons: Array<string> = []
-  let replaced: Array<string> | undefined
+  let isReplaced = false
   const take = (verdict: Verdict<unknown>, index: number): Verdict<unknown> | undefined => {
     switch (verdict._tag) {
       case "Retry":
       case "Block":
         return verdict
       case "Replace":
-        replaced ??= [...texts]
-        replaced[index] = String(verdict.value)
+        isReplaced = true
+        // What stands in the place of a text is one.
+        put(verdict.value as string, index)
         reasons.push(verdict.reason)
         return undefined
       case "Warn":
@@ -69,7 +115,27 @@ export const judge = (texts: ReadonlyArray<string>, judgeText: (text: string) =>
   const conclude = (): Verdict<unknown> => {
     if (reasons.length === 0) return pass
     const reason = [...new Set(reasons)].join("; ")
-    return replaced === undefined ? warn(reason) : replace(replaced, reason)
+    return isReplaced ? replace(texts(), reason) : warn(reason)
   }
-  return Judging.inOrder(texts.length, (index) => judgeText(texts[index]!), take, conclude)
+  let seen = 0
+  const judgeAt = (index: number): Judging.Judged => {
+    const text = textAt(index)
+    if (text === undefined) return pass
+    seen += text.length
+    if (index === 0 || seen <= short) return judgeText(text)
+    // Many texts would hold the thread as a long one does.
+    seen = 0
+    return Effect.flatMap(Effect.yieldNow, () => Judging.toEffect(judgeText(text)))
+  }
+  return Judging.inOrder(count, judgeAt, take, conclude)
+}
+
+/** Judges texts, each by itself. */
+export const judge = (texts: ReadonlyArray<string>, judgeText: (text: string) => Judging.Judged): Judging.Judged => {
+  let replaced: Array<string> | undefined
+  return judgeEach(texts.length, {
+    textAt: (index) => texts[index],
+    put: (text, index) => (replaced ??= [...texts])[index] = text,
+    texts: () => replaced ?? texts
+  }, judgeText)
 }

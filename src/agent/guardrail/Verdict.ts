@@ -3,6 +3,9 @@
  *
  * @since 0.1.0
  */
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import { messageOf } from "../../domain/Described.ts"
 
 /** The value may pass as it is. */
 export interface Pass {
@@ -90,3 +93,72 @@ export const retry = (feedback: string): Retry => ({ _tag: "Retry", feedback })
  * @since 0.1.0
  */
 export const block = (reason: string): Block => ({ _tag: "Block", reason })
+
+/**
+ * Error for a check that gives something else than a verdict, or breaks down. It is a defect of the run: nothing passes.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class NoVerdict extends Schema.TaggedError<NoVerdict>("troupe/agent/Guardrail/NoVerdict")(
+  "NoVerdict",
+  { guardrail: Schema.String, what: Schema.String, cause: Schema.optionalKey(Schema.Defect()) }
+) {
+  override get message(): string {
+    return `Guardrail "${this.guardrail}" gave no verdict: ${this.what}`
+  }
+}
+
+const tags: ReadonlySet<string> = new Set(["Pass", "Replace", "Warn", "Retry", "Block"])
+
+/** Says what something is without quoting it: it may hold what was looked at. */
+const kindOf = (u: unknown): string => {
+  if (Predicate.isPromiseLike(u)) return "a Promise, and `Effect.promise` makes an effect of one"
+  if (Predicate.isNullish(u) || Predicate.isBoolean(u)) return String(u)
+  if (Array.isArray(u)) return "a list"
+  if (!Predicate.isObject(u)) return `a ${typeof u}`
+  if (!Predicate.hasProperty(u, "_tag") || !Predicate.isString(u._tag)) return "an object"
+  return tags.has(u._tag) ? `a "${u._tag}" that doesn't fit` : `a "${u._tag.slice(0, 40)}"`
+}
+
+/** Checks whether something is a verdict. What stands in the place of a text is one. */
+const isVerdict = (u: unknown, isOfText: boolean): u is Verdict<unknown> => {
+  if (u === pass) return true
+  if (!Predicate.isObject(u)) return false
+  switch (u["_tag"]) {
+    case "Pass":
+      return true
+    case "Replace":
+      return Predicate.isString(u["reason"]) && (isOfText ? Predicate.isString(u["value"]) : "value" in u)
+    case "Warn":
+    case "Block":
+      return Predicate.isString(u["reason"])
+    case "Retry":
+      return Predicate.isString(u["feedback"])
+    default:
+      return false
+  }
+}
+
+/** Says what gave something else than it must. */
+export const noVerdict = (guardrail: string, by: string, given: unknown): NoVerdict =>
+  new NoVerdict({ guardrail, what: `${by} gave ${kindOf(given)}` })
+
+/** Gives what a guardrail gave if that is a verdict, or throws `NoVerdict`. */
+export const verdictOf = (guardrail: string, given: unknown, isOfText: boolean): Verdict<unknown> => {
+  if (isVerdict(given, isOfText)) return given
+  throw noVerdict(guardrail, "it", given)
+}
+
+/** Gives the defect of a guardrail that broke down. */
+export const brokenBy = (guardrail: string, cause: unknown): NoVerdict =>
+  cause instanceof NoVerdict ? cause : new NoVerdict({ guardrail, what: `it broke down: ${messageOf(cause)}`, cause })
+
+/** Gives what a function of a guardrail gives. What it throws is a defect of the guardrail. */
+export const attempt = <A>(guardrail: string, f: () => A): A => {
+  try {
+    return f()
+  } catch (cause) {
+    throw brokenBy(guardrail, cause)
+  }
+}

@@ -14,7 +14,7 @@ import * as Schema from "effect/Schema"
 import * as Agent from "../../agent/Agent.ts"
 import type { Guardrails } from "../../agent/guardrail/AgentGuardrails.ts"
 import { type Any, type Context, internalsOf } from "../../agent/guardrail/GuardrailType.ts"
-import type { Verdict } from "../../agent/guardrail/Verdict.ts"
+import { NoVerdict } from "../../agent/guardrail/Verdict.ts"
 import { to } from "../../agent/perform/HandOver.ts"
 import { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { Stage } from "../../domain/GuardrailStage.ts"
@@ -122,7 +122,7 @@ const unfit = ({ output, self }: Subject, value: unknown): string | undefined =>
   const wanted = (isFit: boolean, what: string) => isFit ? undefined : `the replacement isn't ${what}`
   switch (internalsOf(self).on) {
     case "text":
-      return wanted(typeof value === "string", "a text")
+      return undefined
     case "input":
       return wanted(Schema.is(Schema.Array(Part.UserPart))(value), "what a user says")
     case "output":
@@ -138,16 +138,7 @@ const unfit = ({ output, self }: Subject, value: unknown): string | undefined =>
   }
 }
 
-const tags: ReadonlySet<unknown> = new Set(["Pass", "Replace", "Warn", "Retry", "Block"])
-
-/** Says what is wrong with a verdict. */
-const illegal = (subject: Subject, verdict: Verdict<unknown>): string | undefined => {
-  if (!tags.has(verdict._tag)) return `it is ${JSON.stringify(verdict)}`
-  if (verdict._tag === "Pass") return undefined
-  const said: unknown = verdict._tag === "Retry" ? verdict.feedback : verdict.reason
-  if (typeof said !== "string") return `a verdict "${verdict._tag}" says no reason`
-  return verdict._tag === "Replace" ? unfit(subject, verdict.value) : undefined
-}
+const fits = "a check gives a verdict that fits where it stands"
 
 const checked = Effect.fnUntraced(function*(subject: Subject, { context, value }: Trial) {
   const { judge } = internalsOf(subject.self)
@@ -157,8 +148,8 @@ const checked = Effect.fnUntraced(function*(subject: Subject, { context, value }
       return Effect.isEffect(judged) ? judged : Effect.succeed(judged)
     })
   const verdict = yield* ask(value)
-  const wrong = illegal(subject, verdict)
-  if (wrong !== undefined) return breach("a check gives a verdict that fits where it stands", wrong)
+  const wrong = verdict._tag === "Replace" ? unfit(subject, verdict.value) : undefined
+  if (wrong !== undefined) return breach(fits, wrong)
   const other = difference(yield* ask(value), verdict)
   if (other !== undefined) return breach("the same is said of the same each time", other)
   if (verdict._tag !== "Replace") return undefined
@@ -200,7 +191,10 @@ export const breachesOf = (subject: Subject) => {
       Effect.provide(checked(subject, trial), Layer.fresh(subject.layer)) as Effect.Effect<Breach | undefined, unknown>
     )
     if (Exit.isFailure(exit)) {
-      return breach("a check changes nothing that it is given, and throws nothing", String(Cause.squash(exit.cause)))
+      const defect = Cause.squash(exit.cause)
+      return defect instanceof NoVerdict && defect.cause === undefined
+        ? breach(fits, defect.what)
+        : breach("a check changes nothing that it is given, and throws nothing", String(defect))
     }
     return exit.value ?? (yield* RunLaws.breachOf(agent, trial.plan))
   })

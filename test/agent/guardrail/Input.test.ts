@@ -82,7 +82,7 @@ describe("What a user says", () => {
       assert.deepStrictEqual(turns(state), [`User: ${marker}`])
     }).pipe(Effect.provide(model())))
 
-  it.effect("is one text to a guardrail on text, and parts to one on inputs; files stay", () =>
+  it.effect("is looked at with line breaks and without by a guardrail on text, as parts by one on inputs; all stay in place", () =>
     Effect.gen(function*() {
       const asked: Array<unknown> = []
       const file = Conversation.file("image/png", "aGk=")
@@ -96,11 +96,12 @@ describe("What a user says", () => {
       }, { on: "input" })
       const agent = Agent.make("a", { guardrails: { input: [onText, onParts] } })
       const { state } = yield* ran(Agent.run(agent, [file, Conversation.text("Look: "), Conversation.text("a dog.")]))
-      assert.deepStrictEqual(asked, ["Look: a dog.", ["File", "Text"], "a", "input", 1])
+      assert.deepStrictEqual(asked, ["Look: \na dog.", "Look: a cat.", ["File", "Text", "Text"], "a", "input", 1])
       const [turn] = state.conversation.turns
       assert.deepStrictEqual(turn?._tag === "User" ? turn.parts : [], [
         file,
-        Conversation.text("Look: a cat."),
+        Conversation.text("Look: "),
+        Conversation.text("a cat."),
         Conversation.text("Well?")
       ])
       const textFirst = yield* Agent.run(Agent.make("a", { guardrails: { input: [onText] } }), [
@@ -110,7 +111,7 @@ describe("What a user says", () => {
       ])
       assert.deepStrictEqual(textFirst.conversation.turns[0], {
         _tag: "User",
-        parts: [Conversation.text("Look: a cat."), file]
+        parts: [Conversation.text("Look: "), file, Conversation.text("a cat.")]
       })
     }).pipe(Effect.provide(model("Fine.", "Fine."))))
 

@@ -22,7 +22,13 @@ const hostile: Readonly<Record<string, ReadonlyArray<string>>> = {
     "٤",
     "\u{e0041}",
     "<|",
-    "#"
+    "#",
+    "ﷺ",
+    "㌀",
+    "ß",
+    "\u0301",
+    "a\u0316\u0301",
+    "\u1112\u1161"
   ],
   "beginnings of addresses": ["a@", "a@a.", "@a.a", "a.", "1.", "1.1.1.", "2001:", "2001::", "fe80:", "::", "1.2.3.4."],
   "beginnings of numbers": [
@@ -91,6 +97,17 @@ const hostile: Readonly<Record<string, ReadonlyArray<string>>> = {
     "!a",
     ".!"
   ],
+  "beginnings of values": ["password: ", "password=", "key=a1", "secret is ", "d:", "'"],
+  "what hides what stands beside it": [
+    `shpat_${chance(32, "abcdef0123456789")}`,
+    `://a:b@eyJhbGciOiJub25lIn0.eyJhIjoxfQ`,
+    "+15551234567",
+    "(555) 123-4567",
+    "4111111111111111",
+    "8.8.8.8.",
+    "a@b.co"
+  ],
+  "signs within words": ["a!", "d!a", "!d", "@.a", "$a$ ", "1l|", "d4r*", "ignore!!!", "#a"],
   "one after much": [
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab@",
     `${chance(60)}=`,
@@ -129,7 +146,10 @@ const around: ReadonlyArray<readonly [self: Guardrail.Guardrail, wrap: (text: st
   [secrets, (text) => `://${text}`],
   [secrets, (text) => `-----BEGIN PRIVATE KEY-----${text}`],
   [secrets, (text) => `eyJ${text}.`],
-  [profanity, (text) => `d${text}n`]
+  [profanity, (text) => `d${text}n`],
+  [secrets, (text) => `password: ${text}`],
+  [pii, (text) => `4111 ${text}`],
+  [Guardrail.promptInjection({ threshold: "low" }), (text) => `system: ${text}`]
 ]
 
 const millis = (self: Guardrail.Guardrail, texts: ReadonlyArray<string>): number => {

@@ -25,7 +25,16 @@ const keys: Readonly<Record<string, ReadonlyArray<string>>> = {
   npm: [`npm_${chance(36)}`],
   pypi: [`pypi-AgEIcHlwaS5vcmc${chance(60)}`],
   huggingface: [`hf_${chance(34)}`],
-  azure: [`AccountKey=${chance(86)}==`],
+  azure: [
+    `AccountKey=${chance(86)}==`,
+    `abc8Q~${chance(34)}`,
+    `webhook.office.com/webhookb2/${hex(8)}-${hex(27)}@${hex(36)}/IncomingWebhook/${hex(32)}/${hex(36)}`
+  ],
+  discord: [
+    `discord.com/api/webhooks/1234567890123456789/${chance(68)}`,
+    `discordapp.com/api/v10/webhooks/123456789012345678/${chance(60)}-${chance(7)}`,
+    `MTE${chance(23)}.${chance(6)}.${chance(38)}`
+  ],
   digitalocean: [`dop_v1_${hex(64)}`],
   databricks: [`dapi${hex(32)}`],
   docker: [`dckr_pat_${chance(27)}`],
@@ -95,8 +104,14 @@ describe("Secrets", () => {
       masked(self, `Bearer ${jwt}; "${encrypted}".`),
       "Bearer [redacted jwt secret]; \"[redacted jwt secret]\"."
     )
+    const unsigned = `${segment({ alg: "none" })}.${segment({ sub: "ada" })}`
+    assert.strictEqual(
+      masked(self, `${unsigned}. And ${unsigned}, but (${unsigned}.)`),
+      "[redacted jwt secret]. And [redacted jwt secret], but ([redacted jwt secret].)"
+    )
     passes(
       Guardrail.secrets({ kinds: ["jwt"] }),
+      `${segment({ alg: "none" })}.html, eyJhbGciOiJub25lIn0.png`,
       "eyJustKidding.aaaaaaaaaaaaa.bbbbbbbbbbbb",
       `${segment({ a: 1 })}.x.y`,
       jwt.split(".")[0]!
@@ -112,6 +127,61 @@ describe("Secrets", () => {
       Guardrail.noSecrets,
       "https://example.com:8080/@ada, https://ada@example.com, http://a:80/b@c",
       "postgres://ada:<password>@db, postgres://ada:${PASSWORD}@db, postgres://ada:{{pw}}@db, postgres://ada:***@db"
+    )
+  })
+
+  it("are passwords by their name, in quotes, with a digit or a sign, or in a line of their own", () => {
+    const redacted = "[redacted password secret]"
+    for (
+      const [before, value, behind] of [
+        ["password: ", "hunter2", ""],
+        ["password: ", "x", "\n"],
+        ["Hello\n  - db.password: ", "swordfish", "\n"],
+        ["DB_PASSWORD=", "swordfish", ""],
+        ["Server=db;Password=", "p@ss", ";Timeout=3"],
+        ["{\"password\": \"", "swordfish", "\"}"],
+        ["My password is ", "hunter2", ", what was it?"],
+        ["Your passphrase: ", "swordfish", "\n"],
+        ["password=", `${"ab1-".repeat(100)}x`, "."],
+        ["PGPASSWORD='", "s3cret word", "' psql"],
+        ["Passwort: ", "geheim123", "!"],
+        ["mot de passe : ", "azerty12", " merci"],
+        ["contraseña: ", "clave2024", "."],
+        ["пароль: ", "qwerty12", ","],
+        ["密码：", "abc12345", "。"]
+      ]
+    ) assert.strictEqual(masked(self, `${before}${value}${behind}`), `${before}${redacted}${behind}`)
+    passes(
+      Guardrail.noSecrets,
+      "password: required\nPassword: must have 8 characters, password: 8-20 characters",
+      "password: ********\npassword: <your password>\npassword: ${PASSWORD}\npassword: {{ password }}",
+      "password = process.env.PASSWORD, password: getPassword(), password: string; password: hashedPassword\n",
+      "Forgot your password? Enter your password:\nOr the password is wrong. The password is swordfish, he said.",
+      "{ \"password\": \"Passwort\", \"passwordHint\": \"Enter your password\", \"bypass\": \"hunter2\" }",
+      "<input type=\"password\" name=\"password\" value=\"\">, compass: north1, Password strength: 80%"
+    )
+  })
+
+  it("are keys by their name, those of hexadecimal digits too", () => {
+    for (
+      const before of [
+        "api_key=",
+        "API-Key: ",
+        "\"apiKey\": \"",
+        "client_secret: ",
+        "SECRET_KEY='",
+        "access token is ",
+        "https://example.com/?q=1&key=",
+        "key = "
+      ]
+    ) assert.strictEqual(masked(self, `${before}${hex(32)}`), `${before}[redacted token secret]`)
+    passes(
+      Guardrail.noSecrets,
+      `commit ${hex(40)}, cache key: ${hex(32)}, primary key: user_id1, key: ${hex(32)}, monkey=${hex(32)}`,
+      "max_token: 4096, tokens: 512000a, nextPageToken: CAUQAA1234, page_token=abc123def456, csrf-token: abc12345",
+      "The secret: be kind. A secret ingredient, secret: none, token: undefined, api key: required",
+      "const derive = (secret: Uint8Array, signingKey: RedactedUint8Array) => 1",
+      "Our client key is the same as yours; the access key opens 3 doors."
     )
   })
 

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
 import { Guardrail } from "troupe"
 import { blocks, masked, passes, verdictOf } from "./verdicts.ts"
 
@@ -40,6 +41,7 @@ describe("Profanity", () => {
   it("is seen through digits, signs, repetition, gaps and stars", () => {
     finds("«d4rn» «d@rn»! «h3ck» «hеck» «daaaarn» «d.a.r.n», «h e c k», «h-e-c-k» «d*rn» «h**k» «h#ck».")
     finds("«b1asted» «bl4st3d» @«darn» $$«darn»$$ +«d4rn»+ «$pa$$»")
+    finds("#«darn»#«heck» |«darn»|x| «d!a!r!n» a b c «d.a.r.n» «d*a*r*n» «bbblllaaassstttt» not|«darn», «⒟⒜⒭⒩»")
     passes(self, "444 $$$ d4n dan d***, he**o d**, h*, 4*5=20 a.b.c.d, U.S.A. h.e.", "darrn", "h e c, o x")
   })
 
@@ -53,6 +55,56 @@ describe("Profanity", () => {
       reason: "has profanity in it"
     })
   })
+
+  it("finds the words of its list as they are listed, whatever they are made of", () => {
+    const odd = [
+      "sh!t",
+      "a$$",
+      "@rse",
+      "f*ck",
+      "🖕",
+      "at&t",
+      "c++",
+      "8==D",
+      "p0rn",
+      "$$$",
+      "e.g.",
+      "don't",
+      "a  b",
+      "ok*k*",
+      "1"
+    ]
+    for (const word of odd) {
+      for (const isAmong of [false, true]) {
+        const self = Guardrail.profanity({ words: isAmong ? odd : [word], action: "mask" })
+        for (const text of [word, word.toUpperCase(), `x ${word.replace(/\*$/, "")}, y`]) {
+          assert.include(masked(self, text), "***", `${word} in ${text}`)
+        }
+        assert.strictEqual(verdictOf(Guardrail.topic({ deny: { odd: [word] } }), `Oh, ${word}?`)._tag, "Block", word)
+      }
+    }
+    const self = Guardrail.profanity({ words: ["sh!t", "a$$", "at&t", "c++"] })
+    passes(self, "c, at, t, class, cat&tom, glass, shirt, ash it")
+    for (const text of ["shit", "sh1t", "$h!t", "ass", "@ss", "AT&T's"]) {
+      assert.strictEqual(verdictOf(self, text)._tag, "Block")
+    }
+  })
+
+  it.prop(
+    "finds every listed word in itself",
+    [Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(8))],
+    ([word]) => {
+      try {
+        Guardrail.profanity({ words: [word] })
+      } catch (error) {
+        assert.instanceOf(error, Guardrail.InvalidOption)
+        return
+      }
+      assert.strictEqual(verdictOf(Guardrail.profanity({ words: [word] }), word)._tag, "Block")
+      assert.strictEqual(verdictOf(Guardrail.topic({ deny: { it: [word] } }), word)._tag, "Block")
+    },
+    { arbitrary: { runs: 500 } }
+  )
 
   it("needs a list", () => {
     assert.throws(() => Guardrail.profanity({ words: [] }), /"words" of the guardrail "profanity" is empty/)

@@ -7,7 +7,7 @@ import * as Equal from "effect/Equal"
 import { callsOf } from "../../../domain/Conversation.ts"
 import type { AgentState, Call } from "../../../domain/StateSchema.ts"
 import { type CheckedCall, type Guardrail, make, type Values } from "../GuardrailType.ts"
-import { countOf } from "../InvalidOption.ts"
+import { countOf, listOption } from "../InvalidOption.ts"
 import { block, pass } from "../Verdict.ts"
 
 /** Where the turns of the run begin: behind the inputs that it answers. */
@@ -35,13 +35,13 @@ type OnCall = Guardrail<"toolCall", Values["toolCall"]>
 /**
  * Blocks calls of all tools but those that are named.
  *
- * A name that no tool has does nothing. No names at all let no call pass.
+ * A name that no tool has does nothing. No names at all let no call pass. Throws `InvalidOption` for what is no list.
  *
  * @category built-in
  * @since 0.1.0
  */
 export const toolAllowList = (names: Iterable<string>): OnCall => {
-  const allowed = new Set(names)
+  const allowed = new Set(listOption("toolAllowList", "names", names))
   return make("toolAllowList", (_, { call }) => allowed.has(call.name) ? pass : block(`"${call.name}" isn't allowed`), {
     on: "toolCall"
   })

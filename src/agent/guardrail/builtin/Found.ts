@@ -4,8 +4,10 @@
  * @since 0.1.0
  */
 import { describe, type Detector, type Finding, mask } from "../detect/Finding.ts"
+import { on, type Work } from "../detect/Work.ts"
 import { type Guardrail, make } from "../GuardrailType.ts"
-import { block, pass, replace, warn } from "../Verdict.ts"
+import { oneOf } from "../InvalidOption.ts"
+import { block, pass, replace, type Verdict, warn } from "../Verdict.ts"
 
 /**
  * What becomes of a text in which something is found: it may not pass, or it passes with something else in the place of each
@@ -22,17 +24,20 @@ export const guard = <Kind extends string>(
   detect: Detector<Kind>,
   action: Action = "block",
   replacement?: (finding: Finding<Kind>) => string
-): Guardrail =>
-  make(name, (text) => {
-    const findings = detect(text)
+): Guardrail => {
+  oneOf(name, "action", action, ["block", "mask", "warn"])
+  const look = function*(text: string): Work<Verdict<string>> {
+    const findings = yield* detect(text)
     if (findings.length === 0) return pass
     const reason = `has ${describe(findings)} in it`
     switch (action) {
       case "block":
         return block(reason)
       case "mask":
-        return replace(mask(text, detect, replacement), reason)
+        return replace(yield* mask(text, findings, detect, replacement), reason)
       case "warn":
         return warn(reason)
     }
-  })
+  }
+  return make(name, (text) => on(text, look))
+}

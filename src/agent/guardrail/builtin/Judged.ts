@@ -5,8 +5,9 @@
  */
 import type * as AiError from "effect/ai/AiError"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import { type Context, type Guardrail, make, type Options } from "../GuardrailType.ts"
-import { InvalidOption } from "../InvalidOption.ts"
+import { oneOf, optionOf } from "../InvalidOption.ts"
 import { block, pass, type Verdict } from "../Verdict.ts"
 import { type Judge, type JudgeService, type Material, type Score, score } from "./Score.ts"
 
@@ -32,10 +33,9 @@ type Judged<By extends Judge, E = never, R = never> = Guardrail<
   JudgeService<By> | R
 >
 
-const thresholdOf = (guardrail: string, value: number): number => {
-  if (value >= 0 && value <= 1) return value
-  throw new InvalidOption({ guardrail, option: "threshold", value, expected: "a number from 0 to 1" })
-}
+const isText = (value: string): boolean => Predicate.isString(value) && value.trim() !== ""
+
+const isShare = (value: number): boolean => value >= 0 && value <= 1
 
 const verdictOf = ({ reason, score }: Score, threshold: number): Verdict<string> =>
   score >= threshold
@@ -50,8 +50,8 @@ const judged = <By extends Judge, E = never, R = never>(
   material: (text: string, context: Context) => Material | Effect.Effect<Material | Verdict<string>, E, R>
 ): Judged<By, E, R> => {
   const called = options?.name ?? name
-  const least = thresholdOf(called, options?.threshold ?? threshold)
-  const by = (options?.by ?? "languageModel") as By
+  const least = optionOf(called, "threshold", options?.threshold ?? threshold, isShare, "a number from 0 to 1")
+  const by = oneOf<Judge>(called, "by", options?.by ?? "languageModel", ["languageModel", "decisionModel"]) as By
   return make(called, (text, context) => {
     const ask = (given: Material) => Effect.map(score(by, criterion, given), (scored) => verdictOf(scored, least))
     const given = material(text, context)
@@ -69,7 +69,7 @@ const judged = <By extends Judge, E = never, R = never>(
  * given to the model as quoted data, so that it ends no quotation and is told from instructions; what a model makes of a text is
  * its own all the same, so let a judge stand beside rules, not in place of them.
  *
- * Throws `InvalidOption` for a threshold below 0 or above 1.
+ * Throws `InvalidOption` for an empty criterion, a threshold below 0 or above 1, and a judge that doesn't exist.
  *
  * **Example** (Answers without promises)
  *
@@ -95,7 +95,13 @@ const judged = <By extends Judge, E = never, R = never>(
  * @since 0.1.0
  */
 export const judge = <By extends Judge = "languageModel">(criteria: string, options?: JudgeOptions<By>): Judged<By> =>
-  judged("judge", options, 0.7, criteria, (text) => ({ text }))
+  judged(
+    "judge",
+    options,
+    0.7,
+    optionOf(options?.name ?? "judge", "criteria", criteria, isText, "a text that says something"),
+    (text) => ({ text })
+  )
 
 /**
  * Asks a model whether a text is true to a reference, and blocks it when it is less so than `threshold`, 0.7 by default.

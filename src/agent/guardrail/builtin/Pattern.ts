@@ -3,7 +3,9 @@
  *
  * @since 0.1.0
  */
+import * as Predicate from "effect/Predicate"
 import { type Guardrail, make } from "../GuardrailType.ts"
+import { oneOf, optionOf } from "../InvalidOption.ts"
 import { block, pass } from "../Verdict.ts"
 
 /**
@@ -11,7 +13,7 @@ import { block, pass } from "../Verdict.ts"
  *
  * The pattern may match anywhere: anchor it by `^` and `$` for the whole text. Flags `g` and `y` don't carry over from one text to
  * the next. `reason` says what is wrong in words. A pattern whose repetitions can match the same text in many ways takes very long
- * on some texts: the built-in guardrails have none, but nobody looks at yours.
+ * on some texts: the built-in guardrails have none, but nobody looks at yours. Throws `InvalidOption` for what is no pattern.
  *
  * @category built-in
  * @since 0.1.0
@@ -24,7 +26,8 @@ export const regex = (
     readonly name?: string | undefined
   }
 ): Guardrail => {
-  const isRequired = options?.match !== "forbidden"
+  optionOf("regex", "pattern", pattern, Predicate.isRegExp, "a pattern")
+  const isRequired = oneOf("regex", "match", options?.match ?? "required", ["required", "forbidden"]) === "required"
   const reason = options?.reason ?? (isRequired ? `doesn't match ${pattern}` : `matches ${pattern}`)
   return make(options?.name ?? "regex", (text) => text.search(pattern) >= 0 === isRequired ? pass : block(reason))
 }

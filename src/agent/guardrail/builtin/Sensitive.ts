@@ -4,10 +4,10 @@
  * @since 0.1.0
  */
 import { lazy } from "../../../domain/Lazy.ts"
-import { piiDetector, type PiiKind } from "../detect/Pii.ts"
-import { secretDetector, type SecretKind } from "../detect/Secrets.ts"
+import { piiDetector, type PiiKind, piiKinds } from "../detect/Pii.ts"
+import { secretDetector, type SecretKind, secretKinds } from "../detect/Secrets.ts"
 import type { Guardrail } from "../GuardrailType.ts"
-import { membersOf } from "../InvalidOption.ts"
+import { someOf } from "../InvalidOption.ts"
 import { type Action, guard } from "./Found.ts"
 
 /**
@@ -16,17 +16,19 @@ import { type Action, guard } from "./Found.ts"
  * | kind | what is found |
  * |---|---|
  * | `email` | letters, digits and `._%+'-`, an `@`, and a domain whose last label is of letters |
- * | `phone` | `+` and 8 to 15 digits (E.164), three, three and four digits, or groups behind a 0 or 00 and beside no others |
+ * | `phone` | `+` and 8 to 15 digits (E.164), three, three and four digits, or groups behind a 0, `(0`, `0…/` or 00 and beside no others |
  * | `card` | 14 to 19 digits, together or in a card's groups, in the range of an issuer, with the last one right (ISO/IEC 7812-1) |
  * | `ssn` | a US social security number in its groups, but for those that aren't given out |
  * | `iban` | an account number of its country's length with the right check digits (ISO 13616) |
  * | `ip` | an IPv4 or IPv6 address, but for a host's own; behind `v` or `version` four numbers are a version |
  *
- * Digits of other scripts, wide digits, long dashes and invisible characters make no difference. A number that is part of a longer
- * one isn't found, nor is one spelt in words or with other text within it. Masking puts `[redacted card]` and the like in the place
+ * Digits of other scripts, wide digits, long dashes and invisible characters make no difference. The groups of cards and accounts may
+ * stand on several lines, unless more such groups stand above or below. A number that is part of a longer one isn't found, nor is one
+ * spelt in words or with other text within it. Masking puts `[redacted card]` and the like in the place
  * of what is found, and changes nothing else.
  *
- * All kinds are looked for by default, and `action` is `"block"`. Throws `InvalidOption` for no kinds at all.
+ * All kinds are looked for by default, and `action` is `"block"`. Throws `InvalidOption` for no kinds at all, and for a kind or an
+ * action that doesn't exist.
  *
  * **Example** (A card number that a model never sees)
  *
@@ -51,7 +53,7 @@ import { type Action, guard } from "./Found.ts"
 export const pii = (
   options?: { readonly kinds?: ReadonlyArray<PiiKind> | undefined; readonly action?: Action | undefined }
 ): Guardrail => {
-  const kinds = options?.kinds && membersOf("pii", "kinds", options.kinds)
+  const kinds = options?.kinds && someOf("pii", "kinds", options.kinds, piiKinds)
   const detector = lazy(() => piiDetector(kinds))
   return guard("pii", (text) => detector()(text), options?.action)
 }
@@ -59,18 +61,24 @@ export const pii = (
 /**
  * Blocks a text that has a secret in it, or masks that, or warns of it.
  *
- * Found are keys by how they begin (`anthropic`, `aws`, `azure`, `databricks`, `digitalocean`, `docker`, `github`, `gitlab`,
- * `google`, `groq`, `huggingface`, `npm`, `openai`, `perplexity`, `pypi`, `replicate`, `sendgrid`, `shopify`, `slack`, `stripe`,
- * `telegram`, `twilio`, `vault`, `xai`), each `privateKey` in PEM with its key in it, each `jwt` whose header says how it is signed
- * or encrypted (RFC 7519), each `password` in an address (`postgres://ada:…@db`), and each `token`.
+ * Found are keys and webhooks by how they begin (`anthropic`, `aws`, `azure`, `databricks`, `digitalocean`, `discord`, `docker`,
+ * `github`, `gitlab`, `google`, `groq`, `huggingface`, `npm`, `openai`, `perplexity`, `pypi`, `replicate`, `sendgrid`, `shopify`,
+ * `slack`, `stripe`, `telegram`, `twilio`, `vault`, `xai`), each `privateKey` in PEM with its key in it, each `jwt` whose header says
+ * how it is signed or encrypted, or that it isn't (RFC 7519), each `password`, and each `token`.
  *
- * A `token` is known by chance alone: 32 or more letters, digits and `+/_-` in a row with small letters, capitals and digits, with
+ * A `password` stands in an address (`postgres://ada:…@db`), or behind its name in one of eight languages (`password: …`,
+ * `DB_PASSWORD=…`, "my password is …"): in quotes, with a digit or a sign in it, or where its line says nothing else. Names to be
+ * filled in (`<password>`, `process.env.PASSWORD`), stars and words such as "required" are none.
+ *
+ * A `token` is known by its name (`api_key=…`, `"secret": "…"`) if it has letters and two digits, eight characters at least, or else by chance
+ * alone: 32 or more letters, digits and `+/_-` in a row with small letters, capitals and digits, with
  * at least 4.2 bits of entropy per character (Shannon), where at least every fourth is followed by one of another kind. So words,
  * paths, names made of words, UUIDs and hashes aren't tokens, and of random keys in Base64 97 in 100 with 32 characters are, and 99
  * in 100 with 40. Hashes after `sha512-`, files in `data:` addresses, certificates and public keys are none either. A key of
- * hexadecimal digits can't be told from a hash: it isn't found.
+ * hexadecimal digits can't be told from a hash: it is found behind its name alone.
  *
- * All kinds are looked for by default, and `action` is `"block"`. Throws `InvalidOption` for no kinds at all.
+ * All kinds are looked for by default, and `action` is `"block"`. Throws `InvalidOption` for no kinds at all, and for a kind or an
+ * action that doesn't exist.
  *
  * @category built-in
  * @since 0.1.0
@@ -78,7 +86,7 @@ export const pii = (
 export const secrets = (
   options?: { readonly kinds?: ReadonlyArray<SecretKind> | undefined; readonly action?: Action | undefined }
 ): Guardrail => {
-  const kinds = options?.kinds && membersOf("secrets", "kinds", options.kinds)
+  const kinds = options?.kinds && someOf("secrets", "kinds", options.kinds, secretKinds)
   const detector = lazy(() => secretDetector(kinds))
   return guard("secrets", (text) => detector()(text), options?.action, ({ kind }) => `[redacted ${kind} secret]`)
 }

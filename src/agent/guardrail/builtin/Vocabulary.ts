@@ -3,22 +3,23 @@
  *
  * @since 0.1.0
  */
-import { type Tone, tonesOf } from "../detect/Tone.ts"
-import { wordDetector, wordsOf } from "../detect/Words.ts"
+import { type Tone, tones, tonesOf } from "../detect/Tone.ts"
+import { hasMoreWords, isFindable, wordDetector } from "../detect/Words.ts"
+import { on, type Work } from "../detect/Work.ts"
 import { type Guardrail, make } from "../GuardrailType.ts"
-import { InvalidOption, membersOf } from "../InvalidOption.ts"
-import { block, pass } from "../Verdict.ts"
+import { InvalidOption, listOption, membersOf, oneOf, optionOf } from "../InvalidOption.ts"
+import { block, pass, type Verdict } from "../Verdict.ts"
 import { type Action, guard } from "./Found.ts"
 
 /**
  * Blocks a text that has words of a list in it, or masks them as `***`, or warns of them.
  *
  * The list is yours, or a package's: this one has none. Words are found whole ("Scunthorpe" passes), in any case, with or without
- * accents, in letters that only look like theirs, and disguised: `w0rd`, `w.o.r.d`, `wooord`, `w*rd`. Expressions of several
- * words are found with spaces, hyphens or apostrophes between them, a word with a star at its end at the beginning of others, and
- * words of scripts without spaces (Chinese, Japanese, Thai) anywhere.
+ * accents, in letters that only look like theirs, and disguised: `w0rd`, `w.o.r.d`, `w!o!r!d`, `wooord`, `w*rd`. Expressions of
+ * several words are found with spaces, hyphens or apostrophes between them, a word with a star at its end at the beginning of others,
+ * words of scripts without spaces (Chinese, Japanese, Thai) anywhere, and what has other signs in it (`at&t`, an emoji) as it is.
  *
- * `action` is `"block"` by default. Throws `InvalidOption` for an empty list.
+ * `action` is `"block"` by default. Throws `InvalidOption` for an empty list, and for an empty word.
  *
  * @category built-in
  * @since 0.1.0
@@ -28,9 +29,14 @@ export const profanity = (
 ): Guardrail =>
   guard(
     "profanity",
-    wordDetector([["profanity", membersOf("profanity", "words", options.words)]], true),
+    wordDetector([["profanity", wordsOption("profanity", "words", options.words)]], true),
     options.action,
     () => "***"
+  )
+
+const wordsOption = (guardrail: string, option: string, words: Iterable<string>): ReadonlyArray<string> =>
+  membersOf(guardrail, option, words).map((word) =>
+    optionOf(guardrail, option, word, isFindable, "words with something to be found in each")
   )
 
 /** Topics with the words that show them. */
@@ -38,7 +44,7 @@ type Topics = Readonly<Record<string, ReadonlyArray<string>>>
 
 const detectorOf = (option: string, topics: Topics | undefined) =>
   topics &&
-  wordDetector(Object.entries(topics).map(([name, words]) => [name, membersOf("topic", option, words)] as const))
+  wordDetector(Object.entries(topics).map(([name, words]) => [name, wordsOption("topic", option, words)] as const))
 
 const namesOf = (names: Iterable<string>): string => [...new Set(names)].join(", ")
 
@@ -51,7 +57,7 @@ const fewWords = 5
  * Topics are known by their words alone, as `profanity` finds them but not disguised: give forms of a word by a star at its end
  * (`"refund*"`). What a text means is for `judge` to say.
  *
- * Throws `InvalidOption` where neither is given, and for a topic without words.
+ * Throws `InvalidOption` if neither is given, and for a topic without words or with an empty one.
  *
  * **Example** (A desk that gives no advice on health)
  *
@@ -88,13 +94,15 @@ export const topic = (
       expected: "given, nor is \"allow\""
     })
   }
-  return make("topic", (text) => {
-    const found = denied?.(text) ?? []
+  const look = function*(text: string): Work<Verdict<string>> {
+    const found = denied === undefined ? [] : yield* denied(text)
     if (found.length > 0) return block(`is about ${namesOf(found.map(({ kind }) => kind))}`)
-    return allowed === undefined || allowed(text).length > 0 || wordsOf(text.toLowerCase()).length <= fewWords
+    if (allowed === undefined || !hasMoreWords(text, fewWords)) return pass
+    return (yield* allowed(text)).length > 0
       ? pass
       : block(`isn't about ${namesOf(Object.keys(options.allow ?? {}))}`)
-  })
+  }
+  return make("topic", (text) => on(text, look))
 }
 
 /**
@@ -104,11 +112,16 @@ export const topic = (
  * `professional` ("please", "regards"); and by exclamation marks at the end of at least every third sentence: `excited`. A text may
  * sound in several ways, and all must be allowed; one that shows no sign of any passes. Whether it is polite, `judge` can say.
  *
+ * Throws `InvalidOption` for a tone that doesn't exist.
+ *
  * @category built-in
  * @since 0.1.0
  */
-export const tone = (options: { readonly allow: ReadonlyArray<Tone> }): Guardrail =>
-  make("tone", (text) => {
-    const wrong = tonesOf(text).filter((one) => !options.allow.includes(one))
+export const tone = (options: { readonly allow: ReadonlyArray<Tone> }): Guardrail => {
+  const allowed = listOption("tone", "allow", options.allow).map((one) => oneOf("tone", "allow", one, tones))
+  const look = function*(text: string): Work<Verdict<string>> {
+    const wrong = (yield* tonesOf(text)).filter((one) => !allowed.includes(one))
     return wrong.length === 0 ? pass : block(`sounds ${wrong.join(", ")}`)
-  })
+  }
+  return make("tone", (text) => on(text, look))
+}

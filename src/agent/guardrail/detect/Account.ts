@@ -5,18 +5,31 @@
  *
  * @since 0.1.0
  */
-import { isBounded, matchAt, type Ranges, rangesFrom } from "./Boundary.ts"
+import { endAt, finder, isAlphanumeric, isBounded, isDigit, isSpace } from "./Boundary.ts"
 import { isLuhn, isMod97 } from "./Checksum.ts"
 
-const digitStarts = /(?<!\d)\d/g
+/** Gives a number for how many digits groups have one after the other. */
+const shapeOf = (sizes: ReadonlyArray<number>): number => sizes.reduce((shape, size) => shape * 32 + size, 0)
 
-/** How numbers of cards are written: in fours, as American Express and Diners Club do, and without gaps. */
-const cardForms = [
-  /(?:\d{4}[ .-]){4}\d{3}/y,
-  /(?:\d{4}[ .-]){3}\d{4}/y,
-  /\d{4}[ .-]\d{6}[ .-]\d{4,5}/y,
-  /\d{14,19}/y
-]
+/** How cards show their numbers: without gaps, in fours, and as American Express and Diners Club do. */
+const shapes: ReadonlySet<number> = new Set(
+  [
+    [14],
+    [15],
+    [16],
+    [17],
+    [18],
+    [19],
+    [4, 4, 4, 4],
+    [4, 4, 4, 3],
+    [4, 4, 4, 2],
+    [4, 4, 4, 4, 1],
+    [4, 4, 4, 4, 2],
+    [4, 4, 4, 4, 3],
+    [4, 6, 5],
+    [4, 6, 4]
+  ].map(shapeOf)
+)
 
 /** Ranges of issuers, with the lengths of their numbers. */
 const issuers: ReadonlyArray<readonly [prefix: RegExp, ...lengths: ReadonlyArray<number>]> = [
@@ -27,69 +40,111 @@ const issuers: ReadonlyArray<readonly [prefix: RegExp, ...lengths: ReadonlyArray
   [/^(?:35(?:2[89]|[3-8])|6[0-57]|8[12]|50|5[678]|220[0-4])/, 16, 17, 18, 19]
 ]
 
-const isCard = (digits: string): boolean =>
-  issuers.some(([prefix, ...lengths]) => lengths.includes(digits.length) && prefix.test(digits)) && isLuhn(digits)
+const isCard = (text: string, start: number, end: number, digits: number): boolean =>
+  isLuhn(text, start, end) &&
+  issuers.some(([prefix, ...lengths]) => lengths.includes(digits) && prefix.test(text.slice(start, start + 4)))
+
+/** Where what stands between two groups ends: a few signs or spaces, or the end of a line. */
+const endOfGap = (text: string, start: number, isGap: (code: number) => boolean, isNext: (code: number) => boolean) => {
+  let at = start
+  while (at - start < 4 && isGap(text.charCodeAt(at))) at++
+  return at > start && isNext(text.charCodeAt(at)) ? at : undefined
+}
+
+/** Spaces, and `-./`. */
+const isCardGap = (code: number): boolean => isSpace(code) || (code > 44 && code < 48)
+
+const group = /\d{4}(?!\d)/y
+
+/** Checks whether other groups stand beside some with a gap as between these: columns have such, too. */
+const isAmongOthers = (text: string, start: number, end: number, gaps: ReadonlyArray<string>): boolean =>
+  gaps.some((gap) =>
+    (text.startsWith(gap, start - gap.length) && isDigit(text.charCodeAt(start - gap.length - 1))) ||
+    (text.startsWith(gap, end) && endAt(group, text, end + gap.length) !== undefined)
+  )
+
+const cardStarts = /(?<!\d)\d(?=\d{3})/g
+
+/** Where the longest number of a card ends that begins at a place. */
+const endOfCard = (text: string, start: number, last: number): number | undefined => {
+  let found: number | undefined
+  let [at, digits, shape, isWide] = [start, 0, 0, false]
+  const gaps: Array<string> = []
+  while (true) {
+    const from = at
+    while (at - from < 20 && isDigit(text.charCodeAt(at))) at++
+    const size = at - from
+    digits += size
+    shape = shape * 32 + size
+    if (digits > 19) return found
+    const isFound = shapes.has(shape) && isBounded(text, start, at, last, ".-") && isCard(text, start, at, digits) &&
+      !(isWide && isAmongOthers(text, start, at, gaps))
+    if (isFound) found = at
+    const next = size === 4 || size === 6 ? endOfGap(text, at, isCardGap, isDigit) : undefined
+    if (next === undefined) return found
+    const between = text.slice(at, next)
+    gaps.push(between)
+    isWide ||= between.length > 1 || !" .-".includes(between)
+    at = next
+  }
+}
 
 /**
  * Finds numbers of payment cards: 14 to 19 digits in the range of an issuer, whose last one is right. They stand together or in
- * the groups that cards show.
+ * the groups that cards show, with a sign, spaces or the end of a line between them.
  */
-export const findCards = (text: string): Ranges =>
-  rangesFrom(text, digitStarts, (start) => {
-    for (const form of cardForms) {
-      const number = matchAt(form, text, start)
-      if (number === undefined) continue
-      const end = start + number.length
-      if (isBounded(text, start, end, ".-") && isCard(number.replace(/\D/g, ""))) return end
-    }
-    return undefined
-  })
+export const findCards = finder(() => cardStarts, endOfCard)
+
+const ssnStarts = /(?<!\d)\d(?=\d\d[ -])/g
 
 /** Not given out: an area of 000, 666 or from 900 on, a group of 00, a serial number of 0000. */
-const ssn = /(?!000|666|9)\d{3}([ -])(?!00)\d\d\1(?!0000)\d{4}/y
+const ssn = /(?!000|666|9)\d{3}( - |[ -])(?!00)\d\d\1(?!0000)\d{4}(?!-[A-Za-z])/y
 
 /**
  * Finds US social security numbers in their groups of three, two and four. Nine digits without gaps aren't one: too many other
  * numbers have nine.
  */
-export const findSsns = (text: string): Ranges =>
-  rangesFrom(text, digitStarts, (start) => {
-    const number = matchAt(ssn, text, start)
-    return number !== undefined && isBounded(text, start, start + number.length, ".-")
-      ? start + number.length
-      : undefined
-  })
+export const findSsns = finder(() => ssnStarts, (text, start, last) => {
+  const end = endAt(ssn, text, start)
+  return end !== undefined && isBounded(text, start, end, last, ".-") ? end : undefined
+})
 
 /** Countries with their lengths, from the IBAN registry. */
-const lengths =
+const registry =
   "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY28CZ24DE22DJ27DK18DO28EE20EG29ES24FI18FK18FO18FR27GB22GE22" +
   "GI23GL18GR27GT28HN28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MN20MR27MT31" +
   "MU30NI28NL18NO15OM23PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22VG24" +
   "XK20YE30"
 
-/** How long an account number of a country is. No country's code and length stand across two entries: one is letters, one digits. */
-const lengthOf = (country: string): number | undefined => {
-  const at = lengths.indexOf(country)
-  return at < 0 ? undefined : Number(lengths.slice(at + 2, at + 4))
-}
+/** Gives a number for the letters of a country, capital or small. */
+const countryOf = (text: string, at: number): number =>
+  (text.charCodeAt(at) | 32) * 256 + (text.charCodeAt(at + 1) | 32)
+
+const lengths: ReadonlyMap<number, number> = new Map(
+  Array.from(registry.matchAll(/[A-Z]{2}(\d\d)/g), ([entry, length]) => [countryOf(entry, 0), Number(length)])
+)
+
+const isIbanGap = (code: number): boolean => isSpace(code) || code === 45
+
+const ibanStarts = /(?<![A-Za-z\d])[A-Za-z](?=[A-Za-z]\d\d)/g
 
 /** Where so many letters and digits end, together or with a gap after each four. */
 const endOfFours = (text: string, start: number, length: number): number | undefined => {
   let at = start
-  for (let read = 0; read < length; at++) {
-    if (/[A-Z\d]/i.test(text.charAt(at))) read++
-    else if (read % 4 !== 0 || !/[A-Z\d][ -][A-Z\d]/i.test(text.slice(at - 1, at + 2))) return undefined
+  for (let read = 0; read < length; read++) {
+    if (!isAlphanumeric(text.charCodeAt(at))) {
+      const next = read > 0 && read % 4 === 0 ? endOfGap(text, at, isIbanGap, isAlphanumeric) : undefined
+      if (next === undefined) return undefined
+      at = next
+    }
+    at++
   }
   return at
 }
 
 /** Finds numbers of bank accounts (IBAN, ISO 13616) of the length of their country, whose check digits are right. */
-export const findIbans = (text: string): Ranges =>
-  rangesFrom(text, /(?<![A-Z\d])[A-Z]{2}\d\d/gi, (start) => {
-    const length = lengthOf(text.slice(start, start + 2).toUpperCase())
-    const end = length === undefined ? undefined : endOfFours(text, start, length)
-    return end !== undefined && isBounded(text, start, end) &&
-        isMod97(text.slice(start, end).replace(/[ -]/g, "").toUpperCase())
-      ? end
-      : undefined
-  })
+export const findIbans = finder(() => ibanStarts, (text, start, last) => {
+  const length = lengths.get(countryOf(text, start))
+  const end = length === undefined ? undefined : endOfFours(text, start, length)
+  return end !== undefined && isBounded(text, start, end, last) && isMod97(text, start, end) ? end : undefined
+})

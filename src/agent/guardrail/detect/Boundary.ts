@@ -3,39 +3,68 @@
  *
  * @since 0.1.0
  */
+/** Checks whether a code unit is a digit, and a Latin letter or one. */
+export const isDigit = (code: number): boolean => code > 47 && code < 58
+export const isAlphanumeric = (code: number): boolean =>
+  isDigit(code) || (code > 96 && code < 123) || (code > 64 && code < 91)
 
-/** Places in a text, in order and apart. */
-export type Ranges = Iterable<readonly [start: number, end: number]>
-
-const alphanumeric = /[A-Za-z0-9]/
-const digit = /\d/
+/** Checks whether a code unit of a folded text is white space. */
+export const isSpace = (code: number): boolean => code === 32 || (code > 8 && code < 14) || (code >> 1) === 0x1014
 
 /**
  * Checks whether a range is no part of a longer word or number: no Latin letter or digit stands next to it, nor a joiner with a
- * digit behind it, as in `1.2.3.4.5`. Letters of other scripts may stand next to it: not all put spaces between words.
+ * digit behind it, as in `1.2.3.4.5`. Letters of other scripts may stand next to it: not all put spaces between words. What ends at
+ * `last` was found itself, and is part of nothing else.
  */
-export const isBounded = (text: string, start: number, end: number, joiners = "."): boolean =>
-  !alphanumeric.test(text.charAt(start - 1)) && !alphanumeric.test(text.charAt(end)) &&
-  !(start > 1 && joiners.includes(text[start - 1]!) && digit.test(text[start - 2]!)) &&
-  !(end + 1 < text.length && joiners.includes(text[end]!) && digit.test(text[end + 1]!))
+export const isBounded = (text: string, start: number, end: number, last: number, joiners = "."): boolean =>
+  !isAlphanumeric(text.charCodeAt(end)) && !(isDigit(text.charCodeAt(end + 1)) && joiners.includes(text[end]!)) &&
+  (start === last || !isAlphanumeric(text.charCodeAt(start - 1))) &&
+  (start - 1 <= last || !(isDigit(text.charCodeAt(start - 2)) && joiners.includes(text[start - 1]!)))
 
-/** Gives what a sticky pattern matches at an offset. */
-export const matchAt = (pattern: RegExp, text: string, at: number): string | undefined => {
+/** Gives where what a sticky pattern matches at an offset ends. */
+export const endAt = (pattern: RegExp, text: string, at: number): number | undefined => {
   pattern.lastIndex = at
-  return pattern.exec(text)?.[0]
+  return pattern.test(text) ? pattern.lastIndex : undefined
 }
 
-/** Asks at each place where something could begin for its end, but not within what was found. */
-export function* rangesFrom(
-  text: string,
-  starts: RegExp,
-  endOf: (start: number) => number | undefined
-): Generator<readonly [start: number, end: number]> {
-  let last = 0
-  for (const { index } of text.matchAll(starts)) {
-    const end = index < last ? undefined : endOf(index)
-    if (end === undefined) continue
-    yield [index, end]
-    last = end
+/** A piece of a text that is looked at without a pause, what was found in it, and where what was found `last` ends. */
+export interface Piece {
+  from: number
+  to: number
+  last: number
+  readonly found: Array<readonly [start: number, end: number]>
+}
+
+/** Finds what begins in a piece of a text: places in order and apart. */
+export type Find = (text: string, piece: Piece) => void
+
+/** No pattern of a beginning looks further than this to either side. */
+const reach = 64
+
+/**
+ * Asks at each place where something could begin for its end, also right behind what was found `last`, but not within that.
+ *
+ * `starts` is global and matches one code unit; what stands around it is looked at and not matched. What is found may begin further
+ * on, as `beginOf` says.
+ */
+export const finder = (
+  starts: () => RegExp,
+  endOf: (text: string, start: number, last: number) => number | undefined,
+  beginOf: (text: string, start: number) => number = (_, start) => start
+): Find =>
+(text, piece) => {
+  const pattern = starts()
+  const first = Math.max(0, piece.from - reach)
+  const seen = text.slice(first, piece.to + reach)
+  for (let at = piece.from - first;;) {
+    pattern.lastIndex = Math.max(at, piece.last - first)
+    if (!pattern.test(seen)) return
+    at = pattern.lastIndex
+    let start = first + at - 1
+    if (start >= piece.to) return
+    for (let end = endOf(text, start, piece.last); end !== undefined; end = endOf(text, start, end)) {
+      piece.found.push([beginOf(text, start), end])
+      start = piece.last = end
+    }
   }
 }

@@ -4,12 +4,12 @@
  * @since 0.1.0
  */
 
-/** Gives Shannon's entropy of a text's characters, in bits per character. */
+/** Gives Shannon's entropy of the characters of an ASCII text, in bits per character. */
 export const entropy = (text: string): number => {
-  const counts = new Map<string, number>()
-  for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1)
+  const counts = new Uint32Array(128)
+  for (let at = 0; at < text.length; at++) counts[text.charCodeAt(at)]!++
   let bits = 0
-  for (const count of counts.values()) bits -= count / text.length * Math.log2(count / text.length)
+  for (const count of counts) if (count > 0) bits -= count / text.length * Math.log2(count / text.length)
   return bits
 }
 
@@ -24,10 +24,11 @@ const kindOf = (code: number): number =>
  */
 export const mixture = (text: string): number => {
   let changes = 0
-  for (let i = 1; i < text.length; i++) {
-    const from = kindOf(text.charCodeAt(i - 1))
-    const to = kindOf(text.charCodeAt(i))
+  let from = 0
+  for (let at = 0; at < text.length; at++) {
+    const to = kindOf(text.charCodeAt(at))
     if (from !== 0 && to !== 0 && from !== to && !(from === capital && to === small)) changes++
+    from = to
   }
   return changes / (text.length - 1)
 }

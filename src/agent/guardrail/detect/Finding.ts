@@ -8,8 +8,9 @@
  * @since 0.1.0
  */
 
-import type { Ranges } from "./Boundary.ts"
+import { type Find, isSpace, type Piece } from "./Boundary.ts"
 import { foldCharacters } from "./Fold.ts"
+import { isWork, piece as size, type Work } from "./Work.ts"
 
 /** A place in a text where something was found. */
 export interface Finding<out Kind extends string = string> {
@@ -19,7 +20,7 @@ export interface Finding<out Kind extends string = string> {
 }
 
 /** Finds things in a text. */
-export type Detector<Kind extends string = string> = (text: string) => ReadonlyArray<Finding<Kind>>
+export type Detector<Kind extends string = string> = (text: string) => Work<ReadonlyArray<Finding<Kind>>>
 
 /** What stands in a masked text where something was found. No detector finds anything in it. */
 const placeholder = ({ kind }: Finding): string => `[redacted ${kind}]`
@@ -39,19 +40,47 @@ const replaceFindings = <Kind extends string>(
   return replaced + text.slice(at)
 }
 
-/**
- * Masks what a detector finds until it finds nothing more: what a finding hid by standing next to it is found in the next round.
- */
-export const mask = <Kind extends string>(
+/** After so many rounds findings take along what stands next to them. */
+const exact = 4
+
+/** Makes findings longer by so many characters to both sides, and on to the next white space, and one of those that meet then. */
+const grown = <Kind extends string>(
   text: string,
+  findings: ReadonlyArray<Finding<Kind>>,
+  by: number
+): ReadonlyArray<Finding<Kind>> => {
+  const all: Array<Finding<Kind>> = []
+  let last = 0
+  for (const { end, kind, start } of findings) {
+    if (end <= last) continue
+    let from = Math.max(last, start - by)
+    let to = end + by
+    while (from > last && !isSpace(text.charCodeAt(from - 1))) from--
+    while (to < text.length && !isSpace(text.charCodeAt(to))) to++
+    last = Math.min(text.length, to)
+    all.push({ kind, start: from, end: last })
+  }
+  return all
+}
+
+/**
+ * Masks what a detector found, until it finds nothing more: what a finding hid by standing next to it is found in the next round.
+ * In a text that is made to hide one behind the other, findings take along twice as much in each further round, so that rounds stay
+ * few.
+ */
+export function* mask<Kind extends string>(
+  text: string,
+  found: ReadonlyArray<Finding<Kind>>,
   detect: Detector<Kind>,
   replacement: (finding: Finding<Kind>) => string = placeholder
-): string => {
+): Work<string> {
   let masked = text
-  let findings = detect(masked)
-  while (findings.length > 0) {
+  let findings = found
+  for (let round = 1; findings.length > 0; round++) {
+    if (round > exact) findings = grown(masked, findings, 2 ** (round - exact))
     masked = replaceFindings(masked, findings, replacement)
-    findings = detect(masked)
+    yield
+    findings = yield* detect(masked)
   }
   return masked
 }
@@ -63,25 +92,54 @@ export const describe = (findings: ReadonlyArray<Finding>): string => {
   return [...counts].map(([kind, count]) => count === 1 ? kind : `${kind} (${count})`).join(", ")
 }
 
-/** Makes a detector of what finds places of one kind. */
-export const ofKind = <Kind extends string>(kind: Kind, find: (text: string) => Ranges): Detector<Kind> => (text) =>
-  Array.from(find(text), ([start, end]) => ({ kind, start, end }))
-
-/** Makes a detector of several, each of which is shown the text without what those before it found. */
-export const inOrder = <Kind extends string>(detectors: ReadonlyArray<Detector<Kind>>): Detector<Kind> => (text) => {
-  const all: Array<ReadonlyArray<Finding<Kind>>> = []
-  let left = text
-  for (const detect of detectors) {
-    const found = detect(left)
-    if (found.length === 0) continue
-    left = replaceFindings(left, found, ({ end, start }) => "\n".repeat(end - start))
-    all.push(found)
-  }
-  return all.flat().sort((a, b) => a.start - b.start)
+/** What is found in one way: where, and of what kind. */
+export interface Sought<Kind extends string> {
+  readonly find: Find
+  /** Gives the kind of what was found at a place. What has none is found to be nothing. */
+  readonly kindOf: (text: string, start: number) => Kind | undefined
 }
+
+const nothing: ReadonlyArray<never> = []
+
+/** Finds what is sought, piece by piece. */
+function* findAll<Kind extends string>(
+  text: string,
+  { find, kindOf }: Sought<Kind>
+): Work<ReadonlyArray<Finding<Kind>>> {
+  const piece: Piece = { from: 0, to: Math.min(text.length, size), last: 0, found: [] }
+  find(text, piece)
+  while (piece.to < text.length) {
+    yield
+    piece.from = piece.to
+    piece.to = Math.min(text.length, piece.to + size)
+    find(text, piece)
+  }
+  if (piece.found.length === 0) return nothing
+  return piece.found.flatMap(([start, end]) => {
+    const kind = kindOf(text, start)
+    return kind === undefined ? [] : [{ kind, start, end }]
+  })
+}
+
+/** Makes a detector that looks for one thing after the other, each in the text without what was found before. */
+export const inOrder = <Kind extends string>(all: ReadonlyArray<Sought<Kind>>): Detector<Kind> =>
+  function*(text) {
+    let found: ReadonlyArray<Finding<Kind>> = nothing
+    let left = text
+    for (const sought of all) {
+      const more = yield* findAll(left, sought)
+      if (more.length === 0) continue
+      left = replaceFindings(left, more, ({ end, start }) => "\n".repeat(end - start))
+      found = found.length === 0 ? more : [...found, ...more]
+    }
+    return found.length < 2 ? found : found.toSorted((a, b) => a.start - b.start)
+  }
 
 /** Makes a detector that sees a text with its characters folded. */
-export const folding = <Kind extends string>(detect: Detector<Kind>): Detector<Kind> => (text) => {
-  const folded = foldCharacters(text)
-  return detect(folded.text).map(folded.locate)
-}
+export const folding = <Kind extends string>(detect: Detector<Kind>): Detector<Kind> =>
+  function*(text) {
+    const folding = foldCharacters(text)
+    const folded = isWork(folding) ? yield* folding : folding
+    const found = yield* detect(folded.text)
+    return found.map(folded.locate)
+  }

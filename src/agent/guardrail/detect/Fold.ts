@@ -2,11 +2,13 @@
  * Texts with what looks alike made the same, so that a detector sees through other scripts' digits, wide letters, long dashes,
  * invisible characters and, for words, through accents and letters of other alphabets.
  *
- * A folded text knows where each of its characters stood.
+ * A folded text knows where each of its characters stood, and is at most three times as long as the text.
  *
  * @since 0.1.0
  */
-import { pattern } from "../../../domain/Lazy.ts"
+import { lazy, pattern } from "../../../domain/Lazy.ts"
+import { byCodePoint } from "./CodePoint.ts"
+import { piece, type Work } from "./Work.ts"
 
 /** A folded text. */
 export interface Folded {
@@ -31,11 +33,10 @@ const digitOf = (character: string): string => {
 }
 
 const compatible = (character: string): string => {
-  const { length } = character
   const normal = character.normalize("NFKC")
   return normal.length === 1 && isAscii(normal)
     ? normal
-    : length === 1 && digit().test(character)
+    : digit().test(character)
     ? digitOf(character)
     : dash().test(character)
     ? "-"
@@ -46,54 +47,111 @@ const compatible = (character: string): string => {
 const lookalikes =
   "аaвbеeнhіiїiјjкkмmоoрpсcтtуyхxѕsԁdԛqԝwһhɡgɩiαaβbεeηnιiκkνvοoρpτtυuχxγyωwϲcսuոnօoհhցgıiøołlđdʀrɴnʜhᴏoᴄcꜱsӏlʟl’'‘'"
 
-const plainOf = (letter: string): string => {
-  if (letter === "ß") return "ss"
-  for (let at = 0; at < lookalikes.length; at += 2) if (lookalikes[at] === letter) return lookalikes[at + 1]!
-  return letter
-}
+const plain = lazy(() => {
+  const plain = new Map([["ß", "ss"]])
+  for (let at = 0; at < lookalikes.length; at += 2) plain.set(lookalikes[at]!, lookalikes[at + 1]!)
+  return plain
+})
+
+const plainOf = (letter: string): string => plain().get(letter) ?? letter
 
 /** Accents, and the points of Hebrew and Arabic. Other scripts' marks are letters of theirs. */
 const marks = pattern("(?!\\u3099|\\u309a)\\p{Script=Inherited}|[\\u0591-\\u05c7]", "gu")
 
-const letters = (character: string): string =>
-  Array.from(
+/** Signs beside the letters that one character stands for, as in a letter in parentheses. */
+const beside = pattern("[^\\p{L}\\p{M}\\p{N}]", "gu")
+
+/** A character that stands for more letters than these hides none of them: it stays, so that no text grows by much. */
+const most = 3
+
+const letters = (character: string): string => {
+  const folded = Array.from(
     character.normalize("NFKD").replace(marks(), "").normalize("NFC").toLowerCase(),
     plainOf
   ).join("")
+  if (folded.length < 2) return folded
+  const alone = folded.replace(beside(), "")
+  return alone === "" || alone.length > most ? character : alone
+}
+
+/** What a character is folded to: a code unit, or a text. */
+type To = number | string
+
+const folder = (one: (character: string) => string): (code: number) => To => {
+  const known = byCodePoint((character): To => {
+    const to = invisible().test(character) ? "" : one(character)
+    return to.length === 1 ? to.charCodeAt(0) : to
+  })
+  // Ideographs, syllables of Hangul and the planes behind stand for themselves, and they are many.
+  return (code) =>
+    (code >= 0x3400 && code < 0xa000) || (code >= 0xac00 && code < 0xd7a4)
+      ? code
+      : (code >= 0x30000 && code < 0xe0000) || code >= 0xe1000
+      ? String.fromCodePoint(code)
+      : known(code)
+}
+
+const toCharacter = /* #__PURE__ */ folder(compatible)
+
+const toLetters = /* #__PURE__ */ folder((character) => {
+  const plain = compatible(character)
+  return plain < "\x80" ? plain.toLowerCase() : letters(plain)
+})
 
 const identity: Folded["locate"] = (found) => found
 
-const fold = (text: string, one: (character: string) => string): Folded => {
-  const starts: Array<number> = []
-  const ends: Array<number> = []
-  const seen = new Map<string, string>()
-  let folded = ""
-  let at = 0
-  for (const character of text) {
-    let to = seen.get(character)
-    if (to === undefined) seen.set(character, to = invisible().test(character) ? "" : one(character))
-    for (let i = 0; i < to.length; i++) {
-      starts.push(at)
-      ends.push(at + character.length)
-    }
-    folded += to
-    at += character.length
+const sizeOf = (code: number): number => code > 0xffff ? 2 : 1
+
+/** Gives where each code unit of a folded text stood in the text as it was. */
+const startsOf = (text: string, length: number, to: (code: number) => To): Int32Array => {
+  const starts = new Int32Array(length)
+  let count = 0
+  for (let at = 0; at < text.length;) {
+    const code = text.codePointAt(at)!
+    const unit = code < 0x80 ? code : to(code)
+    const units = typeof unit === "number" ? 1 : unit.length
+    for (let i = 0; i < units; i++) starts[count++] = at
+    at += sizeOf(code)
   }
-  return {
-    text: folded,
-    locate: (found) => ({ ...found, start: starts[found.start]!, end: ends[found.end - 1]! })
+  return starts
+}
+
+const locator = (text: string, length: number, to: (code: number) => To): Folded["locate"] => {
+  const starts = lazy(() => startsOf(text, length, to))
+  return (found) => {
+    const last = starts()[found.end - 1]!
+    return { ...found, start: starts()[found.start]!, end: last + sizeOf(text.codePointAt(last)!) }
   }
 }
 
+function* fold(text: string, to: (code: number) => To): Work<Folded> {
+  const units = new Uint16Array(most * Math.min(piece + 1, text.length))
+  let folded = ""
+  for (let at = 0; at < text.length;) {
+    const end = Math.min(at + piece, text.length)
+    let count = 0
+    while (at < end) {
+      const code = text.codePointAt(at)!
+      at += sizeOf(code)
+      const unit = to(code)
+      if (typeof unit === "number") units[count++] = unit
+      else for (let i = 0; i < unit.length; i++) units[count++] = unit.charCodeAt(i)
+    }
+    for (let from = 0; from < count; from += 8192) {
+      folded += Reflect.apply(String.fromCharCode, undefined, units.subarray(from, Math.min(count, from + 8192)))
+    }
+    if (at < text.length) yield
+  }
+  return { text: folded, locate: locator(text, folded.length, to) }
+}
+
+const characterOf = (code: number): To => code < 0x80 ? code : toCharacter(code)
+const letterOf = (code: number): To => code > 64 && code < 91 ? code + 32 : code < 0x80 ? code : toLetters(code)
+
 /** Folds digits, wide and mathematical characters, dashes and spaces to ASCII, and leaves out what can't be seen. */
-export const foldCharacters = (text: string): Folded =>
-  isAscii(text) ? { text, locate: identity } : fold(text, (one) => one < "\x80" ? one : compatible(one))
+export const foldCharacters = (text: string): Folded | Work<Folded> =>
+  isAscii(text) ? { text, locate: identity } : fold(text, characterOf)
 
 /** Folds letters as well: to lower case, without accents, and to the Latin letters that they look like. */
-export const foldLetters = (text: string): Folded =>
-  isAscii(text)
-    ? { text: text.toLowerCase(), locate: identity }
-    : fold(text, (one) => {
-      const plain = one < "\x80" ? one : compatible(one)
-      return plain < "\x80" ? plain.toLowerCase() : letters(plain)
-    })
+export const foldLetters = (text: string): Folded | Work<Folded> =>
+  isAscii(text) ? { text: text.toLowerCase(), locate: identity } : fold(text, letterOf)

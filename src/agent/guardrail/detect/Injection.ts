@@ -1,110 +1,185 @@
 /**
  * Instructions to a model in a text that should hold none.
  *
- * Linear: a wording begins at a word and spans a bounded number of them, and each word is looked up.
+ * Linear: each word is looked up once, and takes each wording that it goes on with one step further.
  *
  * @since 0.1.0
  */
-import type { Finding } from "./Finding.ts"
+import { lazy } from "../../../domain/Lazy.ts"
+import { Class } from "./CodePoint.ts"
 import { foldLetters } from "./Fold.ts"
-import { forms, type InjectionCategory, type Severity, unseen, wordings } from "./InjectionRules.ts"
-import { joined, withLetters, type Word, wordsOf } from "./Words.ts"
+import { forms, type InjectionCategory, severities, type Severity, unseen, wordings } from "./InjectionRules.ts"
+import { endOfSpaced, isSign, Reader, Words } from "./Reader.ts"
+import * as Trie from "./Trie.ts"
+import { atOnce, isWork, piece, type Work } from "./Work.ts"
 
-/** An injection, and how sure that is. */
-export interface Injection extends Finding<InjectionCategory> {
-  readonly severity: Severity
-}
-
-/** The next words of a wording, and how many others may stand before them. */
+/** A step of a wording: how many other words may stand before its own, and what is found with it, if it is the last. */
 interface Step {
   readonly gap: number
-  readonly words: ReadonlySet<string>
-  readonly beginnings: ReadonlyArray<string>
+  readonly isFirst: boolean
+  readonly found: readonly [InjectionCategory, Severity] | undefined
 }
 
-interface Wording {
-  readonly category: InjectionCategory
-  readonly severity: Severity
+interface Vocabulary {
   readonly steps: ReadonlyArray<Step>
+  /** Words, and at their nodes the steps that they are, the last of a wording first. */
+  readonly words: Trie.Trie<ReadonlyArray<number>>
+  /** Beginnings of words, by their nodes among those. */
+  readonly beginnings: Array<ReadonlyArray<number> | undefined>
 }
 
-const stepOf = (alternatives: string, gap: number): Step => {
-  const words = foldLetters(alternatives).text.split("/")
-  return {
-    gap,
-    words: new Set(words.filter((word) => !word.endsWith("*"))),
-    beginnings: words.filter((word) => word.endsWith("*")).map((word) => word.slice(0, -1))
-  }
+const folded = (text: string): string => {
+  const folding = foldLetters(text)
+  return (isWork(folding) ? atOnce(folding) : folding).text
 }
 
-/** Wordings by their first words. */
-const index = (): ReadonlyMap<string, ReadonlyArray<Wording>> => {
-  const byFirst = new Map<string, Array<Wording>>()
-  for (const [category, severity, pattern] of wordings) {
-    const [first = "", ...rest] = pattern.split(" ")
-    const steps: Array<Step> = []
-    for (let i = 0; i < rest.length; i += 2) steps.push(stepOf(rest[i + 1]!, Number(rest[i])))
-    for (const word of stepOf(first, 0).words) {
-      const same = byFirst.get(word) ?? []
-      same.push({ category, severity, steps })
-      byFirst.set(word, same)
+const vocabulary = lazy((): Vocabulary => {
+  const steps: Array<Step> = []
+  const words = Trie.make<ReadonlyArray<number>>()
+  const beginnings: Array<ReadonlyArray<number> | undefined> = []
+  for (const [category, severity, wording] of wordings) {
+    const parts = wording.split(" ")
+    for (let at = 0; at < parts.length; at += 2) {
+      const step = steps.push({
+        gap: at === 0 ? 0 : Number(parts[at - 1]),
+        isFirst: at === 0,
+        found: at === parts.length - 1 ? [category, severity] : undefined
+      }) - 1
+      for (const word of folded(parts[at]!).split("/")) {
+        const [at, text] = word.endsWith("*") ? [beginnings, word.slice(0, -1)] : [words.values, word]
+        const node = Trie.add(words, text)
+        at[node] = [step, ...at[node] ?? []]
+      }
     }
   }
-  return byFirst
+  return { steps, words, beginnings }
+})
+
+/** What was found, each category with how severe it is at most: a place in `severities`. */
+type Found = Map<InjectionCategory, number>
+
+const add = (found: Found, category: InjectionCategory, severity: Severity): void => {
+  found.set(category, Math.max(severities.indexOf(severity), found.get(category) ?? 0))
 }
 
-let indexed: ReadonlyMap<string, ReadonlyArray<Wording>> | undefined
-
-/** The words of a folded text as they are meant: without disguise. */
-const meant = (text: string): ReadonlyArray<Word> => {
-  const words = wordsOf(text, true)
-  const found: Array<Word> = []
-  for (let at = 0; at < words.length;) {
-    const spelt = joined(text, words, at)
-    const count = spelt?.count ?? 1
-    const { end } = words[at + count - 1]!
-    const { start, text: word } = words[at]!
-    found.push({ text: spelt?.text ?? withLetters(word), start, end })
-    at += count
+/** Follows the wordings through the words of a text. */
+class Search {
+  readonly #vocabulary: Vocabulary
+  readonly #words: Words
+  readonly #reader: Reader<ReadonlyArray<number>>
+  readonly #found: Found
+  /** Which word was the last one at each step of a wording, counted from 1. */
+  readonly #reached: Int32Array
+  #count = 0
+  /** The steps that the word is which is read. */
+  readonly #steps: Array<number> = []
+  constructor(vocabulary: Vocabulary, text: string, found: Found) {
+    this.#vocabulary = vocabulary
+    this.#words = new Words(text, true)
+    this.#found = found
+    this.#reached = new Int32Array(vocabulary.steps.length)
+    const { beginnings, words } = vocabulary
+    this.#reader = new Reader(words, text, true, (node, isEnd) => {
+      this.#add(beginnings[node])
+      if (isEnd) this.#add(words.values[node])
+      return false
+    })
   }
-  return found
-}
-
-const fits = ({ beginnings, words }: Step, word: string): boolean =>
-  words.has(word) || beginnings.some((beginning) => word.startsWith(beginning))
-
-/** Where the rest of a wording ends that goes on behind a word. */
-const endOf = (words: ReadonlyArray<Word>, at: number, steps: ReadonlyArray<Step>): number | undefined => {
-  const [step, ...rest] = steps
-  if (step === undefined) return words[at]!.end
-  for (let next = at + 1; next <= at + 1 + step.gap && next < words.length; next++) {
-    if (!fits(step, words[next]!.text)) continue
-    const end = endOf(words, next, rest)
-    if (end !== undefined) return end
+  #add(steps: ReadonlyArray<number> | undefined): void {
+    if (steps !== undefined) { for (const step of steps) this.#steps.push(step) }
   }
-  return undefined
-}
-
-/** Finds what is worded like an instruction to a model. Findings may overlap. */
-export const findInjections = (text: string): ReadonlyArray<Injection> => {
-  const folded = foldLetters(text)
-  const found: Array<Injection> = []
-  const words = meant(folded.text)
-  indexed ??= index()
-  for (const [at, { start, text: word }] of words.entries()) {
-    for (const { category, severity, steps } of indexed.get(word) ?? []) {
-      const end = endOf(words, at, steps)
-      if (end !== undefined) found.push(folded.locate({ kind: category, severity, start, end }))
+  /** Takes the wordings further that the word goes on with which was read. */
+  #take(): void {
+    this.#count++
+    if (this.#steps.length > 1) this.#steps.sort((a, b) => b - a)
+    for (const step of this.#steps) {
+      const { found, gap, isFirst } = this.#vocabulary.steps[step]!
+      const before = isFirst ? this.#count : this.#reached[step - 1]!
+      if (before === 0 || this.#count - before > gap + 1) continue
+      this.#reached[step] = this.#count
+      if (found !== undefined) add(this.#found, ...found)
     }
   }
-  for (const [kind, severity, pattern] of forms) {
-    for (const { 0: form, index: start } of folded.text.matchAll(pattern)) {
-      found.push(folded.locate({ kind, severity, start, end: start + form.length }))
-    }
+  /** Reads a word, and tells whether it is one of a wording. */
+  #read(start: number, end: number, isMeant: boolean, isBare = false): boolean {
+    this.#steps.length = 0
+    this.#reader.isMeant = isMeant
+    this.#reader.isBare = isBare
+    this.#reader.read(Trie.root, start, end)
+    return this.#steps.length > 0
   }
-  for (const [severity, pattern] of unseen) {
-    for (const { 0: run, index: start } of text.matchAll(pattern)) {
-      found.push({ kind: "hidden", severity, start, end: start + run.length })
+  /** Looks at the first word from an offset on. Gives where to go on, or nothing where no word is left. */
+  next(from: number): number | undefined {
+    if (!this.#words.find(from)) return undefined
+    const { classes, end, isMeant, start, text } = this.#words
+    const spaced = end - start === 1 && classes === Class.letter ? endOfSpaced(text, start) : undefined
+    if (spaced !== undefined) {
+      this.#readSpaced(start, spaced)
+      this.#take()
+      return spaced
+    }
+    const isSigned = (classes & (Class.sign | Class.innerSign)) !== 0
+    if (this.#read(start, end, isMeant) || !isSigned || (isMeant && this.#read(start, end, isMeant, true))) {
+      this.#take()
+      return end
+    }
+    // Signs stand between words if they don't stand for letters.
+    for (let at = start; at < end;) {
+      while (at < end && isSign(text.charCodeAt(at))) at++
+      const first = at
+      while (at < end && !isSign(text.charCodeAt(at))) at++
+      this.#read(first, at, isMeant)
+      if (at > first) this.#take()
+    }
+    return end
+  }
+  /** Reads letters that stand alone as one word. */
+  #readSpaced(start: number, end: number): void {
+    const { beginnings, words } = this.#vocabulary
+    this.#steps.length = 0
+    let node: number | undefined = Trie.root
+    for (let at = start; at < end; at += 2) {
+      node = Trie.next(words, node, this.#words.text.charCodeAt(at))
+      if (node === undefined) return
+      this.#add(beginnings[node])
+    }
+    this.#add(words.values[node])
+  }
+}
+
+/** No pattern of a form looks further than this to either side. */
+const reach = 128
+
+/** Checks whether what a pattern finds begins in a piece of a text. */
+const occurs = (pattern: RegExp, text: string, from: number, to: number): boolean => {
+  const first = Math.max(0, from - reach)
+  const seen = text.slice(first, to + reach)
+  pattern.lastIndex = from - first
+  const at = pattern.test(seen) ? pattern.lastIndex : -1
+  if (at < 0 || first + at <= to) return at >= 0
+  pattern.lastIndex = from - first
+  return first + pattern.exec(seen)!.index < to
+}
+
+/** Finds what is worded like an instruction to a model: of each category how severe it is at most, as a place in `severities`. */
+export function* findInjections(text: string): Work<ReadonlyMap<InjectionCategory, number>> {
+  const folding = foldLetters(text)
+  const folded = (isWork(folding) ? yield* folding : folding).text
+  const found: Found = new Map()
+  const search = new Search(vocabulary(), folded, found)
+  let pause = piece
+  for (let at: number | undefined = 0; at !== undefined; at = search.next(at)) {
+    if (at <= pause) continue
+    pause = at + piece
+    yield
+  }
+  for (let from = 0; from < Math.max(text.length, folded.length); from += piece) {
+    if (from > 0) yield
+    for (const [category, severity, pattern] of forms) {
+      if (occurs(pattern, folded, from, from + piece)) add(found, category, severity)
+    }
+    for (const [severity, pattern] of unseen) {
+      if (occurs(pattern, text, from, from + piece)) add(found, "hidden", severity)
     }
   }
   return found

@@ -22,11 +22,26 @@ export type InjectionCategory = "override" | "role" | "extraction" | "exfiltrati
  */
 export type Severity = "low" | "medium" | "high"
 
+/** Every category. */
+export const injectionCategories: ReadonlyArray<InjectionCategory> = [
+  "override",
+  "role",
+  "extraction",
+  "exfiltration",
+  "markup",
+  "encoding",
+  "hidden"
+]
+
+/** How sure a pattern is, from the least on. */
+export const severities: ReadonlyArray<Severity> = ["low", "medium", "high"]
+
 type Row = readonly [category: InjectionCategory, severity: Severity, pattern: string]
 
 const verbs = "ignore/ignoring/disregard/disregarding/forget/override/bypass/neglect/discard/dismiss"
 const rules =
   "instruction*/prompt*/rules/guideline*/directive*/command*/constraint*/restriction*/programming/safeguard*"
+const told = "told/instructed/taught/given/trained/asked"
 const ask =
   "reveal/show/print/repeat/output/display/tell/give/leak/expose/disclose/dump/recite/quote/translate/summarize"
 const limits = "restriction*/rule*/filter*/limit*/guideline*/guardrail*/censorship/ethic*/moral*"
@@ -42,6 +57,9 @@ export const wordings: ReadonlyArray<Row> = [
     `${verbs} 5 previous/prior/above/earlier/preceding/foregoing/initial/original/system/your/all/any/every/these/those 4 ${rules}`
   ],
   ["override", "medium", `${verbs} 2 rules/instructions/guidelines/restrictions/prompt`],
+  ["override", "high", `${verbs} 1 everything/anything/all/what/whatever 1 you 2 were/been/are/re 1 ${told}`],
+  ["override", "medium", `${verbs} 1 everything/anything/all 1 you 1 know/knew/learned/learnt`],
+  ["override", "medium", `${verbs} 0 everything/anything/all 3 above/before/previously/earlier/preceding/prior`],
   [
     "override",
     "high",
@@ -52,8 +70,9 @@ export const wordings: ReadonlyArray<Row> = [
   [
     "override",
     "high",
-    "ignoriere/ignorieren/vergiss/vergessen/missachte 5 anweisung*/instruktion*/vorgaben/befehle/regeln"
+    "ignoriere/ignorieren/vergiss/vergessen/missachte 5 anweisung*/instruktion*/vorgaben/befehle/regeln/richtlinien/weisung*"
   ],
+  ["override", "high", "ignoriere/vergiss/missachte 1 alles 6 gesagt/gelernt/beigebracht/aufgetragen"],
   [
     "override",
     "high",
@@ -62,11 +81,28 @@ export const wordings: ReadonlyArray<Row> = [
   [
     "override",
     "high",
+    "ignore/ignorez/ignorer/oublie/oubliez/oublier 2 tes/vos/toutes 1 instructions/consignes/regles/directives/ordres"
+  ],
+  ["override", "high", "ignore/ignorez/oublie/oubliez 0 tout 7 dit/appris/demande/enseigne"],
+  [
+    "override",
+    "high",
     "ignora/ignore/ignorar/olvida/olvide 4 instrucciones/reglas/ordenes 3 anteriores/previas/originales"
   ],
+  ["override", "high", "ignora/ignore/olvida/olvide 2 tus/sus/todas 1 instrucciones/reglas/ordenes/directrices"],
+  ["override", "high", "ignora/ignore/olvida/olvide 0 todo 6 dicho/dijeron/ensenado/ensenaron/aprendido"],
   ["override", "high", "ignora/ignorate/ignori/dimentica 4 istruzioni/regole 3 precedenti/iniziali"],
+  [
+    "override",
+    "high",
+    "ignora/ignorate/ignori/dimentica/dimenticate 2 tue/vostre/sue/tutte 1 istruzioni/regole/direttive"
+  ],
+  ["override", "high", "ignora/ignorate/dimentica/dimenticate 0 tutto 6 detto/imparato/insegnato"],
   ["override", "high", "ignore/ignora/esqueca/esquece 4 instrucoes/regras 3 anteriores/previas/iniciais"],
+  ["override", "high", "ignore/ignora/esqueca/esquece 2 suas/tuas/todas 1 instrucoes/regras/diretrizes"],
+  ["override", "high", "ignore/ignora/esqueca/esquece 0 tudo 6 dito/disseram/ensinado/aprendeu"],
   ["override", "high", "игнорируй/игнорируйте/забудь/забудьте 5 инструкции/указания/правила"],
+  ["override", "high", "игнорируй/игнорируйте/забудь/забудьте 1 всё 6 сказали/говорили/сказано/учили"],
   ["role", "high", "do 0 anything 0 now"],
   ["role", "high", "you 2 now 4 dan/developer/god/jailbreak/sudo/debug/unrestricted/evil 0 mode"],
   ["role", "medium", "enable/enabled/activate/activated/enter/entering 2 dan/god/jailbreak/unrestricted/evil 0 mode"],
@@ -92,6 +128,14 @@ export const wordings: ReadonlyArray<Row> = [
   ["encoding", "medium", "decode/decrypt/deobfuscate/unscramble 8 follow/obey/execute/perform"]
 ]
 
+/** What an instruction says that a line gives in the name of the system, and a value that it states doesn't. */
+const instructs = "(?:you|your|yours)(?![a-z])|(?<=: ?)(?:obey|comply|ignore|disregard|forget|override|(?:" +
+  "reveal|print|output|show|send|transfer|execute|run|delete|grant|give|enable|disable|allow|follow|answer|respond|reply|act)" +
+  " (?:the|all|any|every|this|that|these|a|an|me|us|to|as|with|only|no))(?![a-z])"
+
+/** How a line begins that passes for the system's. What stands in quotes is a value in a program. */
+const systemLine = "(?<![^\\n])[\\t >*#[]{0,6}system(?: message| prompt| instructions?)?[\\]*]{0,2} ?:(?! ?[\"'`])"
+
 /** Patterns of whole texts in small letters. Nothing in them repeats without a bound. */
 export const forms: ReadonlyArray<readonly [category: InjectionCategory, severity: Severity, pattern: RegExp]> = [
   [
@@ -101,6 +145,11 @@ export const forms: ReadonlyArray<readonly [category: InjectionCategory, severit
   ],
   ["markup", "high", /\[\/?inst\]|<<\/?sys>>|<(?:start|end)_of_turn>/g],
   ["markup", "medium", /<\/?(?:system|system_prompt|system-prompt|instructions)>/g],
+  [
+    "markup",
+    "medium",
+    new RegExp(`${systemLine}(?=[^\\n]{0,80}(?<![a-z])(?:${instructs}))`, "g")
+  ],
   ["markup", "low", /(?<![^\n])(?:#{1,4} ?)?(?:system|instructions?) ?:/g],
   ["override", "high", /(?:忽略|无视|忘记|無視|忽視|忘記)[^。\n]{0,12}(?:指令|指示|提示|规则|規則|说明|說明)/g],
   ["override", "high", /(?:指示|命令|ルール|プロンプト)[^。\n]{0,4}(?:無視|忘れ)/g]

@@ -5,36 +5,31 @@
  *
  * @since 0.1.0
  */
-import { isBounded } from "./Boundary.ts"
+import { endAt, finder, isBounded } from "./Boundary.ts"
 
-const v4 = /(?<![A-Za-z0-9])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/g
+const v4Starts = /(?<![A-Za-z\d])\d(?=\d{0,2}\.\d{1,3}\.)/g
+const v6Starts = /(?<![\w:.])[23f](?=[\da-f]{3}:)/gi
+
+/** Four numbers below 256 without leading zeros. */
+const v4 = /(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?!\d)/y
 
 /** A group of a global, unique local, link-local or multicast address (RFC 4291, RFC 4193), and what may follow. */
-const v6 = /(?<![\w:.])(?:[23][\da-f]{3}|f[cd][\da-f]{2}|fe[89ab][\da-f]|ff[\da-f]{2}):[\da-f:.]{1,41}/gi
+const v6 = /(?:[23][\da-f]{3}|f[cd][\da-f]{2}|fe[89ab][\da-f]|ff[\da-f]{2}):[\da-f:.]{1,41}/iy
 
 /** Words before four numbers that are a version. */
 const version = /(?:^|[^a-z])(?:v|ver|version|release|build|revision)[.:= ]{0,2}$/i
 
 /** Addresses of nobody: unspecified, loopback, broadcast. */
-const isNobody = (octets: ReadonlyArray<string>): boolean =>
-  octets[0] === "0" || octets[0] === "127" || octets.every((octet) => octet === "255")
+const nobody = /(?:0|127)\.|255\.255\.255\.255/y
 
-const isOctet = (octet: string): boolean => octet === String(Number(octet)) && Number(octet) < 256
-
-const isV4 = (address: string): boolean => {
-  const octets = address.split(".")
-  return octets.length === 4 && octets.every(isOctet)
-}
-
-/** Finds IPv4 addresses: four numbers below 256 without leading zeros. */
-export function* findV4(text: string): Generator<readonly [start: number, end: number]> {
-  for (const { 0: address, index: start } of text.matchAll(v4)) {
-    const end = start + address.length
-    const isAddress = isV4(address) && !isNobody(address.split(".")) && isBounded(text, start, end) &&
+/** Finds IPv4 addresses, but for those that every host has, and for versions. */
+export const findV4 = finder(() => v4Starts, (text, start, last) => {
+  const end = endAt(v4, text, start)
+  return end !== undefined && isBounded(text, start, end, last) && endAt(nobody, text, start) === undefined &&
       !version.test(text.slice(Math.max(0, start - 12), start))
-    if (isAddress) yield [start, end]
-  }
-}
+    ? end
+    : undefined
+})
 
 const group = /^[\da-f]{1,4}$/i
 
@@ -45,17 +40,16 @@ const isV6 = (address: string): boolean => {
   const groupsOf = (half: string | undefined): ReadonlyArray<string> => half ? half.split(":") : []
   const groups = [...groupsOf(before), ...groupsOf(after)]
   const last = groups.at(-1)
-  const ends = last !== undefined && isV4(last)
+  const ends = last !== undefined && endAt(v4, last, 0) === last.length
   if (!(ends ? groups.slice(0, -1) : groups).every((one) => group.test(one))) return false
   const count = groups.length + (ends ? 1 : 0)
   return after === undefined ? count === 8 : count < 8
 }
 
 /** Finds IPv6 addresses that begin with a group in use (RFC 4291), so that times, slices and paths aren't. */
-export function* findV6(text: string): Generator<readonly [start: number, end: number]> {
-  for (const { 0: found, index: start } of text.matchAll(v6)) {
-    const address = found.endsWith("::") ? found : found.replace(/[:.]$/, "")
-    const end = start + address.length
-    if (isV6(address) && isBounded(text, start, end)) yield [start, end]
-  }
-}
+export const findV6 = finder(() => v6Starts, (text, start, last) => {
+  const longest = endAt(v6, text, start)
+  if (longest === undefined) return undefined
+  const end = /(?:[^:]:|\.)$/.test(text.slice(start, longest)) ? longest - 1 : longest
+  return isBounded(text, start, end, last) && isV6(text.slice(start, end)) ? end : undefined
+})

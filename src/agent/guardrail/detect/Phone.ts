@@ -5,35 +5,73 @@
  *
  * @since 0.1.0
  */
-import { isBounded, matchAt, type Ranges, rangesFrom } from "./Boundary.ts"
+import { endAt, finder, isBounded, isDigit } from "./Boundary.ts"
 
-/** With a country's code: at most 15 digits (ITU-T E.164). */
-const international = /\+[1-9](?:[ ./()-]{0,2}\d){7,14}/y
-/** With the prefix of international calls, and in groups. */
-const prefixed = /00[1-9]\d{0,2}(?:[ -]\d{2,8}){2,4}/y
-/** As in North America: no area begins with 0 or 1. */
-const american = /(?:1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])\d{3}[ .-]\d{4}/y
-/** With the prefix of national calls, and in groups: 9 to 11 digits. */
-const national = /0[1-9]\d{0,4}([ -])\d{2,8}(?:\1\d{2,8}){0,3}/y
+/** A way to write telephone numbers: a pattern of the longest one, how many digits it has, and what joins it to other numbers. */
+interface Form {
+  readonly pattern: RegExp
+  readonly least: number
+  readonly most: number
+  readonly joiners: string
+}
 
 /** A number that only its groups tell stands beside no other group. */
 const groups = " .-"
 
-const digitsOf = (text: string): number => text.replace(/\D/g, "").length
+/** With a country's code: at most 15 digits (ITU-T E.164). */
+const international: Form = { pattern: /\+[1-9](?:[ ./()-]{0,3}\d){7,14}/y, least: 8, most: 15, joiners: ".-" }
+
+/** With the prefix of international calls, and in groups. */
+const prefixed: Form = { pattern: /00[1-9]\d{0,2}(?:[ -]\d{2,8}){2,4}/y, least: 10, most: 17, joiners: groups }
+
+/** As in North America: no area begins with 0 or 1. */
+const american: Form = {
+  pattern: /(?:1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d(?: - |[ ./-]))\d{3}(?: - |[ .-])\d{4}/y,
+  least: 10,
+  most: 11,
+  joiners: ".-"
+}
+
+/** With the prefix of national calls, in parentheses or before a slash too, and in groups. */
+const national: Form = {
+  pattern: /0[1-9]\d{0,4}( - |[ .-])\d{2,8}(?:\1\d{2,8}){0,3}/y,
+  least: 9,
+  most: 11,
+  joiners: groups
+}
+const nationalArea: Form = {
+  pattern: /(?:\(0 ?[1-9]\d{0,4}\)[ -]?|0[1-9]\d{1,4}(?: ?\/ ?| - ))\d{2,8}(?:[ -]\d{2,8}){0,4}/y,
+  least: 9,
+  most: 12,
+  joiners: `${groups}/`
+}
+
+const starts = /[+(](?=\d)|(?<!\d)\d(?=\d{0,4}[ ./(-]|\(|00)/g
+
+/** The forms that begin with a character. */
+const formsFrom = (text: string, start: number): ReadonlyArray<Form> => {
+  switch (text[start]) {
+    case "+":
+      return [international]
+    case "(":
+      return text[start + 1] === "0" ? [nationalArea] : [american]
+    case "0":
+      return text[start + 1] === "0" ? [prefixed] : [national, nationalArea]
+    default:
+      return [american]
+  }
+}
 
 /** Takes groups off the end until the number has so many digits and ends where its last group does. */
-const shortened = (
-  text: string,
-  start: number,
-  found: string | undefined,
-  least: number,
-  most: number,
-  joiners = ".-"
-): number | undefined => {
-  for (let number = found; number !== undefined; number = /^(.*\d)\D+\d+$/.exec(number)?.[1]) {
-    const digits = digitsOf(number)
-    if (digits < least) return undefined
-    if (digits <= most && isBounded(text, start, start + number.length, joiners)) return start + number.length
+const endOf = (text: string, start: number, last: number, { joiners, least, most, pattern }: Form) => {
+  let end = endAt(pattern, text, start)
+  if (end === undefined) return undefined
+  let digits = 0
+  for (let at = start; at < end; at++) if (isDigit(text.charCodeAt(at))) digits++
+  while (digits >= least) {
+    if (digits <= most && isBounded(text, start, end, last, joiners)) return end
+    for (; isDigit(text.charCodeAt(end - 1)); end--) digits--
+    while (end > start && !isDigit(text.charCodeAt(end - 1))) end--
   }
   return undefined
 }
@@ -42,9 +80,10 @@ const shortened = (
  * Finds telephone numbers: with `+` and a country's code, in the form of North America (three, three and four digits), or in
  * groups with the prefix 0 or 00 of other countries. Digits alone, without `+` or groups, aren't one.
  */
-export const findPhones = (text: string): Ranges =>
-  rangesFrom(text, /[+(]|(?<!\d)\d/g, (start) =>
-    shortened(text, start, matchAt(international, text, start), 8, 15) ??
-      shortened(text, start, matchAt(prefixed, text, start), 10, 17, groups) ??
-      shortened(text, start, matchAt(american, text, start), 10, 11) ??
-      shortened(text, start, matchAt(national, text, start), 9, 11, groups))
+export const findPhones = finder(() => starts, (text, start, last) => {
+  for (const form of formsFrom(text, start)) {
+    const end = endOf(text, start, last, form)
+    if (end !== undefined) return end
+  }
+  return undefined
+})

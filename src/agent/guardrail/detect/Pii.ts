@@ -4,9 +4,9 @@
  * @since 0.1.0
  */
 import { findCards, findIbans, findSsns } from "./Account.ts"
-import type { Ranges } from "./Boundary.ts"
+import type { Find } from "./Boundary.ts"
 import { findEmails } from "./Email.ts"
-import { type Detector, folding, inOrder, ofKind } from "./Finding.ts"
+import { type Detector, folding, inOrder } from "./Finding.ts"
 import { findV4, findV6 } from "./IpAddress.ts"
 import { findPhones } from "./Phone.ts"
 
@@ -20,7 +20,7 @@ import { findPhones } from "./Phone.ts"
 export type PiiKind = "email" | "phone" | "card" | "ssn" | "iban" | "ip"
 
 /** In this order, as one may look like a part of another. */
-const finders: ReadonlyArray<readonly [kind: PiiKind, find: (text: string) => Ranges]> = [
+const finders: ReadonlyArray<readonly [kind: PiiKind, find: Find]> = [
   ["email", findEmails],
   ["iban", findIbans],
   ["ip", findV6],
@@ -30,8 +30,11 @@ const finders: ReadonlyArray<readonly [kind: PiiKind, find: (text: string) => Ra
   ["phone", findPhones]
 ]
 
+/** Every kind of what identifies a person. */
+export const piiKinds: ReadonlyArray<PiiKind> = [...new Set(finders.map(([kind]) => kind))]
+
 /** Makes a detector of what identifies a person, of some kinds or of all. */
 export const piiDetector = (kinds?: ReadonlyArray<PiiKind>): Detector<PiiKind> =>
   folding(inOrder(
-    finders.flatMap(([kind, find]) => kinds === undefined || kinds.includes(kind) ? [ofKind(kind, find)] : [])
+    finders.flatMap(([kind, find]) => kinds === undefined || kinds.includes(kind) ? [{ kindOf: () => kind, find }] : [])
   ))

@@ -7,9 +7,10 @@
  * @since 0.1.0
  */
 import * as Struct from "effect/Struct"
-import { matchAt } from "./Boundary.ts"
+import { findHexadecimalKeys, findNamedKeys, findNamedPasswords } from "./Assigned.ts"
+import { endAt, type Find, finder } from "./Boundary.ts"
 import { entropy, mixture } from "./Entropy.ts"
-import { type Detector, folding, inOrder, ofKind } from "./Finding.ts"
+import { type Detector, folding, inOrder, type Sought } from "./Finding.ts"
 
 /**
  * How keys of providers begin and go on. Where a length is exact, the key is one only of that length; else all that goes on is
@@ -27,7 +28,10 @@ const providers = {
   npm: /npm_[A-Za-z\d]{36,}/,
   pypi: /pypi-AgE[\w-]{50,}/,
   huggingface: /hf_[A-Za-z\d]{30,}|api_org_[A-Za-z\d]{30,}/,
-  azure: /AccountKey=[A-Za-z\d+/]{86}==/,
+  azure:
+    /AccountKey=[A-Za-z\d+/]{86}==|(?<![~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![\w~])|webhook\.office\.com\/webhookb2\/[\w@/-]{60,}/,
+  discord:
+    /discord(?:app)?\.com\/api\/(?:v\d{1,2}\/)?webhooks\/\d{15,21}\/[\w-]{60,}|[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}/,
   digitalocean: /do[opr]_v1_[a-f\d]{64}/,
   databricks: /dapi[a-f\d]{32}(?![A-Za-z\d])/,
   docker: /dckr_(?:pat|oat)_[\w-]{20,}/,
@@ -42,6 +46,10 @@ const providers = {
   vault: /hv[sbr]\.[\w-]{24,}/
 }
 
+/** How keys begin, so that no other place is looked at. */
+const beginnings =
+  /(?<![A-Za-z\d])(?=sk-|A[KSBC][A-Z]{2}|gh|gl|github_|AIza|GOCSPX-|ya29|xox|xapp|hooks\.s|[sr]k_|whsec_|npm_|pypi-|hf_|api_org_|Account|(?<![~.-])[\w~.-]{3}\dQ~|webhook\.|discord|[MNO][\w-]{23,27}\.|do[opr]_|dapi|dckr_|gsk_|xai-|pplx-|r8_|SG\.|shp|SK[a-f\d]|\d{8,10}:|hv[sbr]\.)[\w~.-]/g
+
 type Provider = keyof typeof providers
 
 /**
@@ -53,87 +61,96 @@ type Provider = keyof typeof providers
  */
 export type SecretKind = Provider | "privateKey" | "jwt" | "password" | "token"
 
-function* findPrivateKeys(text: string): Generator<readonly [start: number, end: number]> {
-  const header = /-----BEGIN (?:[A-Z\d]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----/y
-  const body = /[A-Za-z\d+/=\\\s]*/y
-  const footer = /-----END [A-Z\d ]{0,60}-----/y
-  for (let start = text.indexOf("-----BEGIN "); start >= 0;) {
-    const begin = matchAt(header, text, start)
-    let end = start + (begin?.length ?? 5)
-    if (begin !== undefined) {
-      const dashes = text.indexOf("-----", end)
-      const foot = dashes < 0 ? undefined : matchAt(footer, text, dashes)
-      const key = foot === undefined ? matchAt(body, text, end)!.trimEnd() : text.slice(end, dashes) + foot
-      if (key.length >= 40) yield [start, end += key.length]
-    }
-    start = text.indexOf("-----BEGIN ", end)
-  }
-}
+const privateStarts = /-(?=----BEGIN )/g
+const privateBegin = /-----BEGIN (?:[A-Z\d]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----/y
+const privateBody = /[A-Za-z\d+/=\\\s]*/y
+const privateEnd = /-----END [A-Z\d ]{0,60}-----/y
+
+/** Finds private keys with the key in them, whole or cut off. */
+const findPrivateKeys = finder(() => privateStarts, (text, start) => {
+  const begin = endAt(privateBegin, text, start)
+  if (begin === undefined) return undefined
+  const dashes = text.indexOf("-----", begin)
+  const foot = dashes < 0 ? undefined : endAt(privateEnd, text, dashes)
+  const end = foot ?? begin + text.slice(begin, endAt(privateBody, text, begin)).trimEnd().length
+  return end - begin < 40 ? undefined : end
+})
 
 /** A header is a JSON object in Base64, which begins with `eyJ`, and says how the token is signed or encrypted. */
-const isHeader = (segment: string): boolean => {
-  try {
-    return /"(?:alg|enc)"\s*:/.test(atob(segment.replaceAll("-", "+").replaceAll("_", "/")))
-  } catch {
-    return false
-  }
-}
+const isHeader = (segment: string): boolean =>
+  segment.length > 11 && segment.length % 4 !== 1 &&
+  /"(?:alg|enc)"\s*:/.test(atob(segment.replaceAll("-", "+").replaceAll("_", "/")))
 
-function* findJwts(text: string): Generator<readonly [start: number, end: number]> {
-  const rest = /(?:\.[\w-]*){2,4}/y
-  for (const { 0: header, index: start } of text.matchAll(/(?<![\w-])eyJ[\w-]+/g)) {
-    const segments = matchAt(rest, text, start + header.length)
-    if (segments !== undefined && segments.length > 20 && isHeader(header)) {
-      yield [start, start + header.length + segments.replace(/\.+$/, "").length]
-    }
-  }
-}
+/** What follows a header: an object, signed or not, or what is encrypted. */
+const segments = /\.eyJ[\w-]+(?:\.[\w-]+)?|(?=[\w.-]{21})(?:\.[\w-]*){2,4}/y
+const header = /eyJ[\w-]+/y
 
-/** A password between a user's name and a host; a name to be filled in isn't one. */
-function* findPasswords(text: string): Generator<readonly [start: number, end: number]> {
-  for (const found of text.matchAll(/:\/\/[^\s:/?#@"'`]*:(?![$<{[%*])([^\s/?#@"'`]+)@/g)) {
-    const end = found.index + found[0].length - 1
-    yield [end - found[1]!.length, end]
-  }
-}
+const jwtStarts = /(?<![\w-])e(?=yJ)/g
 
-const tokens = /[\w+/-]{32,}=*/g
+const findJwts = finder(() => jwtStarts, (text, start) => {
+  const middle = endAt(header, text, start)
+  let end = middle === undefined ? undefined : endAt(segments, text, middle)
+  if (middle === undefined || end === undefined || !isHeader(text.slice(start, middle))) return undefined
+  while (text[end - 1] === ".") end--
+  return end
+})
+
+const addresses = /:(?=\/\/)/g
+const userInfo = /:\/\/[^\s:/?#@"'`]*:(?![$<{[%*])/y
+const beforeHost = /[^\s/?#@"'`]+(?=@)/y
+
+const endOfUser = (text: string, start: number): number => endAt(userInfo, text, start) ?? text.length
+
+/** Finds passwords between a user's name and a host; a name to be filled in isn't one. */
+const findPasswords = finder(
+  () => addresses,
+  (text, start) => endAt(beforeHost, text, endOfUser(text, start)),
+  endOfUser
+)
+
+/** Tokens begin here, and certificates and public keys, in which nothing is one. */
+const tokenStarts = /(?<![\w+/-])[\w+/-](?=[\w+/-]{31})|-(?=----BEGIN )/g
+const token = /[\w+/-]{32,}=*/y
+const publicBlock = /-----BEGIN [A-Z\d ]{1,40}-----[A-Za-z\d+/=\\\s]*/y
 const minEntropy = 4.2
 const minMixture = 0.25
 
 /** What goes before hashes, files within a text, and public keys: none is secret, and all look like chance. */
 const open = /(?:\bsha(?:1|256|384|512)[-:]|;base64,|\bssh-[a-z\d]{3,10} |nistp\d{3} )$/i
-
-/** Certificates and public keys. */
-const blocks = /-----BEGIN [A-Z\d ]{1,40}-----[A-Za-z\d+/=\\\s]*/g
+const hash = /sha(?:1|256|384|512)-/y
 
 const isRandom = (token: string): boolean =>
   /[a-z]/.test(token) && /[A-Z]/.test(token) && /\d/.test(token) &&
   mixture(token) >= minMixture && entropy(token) >= minEntropy
 
-function* findTokens(text: string): Generator<readonly [start: number, end: number]> {
-  const shown = text.replace(blocks, (block) => "\n".repeat(block.length))
-  for (const { 0: run, index: start } of shown.matchAll(tokens)) {
-    const isOpen = open.test(shown.slice(Math.max(0, start - 16), start)) || /^sha(?:1|256|384|512)-/.test(run)
-    if (!isOpen && isRandom(run.replace(/=+$/, ""))) yield [start, start + run.length]
-  }
+const tokens: Sought<SecretKind> = {
+  find: finder(() => tokenStarts, (text, start) => {
+    const block = endAt(publicBlock, text, start)
+    if (block !== undefined) return block
+    const end = endAt(token, text, start)
+    if (end === undefined || endAt(hash, text, start) !== undefined) return undefined
+    if (open.test(text.slice(Math.max(0, start - 16), start))) return undefined
+    return isRandom(text.slice(start, end).replace(/=+$/, "")) ? end : undefined
+  }),
+  kindOf: (text, start) => endAt(publicBlock, text, start) === undefined ? "token" : undefined
 }
 
-/** Makes a detector of keys: one pattern of all, so that a text is read once. */
-const keyDetector = (kinds: ReadonlyArray<Provider>): Detector<Provider> => {
-  const pattern = new RegExp(`(?<![A-Za-z\\d])(?:${kinds.map((kind) => `(${providers[kind].source})`).join("|")})`, "g")
-  return (text) =>
-    Array.from(text.matchAll(pattern), (match) => ({
-      kind: kinds[match.findIndex((group, index) => index > 0 && group !== undefined) - 1]!,
-      start: match.index,
-      end: match.index + match[0].length
-    }))
+/** Looks for keys with one pattern of all, so that a text is read once. */
+const keysOf = (kinds: ReadonlyArray<Provider>): Sought<SecretKind> => {
+  const key = new RegExp(kinds.map((kind) => `(${providers[kind].source})`).join("|"), "y")
+  return {
+    find: finder(() => beginnings, (text, start) => endAt(key, text, start)),
+    kindOf: (text, start) => {
+      key.lastIndex = start
+      return kinds[key.exec(text)!.findIndex((group, index) => index > 0 && group !== undefined) - 1]
+    }
+  }
 }
 
 const isProvider = (kind: SecretKind): kind is Provider => Object.hasOwn(providers, kind)
 
 /** Every kind of secret. */
-const secretKinds: ReadonlyArray<SecretKind> = [
+export const secretKinds: ReadonlyArray<SecretKind> = [
   "privateKey",
   "jwt",
   "password",
@@ -141,14 +158,18 @@ const secretKinds: ReadonlyArray<SecretKind> = [
   "token"
 ]
 
-/** Makes a detector of secrets, of some kinds or of all. Tokens come last: what a rule knows may look like one. */
+/** Makes a detector of secrets, of some kinds or of all. What is known by its name or by chance comes last: a rule may know it. */
 export const secretDetector = (kinds: ReadonlyArray<SecretKind> = secretKinds): Detector<SecretKind> => {
   const keys = kinds.filter(isProvider)
-  return folding(inOrder<SecretKind>([
-    ...kinds.includes("privateKey") ? [ofKind("privateKey", findPrivateKeys)] : [],
-    ...kinds.includes("jwt") ? [ofKind("jwt", findJwts)] : [],
-    ...kinds.includes("password") ? [ofKind("password", findPasswords)] : [],
-    ...keys.length > 0 ? [keyDetector(keys)] : [],
-    ...kinds.includes("token") ? [ofKind("token", findTokens)] : []
+  const of = (kind: SecretKind, ...all: ReadonlyArray<Find>): ReadonlyArray<Sought<SecretKind>> =>
+    kinds.includes(kind) ? all.map((find) => ({ find, kindOf: () => kind })) : []
+  return folding(inOrder([
+    ...of("privateKey", findPrivateKeys),
+    ...of("jwt", findJwts),
+    ...of("password", findPasswords),
+    ...keys.length > 0 ? [keysOf(keys)] : [],
+    ...kinds.includes("token") ? [tokens] : [],
+    ...of("token", findNamedKeys, findHexadecimalKeys),
+    ...of("password", findNamedPasswords)
   ]))
 }

@@ -3,7 +3,9 @@
  *
  * @since 0.1.0
  */
+import { lazy } from "../../../domain/Lazy.ts"
 import { wordDetector } from "./Words.ts"
+import type { Work } from "./Work.ts"
 
 /**
  * How a text sounds. One may sound in several ways, or in none.
@@ -12,6 +14,9 @@ import { wordDetector } from "./Words.ts"
  * @since 0.1.0
  */
 export type Tone = "casual" | "excited" | "formal" | "friendly" | "professional"
+
+/** Every tone. */
+export const tones: ReadonlyArray<Tone> = ["casual", "excited", "formal", "friendly", "professional"]
 
 const makeDetector = () =>
   wordDetector<Exclude<Tone, "excited">>([
@@ -42,19 +47,28 @@ const makeDetector = () =>
     ]
   ])
 
-let detect: ReturnType<typeof makeDetector> | undefined
+const detector = lazy(makeDetector)
+
+const ends = ".!?…。！？"
 
 /** Checks whether at least one in three sentences ends with an exclamation mark. */
 const isExcited = (text: string): boolean => {
-  const ends = text.match(/[.!?…。！？]+/g) ?? []
-  const exclamations = ends.filter((end) => /[!！]/.test(end)).length
-  return exclamations > 0 && exclamations * 3 >= ends.length
+  let [sentences, exclamations] = [0, 0]
+  for (let at = 0; at < text.length;) {
+    let isExclaimed = false
+    const start = at
+    for (; at < text.length && ends.includes(text[at]!); at++) isExclaimed ||= text[at] === "!" || text[at] === "！"
+    if (at > start) sentences++
+    else at++
+    if (isExclaimed) exclamations++
+  }
+  return exclamations > 0 && exclamations * 3 >= sentences
 }
 
 /** Gives the tones of a text, in the order of their names. */
-export const tonesOf = (text: string): ReadonlyArray<Tone> => {
-  detect ??= makeDetector()
-  const tones = new Set<Tone>(detect(text).map(({ kind }) => kind))
-  if (isExcited(text)) tones.add("excited")
-  return [...tones].sort()
+export function* tonesOf(text: string): Work<ReadonlyArray<Tone>> {
+  const found = yield* detector()(text)
+  const sounds = new Set<Tone>(found.map(({ kind }) => kind))
+  if (isExcited(text)) sounds.add("excited")
+  return [...sounds].sort()
 }

@@ -1,226 +1,261 @@
 /**
  * Words of a list in a text: whole words, in any case and script, also where they are disguised.
  *
- * Linear: each word of the text is looked up, in as many spellings as it has at most, and never compared with the whole list.
- *
  * @since 0.1.0
  */
-import { pattern } from "../../../domain/Lazy.ts"
+import * as Predicate from "effect/Predicate"
+import { lazy, pattern } from "../../../domain/Lazy.ts"
+import { isAlphanumeric, isSpace } from "./Boundary.ts"
+import { Class, classOf } from "./CodePoint.ts"
 import type { Detector, Finding } from "./Finding.ts"
 import { foldLetters } from "./Fold.ts"
-
-/** A word where it stands. */
-export interface Word {
-  readonly text: string
-  readonly start: number
-  readonly end: number
-}
-
-const letter = pattern("[\\p{L}\\p{M}\\p{N}]")
-const letterFirst = pattern("^\\p{L}")
-const alone = pattern("^\\p{L}$")
-
-/** Signs within words where those may be disguised. */
-const disguises = "@$!*#|+"
-
-const isInWord = (character: string, isDisguised: boolean): boolean =>
-  (character >= "a" && character <= "z") || (character >= "0" && character <= "9") ||
-  (character < "\x80" ? isDisguised && disguises.includes(character) : letter().test(character))
-
-const isEdge = (character: string): boolean => "!*#|+".includes(character)
-
-/**
- * Gives the words of a folded text: letters and digits in a row, and where they may be disguised, signs between them, and `@` and
- * `$` also at their ends.
- */
-export const wordsOf = (text: string, isDisguised = false): ReadonlyArray<Word> => {
-  const words: Array<Word> = []
-  let start = -1
-  let at = 0
-  const close = () => {
-    if (start < 0) return
-    let end = at
-    while (isEdge(text[end - 1]!)) end--
-    words.push({ text: text.slice(start, end), start, end })
-    start = -1
-  }
-  for (const character of text) {
-    if (!isInWord(character, isDisguised)) close()
-    else if (start < 0 && !isEdge(character)) start = at
-    at += character.length
-  }
-  close()
-  return words
-}
+import { endOfSpaced, isSign, meaningsOf, Reader, withLetters, Words } from "./Reader.ts"
+import * as Trie from "./Trie.ts"
+import { atOnce, isWork, piece, type Work } from "./Work.ts"
 
 /** Scripts that put no spaces between words. */
 const unspaced = pattern(
   "[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}]"
 )
 
-/** What may stand between the words of one expression. */
-const gap = /^[\s'_-]{1,3}$/
+/** Words, with what may stand between those of one expression. */
+const plain = pattern("^[\\p{L}\\p{M}\\p{N}]+(?:[\\s'_-]{1,3}[\\p{L}\\p{M}\\p{N}]+)*$")
+const gaps = /[\s'_-]{1,3}/g
+const gap = /[\s'_-]{1,3}/y
 
-interface Entry<Kind> {
+const space = 32
+
+/** What is found as it is written, by a sign in it or by its script. */
+interface Literal<Kind> {
   readonly kind: Kind
-  readonly words: ReadonlyArray<string>
+  /** Whether no letter may stand before it, or behind it. */
+  readonly isBegin: boolean
+  readonly isEnd: boolean
 }
 
 interface Lists<Kind> {
-  /** Expressions by their first word, the longest first. */
-  readonly entries: ReadonlyMap<string, ReadonlyArray<Entry<Kind>>>
-  /** Beginnings of words by their length. */
-  readonly beginnings: ReadonlyMap<number, ReadonlyMap<string, Kind>>
-  /** What is found within words, as its script puts no spaces between them. */
-  readonly within: ReadonlyMap<string, Kind>
-  /** Single words by their length and first letter. */
-  readonly shapes: ReadonlyMap<string, ReadonlyArray<Entry<Kind>>>
+  /** Words, and expressions with spaces between theirs. */
+  readonly words: Trie.Trie<Kind>
+  /** Beginnings of words, by their nodes among those. */
+  readonly beginnings: Array<Kind | undefined>
+  readonly literals: Trie.Trie<Literal<Kind>>
+  /** Single words by a letter of theirs. */
+  readonly byLetter: () => ReadonlyMap<string, ReadonlyArray<readonly [word: string, kind: Kind]>>
 }
 
-const push = <K, A>(map: Map<K, Array<A>>, key: K, value: A): void => {
-  const values = map.get(key)
-  if (values === undefined) map.set(key, [value])
-  else values.push(value)
-}
-
-const shapeOf = (word: string): string => `${word.length}${word[0]}`
-
-const listsOf = <Kind extends string>(
-  lists: ReadonlyArray<readonly [kind: Kind, words: Iterable<string>]>
-): Lists<Kind> => {
-  const entries = new Map<string, Array<Entry<Kind>>>()
-  const beginnings = new Map<number, Map<string, Kind>>()
-  const within = new Map<string, Kind>()
-  const shapes = new Map<string, Array<Entry<Kind>>>()
-  for (const [kind, words] of lists) {
-    for (const listed of words) {
-      const { text } = foldLetters(listed)
-      const parts = wordsOf(text).map((word) => word.text)
-      const [first] = parts
-      if (first === undefined) continue
-      if (unspaced().test(text)) within.set(text.trim(), kind)
-      else if (parts.length === 1 && text.endsWith("*")) {
-        const sameLength = beginnings.get(first.length) ?? new Map<string, Kind>()
-        beginnings.set(first.length, sameLength.set(first, kind))
-      } else {
-        push(entries, first, { kind, words: parts })
-        if (parts.length === 1) push(shapes, shapeOf(first), { kind, words: parts })
-      }
+const lettersOf = <Kind>(words: ReadonlyMap<string, Kind>): ReadonlyMap<string, Array<readonly [string, Kind]>> => {
+  const byLetter = new Map<string, Array<readonly [string, Kind]>>()
+  for (const entry of words) {
+    const [word] = entry
+    for (let at = 0; at < word.length; at++) {
+      const key = `${word.length} ${at} ${word[at]}`
+      const same = byLetter.get(key)
+      if (same === undefined) byLetter.set(key, [entry])
+      else same.push(entry)
     }
   }
-  for (const same of entries.values()) same.sort((a, b) => b.words.length - a.words.length)
-  return { entries, beginnings, within, shapes }
+  return byLetter
 }
 
-const signs: Readonly<Record<string, string>> = {
-  0: "o",
-  1: "i",
-  3: "e",
-  4: "a",
-  5: "s",
-  7: "t",
-  8: "b",
-  9: "g",
-  "@": "a",
-  $: "s",
-  "!": "i",
-  "|": "i",
-  "+": "t"
+/** Gives a listed word as it is looked for, and whether it goes on. */
+const readListed = (listed: string): readonly [text: string, isBeginning: boolean] => {
+  const folding = foldLetters(listed)
+  const text = (isWork(folding) ? atOnce(folding) : folding).text.trim().replace(/\s+/g, " ")
+  return text.length > 1 && text.endsWith("*") ? [text.slice(0, -1).trimEnd(), true] : [text, false]
 }
 
-const sign = /[0-9@$!|+]/
-const hasLetter = pattern("\\p{L}")
-const tripled = /(.)\1\1/u
+/** Checks whether something is left of a listed word that could be found. */
+export const isFindable = (listed: string): boolean => Predicate.isString(listed) && /[^*]/.test(readListed(listed)[0])
 
-/** Gives a word with letters for the digits and signs that stand for them, if it has letters. */
-export const withLetters = (word: string): string =>
-  sign.test(word) && hasLetter().test(word) ? word.replace(/[0-9@$!|+]/g, (sign) => signs[sign] ?? sign) : word
-
-/** Spellings of a word: with letters for the digits and signs that stand for them, and without letters said over and over. */
-const spellings = (word: string): Iterable<string> => {
-  const hasSigns = sign.test(word)
-  if (!hasSigns && !tripled.test(word)) return [word]
-  const found = new Set([word])
-  if (hasSigns && hasLetter().test(word)) {
-    found.add(withLetters(word))
-    found.add(withLetters(word.replace(/[1|]/g, "l")))
+const listsOf = <Kind extends string>(
+  lists: ReadonlyArray<readonly [kind: Kind, words: Iterable<string>]>,
+  isDisguised: boolean
+): Lists<Kind> => {
+  const words = Trie.make<Kind>()
+  const literals = Trie.make<Literal<Kind>>()
+  const beginnings: Array<Kind | undefined> = []
+  const single = new Map<string, Kind>()
+  const addWords = (text: string, kind: Kind, isBeginning: boolean): void => {
+    const spaced = text.replace(gaps, " ")
+    const node = Trie.add(words, spaced)
+    if (isBeginning) beginnings[node] ??= kind
+    else words.values[node] ??= kind
+    const mayHide = !isBeginning && !spaced.includes(" ") && text.length <= longest
+    if (mayHide && !single.has(text)) single.set(text, kind)
   }
-  for (const spelling of Array.from(found)) {
-    found.add(spelling.replace(/(.)\1{2,}/gu, "$1$1"))
-    found.add(spelling.replace(/(.)\1{2,}/gu, "$1"))
+  for (const [kind, listed] of lists) {
+    for (const [text, isBeginning] of Array.from(listed, readListed)) {
+      const isWithin = unspaced().test(text)
+      if (!isWithin && plain().test(text)) {
+        addWords(text, kind, isBeginning)
+        continue
+      }
+      const node = Trie.add(literals, text)
+      const isWord = (at: number): boolean => !isWithin && isInWord(text.codePointAt(at))
+      literals.values[node] ??= { kind, isBegin: isWord(0), isEnd: !isBeginning && isWord(text.length - 1) }
+      const meant = withLetters(text)
+      if (isDisguised && /\p{L}/u.test(text) && plain().test(meant)) addWords(meant, kind, isBeginning)
+    }
+  }
+  return { words, beginnings, literals, byLetter: lazy(() => lettersOf(single)) }
+}
+
+const isInWord = (code: number | undefined): boolean =>
+  code !== undefined && (classOf(code) & (Class.letter | Class.digit)) !== 0
+
+/** Words with a hidden letter are at most so long. */
+const longest = 32
+
+const isHiding = (letter: string | undefined): boolean => letter === "*" || letter === "#"
+
+/** A word of the list that has the same letters but for those that a star or a hash hides. */
+const hiddenIn = <Kind>({ byLetter }: Lists<Kind>, word: string): Kind | undefined => {
+  if (!/[*#]/.test(word) || classOf(word.codePointAt(0)!) !== Class.letter) return undefined
+  let fewest: ReadonlyArray<readonly [string, Kind]> | undefined
+  for (let at = 0; at < word.length; at++) {
+    if (classOf(word.charCodeAt(at)) !== Class.letter) continue
+    const same = byLetter().get(`${word.length} ${at} ${word[at]}`)
+    if (same === undefined) return undefined
+    if (fewest === undefined || same.length < fewest.length) fewest = same
+  }
+  return fewest?.find(([listed]) =>
+    Array.from(word).every((letter, at) =>
+      isHiding(letter) || letter === listed[at] || meaningsOf(letter.charCodeAt(0)).includes(listed.charCodeAt(at))
+    )
+  )?.[1]
+}
+
+/** Looks for listed words in a folded text. */
+class Search<Kind extends string> {
+  readonly #lists: Lists<Kind>
+  readonly #isDisguised: boolean
+  readonly #words: Words
+  readonly #reader: Reader<Kind>
+  readonly found: Array<Finding<Kind>> = []
+  /** Where the word ends that is read, and what was found last. */
+  #end = 0
+  #kind: Kind | undefined = undefined
+  constructor(lists: Lists<Kind>, text: string, isDisguised: boolean) {
+    this.#lists = lists
+    this.#isDisguised = isDisguised
+    this.#words = new Words(text, isDisguised)
+    this.#reader = new Reader(lists.words, text, isDisguised, (node, isEnd) => this.#visit(node, isEnd))
+  }
+  /** An expression goes on in the next word; what goes on furthest is found. */
+  #visit(node: number, isEnd: boolean): boolean {
+    const { beginnings, words } = this.#lists
+    if (isEnd && this.#readNext(node)) return true
+    this.#kind = (isEnd ? words.values[node] : undefined) ?? beginnings[node]
+    return this.#kind !== undefined
+  }
+  #readNext(node: number): boolean {
+    const to = Trie.next(this.#lists.words, node, space)
+    if (to === undefined) return false
+    const { text } = this.#words
+    gap.lastIndex = this.#end
+    const start = gap.test(text) ? gap.lastIndex : -1
+    if (start < 0 || !this.#words.find(start) || this.#words.start !== start) return false
+    const [end, { isMeant }] = [this.#end, this.#reader]
+    this.#end = this.#words.end
+    this.#reader.isMeant = this.#words.isMeant
+    if (this.#reader.read(to, start, this.#end)) return true
+    this.#end = end
+    this.#reader.isMeant = isMeant
+    return false
+  }
+  /** Reads a word between two offsets, and adds what it is. */
+  #read(start: number, end: number, isMeant: boolean, isBare = false): boolean {
+    this.#end = end
+    this.#reader.isMeant = isMeant
+    this.#reader.isBare = isBare
+    if (!this.#reader.read(Trie.root, start, end)) return false
+    this.found.push({ kind: this.#kind!, start, end: this.#end })
+    return true
+  }
+  /** Looks at the first word from an offset on. Gives where to go on, or nothing where no word is left. */
+  next(from: number): number | undefined {
+    if (!this.#words.find(from)) return undefined
+    const { classes, end, isMeant, start } = this.#words
+    if (this.#read(start, end, isMeant)) return this.#end
+    if (!this.#isDisguised) return end
+    if ((classes & (Class.sign | Class.innerSign)) !== 0) return this.#readSigned(start, end, isMeant, classes)
+    return end - start === 1 && classes === Class.letter ? this.#readSpaced(start) ?? end : end
+  }
+  /** Reads a word with signs in it: without those at its ends, without any, with hidden letters, or each piece between them. */
+  #readSigned(start: number, end: number, isMeant: boolean, classes: number): number {
+    const { text } = this.#words
+    let [first, last] = [start, end]
+    while (first < last && isSign(text.charCodeAt(first))) first++
+    while (last > first && isSign(text.charCodeAt(last - 1))) last--
+    if ((first > start || last < end) && this.#read(first, last, isMeant)) return this.#end
+    if (isMeant && this.#read(first, last, isMeant, true)) return this.#end
+    const mayHide = (classes & Class.innerSign) !== 0 && last - first <= longest
+    const kind = mayHide ? hiddenIn(this.#lists, text.slice(first, last)) : undefined
+    if (kind !== undefined) {
+      this.found.push({ kind, start: first, end: last })
+      return last
+    }
+    for (let at = first; at < last;) {
+      const from = at
+      while (at < last && !isSign(text.charCodeAt(at))) at++
+      if (at - from < last - first && at > from && this.#read(from, at, isMeant)) at = this.#end
+      while (at < last && isSign(text.charCodeAt(at))) at++
+    }
+    return Math.max(end, this.#end)
+  }
+  /** Reads letters that stand alone as one word. */
+  #readSpaced(start: number): number | undefined {
+    const { words } = this.#lists
+    const end = endOfSpaced(this.#words.text, start)
+    if (end === undefined) return undefined
+    let node: number | undefined = Trie.root
+    for (let at = start; node !== undefined && at < end; at += 2) {
+      node = Trie.next(words, node, this.#words.text.charCodeAt(at))
+    }
+    const kind = node === undefined ? undefined : words.values[node]
+    if (kind !== undefined) this.found.push({ kind, start, end })
+    return end
+  }
+}
+
+/** Where the longest literal ends that begins at an offset. */
+const literalAt = <Kind extends string>(
+  { literals }: Lists<Kind>,
+  text: string,
+  start: number
+): Finding<Kind> | undefined => {
+  let found: Finding<Kind> | undefined
+  let node: number | undefined = Trie.root
+  for (let at = start; at < text.length;) {
+    const code = text.charCodeAt(at++)
+    node = Trie.next(literals, node, isSpace(code) ? space : code)
+    if (node === undefined) break
+    if (isSpace(code)) { while (isSpace(text.charCodeAt(at))) at++ }
+    const literal = literals.values[node]
+    const isFound = literal !== undefined && !(literal.isBegin && isInWord(text.codePointAt(start - 1))) &&
+      !(literal.isEnd && isInWord(text.codePointAt(at)))
+    if (isFound) found = { kind: literal.kind, start, end: at }
   }
   return found
 }
 
-/** Gives a word without the signs at its ends that may stand for letters, if that is another. */
-const bareOf = ({ start, text }: Word): ReadonlyArray<Word> => {
-  const bare = /^[@$]|[@$]$/.test(text) ? /[^@$](?:.*[^@$])?/u.exec(text) : null
-  if (bare === null) return []
-  const from = start + bare.index
-  return [{ text: bare[0], start: from, end: from + bare[0].length }]
-}
-
-/**
- * Joins letters that stand alone, at least three with the same character between each two: `w o r d`, `w.o.r.d`. Gives their word,
- * and how many they are.
- */
-export const joined = (
-  text: string,
-  words: ReadonlyArray<Word>,
-  at: number
-): { readonly text: string; readonly count: number } | undefined => {
-  const isAlone = (index: number): boolean => {
-    const word = words[index]
-    return word !== undefined && word.end - word.start < 3 && alone().test(word.text)
-  }
-  if (!isAlone(at)) return undefined
-  const between = text[words[at]!.end]
-  const isNext = (index: number): boolean =>
-    isAlone(index) && words[index]!.start === words[index - 1]!.end + 1 && text[words[index - 1]!.end] === between
-  let end = at + 1
-  while (isNext(end)) end++
-  return end - at < 3 ? undefined : { text: words.slice(at, end).map((word) => word.text).join(""), count: end - at }
-}
-
-/** The first of the entries whose further words stand behind a word. */
-const entryAt = <Kind>(
-  lists: Lists<Kind>,
-  text: string,
-  words: ReadonlyArray<Word>,
-  at: number,
-  first: string
-): Entry<Kind> | undefined =>
-  lists.entries.get(first)?.find((entry) =>
-    entry.words.every((word, index) =>
-      index === 0 ||
-      words[at + index]?.text === word && gap.test(text.slice(words[at + index - 1]!.end, words[at + index]!.start))
-    )
-  )
-
-const beginningOf = <Kind>({ beginnings }: Lists<Kind>, word: string): Kind | undefined => {
-  for (const [length, kinds] of beginnings) {
-    const kind = word.length < length ? undefined : kinds.get(word.slice(0, length))
-    if (kind !== undefined) return kind
-  }
-  return undefined
-}
-
-/** A word of the list that has the same letters but for those that a star or a hash hides. */
-const hiddenIn = <Kind>({ shapes }: Lists<Kind>, spelling: string): Kind | undefined =>
-  /[*#]/.test(spelling) && letterFirst().test(spelling)
-    ? shapes.get(shapeOf(spelling))?.find(({ words: [word = ""] }) =>
-      Array.from(spelling).every((letter, index) => letter === "*" || letter === "#" || letter === word[index])
-    )?.kind
-    : undefined
-
-const findWithin = <Kind extends string>({ within }: Lists<Kind>, text: string): ReadonlyArray<Finding<Kind>> =>
-  [...within].flatMap(([word, kind]) => {
-    const found: Array<Finding<Kind>> = []
-    for (let start = text.indexOf(word); start >= 0; start = text.indexOf(word, start + word.length)) {
-      found.push({ kind, start, end: start + word.length })
+function* findLiterals<Kind extends string>(lists: Lists<Kind>, text: string): Work<Array<Finding<Kind>>> {
+  const found: Array<Finding<Kind>> = []
+  for (let at = 0, pause = piece; at < text.length; at++) {
+    if (at > pause) {
+      pause += piece
+      yield
     }
-    return found
-  })
+    const code = text.charCodeAt(at)
+    if (isAlphanumeric(code) && isInWord(text.codePointAt(at - 1))) continue
+    if (Trie.next(lists.literals, Trie.root, code) === undefined) continue
+    const literal = literalAt(lists, text, at)
+    if (literal === undefined) continue
+    found.push(literal)
+    at = literal.end - 1
+  }
+  return found
+}
 
 const withoutOverlaps = <Kind extends string>(findings: Array<Finding<Kind>>): ReadonlyArray<Finding<Kind>> => {
   let last = 0
@@ -235,43 +270,35 @@ const withoutOverlaps = <Kind extends string>(findings: Array<Finding<Kind>>): R
  * Makes a detector of the words of lists.
  *
  * A listed expression of several words is found with spaces, hyphens or apostrophes between them. One with a star at its end is
- * found at the beginning of words. Case, accents and letters of other alphabets that look the same make no difference. With
- * `isDisguised`, so do digits and signs that stand for letters, letters said three times or more, letters with one character
- * between each two, and letters that a star hides.
+ * found at the beginning of words, and one with other signs in it as it is written. Case, accents and letters of other alphabets that
+ * look the same make no difference. With `isDisguised`, so do digits and signs that stand for letters or between them, letters said
+ * three times or more, letters with one character between each two, and letters that a star hides.
  */
 export const wordDetector = <Kind extends string>(
   listed: ReadonlyArray<readonly [kind: Kind, words: Iterable<string>]>,
   isDisguised = false
 ): Detector<Kind> => {
-  const lists = listsOf(listed)
-  return (text) => {
-    const folded = foldLetters(text)
-    const words = wordsOf(folded.text, isDisguised)
-    const findings: Array<Finding<Kind>> = []
-    const add = (kind: Kind, { start }: Word, { end }: Word): void => {
-      findings.push({ kind, start, end })
+  const lists = listsOf(listed, isDisguised)
+  return function*(text) {
+    const folding = foldLetters(text)
+    const folded = isWork(folding) ? yield* folding : folding
+    const search = new Search(lists, folded.text, isDisguised)
+    let pause = piece
+    for (let at: number | undefined = 0; at !== undefined; at = search.next(at)) {
+      if (at <= pause) continue
+      pause = at + piece
+      yield
     }
-    /** Gives how many words were looked at. */
-    const findAt = (at: number): number => {
-      const word = words[at]!
-      for (const read of isDisguised ? [word, ...bareOf(word)] : [word]) {
-        for (const spelling of isDisguised ? spellings(read.text) : [read.text]) {
-          const entry = entryAt(lists, folded.text, words, at, spelling)
-          const count = entry?.words.length ?? 1
-          const kind = entry?.kind ?? beginningOf(lists, spelling) ??
-            (isDisguised ? hiddenIn(lists, spelling) : undefined)
-          if (kind === undefined) continue
-          add(kind, read, count === 1 ? read : words[at + count - 1]!)
-          return count
-        }
-      }
-      const letters = isDisguised ? joined(folded.text, words, at) : undefined
-      if (letters === undefined) return 1
-      const spelt = entryAt(lists, folded.text, [], 0, letters.text)
-      if (spelt !== undefined) add(spelt.kind, word, words[at + letters.count - 1]!)
-      return letters.count
-    }
-    for (let at = 0; at < words.length;) at += findAt(at)
-    return withoutOverlaps([...findings, ...findWithin(lists, folded.text)]).map(folded.locate)
+    const literals = lists.literals.values.length > 1 ? yield* findLiterals(lists, folded.text) : []
+    const found = literals.length === 0 ? search.found : withoutOverlaps([...search.found, ...literals])
+    return found.map(folded.locate)
   }
+}
+
+/** Checks whether a text has more than so many words. */
+export const hasMoreWords = (text: string, most: number): boolean => {
+  const words = new Words(text, false)
+  let count = 0
+  for (let at = 0; count <= most && words.find(at); at = words.end) count++
+  return count > most
 }

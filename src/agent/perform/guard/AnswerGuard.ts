@@ -16,6 +16,7 @@ import type { Answer, Incoming } from "../../../domain/ModelAnswer.ts"
 import { withText } from "../../../domain/Replacement.ts"
 import type { AgentState, AssistantPart } from "../../../domain/StateSchema.ts"
 import type { OutputCodec } from "../../definition/OutputCodec.ts"
+import * as DeclaredKeys from "../../guardrail/DeclaredKeys.ts"
 import * as Texts from "../../guardrail/Texts.ts"
 import * as Loop from "../../journal/Loop.ts"
 import type { Fail } from "../../rules/Decision.ts"
@@ -53,14 +54,16 @@ const kindOf = (loop: Loop.Loop, state: AgentState): Kind<unknown> => {
       putTexts: (_, [text]) => Result.succeed(text)
     }
   }
+  const declared = DeclaredKeys.ofParams(codec.tool.tool)
   const fitting = Result.mapError((error: Schema.SchemaError) => error.message)
   return {
     at: "output",
     context,
     put: (_, value) => fitting(Result.map(codec.encode(value), () => value)),
     // The texts of a value are those of its JSON.
-    texts: (value) => Texts.textsIn(GuardedAnswer.encode(codec, value)),
-    putTexts: (value, texts) => fitting(codec.decode(Texts.withTexts(GuardedAnswer.encode(codec, value), texts)))
+    texts: (value) => Texts.textsIn(GuardedAnswer.encode(codec, value), declared),
+    putTexts: (value, texts) =>
+      fitting(codec.decode(Texts.withTexts(GuardedAnswer.encode(codec, value), texts, declared)))
   }
 }
 

@@ -7,10 +7,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { HandoffRequest } from "../../../domain/AgentStatus.ts"
+import * as Struct from "effect/Struct"
+import { HandoffRequest } from "../../../domain/AgentStatus.ts"
 import type { Call } from "../../../domain/StateSchema.ts"
 import type { RunTool } from "../../definition/AgentDefinition.ts"
 import * as Codec from "../../definition/Codec.ts"
+import * as DeclaredKeys from "../../guardrail/DeclaredKeys.ts"
 import type { CheckedCall, Context, Values } from "../../guardrail/GuardrailType.ts"
 import { textsIn, withTexts } from "../../guardrail/Texts.ts"
 import type * as Loop from "../../journal/Loop.ts"
@@ -30,19 +32,37 @@ const contextOf = (loop: Loop.Loop, stage: Context["stage"], call: CheckedCall |
 
 const checkedCall = ({ id, name, params }: Call): CheckedCall => ({ id, name, params })
 
+const isJson = Schema.is(Schema.Json)
+const isHandoff = Schema.is(HandoffRequest)
+
+/** Returns what a guardrail gave if that is JSON. */
+const asJson = (given: unknown): Result.Result<Schema.Json, string> =>
+  isJson(given) ? Result.succeed(given) : Result.fail("it isn't JSON")
+
+/** Returns the keys that the tool of a call declares. */
+const paramKeys = ({ definition }: Loop.Loop, call: Call | undefined): DeclaredKeys.DeclaredKeys => {
+  const entry = call === undefined ? undefined : definition.tools.get(call.name)
+  return entry === undefined ? DeclaredKeys.none : DeclaredKeys.ofParams(entry.tool)
+}
+
 /** Asks about a call's parameters. Gives those that pass: the state holds them, too. */
 export const seeParams = (
   loop: Loop.Loop,
   call: Call
-): Effect.Effect<Schema.Json | Refused, never, unknown> =>
-  Effect.map(
+): Effect.Effect<Schema.Json | Refused, never, unknown> => {
+  const declared = paramKeys(loop, call)
+  return Effect.map(
     check<Schema.Json>(loop, loop.definition.guardrails.toolCall, call.params, {
       at: "toolCall",
       context: contextOf(loop, "toolCall", checkedCall(call)),
+      put: (_, params) => asJson(params),
+      texts: (params) => textsIn(params, declared),
+      putTexts: (params, texts) => Result.succeed(withTexts(params, texts, declared)),
       replaced: (params) => ({ params })
     }),
     (checked) => checked._tag === "Refused" ? checked : checked.value
   )
+}
 
 /**
  * Gives what a handler gave, or failed with, read anew from what stands in the place of its result. What can't be read so isn't
@@ -73,18 +93,18 @@ const withSpoken = (output: ModelOutput, texts: ReadonlyArray<string>): ModelOut
   return output.map((part) => part.type === "text" ? { ...part, text: texts[at++] ?? "" } : part)
 }
 
-const kindOf = (context: Context): Kind<Found> => ({
+const kindOf = (context: Context, declared: DeclaredKeys.DeclaredKeys): Kind<Found> => ({
   at: "toolResult",
   context,
   given: ({ result }) => result,
   // What is read instead belongs to the result that it was made of.
-  put: ({ outcome }, result) => Result.succeed({ outcome, result: result as Schema.Json }),
-  texts: (found) => [...textsIn(found.result), ...spokenIn(found)],
+  put: ({ outcome }, result) => Result.map(asJson(result), (result) => ({ outcome, result })),
+  texts: (found) => [...textsIn(found.result, declared), ...spokenIn(found)],
   putTexts: ({ modelOutput, outcome, result }, texts) => {
     const count = texts.length - (modelOutput === undefined ? 0 : spokenIn({ outcome, result, modelOutput }).length)
     return Result.succeed({
       outcome,
-      result: withTexts(result, texts),
+      result: withTexts(result, texts, declared),
       ...(modelOutput === undefined ? undefined : { modelOutput: withSpoken(modelOutput, texts.slice(count)) })
     })
   }
@@ -101,7 +121,7 @@ export const seeResult = (
   const { own, settlement } = answered
   const context = contextOf(loop, "toolResult", { ...checkedCall(call), outcome: settlement.outcome })
   return Effect.flatMap(
-    check(loop, loop.definition.guardrails.toolResult, settlement, kindOf(context)),
+    check(loop, loop.definition.guardrails.toolResult, settlement, kindOf(context, DeclaredKeys.ofResult(entry.tool))),
     (checked): Effect.Effect<Answered, never, unknown> => {
       const ending = answered.fatal === undefined ? undefined : { fatal: answered.fatal }
       if (checked._tag === "Refused") {
@@ -122,6 +142,7 @@ export const seeHandoff = (
   call: Call | undefined
 ): Effect.Effect<HandoffRequest | Refused, never, unknown> => {
   const { context, reason, ...asked } = request
+  const declared = new Set([...paramKeys(loop, call), "reason", "context"])
   const value: Crossing = {
     target: request.target,
     ...(reason === undefined ? undefined : { reason }),
@@ -132,13 +153,13 @@ export const seeHandoff = (
       at: call === undefined ? "decision" : "handoff",
       context: contextOf(loop, "handoff", call === undefined ? undefined : checkedCall(call)),
       put: (_, given) => {
-        const replaced = given as Crossing
-        return replaced.target === request.target
-          ? Result.succeed(replaced)
+        if (!isHandoff(given)) return Result.fail("it isn't what can be handed over")
+        return given.target === request.target
+          ? Result.succeed(given)
           : Result.fail("the target can't be another")
       },
-      texts: ({ context, reason }) => textsIn([reason, context]),
-      putTexts: ({ target, ...said }, texts) => Result.succeed({ target, ...withTexts(said, texts) })
+      texts: (crossing) => textsIn(Struct.omit(crossing, ["target"]), declared),
+      putTexts: ({ target, ...said }, texts) => Result.succeed({ target, ...withTexts(said, texts, declared) })
     }),
     (checked) => checked._tag === "Refused" ? checked : { ...asked, ...checked.value }
   )

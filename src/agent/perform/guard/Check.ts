@@ -34,6 +34,8 @@ export interface Kind<A> {
   readonly put?: (value: A, given: unknown) => Result.Result<A, string>
   /** Gives the texts that guardrails on text look at: each text in the value by default. */
   readonly texts?: (value: A) => ReadonlyArray<string>
+  /** Judges those: each by itself by default. */
+  readonly judgeTexts?: typeof Texts.judge
   /** Puts what they gave in the places of those. */
   readonly putTexts?: (value: A, texts: ReadonlyArray<string>) => Result.Result<A, string>
   readonly replaced?: (value: A) => Replaced
@@ -107,7 +109,7 @@ const judge = <A>(passage: Passage<A>, { guardrail }: StagedGuardrail): Judged =
   const { judge, on } = internalsOf(guardrail)
   const context = kind.context as never
   return on === "text"
-    ? Texts.judge(passage.texts, (text) => judge(text as never, context))
+    ? (kind.judgeTexts ?? Texts.judge)(passage.texts, (text) => judge(text as never, context))
     : judge((kind.given === undefined ? value : kind.given(value)) as never, context)
 }
 

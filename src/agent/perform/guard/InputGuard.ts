@@ -8,11 +8,12 @@
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import { GuardrailBlocked } from "../../../domain/AgentError.ts"
-import { textOf } from "../../../domain/Conversation.ts"
 import * as Part from "../../../domain/Part.ts"
 import type { Turn, User } from "../../../domain/StateSchema.ts"
 import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
+import * as InPlace from "../../guardrail/InPlace.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { blockedInput, consequenceOf } from "../../rules/VerdictConsequences.ts"
@@ -69,18 +70,28 @@ const blockedOf = (loop: Loop.Loop, places: ReadonlyArray<number>): Fail | undef
   return undefined
 }
 
-/** Puts a text in the place of the text among parts. */
-const withText = (parts: User["parts"], text: string): User["parts"] => {
-  const at = parts.findIndex(({ _tag }) => _tag === "Text")
-  const rest = parts.filter(({ _tag }) => _tag !== "Text")
-  return rest.toSpliced(at < 0 ? rest.length : at, 0, Part.text(text))
+const hasText = (part: Part.UserPart): part is Part.Text => part._tag === "Text" && part.text !== ""
+
+const textsOf = (parts: User["parts"]): ReadonlyArray<string> => parts.filter(hasText).map(({ text }) => text)
+
+/** Puts texts in the places of those among parts, and one behind parts that have none. A text that was emptied is left out. */
+const withTexts = (parts: User["parts"], texts: ReadonlyArray<string>): User["parts"] => {
+  if (!parts.some(hasText)) return [...parts.filter(({ _tag }) => _tag === "File"), Part.text(texts.join(""))]
+  let at = 0
+  const placed = parts.map((part) => hasText(part) ? { ...part, text: texts[at++] ?? "" } : part)
+  const left = placed.filter((part, index) => part._tag === "File" || part.text !== "" || !hasText(parts[index]!))
+  return left.length > 0 ? left : [Part.text("")]
 }
+
+const isParts = Schema.is(Schema.Array(Part.UserPart))
 
 const kindOf = (loop: Loop.Loop, turn: number): Kind<User["parts"]> => ({
   at: "input",
   context: { stage: "input", agent: loop.definition.name, state: loop.state },
-  texts: (parts) => [textOf({ _tag: "User", parts })],
-  putTexts: (parts, [text]) => Result.succeed(withText(parts, text ?? "")),
+  put: (_, given) => isParts(given) ? Result.succeed(given) : Result.fail("it isn't a list of texts and files"),
+  texts: textsOf,
+  judgeTexts: InPlace.judge,
+  putTexts: (parts, texts) => Result.succeed(withTexts(parts, texts)),
   replaced: (input) => ({ turn, input }),
   blocked: (guardrail, reason) => ({ turn, input: blockedInput, blocked: { guardrail, reason } })
 })

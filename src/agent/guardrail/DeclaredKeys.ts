@@ -1,0 +1,76 @@
+/**
+ * Keys that a program wrote itself, in the schemas of what its tools and agents are asked and give back.
+ *
+ * @since 0.1.0
+ */
+import * as Tool from "effect/ai/Tool"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
+
+/** Keys that aren't looked at. */
+export type DeclaredKeys = ReadonlySet<string>
+
+/** No keys: all of them are looked at. */
+export const none: DeclaredKeys = new Set()
+
+const addKeys = (ast: SchemaAST.AST, keys: Set<string>, seen: Set<SchemaAST.AST>): void => {
+  if (seen.has(ast)) return
+  seen.add(ast)
+  const addAll = (members: ReadonlyArray<SchemaAST.AST>): void => {
+    for (const member of members) addKeys(member, keys, seen)
+  }
+  switch (ast._tag) {
+    case "Objects":
+      for (const { name } of ast.propertySignatures) keys.add(String(name))
+      addAll([...ast.propertySignatures, ...ast.indexSignatures].map(({ type }) => type))
+      break
+    case "Arrays":
+      addAll([...ast.elements, ...ast.rest])
+      break
+    case "Union":
+      addAll(ast.types)
+      break
+    case "Suspend":
+      addKeys(ast.thunk(), keys, seen)
+  }
+}
+
+/** Adds the names of properties in a JSON schema. */
+const addNames = (schema: unknown, keys: Set<string>): void => {
+  if (!Predicate.isObjectOrArray(schema)) return
+  for (const [key, value] of Object.entries(schema)) {
+    if (key === "properties" && Predicate.isObject(value)) { for (const name of Object.keys(value)) keys.add(name) }
+    addNames(value, keys)
+  }
+}
+
+/** Remembers what is asked of a tool again and again. */
+const remember = (keysOf: (tool: Tool.Any) => DeclaredKeys): (tool: Tool.Any) => DeclaredKeys => {
+  const known = new WeakMap<Tool.Any, DeclaredKeys>()
+  return (tool) => {
+    const found = known.get(tool) ?? keysOf(tool)
+    known.set(tool, found)
+    return found
+  }
+}
+
+const inJson = (...schemas: ReadonlyArray<Schema.Constraint>): DeclaredKeys => {
+  const keys = new Set<string>()
+  const seen = new Set<SchemaAST.AST>()
+  for (const schema of schemas) addKeys(SchemaAST.toEncoded(Schema.toCodecJson(schema).ast), keys, seen)
+  return keys
+}
+
+/** Returns the keys that the parameters of a tool have by their schema. */
+export const ofParams: (tool: Tool.Any) => DeclaredKeys = /* #__PURE__ */ remember((tool) => {
+  if (!Tool.isDynamic(tool) || tool.jsonSchema === undefined) return inJson(tool.parametersSchema)
+  const keys = new Set<string>()
+  addNames(tool.jsonSchema, keys)
+  return keys
+})
+
+/** Returns the keys that what a tool gives back has by its schemas. */
+export const ofResult: (tool: Tool.Any) => DeclaredKeys = /* #__PURE__ */ remember((tool) =>
+  inJson(tool.successSchema, tool.failureSchema)
+)
