@@ -84,9 +84,9 @@ export const spend = (self: Run, { model, usage }: Used, steps: number, isOwn: b
 /** Counts a call that has its result. */
 export const call = (self: Run, name: string): Run => ({ ...self, calls: withCall(self.calls, name) })
 
-/** Keeps that a call of a tool succeeded. */
+/** Keeps that a call of a tool succeeded. The order in which calls are settled says nothing. */
 export const succeed = (self: Run, name: string): Run =>
-  self.succeeded?.includes(name) === true ? self : { ...self, succeeded: [...self.succeeded ?? [], name] }
+  self.succeeded?.includes(name) === true ? self : { ...self, succeeded: [...self.succeeded ?? [], name].sort() }
 
 /** Counts an answer that went back to its model. */
 export const correct = (self: Run): Run => ({ ...self, corrections: self.corrections + 1 })
