@@ -8,6 +8,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type {
   AgentEvent,
+  ConversationSummarized,
   ModelCallFailed,
   ModelResponded,
   ToolCallSettled,
@@ -138,6 +139,18 @@ class Gathering {
     this.models.push({ path: event.path, calls: event.calls, asked, answer })
   }
 
+  /** Takes in what a model summarized, which is asked and answered in one event. */
+  summarize({ calls, model, path, text, usage = {} }: ConversationSummarized, asked: Asked.Asked = {}): void {
+    const answer: Answer = {
+      _tag: "ModelResponded",
+      parts: [{ _tag: "Text", text }],
+      usage,
+      ...(model === undefined ? undefined : { model }),
+      finishReason: "stop"
+    }
+    this.models.push({ path, calls, asked, answer })
+  }
+
   start({ callId, calls, params, path, step }: ToolCallStarted): void {
     this.#started.set(callOf({ calls, path, callId }), { path, calls, step, params, progress: [] })
   }
@@ -159,14 +172,19 @@ export const fromLines = (lines: ReadonlyArray<Line>, change: Change): Entries =
   const events = lines.map(({ event }): AgentEvent => event)
   const isTape = lines.some(({ beside }) => beside.asked !== undefined)
   const known = isTape ? undefined : requestsOf(events)
+  const askedAt = (index: number): Asked.Asked | undefined => {
+    const messages = known?.get(index)
+    return messages === undefined ? undefined : Asked.fromMessages(messages, change)
+  }
   const gathering = new Gathering()
   for (const [index, { beside, event }] of lines.entries()) {
     switch (event._tag) {
-      case "ModelCallStarted": {
-        const messages = known?.get(index)
-        gathering.ask(event, messages === undefined ? undefined : Asked.fromMessages(messages, change), beside.asked)
+      case "ModelCallStarted":
+        gathering.ask(event, askedAt(index), beside.asked)
         break
-      }
+      case "ConversationSummarized":
+        if (event.usage !== undefined) gathering.summarize(event, askedAt(index))
+        break
       case "ModelResponded":
         gathering.answer(event, event)
         break
