@@ -4,7 +4,7 @@
  * An agent is a value and holds no state: one definition serves any number of conversations at once. What a run may fail
  * with and what it needs is collected from everything it can reach: tools, instructions, models, other agents.
  *
- * A run takes at most 20 steps unless `stopWhen` says otherwise.
+ * A run takes at most 20 steps unless `stopWhen` has a limit of its own.
  *
  * **Example** (A run with a tool)
  *
@@ -53,9 +53,9 @@ import { addModes, ownModel } from "./definition/AgentModes.ts"
 import type { AgentServices, Options } from "./definition/AgentOptions.ts"
 import { type AnyAsTool, ToolTypeId } from "./definition/AgentTool.ts"
 import type { Agent, Any } from "./definition/AgentType.ts"
+import { withLastResort } from "./definition/LastResort.ts"
 import * as Output from "./definition/OutputCodec.ts"
 import * as RequestTools from "./definition/RequestTools.ts"
-import { defaultCondition } from "./definition/StopWhen.ts"
 import { entriesOf } from "./definition/ToolEntries.ts"
 import { type Guardrails, type GuardrailServices, prepareGuardrails } from "./guardrail/AgentGuardrails.ts"
 import { fromDefinition } from "./run/MakeAgent.ts"
@@ -160,7 +160,7 @@ export const make = <
     requests: RequestTools.make(tools, toolChoice),
     modes,
     models: new Map(),
-    stopWhen: options?.stopWhen ?? defaultCondition,
+    stopWhen: withLastResort(options?.stopWhen),
     toolConcurrency: options?.toolConcurrency === "unbounded"
       ? "unbounded"
       : countOf("toolConcurrency", options?.toolConcurrency ?? 10, 1),

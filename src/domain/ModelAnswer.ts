@@ -46,6 +46,10 @@ export const begin = (): Arriving => ({
   finishReason: "unknown"
 })
 
+/** Checks whether something of an answer has arrived. */
+export const hasBegun = ({ names, parts, texts }: Arriving): boolean =>
+  parts.length > 0 || texts.size > 0 || names.size > 0
+
 /** A part as a model gives it, whose calls nobody has decoded. */
 export type Incoming =
   | Response.AllParts<{}>

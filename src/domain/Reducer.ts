@@ -105,7 +105,9 @@ const settle = (self: AgentState, { callId, modelOutput, name, outcome, result }
     result,
     ...(modelOutput === undefined ? undefined : { modelOutput })
   })
-  return settled === self ? self : countCall(settled, name)
+  if (settled === self) return self
+  const counted = countCall(settled, name)
+  return outcome === "Succeeded" ? { ...counted, run: RunRecord.succeed(counted.run, name) } : counted
 }
 
 /** Counts what a model used that summarized, which is no step. */

@@ -19,7 +19,8 @@ const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
  * schema went back. `inputs` is how many inputs of a user the run answers, where that isn't one. `handoffs` is how often the
  * run changed hands, and `before` what was used until it last did: an agent's limits count from there. `sharing` names the agents
  * that were in control before, whose budgets still hold, and from where those count. `models` is what each model used that said its
- * name, and `calls` how often each tool was called. With `landing` a limit was met that lets the model answer once more, when it
+ * name, and `calls` how often each tool was called, also by called agents. `succeeded` names the tools of which a call of the run's own
+ * succeeded, whatever of the conversation a handoff or a mode leaves behind. With `landing` a limit was met that lets the model answer once more, when it
  * had answered so many times.
  *
  * @category schemas
@@ -36,6 +37,7 @@ export const Run = Schema.Struct({
   handoffs: Schema.optionalKey(Count),
   models: Schema.optionalKey(Models),
   calls: Schema.optionalKey(Calls),
+  succeeded: Schema.optionalKey(Schema.Array(Schema.String)),
   before: Schema.optionalKey(Spent),
   sharing: Schema.optionalKey(Schema.Array(Schema.Struct({ agent: Schema.String, before: Schema.optionalKey(Spent) }))),
   landing: Schema.optionalKey(Count)
@@ -81,6 +83,10 @@ export const spend = (self: Run, { model, usage }: Used, steps: number, isOwn: b
 
 /** Counts a call that has its result. */
 export const call = (self: Run, name: string): Run => ({ ...self, calls: withCall(self.calls, name) })
+
+/** Keeps that a call of a tool succeeded. The order in which calls are settled says nothing. */
+export const succeed = (self: Run, name: string): Run =>
+  self.succeeded?.includes(name) === true ? self : { ...self, succeeded: [...self.succeeded ?? [], name].sort() }
 
 /** Counts an answer that went back to its model. */
 export const correct = (self: Run): Run => ({ ...self, corrections: self.corrections + 1 })

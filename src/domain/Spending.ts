@@ -93,13 +93,20 @@ export interface Cost {
   readonly unpriced: number
 }
 
+const isFree = (price: number, ofPart: number | undefined): boolean => price === 0 && (ofPart ?? 0) === 0
+
 const costOf = (usage: Usage.Usage, price: Price | undefined): Cost => {
   if (price === undefined) return { known: 0, unpriced: usage.requests }
   const { cached, input, output, reasoning } = usage
   const million = 1_000_000
   const known = ((input.known - cached.known) * price.input + cached.known * (price.cached ?? price.input) +
     (output.known - reasoning.known) * price.output + reasoning.known * (price.reasoning ?? price.output)) / million
-  return { known, unpriced: Math.max(input.unreported, output.unreported) }
+  // What is free costs nothing however much of it there was.
+  const unpriced = Math.max(
+    isFree(price.input, price.cached) ? 0 : input.unreported,
+    isFree(price.output, price.reasoning) ? 0 : output.unreported
+  )
+  return { known, unpriced }
 }
 
 /** Prices by the models' names; `otherwise` is that of all others, and of those that didn't say theirs. */

@@ -20,6 +20,10 @@ export const Summarized = Schema.Struct({ text: Schema.String, upTo: Count, exce
 /** A text that stands for the first `upTo` turns of a conversation, but for those at the places in `except`. */
 export interface Summarized extends Schema.Schema.Type<typeof Summarized> {}
 
+/** Checks whether a text stands for the turn at a place. */
+export const covers = ({ except, upTo }: Omit<Summarized, "text">, place: number): boolean =>
+  place < upTo && !except.includes(place)
+
 /** Counts the turns that a text stands for. */
 export const weightOf = ({ except, upTo }: Summarized): number => upTo - except.length
 

@@ -132,3 +132,11 @@ export const exact = (self: TokenCount): number | undefined => self.unreported =
  * @since 0.1.0
  */
 export const knownTotal = (self: Usage): number => self.input.known + self.output.known
+
+/**
+ * Counts the requests that reported neither input nor output tokens.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const unreported = (self: Usage): number => Math.min(self.input.unreported, self.output.unreported)

@@ -177,6 +177,42 @@ describe("A budget", () => {
     }).pipe(Effect.provide(handlers)))
 })
 
+describe("A budget that agents share who are asked at once", () => {
+  const size = 40
+  const helper = Agent.make("helper", { toolkit: Kit })
+  /** The most that runs used whose limit is in the middle of so many answers at once. */
+  const used = (toolConcurrency: number, limit: number) => {
+    const stopWhen = StopWhen.tokens(limit)
+    const boss = Agent.make("boss", { agents: [Agent.asTool(helper)], toolConcurrency, stopWhen })
+    const tasks = Array.from({ length: 8 }, (_, index) => MockResponse.toolCall("helper", { task: `${index}` }))
+    return Agent.settle(boss, "Dig.").pipe(
+      Effect.map(({ run }) => run.usage.input.known),
+      Effect.provide(
+        MockModel.layer(MockModel.make(({ agent }) =>
+          agent === "boss"
+            ? MockResponse.withUsage(MockResponse.all(...tasks), { input: 0, output: 0 })
+            : Effect.as(Effect.yieldNow, MockResponse.withUsage(dig, { input: size, output: 0 }))
+        ))
+      ),
+      Effect.provide(handlers)
+    )
+  }
+
+  it.effect("is overshot by what the answers use that are under way, and by no more", () =>
+    Effect.gen(function*() {
+      for (const concurrency of [1, 2, 5]) {
+        for (const limit of [1, size, size + 1, 10 * size, 10 * size + 1]) {
+          const most = yield* used(concurrency, limit)
+          assert.isAtLeast(most, limit)
+          // The answer that meets the limit, and those that were asked for before it had arrived.
+          assert.isBelow(most, limit + concurrency * size)
+        }
+        // As many as that it may be.
+        assert.strictEqual(yield* used(concurrency, 1), concurrency * size)
+      }
+    }))
+})
+
 describe("Costs and calls", () => {
   it.effect("count for an agent from where it took over", () =>
     Effect.gen(function*() {

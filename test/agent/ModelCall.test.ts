@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, ExecutionPlan, Exit, Fiber, Layer, Option, Schedule, Schema, Stream } from "effect"
 import { AiError, type LanguageModel, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
-import { Agent, AgentError, type AgentEvent, AgentState, AgentStatus, Conversation, Usage } from "troupe"
+import { Agent, AgentError, type AgentEvent, AgentState, AgentStatus, Conversation, StopWhen, Usage } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { imbalances } from "./balanced.ts"
 
@@ -142,7 +142,9 @@ describe("A model call that fails", () => {
         assert.strictEqual(exit._tag, "Failure")
         assert.strictEqual(state.status._tag, "Failed")
         assert.strictEqual(Conversation.count(state.conversation), 1)
-        assert.strictEqual(state.usage.requests, 0)
+        // What had begun to arrive has a price that nobody knows, whatever the provider then says.
+        assert.strictEqual(state.usage.requests, after === 0 ? 0 : 1)
+        assert.strictEqual(Usage.exact(state.usage.output), after === 0 ? 0 : undefined)
         assert.strictEqual(counted.runs, 0)
         assert.strictEqual(events.filter(({ _tag }) => _tag.endsWith("Delta")).length, after)
       }
@@ -157,6 +159,8 @@ describe("A model call that fails", () => {
         [new AiError.InvalidOutputError({ description }), 1],
         [new AiError.InvalidResponseError({ description }), 1],
         [new AiError.UnknownError({ description }), 1],
+        [new AiError.NetworkError({ reason: "EncodeError", method: "POST", url: "", description }), 0],
+        [new AiError.InternalProviderError({ description }), 0],
         [noKey, 0],
         [overloaded, 0],
         [new AiError.RateLimitError({}), 0],
@@ -176,15 +180,48 @@ describe("A model call that fails", () => {
             Effect.provide(model(...responses))
           )
           const isRetried = state.status._tag === "Complete"
-          assert.deepStrictEqual(whole.usage, state.usage)
-          assert.deepStrictEqual(state.usage.input, { known: isRetried ? 5 : 0, unreported: count })
-          assert.strictEqual(Usage.exact(state.usage.input), count === 1 ? undefined : isRetried ? 5 : 0)
-          assert.strictEqual(state.steps, isRetried ? 1 : 0)
+          // Nobody sees how far an answer had come that isn't streamed. Where it is, what has begun isn't free.
+          for (const [{ steps, usage }, unreported] of [[whole, count], [state, after > 0 ? 1 : count]] as const) {
+            assert.deepStrictEqual(usage.input, { known: isRetried ? 5 : 0, unreported })
+            assert.strictEqual(Usage.exact(usage.input), unreported === 1 ? undefined : isRetried ? 5 : 0)
+            assert.strictEqual(steps, isRetried ? 1 : 0)
+          }
           assert.deepStrictEqual(
             events.flatMap((event) => event._tag === "ModelCallFailed" ? [event.isBrokenOff] : []),
-            [count === 1 ? true : undefined]
+            [count === 1 || after > 0 ? true : undefined]
           )
         }
+      }
+    }))
+
+  it.effect("keeps what a stream said of its model and its tokens before it broke off", () =>
+    Effect.gen(function*() {
+      const usage = {
+        inputTokens: { uncached: undefined, total: 7, cacheRead: undefined, cacheWrite: undefined },
+        outputTokens: { total: 3, text: undefined, reasoning: undefined }
+      }
+      const said = [
+        { type: "response-metadata", modelId: "small" },
+        { type: "text-start", id: "1" },
+        { type: "text-delta", id: "1", delta: "Hal" }
+      ] as const
+      const finish = { type: "finish", reason: "stop", usage } as const
+      const error = { type: "error", error: "overloaded" } as const
+      const free = StopWhen.cost({ limit: 1, prices: { small: { input: 0, output: 0 } } })
+      for (const [stream, known] of [[[...said, error], 0], [[...said, finish, error], 7]] as const) {
+        const agent = Agent.make("asker", { retry: Schedule.recurs(1), toolkit: Tools, stopWhen: free })
+        const { state } = yield* streamed(Agent.stream(agent, "Hello")).pipe(
+          Effect.provide(handlers),
+          Effect.provide(model(
+            MockResponse.raw({ stream: stream as never }),
+            MockResponse.withModel(MockResponse.toolCall("count", {}), "small"),
+            "Hi"
+          ))
+        )
+        assert.deepStrictEqual(state.run.models?.["small"]?.input, { known, unreported: known === 0 ? 2 : 1 })
+        assert.strictEqual(state.run.models?.["small"]?.requests, 2)
+        // Its model is free, so the cost is known though the tokens aren't.
+        assert.strictEqual(state.status._tag, "Complete")
       }
     }))
 

@@ -103,8 +103,7 @@ describe("A run", () => {
         finish: "",
         usage: "none",
         chunks: 0,
-        fails: 15,
-        breaksAfter: 0
+        fails: 15
       })
       const script: AnyScript = {
         turns: [turn("helper"), turn("helper")],

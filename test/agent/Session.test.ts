@@ -774,7 +774,7 @@ describe("Session.invoke", () => {
         finishReason: "tool-calls"
       })
       assert.deepStrictEqual(problems(state.conversation), [])
-      const run = { ...before.run, calls: { add: 1 } }
+      const run = { ...before.run, calls: { add: 1 }, succeeded: ["add"] }
       assert.deepStrictEqual([state.steps, state.usage, state.run], [before.steps, before.usage, run])
       assert.strictEqual(state.status._tag, "InProgress")
       assert.deepStrictEqual(events.map((event) => event._tag), [

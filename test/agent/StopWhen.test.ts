@@ -98,6 +98,55 @@ describe("StopWhen", () => {
       )
     }))
 
+  it.effect("falls back on 20 steps where no limit is given, or one that can't be measured", () =>
+    Effect.gen(function*() {
+      const { duration, maxSteps, satisfies, toolCalled, toolCalls, tokens } = StopWhen
+      const never = satisfies(() => false)
+      const unbounded = [
+        tokens(10),
+        tokens(Infinity),
+        toolCalled("done"),
+        never,
+        StopWhen.noToolCalls,
+        toolCalls("done", 1),
+        StopWhen.any(never, tokens(10)),
+        StopWhen.any(),
+        StopWhen.all(),
+        StopWhen.all(maxSteps(2), toolCalled("done")),
+        StopWhen.all(maxSteps(2), tokens(10))
+      ]
+      for (const condition of unbounded) {
+        assert.deepStrictEqual(yield* stepsOf(condition, look), ["StepLimitReached", 20], condition._tag)
+      }
+      // A limit that always counts replaces the default, also one that sets none.
+      const later: ReadonlyArray<StopWhen.StopWhen> = [
+        maxSteps(25),
+        maxSteps(Infinity),
+        toolCalls(25),
+        duration("1 hour"),
+        StopWhen.cost({ limit: 1, prices: {}, otherwise: { input: 0, output: 0 } }),
+        StopWhen.all(maxSteps(22), toolCalls(25))
+      ]
+      const looks = Array.from({ length: 21 }, () => MockResponse.withUsage(look, { input: 0, output: 0 }))
+      for (const condition of [...later, ...later.map((each) => StopWhen.any(tokens(10), each))]) {
+        assert.deepStrictEqual(
+          yield* stepsOf(condition, looks[0]!, ...looks, "Seen."),
+          ["Complete", 23],
+          condition._tag
+        )
+      }
+    }))
+
+  it.effect("counts the answers whose tokens nobody reported where tokens are all that limits a run", () =>
+    Effect.gen(function*() {
+      const spent = MockResponse.withUsage(look, { input: 1, output: 1 })
+      const some = Array.from({ length: 30 }, () => spent)
+      const [first, ...rest] = some
+      assert.deepStrictEqual(yield* stepsOf(StopWhen.tokens(1000), first!, ...rest, look), ["StepLimitReached", 50])
+      const half = MockResponse.withUsage(look, { input: 1 })
+      assert.deepStrictEqual(yield* stepsOf(StopWhen.tokens(40), half), ["BudgetExceeded", 40])
+    }))
+
   it.effect("finishes once a tool was called and its call is settled, or a predicate holds", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* stepsOf(StopWhen.toolCalled("done"), look, done, "More."), ["Complete", 2])

@@ -70,14 +70,13 @@ const Reasoning = Schema.Struct({
 
 const small = (limit: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limit }))
 
-/** One answer of a model. `fails` is rare, and the answer breaks off behind `breaksAfter` chunks then. */
+/** One answer of a model. `fails` is rare, and nothing of the answer arrives then. */
 const Turn = Schema.Struct({
   parts: Schema.Array(Schema.Union([Call, Text, Reasoning])).check(Schema.isMaxLength(5)),
   finish: Schema.Literals(["", "", "", "stop", "length", "content-filter", "pause", "tool-calls", "other"]),
   usage: Schema.Literals(["none", "some", "all"]),
   chunks: small(9),
-  fails: small(15),
-  breaksAfter: small(6)
+  fails: small(15)
 })
 
 export type Turn = typeof Turn.Type
@@ -124,7 +123,8 @@ const response = (turn: Turn, place: string): MockResponse.MockResponse => {
   if (turn.finish !== "") made = MockResponse.withFinishReason(made, turn.finish)
   if (turn.chunks > 0) made = MockResponse.chunked(made, turn.chunks)
   const error = errors[turn.fails]
-  return error === undefined ? made : MockResponse.breakAfter(made, turn.breaksAfter, error)
+  // An error behind the beginning of an answer has a price in a stream alone, so that streams would differ from whole answers.
+  return error === undefined ? made : MockResponse.fail(error)
 }
 
 const answered = (state: AgentState.AgentState | undefined): number =>

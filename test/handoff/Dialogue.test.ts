@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Result, Schema, Stream } from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
-import { Agent, AgentState, Conversation, Dialogue, Group, HandoffPolicy } from "troupe"
+import { Agent, AgentState, Conversation, Dialogue, Group, Handoff, HandoffPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { deepFreeze } from "../domain/legal.ts"
 
@@ -387,6 +387,34 @@ describe("A dialogue", () => {
       toolCall("hang_up", { why: "late" }),
       "Bye."
     ))))
+
+  it.effect("ends by a call that a handoff leaves behind, but not by that of an agent that was called", () =>
+    Effect.gen(function*() {
+      const Stop = Toolkit.make(Dialogue.StopTool)
+      const closer = Agent.make("closer")
+      for (const history of [Handoff.full, Handoff.lastUser, Handoff.none]) {
+        const done = Agent.make("done", { toolkit: Stop, handoffs: [Handoff.to(closer, { history })] })
+        const stopped = yield* Dialogue.run(Dialogue.make(ada, done, { maxTurns: 4 }), "Go").pipe(
+          withModel(MockModel.byAgent({
+            ada: MockModel.repeat("Hello"),
+            done: MockModel.queue(toolCall("end_dialogue", {}), toolCall("handoff_to_closer", {})),
+            closer: MockModel.repeat("Bye.")
+          }))
+        )
+        assert.deepStrictEqual(reasonOf(stopped), { _tag: "StopToolCalled", speaker: "done", tool: "end_dialogue" })
+        assert.deepStrictEqual(said(stopped), ["Hello", "Bye."])
+      }
+      const helper = Agent.make("helper", { toolkit: Stop })
+      const boss = Agent.make("boss", { agents: [Agent.asTool(helper)] })
+      const called = yield* Dialogue.run(Dialogue.make(ada, boss, { maxTurns: 2 }), "Go").pipe(
+        withModel(MockModel.byAgent({
+          ada: MockModel.repeat("Hello"),
+          boss: MockModel.queue(toolCall("helper", { task: "Stop." }), "It did."),
+          helper: MockModel.queue(toolCall("end_dialogue", {}), "Done.")
+        }))
+      )
+      assert.deepStrictEqual(reasonOf(called), { _tag: "MaxTurnsReached", turns: 2 })
+    }).pipe(Effect.provide(Dialogue.layerStopTool)))
 
   it.effect("that ended goes on when the user says something, with who is next", () =>
     Effect.gen(function*() {

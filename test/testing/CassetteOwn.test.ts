@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, ExecutionPlan, Layer, Schema, Stream } from "effect"
 import { AiError, LanguageModel, Tool, Toolkit } from "effect/ai"
-import { Agent, AgentState, Conversation, Mode } from "troupe"
+import { Agent, AgentState, ContextWindow, Conversation, Mode } from "troupe"
 import { Cassette, MockModel, MockResponse } from "troupe/testing"
 import { content, newPath, observed, withFiles } from "./tape.ts"
 
@@ -54,6 +54,57 @@ const results = ({ conversation }: AgentState.AgentState) =>
       ? Conversation.callsOf(turn).map(({ state }) => state._tag === "Settled" && state.result)
       : []
   )
+
+describe("Summaries by a model", () => {
+  const summarizing = MockModel.make((request) =>
+    request.system.includes("Summarize")
+      ? MockResponse.withUsage(`So far: ${request.lastUserText.length}.`, { input: 9, output: 1 })
+      : `re ${request.lastUserText}`
+  )
+  const guideOf = (strategy: ContextWindow.Strategy<unknown, LanguageModel.LanguageModel>, window: object = {}) =>
+    Agent.make("guide", { contextWindow: ContextWindow.make({ maxTurns: 4, strategy, ...window }) })
+  const talk = (guide: Agent.Agent<"guide", string, unknown, LanguageModel.LanguageModel>) =>
+    observed(Agent.runMultiTurn(guide, ["a", "b", "c", "d", "e", "f"]))
+
+  it.effect("are requests of a log, whoever's model it was, and in their places on a tape", () =>
+    Effect.gen(function*() {
+      let built = 0
+      const small = Layer.unwrap(Effect.sync(() => {
+        built++
+        return MockModel.layer(summarizing)
+      }))
+      for (const strategy of [ContextWindow.summarize(), ContextWindow.summarize(small)]) {
+        const guide = guideOf(strategy)
+        const first = yield* talk(guide).pipe(Effect.provide(Layer.fresh(MockModel.layer(summarizing))))
+        const summaries = first.events.filter(({ _tag }) => _tag === "ConversationSummarized")
+        assert.isAtLeast(summaries.length, 2)
+        built = 0
+        const again = yield* talk(guide).pipe(
+          Effect.tap(Cassette.assertDrained),
+          Effect.provide(Layer.fresh(Cassette.fromEvents(first.events)))
+        )
+        const bare = ({ events }: typeof first) => events.map((event) => ({ ...event, run: "" }))
+        assert.deepStrictEqual([built, bare(again)], [0, bare(first)])
+        const path = yield* newPath
+        const recorder = Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(MockModel.layer(summarizing)))
+        const recorded = yield* talk(guide).pipe(Effect.provide(Layer.fresh(recorder)))
+        built = 0
+        const played = yield* talk(guide).pipe(Effect.tap(Cassette.assertDrained), Effect.provide(playing(path)))
+        assert.deepStrictEqual([built, bare(played), bare(recorded)], [0, bare(first), bare(first)])
+      }
+    }).pipe(withFiles))
+
+  it.effect("differ from a log's if other turns are summarized", () =>
+    Effect.gen(function*() {
+      const { events } = yield* talk(guideOf(ContextWindow.summarize())).pipe(
+        Effect.provide(Layer.fresh(MockModel.layer(summarizing)))
+      )
+      const { exit } = yield* talk(guideOf(ContextWindow.summarize(), { target: 0.9 })).pipe(
+        Effect.provide(Layer.fresh(Cassette.fromEvents(events)))
+      )
+      assert.include(String(exit), "CassetteDrift")
+    }))
+})
 
 describe("A cassette around what an agent brings along", () => {
   it.effect("records its model and its handlers, and plays without building the one or running the others", () =>

@@ -65,7 +65,7 @@ export interface Options<
   readonly maxHandoffs?: number | undefined
   /** Tools whose own typed error ends the run; the errors of all others are told to the model. */
   readonly fatal?: ReadonlyArray<Fatal> | undefined
-  /** When a run stops; `StopWhen.maxSteps(20)` by default. */
+  /** When a run stops. `StopWhen.maxSteps(20)` holds too, unless this has a limit that always counts. */
   readonly stopWhen?: StopWhen | undefined
   /** How many calls of a turn run at once; 10 by default. */
   readonly toolConcurrency?: number | "unbounded" | undefined

@@ -15,10 +15,11 @@ export type { Price } from "../../domain/Spending.ts"
 export interface Limit {
   readonly onExhausted?: "finish"
 }
-/** Is reached when the run took `steps` steps. */
+/** Is reached when the run took `steps` steps, or so many whose tokens nobody reported if it counts those alone. */
 export interface MaxSteps extends Limit {
   readonly _tag: "MaxSteps"
   readonly steps: number
+  readonly counts?: "Unreported"
 }
 /** Is reached when the run used `tokens` tokens. */
 export interface Tokens extends Limit {
@@ -114,8 +115,10 @@ export const maxSteps = (steps: number, options?: LimitOptions): StopWhen =>
   limited({ _tag: "MaxSteps", steps: countOf("maxSteps", steps, 0) }, options)
 
 /**
- * Fails a run with `BudgetExceeded` when its known input and output tokens reach `tokens`. What a provider doesn't
- * report can't be counted.
+ * Fails a run with `BudgetExceeded` when its known input and output tokens reach `tokens`.
+ *
+ * What a provider doesn't report can't be counted. An agent without another limit fails with `StepLimitReached` when nothing was
+ * reported of 20 answers.
  *
  * @category budgets
  * @since 0.1.0
@@ -213,9 +216,9 @@ export const any = (...conditions: ReadonlyArray<StopWhen>): StopWhen => ({ _tag
 export const all = (...conditions: ReadonlyArray<StopWhen>): StopWhen => ({ _tag: "All", conditions })
 
 /**
- * The condition of an agent that was given none: 20 steps.
+ * The condition of an agent that was given none, and the last resort of one whose condition has no limit: 20 steps.
  *
  * @category constants
  * @since 0.1.0
  */
-export const defaultCondition: StopWhen = Object.freeze({ _tag: "MaxSteps", steps: 20 })
+export const defaultCondition: MaxSteps = Object.freeze({ _tag: "MaxSteps", steps: 20 })

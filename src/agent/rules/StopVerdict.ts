@@ -69,7 +69,9 @@ export const evaluate = (
   const { run } = state
   switch (self._tag) {
     case "MaxSteps": {
-      const steps = run.steps - (before?.steps ?? 0)
+      const steps = self.counts === "Unreported"
+        ? Usage.unreported(run.usage) - (before === undefined ? 0 : Usage.unreported(before.usage))
+        : run.steps - (before?.steps ?? 0)
       return steps < self.steps ? undefined : met(self, new StepLimitReached({ agent, limit: self.steps, steps }))
     }
     case "Tokens": {

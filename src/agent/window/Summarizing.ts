@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Answer from "../../domain/ModelAnswer.ts"
 import type { AssistantPart, Conversation, Turn } from "../../domain/StateSchema.ts"
-import { fromSteps, type Made, type Strategy, type Summarize } from "./Strategy.ts"
+import { fromSteps, type Made, type Model, type Step, type Strategy, type Summarize } from "./Strategy.ts"
 
 /**
  * Error for a summary without words, which would delete the turns that it stands for.
@@ -66,16 +66,16 @@ const shown = (turn: Turn): Schema.Json => {
   }
 }
 
+/** Gives the record of turns that a model reads. */
+export const recordOf = ({ turns }: Conversation): string => turns.map((turn) => JSON.stringify(shown(turn))).join("\n")
+
 const byModel = (
   conversation: Conversation,
   told: string
 ): Effect.Effect<Made, AiError.AiError, LanguageModel.LanguageModel> =>
   Effect.map(
     LanguageModel.generateText({
-      prompt: [
-        { role: "system", content: told },
-        { role: "user", content: conversation.turns.map((turn) => JSON.stringify(shown(turn))).join("\n") }
-      ]
+      prompt: [{ role: "system", content: told }, { role: "user", content: recordOf(conversation) }]
     }),
     ({ content, text }) => {
       const { model, usage } = Answer.fromParts(content)
@@ -94,18 +94,23 @@ export interface SummarizeOptions {
 }
 
 type Words<E, R> = (conversation: Conversation) => Effect.Effect<string, E, R>
-type Model<E, R> = Layer.Layer<LanguageModel.LanguageModel, E, R>
 
-const isLayer = (u: Model<unknown, unknown> | SummarizeOptions | undefined): u is Model<unknown, unknown> =>
-  Layer.isLayer(u)
+const isLayer = (u: Model | SummarizeOptions | undefined): u is Model => Layer.isLayer(u)
 
-const summarizeBy = (
-  by: Words<unknown, unknown> | Model<unknown, unknown> | SummarizeOptions | undefined,
+const told = (options: SummarizeOptions | undefined): Summarize => (conversation) =>
+  byModel(conversation, options?.instructions ?? instructions)
+
+const stepBy = (
+  by: Words<unknown, unknown> | Model | SummarizeOptions | undefined,
   options: SummarizeOptions | undefined
-): Summarize => {
-  if (typeof by === "function") return (conversation) => Effect.map(by(conversation), (text) => ({ text }))
-  if (!isLayer(by)) return (conversation) => byModel(conversation, by?.instructions ?? instructions)
-  return (conversation) => Effect.provide(byModel(conversation, options?.instructions ?? instructions), by)
+): Step => {
+  if (typeof by === "function") {
+    const summarize: Summarize = (conversation) => Effect.map(by(conversation), (text) => ({ text }))
+    return { _tag: "Summarize", summarize, model: undefined }
+  }
+  return isLayer(by)
+    ? { _tag: "Summarize", summarize: told(options), model: { _tag: "Layer", layer: by } }
+    : { _tag: "Summarize", summarize: told(by), model: undefined }
 }
 
 /**
@@ -113,7 +118,7 @@ const summarizeBy = (
  *
  * **Details**
  *
- * An effect makes the summary, or a model given as a Layer, or the agent's own model. It is made if too much would be sent, of so many
+ * An effect makes the summary, or a model given as a Layer, which a run builds once, or the agent's own model. It is made if too much would be sent, of so many
  * turns that half of the window is free (`target` says another part). It is given a conversation: the last summary, if there is one, and
  * the turns that go.
  *
@@ -133,6 +138,6 @@ export const summarize: {
   ): Strategy<E | AiError.AiError | EmptySummary, R>
   (options?: SummarizeOptions): Strategy<AiError.AiError | EmptySummary, LanguageModel.LanguageModel>
 } = (
-  by?: Words<unknown, unknown> | Model<unknown, unknown> | SummarizeOptions,
+  by?: Words<unknown, unknown> | Model | SummarizeOptions,
   options?: SummarizeOptions
-): Strategy<never, never> => fromSteps([{ _tag: "Summarize", summarize: summarizeBy(by, options) }])
+): Strategy<never, never> => fromSteps([stepBy(by, options)])

@@ -8,9 +8,7 @@ import * as Toolkit from "effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { callsOf } from "../../domain/Conversation.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import { answersOf } from "./Answers.ts"
 
 /**
  * A tool that ends the dialogue after the turn in which it is called, for an agent's toolkit. `layerStopTool` handles it.
@@ -62,8 +60,5 @@ export const layerStopTool: Layer.Layer<Tool.Handler<"end_dialogue">> = Layer.su
   })
 )
 
-/** Checks whether an agent called a tool with success since it was last told something. */
-export const isCalled = (state: AgentState, tool: string): boolean =>
-  answersOf(state).flatMap(callsOf).some(({ name, state }) =>
-    name === tool && state._tag === "Settled" && state.outcome === "Succeeded"
-  )
+/** Checks whether an agent called a tool with success in its turn. */
+export const isCalled = ({ run }: AgentState, tool: string): boolean => run.succeeded?.includes(tool) === true

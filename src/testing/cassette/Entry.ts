@@ -8,11 +8,15 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type {
   AgentEvent,
+  ConversationSummarized,
   ModelCallFailed,
   ModelResponded,
+  ReasoningDelta,
+  TextDelta,
   ToolCallSettled,
   ToolCallStarted
 } from "../../domain/AgentEvent.ts"
+import type * as Part from "../../domain/Part.ts"
 import type { AssistantPart } from "../../domain/StateSchema.ts"
 import * as Asked from "./Asked.ts"
 import type { Beside, Line } from "./Line.ts"
@@ -121,13 +125,29 @@ class Gathering {
   readonly tools: Array<ToolEntry> = []
   readonly #asked = new Map<string, Asked.Asked>()
   readonly #before = new Map<string, Asked.Asked>()
+  readonly #heard = new Map<string, Array<Part.Text | Part.Reasoning>>()
   readonly #started = new Map<string, Started>()
 
   ask(event: Asking, known: Asked.Asked | undefined, recorded: Asked.AskedSince | undefined): void {
     const place = placeOf(event)
+    this.#heard.delete(place)
     const asked = recorded === undefined ? known ?? {} : Asked.after(recorded, this.#before.get(place))
     if (recorded !== undefined) this.#before.set(place, asked)
     this.#asked.set(place, asked)
+  }
+
+  /** Takes in a piece of an answer, which is all that a log has of one that broke off. */
+  hear(event: TextDelta | ReasoningDelta): void {
+    const heard = this.heardBy(event)
+    const _tag = event._tag === "TextDelta" ? "Text" : "Reasoning"
+    const last = heard.at(-1)
+    if (last?._tag === _tag) heard[heard.length - 1] = { _tag, text: last.text + event.delta }
+    else heard.push({ _tag, text: event.delta })
+    this.#heard.set(placeOf(event), heard)
+  }
+
+  heardBy(event: Asking): Array<Part.Text | Part.Reasoning> {
+    return this.#heard.get(placeOf(event)) ?? []
   }
 
   answer(event: Asking, answer: Answer): void {
@@ -136,6 +156,18 @@ class Gathering {
     if (asked === undefined) return
     this.#asked.delete(place)
     this.models.push({ path: event.path, calls: event.calls, asked, answer })
+  }
+
+  /** Takes in what a model summarized, which is asked and answered in one event. */
+  summarize({ calls, model, path, text, usage = {} }: ConversationSummarized, asked: Asked.Asked = {}): void {
+    const answer: Answer = {
+      _tag: "ModelResponded",
+      parts: [{ _tag: "Text", text }],
+      usage,
+      ...(model === undefined ? undefined : { model }),
+      finishReason: "stop"
+    }
+    this.models.push({ path, calls, asked, answer })
   }
 
   start({ callId, calls, params, path, step }: ToolCallStarted): void {
@@ -159,19 +191,28 @@ export const fromLines = (lines: ReadonlyArray<Line>, change: Change): Entries =
   const events = lines.map(({ event }): AgentEvent => event)
   const isTape = lines.some(({ beside }) => beside.asked !== undefined)
   const known = isTape ? undefined : requestsOf(events)
+  const askedAt = (index: number): Asked.Asked | undefined => {
+    const messages = known?.get(index)
+    return messages === undefined ? undefined : Asked.fromMessages(messages, change)
+  }
   const gathering = new Gathering()
   for (const [index, { beside, event }] of lines.entries()) {
     switch (event._tag) {
-      case "ModelCallStarted": {
-        const messages = known?.get(index)
-        gathering.ask(event, messages === undefined ? undefined : Asked.fromMessages(messages, change), beside.asked)
+      case "ModelCallStarted":
+        gathering.ask(event, askedAt(index), beside.asked)
         break
-      }
+      case "ConversationSummarized":
+        if (event.usage !== undefined) gathering.summarize(event, askedAt(index))
+        break
+      case "TextDelta":
+      case "ReasoningDelta":
+        gathering.hear(event)
+        break
       case "ModelResponded":
         gathering.answer(event, event)
         break
       case "ModelCallFailed":
-        gathering.answer(event, failureOf(event, beside))
+        gathering.answer(event, failureOf(event, { heard: gathering.heardBy(event), ...beside }))
         break
       case "ToolCallStarted":
         gathering.start(event)

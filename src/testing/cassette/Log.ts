@@ -3,10 +3,12 @@
  *
  * @since 0.1.0
  */
-import type * as Prompt from "effect/ai/Prompt"
+import * as Prompt from "effect/ai/Prompt"
 import * as Equal from "effect/Equal"
+import { recordOf } from "../../agent/window/Summarizing.ts"
 import { type AgentEvent, isRunEnd } from "../../domain/AgentEvent.ts"
 import { make } from "../../domain/Beginning.ts"
+import { madeOf } from "../../domain/conversation/Summaries.ts"
 import { at } from "../../domain/Delegated.ts"
 import { beginWithUser, toMessages } from "../../domain/Projection.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
@@ -32,6 +34,14 @@ const play = (
         requests.set(offset + index, beginWithUser(asking.conversation.turns.flatMap(toMessages)))
       }
     }
+    // What an effect summarized asked no model that a log knows.
+    if (event._tag === "ConversationSummarized" && event.usage !== undefined) {
+      const conversation = at(state, event.calls)?.conversation
+      if (conversation !== undefined) {
+        const content = recordOf(madeOf(conversation.turns, event, conversation.summaries?.at(-1)))
+        requests.set(offset + index, [Prompt.userMessage({ content: [Prompt.textPart({ text: content })] })])
+      }
+    }
     if (!isRunEnd(event)) state = reduceAt(state, event, 0)
   }
   return { last: state.conversation, requests }
@@ -45,9 +55,16 @@ const requestsOfRun = (events: ReadonlyArray<AgentEvent>, offset: number): Reque
   const end = events.findLast(isRunEnd)
   const fresh = play(events, offset, make(agent))
   if (end === undefined) return first.input === undefined ? new Map() : fresh.requests
-  const { turns } = end.state.conversation
+  const { summaries = [], turns } = end.state.conversation
   if (Equal.equals(fresh.last.turns, turns)) return fresh.requests
-  const conversation = { turns: turns.slice(0, Math.max(0, turns.length - fresh.last.turns.length)) }
+  const told = events.flatMap((event) =>
+    event._tag === "ConversationSummarized" && event.calls.length === 0 ? [event] : []
+  )
+  const earlier = summaries.filter(({ text, upTo }) => !told.some((each) => each.upTo === upTo && each.text === text))
+  const conversation = {
+    turns: turns.slice(0, Math.max(0, turns.length - fresh.last.turns.length)),
+    ...(earlier.length === 0 ? undefined : { summaries: earlier })
+  }
   const later = play(events, offset, make(agent, { conversation }))
   return Equal.equals(later.last.turns, turns) ? later.requests : new Map()
 }

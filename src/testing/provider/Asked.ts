@@ -133,3 +133,17 @@ export const fileOf = (url: string, mediaType: string, fileName?: string | null)
     ? { type: "file", mediaType, data: URL.canParse(url) ? new URL(url) : url, ...named }
     : { type: "file", mediaType: type, data, ...named }
 }
+
+/** A file that the provider keeps, given by its id, which stands beside the data under the name of the provider too. */
+export const fileById = (
+  provider: "openai" | "anthropic",
+  fileId: string,
+  mediaType: string,
+  fileName?: string | null
+): Prompt.FilePartEncoded => ({
+  type: "file",
+  mediaType,
+  data: fileId,
+  ...(typeof fileName === "string" ? { fileName } : undefined),
+  options: { [provider]: { fileId } }
+})

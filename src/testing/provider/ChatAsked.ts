@@ -35,10 +35,11 @@ const userParts = (content: ChatContent): ReadonlyArray<Prompt.UserMessagePartEn
           return [Asked.fileOf(part.image_url.url, "image/*")]
         case "input_audio":
           return [{ type: "file", mediaType: `audio/${part.input_audio.format}`, data: part.input_audio.data }]
-        case "file":
-          return part.file.file_data === undefined
-            ? []
-            : [Asked.fileOf(part.file.file_data, "application/octet-stream", part.file.filename)]
+        case "file": {
+          const { file_data: data, file_id: id, filename } = part.file
+          if (data !== undefined) return [Asked.fileOf(data, "application/octet-stream", filename)]
+          return id === undefined ? [] : [Asked.fileById("openai", id, "application/octet-stream", filename)]
+        }
         default:
           return []
       }

@@ -62,7 +62,7 @@ const sourcePart = (
     case "content":
       return texts(source.content).map((text) => ({ type: "text", text }))
     case "file":
-      return []
+      return [Asked.fileById("anthropic", source.file_id, mediaType, title)]
   }
 }
 
@@ -74,6 +74,8 @@ const userPart = (block: MessagesBlock): ReadonlyArray<Prompt.UserMessagePartEnc
       return sourcePart(block.source, "image/*")
     case "document":
       return sourcePart(block.source, "application/pdf", block.title)
+    case "container_upload":
+      return block.file_id === undefined ? [] : [Asked.fileById("anthropic", block.file_id, "application/octet-stream")]
     default:
       return []
   }

@@ -64,7 +64,7 @@ const shown = <Type extends string>(type: Type) =>
 const Block = Schema.Union([
   shown("bash_code_execution_tool_result"),
   shown("code_execution_tool_result"),
-  Schema.Struct({ type: Schema.Literal("container_upload") }),
+  Schema.Struct({ type: Schema.Literal("container_upload"), file_id: Schema.optionalKey(Schema.String) }),
   Document,
   Image,
   Schema.Struct({ type: Schema.Literal("redacted_thinking"), data: Schema.String }),

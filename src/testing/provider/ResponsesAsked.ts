@@ -29,6 +29,16 @@ const roleOf = (item: ResponsesItem): Asked.WireMessage["role"] => {
 const textsOf = (item: ResponsesItem): ReadonlyArray<string> =>
   isMessage(item) ? texts(item.content) : item.type === "function_call_output" ? texts(item.output) : []
 
+const fileOf = (
+  url: string | null | undefined,
+  id: string | null | undefined,
+  mediaType: string,
+  fileName?: string | null
+): ReadonlyArray<Prompt.FilePartEncoded> => {
+  if (typeof url === "string") return [Asked.fileOf(url, mediaType, fileName)]
+  return typeof id === "string" ? [Asked.fileById("openai", id, mediaType, fileName)] : []
+}
+
 const userParts = (content: ResponsesContent): ReadonlyArray<Prompt.UserMessagePartEncoded> =>
   typeof content === "string"
     ? [{ type: "text", text: content }]
@@ -37,11 +47,9 @@ const userParts = (content: ResponsesContent): ReadonlyArray<Prompt.UserMessageP
         case "input_text":
           return [{ type: "text", text: part.text }]
         case "input_image":
-          return typeof part.image_url === "string" ? [Asked.fileOf(part.image_url, "image/*")] : []
-        case "input_file": {
-          const file = part.file_data ?? part.file_url
-          return typeof file === "string" ? [Asked.fileOf(file, "application/pdf", part.filename)] : []
-        }
+          return fileOf(part.image_url, part.file_id, "image/*")
+        case "input_file":
+          return fileOf(part.file_data ?? part.file_url, part.file_id, "application/pdf", part.filename)
         default:
           return []
       }

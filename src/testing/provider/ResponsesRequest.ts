@@ -16,10 +16,15 @@ const id = (prefix: string) =>
 
 const InputPart = Schema.Union([
   Schema.Struct({ type: Schema.Literal("input_text"), text: Schema.String }),
-  Schema.Struct({ type: Schema.Literal("input_image"), image_url: optional(Schema.String) }),
+  Schema.Struct({
+    type: Schema.Literal("input_image"),
+    file_id: optional(Schema.String),
+    image_url: optional(Schema.String)
+  }),
   Schema.Struct({
     type: Schema.Literal("input_file"),
     file_data: optional(Schema.String),
+    file_id: optional(Schema.String),
     file_url: optional(Schema.String),
     filename: optional(Schema.String)
   })

@@ -242,7 +242,8 @@ describe("a request for a chat completion", () => {
           file("image/*", "https://a.b/c.png"),
           file("image/*", "not a URL"),
           file("audio/wav", "AAAA"),
-          file("text/plain", "QQ==", { fileName: "a.txt" })
+          file("text/plain", "QQ==", { fileName: "a.txt" }),
+          file("application/octet-stream", "file_1", { options: { openai: { fileId: "file_1" } } })
         ]],
         ["assistant", [
           bare({ type: "reasoning", text: "Hm." }),

@@ -234,7 +234,8 @@ describe("a request for a message", () => {
                 source: { type: "content", content: [{ type: "text", text: "upon" }, { type: "image" }] }
               },
               { type: "document", source: { type: "file", file_id: "file_1" } },
-              { type: "search_result" }
+              { type: "search_result" },
+              { type: "container_upload", file_id: "file_2" }
             ]
           },
           {
@@ -281,7 +282,9 @@ describe("a request for a message", () => {
             file("application/pdf", "AAAA", { fileName: "Tale" }),
             file("application/pdf", "https://a.b/c.pdf"),
             { type: "text", text: "Once" },
-            { type: "text", text: "upon" }
+            { type: "text", text: "upon" },
+            file("application/pdf", "file_1", { options: { anthropic: { fileId: "file_1" } } }),
+            file("application/octet-stream", "file_2", { options: { anthropic: { fileId: "file_2" } } })
           ].map(bare)
         ],
         [

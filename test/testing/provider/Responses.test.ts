@@ -248,12 +248,16 @@ describe("a request for a response", () => {
       assert.deepStrictEqual(
         user?.role === "user" &&
           user.content.map((part) =>
-            part.type === "file" ? [part.mediaType, String(part.data), part.fileName] : part.text
+            part.type === "file"
+              ? [part.mediaType, String(part.data), part.fileName, ...Object.values(part.options)]
+              : part.text
           ),
         [
+          ["image/*", "file_1", undefined, { fileId: "file_1" }],
           ["image/*", "https://a.b/c.png", undefined],
           ["text/plain", "AAAA", "a.txt"],
           ["application/pdf", "https://a.b/c.pdf", undefined],
+          ["application/pdf", "file_2", undefined, { fileId: "file_2" }],
           "What is it?"
         ]
       )

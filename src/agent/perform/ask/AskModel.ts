@@ -61,10 +61,12 @@ export const brokenOff = (error: unknown): AiError.AiError =>
 const streamed = (
   loop: Loop.Loop,
   options: Options,
-  held: Held | undefined
+  asking: Asking
 ): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
   Effect.suspend(() => {
+    const { held } = asking
     const answer = Answer.begin()
+    asking.arriving = answer
     const { path, step } = loop
     const where: Loop.Where = { path, step }
     if (held !== undefined) held.answer = answer
@@ -75,6 +77,7 @@ const streamed = (
         if (held === undefined || held.isOpen) tellPart(loop, where, answer, part, at)
         else held.parts.push(part)
         Answer.take(answer, part)
+        if (part.type === "response-metadata" || part.type === "finish") loop.finished.answer = brokenOffUse(answer)
       }
       return loop.journal.flush
     }).pipe(Effect.map(() => Answer.finish(answer)))
@@ -117,16 +120,20 @@ interface Options extends Request, Pick<RequestPrompt, "prompt"> {}
 /** How often the model was asked, with what of the conversation, and what is held back of what it says. */
 interface Asking {
   attempts: number
+  arriving: Answer.Arriving | undefined
   readonly window: RequestPrompt["window"]
   readonly held: Held | undefined
 }
 
-/** What an attempt used that is cut short. */
-const brokenOffUse = { usage: {}, isBrokenOff: true } as const
+/** What an attempt used that is cut short, as far as the provider has said that. */
+const brokenOffUse = ({ model, usage }: Pick<Answer.Arriving, "model" | "usage">) =>
+  ({ usage, ...(model === undefined ? undefined : { model }), isBrokenOff: true }) as const
+
+const unknownUse = brokenOffUse({ usage: {}, model: undefined })
 
 /**
- * Reasons that say nothing of how far an answer had come. For all others a provider charges nothing: it refused the request, or had
- * trouble itself.
+ * Reasons that say nothing of how far an answer had come. For all others a provider charges nothing for an answer that hadn't begun: it
+ * refused the request, or had trouble itself.
  */
 const silentReasons: ReadonlyArray<AiError.AiErrorReason["_tag"]> = [
   "InvalidOutputError",
@@ -136,21 +143,27 @@ const silentReasons: ReadonlyArray<AiError.AiErrorReason["_tag"]> = [
   "UnknownError"
 ]
 
+/** Checks whether an attempt that failed used nothing: no answer had begun, and the provider didn't get the request or refused it. */
+const isFree = ({ reason }: AiError.AiError, { arriving }: Asking): boolean =>
+  (arriving === undefined || !Answer.hasBegun(arriving)) &&
+  (!silentReasons.includes(reason._tag) || (reason._tag === "NetworkError" && reason.reason !== "TransportError"))
+
 /** One attempt: told when it starts and when it fails. Its answer is told by `askModel`. */
 const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
   Effect.suspend(() => {
     const { journal } = loop
     const { window } = asking
     const attempt = asking.attempts++
-    loop.finished.answer = brokenOffUse
+    loop.finished.answer = unknownUse
+    asking.arriving = undefined
     Loop.tell(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) })
     return journal.isObserved
-      ? Effect.andThen(journal.flush, journal.isStreaming ? streamed(loop, options, asking.held) : whole(options))
+      ? Effect.andThen(journal.flush, journal.isStreaming ? streamed(loop, options, asking) : whole(options))
       : whole(options)
   }).pipe(
     Effect.catch((error: AiError.AiError) => {
       drop(asking.held)
-      if (!silentReasons.includes(error.reason._tag)) loop.finished.answer = undefined
+      if (isFree(error, asking)) loop.finished.answer = undefined
       Loop.endRequest(loop, { tag: error.reason._tag, message: error.message })
       return Effect.andThen(loop.journal.flush, Effect.fail(error))
     })
@@ -183,7 +196,7 @@ const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: Held | undef
   const request = requestIn(loop.definition, loop.state, loop.isBetween)
   const made = makePrompt(loop, request)
   const { counted, prompt, window } = Effect.isEffect(made) ? yield* made : made
-  const asking: Asking = { attempts: 0, window, held }
+  const asking: Asking = { attempts: 0, arriving: undefined, window, held }
   const answer = yield* Effect.catch(
     ask(loop, { ...request, prompt }, asking),
     (error) => {

@@ -8,6 +8,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { ContextWindowExceeded } from "../../../domain/AgentError.ts"
 import type { Window } from "../../../domain/AgentEvent.ts"
+import { madeOf } from "../../../domain/conversation/Summaries.ts"
 import { estimateText } from "../../../domain/TokenEstimate.ts"
 import { fit, type Sent } from "../../../domain/window/Choosing.ts"
 import { hasRoom, type Room, tokensIn, type WindowTurn } from "../../../domain/window/WindowTurn.ts"
@@ -15,9 +16,10 @@ import type { Request } from "../../definition/AgentDefinition.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { Fail } from "../../rules/Decision.ts"
-import type { Summarize } from "../../window/Strategy.ts"
+import type { Step } from "../../window/Strategy.ts"
 import { EmptySummary } from "../../window/Summarizing.ts"
 import type { Internals } from "../../window/WindowType.ts"
+import * as OwnModel from "./OwnModel.ts"
 import type { PromptCache } from "./PromptCache.ts"
 import { Counter } from "./TokenCounter.ts"
 import { Entries } from "./WindowTurns.ts"
@@ -121,21 +123,22 @@ const going = (
 const summarize = Effect.fnUntraced(function*(
   loop: Loop.Loop,
   entries: Entries,
-  make: Summarize,
+  { model, summarize: make }: Step & { readonly _tag: "Summarize" },
   goes: ReadonlyArray<WindowTurn>
 ) {
   const before = loop.state.conversation.summaries?.at(-1)
+  const extended = entries.extend(before, goes)
   const startedAt = Loop.now(loop)
   const { text, ...used } = yield* Telemetry.summarySpan(
     loop,
     goes.length,
-    Effect.suspend(() => make(entries.toSummarize(before, goes)))
+    OwnModel.provide(loop, model, Effect.suspend(() => make(madeOf(loop.state.conversation.turns, extended, before))))
   )
   if (text.trim() === "") return yield* Effect.fail(new EmptySummary({ agent: entries.agent, turns: goes.length }))
   Loop.tell(loop, {
     _tag: "ConversationSummarized",
     text,
-    ...entries.extend(before, goes),
+    ...extended,
     duration: Math.max(0, Loop.now(loop) - startedAt),
     ...used
   })
@@ -189,7 +192,7 @@ const goOn = (choosing: Choosing, from: number): Effect.Effect<Choice, unknown, 
     } else if (isOver) {
       const goes = going(choosing.chosen, choosing.tokens, room, window.target, round > 0)
       if (goes.length === 0) continue
-      return Effect.flatMap(summarize(loop, entries, step.summarize, goes), () => begin(choosing, round + 1))
+      return Effect.flatMap(summarize(loop, entries, step, goes), () => begin(choosing, round + 1))
     }
   }
   const sent = fit(choosing.chosen, base, room, choosing.tokens)

@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import { memoize } from "effect/Function"
-import type { Conversation, Received, Turn } from "../../../domain/StateSchema.ts"
-import { type Summarized, weightOf } from "../../../domain/Summarized.ts"
+import type { Received, Turn } from "../../../domain/StateSchema.ts"
+import { covers, type Summarized, weightOf } from "../../../domain/Summarized.ts"
 import { isToldIn } from "../../../domain/Takeover.ts"
 import { isOpen, openFrom, type Stays, type WindowTurn } from "../../../domain/window/WindowTurn.ts"
 import type { Counter } from "./TokenCounter.ts"
@@ -27,9 +27,6 @@ const turnOf = memoize((summary: Summarized): Turn => {
     of
   }
 })
-
-/** Checks whether a summary stands for the turn at a place. */
-const covers = ({ except, upTo }: Summarized, index: number): boolean => index < upTo && !except.includes(index)
 
 /** The turns of one conversation, for one agent. */
 export class Entries {
@@ -115,15 +112,6 @@ export class Entries {
     let count = 0
     while (count < chosen.length && chosen[chosen.length - 1 - count] === all[all.length - 1 - count]) count++
     return count
-  }
-
-  /** Gives the conversation that is summarized next: the last summary, and the turns that go. */
-  toSummarize(summary: Summarized | undefined, goes: ReadonlyArray<WindowTurn>): Conversation {
-    const turns = goes.map(({ index }) => this.all[index]!.turn)
-    const before: ReadonlyArray<Turn> = summary === undefined
-      ? []
-      : [{ _tag: "Summary", text: summary.text, of: weightOf(summary) }]
-    return { turns: [...before, ...turns] }
   }
 
   /** Gives which turns a summary stands for once more of them are gone. */

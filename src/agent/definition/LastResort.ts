@@ -1,0 +1,41 @@
+/**
+ * The limit of an agent whose own condition might never end a run: a given condition takes the default away only if it has a limit that
+ * always counts.
+ *
+ * @since 0.1.0
+ */
+import { any, defaultCondition, type StopWhen } from "./StopWhen.ts"
+
+/** How surely a condition ends a run: not at all, if tokens are reported, or always. */
+const bound = { none: 0, reported: 1, always: 2 } as const
+
+const boundOf = (self: StopWhen): number => {
+  switch (self._tag) {
+    case "MaxSteps":
+    case "Cost":
+    case "Duration":
+      return bound.always
+    case "ToolCalls":
+      return self.name === undefined ? bound.always : bound.none
+    case "Tokens":
+      return bound.reported
+    case "ToolCalled":
+    case "NoToolCalls":
+    case "Satisfies":
+      return bound.none
+    case "Any":
+      return Math.max(bound.none, ...self.conditions.map(boundOf))
+    case "All":
+      return self.conditions.length === 0 ? bound.none : Math.min(...self.conditions.map(boundOf))
+  }
+}
+
+/**
+ * Gives a condition that ends every run. One without a limit gets that of the default; one by tokens alone gets it for answers whose
+ * tokens nobody reported.
+ */
+export const withLastResort = (self: StopWhen = defaultCondition): StopWhen => {
+  const surely = boundOf(self)
+  if (surely === bound.always) return self
+  return any(self, surely === bound.none ? defaultCondition : { ...defaultCondition, counts: "Unreported" })
+}
