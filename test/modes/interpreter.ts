@@ -192,8 +192,9 @@ export class Interpreter {
     return isFine ? undefined : "Mode:LessIsolated"
   }
 
-  enter(name: Name, params: object, note: boolean): Frame {
+  enter(name: Name, given: object, note: boolean): Frame {
     const page = this.book[name]
+    const params = page.isSingleShot ? {} : given
     const { pending, pieces, seen, settings, stack } = this
     const isDue = pending?.enter?.name === name && (pending.to ?? stack.length) === stack.length
     const frame: Frame = {
@@ -215,7 +216,7 @@ export class Interpreter {
     if (isDue) this.pending = undefined
     this.stack = [...stack, frame]
     this.live++
-    this.log.push(`set up ${name} ${JSON.stringify(page.isSingleShot ? {} : params)}`)
+    this.log.push(`set up ${name} ${JSON.stringify(params)}`)
     const failures = this.fails(() => this.setUp(frame))
     if (failures.length > 0) {
       const isInterrupted = failures.every((reason) => reason === "Interrupt")

@@ -23,7 +23,7 @@ import type { Loop } from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
 import * as EnterMode from "./EnterMode.ts"
 import * as LeaveMode from "./LeaveMode.ts"
-import type { ModeParams } from "./SetUpMode.ts"
+import { decode, type ModeParams } from "./ModeParams.ts"
 
 /** How many moves may come without a request to the model. */
 const maxMoves = 32
@@ -63,7 +63,7 @@ const findTarget = (
   const entry = find(definition, enter.name, state.modes[(to ?? state.modes.length) - 1])
   return "_tag" in entry
     ? Effect.fail(because(entry))
-    : Effect.map(EnterMode.decode(entry, enter.params ?? {}), (params) => ({ entry, params }))
+    : Effect.map(decode(entry, enter.params ?? {}), (params) => ({ entry, params }))
 }
 
 /** Fails where a move isn't possible. */
