@@ -484,11 +484,11 @@ describe("Invoking a tool", () => {
       assert.deepStrictEqual(found, ["found in", "found out"])
       assert.deepStrictEqual(problems(state.conversation), [])
       assert.deepStrictEqual(said(state), [
+        "Assistant: <search>",
         "User: One",
-        "Assistant: <search>",
         "Assistant: Re: One",
-        "User: Two",
         "Assistant: <search>",
+        "User: Two",
         "Assistant: Re: Two"
       ])
     })).pipe(Effect.scoped, echo, Effect.provide(handlers)))

@@ -399,17 +399,17 @@ export class Interpreter {
     return this.obstacle(page, to) ?? (isWrong(page, enter.params) ? "Mode:ParamsRejected" : undefined)
   }
 
-  takeAll(): void {
+  takeAll(goesOn: boolean): void {
     while (this.pending !== undefined) {
       const { pending } = this
       if (++this.moves > 32 || this.refusal(pending) !== undefined) {
         this.pending = undefined
         throw new Stopped("Agent:ModeFailed")
       }
-      const reasons = this.leaveTo(pending.to ?? this.stack.length, [], { isOver: false, note: true })
+      const reasons = this.leaveTo(pending.to ?? this.stack.length, [], { isOver: false, note: goesOn })
       if (reasons.length > 0) throw new Stopped(...reasons)
       if (pending.enter === undefined || this.pending !== pending) continue
-      this.enter(pending.enter.name as Name, paramsOf[pending.enter.params], true)
+      this.enter(pending.enter.name as Name, paramsOf[pending.enter.params], goesOn)
     }
   }
 
@@ -425,11 +425,15 @@ export class Interpreter {
         if (!isAround) this.restart([])
       } else {
         const turn = { who: "user", text }
-        this.append(turn)
-        this.restart([turn])
         this.moves = 0
+        try {
+          this.resume()
+          this.takeAll(false)
+        } finally {
+          this.append(turn)
+          this.restart([turn])
+        }
         this.isRunning = true
-        this.resume()
       }
       this.drive()
       this.suspend()
@@ -464,7 +468,7 @@ export class Interpreter {
       if (last?.isAnswer === true) return
       if (last === undefined) throw new Stopped("Agent:InputRejected")
       if (this.pending !== undefined && this.between === 0) {
-        this.takeAll()
+        this.takeAll(true)
         continue
       }
       this.ask()
