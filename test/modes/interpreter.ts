@@ -530,25 +530,39 @@ export class Interpreter {
       return
     }
     this.append({ who: "assistant", text, calls: [] })
-    const results = step.asks.map((asked) => this.askFor(asked))
+    const asked = step.asks.map((asked) => this.askFor(asked))
+    const last = asked.findLastIndex(({ move }) => move !== undefined)
+    const areMore = isActing && this.offered().includes("act")
+    const results = asked.map(({ move, result, tool }, index) => {
+      const unless = areMore ? ", unless another call of this step asks for another move" : ""
+      if (move === undefined) return `${tool}: ${result}`
+      if (index === last) return `${tool}: ${move.enters ? "Entering" : "Leaving"} mode "${move.mode}"${unless}.`
+      return `${tool}: Mode "${move.mode}" isn't ${
+        move.enters ? "entered" : "left"
+      } by this call: the last move that is asked for counts.`
+    })
     if (isActing) results.push(this.act(step.acts))
     this.amend({ who: "assistant", text, calls: results })
   }
 
-  askFor(asked: Step["asks"][number]): string {
+  askFor(asked: Step["asks"][number]): {
+    readonly tool: string
+    readonly result?: string
+    readonly move?: { readonly enters: boolean; readonly mode: string }
+  } {
     const tool = asked === "exit" ? "exit_current_mode" : `enter_${asked}_mode`
     const offered = this.offered()
     const invokable = known.filter((name) => this.book[name].isInvokable)
-    if (asked === "exit" ? invokable.length === 0 : !invokable.includes(asked)) return `${tool}: there is none`
-    if (!offered.includes(tool)) return `${tool}: not offered`
+    if (asked === "exit" ? invokable.length === 0 : !invokable.includes(asked)) return { tool, result: "there is none" }
+    if (!offered.includes(tool)) return { tool, result: "not offered" }
     const height = this.stack.length
     if (asked === "exit") {
       this.pending = { to: height - 1 }
-      return `${tool}: Leaving mode "${this.top()!.name}".`
+      return { tool, move: { enters: false, mode: this.top()!.name } }
     }
     const enter = { name: asked, params: "one" } as const
     this.pending = this.book[asked].invocation === "switch" ? { to: Math.max(0, height - 1), enter } : { enter }
-    return `${tool}: Entering mode "${asked}".`
+    return { tool, move: { enters: true, mode: asked } }
   }
 
   act(acts: ReadonlyArray<OfTool>): string {
