@@ -30,8 +30,9 @@ export interface Entered {
   readonly params: Schema.Json
 }
 
-const isRecord = (json: Schema.Json): json is Schema.JsonObject =>
-  typeof json === "object" && json !== null && !Array.isArray(json)
+/** Gives the first values of a mode: its parameters. */
+const firstValues = (params: Schema.Json): Schema.JsonObject =>
+  typeof params === "object" && params !== null && !Array.isArray(params) ? params as Schema.JsonObject : {}
 
 /** Gives the innermost mode. */
 export const top = ({ modes }: Pick<AgentState, "modes">): ModeFrame | undefined => modes[modes.length - 1]
@@ -81,12 +82,31 @@ export const enter = (self: AgentState, { isolation, name, params }: Entered, at
     name,
     isolation,
     params,
-    values: isRecord(params) ? params : {},
+    values: firstValues(params),
     enteredAt: at,
     turns: self.conversation.turns.length,
     before: Struct.pick(self, ["initialQuery", "settings", "transition"])
   }
   return { ...(isTaken ? withKey(self, "transition", undefined) : self), modes: [...self.modes, frame] }
+}
+
+/**
+ * Sets a mode up again, whose parameters are what its schema made of the frame's. A value that came with a parameter which isn't one
+ * any more goes with it.
+ */
+export const resume = (
+  self: AgentState,
+  { params, stack }: { readonly params: Schema.Json; readonly stack: ReadonlyArray<string> }
+): AgentState => {
+  const at = stack.length - 1
+  const frame = self.modes[at]
+  if (frame === undefined || Equal.equals(frame.params, params)) return self
+  const before = firstValues(frame.params)
+  const kept = Object.entries(frame.values).filter(([key, value]) =>
+    !Object.hasOwn(before, key) || !Equal.equals(before[key], value)
+  )
+  const values = { ...firstValues(params), ...Object.fromEntries(kept) }
+  return { ...self, modes: self.modes.with(at, { ...frame, params, values }) }
 }
 
 /** Gives a turn whose calls have other ids than those that are taken, and takes them. */

@@ -172,7 +172,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     case "ToolInvoked":
       return ModeStack.allCallIds(self).includes(event.callId) ? self : invoke(self, event)
     case "ModeEntering":
-      return event.isResumed === true ? self : ModeStack.enter(self, event, event.at)
+      return event.isResumed === true ? ModeStack.resume(self, event) : ModeStack.enter(self, event, event.at)
     case "ModeEntered":
       return event.note === undefined ? self : ModeStack.tell(self, event.note)
     case "ModeFailed":

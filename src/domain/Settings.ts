@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import * as JsonValue from "./JsonValue.ts"
 
 const ToolNames = Schema.Array(Schema.String)
@@ -31,8 +32,8 @@ export const Settings = Schema.Struct({
 /** What is set: which tools are offered, which of them the model must or may use, and the name of the model. */
 export interface Settings extends Schema.Schema.Type<typeof Settings> {}
 
-/** Gives what is set once more is. Whoever set it can't change it later. */
+/** Gives what is set once more is. Whoever set it can't change it later, and what is no setting is left out. */
 export const merge = (before: Settings | undefined, more: Settings): Settings => ({
   ...before,
-  ...(JsonValue.detached(more) as Settings)
+  ...(JsonValue.detached(Struct.pick(more, Struct.keys(Settings.fields))) as Settings)
 })

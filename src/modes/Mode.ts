@@ -44,6 +44,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
 import type * as Scope from "effect/Scope"
 import { InvalidName } from "../domain/InvalidName.ts"
 import { levels } from "../domain/Isolation.ts"
@@ -98,7 +99,12 @@ type AnyOptions = Options<
 >
 
 /** Of a struct without fields comes a JSON schema that no provider takes for a tool's. */
-const noParams = Schema.Record(Schema.String, Schema.Never)
+const noParamsOfTool = Schema.Record(Schema.String, Schema.Never)
+
+/** A struct without fields takes whatever there is as it is, and this drops it. */
+const noParams = Schema.Struct({}).pipe(
+  Schema.decodeTo(Schema.Struct({}), SchemaTransformation.transform({ decode: () => ({}), encode: () => ({}) }))
+)
 
 /**
  * Error for an option of a mode that can't be: its `isolation` or its `invocation`.
@@ -125,15 +131,15 @@ const fromOptions = (name: string, options: AnyOptions, isSingleShot: boolean): 
   if (name === "") throw new InvalidName({ what: "mode", name })
   const toolName = options.toolName ?? ToolName.from("enter_", name, "_mode")
   if (!ToolName.isValid(toolName)) throw new InvalidName({ what: "tool", name: toolName })
-  const struct = options.params ?? Schema.Struct({})
+  const params = Object.keys(options.params?.fields ?? {}).length === 0 ? undefined : options.params
   return {
     [TypeId]: {
       definition: {
         name,
         description: options.description,
         isolation: oneOf(name, "isolation", options.isolation ?? "none", levels),
-        params: Schema.toCodecJson(struct),
-        paramsOfTool: Object.keys(struct.fields).length === 0 ? noParams : struct,
+        params: Schema.toCodecJson(params ?? noParams),
+        paramsOfTool: params ?? noParamsOfTool,
         enter: options.enter as Definition["enter"],
         exit: options.exit,
         recover: options.recover,

@@ -273,8 +273,8 @@ describe("The events of a mode", () => {
         "ModeEntered inner [inner]"
       ])
       const tags = taken.events.map(({ _tag }) => _tag)
-      assert.isBelow(tags.indexOf("RunStarted"), tags.indexOf("ModeExiting"))
-      assert.isBelow(tags.indexOf("ModeEntered"), tags.indexOf("ModelCallStarted"))
+      assert.isBelow(tags.indexOf("ModeEntered"), tags.indexOf("RunStarted"))
+      assert.isBelow(tags.indexOf("RunStarted"), tags.indexOf("ModelCallStarted"))
     }).pipe(Effect.scoped, Effect.provide(echo)))
 
   it.effect("tell that nothing was possible by nothing at all", () =>

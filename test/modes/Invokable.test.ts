@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Result, Schema } from "effect"
 import { LanguageModel, Tool, Toolkit } from "effect/ai"
-import { Agent, AgentState, type Conversation, Mode, ModeTransition, Session } from "troupe"
+import { Agent, AgentState, type Conversation, Handoff, Mode, ModeTransition, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { allCalls, ofTag, watch } from "../agent/watch.ts"
 import { problems } from "../domain/legal.ts"
@@ -131,8 +131,71 @@ describe("An invokable mode", () => {
       ]
       const state = yield* Agent.run(Agent.make("a", { modes }), "Go")
       assert.deepStrictEqual(stackOf(state), ["two"])
-      assert.deepStrictEqual(settled(state).map(([, outcome]) => outcome), ["Succeeded", "Succeeded"])
+      assert.deepStrictEqual(settled(state), [
+        [
+          "enter_one_mode",
+          "Failed",
+          "Mode \"one\" isn't entered by this call: the last move that is asked for counts."
+        ],
+        ["enter_two_mode", "Succeeded", "Entering mode \"two\"."]
+      ])
     }).pipe(answering(MockResponse.all(call("enter_one_mode"), call("enter_two_mode")))))
+
+  it.effect("isn't entered by an answer that then leaves the mode around, nor left by one that then enters another", () =>
+    Effect.gen(function*() {
+      const modes = ["one", "two"].map((name) => Mode.make(name, { invokable: true, enter: nothing }))
+      const session = yield* Session.make(Agent.make("a", { modes }))
+      yield* session.enterMode("one")
+      const entered = yield* session.call("Go")
+      assert.deepStrictEqual(stackOf(entered), ["one", "two"])
+      assert.deepStrictEqual(settled(entered).map(([, ...rest]) => rest), [
+        ["Failed", "Mode \"one\" isn't left by this call: the last move that is asked for counts."],
+        ["Succeeded", "Entering mode \"two\"."]
+      ])
+      yield* session.exitMode()
+      const left = yield* session.call("Go")
+      assert.deepStrictEqual(stackOf(left), [])
+      assert.deepStrictEqual(settled(left).slice(2).map(([, ...rest]) => rest), [
+        ["Failed", "Mode \"two\" isn't entered by this call: the last move that is asked for counts."],
+        ["Succeeded", "Leaving mode \"one\"."]
+      ])
+    }).pipe(
+      Effect.scoped,
+      answering(
+        MockResponse.all(call("exit_current_mode"), call("enter_two_mode")),
+        "In.",
+        MockResponse.all(call("enter_two_mode"), call("exit_current_mode"))
+      )
+    ))
+
+  it.effect("isn't said to be entered where a tool may ask for another move, or another agent takes over", () =>
+    Effect.gen(function*() {
+      const Move = Toolkit.make(Tool.make("move", { success: Schema.String }))
+      const modes = ["one", "two"].map((name) => Mode.make(name, { invokable: true, enter: nothing }))
+      const desk = Agent.make("desk")
+      const agent = Agent.make("a", { toolkit: Move, modes, handoffs: [Handoff.to(desk)] })
+      yield* Effect.gen(function*() {
+        const moved = yield* Agent.run(agent, "Go")
+        assert.deepStrictEqual(stackOf(moved), ["two"])
+        assert.deepStrictEqual(settled(moved)[0]?.slice(1), [
+          "Succeeded",
+          "Entering mode \"one\", unless another call of this step asks for another move."
+        ])
+        const taken = yield* Agent.run(agent, "Go")
+        assert.deepStrictEqual([taken.agent, stackOf(taken)], ["desk", []])
+        assert.deepStrictEqual(settled(taken)[0]?.slice(1), [
+          "Failed",
+          "Mode \"one\" isn't entered by this call: agent \"desk\" takes over."
+        ])
+      }).pipe(Effect.provide(Move.toLayer({
+        move: () => Mode.schedule(ModeTransition.push("two")).pipe(Effect.as("moved"), Effect.orDie)
+      })))
+    }).pipe(answering(
+      MockResponse.all(call("enter_one_mode"), call("move")),
+      "In.",
+      MockResponse.all(call("enter_one_mode"), call("handoff_to_desk")),
+      "Hello."
+    )))
 
   it.effect("can be left by the model, and only such a mode can, while it is on top", () =>
     Effect.gen(function*() {
@@ -484,11 +547,11 @@ describe("Invoking a tool", () => {
       assert.deepStrictEqual(found, ["found in", "found out"])
       assert.deepStrictEqual(problems(state.conversation), [])
       assert.deepStrictEqual(said(state), [
+        "Assistant: <search>",
         "User: One",
-        "Assistant: <search>",
         "Assistant: Re: One",
-        "User: Two",
         "Assistant: <search>",
+        "User: Two",
         "Assistant: Re: Two"
       ])
     })).pipe(Effect.scoped, echo, Effect.provide(handlers)))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result, Schema } from "effect"
+import { Effect, Exit, Fiber, Result, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Handoff, Mode, ModeTransition, Session, StopWhen } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -23,6 +23,8 @@ const tools = Log.toLayer({
     })),
   where: () => Effect.orDie(Effect.map(Mode.stack, (stack) => stack.join(">")))
 })
+
+const Guarded = Toolkit.make(Tool.make("guarded", { success: Schema.String, needsApproval: true }))
 
 const go = (to: string) => MockResponse.toolCall("go", { to })
 
@@ -575,16 +577,14 @@ describe("Set-up and clean-up may call the agent", () => {
       yield* session.call("Hello")
       yield* session.schedule(ModeTransition.exit)
       assert.deepStrictEqual(said(yield* session.call("Bye")).slice(talked.length), [
-        "User: Hello",
         "User: Prepare",
         "Assistant: Re: Prepare",
-        "Feedback: You are now in mode \"talking\".",
-        "Assistant: Re: You are now in mode \"talking\".",
-        "User: Bye",
+        "User: Hello",
+        "Assistant: Re: Hello",
         "User: Sum up",
         "Assistant: Re: Sum up",
-        "Feedback: Mode \"talking\" was left.",
-        "Assistant: Re: Mode \"talking\" was left."
+        "User: Bye",
+        "Assistant: Re: Bye"
       ])
     })).pipe(Effect.scoped, Effect.provide(echo)))
 
@@ -593,23 +593,71 @@ describe("Set-up and clean-up may call the agent", () => {
       const session = yield* Session.make(Agent.make("a", { modes: [Talking] }))
       yield* session.schedule(ModeTransition.push("talking"))
       assert.deepStrictEqual(said(yield* session.call("Hello")), [
-        "User: Hello",
         "User: Prepare",
         "Assistant: Re: Prepare",
-        "Feedback: You are now in mode \"talking\".",
-        "Assistant: Re: You are now in mode \"talking\"."
+        "User: Hello",
+        "Assistant: Re: Hello"
       ])
       yield* session.schedule(ModeTransition.exit)
       const state = yield* session.call("Bye")
-      assert.deepStrictEqual(said(state).slice(5), [
-        "User: Bye",
+      assert.deepStrictEqual(said(state).slice(4), [
         "User: Sum up",
         "Assistant: Re: Sum up",
-        "Feedback: Mode \"talking\" was left.",
-        "Assistant: Re: Mode \"talking\" was left."
+        "User: Bye",
+        "Assistant: Re: Bye"
       ])
       assert.deepStrictEqual(problems(state.conversation), [])
     })).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("before a call is heard, so that the user's words are the last", () =>
+    ends(Effect.gen(function*() {
+      const agent = Agent.make("a", { modes: [Talking] })
+      const moved = yield* Session.make(agent)
+      yield* moved.schedule(ModeTransition.push("talking"))
+      const state = yield* moved.call("What is 2+2?")
+      assert.strictEqual(AgentState.text(state), "Re: What is 2+2?")
+      assert.strictEqual(state.initialQuery, "What is 2+2?")
+      assert.strictEqual(state.run.iteration, 1)
+      const entered = yield* Session.make(agent)
+      yield* entered.enterMode("talking")
+      const same = yield* entered.call("What is 2+2?")
+      assert.deepStrictEqual([state.conversation, state.run], [same.conversation, same.run])
+    })).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("and where that fails, or takes too long, the user's words are kept", () =>
+    ends(Effect.gen(function*() {
+      const failing = Mode.make("failing", { enter: () => Effect.fail("no") })
+      const hanging = Mode.make("hanging", { enter: () => Effect.never })
+      const session = yield* Session.make(Agent.make("a", { modes: [failing, hanging] }))
+      yield* session.schedule(ModeTransition.push("failing"))
+      const exit = yield* Effect.exit(session.call("One"))
+      assert.isTrue(Exit.isFailure(exit))
+      const failed = yield* session.state
+      assert.deepStrictEqual([failed.status._tag, said(failed)], ["Failed", ["User: One"]])
+      yield* session.schedule(ModeTransition.push("hanging"))
+      const fiber = yield* Effect.forkChild(session.call("Two"), { startImmediately: true })
+      yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+      yield* Fiber.interrupt(fiber)
+      const cut = yield* session.state
+      assert.deepStrictEqual([stackOf(cut), said(cut)], [[], ["User: One", "User: Two"]])
+      assert.strictEqual(cut.transition?.enter?.name, "hanging")
+      yield* session.schedule(ModeTransition.stay)
+      assert.strictEqual(AgentState.text(yield* session.resume), "Re: Two")
+    })).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("while words that wait behind an open call are heard first", () =>
+    ends(Effect.gen(function*() {
+      const session = yield* Session.make(Agent.make("a", { toolkit: Guarded, modes: [Talking] }))
+      yield* session.call("One")
+      yield* session.schedule(ModeTransition.push("talking"))
+      const state = yield* session.call("Two")
+      assert.deepStrictEqual([stackOf(state), said(state)], [[], ["User: One", "Assistant: <guarded>", "User: Two"]])
+      assert.strictEqual(AgentState.pendingApprovals(state).length, 1)
+    })).pipe(
+      Effect.scoped,
+      Effect.provide(Guarded.toLayer({ guarded: () => Effect.succeed("done") })),
+      Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("guarded", {}))))
+    ))
 
   const answers = MockModel.layer(MockModel.make(({ iteration, lastToolResults, lastUserText, state }) => {
     const text = state?.conversation.turns.findLast((turn) => turn._tag !== "Assistant")
@@ -783,11 +831,14 @@ describe("A cycle of moves", () => {
         modes: [speaking("a", "b"), speaking("b", "a")],
         stopWhen: StopWhen.maxSteps(5)
       })
-      const session = yield* Session.make(agent)
-      yield* session.schedule(ModeTransition.push("a"))
-      const error = yield* Effect.flip(session.call("Hello"))
+      const scheduled = { ...AgentState.make("a"), transition: { enter: { name: "a" } } }
+      const error = yield* Effect.flip(Agent.resume(agent, AgentState.ask(scheduled, "Hello", 0)))
       assert.strictEqual(reasonOf(error)._tag, "StepLimitReached")
       assert.strictEqual((yield* sent).length, 5)
+      const session = yield* Session.make(agent)
+      yield* session.schedule(ModeTransition.push("a"))
+      assert.strictEqual(reasonOf(yield* Effect.flip(session.call("Hello")))._tag, "ModeFailed")
+      assert.strictEqual((yield* sent).length, 5 + 32)
     })).pipe(Effect.scoped, Effect.provide(echo)))
 
   it.effect("is counted anew after each request", () =>

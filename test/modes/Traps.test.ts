@@ -93,7 +93,7 @@ describe("Registration and life cycle", () => {
           const state = yield* session.call("Two")
           assert.deepStrictEqual(
             said(state).filter((line) => line.startsWith("User")),
-            ["User: One", "User: In", "User: Two", "User: Out"]
+            ["User: In", "User: One", "User: Out", "User: Two"]
           )
           assert.deepStrictEqual(problems(state.conversation), [])
         }))

@@ -192,8 +192,9 @@ export class Interpreter {
     return isFine ? undefined : "Mode:LessIsolated"
   }
 
-  enter(name: Name, params: object, note: boolean): Frame {
+  enter(name: Name, given: object, note: boolean): Frame {
     const page = this.book[name]
+    const params = page.isSingleShot ? {} : given
     const { pending, pieces, seen, settings, stack } = this
     const isDue = pending?.enter?.name === name && (pending.to ?? stack.length) === stack.length
     const frame: Frame = {
@@ -215,7 +216,7 @@ export class Interpreter {
     if (isDue) this.pending = undefined
     this.stack = [...stack, frame]
     this.live++
-    this.log.push(`set up ${name} ${JSON.stringify(page.isSingleShot ? {} : params)}`)
+    this.log.push(`set up ${name} ${JSON.stringify(params)}`)
     const failures = this.fails(() => this.setUp(frame))
     if (failures.length > 0) {
       const isInterrupted = failures.every((reason) => reason === "Interrupt")
@@ -398,17 +399,17 @@ export class Interpreter {
     return this.obstacle(page, to) ?? (isWrong(page, enter.params) ? "Mode:ParamsRejected" : undefined)
   }
 
-  takeAll(): void {
+  takeAll(goesOn: boolean): void {
     while (this.pending !== undefined) {
       const { pending } = this
       if (++this.moves > 32 || this.refusal(pending) !== undefined) {
         this.pending = undefined
         throw new Stopped("Agent:ModeFailed")
       }
-      const reasons = this.leaveTo(pending.to ?? this.stack.length, [], { isOver: false, note: true })
+      const reasons = this.leaveTo(pending.to ?? this.stack.length, [], { isOver: false, note: goesOn })
       if (reasons.length > 0) throw new Stopped(...reasons)
       if (pending.enter === undefined || this.pending !== pending) continue
-      this.enter(pending.enter.name as Name, paramsOf[pending.enter.params], true)
+      this.enter(pending.enter.name as Name, paramsOf[pending.enter.params], goesOn)
     }
   }
 
@@ -424,11 +425,15 @@ export class Interpreter {
         if (!isAround) this.restart([])
       } else {
         const turn = { who: "user", text }
-        this.append(turn)
-        this.restart([turn])
         this.moves = 0
+        try {
+          this.resume()
+          this.takeAll(false)
+        } finally {
+          this.append(turn)
+          this.restart([turn])
+        }
         this.isRunning = true
-        this.resume()
       }
       this.drive()
       this.suspend()
@@ -463,7 +468,7 @@ export class Interpreter {
       if (last?.isAnswer === true) return
       if (last === undefined) throw new Stopped("Agent:InputRejected")
       if (this.pending !== undefined && this.between === 0) {
-        this.takeAll()
+        this.takeAll(true)
         continue
       }
       this.ask()
@@ -525,25 +530,39 @@ export class Interpreter {
       return
     }
     this.append({ who: "assistant", text, calls: [] })
-    const results = step.asks.map((asked) => this.askFor(asked))
+    const asked = step.asks.map((asked) => this.askFor(asked))
+    const last = asked.findLastIndex(({ move }) => move !== undefined)
+    const areMore = isActing && this.offered().includes("act")
+    const results = asked.map(({ move, result, tool }, index) => {
+      const unless = areMore ? ", unless another call of this step asks for another move" : ""
+      if (move === undefined) return `${tool}: ${result}`
+      if (index === last) return `${tool}: ${move.enters ? "Entering" : "Leaving"} mode "${move.mode}"${unless}.`
+      return `${tool}: Mode "${move.mode}" isn't ${
+        move.enters ? "entered" : "left"
+      } by this call: the last move that is asked for counts.`
+    })
     if (isActing) results.push(this.act(step.acts))
     this.amend({ who: "assistant", text, calls: results })
   }
 
-  askFor(asked: Step["asks"][number]): string {
+  askFor(asked: Step["asks"][number]): {
+    readonly tool: string
+    readonly result?: string
+    readonly move?: { readonly enters: boolean; readonly mode: string }
+  } {
     const tool = asked === "exit" ? "exit_current_mode" : `enter_${asked}_mode`
     const offered = this.offered()
     const invokable = known.filter((name) => this.book[name].isInvokable)
-    if (asked === "exit" ? invokable.length === 0 : !invokable.includes(asked)) return `${tool}: there is none`
-    if (!offered.includes(tool)) return `${tool}: not offered`
+    if (asked === "exit" ? invokable.length === 0 : !invokable.includes(asked)) return { tool, result: "there is none" }
+    if (!offered.includes(tool)) return { tool, result: "not offered" }
     const height = this.stack.length
     if (asked === "exit") {
       this.pending = { to: height - 1 }
-      return `${tool}: Leaving mode "${this.top()!.name}".`
+      return { tool, move: { enters: false, mode: this.top()!.name } }
     }
     const enter = { name: asked, params: "one" } as const
     this.pending = this.book[asked].invocation === "switch" ? { to: Math.max(0, height - 1), enter } : { enter }
-    return `${tool}: Entering mode "${asked}".`
+    return { tool, move: { enters: true, mode: asked } }
   }
 
   act(acts: ReadonlyArray<OfTool>): string {

@@ -37,9 +37,8 @@ export class Journal {
   readonly recordsContent: boolean
   /** The id of the run. */
   readonly run: string
-  /** How many events the log had before the first of these, if somebody keeps one from its beginning. */
-  readonly logged: { readonly events: number } | undefined
   readonly #delivering: Delivery.Delivering
+  readonly #receiver: Delivery.Receiver | undefined
   #state: AgentState
   #underway = Underway.nothing
   #sequence = 0
@@ -54,7 +53,7 @@ export class Journal {
     this.#delivering = Delivery.make(observers, receiver)
     // A run that nobody looks at needs no id: it stands in events alone, so that states of equal runs are equal.
     this.run = run !== "" || !this.#delivering.isObserved ? run : RunId.make(services.random)
-    this.logged = receiver?.log.events === undefined ? undefined : { events: receiver.log.events }
+    this.#receiver = receiver
     this.clock = clock
     this.recordsContent = recordsContent
     this.#state = state
@@ -78,6 +77,11 @@ export class Journal {
   /** The number that the next event gets. */
   get sequence(): number {
     return this.#sequence
+  }
+  /** How many events the log has of those that were seen, if somebody keeps one from its beginning. */
+  get logged(): { readonly events: number } | undefined {
+    const events = this.#receiver?.log.events
+    return events === undefined ? undefined : { events }
   }
   now(): number {
     return Math.floor(this.clock.currentTimeMillisUnsafe())

@@ -62,7 +62,7 @@ const perform = (
     case "HandOver":
       return handOver(loop, decision.request)
     case "TakeMove":
-      return takeAll(loop)
+      return takeAll(loop, true)
     case "Fail":
       return Effect.fail(decision)
     case "Finish":

@@ -7,9 +7,10 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { beforeCleanUps } from "../../domain/AgentAnswer.ts"
+import type { Reason } from "../../domain/AgentError.ts"
 import * as AgentStatus from "../../domain/AgentStatus.ts"
 import { make } from "../../domain/Beginning.ts"
-import { openCalls } from "../../domain/Conversation.ts"
+import { hasOpenCalls, openCalls } from "../../domain/Conversation.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Underway from "../../domain/Underway.ts"
@@ -25,6 +26,7 @@ import { waiting } from "../perform/HandOver.ts"
 import { markAtWork, provideLoop } from "../perform/LoopServices.ts"
 import * as EnterMode from "../perform/mode/EnterMode.ts"
 import { RunHost } from "../perform/mode/RunHost.ts"
+import { takeAll } from "../perform/mode/TakeMoves.ts"
 import { type Decision, Fail } from "../rules/Decision.ts"
 import { findInputIssue, isTakeable } from "../rules/InputIssue.ts"
 import { findMismatch } from "../rules/Mismatch.ts"
@@ -68,29 +70,75 @@ const giveUpHandoffs = (loop: Loop.Loop, { message }: AgentStatus.Failure): void
   }
 }
 
+/**
+ * Checks whether modes come before an input: those that aren't set up, and moves that were asked for. What is open comes before both, and
+ * a mode on its way in or out lets nothing be moved.
+ */
+const hasModesFirst = ({ isBetween, live, state }: Loop.Loop): boolean =>
+  (state.transition !== undefined || live.open.length < state.modes.length) && !isBetween &&
+  state.status._tag !== "HandoffRequested" && !hasOpenCalls(state.conversation)
+
+/** Sets up modes and takes moves before an input, which stays the last that is said: their set-ups and clean-ups may talk. */
+const modesFirst = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> =>
+  Effect.andThen(EnterMode.resume(loop), Effect.suspend(() => takeAll(loop, false)))
+
+/** What a run begins with: who was picked for its input, and what is wrong with that or with the state, if anything is. */
+interface Start {
+  readonly from: Pick<From, "input" | "isReopened">
+  readonly picked: Exit.Exit<Definition, unknown>
+  readonly mode: string | undefined
+  readonly reason: Reason | undefined
+}
+
+/** Tells that a run starts, or goes on. Gives the status that it starts from. */
+const tellStart = (
+  loop: Loop.Loop,
+  { from: { input, isReopened }, mode, picked, reason }: Start
+): AgentStatus.AgentStatus => {
+  const { definition, state: { status } } = loop
+  // What isn't taken in doesn't change who is in control.
+  Loop.tellStart(loop, reason === undefined && Exit.isSuccess(picked) ? picked.value : definition, {
+    _tag: "RunStarted",
+    ...(input === undefined || reason !== undefined ? undefined : { input }),
+    ...(mode === undefined ? undefined : { mode }),
+    ...(isReopened === true && AgentStatus.isTerminal(status) ? { isReopened } : undefined)
+  })
+  return status
+}
+
 /** Tells that a run starts, or goes on, and drives it, unless its state or its input can't be taken. */
+const drive = (loop: Loop.Loop, start: Start): Effect.Effect<Decision, unknown, unknown> => {
+  const status = tellStart(loop, start)
+  if (start.reason !== undefined) return Effect.fail(new Fail(start.reason))
+  if (Exit.isFailure(start.picked)) return Effect.failCause(start.picked.cause)
+  if (start.from.input !== undefined && status._tag === "Failed") giveUpHandoffs(loop, status.error)
+  return Loop.flushed(loop, goOn(loop, "Run"))
+}
+
+/** Begins a run. Its input is kept, whatever becomes of the modes that come before it. */
 const begin = (
   loop: Loop.Loop,
-  { input, isReopened }: Pick<From, "input" | "isReopened">,
-  picked: Exit.Exit<Definition, unknown>,
+  from: Start["from"],
+  picked: Start["picked"],
   mode: string | undefined
-) =>
-  Effect.suspend((): Effect.Effect<Decision, unknown, unknown> => {
-    const { definition, roster, state: { status }, state } = loop
-    const chosen = Exit.isSuccess(picked) ? picked.value : definition
+): Effect.Effect<Decision, unknown, unknown> =>
+  Effect.suspend(() => {
+    const { input } = from
+    const { definition, roster, state } = loop
     const reason = findMismatch(roster, state) ??
-      (input === undefined ? undefined : findInputIssue(chosen, input))
-    // What isn't taken in doesn't change who is in control.
-    Loop.tellStart(loop, reason === undefined ? chosen : definition, {
-      _tag: "RunStarted",
-      ...(input === undefined || reason !== undefined ? undefined : { input }),
-      ...(mode === undefined ? undefined : { mode }),
-      ...(isReopened === true && AgentStatus.isTerminal(status) ? { isReopened } : undefined)
-    })
-    if (reason !== undefined) return Effect.fail(new Fail(reason))
-    if (Exit.isFailure(picked)) return Effect.failCause(picked.cause)
-    if (input !== undefined && status._tag === "Failed") giveUpHandoffs(loop, status.error)
-    return Loop.flushed(loop, goOn(loop, "Run"))
+      (input === undefined ? undefined : findInputIssue(Exit.isSuccess(picked) ? picked.value : definition, input))
+    const start: Start = { from, picked, mode, reason }
+    if (input === undefined || reason !== undefined || Exit.isFailure(picked) || !hasModesFirst(loop)) {
+      return drive(loop, start)
+    }
+    const first = Effect.onExit(
+      modesFirst(loop),
+      (exit) =>
+        Exit.isFailure(exit)
+          ? Effect.andThen(loop.journal.flush, Effect.sync(() => tellStart(loop, start)))
+          : loop.journal.flush
+    )
+    return Effect.flatMap(first, () => drive(loop, start))
   })
 
 /** Sets up the modes that a state says are entered and that aren't live, unless nothing is left to do, and drives a loop. */

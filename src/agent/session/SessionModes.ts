@@ -21,6 +21,7 @@ import type * as Loop from "../journal/Loop.ts"
 import * as EnterForProgram from "../perform/mode/EnterForProgram.ts"
 import * as EnterMode from "../perform/mode/EnterMode.ts"
 import * as LeaveMode from "../perform/mode/LeaveMode.ts"
+import { decode } from "../perform/mode/ModeParams.ts"
 import * as RunHost from "../perform/mode/RunHost.ts"
 import * as TakeMoves from "../perform/mode/TakeMoves.ts"
 import { nestedOrAlone, type OpenSession, runAlone, runAtEnd } from "./OpenSession.ts"
@@ -47,7 +48,7 @@ export const enter = (
       const entry = TakeMoves.find(loop.definition, name, ModeStack.top(EnterMode.seen(loop)))
       return "_tag" in entry
         ? Effect.fail(because(entry))
-        : Effect.flatMapEager(EnterMode.decode(entry, params ?? {}), (read) => EnterMode.enter(loop, entry, read, {}))
+        : Effect.flatMapEager(decode(entry, params ?? {}), (read) => EnterMode.enter(loop, entry, read, {}))
     }))
 
 /** Leaves the innermost mode, which must have that name if one is given. Its clean-up may keep it. */

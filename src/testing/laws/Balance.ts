@@ -27,6 +27,11 @@ const isTwice = (place: Underway.Place | undefined, event: Event): boolean =>
   Underway.isStart(event) && event._tag !== "ModeEntering" && event._tag !== "ModeExiting" &&
   Underway.startsIn(place).some((start) => nameOf(start) === nameOf(event))
 
+/** Modes are set up, and moves between them taken, before an input begins a run; what they do then is theirs. */
+const isOfMode = (place: Underway.Place | undefined, { _tag }: Event): boolean =>
+  (_tag.startsWith("Mode") && !_tag.startsWith("Model")) || Underway.latest(place, "ModeEntering") !== undefined ||
+  Underway.latest(place, "ModeExiting") !== undefined
+
 const openIn = (places: ReadonlyArray<Underway.Place>): ReadonlyArray<Underway.Start> =>
   places.flatMap(Underway.startsIn)
 
@@ -48,11 +53,10 @@ export const imbalances = (events: ReadonlyArray<Event>): ReadonlyArray<string> 
     if (event.sequence !== index) found.push(`${at}, has the number ${event.sequence}`)
     if (event.path.length !== event.calls.length + 1) found.push(`${at}, has a path of another length than its calls`)
     if (event.at < (events[index - 1]?.at ?? 0)) found.push(`${at}, is older than the one before`)
-    if (event._tag !== "RunStarted" && Underway.latest(place, "RunStarted") === undefined) {
-      found.push(`${at}, is outside of a run`)
-    }
+    const isInRun = Underway.latest(place, "RunStarted") !== undefined
+    if (event._tag !== "RunStarted" && !isInRun && !isOfMode(place, event)) found.push(`${at}, is outside of a run`)
     if (event._tag === "RunStarted") agents.set(agent, event.path.join("/"))
-    else if (agents.get(agent) !== event.path.join("/")) found.push(`${at}, has another path than its run`)
+    else if (isInRun && agents.get(agent) !== event.path.join("/")) found.push(`${at}, has another path than its run`)
     if (event._tag === "HandoffCompleted") {
       agents.set(agent, [...event.path.slice(0, -1), event.request.target].join("/"))
       // The ids of calls that didn't cross are free again.
@@ -64,12 +68,16 @@ export const imbalances = (events: ReadonlyArray<Event>): ReadonlyArray<string> 
       if (Underway.startOf(underway, event) === undefined && !isUnstarted) found.push(`${at}, ends what isn't open`)
       if (event._tag === "ToolCallSettled") settled.add(subject(event))
     }
+    const begun = Underway.startOf(underway, event)
     underway = Underway.take(underway, event)
     if (Underway.endsRun(event)) {
       const left = Underway.places(underway).filter(({ calls }) =>
         event.calls.every((id, depth) => id === calls[depth])
       )
-      for (const start of openIn(left)) found.push(`${at}, leaves ${nameOf(start)} open`)
+      const since = begun?.sequence ?? 0
+      for (const start of openIn(left).filter(({ sequence }) => sequence > since)) {
+        found.push(`${at}, leaves ${nameOf(start)} open`)
+      }
     }
   })
   const open = openIn(Underway.places(underway))

@@ -4,7 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, AgentState, Dialogue, Group, Guardrail, Handoff, Mode, ModeTransition, Plan, Session } from "troupe"
+import { Agent, AgentState, Dialogue, Group, Guardrail, Handoff, Mode, Plan, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { problems } from "../../domain/legal.ts"
 import { model, turns } from "./looking.ts"
@@ -117,9 +117,8 @@ describe("A mode", () => {
           Effect.catch(Mode.call("What is it?"), (error) => Effect.sync(() => void log.push(reasonOf(error))))
       })
       const agent = Agent.make("a", { modes: [asking], guardrails: { input: [noBad] } })
-      const session = yield* Session.make(agent)
-      yield* session.schedule(ModeTransition.push("asking"))
-      const error = yield* Effect.flip(session.call("bad words"))
+      const moving = { ...AgentState.make("a"), transition: { enter: { name: "asking" } } }
+      const error = yield* Effect.flip(Agent.resume(agent, AgentState.ask(moving, "bad words", 0)))
       assert.strictEqual(reasonOf(error), "GuardrailBlocked")
       assert.deepStrictEqual(log, ["GuardrailBlocked"])
     }).pipe(Effect.scoped, Effect.provide(model())))

@@ -13,6 +13,7 @@ import type { HandoffRequest } from "../../../domain/AgentStatus.ts"
 import { lastAssistant } from "../../../domain/Conversation.ts"
 import type { Settlement } from "../../../domain/Happening.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
+import * as ModeStack from "../../../domain/ModeStack.ts"
 import * as ModeTransition from "../../../domain/ModeTransition.ts"
 import { toMessages } from "../../../domain/Projection.ts"
 import type { Call } from "../../../domain/StateSchema.ts"
@@ -34,10 +35,11 @@ export interface Job {
   readonly slot: Slot
 }
 
-/** The place of a call in its turn: told once it is done and everything in front of it is told. */
+/** The place of a call in its turn: told once it is done and everything in front of it is told. `move` is what it asked for between modes. */
 export interface Slot {
   isDone: boolean
   settlement: Settlement | undefined
+  move: ModeTransition.Pending | undefined
 }
 
 /** Settles a call that has no handler to run. That it is open until it is told keeps its result, whatever happens before. */
@@ -149,9 +151,41 @@ const askForMove = (loop: Loop.Loop, call: Call, slot: Slot, { mode }: ModeTool)
       ? ModeTransition.push(mode.name, params)
       : ModeTransition.switch(mode.name, params)
   })
-  const top = loop.state.modes[loop.state.modes.length - 1]
-  const result = mode === undefined ? `Leaving mode "${top?.name ?? ""}".` : `Entering mode "${mode.name}".`
-  return settleAtOnce(loop, call, slot, { settlement: { outcome: "Succeeded", result } })
+  const move = loop.state.transition
+  slot.move = move
+  return settleAtOnce(loop, call, slot, { settlement: answerOfMove(loop, move, false) })
+}
+
+/** Says to the model what becomes of a move that a call asked for: the last one counts, unless another agent takes over. */
+const answerOfMove = (
+  { state }: Loop.Loop,
+  move: ModeTransition.Pending | undefined,
+  areMore: boolean
+): Pick<Settlement, "outcome" | "result"> => {
+  const { status, transition } = state
+  const entered = move?.enter?.name
+  const name = entered ?? ModeStack.top(state)?.name ?? ""
+  const taker = status._tag === "HandoffRequested" ? status.request.target : undefined
+  if (move !== transition || taker !== undefined) {
+    const why = taker === undefined ? "the last move that is asked for counts" : `agent "${taker}" takes over`
+    const what = entered === undefined ? "left" : "entered"
+    return { outcome: "Failed", result: `Mode "${name}" isn't ${what} by this call: ${why}.` }
+  }
+  const unless = areMore ? ", unless another call of this step asks for another move" : ""
+  return { outcome: "Succeeded", result: `${entered === undefined ? "Leaving" : "Entering"} mode "${name}"${unless}.` }
+}
+
+/**
+ * Corrects what the model is told of the moves that the calls of an answer asked for, once all of them are known. Calls that still run
+ * beside them (`areMore`) may ask for another.
+ */
+export const concludeMoves = (loop: Loop.Loop, slots: ReadonlyArray<Slot>, areMore: boolean): void => {
+  for (const slot of slots) {
+    const { move, settlement } = slot
+    if (move === undefined || settlement === undefined) continue
+    slot.settlement = { ...settlement, ...answerOfMove(loop, move, areMore) }
+    loop.finished.add(slot.settlement)
+  }
 }
 
 /** Asks for approval where a call needs it, or for a move where it is one. */

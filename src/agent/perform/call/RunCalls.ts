@@ -15,7 +15,7 @@ import * as Loop from "../../journal/Loop.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { toResult } from "../../rules/FinalAnswer.ts"
 import { seeResult } from "../guard/CallGuard.ts"
-import { type Job, prepare, type Slot } from "./PrepareCall.ts"
+import { concludeMoves, type Job, prepare, type Slot } from "./PrepareCall.ts"
 import { type Answered, failed, run } from "./ToolCall.ts"
 
 /** Runs the calls of these ids. Fails with the error of the first fatal tool that failed, once all are settled. */
@@ -29,12 +29,13 @@ export const runCalls = Effect.fnUntraced(function*(
   const jobs: Array<Job> = []
   for (const call of turn === undefined ? [] : callsOf(turn)) {
     if (!callIds.includes(call.id)) continue
-    const slot: Slot = { isDone: false, settlement: undefined }
+    const slot: Slot = { isDone: false, settlement: undefined, move: undefined }
     slots.push(slot)
     const prepared = prepare(loop, call, slot)
     const job = Effect.isEffect(prepared) ? yield* prepared : prepared
     if (job !== undefined) jobs.push(job)
   }
+  concludeMoves(loop, slots, jobs.length > 0)
   yield* settleInOrder(loop, slots)
   if (jobs.length === 0) return
   const running: Running = { loop, slots, onAnswer, fatal: undefined }

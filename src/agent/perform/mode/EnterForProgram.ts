@@ -19,6 +19,7 @@ import type { LiveMode } from "../../journal/LiveModes.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { withoutCallerServices } from "../CallerServices.ts"
 import * as EnterMode from "./EnterMode.ts"
+import { encode } from "./ModeParams.ts"
 import type { EnterResult } from "./SetUpMode.ts"
 import * as TakeMoves from "./TakeMoves.ts"
 
@@ -50,7 +51,7 @@ export const enter = (
   if (obstacle !== undefined) return Effect.fail(because(obstacle))
   const options = isOwn ? { result } : { context: withoutCallerServices(context), result }
   return Effect.flatMapEager(
-    EnterMode.encode(entry, params),
+    encode(entry, params),
     (params) => EnterMode.enter(loop, entry, params, options)
   )
 }

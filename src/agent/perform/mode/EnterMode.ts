@@ -7,39 +7,15 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type * as Schema from "effect/Schema"
 import { AgentMismatch } from "../../../domain/AgentError.ts"
-import * as JsonValue from "../../../domain/JsonValue.ts"
 import type { AgentState, ModeFrame } from "../../../domain/StateSchema.ts"
-import { because, ParamsRejected, Unavailable } from "../../../modes/ModeError.ts"
+import { because, Unavailable } from "../../../modes/ModeError.ts"
 import type { ModeEntry } from "../../definition/AgentDefinition.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
-import { type EnterOptions, type ModeParams, setUp } from "./SetUpMode.ts"
-
-/** Reads parameters from JSON, of which the state has a copy of its own. */
-export const decode = (entry: ModeEntry, params: unknown): Effect.Effect<ModeParams, unknown, unknown> =>
-  read(
-    entry,
-    entry.decode(JsonValue.fromUnknown(params)),
-    (decoded) => Effect.succeed({ json: JsonValue.fromUnknown(params), decoded })
-  )
-
-/** Reads parameters from values of the mode's own types. */
-export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<ModeParams, unknown, unknown> =>
-  read(entry, entry.encode(params), (json) => decode(entry, json))
-
-/** Goes on with what was read. What can't be read is no parameter of the mode. */
-const read = (
-  { mode }: ModeEntry,
-  self: Effect.Effect<unknown, Schema.SchemaError, unknown>,
-  goOn: (value: unknown) => Effect.Effect<ModeParams, unknown, unknown>
-): Effect.Effect<ModeParams, unknown, unknown> =>
-  Effect.flatMapEager(
-    Effect.mapErrorEager(self, ({ message: issue }) => because(new ParamsRejected({ mode: mode.name, issue }))),
-    goOn
-  )
+import { decode, type ModeParams } from "./ModeParams.ts"
+import { type EnterOptions, setUp } from "./SetUpMode.ts"
 
 /** Gives the frame that is set up again next, while the mode around it is. */
 export const nextFrame = ({ isBetween, live, state }: Loop.Loop): ModeFrame | undefined =>

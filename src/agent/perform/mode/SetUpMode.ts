@@ -7,7 +7,6 @@ import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { ModeEntry } from "../../definition/AgentDefinition.ts"
 import { fromCause } from "../../journal/Failure.ts"
@@ -17,12 +16,7 @@ import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { leave, noteOfLeaving, runAndLeaveNested } from "./LeaveMode.ts"
 import { runModeEffect } from "./ModeEffect.ts"
-
-/** Parameters of a mode: as JSON for the state, and decoded for the set-up. */
-export interface ModeParams {
-  readonly json: Schema.Json
-  readonly decoded: unknown
-}
+import type { ModeParams } from "./ModeParams.ts"
 
 /**
  * What came of entering a mode, written as soon as it is known: an interruption may come before anybody is given it. `failed` is what

@@ -23,7 +23,7 @@ import type { Loop } from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
 import * as EnterMode from "./EnterMode.ts"
 import * as LeaveMode from "./LeaveMode.ts"
-import type { ModeParams } from "./SetUpMode.ts"
+import { decode, type ModeParams } from "./ModeParams.ts"
 
 /** How many moves may come without a request to the model. */
 const maxMoves = 32
@@ -63,7 +63,7 @@ const findTarget = (
   const entry = find(definition, enter.name, state.modes[(to ?? state.modes.length) - 1])
   return "_tag" in entry
     ? Effect.fail(because(entry))
-    : Effect.map(EnterMode.decode(entry, enter.params ?? {}), (params) => ({ entry, params }))
+    : Effect.map(decode(entry, enter.params ?? {}), (params) => ({ entry, params }))
 }
 
 /** Fails where a move isn't possible. */
@@ -92,8 +92,13 @@ const refuse = (loop: Loop, { enter }: ModeTransition.Pending, error: unknown): 
 
 const entered = (mode: string): string => `You are now in mode "${mode}".`
 
-/** Takes one move, unless a clean-up on its way asks for another. */
-const take = Effect.fnUntraced(function*(loop: Loop, pending: ModeTransition.Pending, before: number) {
+/** Takes one move, unless a clean-up on its way asks for another. A model that `goesOn` is told. */
+const take = Effect.fnUntraced(function*(
+  loop: Loop,
+  pending: ModeTransition.Pending,
+  before: number,
+  goesOn: boolean
+) {
   if (before >= maxMoves) {
     const modes = [
       ...loop.state.modes.map(({ name }) => name),
@@ -103,17 +108,20 @@ const take = Effect.fnUntraced(function*(loop: Loop, pending: ModeTransition.Pen
   }
   const target = yield* Effect.catch(findTarget(loop, pending), (error) => refuse(loop, pending, error))
   if (pending.to !== undefined) {
-    const why = { exit: Exit.void, isOver: false, note: LeaveMode.noteOfLeaving }
+    const why = { exit: Exit.void, isOver: false, note: goesOn ? LeaveMode.noteOfLeaving : undefined }
     const exit = yield* LeaveMode.leaveTo(loop, pending.to, why)
     if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
   }
   if (target === undefined || loop.state.transition !== pending) return
-  yield* EnterMode.enter(loop, target.entry, target.params, { note: entered(target.entry.mode.name) })
+  const note = goesOn ? entered(target.entry.mode.name) : undefined
+  yield* EnterMode.enter(loop, target.entry, target.params, { note })
 })
 
-/** Takes the moves that are asked for, until none is. */
-export const takeAll: (loop: Loop) => Effect.Effect<void, unknown, unknown> = Effect.fnUntraced(
-  function*(loop: Loop) {
-    for (let before = 0; loop.state.transition !== undefined; before++) yield* take(loop, loop.state.transition, before)
+/** Takes the moves that are asked for, until none is. `goesOn` says that it happens in a run, whose model is told. */
+export const takeAll: (loop: Loop, goesOn: boolean) => Effect.Effect<void, unknown, unknown> = Effect.fnUntraced(
+  function*(loop: Loop, goesOn: boolean) {
+    for (let before = 0; loop.state.transition !== undefined; before++) {
+      yield* take(loop, loop.state.transition, before, goesOn)
+    }
   }
 )
