@@ -66,7 +66,13 @@ export { failedState } from "../handoff/FailedState.ts"
 export type { Options } from "./definition/AgentOptions.ts"
 export { type AsTool, asTool, Task } from "./definition/AgentTool.ts"
 export { type Agent, type Any, isAgent, type RunError, type Services } from "./definition/AgentType.ts"
-export { DuplicateAgent, DuplicateHandoff, DuplicateMode, DuplicateTool } from "./definition/DuplicateName.ts"
+export {
+  AmbiguousTool,
+  DuplicateAgent,
+  DuplicateHandoff,
+  DuplicateMode,
+  DuplicateTool
+} from "./definition/DuplicateName.ts"
 export type { Input } from "./definition/Input.ts"
 export { CurrentAgent, type RunningAgent } from "./journal/CurrentAgent.ts"
 export { CurrentObservers, observe, type Observer } from "./journal/Observer.ts"
@@ -78,8 +84,8 @@ export type { FromOptions } from "./run/RunStart.ts"
  * Makes an agent.
  *
  * Throws `InvalidName` if the name is empty, `InvalidLimit` if a number is no limit, `DuplicateTool` if two tools share a name,
- * `DuplicateHandoff` if the tools of two handoffs do, `DuplicateMode` if two modes do, and `DuplicateAgent` if two different agents of
- * one name can be reached by handoffs.
+ * `DuplicateHandoff` if the tools of two handoffs do, `DuplicateMode` if two modes do, `DuplicateAgent` if two different agents of
+ * one name can be reached by handoffs, and `AmbiguousTool` if agents that run together have different tools of one name.
  *
  * @category constructors
  * @since 0.1.0

@@ -20,6 +20,7 @@ import { listOf } from "./Described.ts"
 import * as JsonValue from "./JsonValue.ts"
 import { reduce } from "./Reducer.ts"
 import type { AgentState, Call } from "./StateSchema.ts"
+import * as TakenIds from "./TakenIds.ts"
 
 /**
  * A call that waits for approval: the agents that lead to it, the calls that lead to it, and what would run.
@@ -161,7 +162,9 @@ const answer = <Event>(
   return Result.fail(
     new NotAwaitingApproval({
       callId,
-      found: found === undefined || found.state._tag === "AwaitingApproval" ? "Unknown" : found.state._tag,
+      found: found === undefined || found.state._tag === "AwaitingApproval"
+        ? TakenIds.of(self).has(callId) ? "Settled" : "Unknown"
+        : found.state._tag,
       awaiting: pendingApprovals(self).map((approval) => approval.callId)
     })
   )

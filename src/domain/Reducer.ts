@@ -15,12 +15,12 @@ import { control, make, reopen, start } from "./Beginning.ts"
 import { withUniqueIds } from "./CallIds.ts"
 import { appendUnchecked, changeCall, lastAssistant } from "./Conversation.ts"
 import { addSummary } from "./conversation/Summaries.ts"
-import { at } from "./Delegated.ts"
 import { statusOf, withConversation } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import { putInPlace } from "./Replacement.ts"
 import * as RunRecord from "./RunRecord.ts"
 import type { AgentState, Call, CallState, Turn, User } from "./StateSchema.ts"
+import * as TakenIds from "./TakenIds.ts"
 import { takeOver } from "./Takeover.ts"
 import * as Usage from "./Usage.ts"
 
@@ -106,7 +106,9 @@ const settle = (self: AgentState, { callId, modelOutput, name, outcome, result }
     ...(modelOutput === undefined ? undefined : { modelOutput })
   })
   if (settled === self) return self
-  const counted = countCall(settled, name)
+  const before = callOf(self, callId)?.state
+  const retired = before?._tag === "Delegated" ? TakenIds.retire(settled, [...TakenIds.of(before.child)]) : settled
+  const counted = countCall(retired, name)
   return outcome === "Succeeded" ? { ...counted, run: RunRecord.succeed(counted.run, name) } : counted
 }
 
@@ -170,24 +172,26 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       return { ...self, conversation, status: statusOf(conversation) }
     }
     case "ToolInvoked":
-      return ModeStack.allCallIds(self).includes(event.callId) ? self : invoke(self, event)
+      return TakenIds.of(self).has(event.callId) ? self : invoke(self, event)
     case "ModeEntering":
       return event.isResumed === true ? ModeStack.resume(self, event) : ModeStack.enter(self, event, event.at)
     case "ModeEntered":
       return event.note === undefined ? self : ModeStack.tell(self, event.note)
     case "ModeFailed":
       return event.phase === "SetUp" && event.isResumed !== true && event.name === ModeStack.top(self)?.name
-        ? ModeStack.undo(self, event.tag === "Interrupted")
+        ? TakenIds.keep(self, ModeStack.undo(self, event.tag === "Interrupted"))
         : self
     case "ModeExited": {
       if (event.name !== ModeStack.top(self)?.name) return self
-      const left = event.isKept === true ? self : ModeStack.leave(self, event.note !== undefined, event.endsRun)
+      const left = event.isKept === true
+        ? self
+        : TakenIds.keep(self, ModeStack.leave(self, event.note !== undefined, event.endsRun))
       return event.note === undefined ? left : ModeStack.tell(left, event.note)
     }
     case "ModeTransitionRequested":
       return ModeStack.request(self, event.transition)
     case "StateAdjusted":
-      return ModeStack.adjust(self, event.adjustment, event.mode)
+      return TakenIds.keep(self, ModeStack.adjust(self, event.adjustment, event.mode))
     case "HandoffRequested":
       return isRequestable(self, event.request)
         ? { ...self, status: AgentStatus.handoffRequested(event.request) }
@@ -265,7 +269,6 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
  */
 export const reduce = (self: AgentState, event: AgentEvent): AgentState => {
   if (event._tag !== "ModelResponded") return reduceAt(self, event, 0)
-  const taken = new Set(ModeStack.allCallIds(at(self, event.calls) ?? self))
-  const parts = withUniqueIds(event.parts, taken)
+  const parts = withUniqueIds(event.parts, TakenIds.of(self))
   return reduceAt(self, parts === event.parts ? event : { ...event, parts }, 0)
 }

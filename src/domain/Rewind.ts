@@ -1,7 +1,7 @@
 /**
  * Going back to an earlier turn of a conversation, to go on from there as if what followed hadn't been.
  *
- * What was spent stays spent: `steps`, `usage` and `logs` go on. All else is as it was at that turn, as far as a state knows:
+ * What was spent stays spent: `steps`, `usage`, `logs` and the ids of calls go on. All else is as it was at that turn, as far as a state knows:
  * who was in control, the modes that were entered, what the run had used.
  *
  * @since 0.1.0
@@ -13,6 +13,7 @@ import { statusOf } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import * as RunRecord from "./RunRecord.ts"
 import type { AgentState, ModeFrame, Turn, User } from "./StateSchema.ts"
+import * as TakenIds from "./TakenIds.ts"
 import * as Usage from "./Usage.ts"
 
 /** Undoes the modes that were entered later, the innermost first. */
@@ -81,7 +82,7 @@ export const forkAt: {
   const { turns } = conversation
   const { agent, trail } = inControl(undone, undone.conversation.turns.slice(turns.length))
   const asked = turns.some((turn) => turn._tag === "User" && turn.mode === undefined)
-  return {
+  return TakenIds.keep(self, {
     ...undone,
     agent,
     trail,
@@ -91,7 +92,7 @@ export const forkAt: {
     ...(handoff !== undefined && trail === undone.trail ? { handoff } : undefined),
     modes: undone.modes.map((frame) => cutView(frame, turns.length)),
     run: runOf(self, agent, turns)
-  }
+  })
 })
 
 /**

@@ -344,7 +344,8 @@ export interface Received extends Schema.Schema.Type<typeof Received> {}
  * `agent` is the one in control, `handoff` how it got there, if by one. `steps` and `usage` count all model answers since
  * the conversation began, those of called agents included. `trail` names the agents that were in control, in order.
  * `systemMessage` goes before the conversation beside the agent's instructions; neither is a turn. `modes` are entered, the
- * innermost last; `transition` is a move between them that is still to be taken.
+ * innermost last; `transition` is a move between them that is still to be taken. `retired` has the ids of calls that are gone, such as
+ * those of agents that were called: no call gets one of them again.
  *
  * @category models
  * @since 0.1.0
@@ -366,6 +367,7 @@ export interface AgentState {
   readonly settings?: Settings
   readonly prompt: ReadonlyArray<PromptSegment>
   readonly logs: ReadonlyArray<string>
+  readonly retired?: ReadonlyArray<string>
 }
 
 /**
@@ -390,7 +392,8 @@ export const AgentState = Schema.Struct({
   transition: Schema.optionalKey(PendingTransition),
   settings: Schema.optionalKey(Settings),
   prompt: Schema.Array(PromptSegment),
-  logs: Schema.Array(Schema.String)
+  logs: Schema.Array(Schema.String),
+  retired: Schema.optionalKey(Schema.Array(Schema.String))
 }).check(
   Schema.makeFilter((state) => contradiction(state), { expected: "a status that fits the conversation" }),
   Schema.makeFilter((state) => misplaced(state), { expected: "modes that fit into each other" })

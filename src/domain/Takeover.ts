@@ -13,6 +13,7 @@ import * as AgentStatus from "./AgentStatus.ts"
 import { appendUnchecked, callsOf, settleOpenCalls, updateCall } from "./Conversation.ts"
 import * as RunRecord from "./RunRecord.ts"
 import type { AgentState, Conversation, ModeFrame, Received, Turn } from "./StateSchema.ts"
+import * as TakenIds from "./TakenIds.ts"
 
 /** What crosses when another agent takes over. Without a conversation the whole of it does. */
 export interface Crossing {
@@ -87,7 +88,7 @@ export const takeOver = (
   const handoff: Received = { from: self.agent, ...asked }
   const crossed = conversation === undefined ? acknowledge(self.conversation, request) : settleOpenCalls(conversation)
   const reason = asked.reason === undefined || asked.reason === "" ? "" : `: ${asked.reason}`
-  return {
+  const after: AgentState = {
     ...source,
     agent: target,
     conversation: isAnswerable(crossed)
@@ -102,4 +103,6 @@ export const takeOver = (
     prompt: self.prompt.filter(({ mode }) => mode !== undefined),
     logs: [...self.logs, `Agent "${self.agent}" handed over to "${target}"${reason}`]
   }
+  // If the whole conversation crosses, no call is gone.
+  return conversation === undefined ? after : TakenIds.keep(self, after)
 }

@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import { type AgentEvent, starts } from "./AgentEvent.ts"
+import { pendingApprovals } from "./Approval.ts"
 import { callsOf, lastAssistant } from "./Conversation.ts"
 import { at as stateAt } from "./Delegated.ts"
 import type { Happening, Settlement } from "./Happening.ts"
@@ -196,10 +197,11 @@ export interface Why {
 }
 
 /**
- * How an open call ends with its run, or `undefined` where it goes on waiting: for an approval, for the handoff that it asked for, or
- * in an agent whose run has stopped.
+ * How an open call ends with its run, or `undefined` if it has nothing to end: it waits for an approval, for the handoff that it asked
+ * for, or in an agent whose run has stopped.
  *
- * A call that has finished keeps its result. One that never started is interrupted like one that did: its run is over.
+ * A call that has finished keeps its result. One that never started is interrupted like one that did: its run is over. The call of an
+ * agent in which another call awaits approval goes on waiting with that one: what ran in it has ended before.
  */
 const endOfCall = (
   { name, id: callId, state }: Call,
@@ -208,14 +210,17 @@ const endOfCall = (
   { calls }: Finished,
   why: Why,
   now: number
-): Settlement | undefined => {
+): Happening | undefined => {
   if (state._tag === "Settled" || state._tag === "AwaitingApproval" || callId === asking) return undefined
   const finished = calls.get(callId)
-  if (finished !== undefined) return finished
+  if (finished !== undefined) return { _tag: "ToolCallSettled", ...finished }
   const start = callStart(place, callId)
   if (start === undefined && state._tag === "Delegated") return undefined
+  if (state._tag === "Delegated" && pendingApprovals(state.child).length > 0) {
+    return { _tag: "ToolCallSuspended", callId, name }
+  }
   const duration = start === undefined ? 0 : Math.max(0, now - start.at)
-  return { callId, name, outcome: "Interrupted", result: why.message, duration }
+  return { _tag: "ToolCallSettled", callId, name, outcome: "Interrupted", result: why.message, duration }
 }
 
 /** Gives the event that ends a request to the model without an answer. What its answer used, if one has arrived, counts all the same. */
@@ -253,7 +258,7 @@ export const closing = (
     const turn = lastAssistant(state.conversation)
     for (const call of turn === undefined ? [] : callsOf(turn)) {
       const end = endOfCall(call, place, asking, finished, why, now)
-      if (end !== undefined) missing.push({ _tag: "ToolCallSettled", ...end })
+      if (end !== undefined) missing.push(end)
     }
   }
   if (step !== undefined) missing.push({ _tag: "StepCompleted" })

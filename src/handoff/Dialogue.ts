@@ -119,8 +119,9 @@ export type ServicesOf<A> = A extends Runnable.Runnable<infer _Name, infer _Outp
 /**
  * Makes a dialogue of two agents or more, which speak in this order unless the options behind them say otherwise.
  *
- * Throws `DuplicateParticipant` when two of them share a name, and `InvalidLimit` when `maxTurns` is neither a whole number
- * from 1 on nor `Infinity`, with which nothing but `until` or the stop tool ends the dialogue.
+ * Throws `DuplicateParticipant` when two of them share a name, `Agent.AmbiguousTool` when they have different tools of one name, and
+ * `InvalidLimit` when `maxTurns` is neither a whole number from 1 on nor `Infinity`, with which nothing but `until` or the stop tool
+ * ends the dialogue.
  *
  * @category constructors
  * @since 0.1.0
@@ -139,6 +140,7 @@ export const make: {
   if (name !== undefined) throw new DuplicateParticipant({ name })
   return fromDefinition<never, never, never>({
     participants,
+    check: Runnable.checkTogether(participants),
     speaker: options?.speaker ?? roundRobin,
     until: options?.until,
     maxTurns: countOf("maxTurns", options?.maxTurns ?? 10, 1),

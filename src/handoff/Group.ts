@@ -140,7 +140,7 @@ const defaultLimit = (policy: HandoffPolicy.Any | undefined): number =>
  * `start` names the agent that begins, or picks one; `policy` says how they collaborate beside their own handoffs; a run
  * changes hands at most `maxHandoffs` times, `Infinity` for no limit: 10 by default, or as often as a longer sequence of the policy
  * needs. Throws `UnknownMember`, `MisnamedMember`, and `InvalidLimit` when `maxHandoffs` is neither that nor a whole number from 0 on,
- * and what is thrown where the members' handoffs can't be: `DuplicateAgent`, `DuplicateHandoff`, `DuplicateTool`.
+ * and what is thrown where the members' handoffs can't be: `DuplicateAgent`, `DuplicateHandoff`, `DuplicateTool`, `AmbiguousTool`.
  *
  * @category constructors
  * @since 0.1.0

@@ -10,6 +10,7 @@ import type * as Schema from "effect/Schema"
 import { type HandoffRequest, handoffRequested } from "../domain/AgentStatus.ts"
 import { leaveTo } from "../domain/ModeStack.ts"
 import type { AgentState, Conversation } from "../domain/StateSchema.ts"
+import * as TakenIds from "../domain/TakenIds.ts"
 import { takeOver } from "../domain/Takeover.ts"
 import * as Crossing from "./Crossing.ts"
 import {
@@ -73,9 +74,12 @@ const ask = (
   request: HandoffRequest,
   target: TakeoverOptions["target"]
 ): AgentState =>
-  leaveTo(
-    { ...from, status: handoffRequested(request) },
-    Crossing.countCarried(from, handoff, modesOf(handoff, target))
+  TakenIds.keep(
+    from,
+    leaveTo(
+      { ...from, status: handoffRequested(request) },
+      Crossing.countCarried(from, handoff, modesOf(handoff, target))
+    )
   )
 
 /**

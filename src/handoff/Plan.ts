@@ -51,6 +51,7 @@ import type { Any, ErrorOf, NameOf, ServicesOf } from "./plan/Node.ts"
 import * as PlanGraph from "./plan/PlanGraph.ts"
 import { definitionOf, fromDefinition, type Plan } from "./plan/PlanType.ts"
 import type { Fits, PlanInput, PlanOutput } from "./plan/Shape.ts"
+import { checkTogether } from "./Runnable.ts"
 
 export { agent, type AgentOptions } from "./plan/AgentNode.ts"
 export { NoAnswer } from "./plan/Asking.ts"
@@ -94,7 +95,7 @@ const limitOf = (concurrency: number | "unbounded"): number => {
  *
  * `concurrency` is how many nodes run at once, 10 by default. Throws `InvalidPlan` for no node at all, two nodes of a name, an edge with a
  * node that isn't listed, two edges from one node to another, a cycle, and a `concurrency` that is no whole number from 1 on
- * (`Infinity` and `"unbounded"` set no limit).
+ * (`Infinity` and `"unbounded"` set no limit), and `Agent.AmbiguousTool` for agents with different tools of one name.
  *
  * **Example** (A cycle)
  *
@@ -130,11 +131,14 @@ export const make = <const Nodes extends ReadonlyArray<Any>, const Edges extends
   PlanOutput<Nodes[number], Edges[number]>,
   ErrorOf<Nodes[number]> | EdgeErrorOf<Edges[number]>,
   ServicesOf<Nodes[number]> | EdgeServicesOf<Edges[number]>
-> =>
-  fromDefinition({
-    graph: PlanGraph.make(options.nodes, options.edges ?? []),
+> => {
+  const graph = PlanGraph.make(options.nodes, options.edges ?? [])
+  return fromDefinition({
+    graph,
+    check: checkTogether(PlanGraph.agentsOf(graph)),
     concurrency: limitOf(options.concurrency ?? defaultConcurrency)
   })
+}
 
 /**
  * Draws a plan as a flowchart of Mermaid: agents rounded, effects in boxes, conditional edges marked.

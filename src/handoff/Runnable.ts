@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import { constVoid } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import type * as Result from "effect/Result"
 import type * as Stream from "effect/Stream"
@@ -67,11 +68,13 @@ export interface From {
 /**
  * Runs things, and streams what happens. Without a state a conversation begins.
  *
- * `read` reads the answer of a state, `readParams` the parameters of a call in it, `modesOf` names the modes that an agent has, and
- * `check` throws if a thing can't be run.
+ * `read` reads the answer of a state, `readParams` the parameters of a call in it, `modesOf` names the modes that an agent has,
+ * `check` throws if a thing can't be run, and `checkTogether` if things can't be run in one environment, at once or, for what is looked
+ * up later, when the check that it gives is made.
  */
 export interface Interpreter {
   readonly check: (self: Any) => void
+  readonly checkTogether: (selves: ReadonlyArray<Any>) => () => void
   readonly modesOf: (self: Any | AnyMember) => ReadonlySet<string>
   readonly read: (self: Any, state: AgentState) => Result.Result<unknown, NoOutput>
   readonly readParams: (self: Any, ...call: Parameters<ReadCall>) => ReturnType<ReadCall>
@@ -81,6 +84,10 @@ export interface Interpreter {
 
 /** Checks whether something can hold a conversation. */
 export const isRunnable = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
+
+/** Throws if things can't be run in one environment, as far as that is known, and gives the check to make before they run. */
+export const checkTogether = (selves: ReadonlyArray<Any>): () => void =>
+  selves[0]?.[TypeId].interpreter.checkTogether(selves) ?? constVoid
 
 /** Runs what can hold a conversation, and gives its last state. */
 export const run = <Name extends string, Output, E, R>(

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Stream } from "effect"
+import { Effect, Exit, Result, Stream } from "effect"
 import { Agent, AgentState, Conversation } from "troupe"
 import { problems } from "../domain/legal.ts"
 import {
@@ -96,7 +96,7 @@ describe("A run", () => {
     law
   )
 
-  it.effect("gives the calls of an agent that it calls again the ids that it would have given in one go", () =>
+  it.effect("gives no call an id that a call of an agent had which it called before, stopped or in one go", () =>
     Effect.gen(function*() {
       const turn = (tool: "helper" | "guarded"): Turn => ({
         parts: [{ _tag: "Call", tool, id: tool === "helper" ? "own" : "a", params: "good" }],
@@ -120,8 +120,10 @@ describe("A run", () => {
       }
       const first = yield* cut(script, input)
       const second = yield* cut(script, yield* Effect.fromResult(AgentState.approve(first, "a")))
-      assert.deepStrictEqual(AgentState.pendingApprovals(second).map(({ callId }) => callId), ["a"])
-      const last = yield* cut(script, yield* Effect.fromResult(AgentState.approve(second, "a")))
+      assert.deepStrictEqual(AgentState.pendingApprovals(second).map(({ callId }) => callId), ["a-2"])
+      const again = AgentState.approve(second, "a")
+      assert.strictEqual(Result.isFailure(again) && again.failure.found, "Settled")
+      const last = yield* cut(script, yield* Effect.fromResult(AgentState.approve(second, "a-2")))
       assert.strictEqual(last.status._tag, "Complete")
     }))
 

@@ -2,9 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Layer, Result, Schema, Stream } from "effect"
 import { AiError, LanguageModel, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
-import { Agent, type AgentEvent, AgentState, StopWhen, Usage } from "troupe"
+import { Agent, type AgentEvent, AgentState, Mode, StopWhen, Usage } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { places, problems } from "../domain/legal.ts"
+import { interruptAt } from "../handoff/interrupter.ts"
 import { imbalances } from "./balanced.ts"
 import { allCalls, callOf, makeGauge, ofTag, told, toldOf, watch } from "./watch.ts"
 
@@ -684,6 +685,91 @@ describe("An interruption inside of a called agent", () => {
         Effect.provide([scripted(familyScript), handlers()])
       )
       assert.strictEqual(AgentState.text(last), "top: t3!")
+    }))
+
+  /** Runs from a state until a handler of this work has begun, and interrupts it there. */
+  const cutIn = Effect.fnUntraced(
+    function*(agent: Agent.Any, state: AgentState.AgentState | string, script: Parameters<typeof scripted>[0]) {
+      const started = yield* Deferred.make<void>()
+      const hanging = Effect.andThen(Deferred.succeed(started, undefined), Effect.never)
+      const events: Array<AgentEvent.AgentEvent> = []
+      const from = typeof state === "string" ? Agent.run(agent, state) : Agent.resume(agent, state)
+      const fiber = yield* Effect.forkChild(
+        Agent.observe(from, (event) => Effect.sync(() => void events.push(event))).pipe(
+          Effect.provide([scripted(script), Kit.toLayer({ work: () => hanging, sign: () => hanging })])
+        ) as Effect.Effect<AgentState.AgentState>
+      )
+      yield* Deferred.await(started)
+      yield* Fiber.interrupt(fiber)
+      return { events, state: stateOf(events, typeof state === "string" ? AgentState.make("top") : state) }
+    }
+  )
+
+  it.effect("keeps what awaits approval in it, at any depth, and the agents that lead there", () =>
+    Effect.gen(function*() {
+      const script = {
+        top: [all(ask("mid", "m"), work("t"))],
+        mid: [all(ask("low", "l"), ask("low", "l2"))],
+        low: [all(sign("p1"), sign("p2")), "Signed."]
+      }
+      const first = yield* Agent.run(family(), "Go").pipe(Effect.provide([scripted(script), handlers()]))
+      assert.deepStrictEqual(waiting(first), ["p1", "p2", "p1-2", "p2-2"])
+      const cut = yield* cutIn(family(), throughText(approve(first, "p1", "p1-2", "p2-2")), script)
+      assert.deepStrictEqual(waiting(cut.state), ["p2"])
+      assert.deepStrictEqual(
+        cut.events.filter(({ _tag }) => /^(ToolCallS(ettled|uspended)|RunInterrupted)$/.test(_tag))
+          .map((event) =>
+            [event.path.join(" > ") + ":", event._tag, ...("callId" in event ? [event.callId] : [])].join(" ")
+          ),
+        [
+          "top > mid > low: ToolCallSettled p1",
+          "top > mid > low: RunInterrupted",
+          "top > mid > low: ToolCallSettled p1-2",
+          "top > mid > low: ToolCallSettled p2-2",
+          "top > mid > low: RunInterrupted",
+          "top > mid: ToolCallSuspended l",
+          "top > mid: ToolCallSettled l2",
+          "top > mid: RunInterrupted",
+          "top: ToolCallSuspended m",
+          "top: RunInterrupted"
+        ]
+      )
+      const ran: Array<string> = []
+      const last = yield* Agent.resume(family(), throughText(approve(cut.state, "p2"))).pipe(
+        Effect.provide([scripted(script), handlers(ran)])
+      )
+      assert.deepStrictEqual([ran, last.status._tag], [["p2"], "Complete"])
+    }))
+
+  it.effect("loses no approval, at whichever operation it comes", () =>
+    Effect.gen(function*() {
+      const script = { top: [ask("mid", "m")], mid: [ask("low", "l")], low: [all(sign("p1"), sign("p2"))] }
+      const environment = Effect.provide([scripted(script), handlers()])
+      const first = approve(yield* environment(Agent.run(family(), "Go")), "p1")
+      for (let at = 1, isOver = false; !isOver; at++) {
+        const events: Array<AgentEvent.AgentEvent> = []
+        const resumed = Agent.observe(Agent.resume(family(), first), (event) =>
+          Effect.sync(() => void events.push(event)))
+        const { exit, scheduler } = yield* interruptAt(environment(resumed), at)
+        const state = events.length === 0 ? first : stateOf(events, first)
+        assert.deepStrictEqual(waiting(state), ["p2"], `interrupted at operation ${at}`)
+        isOver = Exit.isSuccess(exit) && scheduler.ops < at
+      }
+    }))
+
+  it.effect("keeps the modes of an agent in which an approval is awaited", () =>
+    Effect.gen(function*() {
+      const careful = Mode.make("careful", { isolation: "fork", enter: () => Effect.void, invokable: true })
+      const low = Agent.make("low", { toolkit: Kit, modes: [careful] })
+      const top = Agent.make("top", { agents: [Agent.asTool(low)] })
+      const script = {
+        top: [ask("low", "l")],
+        low: [toolCall("enter_careful_mode", {}, { id: "e" }), all(sign("p1"), sign("p2"))]
+      }
+      const first = yield* Agent.run(top, "Go").pipe(Effect.provide([scripted(script), handlers()]))
+      const { state } = yield* cutIn(top, approve(first, "p1"), script)
+      assert.deepStrictEqual(waiting(state), ["p2"])
+      assert.deepStrictEqual(AgentState.at(state, ["l"])?.modes.map(({ name }) => name), ["careful"])
     }))
 })
 

@@ -16,6 +16,7 @@ import type { AgentState, User } from "../../domain/StateSchema.ts"
 import type * as AgentPicker from "../../handoff/AgentPicker.ts"
 import type * as Handoff from "../../handoff/Handoff.ts"
 import type * as HandoffPolicy from "../../handoff/HandoffPolicy.ts"
+import type * as Runnable from "../../handoff/Runnable.ts"
 import type * as ModeType from "../../modes/ModeType.ts"
 import type { AgentGuardrails } from "../guardrail/AgentGuardrails.ts"
 import type * as ContextWindow from "../window/WindowType.ts"
@@ -45,6 +46,7 @@ export interface AgentTool {
   readonly tool: Tool.Any
   readonly policy: ToolPolicy
   readonly decode: Codec
+  readonly agent: Runnable.Any
   readonly roster: () => Roster
   readonly toInput: (params: unknown) => User["parts"]
 }

@@ -96,6 +96,7 @@ export const asTool = <
     tool,
     policy: {},
     decode: paramsDecoder(tool),
+    agent,
     roster: () => rosterOf(agent),
     toInput: (params) => partsOf(toInput(params))
   }

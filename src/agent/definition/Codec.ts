@@ -49,6 +49,18 @@ const throughJson = (u: unknown): unknown => {
   }
 }
 
+/**
+ * Checks whether two tools of one name may share a handler: they are one tool, or one was made from the other, by a policy or an
+ * annotation. Nothing in a tool says what it was made from, so that is told by its description and schemas, or by the provider's
+ * own name for it.
+ */
+export const isSame = (self: Tool.Any, that: Tool.Any): boolean =>
+  self === that || (isAlike(self, that) && (Tool.isProviderDefined(self) ||
+    (self.description !== undefined && self.description === that.description &&
+      jsonSchemaOf(self) === jsonSchemaOf(that))))
+
+const jsonSchemaOf = (tool: Tool.Any): unknown => Tool.isDynamic(tool) ? tool.jsonSchema : undefined
+
 /** Checks whether two tools are decoded and encoded alike: by the same schemas. */
 export const isAlike = (self: Tool.Any, that: Tool.Any): boolean =>
   self.parametersSchema === that.parametersSchema && self.successSchema === that.successSchema &&

@@ -52,6 +52,25 @@ export class DuplicateTool extends Schema.TaggedError<DuplicateTool>("troupe/age
 }
 
 /**
+ * Error for an invalid definition: two agents that run together have different tools of one name.
+ *
+ * Handlers are found by the names of their tools, so one of the two tools would be answered by the other's handler.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class AmbiguousTool extends Schema.TaggedError<AmbiguousTool>("troupe/agent/Agent/AmbiguousTool")(
+  "AmbiguousTool",
+  { tool: Schema.String, agents: Schema.Tuple([Schema.String, Schema.String]) }
+) {
+  override get message(): string {
+    const [first, second] = this.agents
+    return `Agents "${first}" and "${second}" run together and have different tools of the name "${this.tool}", by which handlers ` +
+      "are found: rename one of them, share one tool, or give the agents toolkits that have handlers"
+  }
+}
+
+/**
  * Error for an invalid definition: two different modes of an agent share a name.
  *
  * @category errors

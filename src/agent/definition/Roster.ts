@@ -5,17 +5,18 @@
  *
  * @since 0.1.0
  */
-import type * as Tool from "effect/ai/Tool"
+import * as Tool from "effect/ai/Tool"
 import { constUndefined, identity, memoize } from "effect/Function"
+import { lazy } from "../../domain/Lazy.ts"
 import * as Group from "../../handoff/Group.ts"
 import * as Handoff from "../../handoff/Handoff.ts"
 import * as HandoffPolicy from "../../handoff/HandoffPolicy.ts"
 import type * as Runnable from "../../handoff/Runnable.ts"
 import type * as ModeType from "../../modes/ModeType.ts"
-import { type Defined, type Definition, definitionOf, type Roster, TypeId } from "./AgentDefinition.ts"
+import { type Defined, type Definition, definitionOf, type Roster, type ToolEntry, TypeId } from "./AgentDefinition.ts"
 import { addModes } from "./AgentModes.ts"
-import { isAlike } from "./Codec.ts"
-import { DuplicateAgent } from "./DuplicateName.ts"
+import { isAlike, isSame } from "./Codec.ts"
+import { AmbiguousTool, DuplicateAgent } from "./DuplicateName.ts"
 import * as RequestTools from "./RequestTools.ts"
 import { addHandoff } from "./ToolEntries.ts"
 
@@ -139,13 +140,50 @@ const checkNames = (group: Group.Any, { agents }: Roster): void => {
 const make = (self: Runnable.Any, isWhole: boolean): Roster =>
   Group.isGroup(self) ? ofGroup(self, isWhole) : ofAgent(definitionOf(self as Runnable.Any & Defined), isWhole)
 
+/** Checks whether the handler of a tool is one of the environment, where it is found by the tool's name. */
+const isFoundByName = (entry: ToolEntry): boolean =>
+  entry._tag === "Handled" && entry.handle === undefined &&
+  (!Tool.isProviderDefined(entry.tool) || entry.tool.requiresHandler)
+
+/**
+ * Makes the rosters of what runs together, and of all that it calls as tools. Throws if two different tools would share the handler
+ * that the environment has for their name.
+ */
+const makeTogether = (selves: ReadonlyArray<Runnable.Any>, isWhole: boolean): ReadonlyArray<Roster> => {
+  const handled = new Map<string, { readonly agent: string; readonly tool: Tool.Any }>()
+  const rosters: Array<Roster> = []
+  // A set goes on with what is added to it on the way.
+  const all = new Set(selves)
+  for (const self of all) {
+    const roster = make(self, isWhole)
+    rosters.push(roster)
+    for (const { name: agent, tools } of roster.agents.values()) {
+      for (const entry of tools.values()) {
+        if (entry._tag === "Agent") all.add(entry.agent)
+        if (!isFoundByName(entry)) continue
+        const { tool } = entry
+        const known = handled.get(tool.id)
+        if (known === undefined) handled.set(tool.id, { agent, tool })
+        else if (!isSame(known.tool, tool)) throw new AmbiguousTool({ tool: tool.name, agents: [known.agent, agent] })
+      }
+    }
+  }
+  return rosters
+}
+
 /** The roster of an agent or a group, made when it is first asked for: targets that are looked up later are there then. */
-export const rosterOf = memoize((self: Runnable.Any): Roster => make(self, true))
+export const rosterOf = memoize((self: Runnable.Any): Roster => makeTogether([self], true)[0]!)
 
 /** Throws if a roster is invalid, as far as that is known before targets that are looked up later are there. */
 export const check = (self: Runnable.Any): void => {
-  const roster = make(self, false)
+  const roster = makeTogether([self], false)[0]!
   if (Group.isGroup(self)) checkNames(self, roster)
+}
+
+/** Throws if agents and groups can't run together, as far as that is known, and gives the check to make before they run. */
+export const checkTogether = (selves: ReadonlyArray<Runnable.Any>): () => void => {
+  makeTogether(selves, false)
+  return lazy(() => makeTogether(selves, true))
 }
 
 const extendBy = memoize((roster: Roster) =>

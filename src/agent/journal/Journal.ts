@@ -22,14 +22,13 @@
 import type * as Clock from "effect/Clock"
 import type * as Effect from "effect/Effect"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
-import { at } from "../../domain/Delegated.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
+import * as TakenIds from "../../domain/TakenIds.ts"
 import * as Underway from "../../domain/Underway.ts"
 import * as Delivery from "./Delivery.ts"
 import * as RunId from "./RunId.ts"
 import type { RunServices } from "./RunServices.ts"
-import * as TakenIds from "./TakenIds.ts"
 
 /** The journal of a run, its called agents' included. */
 export class Journal {
@@ -88,11 +87,10 @@ export class Journal {
   }
 
   /** Takes an event in, and delivers it with the state that it leaves: `after` is that, if it is known. */
-  record(event: AgentEvent, after?: AgentState): void {
-    const before = this.#state
-    this.#state = after ?? reduceAt(before, event, 0)
+  record(event: AgentEvent, after = reduceAt(this.#state, event, 0)): void {
+    this.#state = after
     this.#underway = Underway.take(this.#underway, event)
-    this.#freeIds(event, before)
+    if (bringsTurns(event)) this.#takenIds = undefined
     this.#delivering.deliver(event, this.#state)
   }
 
@@ -113,25 +111,10 @@ export class Journal {
   get isStreaming(): boolean {
     return this.#delivering.isStreaming
   }
-
-  /** Frees the ids of calls that are gone from the state, as a process that goes on with it wouldn't know them. */
-  #freeIds(event: AgentEvent, before: AgentState): void {
-    if (this.#takenIds === undefined) return
-    switch (event._tag) {
-      case "ToolCallSettled": {
-        const state = at(before, event.calls)
-        if (state !== undefined) TakenIds.release(this.#takenIds, state, event.callId)
-        return
-      }
-      case "StateAdjusted":
-        if (event.adjustment._tag === "ViewChanged") this.#takenIds = undefined
-        return
-      case "HandoffCompleted":
-        if (event.conversation !== undefined) this.#takenIds = undefined
-        return
-      case "ModeExited":
-      case "ModeFailed":
-        this.#takenIds = undefined
-    }
-  }
 }
+
+/** Checks whether an event may bring turns into a state whose calls nobody gave ids to: those ids are read anew. */
+const bringsTurns = (event: AgentEvent): boolean =>
+  (event._tag === "HandoffCompleted" && event.conversation !== undefined) ||
+  event._tag === "ModeExited" || event._tag === "ModeFailed" ||
+  (event._tag === "StateAdjusted" && event.adjustment._tag === "ViewChanged")

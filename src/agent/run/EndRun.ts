@@ -6,6 +6,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { pendingApprovals } from "../../domain/Approval.ts"
 import * as Underway from "../../domain/Underway.ts"
 import { whatWasAdded } from "../../modes/Host.ts"
 import * as Failure from "../journal/Failure.ts"
@@ -38,7 +39,9 @@ const suspended: Driven = Exit.succeed({ _tag: "Suspend" })
 const letGo = (loop: Loop.Loop, exit: Driven): Effect.Effect<Driven> => {
   const { definition, live, parent, state } = loop
   const modes = live.open.map(({ context, entry: { mode: { name } } }) => ({ name, isForeign: context !== undefined }))
-  const canGoOn = parent === undefined || (Exit.isSuccess(exit) && exit.value._tag !== "Finish")
+  const canGoOn = parent === undefined || (Exit.isSuccess(exit)
+    ? exit.value._tag !== "Finish"
+    : whyOf(exit) !== undefined && pendingApprovals(state).length > 0)
   const height = StayingModes.count(modes, canGoOn)
   if (height === live.open.length) return Effect.as(LeaveMode.suspend(loop, exit), exit)
   const result = "The mode of this tool was left before this had a result."

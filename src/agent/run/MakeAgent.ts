@@ -29,6 +29,7 @@ const Proto = {
 
 const interpreter: Runnable.Interpreter = {
   check: Roster.check,
+  checkTogether: Roster.checkTogether,
   modesOf: (self) => new Set(definitionOf(self as Any).modes.keys()),
   read: (self, state) => outputOf(Roster.rosterOf(self), state),
   readParams: (self, ...call) => CallTool.readParamsAtOnce(Roster.rosterOf(self), ...call),

@@ -32,9 +32,10 @@ interface Plays<out E, out R> {
 /** Any dialogue. */
 export type Any = Dialogue<string, unknown, unknown>
 
-/** What a dialogue consists of. */
+/** What a dialogue consists of; `check` throws if its participants can't run together. */
 export interface Definition {
   readonly participants: ReadonlyArray<Runnable.Any>
+  readonly check: () => void
   readonly speaker: Choice<string, unknown, unknown>
   readonly until: TranscriptPredicate<unknown, unknown> | undefined
   readonly maxTurns: number

@@ -145,6 +145,7 @@ export const play = (self: Performance): Stream.Stream<DialogueEvent, DialogueEr
   const commands = Stream.unfold(undefined, () => Effect.sync(() => self.hasEnded ? undefined : [self, undefined]))
   const started = Stream.succeed<DialogueEvent>({ _tag: "DialogueStarted", state: self.state })
   const checked = Stream.suspend((): Events => {
+    self.definition.check()
     const reason = mismatch(self)
     return reason === undefined ? Stream.flatMap(commands, perform) : Stream.fail(reason)
   })

@@ -58,7 +58,7 @@ export const agent = <
 > =>
   Node.make(
     options?.name ?? agent.name,
-    "Agent",
+    agent,
     ask(agent, options?.input as Parameters<typeof ask>[1]),
     options as Node.AnyPolicy
   ) as never

@@ -10,6 +10,6 @@ import type { PlanGraph } from "./PlanGraph.ts"
 export const draw = (graph: PlanGraph): string =>
   Graph.toMermaid(graph, {
     nodeLabel: ({ name }) => name,
-    nodeShape: ({ kind }) => kind === "Agent" ? "rounded" : "rectangle",
+    nodeShape: ({ agent }) => agent === undefined ? "rectangle" : "rounded",
     edgeLabel: ({ condition }) => condition === undefined ? "" : "when"
   })

@@ -38,7 +38,7 @@ export interface Behaviour<out Of, in Input, out Output, out E, out R> {
 /** A node as the run of a plan sees it. */
 export interface Definition {
   readonly name: string
-  readonly kind: "Agent" | "Effect"
+  readonly agent: Runnable.Any | undefined
   readonly run: (input: unknown) => Effect.Effect<unknown, unknown, unknown>
   readonly retry: Schedule.Schedule<unknown, unknown, unknown, unknown> | undefined
   readonly timeout: Duration.Input | undefined
@@ -148,13 +148,13 @@ export type AnyPolicy = Policy<never, unknown, unknown, Duration.Input | undefin
 /** Makes a node of what it does. */
 export const make = (
   name: string,
-  kind: Definition["kind"],
+  agent: Definition["agent"],
   run: Definition["run"],
   policy: AnyPolicy
 ): Node<string, never, never> => {
   const definition: Definition = {
     name,
-    kind,
+    agent,
     run,
     retry: policy?.retry as Definition["retry"],
     timeout: policy?.timeout,
@@ -209,10 +209,10 @@ export const node = <
   Output | OutputOf<Fallback>,
   Failing<E | Own<RetryE>, Timeout, Fallback>,
   R | Own<RetryR> | ServicesOf<Fallback>
-> => make(name, "Effect", Effect.isEffect(run) ? () => run : run as Definition["run"], policy) as never
+> => make(name, undefined, Effect.isEffect(run) ? () => run : run as Definition["run"], policy) as never
 
 const isNode = (u: Any): u is Node<string, never, unknown, unknown, unknown> => Predicate.hasProperty(u, TypeId)
 
 /** Gives what a node does. An agent is asked its input. */
 export const definitionOf = (self: Any): Definition =>
-  isNode(self) ? self[TypeId].definition : definitionOf(make(self.name, "Agent", ask(self), undefined))
+  isNode(self) ? self[TypeId].definition : definitionOf(make(self.name, self, ask(self), undefined))

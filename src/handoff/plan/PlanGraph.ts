@@ -11,6 +11,7 @@
 import * as Graph from "effect/Graph"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import type * as Runnable from "../Runnable.ts"
 import { type AnyEdge, type Definition as EdgeDefinition, edgeDefinitionOf } from "./Edge.ts"
 import { type Any, type Definition as NodeDefinition, definitionOf } from "./Node.ts"
 
@@ -101,6 +102,15 @@ export const nodeOf = (self: PlanGraph, index: Graph.NodeIndex): NodeDefinition 
 /** Gives the edges into a node, in the order of the plan. */
 export const edgesInto = (self: PlanGraph, index: Graph.NodeIndex): ReadonlyArray<Graph.Edge<EdgeDefinition>> =>
   Graph.incomingEdges(self, index).map((edge) => Option.getOrThrow(Graph.getEdge(self, edge)))
+
+/** Gives the agents of a plan, those of fallbacks too. */
+export const agentsOf = (self: PlanGraph): ReadonlyArray<Runnable.Any> =>
+  Array.from(self, ([, node]) => agentsOfNode(node)).flat()
+
+const agentsOfNode = ({ agent, fallback }: NodeDefinition): ReadonlyArray<Runnable.Any> => [
+  ...(agent === undefined ? [] : [agent]),
+  ...(fallback === undefined ? [] : agentsOfNode(fallback))
+]
 
 /** Gives the index of each node by its name, in the order of the plan. */
 export const indexOf = (self: PlanGraph): ReadonlyMap<string, Graph.NodeIndex> =>

@@ -7,7 +7,7 @@ import { type Pipeable, Prototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type { Behaviour } from "./Node.ts"
 import * as PlanGraph from "./PlanGraph.ts"
-import type { Definition } from "./Run.ts"
+import type * as Run from "./Run.ts"
 
 const TypeId = "~troupe/handoff/Plan"
 
@@ -20,6 +20,11 @@ const TypeId = "~troupe/handoff/Plan"
  */
 export interface Plan<in Input, out Output, out E = never, out R = never> extends Pipeable {
   readonly [TypeId]: Behaviour<Definition, Input, Output, E, R>
+}
+
+/** What a plan is made of; `check` throws if its agents can't run together. */
+export interface Definition extends Run.Definition {
+  readonly check: () => void
 }
 
 /** Any plan. */

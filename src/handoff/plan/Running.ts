@@ -29,6 +29,14 @@ type ResumedStream<E, R> = Stream.Stream<PlanEvent, Failure<E> | PlanMismatch, R
 
 const quietly = (): void => {}
 
+/** Runs a plan whose agents can run together. One that can't be is a defect of the run. */
+const start = (self: AnyPlan, from: Position, emit: (event: PlanEvent) => void): ReturnType<typeof Run.run> =>
+  Effect.suspend(() => {
+    const definition = definitionOf(self)
+    definition.check()
+    return Run.run(definition, from, emit)
+  })
+
 const fromInput = (input: unknown): Position => ({ input, progress: HashMap.empty() })
 
 /**
@@ -43,7 +51,7 @@ const fromInput = (input: unknown): Position => ({ input, progress: HashMap.empt
 export const run: {
   <Input>(input: Input): <Output, E, R>(self: Plan<Input, Output, E, R>) => Effect.Effect<Output, Failure<E>, R>
   <Input, Output, E, R>(self: Plan<Input, Output, E, R>, input: NoInfer<Input>): Effect.Effect<Output, Failure<E>, R>
-} = dual(2, (self: AnyPlan, input: unknown) => Run.run(definitionOf(self), fromInput(input), quietly) as never)
+} = dual(2, (self: AnyPlan, input: unknown) => start(self, fromInput(input), quietly) as never)
 
 /** Gives what a run goes on from, unless results name a node that the plan doesn't have. */
 const fromResults = (self: AnyPlan, { input, nodes }: Results): Effect.Effect<Position, PlanMismatch> =>
@@ -96,11 +104,11 @@ export const resume: {
 } = dual(
   2,
   (self: AnyPlan, results: Results) =>
-    Effect.flatMap(fromResults(self, results), (from) => Run.run(definitionOf(self), from, quietly)) as never
+    Effect.flatMap(fromResults(self, results), (from) => start(self, from, quietly)) as never
 )
 
 const streamFrom = (self: AnyPlan, from: Effect.Effect<Position, PlanMismatch>): Stream.Stream<PlanEvent, never> =>
-  EventStream.make((emit) => Effect.flatMap(from, (from) => Run.run(definitionOf(self), from, emit))) as never
+  EventStream.make((emit) => Effect.flatMap(from, (from) => start(self, from, emit))) as never
 
 /**
  * Runs a plan on an input and streams what happens. The last event has the results; the stream then ends as the run did.

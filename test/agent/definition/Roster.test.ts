@@ -25,14 +25,17 @@ describe("A roster", () => {
     ])
   })
 
-  it("lets each agent send its own toolkit if two tools of one name have different schemas", () => {
-    const diver = Agent.make("diver", { toolkit: Toolkit.make(Tool.make("look", { success: Schema.Finite })) })
-    const guide = Agent.make("guide", { toolkit: Toolkit.make(look), handoffs: [Handoff.to(diver)] })
-    assert.deepStrictEqual(sent(guide), [
-      ["guide", ["look", "handoff_to_diver"], "auto"],
-      ["diver", ["look"], "auto"]
-    ])
-  })
+  it.effect("lets each agent send its own toolkit if two tools of one name have different schemas", () =>
+    Effect.gen(function*() {
+      const Depths = Toolkit.make(Tool.make("look", { success: Schema.Finite }))
+      const withHandlers = yield* Effect.provide(Depths, Depths.toLayer({ look: () => Effect.succeed(20) }))
+      const diver = Agent.make("diver", { toolkit: withHandlers })
+      const guide = Agent.make("guide", { toolkit: Toolkit.make(look), handoffs: [Handoff.to(diver)] })
+      assert.deepStrictEqual(sent(guide), [
+        ["guide", ["look", "handoff_to_diver"], "auto"],
+        ["diver", ["look"], "auto"]
+      ])
+    }))
 
   it("has no agent with two tools of one name, though modes may bring the same tool", () => {
     const mode = (name: string, tool: Tool.Any) =>
