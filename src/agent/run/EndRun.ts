@@ -47,7 +47,7 @@ const letGo = (loop: Loop.Loop, exit: Driven): Effect.Effect<Driven> => {
     Loop.settle(loop, { callId, name, outcome: "Interrupted", result, duration: 0 })
   }
   const ended = calls.length > 0 && Exit.isSuccess(exit) ? suspended : exit
-  const left = LeaveMode.leaveTo(loop, height, { exit: ended, isOver: true, endsRun: true })
+  const left = LeaveMode.leaveTo(loop, height, { exit: ended, isOver: true, isRuns: true, endsRun: true })
   return Effect.tap(left, () => LeaveMode.suspend(loop, exit)) as Effect.Effect<Driven>
 }
 

@@ -17,12 +17,13 @@ import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
+import * as CheckMove from "./CheckMove.ts"
 import { runModeEffect } from "./ModeEffect.ts"
 
 /**
  * Why modes are left. What ran in them is over where it `isOver`, so that none of them can stay. `recovers` says that the one
  * at the bottom may recover from the failure of what ran in it, and `note` is for a model that goes on. What `endsRun` lets the
- * answer of the run stay.
+ * answer of the run stay. What a run leaves itself (`isRuns`) fails with its reasons where a move isn't possible.
  */
 export interface Why {
   readonly exit: Exit.Exit<unknown, unknown>
@@ -30,6 +31,7 @@ export interface Why {
   readonly recovers?: boolean | undefined
   readonly note?: ((mode: string) => string) | undefined
   readonly endsRun?: boolean | undefined
+  readonly isRuns?: boolean | undefined
 }
 
 /** What a model is told that goes on after a mode was left. */
@@ -103,7 +105,11 @@ export const runAndLeaveNested = (
 const isKeeping = (wish: Wish): boolean => wish?._tag === "Stay" || wish?._tag === "Push"
 
 /** Recovers from the failure of what ran in a mode, if the mode can, and runs its clean-up and its finalizers. */
-const clean = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, { exit, isOver, recovers }: Why) {
+const clean = Effect.fnUntraced(function*(
+  loop: Loop.Loop,
+  open: LiveMode,
+  { exit, isOver, isRuns, recovers }: Why
+) {
   const { entry: { mode }, scope } = open
   const { recover } = mode
   const recovered = recovers === true && Exit.isFailure(exit) && recover !== undefined
@@ -112,11 +118,15 @@ const clean = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, { exi
   const cleaned = mode.exit === undefined
     ? Exit.void
     : yield* runAndLeaveNested(loop, open, Effect.suspend(() => mode.exit!(exit)))
-  const wish = wishOf(cleaned, isOver)
+  const asked = wishOf(cleaned, isOver)
+  const checked = asked === undefined
+    ? Exit.void
+    : yield* Effect.exit(isRuns === true ? CheckMove.checkInRun(loop, asked) : CheckMove.check(loop, asked))
+  const wish = Exit.isSuccess(checked) ? asked : undefined
   const closed = isKeeping(wish) || scope.state._tag === "Empty"
     ? Exit.void
     : yield* runAndLeaveNested(loop, open, Scope.close(scope, exit))
-  const failures = [recovered ?? Exit.void, cleaned, closed].filter(Exit.isFailure).map(({ cause }) => cause)
+  const failures = [recovered ?? Exit.void, cleaned, checked, closed].filter(Exit.isFailure).map(({ cause }) => cause)
   return { recovered, wish, failures }
 })
 
