@@ -305,11 +305,14 @@ export class Interpreter {
     why: { readonly isOver: boolean; readonly note?: boolean; readonly recovers?: boolean; readonly isRuns?: boolean }
   ): ReadonlyArray<string> {
     let reasons = exit
+    let failedAbove = false
     while (this.stack.length > height) {
       const left = this.leaveTop(reasons, {
         ...why,
-        recovers: why.recovers === true && this.stack.length === height + 1
+        failedAbove,
+        recovers: why.recovers === true && exit.length > 0 && this.stack.length === height + 1
       })
+      failedAbove ||= left.hasFailed
       reasons = left.reasons
       if (left.isKept) break
     }
@@ -318,13 +321,14 @@ export class Interpreter {
 
   leaveTop(
     exit: ReadonlyArray<string>,
-    { isOver, isRuns = false, note = false, recovers }: {
+    { failedAbove, isOver, isRuns = false, note = false, recovers }: {
+      readonly failedAbove: boolean
       readonly isOver: boolean
       readonly isRuns?: boolean | undefined
       readonly note?: boolean | undefined
       readonly recovers: boolean
     }
-  ): { readonly isKept: boolean; readonly reasons: ReadonlyArray<string> } {
+  ): { readonly isKept: boolean; readonly hasFailed: boolean; readonly reasons: ReadonlyArray<string> } {
     const frame = this.top()!
     const { name, page } = frame
     const failures: Array<string> = []
@@ -358,7 +362,8 @@ export class Interpreter {
     if (wish !== undefined) this.pending = pendingOf(wish, this.stack.length)
     if (!isKept) this.drop(frame, note)
     else if (note && wish?.to === "stay") this.tell(`You are still in mode "${name}".`)
-    return { isKept, reasons: [...(isRecovered && failures.length === 0 ? [] : exit), ...failures] }
+    const hasFailed = failures.length > 0
+    return { isKept, hasFailed, reasons: [...(isRecovered && !hasFailed && !failedAbove ? [] : exit), ...failures] }
   }
 
   /** Takes a mode off the stack, and undoes what its isolation says. */

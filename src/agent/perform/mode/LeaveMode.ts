@@ -22,13 +22,14 @@ import { runModeEffect } from "./ModeEffect.ts"
 
 /**
  * Why modes are left. What ran in them is over where it `isOver`, so that none of them can stay. `recovers` says that the one
- * at the bottom may recover from the failure of what ran in it, and `note` is for a model that goes on. What `endsRun` lets the
+ * at the bottom may recover from the failure of what ran in it, which a clean-up above it that failed (`failedAbove`) is no part of, and `note` is for a model that goes on. What `endsRun` lets the
  * answer of the run stay. What a run leaves itself (`isRuns`) fails with its reasons where a move isn't possible.
  */
 export interface Why {
   readonly exit: Exit.Exit<unknown, unknown>
   readonly isOver: boolean
   readonly recovers?: boolean | undefined
+  readonly failedAbove?: boolean | undefined
   readonly note?: ((mode: string) => string) | undefined
   readonly endsRun?: boolean | undefined
   readonly isRuns?: boolean | undefined
@@ -160,7 +161,8 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
   }, at)
   yield* loop.journal.flush
   // What was recovered from is lost only if the way out succeeds.
-  const body = recovered !== undefined && failures.length === 0 ? recovered : exit
+  const isRecovered = recovered !== undefined && failures.length === 0 && why.failedAbove !== true
+  const body = isRecovered ? recovered : exit
   return { isKept, exit: join(body, failures), failures } satisfies Left
 })
 
@@ -190,7 +192,10 @@ const leaveNext = (
   const isLast = open.length === height + 1
   return Effect.flatMap(
     leaveInSpan(loop, top, isLast ? why : { ...why, recovers: false }),
-    ({ exit, isKept }) => isKept ? Effect.succeed(exit) : leaveNext(loop, height, { ...why, exit })
+    ({ exit, failures, isKept }) =>
+      isKept
+        ? Effect.succeed(exit)
+        : leaveNext(loop, height, { ...why, exit, failedAbove: why.failedAbove === true || failures.length > 0 })
   )
 }
 
@@ -199,7 +204,11 @@ const leaveNext = (
  * first, then those of the clean-ups.
  */
 export const leaveTo = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> =>
-  Effect.uninterruptible(Effect.suspend(() => leaveNext(loop, height, why))) as Effect.Effect<
+  Effect.uninterruptible(
+    Effect.suspend(() =>
+      leaveNext(loop, height, { ...why, recovers: why.recovers === true && Exit.isFailure(why.exit) })
+    )
+  ) as Effect.Effect<
     Exit.Exit<unknown, unknown>
   >
 
