@@ -17,6 +17,7 @@ import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
+import * as StayingModes from "../../rules/StayingModes.ts"
 import * as CheckMove from "./CheckMove.ts"
 import { runModeEffect } from "./ModeEffect.ts"
 
@@ -131,6 +132,16 @@ const clean = Effect.fnUntraced(function*(
   return { recovered, wish, failures }
 })
 
+/** Settles the open calls that go with modes if only these stay. Gives how many they were. */
+export const giveUpCalls = (loop: Loop.Loop, stays: ReadonlyArray<string>): number => {
+  const calls = StayingModes.callsToGiveUp(stays, loop.definition, loop.state)
+  const result = "The mode of this tool was left before this had a result."
+  for (const { id: callId, name } of calls) {
+    Loop.settle(loop, { callId, name, outcome: "Interrupted", result, duration: 0 })
+  }
+  return calls.length
+}
+
 /** Leaves the innermost mode. */
 const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, why: Why) {
   const { endsRun, exit, note } = why
@@ -145,7 +156,10 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
   const isKept = isKeeping(wish)
   if (failures.length > 0) tellFailure(loop, open, "CleanUp", failures.reduce(Cause.combine))
   if (wish !== undefined) Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: wish })
-  if (!isKept) loop.live.open.pop()
+  if (!isKept) {
+    giveUpCalls(loop, stack.slice(0, -1))
+    loop.live.open.pop()
+  }
   const at = Loop.now(loop)
   Loop.tell(loop, {
     _tag: "ModeExited",
