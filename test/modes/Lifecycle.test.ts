@@ -1292,6 +1292,23 @@ describe("A mode that recovers", () => {
     }).pipe(Effect.scoped, Effect.provide(echo))
   })
 
+  it.effect("doesn't recover from the clean-up of a mode that is left with it, which lies outside of its bracket", () =>
+    Effect.gen(function*() {
+      const log: Log = []
+      const above = Mode.make("above", { enter: () => Effect.void, exit: () => broken("clean-up") })
+      const session = yield* Session.make(assistant, { modes: [above] })
+      const enter = session.enterMode("above")
+      const went = yield* Effect.exit(
+        Effect.provideService(Mode.within(enter, recovering(log)), Mode.Host, session)
+      )
+      assert.deepStrictEqual(reasons(went), ["clean-up"])
+      assert.deepStrictEqual(log, ["exit: clean-up", "finalizer: clean-up"])
+      const failed = yield* Effect.exit(
+        Effect.provideService(Mode.within(Effect.andThen(enter, broken("body")), recovering(log)), Mode.Host, session)
+      )
+      assert.deepStrictEqual(reasons(failed), ["body", "clean-up"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
   it.effect("isn't asked where nothing failed", () =>
     Effect.gen(function*() {
       const log: Log = []

@@ -336,6 +336,39 @@ describe("A state that was stored in modes", () => {
     }).pipe(echo, Effect.provide(KeyValueStore.layerMemory)))
 })
 
+describe("A call that awaits approval", () => {
+  const supervised = (name: string) => Mode.make(name, { toolkit: Guarded, enter: () => Effect.void })
+  const one = supervised("one")
+  const two = supervised("two")
+  const handlers = Effect.provide(Guarded.toLayer({ guarded: () => Effect.succeed("done") }))
+  const asks = Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("guarded", {}), "I see.")))
+
+  it.effect("goes with the mode that has its tool, so that nobody can approve it in vain", () =>
+    Effect.gen(function*() {
+      const session = yield* Session.make(Agent.make("a", { modes: [one, two] }))
+      yield* session.enterMode("one")
+      const [call] = AgentState.pendingApprovals(yield* session.call("Go"))
+      const left = yield* session.exitMode()
+      assert.deepStrictEqual(AgentState.pendingApprovals(left), [])
+      const approved = AgentState.approve(left, call!.callId)
+      assert.isTrue(Result.isFailure(approved) && approved.failure.found === "Settled")
+      const state = yield* session.resume
+      assert.strictEqual(AgentState.text(state), "I see.")
+      assert.include(JSON.stringify(state.conversation), "The mode of this tool was left before this had a result.")
+    }).pipe(Effect.scoped, asks, handlers))
+
+  it.effect("stays where another mode that is entered has its tool too", () =>
+    Effect.gen(function*() {
+      const session = yield* Session.make(Agent.make("a", { modes: [one, two] }))
+      yield* session.enterMode("one")
+      yield* session.enterMode("two")
+      yield* session.call("Go")
+      const [call] = AgentState.pendingApprovals(yield* session.exitMode())
+      yield* session.approve(call!.callId)
+      assert.include(JSON.stringify((yield* session.resume).conversation), "done")
+    }).pipe(Effect.scoped, asks, handlers))
+})
+
 describe("A conversation that is handed over", () => {
   const handing = MockModel.byAgent({
     a: MockModel.queue(MockResponse.toolCall("handoff_to_b", {})),

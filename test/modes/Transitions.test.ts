@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Result, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, AgentState, Handoff, Mode, ModeTransition, Session, StopWhen } from "troupe"
+import { Agent, AgentError, AgentState, Handoff, Mode, ModeTransition, Session, StopWhen } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { ofTag, watch } from "../agent/watch.ts"
 import { problems } from "../domain/legal.ts"
@@ -186,18 +186,56 @@ describe("What a clean-up gives", () => {
       assert.deepStrictEqual(log, ["+m", "-m", "~m", "+o"])
     }).pipe(Effect.scoped, Effect.provide(echo)))
 
-  it.effect("fails the next call where its mode can't be entered", () =>
+  it.effect("is checked at once, like any move: the mode is left, and the next call is nobody's to fail", () =>
     Effect.gen(function*() {
       const { mode } = recorder()
-      const agent = Agent.make("a", { modes: [mode("m", { transition: ModeTransition.switch("nowhere") })] })
+      const strict = Mode.make("strict", { params: Schema.Struct({ n: Schema.Int }), enter: () => Effect.void })
+      const modes = [
+        mode("typo", { transition: ModeTransition.switch("nowhere") }),
+        mode("kept", { transition: ModeTransition.push("nowhere") }),
+        mode("wrong", { transition: ModeTransition.switch("strict", { n: "one" }) }),
+        mode("open", { isolation: "fork", transition: ModeTransition.switch("strict", { n: 1 }) }),
+        mode("fork", { isolation: "fork" }),
+        strict
+      ]
+      const session = yield* Session.make(Agent.make("a", { modes }))
+      const tagOf = (name: string) =>
+        Effect.andThen(session.enterMode(name), Effect.map(Effect.flip(session.exitMode()), reasonOf)).pipe(
+          Effect.map(({ _tag }) => _tag)
+        )
+      assert.strictEqual(yield* tagOf("typo"), "UnknownMode")
+      assert.strictEqual(yield* tagOf("kept"), "UnknownMode")
+      assert.strictEqual(yield* tagOf("wrong"), "ParamsRejected")
+      yield* session.enterMode("fork")
+      assert.strictEqual(yield* tagOf("open"), "LessIsolated")
+      const state = yield* session.exitMode()
+      assert.deepStrictEqual([stackOf(state), state.transition], [[], undefined])
+      assert.deepStrictEqual(said(yield* session.call("Hello")), ["User: Hello", "Assistant: Re: Hello"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("is checked where a bracket ends, a move leaves the mode, or an agent hands over", () =>
+    Effect.gen(function*() {
+      const { mode } = recorder()
+      const typo = mode("typo", { transition: ModeTransition.switch("nowhere") })
+      const desk = Agent.make("desk")
+      const agent = Agent.make("a", { modes: [typo], handoffs: [Handoff.to(desk)] })
       const session = yield* Session.make(agent)
-      yield* session.enterMode("m")
-      assert.deepStrictEqual(stackOf(yield* session.exitMode()), [])
+      const bracket = Mode.within(Effect.void, typo).pipe(Effect.provideService(Mode.Host, session))
+      assert.strictEqual(reasonOf(yield* Effect.flip(bracket))._tag, "UnknownMode")
+      yield* session.enterMode("typo")
+      yield* session.schedule(ModeTransition.exit)
       const error = yield* Effect.flip(session.call("Hello"))
+      assert.instanceOf(error, AgentError.AgentError)
       assert.strictEqual(reasonOf(error)._tag, "ModeFailed")
       assert.match(reasonOf(error).message, /no mode "nowhere"/)
-      assert.deepStrictEqual(said(yield* session.call("Again")), ["User: Hello", "User: Again", "Assistant: Re: Again"])
-    }).pipe(Effect.scoped, Effect.provide(echo)))
+      assert.deepStrictEqual(stackOf(yield* session.state), [])
+      yield* session.enterMode("typo")
+      assert.strictEqual(reasonOf(yield* Effect.flip(session.call("Hand over")))._tag, "ModeFailed")
+      assert.deepStrictEqual(stackOf(yield* session.state), [])
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("handoff_to_desk", {}))))
+    ))
 
   for (
     const [what, wish, stack, note] of [

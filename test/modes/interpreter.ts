@@ -302,14 +302,17 @@ export class Interpreter {
   leaveTo(
     height: number,
     exit: ReadonlyArray<string>,
-    why: { readonly isOver: boolean; readonly note?: boolean; readonly recovers?: boolean }
+    why: { readonly isOver: boolean; readonly note?: boolean; readonly recovers?: boolean; readonly isRuns?: boolean }
   ): ReadonlyArray<string> {
     let reasons = exit
+    let failedAbove = false
     while (this.stack.length > height) {
       const left = this.leaveTop(reasons, {
         ...why,
-        recovers: why.recovers === true && this.stack.length === height + 1
+        failedAbove,
+        recovers: why.recovers === true && exit.length > 0 && this.stack.length === height + 1
       })
+      failedAbove ||= left.hasFailed
       reasons = left.reasons
       if (left.isKept) break
     }
@@ -318,12 +321,14 @@ export class Interpreter {
 
   leaveTop(
     exit: ReadonlyArray<string>,
-    { isOver, note = false, recovers }: {
+    { failedAbove, isOver, isRuns = false, note = false, recovers }: {
+      readonly failedAbove: boolean
       readonly isOver: boolean
+      readonly isRuns?: boolean | undefined
       readonly note?: boolean | undefined
       readonly recovers: boolean
     }
-  ): { readonly isKept: boolean; readonly reasons: ReadonlyArray<string> } {
+  ): { readonly isKept: boolean; readonly hasFailed: boolean; readonly reasons: ReadonlyArray<string> } {
     const frame = this.top()!
     const { name, page } = frame
     const failures: Array<string> = []
@@ -345,16 +350,20 @@ export class Interpreter {
       const reasons = this.leaveAbove(frame, cleaned)
       failures.push(...reasons)
       if (reasons.length === 0 && page.exit !== "nothing" && page.exit.to !== "exit") wish = page.exit
+      if (isOver && wish !== undefined) wish = wish.to === "stay" ? undefined : { ...wish, to: "switch" }
+      const refusal = wish === undefined ? undefined : this.refusal(pendingOf(wish, this.stack.length) ?? {})
+      if (refusal !== undefined) {
+        failures.push(isRuns ? "Agent:ModeFailed" : refusal)
+        wish = undefined
+      }
     }
     const isKept = !isOver && (wish?.to === "stay" || wish?.to === "push")
     if (!isKept) failures.push(...this.leaveAbove(frame, this.close(frame)))
-    if (wish !== undefined && !(isOver && wish.to === "stay")) {
-      const to = isOver && wish.to === "push" ? "switch" : wish.to
-      this.pending = pendingOf({ ...wish, to }, this.stack.length)
-    }
+    if (wish !== undefined) this.pending = pendingOf(wish, this.stack.length)
     if (!isKept) this.drop(frame, note)
     else if (note && wish?.to === "stay") this.tell(`You are still in mode "${name}".`)
-    return { isKept, reasons: [...(isRecovered && failures.length === 0 ? [] : exit), ...failures] }
+    const hasFailed = failures.length > 0
+    return { isKept, hasFailed, reasons: [...(isRecovered && !hasFailed && !failedAbove ? [] : exit), ...failures] }
   }
 
   /** Takes a mode off the stack, and undoes what its isolation says. */
@@ -406,7 +415,7 @@ export class Interpreter {
         this.pending = undefined
         throw new Stopped("Agent:ModeFailed")
       }
-      const reasons = this.leaveTo(pending.to ?? this.stack.length, [], { isOver: false, note: goesOn })
+      const reasons = this.leaveTo(pending.to ?? this.stack.length, [], { isOver: false, note: goesOn, isRuns: true })
       if (reasons.length > 0) throw new Stopped(...reasons)
       if (pending.enter === undefined || this.pending !== pending) continue
       this.enter(pending.enter.name as Name, paramsOf[pending.enter.params], goesOn)

@@ -52,7 +52,7 @@ export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, asked: Hand
   const handoff = findHandoff(definition, state, asked)
   const height = Crossing.countCarried(loop.state, handoff, target.modes)
   if (height < loop.live.open.length) {
-    const left = yield* leaveTo(loop, height, { exit: Exit.void, isOver: true, note: noteOfLeaving })
+    const left = yield* leaveTo(loop, height, { exit: Exit.void, isOver: true, isRuns: true, note: noteOfLeaving })
     if (Exit.isFailure(left)) return yield* Effect.failCause(left.cause)
   }
   const conversation = yield* Crossing.cross(

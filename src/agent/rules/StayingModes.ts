@@ -1,5 +1,5 @@
 /**
- * Which modes stay entered when a run ends, and what happens to the calls that go with the others.
+ * Which modes stay entered when a run ends, and which calls go with a mode that is left.
  *
  * All stay in a state that can go on, but for those from the lowest upwards that a program entered beside the agent's own: nobody else
  * could set that up again. The state of an agent that answered a call can't go on.
@@ -23,15 +23,13 @@ export const count = (modes: ReadonlyArray<SetUpMode>, canGoOn: boolean): number
   return foreign < 0 ? modes.length : foreign
 }
 
-/** Finds the open calls whose tools go with modes that can't stay: nobody could run them later. */
+/** Finds the open calls whose tools no mode brings that `stays`: nobody could run them later. */
 export const callsToGiveUp = (
-  modes: ReadonlyArray<SetUpMode>,
+  stays: ReadonlyArray<string>,
   { tools }: Definition,
   { conversation }: AgentState
-): ReadonlyArray<Call> => {
-  const foreign = modes.flatMap(({ isForeign, name }) => isForeign ? [name] : [])
-  return openCalls(conversation).filter(({ name }) => {
+): ReadonlyArray<Call> =>
+  openCalls(conversation).filter(({ name }) => {
     const entry = tools.get(name)
-    return entry?._tag === "Handled" && entry.modes?.every((mode) => foreign.includes(mode)) === true
+    return entry?._tag === "Handled" && entry.modes?.some((mode) => stays.includes(mode)) === false
   })
-}

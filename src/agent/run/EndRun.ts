@@ -37,20 +37,16 @@ const suspended: Driven = Exit.succeed({ _tag: "Suspend" })
 
 /** Lets go of the modes that only this loop holds: they stay entered, or are left. */
 const letGo = (loop: Loop.Loop, exit: Driven): Effect.Effect<Driven> => {
-  const { definition, live, parent, state } = loop
+  const { live, parent } = loop
   const modes = live.open.map(({ context, entry: { mode: { name } } }) => ({ name, isForeign: context !== undefined }))
   const canGoOn = parent === undefined || (Exit.isSuccess(exit)
     ? exit.value._tag !== "Finish"
     : whyOf(exit) !== undefined && pendingApprovals(state).length > 0)
   const height = StayingModes.count(modes, canGoOn)
   if (height === live.open.length) return Effect.as(LeaveMode.suspend(loop, exit), exit)
-  const result = "The mode of this tool was left before this had a result."
-  const calls = StayingModes.callsToGiveUp(modes, definition, state)
-  for (const { id: callId, name } of calls) {
-    Loop.settle(loop, { callId, name, outcome: "Interrupted", result, duration: 0 })
-  }
-  const ended = calls.length > 0 && Exit.isSuccess(exit) ? suspended : exit
-  const left = LeaveMode.leaveTo(loop, height, { exit: ended, isOver: true, endsRun: true })
+  const givenUp = LeaveMode.giveUpCalls(loop, modes.slice(0, height).map(({ name }) => name))
+  const ended = givenUp > 0 && Exit.isSuccess(exit) ? suspended : exit
+  const left = LeaveMode.leaveTo(loop, height, { exit: ended, isOver: true, isRuns: true, endsRun: true })
   return Effect.tap(left, () => LeaveMode.suspend(loop, exit)) as Effect.Effect<Driven>
 }
 

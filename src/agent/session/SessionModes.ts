@@ -18,12 +18,12 @@ import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } f
 import type { Input } from "../definition/Input.ts"
 import { indexOfForeign } from "../journal/LiveModes.ts"
 import type * as Loop from "../journal/Loop.ts"
+import * as CheckMove from "../perform/mode/CheckMove.ts"
 import * as EnterForProgram from "../perform/mode/EnterForProgram.ts"
 import * as EnterMode from "../perform/mode/EnterMode.ts"
 import * as LeaveMode from "../perform/mode/LeaveMode.ts"
 import { decode } from "../perform/mode/ModeParams.ts"
 import * as RunHost from "../perform/mode/RunHost.ts"
-import * as TakeMoves from "../perform/mode/TakeMoves.ts"
 import { nestedOrAlone, type OpenSession, runAlone, runAtEnd } from "./OpenSession.ts"
 import { isSessionError } from "./SessionError.ts"
 
@@ -45,7 +45,7 @@ export const enter = (
 ): Effect.Effect<AgentState, unknown> =>
   give(session, "enterMode", (loop) =>
     Effect.flatMapEager(EnterMode.resume(loop), () => {
-      const entry = TakeMoves.find(loop.definition, name, ModeStack.top(EnterMode.seen(loop)))
+      const entry = CheckMove.find(loop.definition, name, ModeStack.top(EnterMode.seen(loop)))
       return "_tag" in entry
         ? Effect.fail(because(entry))
         : Effect.flatMapEager(decode(entry, params ?? {}), (read) => EnterMode.enter(loop, entry, read, {}))

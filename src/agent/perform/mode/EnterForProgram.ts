@@ -18,10 +18,10 @@ import { extend } from "../../definition/Roster.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { withoutCallerServices } from "../CallerServices.ts"
+import * as CheckMove from "./CheckMove.ts"
 import * as EnterMode from "./EnterMode.ts"
 import { encode } from "./ModeParams.ts"
 import type { EnterResult } from "./SetUpMode.ts"
-import * as TakeMoves from "./TakeMoves.ts"
 
 /** Returns the conflict of names between a mode that is used alone and the agents of a loop, if there is one. */
 const findTaken = (loop: Loop.Loop, mode: ModeType.Any): NameTaken | undefined => {
@@ -46,7 +46,7 @@ export const enter = (
 ): Effect.Effect<LiveMode, unknown, unknown> => {
   const entry = prepare(mode)
   const isOwn = loop.definition.modes.get(mode.name) === entry
-  const obstacle = TakeMoves.findObstacle(entry, ModeStack.top(EnterMode.seen(loop))) ??
+  const obstacle = CheckMove.findObstacle(entry, ModeStack.top(EnterMode.seen(loop))) ??
     (isOwn ? undefined : findTaken(loop, mode))
   if (obstacle !== undefined) return Effect.fail(because(obstacle))
   const options = isOwn ? { result } : { context: withoutCallerServices(context), result }

@@ -17,19 +17,23 @@ import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
+import * as StayingModes from "../../rules/StayingModes.ts"
+import * as CheckMove from "./CheckMove.ts"
 import { runModeEffect } from "./ModeEffect.ts"
 
 /**
  * Why modes are left. What ran in them is over where it `isOver`, so that none of them can stay. `recovers` says that the one
- * at the bottom may recover from the failure of what ran in it, and `note` is for a model that goes on. What `endsRun` lets the
- * answer of the run stay.
+ * at the bottom may recover from the failure of what ran in it, which a clean-up above it that failed (`failedAbove`) is no part of, and `note` is for a model that goes on. What `endsRun` lets the
+ * answer of the run stay. What a run leaves itself (`isRuns`) fails with its reasons where a move isn't possible.
  */
 export interface Why {
   readonly exit: Exit.Exit<unknown, unknown>
   readonly isOver: boolean
   readonly recovers?: boolean | undefined
+  readonly failedAbove?: boolean | undefined
   readonly note?: ((mode: string) => string) | undefined
   readonly endsRun?: boolean | undefined
+  readonly isRuns?: boolean | undefined
 }
 
 /** What a model is told that goes on after a mode was left. */
@@ -103,7 +107,11 @@ export const runAndLeaveNested = (
 const isKeeping = (wish: Wish): boolean => wish?._tag === "Stay" || wish?._tag === "Push"
 
 /** Recovers from the failure of what ran in a mode, if the mode can, and runs its clean-up and its finalizers. */
-const clean = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, { exit, isOver, recovers }: Why) {
+const clean = Effect.fnUntraced(function*(
+  loop: Loop.Loop,
+  open: LiveMode,
+  { exit, isOver, isRuns, recovers }: Why
+) {
   const { entry: { mode }, scope } = open
   const { recover } = mode
   const recovered = recovers === true && Exit.isFailure(exit) && recover !== undefined
@@ -112,13 +120,27 @@ const clean = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, { exi
   const cleaned = mode.exit === undefined
     ? Exit.void
     : yield* runAndLeaveNested(loop, open, Effect.suspend(() => mode.exit!(exit)))
-  const wish = wishOf(cleaned, isOver)
+  const asked = wishOf(cleaned, isOver)
+  const checked = asked === undefined
+    ? Exit.void
+    : yield* Effect.exit(isRuns === true ? CheckMove.checkInRun(loop, asked) : CheckMove.check(loop, asked))
+  const wish = Exit.isSuccess(checked) ? asked : undefined
   const closed = isKeeping(wish) || scope.state._tag === "Empty"
     ? Exit.void
     : yield* runAndLeaveNested(loop, open, Scope.close(scope, exit))
-  const failures = [recovered ?? Exit.void, cleaned, closed].filter(Exit.isFailure).map(({ cause }) => cause)
+  const failures = [recovered ?? Exit.void, cleaned, checked, closed].filter(Exit.isFailure).map(({ cause }) => cause)
   return { recovered, wish, failures }
 })
+
+/** Settles the open calls that go with modes if only these stay. Gives how many they were. */
+export const giveUpCalls = (loop: Loop.Loop, stays: ReadonlyArray<string>): number => {
+  const calls = StayingModes.callsToGiveUp(stays, loop.definition, loop.state)
+  const result = "The mode of this tool was left before this had a result."
+  for (const { id: callId, name } of calls) {
+    Loop.settle(loop, { callId, name, outcome: "Interrupted", result, duration: 0 })
+  }
+  return calls.length
+}
 
 /** Leaves the innermost mode. */
 const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, why: Why) {
@@ -134,7 +156,10 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
   const isKept = isKeeping(wish)
   if (failures.length > 0) tellFailure(loop, open, "CleanUp", failures.reduce(Cause.combine))
   if (wish !== undefined) Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: wish })
-  if (!isKept) loop.live.open.pop()
+  if (!isKept) {
+    giveUpCalls(loop, stack.slice(0, -1))
+    loop.live.open.pop()
+  }
   const at = Loop.now(loop)
   Loop.tell(loop, {
     _tag: "ModeExited",
@@ -150,7 +175,8 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
   }, at)
   yield* loop.journal.flush
   // What was recovered from is lost only if the way out succeeds.
-  const body = recovered !== undefined && failures.length === 0 ? recovered : exit
+  const isRecovered = recovered !== undefined && failures.length === 0 && why.failedAbove !== true
+  const body = isRecovered ? recovered : exit
   return { isKept, exit: join(body, failures), failures } satisfies Left
 })
 
@@ -180,7 +206,10 @@ const leaveNext = (
   const isLast = open.length === height + 1
   return Effect.flatMap(
     leaveInSpan(loop, top, isLast ? why : { ...why, recovers: false }),
-    ({ exit, isKept }) => isKept ? Effect.succeed(exit) : leaveNext(loop, height, { ...why, exit })
+    ({ exit, failures, isKept }) =>
+      isKept
+        ? Effect.succeed(exit)
+        : leaveNext(loop, height, { ...why, exit, failedAbove: why.failedAbove === true || failures.length > 0 })
   )
 }
 
@@ -189,7 +218,11 @@ const leaveNext = (
  * first, then those of the clean-ups.
  */
 export const leaveTo = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> =>
-  Effect.uninterruptible(Effect.suspend(() => leaveNext(loop, height, why))) as Effect.Effect<
+  Effect.uninterruptible(
+    Effect.suspend(() =>
+      leaveNext(loop, height, { ...why, recovers: why.recovers === true && Exit.isFailure(why.exit) })
+    )
+  ) as Effect.Effect<
     Exit.Exit<unknown, unknown>
   >
 

@@ -32,10 +32,10 @@ import { partsOf } from "../../definition/Input.ts"
 import type { RunningAgent } from "../../journal/CurrentAgent.ts"
 import type { LiveModes } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
+import * as CheckMove from "./CheckMove.ts"
 import * as EnterForProgram from "./EnterForProgram.ts"
 import * as EnterMode from "./EnterMode.ts"
 import * as LeaveMode from "./LeaveMode.ts"
-import * as TakeMoves from "./TakeMoves.ts"
 
 /** Says which tool or model of a setting an agent doesn't have. */
 const findUnknown = (
@@ -74,7 +74,7 @@ export const schedule = (
   loop: Loop.Loop,
   transition: Parameters<Operations["schedule"]>[0]
 ): Effect.Effect<void, ModeError> =>
-  Effect.flatMap(TakeMoves.check(loop, transition), () => {
+  Effect.flatMap(CheckMove.check(loop, transition), () => {
     Loop.tell(loop, { _tag: "ModeTransitionRequested", transition })
     return loop.journal.flush
   }) as Effect.Effect<void, ModeError>

@@ -1,93 +1,24 @@
 /**
- * Moves between modes: whether one is possible, and taking those that are asked for before the model is asked.
+ * Taking the moves between modes that were asked for, before the model is asked.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { ModeFailed } from "../../../domain/AgentError.ts"
-import { isWithin } from "../../../domain/Isolation.ts"
-import * as ModeTransition from "../../../domain/ModeTransition.ts"
-import type { ModeFrame } from "../../../domain/StateSchema.ts"
-import {
-  because,
-  isModeError,
-  LessIsolated,
-  NoMode,
-  type Reason,
-  TransitionCycle,
-  UnknownMode
-} from "../../../modes/ModeError.ts"
-import type { Definition, ModeEntry } from "../../definition/AgentDefinition.ts"
+import type * as ModeTransition from "../../../domain/ModeTransition.ts"
+import { because, isModeError, TransitionCycle } from "../../../modes/ModeError.ts"
 import type { Loop } from "../../journal/Loop.ts"
-import { Fail } from "../../rules/Decision.ts"
+import { asReason, findTarget } from "./CheckMove.ts"
 import * as EnterMode from "./EnterMode.ts"
 import * as LeaveMode from "./LeaveMode.ts"
-import { decode, type ModeParams } from "./ModeParams.ts"
 
 /** How many moves may come without a request to the model. */
 const maxMoves = 32
 
-/** Says why a mode can't be entered on top of others. */
-export const findObstacle = ({ mode }: ModeEntry, around: ModeFrame | undefined): LessIsolated | undefined =>
-  around === undefined || isWithin(mode.isolation, around.isolation) ? undefined : new LessIsolated({
-    mode: mode.name,
-    isolation: mode.isolation,
-    around: around.name,
-    aroundIsolation: around.isolation
-  })
-
-/** Finds a mode by its name, where it can be entered on top of others. */
-export const find = (
-  { modes }: Definition,
-  name: string,
-  around: ModeFrame | undefined
-): ModeEntry | Exclude<Reason, { readonly _tag: "ParamsRejected" }> => {
-  const entry = modes.get(name)
-  return entry === undefined
-    ? new UnknownMode({ mode: name, available: [...modes.keys()] })
-    : findObstacle(entry, around) ?? entry
-}
-
-interface Target {
-  readonly entry: ModeEntry
-  readonly params: ModeParams
-}
-
-/** Finds what is to be entered, before anything is left: the mode, where it may land, and its parameters. */
-const findTarget = (
-  { definition, state }: Loop,
-  { enter, to }: ModeTransition.Pending
-): Effect.Effect<Target | undefined, unknown, unknown> => {
-  if (enter === undefined) return Effect.succeed(undefined)
-  const entry = find(definition, enter.name, state.modes[(to ?? state.modes.length) - 1])
-  return "_tag" in entry
-    ? Effect.fail(because(entry))
-    : Effect.map(decode(entry, enter.params ?? {}), (params) => ({ entry, params }))
-}
-
-/** Fails where a move isn't possible. */
-export const check = (
-  loop: Loop,
-  transition: ModeTransition.ModeTransition
-): Effect.Effect<unknown, unknown, unknown> => {
-  const height = loop.state.modes.length
-  const pending = ModeTransition.pending(transition, height)
-  if (pending === undefined) return Effect.void
-  return transition._tag === "Exit" && height === 0
-    ? Effect.fail(because(new NoMode({ operation: "exit" })))
-    : findTarget(loop, pending)
-}
-
 /** Ends a run whose move isn't possible: nothing was left or entered, and the move isn't asked for any more. */
 const refuse = (loop: Loop, { enter }: ModeTransition.Pending, error: unknown): Effect.Effect<never, unknown> => {
-  if (!isModeError(error)) return Effect.fail(error)
-  LeaveMode.takeBack(loop)
-  return Effect.fail(
-    new Fail(
-      new ModeFailed({ agent: loop.definition.name, mode: enter?.name ?? "", issue: error.message })
-    )
-  )
+  if (isModeError(error)) LeaveMode.takeBack(loop)
+  return Effect.fail(asReason(loop, enter?.name, error))
 }
 
 const entered = (mode: string): string => `You are now in mode "${mode}".`
@@ -108,7 +39,7 @@ const take = Effect.fnUntraced(function*(
   }
   const target = yield* Effect.catch(findTarget(loop, pending), (error) => refuse(loop, pending, error))
   if (pending.to !== undefined) {
-    const why = { exit: Exit.void, isOver: false, note: goesOn ? LeaveMode.noteOfLeaving : undefined }
+    const why = { exit: Exit.void, isOver: false, isRuns: true, note: goesOn ? LeaveMode.noteOfLeaving : undefined }
     const exit = yield* LeaveMode.leaveTo(loop, pending.to, why)
     if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
   }

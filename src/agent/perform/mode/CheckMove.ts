@@ -1,0 +1,83 @@
+/**
+ * Whether a move between modes is possible: its mode is there, isolated enough for its place, and takes the parameters.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { ModeFailed } from "../../../domain/AgentError.ts"
+import { isWithin } from "../../../domain/Isolation.ts"
+import * as ModeTransition from "../../../domain/ModeTransition.ts"
+import type { ModeFrame } from "../../../domain/StateSchema.ts"
+import { because, isModeError, LessIsolated, NoMode, type Reason, UnknownMode } from "../../../modes/ModeError.ts"
+import type { Definition, ModeEntry } from "../../definition/AgentDefinition.ts"
+import type { Loop } from "../../journal/Loop.ts"
+import { Fail } from "../../rules/Decision.ts"
+import { decode, type ModeParams } from "./ModeParams.ts"
+
+/** Says why a mode can't be entered on top of others. */
+export const findObstacle = ({ mode }: ModeEntry, around: ModeFrame | undefined): LessIsolated | undefined =>
+  around === undefined || isWithin(mode.isolation, around.isolation) ? undefined : new LessIsolated({
+    mode: mode.name,
+    isolation: mode.isolation,
+    around: around.name,
+    aroundIsolation: around.isolation
+  })
+
+/** Finds a mode by its name, where it can be entered on top of others. */
+export const find = (
+  { modes }: Definition,
+  name: string,
+  around: ModeFrame | undefined
+): ModeEntry | Exclude<Reason, { readonly _tag: "ParamsRejected" }> => {
+  const entry = modes.get(name)
+  return entry === undefined
+    ? new UnknownMode({ mode: name, available: [...modes.keys()] })
+    : findObstacle(entry, around) ?? entry
+}
+
+/** What is to be entered. */
+export interface Target {
+  readonly entry: ModeEntry
+  readonly params: ModeParams
+}
+
+/** Finds what is to be entered, before anything is left: the mode, where it may land, and its parameters. */
+export const findTarget = (
+  { definition, state }: Loop,
+  { enter, to }: ModeTransition.Pending
+): Effect.Effect<Target | undefined, unknown, unknown> => {
+  if (enter === undefined) return Effect.succeed(undefined)
+  const entry = find(definition, enter.name, state.modes[(to ?? state.modes.length) - 1])
+  return "_tag" in entry
+    ? Effect.fail(because(entry))
+    : Effect.map(decode(entry, enter.params ?? {}), (params) => ({ entry, params }))
+}
+
+/** Makes the reason that ends a run of a move that isn't possible. Whatever else failed stays as it is. */
+export const asReason = ({ definition }: Loop, mode: string | undefined, error: unknown): unknown =>
+  isModeError(error)
+    ? new Fail(new ModeFailed({ agent: definition.name, mode: mode ?? "", issue: error.message }))
+    : error
+
+/** Fails where a move isn't possible. */
+export const check = (
+  loop: Loop,
+  transition: ModeTransition.ModeTransition
+): Effect.Effect<unknown, unknown, unknown> => {
+  const height = loop.state.modes.length
+  const pending = ModeTransition.pending(transition, height)
+  if (pending === undefined) return Effect.void
+  return transition._tag === "Exit" && height === 0
+    ? Effect.fail(because(new NoMode({ operation: "exit" })))
+    : findTarget(loop, pending)
+}
+
+/** Fails where a move isn't possible that a clean-up asks for in a run. */
+export const checkInRun = (
+  loop: Loop,
+  transition: ModeTransition.ModeTransition
+): Effect.Effect<unknown, unknown, unknown> =>
+  Effect.mapError(
+    check(loop, transition),
+    (error) => asReason(loop, "name" in transition ? transition.name : undefined, error)
+  )
