@@ -81,17 +81,24 @@ const encodeSuccess = (entry: HandledTool, value: unknown) => {
 const asEffect = <A>(value: A | Effect.Effect<A>): Effect.Effect<A> =>
   Effect.isEffect(value) ? value : Effect.succeed(value)
 
-/** Says what a handler's failure was, and ends the run with it where its tool is fatal. */
+/**
+ * Says what a handler's failure was, and ends the run with it if its tool is fatal.
+ *
+ * Any handler may fail with an `AiError` too. It is the tool's own if it fits what the tool declares, as one that asks a model does.
+ */
 const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<Answered, never, unknown> => {
   const { name } = entry.tool
   if (error instanceof TimedOut) return Effect.succeed(failed(`The tool "${name}" timed out.`))
-  if (AiError.isAiError(error) || AiError.isAiErrorReason(error)) {
-    return Effect.succeed(failed(`The tool "${name}" failed: ${error.message}`))
+  if (isOfToolkit(entry, error)) return Effect.succeed(failed(`The tool "${name}" failed: ${error.message}`))
+  const answer = (encoded: Codec.CodecExit): Answered => {
+    if (Exit.isFailure(encoded)) {
+      const said = failed(`The tool "${name}" failed: ${messageOf(error)}`)
+      return AiError.isAiError(error) || AiError.isAiErrorReason(error) ? said : own(said)
+    }
+    return own(failed(JsonValue.fromUnknown(encoded.value)))
   }
-  const answer = (encoded: Codec.CodecExit): Answered => ({
-    ...failed(
-      Exit.isSuccess(encoded) ? JsonValue.fromUnknown(encoded.value) : `The tool "${name}" failed: ${messageOf(error)}`
-    ),
+  const own = (said: Answered): Answered => ({
+    ...said,
     own: Exit.fail(error),
     ...(entry.isFatal ? { fatal: Cause.fail(error) } : undefined)
   })
@@ -149,19 +156,34 @@ const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params
     )
   })
 
+/** Checks whether a toolkit with handlers of its own made an error: of parameters or a result, or of a reason that a handler gave. */
+const isOfToolkit = ({ tool }: HandledTool, error: unknown): error is AiError.AiError =>
+  AiError.isAiError(error) && error.module === "Toolkit" && error.method === `${tool.name}.handle`
+
+/** Gives what a handler failed with, which its toolkit wraps if it was the reason of an `AiError`. */
+const unwrapped = (entry: HandledTool, error: unknown): unknown =>
+  isOfToolkit(entry, error) && !misfits.has(error.reason._tag) ? error.reason : error
+
+const misfits: ReadonlySet<AiError.AiErrorReason["_tag"]> = new Set([
+  "ToolParameterValidationError",
+  "InvalidToolResultError",
+  "ToolResultEncodingError"
+])
+
 /** The handler of a toolkit that has its own, and decodes parameters itself: not from JSON. */
 const ownHandler =
-  ({ encodeParams, tool }: HandledTool, handle: NonNullable<HandledTool["handle"]>): ToolHandler =>
+  (entry: HandledTool, handle: NonNullable<HandledTool["handle"]>): ToolHandler =>
   (params, { preliminary, toolCallId }) =>
-    Effect.suspend(() => encodeParams(params)).pipe(
-      Effect.flatMap((encoded) => handle(tool.name, encoded as never, toolCallId)),
+    Effect.suspend(() => entry.encodeParams(params)).pipe(
+      Effect.flatMap((encoded) => handle(entry.tool.name, encoded as never, toolCallId)),
       Stream.unwrap,
       Stream.tap((output) => output.preliminary ? preliminary(output.result as never) : Effect.void),
       Stream.runLast,
       Effect.flatMap(Option.match({
-        onNone: () => Effect.die(new Error(`The handler of tool "${tool.name}" gave no result`)),
+        onNone: () => Effect.die(new Error(`The handler of tool "${entry.tool.name}" gave no result`)),
         onSome: (output) => output.isFailure ? Effect.fail<unknown>(output.result) : Effect.succeed(output.result)
-      }))
+      })),
+      Effect.mapError((error) => unwrapped(entry, error))
     )
 
 /** One attempt at a call whose toolkit has its own handlers. */
