@@ -15,7 +15,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { messageOf } from "../../../domain/Described.ts"
+import { kindOf, messageOf } from "../../../domain/Described.ts"
 import { maxLevels } from "../../../domain/ForeignValue.ts"
 import type { Settlement } from "../../../domain/Happening.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
@@ -145,12 +145,21 @@ const contextOf = (loop: Loop.Loop, call: Call, entry: HandledTool): Toolkit.Han
   preliminary: (result) => tellProgress(loop, call, entry, result)
 })
 
+/** What TypeScript didn't see may give anything. */
+const notAnEffect = ({ tool }: HandledTool, given: unknown): TypeError =>
+  new TypeError(`The handler of tool "${tool.name}" gave no Effect but ${kindOf(given)}`)
+
 /** One attempt at a call whose handler comes from the environment. */
 const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params: unknown): Attempt =>
   Effect.withFiber((fiber) => {
     const found = Handlers.find(loop, entry.tool, fiber.context)
     if (found === undefined) return withoutHandler(entry.tool)
-    return Effect.suspend(() => found.handler(params, contextOf(loop, call, entry))).pipe(
+    return Effect.suspend(() => {
+      const answer: unknown = found.handler(params, contextOf(loop, call, entry))
+      return Effect.isEffect(answer)
+        ? answer as ReturnType<typeof found.handler>
+        : Effect.die(notAnEffect(entry, answer))
+    }).pipe(
       Effect.updateContext((services: Context.Context<never>) => Handlers.addServices(services, found)),
       Effect.flatMap((value) => encodeSuccess(entry, value))
     )
