@@ -7,9 +7,10 @@
  * @since 0.1.0
  */
 import * as AiError from "effect/ai/AiError"
+import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { listOf } from "./Described.ts"
+import { listOf, shortly } from "./Described.ts"
 import { Stage } from "./GuardrailStage.ts"
 import type { AgentState } from "./StateSchema.ts"
 
@@ -268,6 +269,13 @@ export class AgentError extends Schema.TaggedError<AgentError>("troupe/domain/Ag
 }) {
   override get message(): string {
     return this.reason.message
+  }
+  /** What a console shows: the state alone has a hundred lines. */
+  override [NodeInspectSymbol](): string {
+    return shortly(
+      this,
+      `\`reason\` is ${this.reason._tag}; \`state\` has all that was said and done (\`AgentState.toJson\`)`
+    )
   }
 }
 

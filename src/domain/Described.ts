@@ -5,6 +5,7 @@
  */
 import * as Formatter from "effect/Formatter"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 
 /** Gives the tag of an error, where it has one. */
 export const tagOf = (error: unknown): string | undefined =>
@@ -22,3 +23,15 @@ export const messageOf = (error: unknown): string => {
 /** Lists names. */
 export const listOf = (names: ReadonlyArray<string>): string =>
   names.length === 0 ? "none" : names.map((name) => `"${name}"`).join(", ")
+
+/** Says what something is that should have been something else, and how to get at what is in it. */
+export const kindOf = (u: unknown): string => {
+  if (Predicate.isPromiseLike(u)) return "a Promise: `Effect.promise` or `Effect.tryPromise` makes an Effect of it"
+  if (Result.isResult(u)) return "a Result: `Effect.fromResult` or `Result.getOrThrow` gives what is in it"
+  if (Predicate.hasProperty(u, "~effect/Effect")) return "an Effect: `yield*` gives what it makes"
+  if (u === undefined || u === null) return String(u)
+  return Array.isArray(u) ? "an array" : `${/^[aeiou]/.test(typeof u) ? "an" : "a"} ${typeof u}`
+}
+
+/** Shows an error that holds a whole state in two lines: what went wrong, and where the rest is. */
+export const shortly = ({ message, name }: Error, where: string): string => `${name}: ${message}\n    ${where}`

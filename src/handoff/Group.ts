@@ -120,7 +120,8 @@ const Proto = {
 
 /** Throws where a group names somebody that it doesn't have. */
 const checkNames = (group: string, agents: Members, named: ReadonlyArray<string>): void => {
-  for (const [key, { name }] of Object.entries(agents)) {
+  for (const [key, agent] of Object.entries(agents)) {
+    const { name } = Runnable.given(agent, "Group.make")
     if (key !== name) throw new MisnamedMember({ group, key, name })
   }
   for (const member of named) {

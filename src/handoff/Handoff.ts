@@ -43,7 +43,7 @@ import type { AgentState } from "../domain/StateSchema.ts"
 import * as ToolName from "../domain/ToolName.ts"
 import { type Any, fromInternals, type Handoff, type Internals, Parameters } from "./HandoffType.ts"
 import * as History from "./History.ts"
-import type * as Runnable from "./Runnable.ts"
+import * as Runnable from "./Runnable.ts"
 
 export { buildHandoffState, cross, received, requestOf, type TakeoverOptions } from "./HandoffState.ts"
 export {
@@ -58,6 +58,7 @@ export {
   type Services
 } from "./HandoffType.ts"
 export { full, type History, lastTurns, lastUser, none, summary } from "./History.ts"
+export { MissingAgent } from "./Runnable.ts"
 
 /**
  * How a handoff is offered, and what crosses; everything is optional.
@@ -176,7 +177,13 @@ export const to = <
 ): Handoff<Target, Params, Output, E | HistoryE, R | HistoryR, ToolName> =>
   (typeof agent === "string"
     ? make(agent, undefined, false, undefined, options as AnyOptions)
-    : make(agent.name, () => agent, false, agent.description, options as AnyOptions)) as never
+    : make(
+      Runnable.given(agent, "Handoff.to").name,
+      () => agent,
+      false,
+      agent.description,
+      options as AnyOptions
+    )) as never
 
 /**
  * Offers that an agent take over which is defined later: the target is looked up when a run first needs it.

@@ -10,6 +10,7 @@ import type * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import type * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
 import type { AgentError } from "../domain/AgentError.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
@@ -84,6 +85,27 @@ export interface Interpreter {
 
 /** Checks whether something can hold a conversation. */
 export const isRunnable = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
+
+/**
+ * Error for an agent that isn't there yet, where one is given: of two modules that import each other, one is read first.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class MissingAgent extends Schema.TaggedError<MissingAgent>("troupe/handoff/MissingAgent")("MissingAgent", {
+  to: Schema.String
+}) {
+  override get message(): string {
+    return `\`${this.to}\` was given no agent. Modules that import each other in a circle are read one after the other, so one of them ` +
+      "doesn't have its agent yet: `Handoff.suspend(\"name\", () => agent)` looks it up later"
+  }
+}
+
+/** Gives what was given, unless that is nothing: what TypeScript takes for an agent may not be made yet. */
+export const given = <A>(agent: A, to: string): A => {
+  if (agent === undefined) throw new MissingAgent({ to })
+  return agent
+}
 
 /** Throws if things can't be run in one environment, as far as that is known, and gives the check to make before they run. */
 export const checkTogether = (selves: ReadonlyArray<Any>): () => void =>

@@ -161,7 +161,7 @@ export class NoConversation extends Schema.TaggedError<NoConversation>("troupe/m
   { operation: Schema.String }
 ) {
   override get message(): string {
-    return `"${this.operation}" is done in a conversation: within a session, or by what an agent runs`
+    return `"${this.operation}" is done in a conversation: within a session (provide \`Session.layer(agent)\`), or by what an agent runs`
   }
 }
 

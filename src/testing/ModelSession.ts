@@ -13,6 +13,7 @@ import type * as Pull from "effect/Pull"
 import { CurrentAgent } from "../agent/journal/CurrentAgent.ts"
 import * as Delivery from "./Delivery.ts"
 import { type Answer, type Declined, UnansweredRequest } from "./Handler.ts"
+import { shown } from "./handler/Shown.ts"
 import * as MockRequest from "./MockRequest.ts"
 import * as MockResponse from "./MockResponse.ts"
 
@@ -111,8 +112,15 @@ export class ModelSession<R> {
   }
 }
 
-const unanswered = ({ agent, callCount, lastUserText }: MockRequest.MockRequest, { reason }: Declined) =>
-  new UnansweredRequest({ agent, callCount, lastUserText, reason })
+/** Says why a request has no answer. A call that failed before it is often why a script has too few. */
+const unanswered = (
+  { agent, callCount, lastToolResults, lastUserText }: MockRequest.MockRequest,
+  { reason }: Declined
+): UnansweredRequest => {
+  const failed = lastToolResults.filter(({ isFailure }) => isFailure)
+    .map(({ name, result }) => `; its call \`${name}\` failed: ${typeof result === "string" ? result : shown(result)}`)
+  return new UnansweredRequest({ agent, callCount, lastUserText, reason: [reason, ...failed].join("") })
+}
 
 /** Sends a response at once. */
 export const whole = ({ delivery, sent }: Sending) => {

@@ -526,6 +526,42 @@ describe("A fatal tool", () => {
       }))
   }
 
+  for (const mode of ["error", "return"] as const) {
+    for (
+      const [what, failure, error] of [
+        [
+          "an `AiError`",
+          AiError.AiError,
+          AiError.make({ module: "Model", method: "ask", reason: new AiError.RateLimitError({}) })
+        ],
+        ["the reason of one", AiError.RateLimitError, new AiError.RateLimitError({})]
+      ] as const
+    ) {
+      it.effect(`ends the run with ${what} that it declares (failure mode "${mode}")`, () =>
+        Effect.gen(function*() {
+          const Summarize = Tool.make("summarize", { failure: failure as typeof AiError.AiError, failureMode: mode })
+          const Kit = Toolkit.make(Summarize)
+          const live = Kit.toLayer({ summarize: () => Effect.fail(error as never) })
+          const own = yield* Effect.provide(Kit, live)
+          const encoded = Schema.encodeUnknownSync(Schema.toCodecJson(failure as typeof AiError.AiError))(error)
+          for (const toolkit of [Kit, own]) {
+            const environment = Layer.merge(turn(toolCall("summarize", {})), live)
+            const self = Agent.make("a", { toolkit, fatal: ["summarize"] })
+            const { events, exit } = yield* watch(Effect.flip(Agent.run(self, "Go"))).pipe(Effect.provide(environment))
+            assert.deepStrictEqual(exit, Exit.succeed(error) as never)
+            assert.deepStrictEqual(ofTag(events, "ToolCallSettled").map(({ result }) => result), [encoded as never])
+            const patient = yield* watch(Agent.run(Agent.make("a", { toolkit }), "Go")).pipe(
+              Effect.provide(environment)
+            )
+            assert.strictEqual(legal(patient.events).status._tag, "Complete")
+            assert.deepStrictEqual(ofTag(patient.events, "ToolCallSettled").map(({ result }) => result), [
+              encoded as never
+            ])
+          }
+        }))
+    }
+  }
+
   it.effect("isn't fatal where its parameters are wrong, it times out, or AI fails it", () =>
     Effect.gen(function*() {
       for (

@@ -8,7 +8,7 @@ import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { InvalidName } from "../../domain/InvalidName.ts"
 import * as ToolName from "../../domain/ToolName.ts"
-import type * as Runnable from "../../handoff/Runnable.ts"
+import { given, type Runnable } from "../../handoff/Runnable.ts"
 import type * as Definition from "./AgentDefinition.ts"
 import { paramsDecoder } from "./Codec.ts"
 import { type Input, partsOf } from "./Input.ts"
@@ -63,7 +63,7 @@ export const asTool = <
   Params = typeof Task.Type,
   Encoded = typeof Task.Encoded
 >(
-  agent: Runnable.Runnable<Name, Output, E, R>,
+  agent: Runnable<Name, Output, E, R>,
   options?: {
     readonly name?: ToolName
     readonly description?: string
@@ -75,7 +75,7 @@ export const asTool = <
   }
 ): AsTool<ToolName, R> => {
   const parameters = (options?.parameters ?? Task) as Schema.Codec<unknown, unknown>
-  const description = options?.description ?? agent.description
+  const description = options?.description ?? given(agent, "Agent.asTool").description
   const name = options?.name ?? ToolName.from("", agent.name)
   if (!ToolName.isValid(name)) throw new InvalidName({ what: "tool", name })
   const tool = Tool.make(name, {

@@ -3,7 +3,9 @@
  *
  * @since 0.1.0
  */
+import * as Predicate from "effect/Predicate"
 import { make } from "../../domain/Beginning.ts"
+import { kindOf } from "../../domain/Described.ts"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
 import type * as Runnable from "../../handoff/Runnable.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
@@ -42,14 +44,22 @@ export const startOf = (
   isPicked: state === undefined || options?.control === "first"
 })
 
-const isState = (from: Input | AgentState): from is AgentState => typeof from === "object" && "conversation" in from
+const isState = (from: unknown): from is AgentState => Predicate.hasProperty(from, "conversation")
+
+/** What TypeScript didn't see may be anything: a `Result` whose state nobody took out of it, most of all. */
+const refuse = (wanted: string, given: unknown): never => {
+  throw new TypeError(`A run takes ${wanted}, and was given ${kindOf(given)}`)
+}
 
 /** A run starts from an input, in a new conversation or in that of a state, or from a state alone to go on with it. */
 export const begin = (
   roster: Roster,
   from: Input | AgentState,
   options?: FromOptions
-): From =>
-  isState(from)
-    ? startOf(roster, { state: from, input: undefined })
-    : startOf(roster, { state: options?.state, input: partsOf(from) }, options)
+): From => {
+  if (isState(from)) return startOf(roster, { state: from, input: undefined })
+  const state = options?.state
+  if (typeof from !== "string" && !Array.isArray(from)) refuse("a state, a text or parts", from)
+  if (state !== undefined && !isState(state)) refuse("a state", state)
+  return startOf(roster, { state, input: partsOf(from) }, options)
+}

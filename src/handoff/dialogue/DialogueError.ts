@@ -6,9 +6,10 @@
  *
  * @since 0.1.0
  */
+import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { listOf, messageOf } from "../../domain/Described.ts"
+import { listOf, messageOf, shortly } from "../../domain/Described.ts"
 import type { DialogueState } from "./DialogueState.ts"
 
 /**
@@ -157,6 +158,10 @@ export class DialogueError<out E = unknown>
   declare readonly reason: Reason<E>
   override get message(): string {
     return this.reason.message
+  }
+  /** What a console shows: the states of all participants have hundreds of lines. */
+  override [NodeInspectSymbol](): string {
+    return shortly(this, `\`reason\` is ${this.reason._tag}; \`state\` has all that was said (\`Dialogue.toJson\`)`)
   }
 }
 

@@ -15,7 +15,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { messageOf } from "../../../domain/Described.ts"
+import { kindOf, messageOf } from "../../../domain/Described.ts"
 import { maxLevels } from "../../../domain/ForeignValue.ts"
 import type { Settlement } from "../../../domain/Happening.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
@@ -81,17 +81,24 @@ const encodeSuccess = (entry: HandledTool, value: unknown) => {
 const asEffect = <A>(value: A | Effect.Effect<A>): Effect.Effect<A> =>
   Effect.isEffect(value) ? value : Effect.succeed(value)
 
-/** Says what a handler's failure was, and ends the run with it where its tool is fatal. */
+/**
+ * Says what a handler's failure was, and ends the run with it if its tool is fatal.
+ *
+ * Any handler may fail with an `AiError` too. It is the tool's own if it fits what the tool declares, as one that asks a model does.
+ */
 const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<Answered, never, unknown> => {
   const { name } = entry.tool
   if (error instanceof TimedOut) return Effect.succeed(failed(`The tool "${name}" timed out.`))
-  if (AiError.isAiError(error) || AiError.isAiErrorReason(error)) {
-    return Effect.succeed(failed(`The tool "${name}" failed: ${error.message}`))
+  if (isOfToolkit(entry, error)) return Effect.succeed(failed(`The tool "${name}" failed: ${error.message}`))
+  const answer = (encoded: Codec.CodecExit): Answered => {
+    if (Exit.isFailure(encoded)) {
+      const said = failed(`The tool "${name}" failed: ${messageOf(error)}`)
+      return AiError.isAiError(error) || AiError.isAiErrorReason(error) ? said : own(said)
+    }
+    return own(failed(JsonValue.fromUnknown(encoded.value)))
   }
-  const answer = (encoded: Codec.CodecExit): Answered => ({
-    ...failed(
-      Exit.isSuccess(encoded) ? JsonValue.fromUnknown(encoded.value) : `The tool "${name}" failed: ${messageOf(error)}`
-    ),
+  const own = (said: Answered): Answered => ({
+    ...said,
     own: Exit.fail(error),
     ...(entry.isFatal ? { fatal: Cause.fail(error) } : undefined)
   })
@@ -138,30 +145,54 @@ const contextOf = (loop: Loop.Loop, call: Call, entry: HandledTool): Toolkit.Han
   preliminary: (result) => tellProgress(loop, call, entry, result)
 })
 
+/** What TypeScript didn't see may give anything. */
+const notAnEffect = ({ tool }: HandledTool, given: unknown): TypeError =>
+  new TypeError(`The handler of tool "${tool.name}" gave no Effect but ${kindOf(given)}`)
+
 /** One attempt at a call whose handler comes from the environment. */
 const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params: unknown): Attempt =>
   Effect.withFiber((fiber) => {
     const found = Handlers.find(loop, entry.tool, fiber.context)
     if (found === undefined) return withoutHandler(entry.tool)
-    return Effect.suspend(() => found.handler(params, contextOf(loop, call, entry))).pipe(
+    return Effect.suspend(() => {
+      const answer: unknown = found.handler(params, contextOf(loop, call, entry))
+      return Effect.isEffect(answer)
+        ? answer as ReturnType<typeof found.handler>
+        : Effect.die(notAnEffect(entry, answer))
+    }).pipe(
       Effect.updateContext((services: Context.Context<never>) => Handlers.addServices(services, found)),
       Effect.flatMap((value) => encodeSuccess(entry, value))
     )
   })
 
+/** Checks whether a toolkit with handlers of its own made an error: of parameters or a result, or of a reason that a handler gave. */
+const isOfToolkit = ({ tool }: HandledTool, error: unknown): error is AiError.AiError =>
+  AiError.isAiError(error) && error.module === "Toolkit" && error.method === `${tool.name}.handle`
+
+/** Gives what a handler failed with, which its toolkit wraps if it was the reason of an `AiError`. */
+const unwrapped = (entry: HandledTool, error: unknown): unknown =>
+  isOfToolkit(entry, error) && !misfits.has(error.reason._tag) ? error.reason : error
+
+const misfits: ReadonlySet<AiError.AiErrorReason["_tag"]> = new Set([
+  "ToolParameterValidationError",
+  "InvalidToolResultError",
+  "ToolResultEncodingError"
+])
+
 /** The handler of a toolkit that has its own, and decodes parameters itself: not from JSON. */
 const ownHandler =
-  ({ encodeParams, tool }: HandledTool, handle: NonNullable<HandledTool["handle"]>): ToolHandler =>
+  (entry: HandledTool, handle: NonNullable<HandledTool["handle"]>): ToolHandler =>
   (params, { preliminary, toolCallId }) =>
-    Effect.suspend(() => encodeParams(params)).pipe(
-      Effect.flatMap((encoded) => handle(tool.name, encoded as never, toolCallId)),
+    Effect.suspend(() => entry.encodeParams(params)).pipe(
+      Effect.flatMap((encoded) => handle(entry.tool.name, encoded as never, toolCallId)),
       Stream.unwrap,
       Stream.tap((output) => output.preliminary ? preliminary(output.result as never) : Effect.void),
       Stream.runLast,
       Effect.flatMap(Option.match({
-        onNone: () => Effect.die(new Error(`The handler of tool "${tool.name}" gave no result`)),
+        onNone: () => Effect.die(new Error(`The handler of tool "${entry.tool.name}" gave no result`)),
         onSome: (output) => output.isFailure ? Effect.fail<unknown>(output.result) : Effect.succeed(output.result)
-      }))
+      })),
+      Effect.mapError((error) => unwrapped(entry, error))
     )
 
 /** One attempt at a call whose toolkit has its own handlers. */

@@ -1,0 +1,99 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Result, Schema } from "effect"
+import { Tool, Toolkit } from "effect/ai"
+import { inspect } from "node:util"
+import { Agent, AgentState, Dialogue, Group, Handoff, Mode } from "troupe"
+import { MockModel, MockResponse } from "troupe/testing"
+
+const Dice = Toolkit.make(Tool.make("roll", { success: Schema.Int }))
+const player = Agent.make("player", { toolkit: Dice })
+
+const messageOf = <A, E>(exit: Exit.Exit<A, E>): string => {
+  const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+  return error instanceof Error ? error.message : "no failure"
+}
+
+const throwing = (f: () => unknown): string => {
+  try {
+    f()
+    return "nothing thrown"
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+describe("An error says what to do", () => {
+  it.effect("if a run is given what isn't a state or an input", () =>
+    Effect.gen(function*() {
+      const agent = Agent.make("a")
+      const approved = AgentState.approve(AgentState.make("a"), "c") as never
+      const runs: ReadonlyArray<readonly [Effect.Effect<unknown, unknown, never>, string]> = [
+        [Agent.resume(agent, approved) as never, "a Result"],
+        [Agent.run(agent, approved) as never, "a Result"],
+        [Agent.continueConversation(agent, approved, "Hi") as never, "a Result"],
+        [Agent.resume(agent, Effect.succeed(AgentState.make("a")) as never) as never, "an Effect"],
+        [Agent.resume(agent, Promise.resolve(AgentState.make("a")) as never) as never, "a Promise"],
+        [Agent.resume(agent, undefined as never) as never, "undefined"],
+        [Agent.run(agent, 7 as never) as never, "a number"]
+      ]
+      for (const [run, kind] of runs) assert.include(messageOf(yield* Effect.exit(run)), `was given ${kind}`)
+      assert.isTrue(Result.isFailure(approved))
+    }))
+
+  it.effect("if a handler gives no Effect", () =>
+    Effect.gen(function*() {
+      const given = (value: unknown) =>
+        Effect.exit(Agent.run(player, "Go")).pipe(Effect.provide([
+          Dice.toLayer({ roll: () => value as never }),
+          MockModel.layer(MockModel.queue(MockResponse.toolCall("roll", {})))
+        ]))
+      assert.include(
+        messageOf(yield* given(Promise.resolve(4))),
+        "handler of tool \"roll\" gave no Effect but a Promise"
+      )
+      assert.include(messageOf(yield* given(4)), "handler of tool \"roll\" gave no Effect but a number")
+    }))
+
+  it.effect("if a script calls a tool that isn't there", () =>
+    Effect.gen(function*() {
+      const message = messageOf(yield* Effect.exit(Agent.run(player, "Go")))
+      assert.include(message, "all 1 queued responses are used up; its call `rol` failed: There is no tool \"rol\"")
+    }).pipe(Effect.provide([
+      Dice.toLayer({ roll: () => Effect.succeed(4) }),
+      MockModel.layer(MockModel.queue(MockResponse.toolCall("rol", {})))
+    ])))
+
+  it("if an agent isn't made yet", () => {
+    const later = undefined as never
+    assert.include(throwing(() => Handoff.to(later)), "`Handoff.to` was given no agent")
+    assert.include(throwing(() => Handoff.to(later)), "`Handoff.suspend(\"name\", () => agent)`")
+    assert.include(throwing(() => Agent.asTool(later)), "`Agent.asTool` was given no agent")
+    assert.include(throwing(() => Group.make({ later }, { start: "later" })), "`Group.make` was given no agent")
+  })
+
+  it.effect("if a mode is entered where no conversation is", () =>
+    Effect.gen(function*() {
+      const mode = Mode.make("m", { enter: () => Effect.void })
+      const entered = yield* Effect.exit(Effect.scoped(Mode.enter(mode)) as Effect.Effect<void, unknown>)
+      assert.include(messageOf(entered), "\"Mode.enter\"")
+      assert.include(messageOf(entered), "`Session.layer(agent)`")
+      const within = yield* Effect.exit(Mode.within(Effect.void, mode) as Effect.Effect<void, unknown>)
+      assert.include(messageOf(within), "\"Mode.within\"")
+    }))
+
+  it.effect("in two lines where it holds a whole state", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Agent.run(player, ""))
+      assert.deepStrictEqual(inspect(error).split("\n").length, 2)
+      assert.include(inspect(error), "given an empty input")
+      assert.include(inspect(error), "`state`")
+      const dialogue = Dialogue.make(Agent.make("ada"), Agent.make("bob"))
+      const failed = yield* Effect.flip(
+        Dialogue.resume(dialogue, Dialogue.begin(Dialogue.make(player, Agent.make("bob")), "x"))
+      )
+      assert.deepStrictEqual(inspect(failed).split("\n").length, 2)
+    }).pipe(Effect.provide([
+      Dice.toLayer({ roll: () => Effect.succeed(4) }),
+      MockModel.layer(MockModel.queue())
+    ])))
+})
