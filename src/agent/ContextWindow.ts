@@ -33,6 +33,7 @@ import { type Chooser, oldestFirst, stepsOf, type Strategy } from "./window/Stra
 import { type ContextWindow, TypeId } from "./window/WindowType.ts"
 
 export type { Room, Stays, WindowTurn } from "../domain/window/WindowTurn.ts"
+export { adaptive, type AdaptiveOptions } from "./window/Adaptive.ts"
 export { InvalidWindow } from "./window/InvalidWindow.ts"
 export {
   type Chooser,
