@@ -58,6 +58,7 @@ export {
   type Services
 } from "./HandoffType.ts"
 export { full, type History, lastTurns, lastUser, none, summary } from "./History.ts"
+export { summarizeByModel, type SummarizeOptions } from "./SummaryByModel.ts"
 
 /**
  * How a handoff is offered, and what crosses; everything is optional.
