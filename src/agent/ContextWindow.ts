@@ -33,6 +33,8 @@ import { type Chooser, oldestFirst, stepsOf, type Strategy } from "./window/Stra
 import { type ContextWindow, TypeId } from "./window/WindowType.ts"
 
 export type { Room, Stays, WindowTurn } from "../domain/window/WindowTurn.ts"
+export type { SummarizeOptions } from "../handoff/SummaryByModel.ts"
+export { adaptive, type AdaptiveOptions } from "./window/Adaptive.ts"
 export { InvalidWindow } from "./window/InvalidWindow.ts"
 export {
   type Chooser,
@@ -43,7 +45,7 @@ export {
   sequence,
   type Strategy
 } from "./window/Strategy.ts"
-export { EmptySummary, summarize, type SummarizeOptions } from "./window/Summarizing.ts"
+export { EmptySummary, summarize } from "./window/Summarizing.ts"
 export type { Any, ContextWindow } from "./window/WindowType.ts"
 
 /**

@@ -126,8 +126,9 @@ export const toMessages = (turn: Turn): ReadonlyArray<Prompt.Message> => {
 }
 
 /** Says that nobody has spoken before. It says nothing of the conversation: what stands behind it may change. */
-const opening = (): Prompt.Message =>
-  userMessage([Prompt.makePart("text", { text: "[The conversation begins here.]" })])
+export const openingText = "[The conversation begins here.]"
+
+const opening = (): Prompt.Message => userMessage([Prompt.makePart("text", { text: openingText })])
 
 /**
  * Makes an opening once for what it stands in front of. Who keeps a record of what a provider was sent knows messages by their

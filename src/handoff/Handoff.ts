@@ -59,6 +59,7 @@ export {
 } from "./HandoffType.ts"
 export { full, type History, lastTurns, lastUser, none, summary } from "./History.ts"
 export { MissingAgent } from "./Runnable.ts"
+export { summarizeByModel, type SummarizeOptions } from "./SummaryByModel.ts"
 
 /**
  * How a handoff is offered, and what crosses; everything is optional.

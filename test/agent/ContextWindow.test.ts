@@ -194,6 +194,21 @@ describe("A context window", () => {
         assert.strictEqual(error.reason._tag, "ContextWindowExceeded")
       }).pipe(Effect.provide([echo, looking])))
 
+    it.effect("counts what says that the conversation begins with an answer", () =>
+      Effect.gen(function*() {
+        const watch = makeWatch()
+        const contextWindow = ContextWindow.make({ maxTokens: 100, count: byCharacter })
+        const guide = Agent.make("guide", { contextWindow })
+        const greeted = Conversation.make([Conversation.assistant("guide", "Welcome!")])
+        yield* Agent.continueConversation(guide, AgentState.make("guide", { conversation: greeted }), "Hello").pipe(
+          Agent.observe(watch.observer)
+        )
+        const messages = yield* lastSent
+        const texts = messages.map((message) => message.slice(message.indexOf(": ") + 2))
+        assert.strictEqual(texts[0], "[The conversation begins here.]")
+        assert.strictEqual(watch.windows[0]?.tokens, texts.join("").length)
+      }).pipe(Effect.provide(echo)))
+
     it.effect("counts only tools that are offered", () =>
       Effect.gen(function*() {
         const watch = makeWatch()
@@ -650,4 +665,37 @@ describe("A context window", () => {
         )
       }))
     ))))
+})
+
+describe("An adaptive size", () => {
+  it("is a larger part of a larger context, and a smaller one where input is dear", () => {
+    const sizes = [1, 2, 1000, 32_000, 32_001, 100_000, 100_001, 200_000, 200_001, 1_000_000]
+    assert.deepStrictEqual(
+      sizes.map((size) => ContextWindow.adaptive(size)),
+      [1, 1, 600, 19_200, 22_400, 70_000, 75_000, 150_000, 160_000, 800_000]
+    )
+    const by = (input: number, output: number, costSensitivity?: number) =>
+      ContextWindow.adaptive(100_000, { price: { input, output }, costSensitivity })
+    assert.deepStrictEqual([by(1, 3), by(1, 3, 1), by(1, 3, 0), by(1, 0), by(0, 1)], [
+      68_250,
+      66_500,
+      70_000,
+      70_000,
+      70_000
+    ])
+  })
+
+  it("can't be that of no context, nor by what is no price", () => {
+    const { adaptive, InvalidWindow } = ContextWindow
+    for (const size of [0, -1, 1.5, Number.NaN, Infinity]) {
+      assert.throws(() => adaptive(size), InvalidWindow, "maxTokens")
+    }
+    for (const price of [-1, Number.NaN]) {
+      assert.throws(() => adaptive(1000, { price: { input: price, output: 1 } }), InvalidWindow, "price")
+    }
+    for (const costSensitivity of [-0.1, 1.1, Number.NaN]) {
+      const price = { input: 1, output: 1 }
+      assert.throws(() => adaptive(1000, { price, costSensitivity }), InvalidWindow, "costSensitivity")
+    }
+  })
 })

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Data, Effect, Result, Schema } from "effect"
-import { Conversation, HandoffPolicy } from "troupe"
+import { Arbitrary, Data, Effect, Exit, Result, Schema } from "effect"
+import { AiError } from "effect/ai"
+import { Conversation, Handoff, HandoffPolicy } from "troupe"
+import { MockModel, MockResponse } from "troupe/testing"
 import { below, conversation, oneOf } from "../domain/arbitraries.ts"
 import { callsIn, problems } from "../domain/legal.ts"
 import { answered } from "./states.ts"
@@ -39,6 +41,38 @@ describe("HandoffPolicy.compacting", () => {
     Effect.gen(function*() {
       const { turns } = yield* crossed({ over: { turns: 4 }, keep: 2, summarize }, long)
       assert.deepStrictEqual(turns, [{ _tag: "Summary", text: "3 turns", of: 3 }, ...long.turns.slice(3)])
+    }))
+
+  it.effect("lets a model write the summary, or says that it failed", () =>
+    Effect.gen(function*() {
+      const options = { over: { turns: 4 }, keep: 2 }
+      const instructions = "Shorten it."
+      const byModel = (...responses: ReadonlyArray<MockResponse.Input>) =>
+        Effect.gen(function*() {
+          const summarize = Handoff.summarizeByModel({ instructions })
+          const policy = HandoffPolicy.compacting(HandoffPolicy.explicit("b"), {
+            ...options,
+            summarize,
+            onFailure: "fail"
+          })
+          const exit = yield* Effect.exit(HandoffPolicy.transform(policy, long, crossing))
+          return { exit, calls: yield* MockModel.calls }
+        }).pipe(Effect.provide(MockModel.layer(MockModel.queue(...responses))))
+      const { calls, exit } = yield* byModel("so far")
+      assert.deepStrictEqual(
+        exit,
+        Exit.succeed(Conversation.make([{ _tag: "Summary", text: "so far", of: 3 }, ...long.turns.slice(3)]))
+      )
+      assert.deepStrictEqual(
+        calls.map(({ request }) => [request.system, request.lastUserText.split("\n").map((line) => JSON.parse(line))]),
+        [
+          [instructions, [{ user: ["one"] }, { a: ["two"] }, { user: ["three"] }]]
+        ]
+      )
+      const empty = yield* byModel("")
+      assert.isTrue(Exit.isFailure(empty.exit) && String(empty.exit).includes("EmptySummary"))
+      const failed = yield* byModel(MockResponse.fail(new AiError.InternalProviderError({ description: "no" })))
+      assert.isTrue(Exit.isFailure(failed.exit) && String(failed.exit).includes("AiError"))
     }))
 
   it.effect("keeps pinned turns and what the user asked as they are, wherever they stand", () =>

@@ -14,7 +14,16 @@ import * as Schema from "effect/Schema"
 export class InvalidWindow extends Schema.TaggedError<InvalidWindow>("troupe/agent/ContextWindow/InvalidWindow")(
   "InvalidWindow",
   {
-    option: Schema.Literals(["count", "maxTokens", "maxTurns", "reserve", "strategy", "target"]),
+    option: Schema.Literals([
+      "costSensitivity",
+      "count",
+      "maxTokens",
+      "maxTurns",
+      "price",
+      "reserve",
+      "strategy",
+      "target"
+    ]),
     issue: Schema.String
   }
 ) {

@@ -7,19 +7,12 @@ import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type { Conversation, Turn } from "../../domain/StateSchema.ts"
-import type { RequestUsage } from "../../domain/Usage.ts"
 import * as Choosing from "../../domain/window/Choosing.ts"
 import type { Room, WindowTurn } from "../../domain/window/WindowTurn.ts"
+import type { Made } from "../../handoff/SummaryByModel.ts"
 import { limitOf } from "./InvalidWindow.ts"
 
 const TypeId = "~troupe/agent/ContextWindow/Strategy"
-
-/** A summary that was made, and what a model used for it. `model` is the model's name, if it said that. */
-export interface Made {
-  readonly text: string
-  readonly usage?: RequestUsage
-  readonly model?: string
-}
 
 /** A model as a Layer. */
 export type Model<E = unknown, R = unknown> = Layer.Layer<LanguageModel.LanguageModel, E, R>

@@ -5,10 +5,10 @@
  */
 import * as Prompt from "effect/ai/Prompt"
 import * as Equal from "effect/Equal"
-import { recordOf } from "../../agent/window/Summarizing.ts"
 import { type AgentEvent, isRunEnd } from "../../domain/AgentEvent.ts"
 import { make } from "../../domain/Beginning.ts"
 import { madeOf } from "../../domain/conversation/Summaries.ts"
+import { recordOf } from "../../domain/conversation/SummaryRecord.ts"
 import { at } from "../../domain/Delegated.ts"
 import { beginWithUser, toMessages } from "../../domain/Projection.ts"
 import { reduceAt } from "../../domain/Reducer.ts"

@@ -7,7 +7,7 @@ import * as Prompt from "effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import type { Window } from "../../../domain/AgentEvent.ts"
-import { beginWithUser, toMessages } from "../../../domain/Projection.ts"
+import { beginWithUser, openingText, toMessages } from "../../../domain/Projection.ts"
 import type { Turn } from "../../../domain/StateSchema.ts"
 import { handedNote } from "../../../domain/Takeover.ts"
 import type { WindowTurn } from "../../../domain/window/WindowTurn.ts"
@@ -101,8 +101,10 @@ const assembleWithin = (
     const system = compose(definition, state, instructions, cache.handed(state))
     // If the call that handed over is left out, what was handed over goes into the system message.
     const note = cache.handed(state) === undefined ? handedNote(state) : undefined
+    const texts = note === undefined ? [system] : [system, note]
+    if (cache.messages[1]?.role !== "user") texts.push(openingText)
     return Effect.map(
-      choose(loop, window, cache, { texts: note === undefined ? [system] : [system, note], request }),
+      choose(loop, window, cache, { texts, request }),
       (choice): RequestPrompt => {
         // A summary that was made meanwhile is in the state by now.
         const { handoff } = loop.state
