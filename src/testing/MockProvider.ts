@@ -93,7 +93,8 @@ export interface Options<R = never> {
  *
  * **Details**
  *
- * - `fetch` answers a request of any host, by its path. It is what clients take as their `fetch`.
+ * - `fetch` answers a request of any host, by its path. It is what clients take as their `fetch`. Once the request's signal
+ *   is aborted it rejects, or its body breaks off, with the reason.
  * - `entries` are the requests so far, in the order in which they arrived, with what became of them.
  * - `requests` are the bodies of those that weren't refused, of one protocol.
  * - `wait` waits until so many requests have arrived, and gives them.
@@ -159,6 +160,8 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
   const { strict: isStrict = false } = options
   const journal = new Journal(limit)
   const closing = new AbortController()
+  // A request learns of an abort only while somebody holds it.
+  const underway = new Set<Request>()
   const made = handler === undefined
     ? Effect.succeed(undefined)
     : Effect.runSync(Effect.cached(handler.make))
@@ -181,8 +184,10 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
   const provider: Provider = {
     fetch: (input, init) => {
       const request = input instanceof Request && init === undefined ? input : new Request(input, init)
+      underway.add(request)
       const { signal } = request
       return unlessAborted(Effect.runPromiseWith(context)(respond(settings, request), { signal }), signal)
+        .finally(() => underway.delete(request))
     },
     entries,
     requests: <Name extends keyof Bodies>(name: Name) =>
@@ -271,7 +276,8 @@ export const layerServer = <R = never>(
     MockProvider,
     Effect.gen(function*() {
       const provider = yield* scoped(options)
-      yield* HttpServer.serveEffect(HttpEffect.fromWebHandler(provider.fetch))
+      // A server runs what it serves so that nothing interrupts it, though the client may be gone.
+      yield* HttpServer.serveEffect(Effect.interruptible(HttpEffect.fromWebHandler(provider.fetch)))
       // Before the server is closed, which waits for responses that hang.
       yield* Effect.addFinalizer(() => provider.close)
       return provider

@@ -156,7 +156,7 @@ export const respond = <R>(settings: Settings<R>, request: Request): Effect.Effe
       const { protocol } = route
       const spoken = route._tag === "Model" ? protocol.name : undefined
       const arrived = { method, path, headers, protocol: spoken, body: text }
-      const exchange = new Exchange(arrived, body ?? text, protocol, journal, clock, closing)
+      const exchange = new Exchange(arrived, body ?? text, protocol, journal, clock, closing, request)
       return Effect.catchDefect(
         Effect.suspend(() => handle(settings, { method, url, headers, text, body }, route, exchange)),
         (defect) => Effect.succeed(exchange.miss(500, `it can't be answered: ${String(defect)}`, true))
