@@ -7,7 +7,8 @@
  *    ones are to the letter, a rare one may differ.
  * 4. A request that carries an `InstructionChain` is answered by its step.
  * 5. It opens no socket of itself: it is a `fetch`, or answers for an `HttpClient`, or is served by an `HttpServer`.
- * 6. It stores nothing: `previous_response_id` is never found, and an `item_reference` is only what its id says.
+ * 6. It stores nothing: `previous_response_id` is never found, an `item_reference` is only what its id says, and a `thread`
+ *    is refused so that Anthropic's client sends the whole conversation.
  * 7. Where Anthropic's thinking is `enabled`, a turn that calls tools begins with it, empty where the script has none.
  *
  * **Example** (Ask it as a client does)
@@ -66,7 +67,7 @@ const isOf = <Name extends keyof Bodies>(
  * - `chain` answers conversations that carry no instruction chain of their own: the model's turn n with its step n.
  * - `handler` answers where no step of an instruction chain does. Without one, the last user text is said back.
  * - `strict` makes an error of each request that nothing was foreseen for and of each that is refused, which fails the
- *   scope of the layer with the reasons. Else such a request is answered with its last user text.
+ *   scope of the layer with the reasons. A refused `thread` is none, as its client goes on without. Else such a request is answered with its last user text.
  * - `status` are statuses sent in turn, as `[429, 500, 200]`, counted for each body of a request apart, so that retries
  *   are counted and conversations side by side don't take each other's. 200, and any request after them, is answered.
  * - `retryAfter` is what a 429, 503 or 529 of these tells to wait, unless it has headers of its own. By default, none.

@@ -38,6 +38,14 @@ const checkMessages = (messages: ReadonlyArray<MessagesMessage>): Refusal | unde
   })
 }
 
+/** A thread is a conversation that the provider keeps. Nothing is kept here, and clients send it whole when told so. */
+const checkThread = ({ thread = null }: MessagesRequest): Refusal | undefined =>
+  thread === null ? undefined : {
+    ...refuse("thread: Threads are not supported for this request. Send the full conversation without `thread`."),
+    code: "thread_unsupported_request",
+    isRecoverable: true
+  }
+
 const checkSystem = ({ system }: MessagesRequest): Refusal | undefined =>
   isEmptyIn(system) ? refuse("system: text content blocks must be non-empty") : undefined
 
@@ -80,7 +88,8 @@ export const read = Flaw.reader(
   MessagesRequest,
   refuseFlaw,
   (request) =>
-    checkMessages(request.messages) ??
+    checkThread(request) ??
+      checkMessages(request.messages) ??
       checkSystem(request) ??
       checkTools(request) ??
       checkChoice(request) ??

@@ -108,7 +108,7 @@ const handle = <R>(
   const { protocol } = route
   const { number } = exchange
   const refuse = (refusal: Refusal) => {
-    if (isStrict) journal.miss({ number, reason: refusal.message, isDefect: false })
+    if (isStrict && refusal.isRecoverable !== true) journal.miss({ number, reason: refusal.message, isDefect: false })
     return Effect.succeed(exchange.refuse("refusal", refusal))
   }
   if (route._tag === "Nowhere") {
