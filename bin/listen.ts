@@ -19,17 +19,28 @@ const write = async (response: Response, to: ServerResponse): Promise<void> => {
   to.end()
 }
 
+/** Reads a request, unless it is none that the web knows: its target, its host or its method. */
+const read = async (from: IncomingMessage, signal: AbortSignal): Promise<Request | undefined> => {
+  const method = from.method ?? "GET"
+  const body = method === "GET" || method === "HEAD" ? null : await buffer(from)
+  const headers = Object.entries(from.headersDistinct).flatMap(([name, values]) =>
+    (values ?? []).map((value): [string, string] => [name, value])
+  )
+  const { host = "localhost" } = from.headers
+  const { url: target = "/" } = from
+  try {
+    return new Request(target.startsWith("/") ? `http://${host}${target}` : target, { method, headers, body, signal })
+  } catch {
+    return undefined
+  }
+}
+
 const answer = async (handle: Handle, from: IncomingMessage, to: ServerResponse): Promise<void> => {
   const aborted = new AbortController()
   to.once("close", () => aborted.abort())
   try {
-    const method = from.method ?? "GET"
-    const body = method === "GET" || method === "HEAD" ? null : await buffer(from)
-    const url = new URL(from.url ?? "/", `http://${from.headers.host ?? "localhost"}`)
-    const headers = Object.entries(from.headersDistinct).flatMap(([name, values]) =>
-      (values ?? []).map((value): [string, string] => [name, value])
-    )
-    await write(await handle(new Request(url, { method, headers, body, signal: aborted.signal })), to)
+    const request = await read(from, aborted.signal)
+    await write(request === undefined ? new Response("Bad Request", { status: 400 }) : await handle(request), to)
   } catch {
     // A response that breaks off breaks its connection off, which is all that a client sees of it.
     to.destroy()

@@ -43,6 +43,7 @@ import * as Prompt from "effect/ai/Prompt"
 import type * as Tool from "effect/ai/Tool"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Conversation from "../domain/Conversation.ts"
+import { hasWords } from "../domain/conversation/Sending.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import { deepFreeze, one, oneOf, plain } from "./arbitrary/Choice.ts"
 import { type Script, scriptOf, type ScriptOptions } from "./arbitrary/Scripts.ts"
@@ -91,6 +92,13 @@ export const conversation = (options: ConversationOptions = {}): Arbitrary.Arbit
 
 const systemMessage = Prompt.systemMessage({ content: "Be brief." })
 
+/** What of a message any provider takes, if that is something. */
+const taken = (message: Prompt.Message): ReadonlyArray<Prompt.Message> => {
+  if (message.role !== "assistant") return [message]
+  const content = message.content.filter((part) => part.type !== "text" || hasWords(part.text))
+  return content.every(({ type }) => type === "reasoning") ? [] : [{ ...message, content }]
+}
+
 const messagesOf = (options: PromptOptions): Arbitrary.Arbitrary<ReadonlyArray<Prompt.Message>> => {
   const { system } = options
   const [none, some] = [one<ReadonlyArray<Prompt.Message>>([]), one<ReadonlyArray<Prompt.Message>>([systemMessage])]
@@ -102,13 +110,14 @@ const messagesOf = (options: PromptOptions): Arbitrary.Arbitrary<ReadonlyArray<P
     ({ before, turns }) =>
       deepFreeze([
         ...before,
-        ...Conversation.beginWithUser(plain(settledTurns(turns, "")).flatMap(Conversation.toMessages))
+        ...Conversation.beginWithUser(plain(settledTurns(turns, "")).flatMap(Conversation.toMessages).flatMap(taken))
       ])
   )
 }
 
 /**
- * Random prompts as agents send them: all calls have their results, and a user speaks first.
+ * Random prompts as agents send them: all calls have their results, and a user speaks first. Any provider takes them: what
+ * one alone would, a text without words that it attached something to or an answer of mere reasoning, isn't there.
  *
  * @category arbitraries
  * @since 0.1.0

@@ -88,7 +88,7 @@ const runs = (
  * Checks the laws of runs on an agent.
  *
  * Its states are legal, survive JSON, and make no move that `AgentStatus.moves` doesn't list; its events fit, are balanced, and give
- * the same state when they are stored; usage adds up; a run is the same streamed, and goes on from each of its states as if it had
+ * the same state when they are stored; usage adds up; nothing dies; a run is the same streamed, asks its models the same, and goes on from each of its states as if it had
  * never stopped; an interruption anywhere leaves a legal state. What waits for approval is approved, denied or left, and a run that goes on from there keeps the laws, too. Going on isn't
  * checked of a run that a tool ended.
  *
@@ -198,8 +198,9 @@ export const history: {
 /**
  * Checks the laws of a store of sessions, given the `KeyValueStore` that it is kept in.
  *
- * What is saved is restored, what is removed is gone, and a session doesn't overwrite what it hasn't seen. The id `troupe/laws` is
- * used and removed.
+ * What is saved is restored, what is removed is gone, each id has a state of its own, whoever reads while a state is saved finds it
+ * or the one before, and a session doesn't overwrite what it hasn't seen. The id `troupe/laws` is used and removed, and ids like it
+ * are read. A store may take its time: within a process sessions wait for each other, and between processes no `KeyValueStore` can.
  *
  * @category laws
  * @since 0.1.0

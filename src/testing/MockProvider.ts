@@ -7,7 +7,8 @@
  *    ones are to the letter, a rare one may differ.
  * 4. A request that carries an `InstructionChain` is answered by its step.
  * 5. It opens no socket of itself: it is a `fetch`, or answers for an `HttpClient`, or is served by an `HttpServer`.
- * 6. It stores nothing: `previous_response_id` is never found, and an `item_reference` is only what its id says.
+ * 6. It stores nothing: `previous_response_id` is never found, an `item_reference` is only what its id says, and a `thread`
+ *    is refused so that Anthropic's client sends the whole conversation.
  * 7. Where Anthropic's thinking is `enabled`, a turn that calls tools begins with it, empty where the script has none.
  *
  * **Example** (Ask it as a client does)
@@ -66,7 +67,7 @@ const isOf = <Name extends keyof Bodies>(
  * - `chain` answers conversations that carry no instruction chain of their own: the model's turn n with its step n.
  * - `handler` answers where no step of an instruction chain does. Without one, the last user text is said back.
  * - `strict` makes an error of each request that nothing was foreseen for and of each that is refused, which fails the
- *   scope of the layer with the reasons. Else such a request is answered with its last user text.
+ *   scope of the layer with the reasons. A refused `thread` is none, as its client goes on without. Else such a request is answered with its last user text.
  * - `status` are statuses sent in turn, as `[429, 500, 200]`, counted for each body of a request apart, so that retries
  *   are counted and conversations side by side don't take each other's. 200, and any request after them, is answered.
  * - `retryAfter` is what a 429, 503 or 529 of these tells to wait, unless it has headers of its own. By default, none.
@@ -93,7 +94,8 @@ export interface Options<R = never> {
  *
  * **Details**
  *
- * - `fetch` answers a request of any host, by its path. It is what clients take as their `fetch`.
+ * - `fetch` answers a request of any host, by its path. It is what clients take as their `fetch`. Once the request's signal
+ *   is aborted it rejects, or its body breaks off, with the reason.
  * - `entries` are the requests so far, in the order in which they arrived, with what became of them.
  * - `requests` are the bodies of those that weren't refused, of one protocol.
  * - `wait` waits until so many requests have arrived, and gives them.
@@ -159,6 +161,8 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
   const { strict: isStrict = false } = options
   const journal = new Journal(limit)
   const closing = new AbortController()
+  // A request learns of an abort only while somebody holds it.
+  const underway = new Set<Request>()
   const made = handler === undefined
     ? Effect.succeed(undefined)
     : Effect.runSync(Effect.cached(handler.make))
@@ -181,8 +185,10 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
   const provider: Provider = {
     fetch: (input, init) => {
       const request = input instanceof Request && init === undefined ? input : new Request(input, init)
+      underway.add(request)
       const { signal } = request
       return unlessAborted(Effect.runPromiseWith(context)(respond(settings, request), { signal }), signal)
+        .finally(() => underway.delete(request))
     },
     entries,
     requests: <Name extends keyof Bodies>(name: Name) =>
@@ -271,7 +277,8 @@ export const layerServer = <R = never>(
     MockProvider,
     Effect.gen(function*() {
       const provider = yield* scoped(options)
-      yield* HttpServer.serveEffect(HttpEffect.fromWebHandler(provider.fetch))
+      // A server runs what it serves so that nothing interrupts it, though the client may be gone.
+      yield* HttpServer.serveEffect(Effect.interruptible(HttpEffect.fromWebHandler(provider.fetch)))
       // Before the server is closed, which waits for responses that hang.
       yield* Effect.addFinalizer(() => provider.close)
       return provider

@@ -2,9 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Prompt } from "effect/ai"
 import { Agent } from "troupe"
-import { ConversationRules, MockModel } from "troupe/testing"
+import { ConversationArbitrary, ConversationRules, MockModel, MockProvider } from "troupe/testing"
 import { agentOf, environment, Script } from "../agent/scripts.ts"
 import { environment as sceneEnvironment, runnableOf, Scene } from "../handoff/rosters.ts"
+import { post } from "./provider/serve.ts"
 
 const text = (text: string) => Prompt.textPart({ text })
 const thought = (text: string, options = {}) => Prompt.reasoningPart({ text, options })
@@ -29,11 +30,11 @@ const response = (approvalId: string) => Prompt.toolApprovalResponsePart({ appro
 
 type Messages = ReadonlyArray<ConversationRules.Message>
 
+const signed = { anthropic: { signature: "s" } }
+
 /** Each violation as `kind@index`, with its ids. */
 const broken = (messages: Messages, policy?: Partial<ConversationRules.Policy>) =>
   ConversationRules.check(messages, policy).map(({ ids, index, kind }) => [`${kind}@${index}`, ...ids].join(" "))
-
-const signed = { anthropic: { signature: "s" } }
 
 /** Messages, what breaks in them, and the policy under which it does or doesn't. */
 const cases: ReadonlyArray<readonly [string, Messages, ReadonlyArray<string>, Partial<ConversationRules.Policy>?]> = [
@@ -69,6 +70,25 @@ const cases: ReadonlyArray<readonly [string, Messages, ReadonlyArray<string>, Pa
     "a developer, and a function",
     [developer, user, { role: "function", content: 1 }],
     ["UnsupportedMessageType@0", "UnsupportedMessageType@2"]
+  ],
+  [
+    "messages that say nothing, and some that do beside it",
+    [
+      user,
+      assistant(text("")),
+      Prompt.userMessage({ content: [text(" "), text("Hi.")] }),
+      assistant(thought(" ")),
+      Prompt.userMessage({ content: [] }),
+      Prompt.assistantMessage({ content: [] }),
+      assistant(Prompt.textPart({ text: "", options: signed }))
+    ],
+    ["EmptyMessage@1", "EmptyMessage@3", "EmptyMessage@4", "EmptyMessage@5"]
+  ],
+  [
+    "messages that may say nothing",
+    [user, assistant(text("")), Prompt.userMessage({ content: [] })],
+    [],
+    { allowEmptyMessages: true }
   ],
   ["a developer that may be there", [developer, user], [], { allowDeveloperAndFunction: true }],
   [
@@ -245,14 +265,14 @@ describe("ConversationRules", () => {
 
   it("finds the cases that others' validators stumbled over", () => {
     const empty = assistant(text(""))
-    assert.deepStrictEqual(broken([system, user, empty]), [])
-    assert.deepStrictEqual(broken([empty]), ["AssistantBeforeUser@0"])
+    assert.deepStrictEqual(broken([system, user, empty]), ["EmptyMessage@2"])
+    assert.deepStrictEqual(broken([empty]), ["AssistantBeforeUser@0", "EmptyMessage@0"])
     assert.deepStrictEqual(broken([tool(result("id"))]), ["ToolBeforeAssistant@0 id"])
     assert.deepStrictEqual(broken([system, user, assistant(call("c1")), tool(result("c1"))]), [])
-    assert.deepStrictEqual(broken([system, user, empty, tool(result("x"))]), ["ToolBeforeAssistant@3 x"])
-    assert.deepStrictEqual(broken([user, empty, user, empty, empty, user]), [])
+    assert.deepStrictEqual(broken([system, user, assistant(), tool(result("x"))]), ["ToolBeforeAssistant@3 x"])
+    assert.deepStrictEqual(broken([user, assistant(), user, assistant(), assistant(), user]), [])
     assert.deepStrictEqual(
-      broken([user, empty, user, empty, empty, user], ConversationRules.strictPolicy),
+      broken([user, assistant(), user, assistant(), assistant(), user], ConversationRules.strictPolicy),
       ["RepeatedRole@3"]
     )
   })
@@ -279,4 +299,69 @@ describe("The default policy", () => {
       yield* Effect.exit(Agent.run(runnableOf(scene), "What is it?"))
       if (!isOwn(scene) && (scene.kind === "agent" || scene.start !== "broken")) assert.strictEqual(yield* sentIn, "")
     }).pipe(Effect.provide(sceneEnvironment(scene))), { arbitrary: { runs: 120 } })
+})
+
+type AnyPart = Prompt.UserMessagePart | Prompt.AssistantMessagePart | Prompt.ToolMessagePart
+
+/** A part as Anthropic has it, as far as it takes one that others signed or ran. */
+const blockOf = (part: AnyPart): ReadonlyArray<object> => {
+  switch (part.type) {
+    case "text":
+      return [{ type: "text", text: part.text }]
+    case "file":
+      return [{ type: "document", source: { type: "text", media_type: "text/plain", data: "…" } }]
+    case "tool-call":
+      return [{ type: part.providerExecuted ? "server_tool_use" : "tool_use", id: part.id, name: part.name, input: {} }]
+    case "tool-result":
+      return part.providerExecuted
+        ? [{ type: "web_search_tool_result", tool_use_id: part.id, content: [] }]
+        : [{ type: "tool_result", tool_use_id: part.id, content: JSON.stringify(part.result) ?? "" }]
+    default:
+      return []
+  }
+}
+
+/** A message as OpenAI has it. What the provider ran itself has no place in a chat. */
+const chatOf = (message: Prompt.Message): ReadonlyArray<object> => {
+  if (message.role === "system") return [message]
+  const parts: ReadonlyArray<AnyPart> = message.content
+  const blocks = parts.flatMap((part) => "providerExecuted" in part && part.providerExecuted ? [] : [part])
+  const texts = blocks.flatMap((part) => part.type === "text" ? [{ type: "text", text: part.text }] : [])
+  if (message.role === "user") return [{ role: "user", content: texts.length === 0 ? "…" : texts }]
+  if (message.role === "tool") {
+    return blocks.flatMap((part) =>
+      part.type === "tool-result" ? [{ role: "tool", tool_call_id: part.id, content: JSON.stringify(part.result) }] : []
+    )
+  }
+  const calls = blocks.flatMap((part) =>
+    part.type === "tool-call" ? [{ type: "function", id: part.id, function: { name: "f", arguments: "{}" } }] : []
+  )
+  return [{
+    role: "assistant",
+    content: texts.length === 0 && calls.length > 0 ? null : texts.length === 0 ? "…" : texts,
+    ...(calls.length === 0 ? undefined : { tool_calls: calls })
+  }]
+}
+
+describe("What keeps the rules", () => {
+  const Prompts = ConversationArbitrary.prompt()
+
+  it.effect.prop("is taken by the mock of each provider", [Prompts], ([prompt]) =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(broken(prompt.content), [])
+      const { fetch } = MockProvider.make()
+      const said = prompt.content.filter(({ role }) => role !== "system")
+      const messages = said.map((message) => ({
+        role: message.role === "assistant" ? "assistant" : "user",
+        content: typeof message.content === "string" ? message.content : message.content.flatMap<object>(blockOf)
+      }))
+      const bodies = {
+        messages: { max_tokens: 9, messages: [...messages, { role: "user", content: "And?" }] },
+        "chat/completions": { messages: prompt.content.flatMap(chatOf) }
+      }
+      for (const [path, body] of Object.entries(bodies)) {
+        const response = yield* Effect.promise(() => post(fetch, path, { model: "any", ...body }))
+        assert.strictEqual(response.status, 200, yield* Effect.promise(() => response.text()))
+      }
+    }), { arbitrary: { runs: 300 } })
 })

@@ -337,6 +337,69 @@ describe("A law that is broken", () => {
       assert.strictEqual(error.law, "a run is the same streamed")
     }))
 
+  it.effect("is found in a tool that dies, and in a guardrail that throws, with the smallest script and a replay", () =>
+    Effect.gen(function*() {
+      const dying = Tools.toLayer({
+        look: () => Effect.die(new Error("no eyes")),
+        open: () => Effect.succeed("opened"),
+        fail: () => Effect.fail("no")
+      })
+      const agent = Agent.make("clerk", { toolkit: Tools })
+      const died = yield* broken(Laws.agent(agent, { layer: dying, runs: 100, seed: 1 }))
+      assert.deepStrictEqual([died.law, died.issue], ["nothing in a run dies", "Error: no eyes"])
+      assert.strictEqual(died.script.length, 1)
+      assert.match(died.script[0]!, /^clerk calls look \{[^}]*\}$/)
+      const again = yield* broken(Laws.agent(agent, { layer: dying, runs: 1, seed: 2, replay: died.replay }))
+      assert.deepStrictEqual(again.script, died.script)
+
+      const throwing = Guardrail.make("throwing", (text: string) => {
+        if (text.length > 5) throw new Error("too long for me")
+        return Guardrail.pass
+      }, { on: "output" })
+      const guarded = Agent.make("clerk", { guardrails: { output: [throwing] } })
+      const thrown = yield* broken(Laws.agent(guarded, { texts: ["short", "a longer text"], runs: 100, seed: 1 }))
+      assert.deepStrictEqual([thrown.law, thrown.issue], ["nothing in a run dies", "Error: too long for me"])
+      assert.notStrictEqual(thrown.replay, "")
+    }))
+
+  it.effect("is found in instructions that differ at each request", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const agent = Agent.make("clerk", { instructions: () => `Request ${++asked}.` })
+      const error = yield* broken(Laws.agent(agent, { runs: 5, seed: 1 }))
+      assert.strictEqual(error.law, "a run asks its models the same each time")
+      assert.match(error.issue, /Request \d+\./)
+    }))
+
+  const storeOf = (change: (store: KeyValueStore.KeyValueStore) => Partial<KeyValueStore.KeyValueStore>) =>
+    Layer.effect(
+      KeyValueStore.KeyValueStore,
+      Effect.map(KeyValueStore.KeyValueStore, (store) => ({ ...store, ...change(store) }))
+    ).pipe(Layer.provide(KeyValueStore.layerMemory))
+
+  it.effect("is found in a store that takes ids for the same, or is empty while it writes", () =>
+    Effect.gen(function*() {
+      const blind = storeOf((store) => ({
+        get: (key) => store.get(key.toLowerCase()),
+        set: (key, value) => store.set(key.toLowerCase(), value),
+        remove: (key) => store.remove(key.toLowerCase())
+      }))
+      const same = yield* broken(Laws.store(blind, { runs: 2 }))
+      assert.deepStrictEqual(
+        [same.law, same.issue],
+        ["each id has a state of its own", `"troupe/LAWS" has that of "troupe/laws"`]
+      )
+      const torn = storeOf((store) => ({
+        set: (key, value) =>
+          store.remove(key).pipe(Effect.andThen(Effect.yieldNow), Effect.andThen(store.set(key, value)))
+      }))
+      const empty = yield* broken(Laws.store(torn, { runs: 2 }))
+      assert.strictEqual(empty.law, "whoever reads while a state is saved finds it or the one before")
+      yield* Laws.store(storeOf((store) => ({
+        set: (key, value) => Effect.andThen(Effect.yieldNow, store.set(key, value))
+      })))
+    }))
+
   it.effect("is found in a store that forgets", () =>
     Effect.gen(function*() {
       const forgetful = Layer.effect(

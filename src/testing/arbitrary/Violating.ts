@@ -118,6 +118,14 @@ const breaks: { readonly [K in Kind]: Break } = {
     messages: insert(messages, at, { role: chosen === 0 ? "developer" : "function", content: "Be brief." }),
     policy: {}
   }),
+  EmptyMessage: (messages, { at, chosen }) => ({
+    messages: insert(
+      messages,
+      at,
+      chosen === 0 ? asks() : Prompt.userMessage({ content: chosen === 1 ? [] : [textOf(" ")] })
+    ),
+    policy: {}
+  }),
   DuplicateToolCallIds: (messages, dice) =>
     grouped((ids, id) =>
       dice.chosen === 0

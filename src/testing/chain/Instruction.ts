@@ -140,12 +140,26 @@ export const options = {
 
 const fields = { ...options, messages: Schema.optionalKey(Schema.Array(Message)) }
 
+/** How many words a step may say that are counted and not written: more than any model says at once. */
+const mostWords = 100_000
+
+const wordsOf = (message: Message): number =>
+  ("text_message" in message
+    ? message.text_message
+    : "reasoning" in message
+    ? message.reasoning
+    : "text_with_citations" in message
+    ? message.text_with_citations
+    : undefined)?.length ?? 0
+
 /** Why a step can't be taken as a whole, if it can't. */
 export const problem = (step: Schema.Struct.Type<typeof fields>): string | undefined => {
   const { cut, error, hang, messages = [], reasoning } = step
   if (messages.length === 0 && (error ?? reasoning ?? cut ?? hang) === undefined) {
     return "a step needs messages, reasoning, an error, a cut or a hang"
   }
+  const words = messages.reduce((sum, message) => sum + wordsOf(message), reasoning?.length ?? 0)
+  if (words > mostWords) return `a step says at most ${mostWords} words by their number, not ${words}`
   const used = new Set<string>()
   for (const message of messages) {
     if ("server_tool_use" in message) used.add(message.server_tool_use.name)

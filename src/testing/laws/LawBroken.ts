@@ -81,6 +81,8 @@ const told = (event: AgentEvent): ReadonlyArray<string> =>
     ? []
     : ["callId" in event ? `${event._tag} of "${event.callId}"` : event._tag]
 
+const ends = "the check comes to its end"
+
 /** Fails with the first breach that is found among random values, shrunk. A failure that isn't there any more is followed by a check of others. */
 export const check = <A>(
   subject: string,
@@ -92,7 +94,10 @@ export const check = <A>(
   const checked = Arbitrary.checkEffect(
     arbitrary,
     (value) =>
-      Effect.flatMap(find(value), (breach) => breach === undefined ? Effect.succeed(true) : Effect.fail(breach)),
+      Effect.flatMap(
+        Effect.catchDefect(Effect.suspend(() => find(value)), (defect) => Effect.succeed(breach(ends, String(defect)))),
+        (breach) => breach === undefined ? Effect.succeed(true) : Effect.fail(breach)
+      ),
     {
       runs,
       ...(seed === undefined ? undefined : { seed }),
@@ -104,7 +109,7 @@ export const check = <A>(
     if (result._tag === "ReplayMismatch") return check(subject, arbitrary, find, options)
     const { events, issue, law } = result._tag === "Falsified" && result.failure._tag !== "ReturnedFalse"
       ? result.failure.error
-      : breach("the check comes to its end", result._tag)
+      : breach(ends, result._tag)
     return Effect.fail(
       new LawBroken({
         subject,

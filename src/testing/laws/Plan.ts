@@ -100,6 +100,12 @@ const answer = (plan: Plan, request: MockRequest) =>
     return said.chunks > 0 ? MockResponse.chunked(response, said.chunks) : response
   })
 
-/** The model of a plan: the same answer to the same state, in any process. */
-export const modelOf = (plan: Plan) =>
-  MockModel.layer(MockModel.make((request) => answer(plan, request)), { replacesOwn: true })
+/** The model of a plan: the same answer to the same state, in any process. `hear` is told each request. */
+export const modelOf = (plan: Plan, hear: (request: MockRequest) => void = () => {}) =>
+  MockModel.layer(
+    MockModel.make((request) => {
+      hear(request)
+      return answer(plan, request)
+    }),
+    { replacesOwn: true }
+  )

@@ -17,6 +17,7 @@ import { AgentEvent } from "../../domain/AgentEvent.ts"
 import * as AgentState from "../../domain/AgentState.ts"
 import * as Usage from "../../domain/Usage.ts"
 import { deepFreeze } from "../arbitrary/Choice.ts"
+import type { MockRequest } from "../MockRequest.ts"
 import { imbalances } from "./Balance.ts"
 import { difference } from "./Difference.ts"
 import { interruptAt } from "./Interrupter.ts"
@@ -24,6 +25,7 @@ import type { Breach } from "./LawBroken.ts"
 import { problems } from "./Legality.ts"
 import { illegalMoves, misfit } from "./Moves.ts"
 import { modelOf, type Plan } from "./Plan.ts"
+import { Requests } from "./Requests.ts"
 
 /** What is looked at: what runs, and all that it needs beside a model. */
 export interface Subject {
@@ -56,9 +58,13 @@ const timeless = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R>
 const within = <A, E>(
   { layer }: Subject,
   plan: Plan,
-  self: Effect.Effect<A, E, unknown>
+  self: Effect.Effect<A, E, unknown>,
+  hear?: (request: MockRequest) => void
 ): Effect.Effect<A, unknown> =>
-  timeless(Effect.provide(self, Layer.fresh(Layer.provideMerge(layer, modelOf(plan))))) as Effect.Effect<A, unknown>
+  timeless(Effect.provide(self, Layer.fresh(Layer.provideMerge(layer, modelOf(plan, hear))))) as Effect.Effect<
+    A,
+    unknown
+  >
 
 const runOf = ({ runnable }: Subject, from: Start) =>
   typeof from === "string" ? Agent.run(runnable, from) : Agent.resume(runnable, from)
@@ -229,17 +235,24 @@ const decided = (state: AgentState.AgentState, { decides }: Plan, round: number)
   }, state)
 }
 
-/** Looks at a run, and gives it, or the first law that it breaks. */
-const observe = Effect.fnUntraced(function*(subject: Subject, plan: Plan, from: Start) {
-  const events: Array<AgentEvent> = []
+const dies = "nothing in a run dies"
+
+/** Looks at a run, and gives it, or the first law that it breaks. What it tells is put into `events`. */
+const observe = Effect.fnUntraced(function*(subject: Subject, plan: Plan, from: Start, events: Array<AgentEvent>) {
+  const streamed = new Requests()
+  const plain = new Requests()
   const exit = yield* Effect.exit(within(
     subject,
     plan,
     Stream.runForEach(
       Agent.stream(subject.runnable, from),
       (event) => Effect.sync(() => void events.push(deepFreeze(event)))
-    )
+    ),
+    streamed.hear
   ))
+  if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) {
+    return { law: dies, issue: String(Cause.squash(exit.cause)), events }
+  }
   if (events.length === 0) return { law: "a run tells what it does", issue: String(exit), events }
   const run = observed(from, events, exit)
   const breach = (law: string, issue: string | undefined): Breach | undefined =>
@@ -248,7 +261,7 @@ const observe = Effect.fnUntraced(function*(subject: Subject, plan: Plan, from: 
     const found = breach(law, check(run))
     if (found !== undefined) return found
   }
-  const told = yield* Effect.exit(within(subject, plan, runOf(subject, from)))
+  const told = yield* Effect.exit(within(subject, plan, runOf(subject, from), plain.hear))
   const plainly = Exit.isSuccess(told) ? told.value : Option.getOrUndefined(Agent.failedState(told.cause))
   const errorOf = (each: Exit.Exit<unknown, unknown>): string | undefined =>
     Exit.isSuccess(each) ? undefined : String(Cause.squash(each.cause))
@@ -256,6 +269,7 @@ const observe = Effect.fnUntraced(function*(subject: Subject, plan: Plan, from: 
     "a run is the same streamed",
     difference(plainly, run.last) ?? difference(errorOf(told), errorOf(exit), "the error")
   ) ??
+    breach("a run asks its models the same each time", difference(plain.prompts, streamed.prompts, "the requests")) ??
     breach("a run goes on from each of its states as if it had never stopped", yield* resumes(subject, plan, run))
   if (found !== undefined) return found
   const cut = yield* interrupted(subject, plan, from)
@@ -267,7 +281,11 @@ export const breachOf = Effect.fnUntraced(function*(subject: Subject, plan: Plan
   let from: Start | undefined = plan.input
   const before: Array<AgentEvent> = []
   for (let round = 0; from !== undefined; round++) {
-    const found: Breach | Observed = yield* observe(subject, plan, from)
+    const events: Array<AgentEvent> = []
+    const found: Breach | Observed = yield* Effect.catchDefect(
+      observe(subject, plan, from, events),
+      (defect) => Effect.succeed({ law: dies, issue: String(defect), events })
+    )
     if ("law" in found) return { ...found, events: [...before, ...found.events] }
     before.push(...found.events)
     from = decided(found.last, plan, round)

@@ -6,6 +6,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import type * as KeyValueStore from "effect/persistence/KeyValueStore"
 import * as Result from "effect/Result"
 import * as Session from "../../agent/Session.ts"
@@ -14,6 +15,9 @@ import { difference } from "./Difference.ts"
 import { type Breach, breach } from "./LawBroken.ts"
 
 const storeId = "troupe/laws"
+
+/** Ids that a store may take for the same: one that doesn't tell cases apart, trims, or makes names of files of them. */
+const near = ["troupe/LAWS", "troupe/laws ", "troupe_laws", "troupe/laws/x"]
 
 /** Gives the first law that a store breaks with a state. */
 export const breachOf: (
@@ -29,9 +33,22 @@ export const breachOf: (
     const read = Result.getOrThrow(AgentState.fromJson(JSON.stringify(AgentState.toJson(state))))
     const found = difference(restored, read)
     if (found !== undefined) return breach("what is saved is restored", found)
+    for (const id of near) {
+      const { restored } = yield* Session.store(id).open
+      if (restored !== undefined) return breach("each id has a state of its own", `"${id}" has that of "${storeId}"`)
+    }
     const late = yield* Effect.exit(other.save(AgentState.make("another")))
     if (Exit.isSuccess(late)) return breach("nothing is overwritten that a session hasn't seen", "it was")
-    yield* one.save(AgentState.log(state, "again"))
+    const next = AgentState.log(state, "again")
+    const saving = yield* Effect.forkChild(one.save(next))
+    while (saving.pollUnsafe() === undefined) {
+      yield* Effect.yieldNow
+      const seen = (yield* store.open).restored
+      if (difference(seen, read) !== undefined && difference(seen, next) !== undefined) {
+        return breach("whoever reads while a state is saved finds it or the one before", `there was ${typeof seen}`)
+      }
+    }
+    yield* Fiber.join(saving)
     yield* Session.remove(storeId)
     return undefined
   })

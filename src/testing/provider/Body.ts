@@ -67,32 +67,50 @@ const afterFlush = (then: () => void): Promise<void> =>
     }, 0)
   })
 
-/** What a body is sent by: it tells how it ended, and ends where it hangs once `closing` is aborted. */
+/**
+ * What a body is sent by: it tells how it ended. It breaks off once the request is aborted, and ends where it hangs once
+ * `closing` is. The request itself is held here, since one that nobody holds doesn't learn that it is aborted.
+ */
 export const readable = (
   { end, frames }: Body,
   closing: AbortSignal,
+  request: Request,
   ended: (outcome: "sent" | "cut" | "aborted" | "hanging") => void
 ): ReadableStream<Uint8Array> => {
   const encoder = new TextEncoder()
+  const over = new AbortController()
+  const once = { once: true, signal: over.signal }
   let next = 0
-  let stop = (): void => {}
   return new ReadableStream({
+    start: (controller) => {
+      const aborted = () => {
+        over.abort()
+        ended("aborted")
+        controller.error(request.signal.reason)
+      }
+      request.signal.addEventListener("abort", aborted, once)
+    },
     pull: (controller) => {
       if (next < frames.length) {
         controller.enqueue(encoder.encode(frames[next++]))
         if (next < frames.length || end !== "sent") return undefined
       }
       ended(end)
-      if (end === "sent") return controller.close()
-      const broken = () => controller.error(new TypeError("terminated"))
+      const broken = () => {
+        over.abort()
+        controller.error(new TypeError("terminated"))
+      }
+      if (end === "sent") {
+        over.abort()
+        return controller.close()
+      }
       if (closing.aborted) return broken()
       if (end === "cut") return afterFlush(broken)
-      stop = () => closing.removeEventListener("abort", broken)
-      closing.addEventListener("abort", broken, { once: true })
+      closing.addEventListener("abort", broken, once)
       return new Promise(() => {})
     },
     cancel: () => {
-      stop()
+      over.abort()
       if (next < frames.length || end === "hanging") ended("aborted")
     }
   }, { highWaterMark: 0 })

@@ -34,6 +34,7 @@ export class Exchange {
   readonly #journal: Journal
   readonly #clock: Clock.Clock
   readonly #closing: AbortSignal
+  readonly #request: Request
   readonly #ids: ReturnType<typeof Ids.make>
   readonly #id: string
   readonly #warnings: Array<string> = []
@@ -44,12 +45,14 @@ export class Exchange {
     protocol: Protocol,
     journal: Journal,
     clock: Clock.Clock,
-    closing: AbortSignal
+    closing: AbortSignal,
+    request: Request
   ) {
     this.#protocol = protocol
     this.#journal = journal
     this.#clock = clock
     this.#closing = closing
+    this.#request = request
     this.#ids = Ids.make(body)
     this.#id = this.#ids.next("req_")
     this.number = journal.open({ ...arrived, arrivedAt: clock.currentTimeMillisUnsafe() })
@@ -142,7 +145,7 @@ export class Exchange {
 
   #stream(body: Body.Body, headers: Headers): Response {
     this.write({ status: 200, answeredAt: this.#clock.currentTimeMillisUnsafe() })
-    const stream = Body.readable(body, this.#closing, (outcome) => this.end(outcome))
+    const stream = Body.readable(body, this.#closing, this.#request, (outcome) => this.end(outcome))
     return new Response(stream, { status: 200, headers: this.#headers(headers) })
   }
 

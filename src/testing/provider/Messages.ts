@@ -158,7 +158,10 @@ const frames: Writing<Asked.Messages>["frames"] = (delivery, asked, ids) => {
 
 const omits: Writing<Asked.Messages>["omits"] = (part) => part.type === "file" ? "a file in a message" : undefined
 
-const error = ({ message, type }: Refusal): WireEvent => ({ type: "error", error: { type, message } })
+const error = ({ code, message, type }: Refusal): WireEvent => ({
+  type: "error",
+  error: { type, message, ...(code === undefined ? undefined : { details: { error_code: code } }) }
+})
 
 const errorBody: Protocol["error"] = (refusal, id) => ({ ...error(refusal), request_id: id })
 

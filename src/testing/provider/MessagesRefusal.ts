@@ -3,10 +3,12 @@
  *
  * @since 0.1.0
  */
+import { hasWords } from "../../domain/conversation/Sending.ts"
 import { refuse, refuseFlaw } from "./AnthropicRefusal.ts"
 import * as Flaw from "./Flaw.ts"
 import { notClosed } from "./Format.ts"
 import {
+  blocksOf,
   type MessagesBlock,
   type MessagesInner,
   type MessagesMessage,
@@ -17,12 +19,19 @@ import { checkTurns } from "./MessagesTurns.ts"
 import type { Refusal } from "./Protocol.ts"
 import { first } from "./Refusals.ts"
 
-/** Whether a block is a text that is empty, or a result that holds one. */
-const isEmpty = (block: MessagesBlock | MessagesInner): boolean =>
-  block.type === "text" ? block.text === "" : block.type === "tool_result" && isEmptyIn(block.content)
+type Content = string | ReadonlyArray<MessagesBlock | MessagesInner> | null | undefined
 
-const isEmptyIn = (content: string | ReadonlyArray<MessagesBlock | MessagesInner> | null | undefined): boolean =>
-  typeof content === "object" && content !== null && content.some(isEmpty)
+/** Refuses a text without words, also in a result. */
+const checkTexts = (at: string, content: Content): Refusal | undefined =>
+  typeof content !== "object" || content === null ? undefined : first(content, (block) => {
+    if (block.type === "tool_result") return checkTexts(at, block.content)
+    if (block.type !== "text" || hasWords(block.text)) return undefined
+    return refuse(
+      block.text === ""
+        ? `${at}: text content blocks must be non-empty`
+        : `${at}: text content blocks must contain non-whitespace text`
+    )
+  })
 
 const checkMessages = (messages: ReadonlyArray<MessagesMessage>): Refusal | undefined => {
   if (messages.length === 0) return refuse("messages: at least one message is required")
@@ -34,12 +43,17 @@ const checkMessages = (messages: ReadonlyArray<MessagesMessage>): Refusal | unde
         `messages.${position}: all messages must have non-empty content except for the optional final assistant message`
       )
     }
-    return isEmptyIn(content) ? refuse("messages: text content blocks must be non-empty") : undefined
+    return checkTexts("messages", content === "" ? [] : blocksOf(message))
   })
 }
 
-const checkSystem = ({ system }: MessagesRequest): Refusal | undefined =>
-  isEmptyIn(system) ? refuse("system: text content blocks must be non-empty") : undefined
+/** A thread is a conversation that the provider keeps. Nothing is kept here, and clients send it whole when told so. */
+const checkThread = ({ thread = null }: MessagesRequest): Refusal | undefined =>
+  thread === null ? undefined : {
+    ...refuse("thread: Threads are not supported for this request. Send the full conversation without `thread`."),
+    code: "thread_unsupported_request",
+    isRecoverable: true
+  }
 
 const checkTools = ({ tools }: MessagesRequest): Refusal | undefined => {
   const names = (tools ?? []).map(({ name }) => name)
@@ -80,8 +94,9 @@ export const read = Flaw.reader(
   MessagesRequest,
   refuseFlaw,
   (request) =>
-    checkMessages(request.messages) ??
-      checkSystem(request) ??
+    checkThread(request) ??
+      checkMessages(request.messages) ??
+      checkTexts("system", request.system) ??
       checkTools(request) ??
       checkChoice(request) ??
       checkThinking(request) ??

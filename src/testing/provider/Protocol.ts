@@ -24,6 +24,8 @@ export interface Refusal {
   readonly code?: string
   readonly param?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Clients ask again by themselves, without what is refused. */
+  readonly isRecoverable?: true
 }
 
 /** Fields of JSON. */

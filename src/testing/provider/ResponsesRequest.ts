@@ -175,8 +175,9 @@ export const isNamed = <A extends { readonly type: string }>(
 export const itemsOf = ({ input }: ResponsesRequest): ReadonlyArray<ResponsesItem> =>
   typeof input === "string" ? [{ role: "user", content: input }] : input
 
-/** Whether an item is a message. */
-export const isMessage = (item: ResponsesItem): item is ResponsesMessage => "role" in item
+/** Whether an item is a message. Items of other types may hold a role that nothing reads. */
+export const isMessage = (item: ResponsesItem): item is ResponsesMessage =>
+  item.type === undefined || item.type === "message"
 
 /** Whether an item answers a call. */
 export const isOutput = ({ type }: ResponsesItem): boolean => type?.endsWith("_output") === true

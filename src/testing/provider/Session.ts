@@ -16,7 +16,7 @@ import { Exchange } from "./Exchange.ts"
 import type { Journal } from "./Journal.ts"
 import type { Reading, Refusal } from "./Protocol.ts"
 import * as Refusals from "./Refusals.ts"
-import { routeOf } from "./Routes.ts"
+import { type Route, routeOf } from "./Routes.ts"
 import type { Attempt } from "./Statuses.ts"
 
 /**
@@ -49,12 +49,33 @@ export interface Settings<R> {
   readonly closing: AbortSignal
 }
 
+/** How deep a body may be. What goes down into it by recursion has a stack for more. */
+const deepest = 1000
+
+const isTooDeep = (json: Schema.Json): boolean => {
+  let level: ReadonlyArray<Schema.Json> = [json]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > deepest) return true
+    level = level.flatMap((each) => typeof each === "object" && each !== null ? Object.values(each) : [])
+  }
+  return false
+}
+
+/** The JSON of a text. Providers' parsers refuse what is too deep, too. */
 const parse = (text: string): Schema.Json | undefined => {
   try {
-    return JSON.parse(text)
+    const json: Schema.Json = JSON.parse(text)
+    return isTooDeep(json) ? undefined : json
   } catch {
     return undefined
   }
+}
+
+/** A request with its body read. */
+interface Received extends Omit<Arrived, "number"> {
+  readonly method: string
+  readonly text: string
+  readonly body: Schema.Json | undefined
 }
 
 const hint = (path: string): string =>
@@ -76,11 +97,57 @@ const answer = <R>(settings: Settings<R>, exchange: Exchange, reading: Reading, 
     }
   })
 
-/** The response to a request. It fails where the connection does before any of it. */
+/** Answers a request that has arrived, or refuses it. */
+const handle = <R>(
+  settings: Settings<R>,
+  { body, headers, method, text, url }: Received,
+  route: Route,
+  exchange: Exchange
+): Effect.Effect<Response, TypeError, R> => {
+  const { apiKey, attempt, isStrict, journal, models } = settings
+  const { protocol } = route
+  const { number } = exchange
+  const refuse = (refusal: Refusal) => {
+    if (isStrict && refusal.isRecoverable !== true) journal.miss({ number, reason: refusal.message, isDefect: false })
+    return Effect.succeed(exchange.refuse("refusal", refusal))
+  }
+  if (route._tag === "Nowhere") {
+    const { pathname: path } = new URL(url)
+    journal.miss({ number, reason: `nothing is served at ${path}${hint(path)}`, isDefect: false })
+    return Effect.succeed(exchange.refuse("no route", Refusals.nowhere(protocol.name, method, path)))
+  }
+  const unadmitted = Admission.check(protocol.name, headers, apiKey)
+  if (unadmitted !== undefined) return refuse(unadmitted)
+  const allowed = route._tag === "Model" ? "POST" : route.endpoint.method
+  if (method !== allowed) {
+    return refuse(Refusals.ofStatus(protocol.name, 405, `Only ${allowed} requests are accepted.`))
+  }
+  if (route._tag === "Endpoint") {
+    const told = route.endpoint.answer(body)
+    return Result.isFailure(told)
+      ? refuse(told.failure)
+      : Effect.succeed(exchange.tell(route.endpoint.name, told.success))
+  }
+  const failed = attempt(text)
+  if (failed !== undefined) {
+    return Effect.succeed(exchange.fail(`status ${failed.number} of ${failed.of}`, failed))
+  }
+  const read = protocol.read(body)
+  if (Result.isFailure(read)) return refuse(read.failure)
+  const { asked } = read.success
+  if (models?.includes(asked.model) === false) return refuse(Refusals.unknownModel(protocol.name, asked.model))
+  exchange.write({ asked })
+  return Effect.onExit(
+    answer(settings, exchange, read.success, { number, url, headers }),
+    (exit) => Exit.isFailure(exit) ? Effect.sync(() => exchange.end("aborted")) : Effect.void
+  )
+}
+
+/** The response to a request. It fails where the connection does before any of it. A defect is a response, too. */
 export const respond = <R>(settings: Settings<R>, request: Request): Effect.Effect<Response, TypeError, R> =>
   Effect.clockWith((clock) =>
     Effect.flatMap(Effect.promise(() => request.text()), (text) => {
-      const { apiKey, attempt, closing, isStrict, journal, models } = settings
+      const { closing, journal, models } = settings
       const { method, url } = request
       const { pathname: path } = new URL(url)
       const headers = Object.fromEntries(request.headers)
@@ -89,40 +156,10 @@ export const respond = <R>(settings: Settings<R>, request: Request): Effect.Effe
       const { protocol } = route
       const spoken = route._tag === "Model" ? protocol.name : undefined
       const arrived = { method, path, headers, protocol: spoken, body: text }
-      const exchange = new Exchange(arrived, body ?? text, protocol, journal, clock, closing)
-      const { number } = exchange
-      const refuse = (refusal: Refusal) => {
-        if (isStrict) journal.miss({ number, reason: refusal.message, isDefect: false })
-        return Effect.succeed(exchange.refuse("refusal", refusal))
-      }
-      if (route._tag === "Nowhere") {
-        journal.miss({ number, reason: `nothing is served at ${path}${hint(path)}`, isDefect: false })
-        return Effect.succeed(exchange.refuse("no route", Refusals.nowhere(protocol.name, method, path)))
-      }
-      const unadmitted = Admission.check(protocol.name, headers, apiKey)
-      if (unadmitted !== undefined) return refuse(unadmitted)
-      const allowed = route._tag === "Model" ? "POST" : route.endpoint.method
-      if (method !== allowed) {
-        return refuse(Refusals.ofStatus(protocol.name, 405, `Only ${allowed} requests are accepted.`))
-      }
-      if (route._tag === "Endpoint") {
-        const told = route.endpoint.answer(body)
-        return Result.isFailure(told)
-          ? refuse(told.failure)
-          : Effect.succeed(exchange.tell(route.endpoint.name, told.success))
-      }
-      const failed = attempt(text)
-      if (failed !== undefined) {
-        return Effect.succeed(exchange.fail(`status ${failed.number} of ${failed.of}`, failed))
-      }
-      const read = protocol.read(body)
-      if (Result.isFailure(read)) return refuse(read.failure)
-      const { asked } = read.success
-      if (models?.includes(asked.model) === false) return refuse(Refusals.unknownModel(protocol.name, asked.model))
-      exchange.write({ asked })
-      return Effect.onExit(
-        answer(settings, exchange, read.success, { number, url, headers }),
-        (exit) => Exit.isFailure(exit) ? Effect.sync(() => exchange.end("aborted")) : Effect.void
+      const exchange = new Exchange(arrived, body ?? text, protocol, journal, clock, closing, request)
+      return Effect.catchDefect(
+        Effect.suspend(() => handle(settings, { method, url, headers, text, body }, route, exchange)),
+        (defect) => Effect.succeed(exchange.miss(500, `it can't be answered: ${String(defect)}`, true))
       )
     })
   )

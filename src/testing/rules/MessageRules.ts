@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type * as Prompt from "effect/ai/Prompt"
+import { hasWords } from "../../domain/conversation/Sending.ts"
 import type { Policy } from "./Policy.ts"
 import { type Message, quoted, type Violation, violation } from "./Violation.ts"
 
@@ -54,6 +55,19 @@ const unsupported: Rule = (messages, { allowDeveloperAndFunction }) =>
       ? [violation("UnsupportedMessageType", index, [], `Message ${index} has the role "${role}"`)]
       : []
   )
+
+/** What a provider attached something to is its own affair, such as the signature that Gemini puts on an empty text. */
+const isSaid = (part: Prompt.UserMessagePart | Prompt.AssistantMessagePart): boolean =>
+  (part.type !== "text" && part.type !== "reasoning") || hasWords(part.text) || Object.keys(part.options).length > 0
+
+const emptyMessage: Rule = (messages, { allowEmptyMessages }) =>
+  allowEmptyMessages ?
+    [] :
+    messages.flatMap((message, index) =>
+      (message.role === "user" || message.role === "assistant") && !message.content.some(isSaid)
+        ? [violation("EmptyMessage", index, [], `Message ${index} of the role "${message.role}" says nothing`)]
+        : []
+    )
 
 const isSigned = (part: Prompt.AssistantMessagePart): boolean =>
   part.type === "reasoning" && Object.keys(part.options).length > 0
@@ -136,6 +150,7 @@ export const checkMessages: Rule = (messages, policy) =>
     repeatedRoles,
     noUser,
     unsupported,
+    emptyMessage,
     reasoningSeparated,
     unknownApprovals,
     handoffWithoutUser

@@ -16,6 +16,7 @@
  * - `allowUnknownToolResponse`: a result may have an id that no call has that still waits.
  * - `allowDuplicateToolResponse`: a call may have a second result.
  * - `allowDeveloperAndFunction`: messages of the roles `developer` and `function` may be there.
+ * - `allowEmptyMessages`: a user or an assistant may say nothing: no parts, or texts without words alone.
  * - `enforceContiguousToolResponses`: nobody speaks between a call and its result.
  * - `requireUserPresent`: there is a user message.
  * - `allowDanglingToolCalls`: calls may stay without results.
@@ -34,6 +35,7 @@ export interface Policy {
   readonly allowUnknownToolResponse: boolean
   readonly allowDuplicateToolResponse: boolean
   readonly allowDeveloperAndFunction: boolean
+  readonly allowEmptyMessages: boolean
   readonly enforceContiguousToolResponses: boolean
   readonly requireUserPresent: boolean
   readonly allowDanglingToolCalls: boolean
@@ -57,6 +59,7 @@ export const defaultPolicy: Policy = Object.freeze({
   allowUnknownToolResponse: false,
   allowDuplicateToolResponse: false,
   allowDeveloperAndFunction: false,
+  allowEmptyMessages: false,
   enforceContiguousToolResponses: false,
   requireUserPresent: false,
   allowDanglingToolCalls: false,

@@ -20,6 +20,7 @@ export const kinds = [
   "ToolResponsesOutOfOrder",
   "SystemNotFirst",
   "UnsupportedMessageType",
+  "EmptyMessage",
   "DuplicateToolCallIds",
   "EmptyToolCallId",
   "EmptyToolResponseId",

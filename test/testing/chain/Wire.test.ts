@@ -122,6 +122,11 @@ describe("A mock provider", () => {
       /^step 1 .* can't be taken: instruction_chain\[0\]/
     ],
     [
+      "of which the step says more words than a process can hold",
+      [user(chainOf({ messages: [{ text: "A" }, { text_message: { length: 1e9 } }] }))],
+      /^step 1 .* can't be taken: .*: a step says at most 100000 words by their number, not 1000000000$/
+    ],
+    [
       "exhausted",
       [user(chainOf(say("A"))), assistant("A"), user("more")],
       /^the instruction chain in message 0 is exhausted/

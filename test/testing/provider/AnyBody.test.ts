@@ -1,7 +1,7 @@
 /** Whatever stands in a body, it is answered or refused: nothing in a provider breaks of it. */
 import { assert, describe, it } from "@effect/vitest"
-import type { Schema } from "effect"
-import { MockModel, MockProvider } from "../../../src/testing/index.ts"
+import { Effect, type Schema } from "effect"
+import { MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
 import { post } from "./serve.ts"
 
 type Json = Schema.Json
@@ -9,7 +9,10 @@ type Json = Schema.Json
 const isObject = (json: Json): json is Schema.JsonObject =>
   typeof json === "object" && json !== null && !Array.isArray(json)
 
-/** All that can be made of a body by putting another value in the place of one, or by taking that out. */
+/** Keys that mean something elsewhere in a body. */
+const strays: Schema.JsonObject = { role: "user", type: "message", content: null, text: "?", name: "", id: "a" }
+
+/** All that can be made of a body by putting another value in the place of one, by taking that out, or by a stray key. */
 const variants = (json: Json, others: ReadonlyArray<Json>): ReadonlyArray<Json> => {
   if (Array.isArray(json)) {
     const list: ReadonlyArray<Json> = json
@@ -19,10 +22,13 @@ const variants = (json: Json, others: ReadonlyArray<Json>): ReadonlyArray<Json> 
     ])
   }
   if (!isObject(json)) return []
-  return Object.entries(json).flatMap(([key, value]) => {
-    const { [key]: _, ...rest } = json
-    return [rest, ...[...others, ...variants(value, others)].map((other) => ({ ...json, [key]: other }))]
-  })
+  const astray = Object.entries(strays).flatMap(([key, value]) => key in json ? [] : [{ ...json, [key]: value }])
+  return astray.concat(
+    Object.entries(json).flatMap(([key, value]) => {
+      const { [key]: _, ...rest } = json
+      return [rest, ...[...others, ...variants(value, others)].map((other) => ({ ...json, [key]: other }))]
+    })
+  )
 }
 
 const others: ReadonlyArray<Json> = [null, 0.5, "?", [null], { type: "?" }]
@@ -120,4 +126,51 @@ describe("any body", () => {
       assert.strictEqual((await post(provider.fetch, path, body)).status, 200)
     })
   }
+
+  const deep = (depth: number) => "[".repeat(depth) + "]".repeat(depth)
+  const deepSchema = (depth: number) => `${`{"type":"object","properties":{"a":`.repeat(depth)}{}${"}}".repeat(depth)}`
+
+  /** What each protocol asks at least, with fields of any depth. */
+  const asking: Readonly<Record<string, (field: string, schema: string) => string>> = {
+    "chat/completions": (field, schema) =>
+      `{"model":"any","messages":[{"role":"user","content":"Hi"}],"metadata":{"a":${field}},` +
+      `"tools":[{"type":"function","function":{"name":"add","strict":true,"parameters":${schema}}}]}`,
+    responses: (field, schema) =>
+      `{"model":"any","input":"Hi","metadata":{"a":${field}},` +
+      `"tools":[{"type":"function","name":"add","strict":true,"parameters":${schema}}]}`,
+    messages: (field, schema) =>
+      `{"model":"any","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"metadata":{"a":${field}},` +
+      `"output_config":{"format":{"type":"json_schema","schema":${schema}}}}`
+  }
+  for (const [path, body] of Object.entries(asking)) {
+    it(`of a request to ${path} is refused where it is too deep to be read`, async () => {
+      const { fetch } = MockProvider.make({ handler: MockModel.make(({ tools }) => JSON.stringify(tools)) })
+      const sent = (field: string, schema: string) => {
+        const headers = { "anthropic-version": "2023-06-01" }
+        return fetch(`http://mock/v1/${path}`, { method: "POST", headers, body: body(field, schema) })
+      }
+      for (const depth of [2000, 10_000, 100_000]) {
+        for (const text of [sent(deep(depth), "{}"), sent("1", deepSchema(depth))]) {
+          const response = await text
+          assert.strictEqual(response.status, 400)
+          assert.include((await response.json()).error.message, "JSON")
+        }
+      }
+      assert.include([200, 400], (await sent(deep(900), deepSchema(450))).status)
+    })
+  }
+})
+
+describe("a defect", () => {
+  it("is a response that no client tries again, with the reason, and a miss", async () => {
+    const provider = MockProvider.make({ handler: MockModel.make(() => MockResponse.toolCall("add", { n: 1n })) })
+    for (const stream of [false, true]) {
+      const body = { model: "any", messages: [{ role: "user", content: "Hi" }], stream }
+      const response = await post(provider.fetch, "chat/completions", body)
+      assert.deepStrictEqual([response.status, response.headers.get("x-should-retry")], [500, "false"])
+      assert.match((await response.json()).error.message, /^Request \d to the mock provider: .*TypeError.* BigInt/)
+    }
+    const misses = Effect.runSync(provider.misses)
+    assert.deepStrictEqual(misses.map(({ isDefect, number }) => [number, isDefect]), [[1, true], [2, true]])
+  })
 })

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
+import { type AddressInfo, connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import type { Readable } from "node:stream"
@@ -120,6 +120,25 @@ describe("troupe mock-provider", () => {
       assert.strictEqual(status, 400)
       assert.match(message, /^Request 2 to the mock provider: there is no handler/)
       assert.match(errors.text, /^request 2: there is no handler[^\n]*\n$/)
+    }))
+
+  /** What a server says to a request in so many words. */
+  const said = (url: string, request: string) =>
+    Effect.callback<string>((resume) => {
+      const { hostname, port } = new URL(url)
+      const socket = connect(Number(port), hostname, () => socket.write(`${request}\r\nconnection: close\r\n\r\n`))
+      const heard = textOf(socket)
+      socket.once("close", () => resume(Effect.succeed(heard.text)))
+    })
+
+  it.live("answers whatever comes in, also what is no request of the web's", () =>
+    Effect.gen(function*() {
+      const { url } = yield* served()
+      const status = (request: string) => Effect.map(said(url, request), (text) => text.split(" ")[1])
+      assert.strictEqual(yield* status("GET // HTTP/1.1\r\nhost: mock"), "404")
+      assert.strictEqual(yield* status("GET /v1/models HTTP/1.1\r\nhost: a b"), "400")
+      assert.strictEqual(yield* status("TRACE /v1/models HTTP/1.1\r\nhost: mock"), "400")
+      assert.strictEqual(yield* status("GET http://mock/v1/models HTTP/1.1\r\nhost: mock"), "200")
     }))
 
   const misused: Readonly<Record<string, readonly [ReadonlyArray<string>, string]>> = {

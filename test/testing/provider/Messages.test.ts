@@ -6,11 +6,13 @@ import {
   InternalServerError,
   RateLimitError
 } from "@anthropic-ai/sdk"
+import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema"
 import type { Message, MessageParam, Tool, ToolUseBlock } from "@anthropic-ai/sdk/resources/messages"
+import { ThreadUnsupportedRequestError } from "@anthropic-ai/sdk/resources/messages/messages"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { AiError } from "effect/ai"
-import { InstructionChain, MockProvider, MockResponse } from "../../../src/testing/index.ts"
+import { InstructionChain, MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
 import { calls, eachWay, resultOf } from "./booking.ts"
 import { common, file, Length } from "./parts.ts"
 import { promptOf, showsHandler, watched } from "./seeing.ts"
@@ -94,6 +96,49 @@ describe("the official client of Anthropic, over a socket", () => {
       ])
     })
   )
+
+  for (const stream of [false, true]) {
+    it.effect(`runs its own loop of tools to its end, ${stream ? "streamed" : "whole"}, with each request whole`, () =>
+      Effect.gen(function*() {
+        const client = yield* anthropic()
+        const add = betaTool({
+          name: "add",
+          description: "Adds",
+          inputSchema: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
+          run: ({ n }) => String(n + 1)
+        })
+        const runner = client.beta.messages.toolRunner({ ...ask(), tools: [add], stream } as never)
+        const last = yield* Effect.promise(() => runner.runUntilDone())
+        assert.deepInclude(last.content[0], { type: "text", text: "3" })
+        const entries = yield* MockProvider.entries
+        assert.deepStrictEqual(entries.map(({ asked, status }) => [status, asked?.messages.length]), [
+          [400, undefined],
+          [200, 1],
+          [200, 3],
+          [200, 5]
+        ])
+        yield* MockProvider.assertNoMisses
+      }).pipe(Effect.provide(served({
+        strict: true,
+        handler: MockModel.make(({ lastToolResults: [last] }) => {
+          const n = Number(last?.result ?? 1)
+          return n < 3 ? MockResponse.toolCall("add", { n }) : String(n)
+        })
+      }))))
+  }
+
+  it.effect("is told that there are no threads, and goes on without where it may", () =>
+    Effect.gen(function*() {
+      const client = yield* anthropic()
+      const { messages: _, tools: _tools, ...params } = ask()
+      const error = yield* rejection(() => client.beta.messages.thread(params).send({ role: "user", content: "Hello" }))
+      assert.instanceOf(error, ThreadUnsupportedRequestError)
+      const unsupportedRequestBehavior = "continue_unthreaded"
+      const thread = client.beta.messages.thread({ ...params, unsupportedRequestBehavior })
+      for (const content of ["one", "two"]) yield* Effect.promise(() => thread.send({ role: "user", content }))
+      const requests = yield* MockProvider.requests("anthropic-messages")
+      assert.deepStrictEqual(requests.map(({ messages }) => messages.length), [1, 3])
+    }).pipe(Effect.provide(served({}))))
 
   showsHandler(
     Effect.map(anthropic(), (client) => () =>

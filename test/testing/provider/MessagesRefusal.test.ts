@@ -79,6 +79,14 @@ const refused: Readonly<Record<string, readonly [body: unknown, message: string]
     "messages.1: all messages must have non-empty content except for the optional final assistant message"
   ],
   "with an empty text": [asking(user(text(""))), "messages: text content blocks must be non-empty"],
+  "with a text without words": [
+    asking(user(text(" \n"))),
+    "messages: text content blocks must contain non-whitespace text"
+  ],
+  "with a message without words": [
+    asking({ role: "user", content: " " }),
+    "messages: text content blocks must contain non-whitespace text"
+  ],
   "with a block of no type": [asking(user({ text: "Hello" })), "messages.0.content.0.type: Field required"],
   "with a block of an unknown type": [
     asking(user({ type: "input_text", text: "Hello" })),
