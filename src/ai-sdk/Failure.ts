@@ -121,12 +121,32 @@ const isInvalidUrl = (error: unknown): boolean =>
     (cause instanceof TypeError && /invalid url|failed to parse url/i.test(cause.message))
   )
 
+/** Gives an error's cause, or itself, without errors of calls and what they are the cause of: those hold the whole request. */
+const withoutRequest = (error: unknown): unknown => {
+  const chain = causes(error)
+  const last = chain.findLastIndex((cause) => isOf(cause, "APICallError"))
+  return last < 0 ? error : chain[last + 1]
+}
+
+/** An address without what may be a key in it. */
+const plainUrl = (url: string): string => {
+  if (!URL.canParse(url)) return url.split("?")[0] ?? ""
+  const { host, pathname, protocol } = new URL(url)
+  return `${protocol}//${host}${pathname}`
+}
+
 const network = (
   thrown: Thrown,
   reason: AiError.NetworkError["reason"],
   cause: unknown
 ): AiError.NetworkError =>
-  new AiError.NetworkError({ reason, method: "POST", url: thrown.url ?? "", description: thrown.message, cause })
+  new AiError.NetworkError({
+    reason,
+    method: "POST",
+    url: plainUrl(thrown.url ?? ""),
+    description: thrown.message,
+    cause: withoutRequest(cause)
+  })
 
 /** A stream that ended before the answer did. */
 export const cutOff = (): AiError.NetworkError =>
@@ -185,7 +205,7 @@ export const reasonOf = (error: unknown, when: When): AiError.AiErrorReason => {
     // It went well until the response was read.
     const { cause, message } = thrown
     if (isNetwork(cause)) return network(thrown, "TransportError", error)
-    const why = Predicate.isError(cause) ? `${message}: ${cause.message}` : message
+    const why = cause === undefined ? message : `${message}: ${read(cause).message}`
     return new AiError.InvalidResponseError({ description: why, ...withHttp(thrown) })
   }
   if (isOf(error, "APICallError") && thrown.names.length === 0 && !isInvalidUrl(error)) {

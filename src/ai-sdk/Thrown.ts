@@ -7,7 +7,6 @@
  * @since 0.1.0
  */
 import * as Predicate from "effect/Predicate"
-import { toJson } from "./Metadata.ts"
 
 /** The names of errors of the AI SDK, as their markers have them. */
 export type Name =
@@ -62,6 +61,38 @@ const saidIn = (value: unknown): Said => {
   }
 }
 
+/** The longest text of an error: a provider may repeat in it what it was sent. The response's body has the rest. */
+const longest = 1000
+
+const clip = (text: string): string => text.length > longest ? `${text.slice(0, longest)}…` : text
+
+/** What to say of errors whose own message repeats what was sent or received. */
+const wordless: ReadonlyArray<readonly [Name, string]> = [
+  ["JSONParseError", "What the provider sent isn't JSON"],
+  ["TypeValidationError", "What the provider's package read doesn't have the form that it expects"],
+  ["InvalidResponseDataError", "What the provider sent doesn't have the form that its package expects"]
+]
+
+/** Where in a value something doesn't fit, if a schema said so. */
+const placesIn = (error: unknown): string => {
+  const cause = Predicate.hasProperty(error, "cause") ? error.cause : undefined
+  const issues = Predicate.hasProperty(cause, "issues") && Array.isArray(cause.issues) ? cause.issues : []
+  const paths = issues.flatMap((issue: unknown) =>
+    Predicate.hasProperty(issue, "path") && Array.isArray(issue.path) && issue.path.length > 0
+      ? [`"${issue.path.map(String).join(".")}"`]
+      : []
+  )
+  return paths.length === 0 ? "" : `, at ${paths.join(", ")}`
+}
+
+/** Says what an error is, in words of the provider or else of its package. Other fields aren't read: some hold the request. */
+const wordsOf = (error: unknown, words: string | undefined, status: number | undefined): string => {
+  const named = wordless.find(([name]) => isOf(error, name))
+  if (named !== undefined) return clip(named[1] + placesIn(error))
+  if (words !== undefined) return clip(words)
+  return status === undefined ? "The error has no message" : `The provider answered with status ${status}`
+}
+
 /** An error as far as it is known. `status` is of a response, or what the provider says in a stream in the place of one. */
 export interface Thrown {
   readonly message: string
@@ -103,9 +134,10 @@ export const read = (error: unknown): Thrown => {
   const inBody = saidIn(body === undefined ? undefined : parse(body))
   const inData = saidIn(data)
   const itself = saidIn(error)
+  const status = statusIn(error)
   return {
-    message: inBody.message ?? textIn(error, "message") ?? itself.message ?? JSON.stringify(toJson(error)),
-    status: statusIn(error),
+    message: wordsOf(error, inBody.message ?? textIn(error, "message") ?? itself.message, status),
+    status,
     headers: headersIn(error),
     body,
     names: [...new Set([...inBody.names, ...inData.names, ...itself.names])],

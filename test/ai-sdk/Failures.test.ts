@@ -162,7 +162,7 @@ const inStream: ReadonlyArray<readonly [what: string, error: unknown, ...Expecte
   ["a chunk that can't be read", new JSONParseError({ text: "{", cause: "x" }), "InvalidResponseError", false],
   ["a chunk that doesn't fit", new TypeValidationError({ value: 1, cause: "x" }), "InvalidResponseError", false],
   ["a text", "oops", "InternalProviderError", true, { description: "oops" }],
-  ["what nobody knows", { what: 1 }, "InternalProviderError", true, { description: "{\"what\":1}" }]
+  ["what nobody knows", { what: 1 }, "InternalProviderError", true, { description: "The error has no message" }]
 ]
 
 const ask = { prompt: "Hi" } as const
