@@ -57,8 +57,8 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { toCallOptions } from "./CallOptions.ts"
 import { type Asked, askedOf, toPart } from "./Content.ts"
-import { cutOff, reasonOf, type When } from "./Failure.ts"
-import { finishPart, warningText } from "./Finish.ts"
+import { isCutOff, reasonOf, type When } from "./Failure.ts"
+import { type Ending, finishPart, isFiltered, issueOf, warningText } from "./Finish.ts"
 import { CurrentSettings, over, type Settings } from "./Settings.ts"
 import * as Spans from "./Spans.ts"
 import * as Specification3 from "./Specification3.ts"
@@ -117,6 +117,12 @@ const warn = (warnings: ReadonlyArray<SharedV4Warning>, { modelId, provider }: A
   warnings.length === 0 ? Effect.void : Effect.logWarning(
     `${provider} ${modelId}: ${warnings.map(warningText).join("; ")}`
   )
+
+/** Says that an answer isn't what the model would have said. */
+const warnOf = (ending: Ending, { modelId, provider }: AnyModel): Effect.Effect<void> =>
+  isFiltered(ending)
+    ? Effect.logWarning(`${provider} ${modelId}: the provider's content filter ended the answer`)
+    : Effect.void
 
 const isSupported = (model: { readonly specificationVersion?: unknown }): boolean =>
   model.specificationVersion === "v3" || model.specificationVersion === "v4"
@@ -187,6 +193,11 @@ const toParts = (
   asked: Asked
 ): Result.Result<Array<Response.PartEncoded>, AiError.AiErrorReason> =>
   Result.gen(function*() {
+    const issue = issueOf(generated, {
+      calls: generated.content.filter(({ type }) => type === "tool-call").length,
+      isSpeaking: generated.content.some((part) => part.type === "file" || (part.type === "text" && part.text !== ""))
+    })
+    if (issue !== undefined) return yield* Result.fail(issue)
     const text = request.responseFormat.type === "json" ? chosenText(generated) : undefined
     const parts: Array<Response.PartEncoded> = generated.response === undefined
       ? []
@@ -208,6 +219,7 @@ const generateText = (given: Given) =>
     const options = yield* prepare("generateText", given, request)
     const generated = yield* attempt("generateText", (signal) => generate(model, options, signal))
     yield* warn(generated.warnings, model)
+    yield* warnOf(generated, model)
     const parts = yield* Effect.mapError(
       Effect.fromResult(toParts(generated, request, askedOf(request, transformer))),
       (reason) => failure("generateText", reason)
@@ -250,11 +262,13 @@ const streamText = (given: Given) => (request: LanguageModel.ProviderOptions) =>
     return Stream.fromPull(Effect.succeed(Effect.gen(function*() {
       while (true) {
         const part = yield* next
-        if (part === undefined) return yield* arriving.hasFinished ? Cause.done() : broken(cutOff())
-        if (part.type === "error") return yield* failed("streamText", part.error, true)
-        if (part.type === "finish" && part.finishReason.unified === "interrupted") return yield* broken(cutOff())
+        if (part === undefined) return yield* arriving.hasFinished ? Cause.done() : broken(Streamed.ended(arriving))
+        if (part.type === "error") {
+          return yield* isCutOff(part.error) ? broken(Streamed.ended(arriving)) : failed("streamText", part.error, true)
+        }
         if (part.type === "stream-start") yield* warn(part.warnings, model)
         const parts = yield* Effect.catch(Effect.fromResult(Streamed.take(arriving, part)), broken)
+        if (part.type === "finish") yield* warnOf(part, model)
         if (!Arr.isReadonlyArrayNonEmpty(parts)) continue
         Spans.annotateResponse(request.span, parts)
         return parts
