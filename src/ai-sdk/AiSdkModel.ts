@@ -63,8 +63,10 @@ import { CurrentSettings, over, type Settings } from "./Settings.ts"
 import * as Spans from "./Spans.ts"
 import * as Specification3 from "./Specification3.ts"
 import * as Streamed from "./Streamed.ts"
+import * as Timeouts from "./Timeouts.ts"
 
 export { CurrentSettings, type Settings, settings } from "./Settings.ts"
+export type { Timeouts } from "./Timeouts.ts"
 
 /**
  * A language model of a provider of the AI SDK.
@@ -113,6 +115,18 @@ const attempt = <A>(
     Effect.catch(({ error }) => failed(method, error, isAnswering))
   )
 
+/** Waits for what a provider does, as long as it may take. */
+const waitFor = <A>(
+  method: Method,
+  patience: Timeouts.Patience,
+  effect: Effect.Effect<A, AiError.AiError>,
+  isWhole?: boolean
+): Effect.Effect<A, AiError.AiError> =>
+  Effect.mapError(
+    Timeouts.waitFor(patience, effect, isWhole),
+    (error) => error._tag === "AiError" ? error : failure(method, error)
+  )
+
 const warn = (warnings: ReadonlyArray<SharedV4Warning>, { modelId, provider }: AnyModel): Effect.Effect<void> =>
   warnings.length === 0 ? Effect.void : Effect.logWarning(
     `${provider} ${modelId}: ${warnings.map(warningText).join("; ")}`
@@ -142,17 +156,23 @@ interface Given {
   readonly transformer: LanguageModel.CodecTransformer
 }
 
-/** Gives the options of a call, of what is asked and what is set. */
+/** A call as a provider is given it, and how long it is waited for. */
+interface Prepared {
+  readonly options: LanguageModelV4CallOptions
+  readonly patience: Timeouts.Patience
+}
+
+/** Prepares a call, of what is asked and what is set. */
 const prepare = (
   method: Method,
   { model, settings, transformer }: Given,
   request: LanguageModel.ProviderOptions
-): Effect.Effect<LanguageModelV4CallOptions, AiError.AiError> =>
+): Effect.Effect<Prepared, AiError.AiError> =>
   Effect.gen(function*() {
     if (!isSupported(model)) return yield* Effect.fail(failure(method, unsupported(model)))
-    const all = over(settings, yield* CurrentSettings)
+    const { timeouts, ...all } = over(settings, yield* CurrentSettings)
     Spans.annotateRequest(request.span, model, all)
-    return yield* Effect.try({
+    const options = yield* Effect.try({
       try: () => toCallOptions(request, all, transformer),
       catch: (error) =>
         failure(
@@ -160,6 +180,7 @@ const prepare = (
           new AiError.UnsupportedSchemaError({ description: error instanceof Error ? error.message : String(error) })
         )
     })
+    return { options, patience: Timeouts.begin(timeouts, yield* Clock.currentTimeMillis) }
   })
 
 type Generated = LanguageModelV3GenerateResult | LanguageModelV4GenerateResult
@@ -216,8 +237,9 @@ const toParts = (
 const generateText = (given: Given) =>
   Effect.fnUntraced(function*(request: LanguageModel.ProviderOptions) {
     const { model, transformer } = given
-    const options = yield* prepare("generateText", given, request)
-    const generated = yield* attempt("generateText", (signal) => generate(model, options, signal))
+    const { options, patience } = yield* prepare("generateText", given, request)
+    const answer = attempt("generateText", (signal) => generate(model, options, signal))
+    const generated = yield* waitFor("generateText", patience, answer, true)
     yield* warn(generated.warnings, model)
     yield* warnOf(generated, model)
     const parts = yield* Effect.mapError(
@@ -229,7 +251,7 @@ const generateText = (given: Given) =>
   })
 
 /** Opens a stream that is read as it is taken. Where it isn't read to its end, it is let go of, and so is its request. */
-const open = Effect.fnUntraced(function*(model: AnyModel, options: LanguageModelV4CallOptions) {
+const open = Effect.fnUntraced(function*(model: AnyModel, { options, patience }: Prepared) {
   const controller = new AbortController()
   let reader: ReadableStreamDefaultReader<Streamed.Part> | undefined
   let hasEnded = false
@@ -241,11 +263,14 @@ const open = Effect.fnUntraced(function*(model: AnyModel, options: LanguageModel
       reader?.cancel().catch(() => {})
     })
   )
-  const { response, stream } = yield* attempt("streamText", () => start(model, options, controller.signal))
+  const opening = attempt("streamText", () => start(model, options, controller.signal))
+  const { response, stream } = yield* waitFor("streamText", patience, opening)
   const taken: ReadableStreamDefaultReader<Streamed.Part> = stream.getReader()
   reader = taken
-  const next = Effect.map(attempt("streamText", () => taken.read(), true), ({ done, value }) => {
+  const reading = attempt("streamText", () => taken.read(), true)
+  const next = Effect.map(Effect.suspend(() => waitFor("streamText", patience, reading)), ({ done, value }) => {
     hasEnded = done
+    if (value !== undefined && Streamed.isNews(value)) Timeouts.heard(patience)
     return value
   })
   return { headers: response?.headers, next }
@@ -256,12 +281,12 @@ const broken = (reason: AiError.AiErrorReason) => Effect.fail(failure("streamTex
 const streamText = (given: Given) => (request: LanguageModel.ProviderOptions) =>
   Stream.unwrap(Effect.gen(function*() {
     const { model, transformer } = given
-    const options = yield* prepare("streamText", given, request)
-    const { headers, next } = yield* open(model, options)
+    const { headers, next } = yield* open(model, yield* prepare("streamText", given, request))
     const arriving = Streamed.begin(askedOf(request, transformer), headers)
     return Stream.fromPull(Effect.succeed(Effect.gen(function*() {
       while (true) {
-        const part = yield* next
+        // A provider that has answered may leave its connection open, or break it.
+        const part = yield* arriving.hasFinished ? Effect.catch(next, () => Effect.succeed(undefined)) : next
         if (part === undefined) return yield* arriving.hasFinished ? Cause.done() : broken(Streamed.ended(arriving))
         if (part.type === "error") {
           return yield* isCutOff(part.error) ? broken(Streamed.ended(arriving)) : failed("streamText", part.error, true)

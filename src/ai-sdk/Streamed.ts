@@ -41,6 +41,9 @@ export const begin = (asked: Asked, headers: Arriving["headers"]): Arriving => (
   hidden: new Set()
 })
 
+/** Checks whether a part is news of the answer: packages and servers send others only to show that they are there. */
+export const isNews = ({ type }: Part): boolean => type !== "stream-start" && type !== "ping" && type !== "raw"
+
 type Read = Result.Result<ReadonlyArray<Response.StreamPartEncoded>, AiError.AiErrorReason>
 
 const one = (part: Response.StreamPartEncoded): Read => Result.succeed([part])
