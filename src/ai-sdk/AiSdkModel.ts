@@ -57,14 +57,16 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { toCallOptions } from "./CallOptions.ts"
 import { type Asked, askedOf, toPart } from "./Content.ts"
-import { cutOff, reasonOf, type When } from "./Failure.ts"
-import { finishPart, warningText } from "./Finish.ts"
+import { isCutOff, reasonOf, type When } from "./Failure.ts"
+import { type Ending, finishPart, isFiltered, issueOf, warningText } from "./Finish.ts"
 import { CurrentSettings, over, type Settings } from "./Settings.ts"
 import * as Spans from "./Spans.ts"
 import * as Specification3 from "./Specification3.ts"
 import * as Streamed from "./Streamed.ts"
+import * as Timeouts from "./Timeouts.ts"
 
 export { CurrentSettings, type Settings, settings } from "./Settings.ts"
+export type { Timeouts } from "./Timeouts.ts"
 
 /**
  * A language model of a provider of the AI SDK.
@@ -113,10 +115,28 @@ const attempt = <A>(
     Effect.catch(({ error }) => failed(method, error, isAnswering))
   )
 
+/** Waits for what a provider does, as long as it may take. */
+const waitFor = <A>(
+  method: Method,
+  patience: Timeouts.Patience,
+  effect: Effect.Effect<A, AiError.AiError>,
+  isWhole?: boolean
+): Effect.Effect<A, AiError.AiError> =>
+  Effect.mapError(
+    Timeouts.waitFor(patience, effect, isWhole),
+    (error) => error._tag === "AiError" ? error : failure(method, error)
+  )
+
 const warn = (warnings: ReadonlyArray<SharedV4Warning>, { modelId, provider }: AnyModel): Effect.Effect<void> =>
   warnings.length === 0 ? Effect.void : Effect.logWarning(
     `${provider} ${modelId}: ${warnings.map(warningText).join("; ")}`
   )
+
+/** Says that an answer isn't what the model would have said. */
+const warnOf = (ending: Ending, { modelId, provider }: AnyModel): Effect.Effect<void> =>
+  isFiltered(ending)
+    ? Effect.logWarning(`${provider} ${modelId}: the provider's content filter ended the answer`)
+    : Effect.void
 
 const isSupported = (model: { readonly specificationVersion?: unknown }): boolean =>
   model.specificationVersion === "v3" || model.specificationVersion === "v4"
@@ -136,17 +156,23 @@ interface Given {
   readonly transformer: LanguageModel.CodecTransformer
 }
 
-/** Gives the options of a call, of what is asked and what is set. */
+/** A call as a provider is given it, and how long it is waited for. */
+interface Prepared {
+  readonly options: LanguageModelV4CallOptions
+  readonly patience: Timeouts.Patience
+}
+
+/** Prepares a call, of what is asked and what is set. */
 const prepare = (
   method: Method,
   { model, settings, transformer }: Given,
   request: LanguageModel.ProviderOptions
-): Effect.Effect<LanguageModelV4CallOptions, AiError.AiError> =>
+): Effect.Effect<Prepared, AiError.AiError> =>
   Effect.gen(function*() {
     if (!isSupported(model)) return yield* Effect.fail(failure(method, unsupported(model)))
-    const all = over(settings, yield* CurrentSettings)
+    const { timeouts, ...all } = over(settings, yield* CurrentSettings)
     Spans.annotateRequest(request.span, model, all)
-    return yield* Effect.try({
+    const options = yield* Effect.try({
       try: () => toCallOptions(request, all, transformer),
       catch: (error) =>
         failure(
@@ -154,6 +180,7 @@ const prepare = (
           new AiError.UnsupportedSchemaError({ description: error instanceof Error ? error.message : String(error) })
         )
     })
+    return { options, patience: Timeouts.begin(timeouts, yield* Clock.currentTimeMillis) }
   })
 
 type Generated = LanguageModelV3GenerateResult | LanguageModelV4GenerateResult
@@ -187,6 +214,11 @@ const toParts = (
   asked: Asked
 ): Result.Result<Array<Response.PartEncoded>, AiError.AiErrorReason> =>
   Result.gen(function*() {
+    const issue = issueOf(generated, {
+      calls: generated.content.filter(({ type }) => type === "tool-call").length,
+      isSpeaking: generated.content.some((part) => part.type === "file" || (part.type === "text" && part.text !== ""))
+    })
+    if (issue !== undefined) return yield* Result.fail(issue)
     const text = request.responseFormat.type === "json" ? chosenText(generated) : undefined
     const parts: Array<Response.PartEncoded> = generated.response === undefined
       ? []
@@ -205,9 +237,11 @@ const toParts = (
 const generateText = (given: Given) =>
   Effect.fnUntraced(function*(request: LanguageModel.ProviderOptions) {
     const { model, transformer } = given
-    const options = yield* prepare("generateText", given, request)
-    const generated = yield* attempt("generateText", (signal) => generate(model, options, signal))
+    const { options, patience } = yield* prepare("generateText", given, request)
+    const answer = attempt("generateText", (signal) => generate(model, options, signal))
+    const generated = yield* waitFor("generateText", patience, answer, true)
     yield* warn(generated.warnings, model)
+    yield* warnOf(generated, model)
     const parts = yield* Effect.mapError(
       Effect.fromResult(toParts(generated, request, askedOf(request, transformer))),
       (reason) => failure("generateText", reason)
@@ -217,7 +251,7 @@ const generateText = (given: Given) =>
   })
 
 /** Opens a stream that is read as it is taken. Where it isn't read to its end, it is let go of, and so is its request. */
-const open = Effect.fnUntraced(function*(model: AnyModel, options: LanguageModelV4CallOptions) {
+const open = Effect.fnUntraced(function*(model: AnyModel, { options, patience }: Prepared) {
   const controller = new AbortController()
   let reader: ReadableStreamDefaultReader<Streamed.Part> | undefined
   let hasEnded = false
@@ -229,11 +263,14 @@ const open = Effect.fnUntraced(function*(model: AnyModel, options: LanguageModel
       reader?.cancel().catch(() => {})
     })
   )
-  const { response, stream } = yield* attempt("streamText", () => start(model, options, controller.signal))
+  const opening = attempt("streamText", () => start(model, options, controller.signal))
+  const { response, stream } = yield* waitFor("streamText", patience, opening)
   const taken: ReadableStreamDefaultReader<Streamed.Part> = stream.getReader()
   reader = taken
-  const next = Effect.map(attempt("streamText", () => taken.read(), true), ({ done, value }) => {
+  const reading = attempt("streamText", () => taken.read(), true)
+  const next = Effect.map(Effect.suspend(() => waitFor("streamText", patience, reading)), ({ done, value }) => {
     hasEnded = done
+    if (value !== undefined && Streamed.isNews(value)) Timeouts.heard(patience)
     return value
   })
   return { headers: response?.headers, next }
@@ -244,17 +281,19 @@ const broken = (reason: AiError.AiErrorReason) => Effect.fail(failure("streamTex
 const streamText = (given: Given) => (request: LanguageModel.ProviderOptions) =>
   Stream.unwrap(Effect.gen(function*() {
     const { model, transformer } = given
-    const options = yield* prepare("streamText", given, request)
-    const { headers, next } = yield* open(model, options)
+    const { headers, next } = yield* open(model, yield* prepare("streamText", given, request))
     const arriving = Streamed.begin(askedOf(request, transformer), headers)
     return Stream.fromPull(Effect.succeed(Effect.gen(function*() {
       while (true) {
-        const part = yield* next
-        if (part === undefined) return yield* arriving.hasFinished ? Cause.done() : broken(cutOff())
-        if (part.type === "error") return yield* failed("streamText", part.error, true)
-        if (part.type === "finish" && part.finishReason.unified === "interrupted") return yield* broken(cutOff())
+        // A provider that has answered may leave its connection open, or break it.
+        const part = yield* arriving.hasFinished ? Effect.catch(next, () => Effect.succeed(undefined)) : next
+        if (part === undefined) return yield* arriving.hasFinished ? Cause.done() : broken(Streamed.ended(arriving))
+        if (part.type === "error") {
+          return yield* isCutOff(part.error) ? broken(Streamed.ended(arriving)) : failed("streamText", part.error, true)
+        }
         if (part.type === "stream-start") yield* warn(part.warnings, model)
         const parts = yield* Effect.catch(Effect.fromResult(Streamed.take(arriving, part)), broken)
+        if (part.type === "finish") yield* warnOf(part, model)
         if (!Arr.isReadonlyArrayNonEmpty(parts)) continue
         Spans.annotateResponse(request.span, parts)
         return parts

@@ -63,7 +63,7 @@ const toFormat = (
 /** Gives the options of a call, apart from the signal that stops it. Throws where a schema has no form for the provider. */
 export const toCallOptions = (
   request: LanguageModel.ProviderOptions,
-  { headers, providerOptions, stopSequences, ...settings }: Settings,
+  { headers, providerOptions, stopSequences, ...settings }: Omit<Settings, "timeouts">,
   transformer: LanguageModel.CodecTransformer
 ): LanguageModelV4CallOptions => {
   const { prompt, responseFormat, toolChoice, tools } = request

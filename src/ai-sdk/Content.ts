@@ -61,6 +61,9 @@ const parse = ({ input, toolName }: Of<"tool-call">, { isDeferred }: Asked) => {
 
 /** A call. One that the provider ran by a tool that wasn't offered is none of ours, and only sent back. */
 const toCall = (part: Of<"tool-call">, asked: Asked): Read => {
+  if (part.toolName.trim() === "") {
+    return Result.fail(new AiError.InvalidOutputError({ description: "The model called a tool without a name" }))
+  }
   const name = asked.nameOf(part.toolName)
   const isTheirs = part.providerExecuted === true
   return Result.map(parse(part, asked), (params) =>

@@ -4,9 +4,11 @@
  * @since 0.1.0
  */
 import * as AiError from "effect/ai/AiError"
+import type * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
 import { retryAfter } from "./RetryAfter.ts"
-import { isOf, read, textIn, type Thrown } from "./Thrown.ts"
+import { shown } from "./ShownHeaders.ts"
+import { causes, isOf, isReport, read, textIn, type Thrown } from "./Thrown.ts"
 
 /** When an error came: at which time in milliseconds, and whether the model had begun to answer. */
 export interface When {
@@ -17,14 +19,15 @@ export interface When {
 /** The response, where there was one, without its cookies. */
 const withHttp = ({ body, headers, status }: Thrown): { readonly http?: typeof AiError.HttpContext.Type } => {
   if (status === undefined) return {}
-  const { "set-cookie": _, ...shown } = headers
-  return { http: { response: { status, headers: shown }, ...(body === undefined ? undefined : { body }) } }
+  return { http: { response: { status, headers: shown(headers) }, ...(body === undefined ? undefined : { body }) } }
 }
 
-/** What providers call an account that has nothing left to spend, which no waiting helps. */
+/**
+ * What providers call an account that has nothing left to spend, which no waiting helps. Google says of a limit of requests a minute too
+ * that it "exceeded your current quota", so these words aren't among them: OpenAI names the error besides.
+ */
 const spent = /insufficient_(quota|balance|credits|funds)|billing|credits?_(balance|exhausted)|quota_exhausted/
-const spentWords =
-  /credit balance is too low|insufficient (balance|credits|funds)|exceeded your current quota, please check your plan/i
+const spentWords = /credit balance is too low|insufficient (balance|credits|funds)/i
 
 /** What providers call words that their policy has no answer to. */
 const policy = /content_?(filter|policy)|moderation|safety|responsible_?ai|prohibited_content|usage_policy/
@@ -61,9 +64,16 @@ const keyKind = ({ message, names }: Thrown): AiError.AuthenticationError["kind"
     ? "MissingKey"
     : "InvalidKey"
 
+/** Says how long to wait before asking again, which `AiError.retryAfter` reads of any reason; the class has no field for it. */
+const waiting = (
+  reason: AiError.InternalProviderError,
+  retryAfter: Duration.Duration | undefined
+): AiError.InternalProviderError => retryAfter === undefined ? reason : Object.assign(reason, { retryAfter })
+
 /** The reason of a response that refused the request, where its status is one of these. */
 const refused = (thrown: Thrown, status: number, { now }: When): AiError.AiErrorReason => {
-  const { headers, isRetryable, message: description } = thrown
+  const { isRetryable, message: description } = thrown
+  const wait = retryAfter(thrown, now)
   const http = withHttp(thrown)
   const names = thrown.names.join(" ")
   const isPlain = status === 400 || status === 403 || status === 422
@@ -80,14 +90,13 @@ const refused = (thrown: Thrown, status: number, { now }: When): AiError.AiError
     return new AiError.AuthenticationError({ kind: "InsufficientPermissions", description, ...http })
   }
   if (status === 429) {
-    const wait = retryAfter(headers, now)
     return new AiError.RateLimitError({ ...http, ...(wait === undefined ? undefined : { retryAfter: wait }) })
   }
   // A provider that says so itself is right about whether the same may go well another time.
   if (status >= 500 || status === 408 || status === 409) {
     return isRetryable === false
       ? new AiError.UnknownError({ description, ...http })
-      : new AiError.InternalProviderError({ description, ...http })
+      : waiting(new AiError.InternalProviderError({ description, ...http }), wait)
   }
   if (isRetryable === true) return new AiError.InternalProviderError({ description, ...http })
   const parameter = thrown.parameter ?? (/model_not_found|no_such_model/.test(names) ? "model" : undefined)
@@ -97,10 +106,6 @@ const refused = (thrown: Thrown, status: number, { now }: When): AiError.AiError
     ...(parameter === undefined ? undefined : { parameter })
   })
 }
-
-/** An error and what caused it, five at most: a cause may lead back to itself. */
-const causes = (error: unknown, deepest = 5): ReadonlyArray<object> =>
-  Predicate.isObject(error) && deepest > 0 ? [error, ...causes(error["cause"], deepest - 1)] : []
 
 const networkCodes = /^(E[A-Z]{3,}|UND_ERR_\w+|ConnectionRefused|ConnectionClosed)$/
 const networkNames = /^(AbortError|TimeoutError|ResponseAborted|SocketError)$/
@@ -121,12 +126,32 @@ const isInvalidUrl = (error: unknown): boolean =>
     (cause instanceof TypeError && /invalid url|failed to parse url/i.test(cause.message))
   )
 
+/** Gives an error's cause, or itself, without errors of calls and what they are the cause of: those hold the whole request. */
+const withoutRequest = (error: unknown): unknown => {
+  const chain = causes(error)
+  const last = chain.findLastIndex((cause) => isOf(cause, "APICallError"))
+  return last < 0 ? error : chain[last + 1]
+}
+
+/** An address without what may be a key in it. */
+const plainUrl = (url: string): string => {
+  if (!URL.canParse(url)) return url.split("?")[0] ?? ""
+  const { host, pathname, protocol } = new URL(url)
+  return `${protocol}//${host}${pathname}`
+}
+
 const network = (
   thrown: Thrown,
   reason: AiError.NetworkError["reason"],
   cause: unknown
 ): AiError.NetworkError =>
-  new AiError.NetworkError({ reason, method: "POST", url: thrown.url ?? "", description: thrown.message, cause })
+  new AiError.NetworkError({
+    reason,
+    method: "POST",
+    url: plainUrl(thrown.url ?? ""),
+    description: thrown.message,
+    cause: withoutRequest(cause)
+  })
 
 /** A stream that ended before the answer did. */
 export const cutOff = (): AiError.NetworkError =>
@@ -136,6 +161,10 @@ export const cutOff = (): AiError.NetworkError =>
     url: "",
     description: "The stream ended before the answer did"
   })
+
+/** Checks whether a package reports that a stream ended before the answer did: it has no data to show then. */
+export const isCutOff = (error: unknown): boolean =>
+  isOf(error, "InvalidResponseDataError") && Predicate.hasProperty(error, "data") && error.data === undefined
 
 /** The reason of an error without a response. */
 const other = (error: unknown, thrown: Thrown, { isAnswering }: When): AiError.AiErrorReason => {
@@ -178,6 +207,9 @@ const other = (error: unknown, thrown: Thrown, { isAnswering }: When): AiError.A
 
 /** Gives the reason of an error that was thrown, or that stood in a stream. */
 export const reasonOf = (error: unknown, when: When): AiError.AiErrorReason => {
+  // A report in a form that the package doesn't know is a report all the same.
+  const report = isOf(error, "TypeValidationError") && Predicate.hasProperty(error, "value") ? error.value : undefined
+  if (when.isAnswering && isReport(report)) return reasonOf(report, when)
   const thrown = read(error)
   const status = statusOf(thrown)
   if (status !== undefined) return refused(thrown, status, when)
@@ -185,7 +217,7 @@ export const reasonOf = (error: unknown, when: When): AiError.AiErrorReason => {
     // It went well until the response was read.
     const { cause, message } = thrown
     if (isNetwork(cause)) return network(thrown, "TransportError", error)
-    const why = Predicate.isError(cause) ? `${message}: ${cause.message}` : message
+    const why = cause === undefined ? message : `${message}: ${read(cause).message}`
     return new AiError.InvalidResponseError({ description: why, ...withHttp(thrown) })
   }
   if (isOf(error, "APICallError") && thrown.names.length === 0 && !isInvalidUrl(error)) {

@@ -11,8 +11,10 @@ import type {
   SharedV4ProviderMetadata,
   SharedV4Warning
 } from "@ai-sdk/provider"
+import * as AiError from "effect/ai/AiError"
 import type * as Response from "effect/ai/Response"
 import { toMetadata } from "./Metadata.ts"
+import { shown } from "./ShownHeaders.ts"
 
 /** Reads a count. One that can't be a count of tokens isn't known. */
 const count = (value: unknown): number | undefined =>
@@ -50,6 +52,28 @@ export interface Ending {
   readonly providerMetadata?: SharedV4ProviderMetadata | undefined
 }
 
+/** What of an answer has come when it ends. */
+export interface Come {
+  readonly calls: number
+  readonly isSpeaking: boolean
+}
+
+/** Checks whether the provider's filter ended an answer. */
+export const isFiltered = ({ finishReason: { unified } }: Ending): boolean => unified === "content-filter"
+
+/** Gives what is wrong with an answer that ended so, if anything is: one that says nothing is no answer if it was to say something. */
+export const issueOf = (ending: Ending, { calls, isSpeaking }: Come): AiError.AiErrorReason | undefined => {
+  if (calls > 0) return undefined
+  if (ending.finishReason.unified === "tool-calls") {
+    return new AiError.InvalidOutputError({
+      description: "The answer ended with calls, and has none with a tool's name"
+    })
+  }
+  return isFiltered(ending) && !isSpeaking
+    ? new AiError.ContentPolicyError({ description: "The provider's content filter left nothing of the answer" })
+    : undefined
+}
+
 /** What came beside an answer: what the provider warns of, and the headers of its response. */
 export interface Beside {
   readonly warnings: ReadonlyArray<SharedV4Warning>
@@ -68,12 +92,11 @@ export const finishPart = (
     ...(usage.raw === undefined ? undefined : { usage: usage.raw }),
     ...(warnings.length === 0 ? undefined : { warnings })
   }
-  const { "set-cookie": _, ...shown } = headers ?? {}
   return {
     type: "finish",
     reason: toReason(finishReason),
     usage: toUsage(usage),
-    ...(headers === undefined ? undefined : { response: { status: 200, headers: shown } }),
+    ...(headers === undefined ? undefined : { response: { status: 200, headers: shown(headers) } }),
     ...toMetadata(providerMetadata, Object.keys(added).length === 0 ? undefined : added)
   }
 }

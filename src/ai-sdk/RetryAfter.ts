@@ -1,20 +1,20 @@
 /**
- * How long a provider tells to wait, by the headers of its response.
+ * How long a provider tells to wait, by the headers of its response or in the body.
  *
  * `retry-after` is a number of seconds or a date (RFC 9110, section 10.2.3); some providers give a fraction of a second too.
- * `retry-after-ms`, of some providers, is exact.
+ * `retry-after-ms`, of some providers, is exact. Google's providers give a `google.rpc.RetryInfo` among the details of an error.
  *
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
 import * as Headers from "effect/http/Headers"
 import * as Result from "effect/Result"
+import { textIn, type Thrown } from "./Thrown.ts"
 
 const numberIn = (header: string): number | undefined =>
   /^\d+(\.\d+)?$/.test(header.trim()) ? Number(header) : undefined
 
-/** Gives how long to wait, as far as that is said. `now` is the time in milliseconds, that a date is compared with. */
-export const retryAfter = (
+const inHeaders = (
   { "retry-after": header = "", "retry-after-ms": exact = "" }: Readonly<Record<string, string>>,
   now: number
 ): Duration.Duration | undefined => {
@@ -26,3 +26,17 @@ export const retryAfter = (
     Result.map(Headers.parseRetryAfter(header), (parsed) => Headers.retryAfterDelay(parsed, now))
   )
 }
+
+/** Reads a `RetryInfo`, whose delay is text in JSON: `"36.5s"`. */
+const inDetail = (detail: unknown): Duration.Duration | undefined => {
+  if (!/\bRetryInfo$/.test(textIn(detail, "@type") ?? "")) return undefined
+  const seconds = numberIn((textIn(detail, "retryDelay") ?? "").replace(/s$/, ""))
+  return seconds === undefined ? undefined : Duration.millis(Math.ceil(seconds * 1000))
+}
+
+/** Gives how long to wait, as far as that is said. `now` is the time in milliseconds, that a date is compared with. */
+export const retryAfter = (
+  { details, headers }: Pick<Thrown, "details" | "headers">,
+  now: number
+): Duration.Duration | undefined =>
+  inHeaders(headers, now) ?? details.map(inDetail).find((delay) => delay !== undefined)

@@ -5,6 +5,7 @@
  */
 import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider"
 import * as Context from "effect/Context"
+import type { Timeouts } from "./Timeouts.ts"
 
 /**
  * Settings of a request, as the provider interface of the AI SDK has them. What is missing is the provider's default.
@@ -15,6 +16,7 @@ import * as Context from "effect/Context"
  *   given to the model as they are. Ranges depend on the provider.
  * - `reasoning` is how much the model thinks. Models of specification 3 don't know it; they have options of their provider.
  * - `headers` are sent with the request, beside those of the provider.
+ * - `timeouts` are how long to wait for the provider. They have defaults.
  * - `providerOptions` are what only one provider knows, by its name: `{ openai: { store: false } }`.
  *
  * @category models
@@ -31,12 +33,13 @@ export interface Settings {
   readonly seed?: number
   readonly reasoning?: NonNullable<LanguageModelV4CallOptions["reasoning"]>
   readonly headers?: Readonly<Record<string, string>>
+  readonly timeouts?: Timeouts
   readonly providerOptions?: SharedV4ProviderOptions
 }
 
 /**
- * Settings of the requests that are made with it, over those of the layer. Headers and the options of each provider are
- * put together by their names, of the rest the last holds.
+ * Settings of the requests that are made with it, over those of the layer. Headers, time-outs and the options of each
+ * provider are put together by their names, of the rest the last holds.
  *
  * @category references
  * @since 0.1.0
@@ -60,5 +63,11 @@ export const over = (under: Settings, upper: Settings): Settings => {
   for (const [provider, options] of Object.entries(upper.providerOptions ?? {})) {
     providerOptions[provider] = { ...providerOptions[provider], ...options }
   }
-  return { ...under, ...upper, headers: { ...under.headers, ...upper.headers }, providerOptions }
+  return {
+    ...under,
+    ...upper,
+    headers: { ...under.headers, ...upper.headers },
+    timeouts: { ...under.timeouts, ...upper.timeouts },
+    providerOptions
+  }
 }

@@ -4,12 +4,14 @@
  * @since 0.1.0
  */
 import type { LanguageModelV3StreamPart, LanguageModelV4StreamPart, SharedV4Warning } from "@ai-sdk/provider"
-import type * as AiError from "effect/ai/AiError"
+import * as AiError from "effect/ai/AiError"
 import type * as Response from "effect/ai/Response"
 import * as Result from "effect/Result"
 import { type Asked, citing, type Content, toPart } from "./Content.ts"
-import { finishPart } from "./Finish.ts"
+import { cutOff } from "./Failure.ts"
+import { type Ending, finishPart, issueOf } from "./Finish.ts"
 import { toMetadata } from "./Metadata.ts"
+import { shown } from "./ShownHeaders.ts"
 
 /** A part of a stream, in either specification. */
 export type Part = LanguageModelV3StreamPart | LanguageModelV4StreamPart
@@ -20,6 +22,8 @@ export interface Arriving {
   readonly headers: Readonly<Record<string, string>> | undefined
   warnings: ReadonlyArray<SharedV4Warning>
   hasFinished: boolean
+  calls: number
+  isSpeaking: boolean
   carried: number
   /** Calls of which nothing is shown: the provider runs them with tools of its own. */
   readonly hidden: Set<string>
@@ -31,9 +35,14 @@ export const begin = (asked: Asked, headers: Arriving["headers"]): Arriving => (
   headers,
   warnings: [],
   hasFinished: false,
+  calls: 0,
+  isSpeaking: false,
   carried: 0,
   hidden: new Set()
 })
+
+/** Checks whether a part is news of the answer: packages and servers send others only to show that they are there. */
+export const isNews = ({ type }: Part): boolean => type !== "stream-start" && type !== "ping" && type !== "raw"
 
 type Read = Result.Result<ReadonlyArray<Response.StreamPartEncoded>, AiError.AiErrorReason>
 
@@ -54,8 +63,34 @@ const streamed = (
   ]
 }
 
+const isPage = /^(text\/html|application\/(json|(xhtml\+)?xml))\b/i
+
+/** Gives the reason of a stream that ended before the answer did. A page of a proxy is no stream, and will be one no other time. */
+export const ended = ({ calls, headers = {}, isSpeaking }: Arriving): AiError.AiErrorReason => {
+  const type = headers["content-type"] ?? ""
+  return isPage.test(type) && calls === 0 && !isSpeaking
+    ? new AiError.InvalidResponseError({
+      description: `The response is no stream, but ${type}`,
+      http: { response: { status: 200, headers: shown(headers) } }
+    })
+    : cutOff()
+}
+
+/** Packages whose provider said no reason call it another one, or an interruption: the stream ended before that. */
+const isCutOff = ({ finishReason: { raw, unified } }: Ending): boolean =>
+  unified === "interrupted" || (unified === "other" && (raw === undefined || raw === null))
+
+const finish = (self: Arriving, part: Extract<Part, { readonly type: "finish" }>): Read => {
+  const issue = isCutOff(part) ? ended(self) : issueOf(part, self)
+  if (issue !== undefined) return Result.fail(issue)
+  self.hasFinished = true
+  return one(finishPart(part, self))
+}
+
 /** Takes in a part, and gives those that it comes to. A part that reports an error isn't for this. */
 export const take = (self: Arriving, part: Exclude<Part, { readonly type: "error" }>): Read => {
+  if (part.type === "tool-call") self.calls++
+  if (part.type === "text-delta" || part.type === "file") self.isSpeaking ||= part.type === "file" || part.delta !== ""
   switch (part.type) {
     case "text-start":
     case "reasoning-start":
@@ -97,8 +132,7 @@ export const take = (self: Arriving, part: Exclude<Part, { readonly type: "error
     case "response-metadata":
       return one(responsePart(part))
     case "finish":
-      self.hasFinished = true
-      return one(finishPart(part, self))
+      return finish(self, part)
     case "ping":
     case "raw":
       return none

@@ -7,7 +7,6 @@
  * @since 0.1.0
  */
 import * as Predicate from "effect/Predicate"
-import { toJson } from "./Metadata.ts"
 
 /** The names of errors of the AI SDK, as their markers have them. */
 export type Name =
@@ -40,7 +39,10 @@ interface Said {
   readonly message: string | undefined
   readonly names: ReadonlyArray<string>
   readonly parameter: string | undefined
+  readonly details: ReadonlyArray<unknown>
 }
+
+const nothing: Said = { message: undefined, names: [], parameter: undefined, details: [] }
 
 const parse = (text: string): unknown => {
   try {
@@ -50,16 +52,55 @@ const parse = (text: string): unknown => {
   }
 }
 
+/** Checks whether a part of a stream reports an error, in whichever form. */
+export const isReport = (value: unknown): boolean =>
+  Predicate.hasProperty(value, "error") || textIn(value, "type") === "error" || textIn(value, "object") === "error" ||
+  textIn(value, "detail") !== undefined
+
 /** What is said in a body: `{ error: { message, type, code } }`, the same without an envelope, or in a list. */
 const saidIn = (value: unknown): Said => {
   if (Array.isArray(value)) return saidIn(value[0])
   const inner = Predicate.hasProperty(value, "error") ? value.error : value
-  if (typeof inner === "string") return { message: inner, names: [], parameter: undefined }
+  if (typeof inner === "string") return { ...nothing, message: inner }
   return {
     message: textIn(inner, "message") ?? textIn(inner, "detail"),
     names: ["type", "code", "status"].flatMap((key) => textIn(inner, key)?.toLowerCase() ?? []),
-    parameter: textIn(inner, "param")
+    parameter: textIn(inner, "param"),
+    details: Predicate.hasProperty(inner, "details") && Array.isArray(inner.details) ? inner.details : []
   }
+}
+
+/** The longest text of an error: a provider may repeat in it what it was sent. The response's body has the rest. */
+const longest = 1000
+
+const clip = (text: string): string => text.length > longest ? `${text.slice(0, longest)}…` : text
+
+/** What to say of errors whose own message repeats what was sent or received. */
+const repeating: ReadonlyArray<readonly [RegExp, string]> = [
+  [/^JSON parsing failed: /, "What the provider sent isn't JSON"],
+  [/^Type validation failed/, "What the provider's package read doesn't have the form that it expects"],
+  [/^Invalid response data: /, "What the provider sent doesn't have the form that its package expects"]
+]
+
+/** Where in a value something doesn't fit, if a schema said so. */
+const placesIn = (error: unknown): string => {
+  const cause = Predicate.hasProperty(error, "cause") ? error.cause : undefined
+  const issues = Predicate.hasProperty(cause, "issues") && Array.isArray(cause.issues) ? cause.issues : []
+  const paths = issues.flatMap((issue: unknown) =>
+    Predicate.hasProperty(issue, "path") && Array.isArray(issue.path) && issue.path.length > 0
+      ? [`"${issue.path.map(String).join(".")}"`]
+      : []
+  )
+  return paths.length === 0 ? "" : `, at ${paths.join(", ")}`
+}
+
+/** Says what an error is, in words of the provider or else of its package. Other fields aren't read: some hold the request. */
+const wordsOf = (error: unknown, words: string | undefined, status: number | undefined): string => {
+  if (words !== undefined) {
+    const instead = repeating.find(([known]) => known.test(words))
+    return clip(instead === undefined ? words : instead[1] + placesIn(error))
+  }
+  return status === undefined ? "The error has no message" : `The provider answered with status ${status}`
 }
 
 /** An error as far as it is known. `status` is of a response, or what the provider says in a stream in the place of one. */
@@ -71,6 +112,8 @@ export interface Thrown {
   /** The provider's names for it, in lower case. */
   readonly names: ReadonlyArray<string>
   readonly parameter: string | undefined
+  /** What Google's providers add: `{ "@type": …, … }`. */
+  readonly details: ReadonlyArray<unknown>
   readonly isRetryable: boolean | undefined
   readonly url: string | undefined
   readonly cause: unknown
@@ -81,7 +124,9 @@ const statusIn = (error: unknown): number | undefined => {
     const status = Predicate.hasProperty(error, key) ? error[key] : undefined
     if (typeof status === "number" && Number.isInteger(status)) return status
   }
-  return undefined
+  // In a stream some give the status as the code of the error.
+  const code = Number(textIn(Predicate.hasProperty(error, "error") ? error.error : error, "code"))
+  return Number.isInteger(code) && code >= 400 && code < 600 ? code : undefined
 }
 
 const headersIn = (error: unknown): Readonly<Record<string, string>> => {
@@ -95,21 +140,28 @@ const headersIn = (error: unknown): Readonly<Record<string, string>> => {
     : {}
 }
 
-/** Gives what is known of an error. */
+/** An error and what caused it, five at most: a cause may lead back to itself. */
+export const causes = (error: unknown, deepest = 5): ReadonlyArray<object> =>
+  Predicate.isObject(error) && deepest > 0 ? [error, ...causes(error["cause"], deepest - 1)] : []
+
+/** Gives what is known of an error. A gateway puts the response into the error that caused its own. */
 export const read = (error: unknown): Thrown => {
-  const body = textIn(error, "responseBody")
+  const answered = causes(error).find((cause) => "responseHeaders" in cause || "responseBody" in cause) ?? error
+  const body = textIn(answered, "responseBody")
   const data = Predicate.hasProperty(error, "data") ? error.data : undefined
   const isRetryable = Predicate.hasProperty(error, "isRetryable") ? error.isRetryable : undefined
   const inBody = saidIn(body === undefined ? undefined : parse(body))
   const inData = saidIn(data)
   const itself = saidIn(error)
+  const status = statusIn(error)
   return {
-    message: inBody.message ?? textIn(error, "message") ?? itself.message ?? JSON.stringify(toJson(error)),
-    status: statusIn(error),
-    headers: headersIn(error),
+    message: wordsOf(error, inBody.message ?? textIn(error, "message") ?? itself.message, status),
+    status,
+    headers: headersIn(answered),
     body,
     names: [...new Set([...inBody.names, ...inData.names, ...itself.names])],
     parameter: inBody.parameter ?? inData.parameter ?? itself.parameter,
+    details: [inBody, inData, itself].find(({ details }) => details.length > 0)?.details ?? [],
     isRetryable: typeof isRetryable === "boolean" ? isRetryable : undefined,
     url: textIn(error, "url"),
     cause: Predicate.hasProperty(error, "cause") ? error.cause : undefined

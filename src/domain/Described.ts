@@ -11,13 +11,14 @@ import * as Result from "effect/Result"
 export const tagOf = (error: unknown): string | undefined =>
   Predicate.hasProperty(error, "_tag") && Predicate.isString(error._tag) && error._tag !== "" ? error._tag : undefined
 
-/** Says what an error is: its message, or else its tag, or else what it is made of. */
+/** Says what an error is: its message, or else its tag or its name, or else what it is made of. */
 export const messageOf = (error: unknown): string => {
   if (Predicate.isString(error)) return error
   if (Predicate.hasProperty(error, "message") && Predicate.isString(error.message) && error.message !== "") {
     return error.message
   }
-  return tagOf(error) ?? Formatter.format(error)
+  // The fields of an error may hold anything, a request with its headers too.
+  return tagOf(error) ?? (Predicate.isError(error) ? error.name : Formatter.format(error))
 }
 
 /** Lists names. */

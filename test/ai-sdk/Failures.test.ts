@@ -29,6 +29,26 @@ const refusal = (statusCode: number, body: unknown, more: object = {}) =>
 const coded = (code: string, message = "broken"): Error => Object.assign(new Error(message), { code })
 const named = (name: string): Error => Object.assign(new Error("stopped"), { name })
 
+/** What Google says of a limit that holds for a minute: the same words as for a quota that is spent. */
+const google = (retryDelay: string) => ({
+  error: {
+    code: 429,
+    message: "You exceeded your current quota, please check your plan and billing details.",
+    status: "RESOURCE_EXHAUSTED",
+    details: [
+      { "@type": "type.googleapis.com/google.rpc.QuotaFailure", violations: [{ quotaId: "RequestsPerMinute" }] },
+      { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay }
+    ]
+  }
+})
+
+/** An error as the AI Gateway's package throws it: the response stands in its cause. */
+const viaGateway = (statusCode: number, responseHeaders: Readonly<Record<string, string>>) =>
+  Object.assign(new Error("Slow down", { cause: refusal(statusCode, {}, { responseHeaders }) }), {
+    statusCode,
+    type: "rate_limit_exceeded"
+  })
+
 type Expected = readonly [tag: AiError.AiErrorReason["_tag"], isRetryable: boolean, more?: object]
 
 const rejected: ReadonlyArray<readonly [what: string, error: unknown, ...Expected]> = [
@@ -103,6 +123,17 @@ const rejected: ReadonlyArray<readonly [what: string, error: unknown, ...Expecte
     "RateLimitError",
     true
   ],
+  ["Google's limit of a minute", refusal(429, google("36.5s")), "RateLimitError", true, {
+    retryAfter: Duration.millis(36_500)
+  }],
+  ["Google's limit, in a list", refusal(429, [google("2s")]), "RateLimitError", true, {
+    retryAfter: Duration.seconds(2)
+  }],
+  ["Google's trouble", refusal(503, google("4s")), "InternalProviderError", true, { retryAfter: Duration.seconds(4) }],
+  ["a gateway's limit", viaGateway(429, { "retry-after": "3" }), "RateLimitError", true, {
+    retryAfter: Duration.seconds(3),
+    http: { response: { status: 429, headers: { "retry-after": "3" } }, body: "{}" }
+  }],
   [
     "a limit for a second and a half",
     refusal(429, {}, { responseHeaders: { "Retry-After": "1.5" } }),
@@ -151,6 +182,7 @@ const inStream: ReadonlyArray<readonly [what: string, error: unknown, ...Expecte
   ],
   ["Anthropic's words", { type: "overloaded_error", message: "Overloaded" }, "InternalProviderError", true],
   ["a limit", { type: "rate_limit_error", message: "slow" }, "RateLimitError", true],
+  ["Google's limit of a minute", google("36s"), "RateLimitError", true, { retryAfter: Duration.seconds(36) }],
   ["a key", { type: "authentication_error", message: "invalid x-api-key" }, "AuthenticationError", false],
   ["a permission", { type: "permission_error", message: "no" }, "AuthenticationError", false, {
     kind: "InsufficientPermissions"
@@ -162,7 +194,7 @@ const inStream: ReadonlyArray<readonly [what: string, error: unknown, ...Expecte
   ["a chunk that can't be read", new JSONParseError({ text: "{", cause: "x" }), "InvalidResponseError", false],
   ["a chunk that doesn't fit", new TypeValidationError({ value: 1, cause: "x" }), "InvalidResponseError", false],
   ["a text", "oops", "InternalProviderError", true, { description: "oops" }],
-  ["what nobody knows", { what: 1 }, "InternalProviderError", true, { description: "{\"what\":1}" }]
+  ["what nobody knows", { what: 1 }, "InternalProviderError", true, { description: "The error has no message" }]
 ]
 
 const ask = { prompt: "Hi" } as const

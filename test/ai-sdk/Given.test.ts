@@ -334,7 +334,8 @@ describe("An answer of a model of the AI SDK", () => {
         ["interrupted", undefined, "unknown"]
       ] as const
       for (const [unified, raw, reason] of ends) {
-        const [last] = yield* generated([], { finishReason: { unified, raw } })
+        const call = { type: "tool-call", toolCallId: "1", toolName: "look", input: "{\"at\":\"it\"}" } as const
+        const last = (yield* generated([call], { finishReason: { unified, raw } })).at(-1)
         assert.strictEqual(last!["reason"], reason)
       }
       const inputTokens = { total: Number.NaN, noCache: 0.5, cacheRead: -1, cacheWrite: undefined }

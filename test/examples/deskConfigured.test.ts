@@ -1,8 +1,9 @@
 /** The desk with the model that the environment configures: which it is, and how it ends where it can't be used. */
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Option } from "effect"
+import { ConfigProvider, Effect, Fiber, Option } from "effect"
 import { AiError, LanguageModel } from "effect/ai"
-import { MockModel, MockProvider } from "troupe/testing"
+import { TestClock } from "effect/testing"
+import { MockModel, MockProvider, MockResponse } from "troupe/testing"
 import { configured } from "../../examples/desk/model/configured.ts"
 import { served } from "../testing/provider/serve.ts"
 import { run } from "./process.ts"
@@ -53,6 +54,20 @@ describe("the desk's model", () => {
         if (protocol === "openai-responses") assert.propertyVal(entry?.asked?.body, "store", false)
       }
     }).pipe(Effect.provide(MockProvider.layerFetch({ handler: MockModel.make(() => "Hello."), strict: true }))))
+
+  it.effect("is waited for as long as the environment says", () =>
+    Effect.gen(function*() {
+      const model = yield* withVariables({ ...openAi, MODEL_TIMEOUT_TOTAL: "3 seconds" })(configured)
+      const fiber = yield* Effect.flip(LanguageModel.generateText({ prompt: "Hi" })).pipe(
+        Effect.provide(model.layer),
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* MockProvider.wait(1)
+      yield* TestClock.adjust("3 seconds")
+      assert.include((yield* Fiber.join(fiber)).message, "longer than 3s")
+      const unreadable = yield* Effect.flip(withVariables({ ...openAi, MODEL_TIMEOUT_FIRST: "soon" })(configured))
+      assert.strictEqual(unreadable._tag, "ConfigError")
+    }).pipe(Effect.provide(MockProvider.layerFetch({ handler: MockModel.make(() => MockResponse.hang()) }))))
 
   it.effect("isn't guessed at", () =>
     Effect.gen(function*() {

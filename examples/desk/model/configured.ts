@@ -3,7 +3,7 @@
  *
  * Such a package is loaded where its provider is configured, and not before.
  */
-import { Config, Effect, type Layer, Option, Redacted, Result, Schema } from "effect"
+import { Config, Effect, type Layer, Option, Record, Redacted, Result, Schema } from "effect"
 import type { AiError, LanguageModel } from "effect/ai"
 import { FetchHttpClient } from "effect/http"
 import { AiSdkModel } from "troupe/ai-sdk"
@@ -13,7 +13,9 @@ import * as Embedded from "./model.ts"
 export const help = `OPENAI_API_KEY and OPENAI_MODEL        a model of OpenAI
   OPENAI_BASE_URL and OPENAI_MODEL       a model of what is compatible with OpenAI, such as
                                          http://localhost:11434/v1; with OPENAI_API_KEY, if it wants one
-  ANTHROPIC_API_KEY and ANTHROPIC_MODEL  a model of Anthropic; ANTHROPIC_BASE_URL where it isn't reached itself`
+  ANTHROPIC_API_KEY and ANTHROPIC_MODEL  a model of Anthropic; ANTHROPIC_BASE_URL where it isn't reached itself
+  MODEL_TIMEOUT_FIRST, _BETWEEN, _TOTAL  how long to wait for a streamed answer to begin ("5 minutes"), for its next
+                                         part ("2 minutes"), and for all of any answer ("15 minutes")`
 
 /** Error for an environment that doesn't say which model is meant. */
 export class UnclearModel extends Schema.TaggedError<UnclearModel>()("UnclearModel", { issue: Schema.String }) {
@@ -160,6 +162,16 @@ const explain = ({ key, model, names, url, who }: Wanted, { reason }: AiError.Ai
 
 const none = Option.none<string>()
 
+/** How long to wait for the model, as far as the environment says it. */
+const timeouts = Effect.map(
+  Config.all({
+    first: Config.option(Config.Duration("MODEL_TIMEOUT_FIRST")),
+    between: Config.option(Config.Duration("MODEL_TIMEOUT_BETWEEN")),
+    total: Config.option(Config.Duration("MODEL_TIMEOUT_TOTAL"))
+  }),
+  Record.getSomes
+)
+
 /** The model that the environment configures, or else the embedded one. */
 export const configured: Effect.Effect<Configured, UnclearModel | Config.ConfigError> = Effect.gen(function*() {
   const fetch = yield* FetchHttpClient.Fetch
@@ -169,7 +181,7 @@ export const configured: Effect.Effect<Configured, UnclearModel | Config.ConfigE
   const made = yield* Effect.promise(() => make(fetch))
   return {
     // What customers say isn't left with the provider.
-    layer: AiSdkModel.layer(made, { providerOptions: { openai: { store: false } } }),
+    layer: AiSdkModel.layer(made, { providerOptions: { openai: { store: false } }, timeouts: yield* timeouts }),
     line: Option.some(`The model is ${model} of ${who}.`),
     explain: (error) =>
       Option.map(Option.fromUndefinedOr(explain(wanted, error)), (line) => line.replace(/\s+/g, " ").trim())

@@ -1,0 +1,10 @@
+/**
+ * The headers of a response that are kept: all but its cookies.
+ *
+ * @since 0.1.0
+ */
+type Headers = Readonly<Record<string, string>>
+
+/** Gives headers without cookies. */
+export const shown = (headers: Headers): Headers =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => name !== "set-cookie"))
