@@ -39,7 +39,7 @@
  *
  * @since 0.1.0
  */
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
@@ -51,7 +51,7 @@ import { levels } from "../domain/Isolation.ts"
 import * as ToolName from "../domain/ToolName.ts"
 import type { AnyModel, ModelError, ModelServices } from "./AnyModel.ts"
 import type { AnyToolkit } from "./AnyToolkit.ts"
-import { type Entered, Host, type Restore, TypeId as HostTypeId, whatWasAdded } from "./Host.ts"
+import { type Entered, type Host, type Restore, use, whatWasAdded } from "./Host.ts"
 import type { ModeError } from "./ModeError.ts"
 import {
   type Any,
@@ -216,15 +216,16 @@ type ParamsArgs<Params> = [keyof Params] extends [never] ? [params?: NoParams]
 
 /** Enters a mode in the conversation around, and does something with it that nothing can interrupt, as far as it isn't restored. */
 const entering = (
+  operation: string,
   mode: Any,
   params: unknown,
   f: (entered: Entered, restore: Restore) => Effect.Effect<unknown, unknown, unknown>
 ): Effect.Effect<unknown, unknown, unknown> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.contextWith((context: Context.Context<Host>) =>
-      Effect.flatMap(
-        Context.get(context, Host)[HostTypeId].enter(mode, params ?? {}, context, restore),
-        (entered) => f(entered, restore)
+    Effect.contextWith((context: Context.Context<never>) =>
+      use(
+        operation,
+        (host) => Effect.flatMap(host.enter(mode, params ?? {}, context, restore), (entered) => f(entered, restore))
       )
     )
   )
@@ -242,7 +243,7 @@ export const enter = <Name extends string, Params, E, R, Recovered>(
   mode: Mode<Name, Params, E, R, Recovered>,
   ...[params]: ParamsArgs<NoInfer<Params>>
 ): Effect.Effect<void, E | ModeError, R | Host | Scope.Scope> =>
-  entering(mode, params, (entered) =>
+  entering("Mode.enter", mode, params, (entered) =>
     Effect.addFinalizer((exit) =>
       Effect.flatMap(
         Effect.exit(entered.leave(exit, false)),
@@ -274,7 +275,7 @@ export const within: {
 } = dual(
   (args) => !isMode(args[0]),
   (self: Effect.Effect<unknown, unknown, unknown>, mode: Any, params?: object) =>
-    entering(mode, params, (entered, restore) =>
+    entering("Mode.within", mode, params, (entered, restore) =>
       Effect.matchCauseEffect(restore(self), {
         onSuccess: (value) => entered.leave(Exit.succeed(value), true),
         onFailure: (cause) => entered.leave(Exit.failCause(cause), true)
