@@ -25,9 +25,6 @@ import * as EnterMode from "./EnterMode.ts"
 import * as LeaveMode from "./LeaveMode.ts"
 import { decode, type ModeParams } from "./ModeParams.ts"
 
-/** How many moves may come without a request to the model. */
-const maxMoves = 32
-
 /** Says why a mode can't be entered on top of others. */
 export const findObstacle = ({ mode }: ModeEntry, around: ModeFrame | undefined): LessIsolated | undefined =>
   around === undefined || isWithin(mode.isolation, around.isolation) ? undefined : new LessIsolated({
@@ -99,12 +96,12 @@ const take = Effect.fnUntraced(function*(
   before: number,
   goesOn: boolean
 ) {
-  if (before >= maxMoves) {
+  if (before >= EnterMode.maxMoves) {
     const modes = [
       ...loop.state.modes.map(({ name }) => name),
       ...(pending.enter === undefined ? [] : [pending.enter.name])
     ]
-    return yield* refuse(loop, pending, because(new TransitionCycle({ modes, limit: maxMoves })))
+    return yield* refuse(loop, pending, because(new TransitionCycle({ modes, limit: EnterMode.maxMoves })))
   }
   const target = yield* Effect.catch(findTarget(loop, pending), (error) => refuse(loop, pending, error))
   if (pending.to !== undefined) {
