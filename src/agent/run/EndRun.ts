@@ -73,7 +73,12 @@ const endOf = (loop: Loop.Loop, exit: Driven): Loop.EndOf =>
     ? { _tag: "RunInterrupted" }
     : { _tag: "RunFailed", error: Failure.fromCause(loop, exit.cause) }
 
-const endRun = (loop: Loop.Loop, exit: Driven): Effect.Effect<void> => {
-  if (Underway.latest(loop.underway, "RunStarted") !== undefined) Loop.tellEnd(loop, endOf(loop, exit))
-  return OwnModel.release(loop, exit, loop.journal.flush)
-}
+/** Tells the end of a run once everybody has seen what was before: until then observers may change the conversation. */
+const endRun = (loop: Loop.Loop, exit: Driven): Effect.Effect<void> =>
+  Loop.flushed(
+    loop,
+    Effect.suspend(() => {
+      if (Underway.latest(loop.underway, "RunStarted") !== undefined) Loop.tellEnd(loop, endOf(loop, exit))
+      return OwnModel.release(loop, exit, loop.journal.flush)
+    })
+  )
