@@ -57,7 +57,7 @@ export interface Delivering {
 export type Shown = AgentEvent["_tag"] | typeof saved
 
 /** What a store is shown. */
-export const saved = "State"
+const saved = "State"
 
 /**
  * Delivers events in their order to observers and to the receiver of a stream.
