@@ -84,11 +84,11 @@ export interface Host {
 export const Host: Context.Service<Host, Enterable> = Context.Service("troupe/modes/Host")
 
 /** Does something with the conversation around, if there is one: whatever an agent runs has one, and so has a session. */
-export const use = <A, E>(
+export const use = <A, E, R>(
   operation: string,
-  f: (operations: Operations) => Effect.Effect<A, E>
-): Effect.Effect<A, E | ModeError> =>
-  Effect.withFiber((fiber): Effect.Effect<A, E | ModeError> => {
+  f: (operations: Operations) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | ModeError, R> =>
+  Effect.withFiber((fiber): Effect.Effect<A, E | ModeError, R> => {
     const host = Context.getOrUndefined(fiber.context, Host)
     return host === undefined ? Effect.fail(because(new NoConversation({ operation }))) : f(host[TypeId])
   })

@@ -39,7 +39,7 @@
  *
  * @since 0.1.0
  */
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
@@ -51,8 +51,8 @@ import { levels } from "../domain/Isolation.ts"
 import * as ToolName from "../domain/ToolName.ts"
 import type { AnyModel, ModelError, ModelServices } from "./AnyModel.ts"
 import type { AnyToolkit } from "./AnyToolkit.ts"
-import { type Entered, Host, type Restore, TypeId as HostTypeId, whatWasAdded } from "./Host.ts"
-import { because, type ModeError, NoConversation } from "./ModeError.ts"
+import { type Entered, type Host, type Restore, use, whatWasAdded } from "./Host.ts"
+import type { ModeError } from "./ModeError.ts"
 import {
   type Any,
   type Definition,
@@ -222,14 +222,12 @@ const entering = (
   f: (entered: Entered, restore: Restore) => Effect.Effect<unknown, unknown, unknown>
 ): Effect.Effect<unknown, unknown, unknown> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.contextWith((context: Context.Context<Host>) => {
-      const host = Context.getOrUndefined(context, Host)
-      if (host === undefined) return Effect.fail(because(new NoConversation({ operation })))
-      return Effect.flatMap(
-        host[HostTypeId].enter(mode, params ?? {}, context, restore),
-        (entered) => f(entered, restore)
+    Effect.contextWith((context: Context.Context<never>) =>
+      use(
+        operation,
+        (host) => Effect.flatMap(host.enter(mode, params ?? {}, context, restore), (entered) => f(entered, restore))
       )
-    })
+    )
   )
 
 /**

@@ -87,7 +87,7 @@ export class NotOnTop extends Schema.TaggedError<NotOnTop>("troupe/modes/Mode/No
 }
 
 /**
- * Modes that ask for each other in turn never let the model speak.
+ * Modes that ask for each other in turn never let the model speak, and one that enters itself on its way in or out has no end.
  *
  * @category errors
  * @since 0.1.0
@@ -161,7 +161,7 @@ export class NoConversation extends Schema.TaggedError<NoConversation>("troupe/m
   { operation: Schema.String }
 ) {
   override get message(): string {
-    return `"${this.operation}" is done in a conversation: within a session (provide \`Session.layer(agent)\`), or by what an agent runs`
+    return `"${this.operation}" needs a conversation: provide \`Session.layer(agent)\`, or a session as \`Mode.Host\`, or let an agent run it`
   }
 }
 

@@ -3,11 +3,15 @@
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Semaphore from "effect/Semaphore"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
+import { type Enterable, Host } from "../../modes/Host.ts"
 import type { Observer } from "./Observer.ts"
+import { findAround, within } from "./OperationsUnderWay.ts"
 
 /**
  * What is known of the events that were told before: the id of the last run, and how many there were, pieces of streams aside.
@@ -28,17 +32,32 @@ export interface Receiver {
   readonly offerAll: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
 }
 
+/** Who tells an event: the loop of an agent, and the conversation that its observers may change. */
+export interface Teller {
+  readonly host: Enterable
+}
+
 /**
  * How a run delivers its events. `flush` waits until everybody has seen what was told; it does nothing when nobody looks, and needn't
  * be run unless somebody `isBehind`.
+ *
+ * Whoever is shown an event may tell another one. That is shown next, and `flush` doesn't wait for it there: it would wait for its own
+ * end. `shownIn` says what a fiber is shown, if the run waits for it.
  */
 export interface Delivering {
-  readonly deliver: (event: AgentEvent, state?: AgentState) => void
+  readonly deliver: (event: AgentEvent, by: Teller, state?: AgentState) => void
   readonly flush: Effect.Effect<void>
   readonly isBehind: () => boolean
+  readonly shownIn: (fiber: Fiber.Fiber<unknown, unknown>) => Shown | undefined
   readonly isObserved: boolean
   readonly isStreaming: boolean
 }
+
+/** What somebody is shown for whom the run waits: an event for an observer, or a state for the store. */
+export type Shown = AgentEvent["_tag"] | typeof saved
+
+/** What a store is shown. */
+const saved = "State"
 
 /**
  * Delivers events in their order to observers and to the receiver of a stream.
@@ -52,24 +71,39 @@ export const make = (
 ): Delivering => {
   if (observers.length === 0 && receiver === undefined) return unseen
   if (observers.length === 0 && receiver !== undefined) return new ToReceiver(receiver)
-  const waiting: Array<AgentEvent> = []
+  const waiting: Array<Told> = []
   return {
-    deliver: (event) => {
-      waiting.push(event)
+    deliver: (event, by) => {
+      waiting.push({ event, by })
     },
-    flush: showAll(waiting, observers, receiver),
+    flush: unlessShown(waiting, showAll(waiting, observers, receiver)),
     // What doesn't wait any more may still be being shown.
     isBehind: () => true,
+    shownIn: (fiber) => shownIn(fiber, waiting),
     isObserved: true,
     isStreaming: receiver?.isStreaming === true
   }
 }
+
+/** An event that waits to be shown, and who told it. */
+interface Told {
+  readonly event: AgentEvent
+  readonly by: Teller
+}
+
+const shownIn = (fiber: Fiber.Fiber<unknown, unknown>, waiting: object): Shown | undefined =>
+  findAround(fiber, waiting)?.name as Shown | undefined
+
+/** Waits for what is shown, unless it is asked for by somebody for whom that waits. */
+const unlessShown = (waiting: object, flush: Effect.Effect<void>): Effect.Effect<void> =>
+  Effect.withFiber((fiber) => shownIn(fiber, waiting) === undefined ? flush : Effect.void)
 
 /** Where nobody looks. */
 const unseen: Delivering = {
   deliver: () => {},
   flush: Effect.void,
   isBehind: () => false,
+  shownIn: () => undefined,
   isObserved: false,
   isStreaming: false
 }
@@ -87,7 +121,7 @@ class ToReceiver implements Delivering {
     this.#receiver = receiver
     this.isStreaming = receiver.isStreaming
   }
-  deliver(event: AgentEvent, state?: AgentState): void {
+  deliver(event: AgentEvent, _: Teller, state?: AgentState): void {
     if (this.#waiting.length === 0 && this.#receiver.offer(event, state)) return
     if (this.#waiting === none) this.#waiting = []
     this.#waiting.push(event)
@@ -100,29 +134,32 @@ class ToReceiver implements Delivering {
   isBehind(): boolean {
     return this.#waiting.length > 0
   }
+  shownIn(fiber: Fiber.Fiber<unknown, unknown>): Shown | undefined {
+    return shownIn(fiber, this)
+  }
   #makeDelivery(): Effect.Effect<void> {
-    return Effect.uninterruptible(
-      Semaphore.makeUnsafe(1).withPermit(
-        Effect.suspend(() =>
-          this.#waiting.length === 0 ? Effect.void : this.#receiver.offerAll(this.#waiting.splice(0))
-        )
-      )
+    const taken = Effect.suspend(() =>
+      this.#waiting.length === 0
+        ? Effect.void
+        : within(this, saved, this.#receiver.offerAll(this.#waiting.splice(0)))
     )
+    return unlessShown(this, Effect.uninterruptible(Semaphore.makeUnsafe(1).withPermit(taken)))
   }
 }
 
 const none: Array<never> = []
 
 const showAll = (
-  waiting: Array<AgentEvent>,
+  waiting: Array<Told>,
   observers: ReadonlyArray<Observer>,
   receiver: Receiver | undefined
 ): Effect.Effect<void> => {
-  const show = (event: AgentEvent): Effect.Effect<void> => {
-    const seen = observers.length === 1
-      ? observers[0]!(event)
+  const show = ({ by: { host }, event }: Told): Effect.Effect<void> => {
+    const seeing = observers.length === 1
+      ? Effect.suspend(() => observers[0]!(event))
       : Effect.forEach(observers, (observer) => observer(event), { discard: true })
-    return receiver === undefined ? seen : Effect.andThen(seen, receiver.offerAll([event]))
+    const seen = within(waiting, event._tag, seeing, Context.add(Host, host))
+    return receiver === undefined ? seen : Effect.andThen(seen, within(waiting, saved, receiver.offerAll([event])))
   }
   const showNext = Effect.uninterruptible(Effect.suspend(() => show(waiting.shift()!)))
   const lock = Semaphore.makeUnsafe(1)

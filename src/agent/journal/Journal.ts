@@ -21,6 +21,7 @@
  */
 import type * as Clock from "effect/Clock"
 import type * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
@@ -87,16 +88,16 @@ export class Journal {
   }
 
   /** Takes an event in, and delivers it with the state that it leaves: `after` is that, if it is known. */
-  record(event: AgentEvent, after = reduceAt(this.#state, event, 0)): void {
+  record(event: AgentEvent, by: Delivery.Teller, after = reduceAt(this.#state, event, 0)): void {
     this.#state = after
     this.#underway = Underway.take(this.#underway, event)
     if (bringsTurns(event)) this.#takenIds = undefined
-    this.#delivering.deliver(event, this.#state)
+    this.#delivering.deliver(event, by, this.#state)
   }
 
   /** Delivers a piece of a stream, which changes nothing. */
-  deliver(event: AgentEvent): void {
-    this.#delivering.deliver(event)
+  deliver(event: AgentEvent, by: Delivery.Teller): void {
+    this.#delivering.deliver(event, by)
   }
   /** Waits until everybody has seen what was told. It does nothing unless somebody `isBehind`. */
   get flush(): Effect.Effect<void> {
@@ -104,6 +105,10 @@ export class Journal {
   }
   isBehind(): boolean {
     return this.#delivering.isBehind()
+  }
+  /** Says what a fiber is shown of this run, if the run waits for it. */
+  shownIn(fiber: Fiber.Fiber<unknown, unknown>): Delivery.Shown | undefined {
+    return this.#delivering.shownIn(fiber)
   }
   get isObserved(): boolean {
     return this.#delivering.isObserved

@@ -180,12 +180,12 @@ const eventOf = (
 
 /** Tells what happened, at a time in epoch milliseconds. */
 export const tell = (self: Loop, happening: Happening, at = now(self)): void =>
-  self.journal.record(eventOf(self, happening, self.path, self.step, self.journal.nextSequence(), at))
+  self.journal.record(eventOf(self, happening, self.path, self.step, self.journal.nextSequence(), at), self)
 
 /** Tells that somebody answered a call that awaited approval, in this agent or in one that it called. */
 export const tellAnswer = (self: Loop, answer: Untimed<CallApproved> | Untimed<CallDenied>): void => {
   const { journal, step } = self
-  journal.record({ ...answer, run: journal.run, step, sequence: journal.nextSequence(), at: now(self) })
+  journal.record({ ...answer, run: journal.run, step, sequence: journal.nextSequence(), at: now(self) }, self)
 }
 
 /** Tells that a run starts, in which an agent is in control, or goes on. */
@@ -198,13 +198,14 @@ export const tellStart = (
   const step = started.input === undefined ? self.step : 0
   const position = { turns: turns.length, steps, ...(self.parent === undefined ? journal.logged : undefined) }
   const happening = { ...started, position }
-  journal.record(eventOf(self, happening, pathOf(self, inControl), step, journal.nextSequence(), now(self)))
+  journal.record(eventOf(self, happening, pathOf(self, inControl), step, journal.nextSequence(), now(self)), self)
 }
 
 /** Tells that a step starts: one answer of the model and the calls in it, or calls that are still open. */
 export const tellStep = (self: Loop, step: number): void =>
   self.journal.record(
-    eventOf(self, { _tag: "StepStarted" }, self.path, step, self.journal.nextSequence(), now(self))
+    eventOf(self, { _tag: "StepStarted" }, self.path, step, self.journal.nextSequence(), now(self)),
+    self
   )
 
 /** Tells how the run ended. The event holds the state that it leaves behind. */
@@ -213,7 +214,7 @@ export const tellEnd = (self: Loop, end: EndOf): void => {
   const happening = { ...end, state } as Happening
   const event = eventOf(self, happening, path, step, journal.nextSequence(), now(self))
   const after = reduceAt(state, event, self.calls.length)
-  journal.record({ ...event, state: after } as AgentEvent, self.parent === undefined ? after : undefined)
+  journal.record({ ...event, state: after } as AgentEvent, self, self.parent === undefined ? after : undefined)
 }
 
 type WithoutState<Event> = Event extends Happening ? Omit<Event, "state"> : never
@@ -236,12 +237,15 @@ export type Where = Pick<AgentEvent, "path" | "step">
 
 /** Tells that a piece of a text arrived. Pieces change no state, so this does no more than make the event. */
 export const tellDelta = (
-  { calls, journal }: Loop,
+  self: Loop,
   { path, step }: Where,
   _tag: "TextDelta" | "ReasoningDelta",
   delta: string,
   at: number
-): void => journal.deliver({ _tag, run: journal.run, path, calls, step, sequence: journal.nextSequence(), at, delta })
+): void => {
+  const { calls, journal } = self
+  journal.deliver({ _tag, run: journal.run, path, calls, step, sequence: journal.nextSequence(), at, delta }, self)
+}
 
 /** Tells how a call ended. */
 export const settle = (self: Loop, settlement: Settlement): void => {

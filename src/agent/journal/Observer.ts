@@ -9,9 +9,11 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import { Host } from "../../modes/Host.ts"
+import { CurrentOperations } from "./OperationsUnderWay.ts"
 
 /**
- * Sees an event. The run waits for it; it can't fail.
+ * Sees an event. The run waits for it, and nothing interrupts it; it can't fail.
  *
  * @category models
  * @since 0.1.0
@@ -28,8 +30,15 @@ export const CurrentObservers = Context.Reference<ReadonlyArray<Observer>>("trou
   defaultValue: () => []
 })
 
+/** The conversation and the operations that an observer is in are those of the run that it sees. */
+const withoutPlace = Context.omit(Host, CurrentOperations) as <R>(self: Context.Context<R>) => Context.Context<R>
+
 /**
- * Lets `observer` see the events of every run inside an effect. It may need services of its own.
+ * Lets `observer` see the events of every run inside an effect, but not those of runs that it starts itself. It may need services of
+ * its own.
+ *
+ * It may change the conversation of the agent whose event it sees, by `SystemPrompt` and `Mode`, at once. In answer to such a change or to
+ * the end of a run that fails with `Unavailable`; talking to the agent and entering modes always fail.
  *
  * @category combinators
  * @since 0.1.0
@@ -48,10 +57,12 @@ export const observe: {
     self: Effect.Effect<A, E, R>,
     observer: (event: AgentEvent) => Effect.Effect<void, never, R2>
   ): Effect.Effect<A, E, R | R2> =>
-    Effect.contextWith((context: Context.Context<R2>) =>
-      Effect.updateService(self, CurrentObservers, (observers): ReadonlyArray<Observer> => [
-        ...observers,
-        (event) => Effect.provideContext(observer(event), context)
+    Effect.contextWith((context: Context.Context<R2>) => {
+      const outer = Context.get(context, CurrentObservers)
+      const own = Context.add(withoutPlace(context), CurrentObservers, outer)
+      return Effect.provideService(self, CurrentObservers, [
+        ...outer,
+        (event) => Effect.provideContext(observer(event), own)
       ])
-    )
+    })
 )

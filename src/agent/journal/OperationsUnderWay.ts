@@ -1,5 +1,7 @@
 /**
- * The operations of sessions around a fiber, so that one which would wait for its own end is refused.
+ * The operations around a fiber: what is asked for in them and would wait for their end is refused, or is done without waiting.
+ *
+ * Operations are those of sessions, and the showing of an event to an observer or to a store, for which its run waits.
  *
  * Finalizers and fibers that a mode's set-up starts outlive its operation. While an effect of that mode runs, they count as within its
  * operation; at other times they are within none.
@@ -7,8 +9,11 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
 
-/** An operation of a session that is under way: `queue` is where the session's operations wait. */
+/** An operation that is under way: `queue` is what others of its kind wait in. */
 export interface OperationUnderWay {
   readonly queue: object
   readonly name: string
@@ -22,6 +27,32 @@ export const CurrentOperations = Context.Reference<ReadonlyArray<OperationUnderW
     defaultValue: () => []
   }
 )
+
+/** Finds the operation of a queue that a fiber is in. A fiber that outlives the operation isn't in it any more. */
+export const findAround = (
+  fiber: Fiber.Fiber<unknown, unknown>,
+  queue: object
+): OperationUnderWay | undefined =>
+  fiber.getRef(CurrentOperations).find((other) => other.queue === queue && !other.isOver)
+
+/** Runs something as an operation of a queue, with what `view` makes of the services. */
+export const within = (
+  queue: object,
+  name: string,
+  self: Effect.Effect<void>,
+  view: (services: Context.Context<never>) => Context.Context<never> = identity
+): Effect.Effect<void> => {
+  const operation: OperationUnderWay = { queue, name, isOver: false }
+  const own = Effect.updateContext(
+    self,
+    (services: Context.Context<never>) =>
+      Context.add(view(services), CurrentOperations, [...Context.get(services, CurrentOperations), operation])
+  )
+  return Effect.onExitPrimitive(own, () => {
+    operation.isOver = true
+    return undefined
+  }, true)
+}
 
 /** The operations that a mode's set-up ran in, as its finalizers and fibers know them. */
 export interface SetUpOperations {

@@ -101,6 +101,8 @@ const drive = Effect.fnUntraced(
     while (!isOver(extent, progress, decision)) {
       if (decision._tag === "AskModel") {
         Loop.tellStep(loop, loop.state.run.iteration)
+        // The request has what an observer changes now.
+        if (loop.journal.isBehind()) yield* loop.journal.flush
         yield* askModel(loop)
         // The calls of an answer belong to its step: no limit comes between them.
         const calls = next(loop.state)

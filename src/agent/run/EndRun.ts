@@ -41,7 +41,7 @@ const letGo = (loop: Loop.Loop, exit: Driven): Effect.Effect<Driven> => {
   const modes = live.open.map(({ context, entry: { mode: { name } } }) => ({ name, isForeign: context !== undefined }))
   const canGoOn = parent === undefined || (Exit.isSuccess(exit)
     ? exit.value._tag !== "Finish"
-    : whyOf(exit) !== undefined && pendingApprovals(state).length > 0)
+    : whyOf(exit) !== undefined && pendingApprovals(loop.state).length > 0)
   const height = StayingModes.count(modes, canGoOn)
   if (height === live.open.length) return Effect.as(LeaveMode.suspend(loop, exit), exit)
   const givenUp = LeaveMode.giveUpCalls(loop, modes.slice(0, height).map(({ name }) => name))
@@ -69,7 +69,12 @@ const endOf = (loop: Loop.Loop, exit: Driven): Loop.EndOf =>
     ? { _tag: "RunInterrupted" }
     : { _tag: "RunFailed", error: Failure.fromCause(loop, exit.cause) }
 
+/** Tells the end of a run once everybody has seen what was before: until then observers may change the conversation. */
 const endRun = (loop: Loop.Loop, exit: Driven): Effect.Effect<void> => {
-  if (Underway.latest(loop.underway, "RunStarted") !== undefined) Loop.tellEnd(loop, endOf(loop, exit))
-  return OwnModel.release(loop, exit, loop.journal.flush)
+  const { journal } = loop
+  const tell = (): Effect.Effect<void> => {
+    if (Underway.latest(loop.underway, "RunStarted") !== undefined) Loop.tellEnd(loop, endOf(loop, exit))
+    return OwnModel.release(loop, exit, journal.flush)
+  }
+  return journal.isBehind() ? Effect.andThen(journal.flush, Effect.suspend(tell)) : tell()
 }

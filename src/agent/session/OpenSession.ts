@@ -97,6 +97,6 @@ export const nestedOrAlone = <A, B>(
 ): Effect.Effect<A | B, unknown> =>
   Effect.withFiber((fiber): Effect.Effect<A | B, unknown> => {
     const host: unknown = Context.getOrUndefined(fiber.context, Host)
-    const loop = host instanceof RunHost ? host.loopBetween(session.live) : undefined
+    const loop = host instanceof RunHost ? host.loopBetween(session.live, fiber) : undefined
     return loop === undefined ? alone : SessionServices.provide(nested(loop), session.services)
   })

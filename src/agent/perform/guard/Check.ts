@@ -162,7 +162,7 @@ const start = <A>(
       stage,
       callId: call.id
     }
-  journal.record(event)
+  journal.record(event, loop)
   return event
 }
 
@@ -219,7 +219,7 @@ const end = <A>(
       verdict,
       duration
     }
-  loop.journal.record(rest === undefined ? event : { ...event, ...rest })
+  loop.journal.record(rest === undefined ? event : { ...event, ...rest }, loop)
   if (given !== undefined) passage.take(guardrail, given)
   return at
 }

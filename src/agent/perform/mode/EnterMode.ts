@@ -9,7 +9,7 @@
 import * as Effect from "effect/Effect"
 import { AgentMismatch } from "../../../domain/AgentError.ts"
 import type { AgentState, ModeFrame } from "../../../domain/StateSchema.ts"
-import { because, Unavailable } from "../../../modes/ModeError.ts"
+import { because, TransitionCycle, Unavailable } from "../../../modes/ModeError.ts"
 import type { ModeEntry } from "../../definition/AgentDefinition.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import type * as Loop from "../../journal/Loop.ts"
@@ -52,6 +52,18 @@ const enterAgain = (
       })
     ))
 
+/** How many moves may come without a request to the model, and how many set-ups and clean-ups may be within each other. */
+export const maxMoves = 32
+
+/** Finds the modes whose set-ups and clean-ups are within each other without an end: one that enters its own mode, for example. */
+const findCycle = ({ underway }: Loop.Loop, { mode }: ModeEntry): TransitionCycle | undefined => {
+  const around: Array<string> = []
+  for (let at = underway?.started; at !== undefined; at = at.below) {
+    if (at.start._tag === "ModeEntering" || at.start._tag === "ModeExiting") around.unshift(at.start.name)
+  }
+  return around.length < maxMoves ? undefined : new TransitionCycle({ modes: [...around, mode.name], limit: maxMoves })
+}
+
 /** Enters a mode whose parameters were read, and gives what is live of it. To be called where it runs. */
 export const enter = (
   loop: Loop.Loop,
@@ -59,6 +71,8 @@ export const enter = (
   params: ModeParams,
   options: EnterOptions
 ): Effect.Effect<LiveMode, unknown, unknown> => {
+  const cycle = findCycle(loop, entry)
+  if (cycle !== undefined) return Effect.fail(because(cycle))
   const frame = options.isResumed === true ? undefined : nextFrame(loop)
   return frame === undefined ? setUp(loop, entry, params, options) : enterAgain(loop, entry, frame, options)
 }

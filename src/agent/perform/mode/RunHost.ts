@@ -8,6 +8,7 @@
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import type { Adjustment } from "../../../domain/Adjustment.ts"
 import { isAgentError } from "../../../domain/AgentError.ts"
 import type { ModeTransition } from "../../../domain/ModeTransition.ts"
@@ -30,6 +31,7 @@ import type * as ModeType from "../../../modes/ModeType.ts"
 import type { Definition } from "../../definition/AgentDefinition.ts"
 import { partsOf } from "../../definition/Input.ts"
 import type { RunningAgent } from "../../journal/CurrentAgent.ts"
+import type { Shown } from "../../journal/Delivery.ts"
 import type { LiveModes } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as CheckMove from "./CheckMove.ts"
@@ -82,19 +84,46 @@ export const schedule = (
 const asCallError = (loop: Loop.Loop, error: unknown): CallError =>
   isAgentError(error) || isModeError(error) ? error : new OwnError({ agent: loop.definition.name, error })
 
-/** Says why nothing can be said or entered: a step is under way, or modes are let go of that stay entered. */
-const findRefusal = ({ isBetween, live, underway }: Loop.Loop, operation: string): ModeError | undefined =>
+const unavailable = (operation: string, issue: string): ModeError =>
+  because(new Unavailable({ operation, issue, error: null }))
+
+/**
+ * Says why nothing can be said or entered: a step is under way, modes are let go of that stay entered, or the run waits for whoever asks.
+ */
+const findRefusal = (
+  { isBetween, journal, live, underway }: Loop.Loop,
+  operation: string,
+  asker: Fiber.Fiber<unknown, unknown>
+): ModeError | undefined =>
   live.isLettingGo
-    ? because(
-      new Unavailable({
-        operation,
-        issue: "the mode stays entered, and only its resources are let go of",
-        error: null
-      })
-    )
+    ? unavailable(operation, "the mode stays entered, and only its resources are let go of")
     : !isBetween || Underway.latest(underway, "StepStarted") !== undefined
     ? because(new StepUnderWay({ operation }))
+    : journal.shownIn(asker) !== undefined
+    ? unavailable(operation, "the conversation waits for the observer or the store that asks for it")
     : undefined
+
+/** What somebody who is shown it can't change the conversation for: there would be no end to changes, or the run has ended. */
+const unchangeable: { readonly [Tag in Shown]?: string } = {
+  StateAdjusted: "an observer can't answer a change by another",
+  ModeTransitionRequested: "an observer can't answer a change by another",
+  RunCompleted: "the run has ended",
+  RunInterrupted: "the run has ended",
+  RunFailed: "the run has ended",
+  State: "the conversation waits for the store that asks for it"
+}
+
+/** Changes a conversation, unless that isn't possible for whoever asks. */
+const change = (
+  loop: Loop.Loop,
+  operation: string,
+  self: () => Effect.Effect<void, ModeError>
+): Effect.Effect<void, ModeError> =>
+  Effect.withFiber((asker) => {
+    const shown = loop.journal.shownIn(asker)
+    const issue = shown === undefined ? undefined : unchangeable[shown]
+    return issue === undefined ? self() : Effect.fail(unavailable(operation, issue))
+  })
 
 /** What a run can do for the modes in it. */
 class RunOperations implements Operations {
@@ -105,16 +134,16 @@ class RunOperations implements Operations {
   get state(): Operations["state"] {
     return Effect.sync(() => EnterMode.seen(this.#loop))
   }
-  adjust(_: string, adjustment: Adjustment): Effect.Effect<void, ModeError> {
-    return adjust(this.#loop, adjustment)
+  adjust(operation: string, adjustment: Adjustment): Effect.Effect<void, ModeError> {
+    return change(this.#loop, operation, () => adjust(this.#loop, adjustment))
   }
   schedule(transition: ModeTransition): Effect.Effect<void, ModeError> {
-    return schedule(this.#loop, transition)
+    return change(this.#loop, "Mode.schedule", () => schedule(this.#loop, transition))
   }
   call(input: string | ReadonlyArray<UserPart>): ReturnType<Operations["call"]> {
     const loop = this.#loop
-    return Effect.suspend(() => {
-      const refusal = findRefusal(loop, "Mode.call")
+    return Effect.withFiber((asker) => {
+      const refusal = findRefusal(loop, "Mode.call", asker)
       return refusal === undefined
         ? Effect.mapError(loop.runner.talk(loop, partsOf(input)), (error) => asCallError(loop, error))
         : Effect.fail(refusal)
@@ -127,14 +156,16 @@ class RunOperations implements Operations {
     restore: Restore
   ): ReturnType<Operations["enter"]> {
     const loop = this.#loop
-    const refusal = findRefusal(loop, "Mode.enter")
-    return refusal === undefined
-      ? EnterForProgram.leavable(
-        (result) => restore(EnterForProgram.enter(loop, mode, params, context, result)),
-        (open, exit, recovers) =>
-          Effect.flatten(Effect.suspend(() => LeaveMode.leave(loop, open, { exit, isOver: true, recovers })))
-      )
-      : Effect.fail(refusal)
+    return Effect.withFiber((asker) => {
+      const refusal = findRefusal(loop, "Mode.enter", asker)
+      return refusal === undefined
+        ? EnterForProgram.leavable(
+          (result) => restore(EnterForProgram.enter(loop, mode, params, context, result)),
+          (open, exit, recovers) =>
+            Effect.flatten(Effect.suspend(() => LeaveMode.leave(loop, open, { exit, isOver: true, recovers })))
+        )
+        : Effect.fail(refusal)
+    })
   }
 }
 
@@ -151,10 +182,10 @@ export class RunHost implements Enterable {
     this.#loop = loop
   }
   /** The loop of a conversation in which a set-up or a clean-up may talk to the agent at this time. */
-  loopBetween(live: LiveModes): Loop.Loop | undefined {
+  loopBetween(live: LiveModes, asker: Fiber.Fiber<unknown, unknown>): Loop.Loop | undefined {
     if (this.#loop.live !== live) return undefined
     const loop = RunHost.atWork(this.#loop)
-    return findRefusal(loop, "") === undefined ? loop : undefined
+    return findRefusal(loop, "", asker) === undefined ? loop : undefined
   }
   /** The loop that is at work on the conversation of a loop, or that itself. */
   static atWork(loop: Loop.Loop): Loop.Loop {

@@ -12,9 +12,6 @@ import { asReason, findTarget } from "./CheckMove.ts"
 import * as EnterMode from "./EnterMode.ts"
 import * as LeaveMode from "./LeaveMode.ts"
 
-/** How many moves may come without a request to the model. */
-const maxMoves = 32
-
 /** Ends a run whose move isn't possible: nothing was left or entered, and the move isn't asked for any more. */
 const refuse = (loop: Loop, { enter }: ModeTransition.Pending, error: unknown): Effect.Effect<never, unknown> => {
   if (isModeError(error)) LeaveMode.takeBack(loop)
@@ -30,12 +27,12 @@ const take = Effect.fnUntraced(function*(
   before: number,
   goesOn: boolean
 ) {
-  if (before >= maxMoves) {
+  if (before >= EnterMode.maxMoves) {
     const modes = [
       ...loop.state.modes.map(({ name }) => name),
       ...(pending.enter === undefined ? [] : [pending.enter.name])
     ]
-    return yield* refuse(loop, pending, because(new TransitionCycle({ modes, limit: maxMoves })))
+    return yield* refuse(loop, pending, because(new TransitionCycle({ modes, limit: EnterMode.maxMoves })))
   }
   const target = yield* Effect.catch(findTarget(loop, pending), (error) => refuse(loop, pending, error))
   if (pending.to !== undefined) {
