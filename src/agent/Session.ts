@@ -88,7 +88,7 @@ export {
   ToolNotFound
 } from "./session/SessionError.ts"
 export type { CallOptions } from "./session/SessionRuns.ts"
-export { load, remove, type Store, store } from "./session/Store.ts"
+export { layerStoreFileSystem, layerStoreSql, load, remove, type Store, store } from "./session/Store.ts"
 
 /**
  * A session: `Output` is what the agent's answers decode to, `E` what a run may fail with beside `AgentError`.
@@ -245,7 +245,8 @@ const open = (
     yield* Effect.addFinalizer((exit) => SessionModes.end(session, exit))
     const queue = yield* OperationQueue.make(agent.name)
     const isNew = state.steps === 0 && state.conversation.turns.length === 0
-    const log = { run: undefined, events: isNew ? 0 : undefined }
+    const unsaved = store === undefined ? undefined : []
+    const log = { run: undefined, events: isNew ? 0 : undefined, unsaved }
     const session: OpenSession = { agent, roster, services, queue, ref, store, live, log }
     const made: Untyped = fromOpen(session, end)
     yield* SessionModes.resume(session)
