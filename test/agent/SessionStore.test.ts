@@ -338,11 +338,46 @@ describe("A stored session", () => {
       assert.strictEqual(writes, 2)
       const state = yield* session.state
       assert.strictEqual(state.steps, 1)
-      assert.strictEqual(state.status._tag, "InProgress")
+      assert.strictEqual(state.status._tag, "WaitingForTools")
       const done = yield* session.resume
       assert.strictEqual(AgentState.text(done), "Done.")
       assert.deepStrictEqual(yield* Session.load("p"), done)
     }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(dice), Effect.provide(rolls(3)))
+  })
+
+  it.effect.each([2, 3, 4, 5])("runs each call once if save %s fails once, and it is resumed", (failing) => {
+    const { layer, on } = makeWatched()
+    const Errands = Toolkit.make(Tool.make("one"), Tool.make("two"), Tool.make("three"))
+    const runner = Agent.make("runner", { toolkit: Errands, toolConcurrency: 1 })
+    const helper = Agent.make("boss", { agents: [Agent.asTool(runner)] })
+    const errands = ["one", "two", "three"].map((name) => MockResponse.toolCall(name as "one", {}))
+    return Effect.gen(function*() {
+      for (const agent of [runner, helper]) {
+        const ran: Array<string> = []
+        const errand = (name: string) => () => Effect.sync(() => void ran.push(name))
+        yield* Effect.gen(function*() {
+          const session = yield* Session.make(agent, { store: Session.store(agent.name) })
+          let writes = 0
+          on.write = Effect.suspend(() => ++writes === failing ? Effect.fail(full) : Effect.void)
+          assert.strictEqual(reasonOf(yield* Effect.exit(session.call("Run")))?._tag, "StoreUnavailable")
+          const done = yield* session.resume
+          assert.strictEqual(AgentState.text(done), "Done.")
+          assert.deepStrictEqual(ran, ["one", "two", "three"])
+          assert.deepStrictEqual(yield* Session.load(agent.name), done)
+        }).pipe(
+          Effect.scoped,
+          Effect.provide(Errands.toLayer({ one: errand("one"), two: errand("two"), three: errand("three") })),
+          Effect.provide(MockModel.layer(MockModel.byAgent({
+            runner: MockModel.make(({ lastToolResults }) =>
+              lastToolResults.length > 0 ? "Done." : MockResponse.all(...errands)
+            ),
+            boss: MockModel.make(({ lastToolResults }) =>
+              lastToolResults.length > 0 ? "Done." : MockResponse.toolCall("runner", { task: "Run" })
+            )
+          })))
+        )
+      }
+    }).pipe(Effect.provide(layer))
   })
 
   it.effect("says that a store can't be read", () => {

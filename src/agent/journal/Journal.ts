@@ -105,6 +105,10 @@ export class Journal {
   isBehind(): boolean {
     return this.#delivering.isBehind()
   }
+  /** Whether the run is stopped because its events can't be kept. */
+  get hasFailed(): boolean {
+    return this.#receiver?.failure !== undefined
+  }
   get isObserved(): boolean {
     return this.#delivering.isObserved
   }
