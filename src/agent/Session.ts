@@ -40,8 +40,6 @@
 import type * as Tool from "effect/ai/Tool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as PubSub from "effect/PubSub"
 import type * as Schema from "effect/Schema"
@@ -51,8 +49,6 @@ import * as SubscriptionRef from "effect/SubscriptionRef"
 import { type AgentError, isAgentError } from "../domain/AgentError.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
-import { approval, denial } from "../domain/Approval.ts"
-import { frozen } from "../domain/JsonValue.ts"
 import type { ModeTransition } from "../domain/ModeTransition.ts"
 import { OwnError } from "../domain/OwnError.ts"
 import type { Settings } from "../domain/Settings.ts"
@@ -61,20 +57,18 @@ import { TypeId as HostTypeId } from "../modes/Host.ts"
 import * as Mode from "../modes/Mode.ts"
 import { isModeError, type ModeError } from "../modes/ModeError.ts"
 import type { Roster } from "./definition/AgentDefinition.ts"
-import { readParams } from "./definition/CallTool.ts"
-import { type Input, partsOf } from "./definition/Input.ts"
+import type { Input } from "./definition/Input.ts"
 import { extend, rosterOf } from "./definition/Roster.ts"
-import * as EventQueue from "./journal/EventQueue.ts"
 import * as LiveModes from "./journal/LiveModes.ts"
-import { type Loop, tellAnswer } from "./journal/Loop.ts"
-import * as Run from "./run/Run.ts"
-import { begin, type From, type FromOptions } from "./run/RunStart.ts"
+import type { Loop } from "./journal/Loop.ts"
 import * as InvokeTool from "./session/InvokeTool.ts"
-import { nestedOrAlone, type OpenSession, operation, runAlone } from "./session/OpenSession.ts"
+import { nestedOrAlone, type OpenSession, runAlone } from "./session/OpenSession.ts"
 import * as OperationQueue from "./session/OperationQueue.ts"
-import { because, isSessionError, ParametersRejected, type SessionError } from "./session/SessionError.ts"
+import * as SessionApprovals from "./session/SessionApprovals.ts"
+import { isSessionError, type SessionError } from "./session/SessionError.ts"
 import * as SessionModes from "./session/SessionModes.ts"
-import type { SessionReceiver } from "./session/SessionReceiver.ts"
+import * as SessionRuns from "./session/SessionRuns.ts"
+import type { CallOptions } from "./session/SessionRuns.ts"
 import * as SessionServices from "./session/SessionServices.ts"
 import type { OpenDocument, Store } from "./session/Store.ts"
 
@@ -93,10 +87,8 @@ export {
   StoreUnavailable,
   ToolNotFound
 } from "./session/SessionError.ts"
-export { load, remove, type Store, store } from "./session/Store.ts"
-
-/** Options of a call: the agent that was in control goes on, or the first one begins again. */
-export type CallOptions = Pick<FromOptions, "control">
+export type { CallOptions } from "./session/SessionRuns.ts"
+export { layerStoreFileSystem, layerStoreSql, load, remove, type Store, store } from "./session/Store.ts"
 
 /**
  * A session: `Output` is what the agent's answers decode to, `E` what a run may fail with beside `AgentError`.
@@ -236,62 +228,6 @@ export interface Options<E = never, R = never, Modes extends ReadonlyArray<Mode.
 /** Everything that a session can fail with, before its type says what of it. */
 type Untyped = Session<unknown, unknown>
 
-const startOf = ({ ref, roster }: OpenSession, input: Input | undefined, options: CallOptions | undefined): From =>
-  input === undefined
-    ? { ...begin(roster, ref.value), isReopened: true }
-    : begin(roster, input, { ...options, state: ref.value })
-
-const running =
-  (session: OpenSession, input: Input | undefined, options?: CallOptions) => (receiver: SessionReceiver) =>
-    Effect.withFiber((fiber) => {
-      const from = startOf(session, input, options)
-      receiver.stopOnFailure(fiber)
-      return Effect.map(Run.run(session.roster, from, receiver, "Fail", session.live), () => session.ref.value)
-    })
-
-const stream = (
-  session: OpenSession,
-  input: Input | undefined,
-  options?: CallOptions
-): Stream.Stream<AgentEvent, unknown> =>
-  Stream.unwrap(Effect.suspend(() => {
-    const queue = EventQueue.make(Number.POSITIVE_INFINITY)
-    const streaming = operation(session, "stream", running(session, input, options), queue)
-    return Effect.acquireRelease(
-      OperationQueue.start(session.queue, streaming),
-      (fiber) => Effect.andThen(queue.shutdown, Fiber.interrupt(fiber))
-    ).pipe(Effect.as(Stream.fromPull(Effect.succeed(
-      Effect.catchCause(queue.pull, (cause) => OperationQueue.exitOf(session.queue, streaming, Exit.failCause(cause)))
-    ))))
-  }))
-
-/** Answers a call that awaits approval: what happened is an event like any other. */
-const answer = <E>(
-  session: OpenSession,
-  name: string,
-  make: (loop: Loop) => Effect.Effect<Parameters<typeof tellAnswer>[1] | undefined, E, unknown>
-): Effect.Effect<AgentState.AgentState, E | SessionError> =>
-  runAlone(session, name, (loop) =>
-    Effect.flatMap(make(loop), (answered) => {
-      if (answered === undefined) return Effect.succeed(loop.state)
-      tellAnswer(loop, answered)
-      return Effect.map(loop.journal.flush, () => session.ref.value)
-    })) as Effect.Effect<AgentState.AgentState, E | SessionError>
-
-/** Approves a call, with parameters that its tool can read if others are given. */
-const approve = (callId: string, params: Schema.Json | undefined) => ({ roster, state }: Loop) =>
-  Effect.gen(function*() {
-    const approved = yield* Effect.fromResult(
-      approval(state, callId, params === undefined ? undefined : frozen(params))
-    )
-    if (approved?.params === undefined) return approved
-    yield* Effect.mapError(
-      readParams(roster, state, approved, approved.params),
-      (issue) => because(new ParametersRejected({ tool: approved.name, issue }))
-    )
-    return approved
-  })
-
 const open = (
   agent: Any,
   roster: Roster,
@@ -309,7 +245,8 @@ const open = (
     yield* Effect.addFinalizer((exit) => SessionModes.end(session, exit))
     const queue = yield* OperationQueue.make(agent.name)
     const isNew = state.steps === 0 && state.conversation.turns.length === 0
-    const log = { run: undefined, events: isNew ? 0 : undefined }
+    const unsaved = store === undefined ? undefined : []
+    const log = { run: undefined, events: isNew ? 0 : undefined, unsaved }
     const session: OpenSession = { agent, roster, services, queue, ref, store, live, log }
     const made: Untyped = fromOpen(session, end)
     yield* SessionModes.resume(session)
@@ -318,20 +255,17 @@ const open = (
 
 const fromOpen = (session: OpenSession, end: AgentState.AgentState): Untyped => {
   const { agent, queue, ref, roster, services } = session
-  const run = (name: string, input: Input | undefined, options?: CallOptions) =>
-    OperationQueue.run(queue, () => operation(session, name, running(session, input, options)))
-  const call = (input: Input, options?: CallOptions) =>
-    nestedOrAlone(session, (loop) => loop.runner.talk(loop, partsOf(input)), run("call", input, options))
+  const call = (input: Input, options?: CallOptions) => SessionRuns.call(session, input, options)
   return {
     [AgentState.ReadOutput]: agent[AgentState.ReadOutput],
     [HostTypeId]: SessionModes.operations(session, call),
     state: SubscriptionRef.get(ref),
     changes: Stream.takeWhile(SubscriptionRef.changes(ref), (state) => state !== end),
     call,
-    stream: (input, options) => stream(session, input, options),
-    resume: run("resume", undefined),
-    approve: (callId, options) => answer(session, "approve", approve(callId, options?.params)),
-    deny: (callId, reason) => answer(session, "deny", ({ state }) => Effect.fromResult(denial(state, callId, reason))),
+    stream: (input, options) => SessionRuns.stream(session, input, options),
+    resume: SessionRuns.resume(session),
+    approve: (callId, options) => SessionApprovals.approve(session, callId, options?.params),
+    deny: (callId, reason) => SessionApprovals.deny(session, callId, reason),
     invoke: (tool, params) => {
       const invoked = (loop: Loop) => InvokeTool.run(loop, tool, params)
       return nestedOrAlone(session, invoked, runAlone(session, "invoke", invoked)) as Effect.Effect<never>

@@ -190,10 +190,11 @@ export interface Finished {
   readonly answer: { readonly usage: RequestUsage; readonly model?: string; readonly isBrokenOff?: true } | undefined
 }
 
-/** Why what is under way ends without an end of its own. */
+/** Why what is under way ends without an end of its own. With `keepsOpen`, calls that never started are still to run. */
 export interface Why {
   readonly tag: "Interrupted" | "Defect"
   readonly message: string
+  readonly keepsOpen?: true
 }
 
 /**
@@ -201,7 +202,8 @@ export interface Why {
  * for, or in an agent whose run has stopped.
  *
  * A call that has finished keeps its result. One that never started is interrupted like one that did: its run is over. The call of an
- * agent in which another call awaits approval goes on waiting with that one: what ran in it has ended before.
+ * agent in which another call awaits approval goes on waiting with that one: what ran in it has ended before. If a run is only stopped
+ * because it couldn't be saved, calls that never started, and called agents, go on with it.
  */
 const endOfCall = (
   { name, id: callId, state }: Call,
@@ -215,8 +217,8 @@ const endOfCall = (
   const finished = calls.get(callId)
   if (finished !== undefined) return { _tag: "ToolCallSettled", ...finished }
   const start = callStart(place, callId)
-  if (start === undefined && state._tag === "Delegated") return undefined
-  if (state._tag === "Delegated" && pendingApprovals(state.child).length > 0) {
+  if (start === undefined && (state._tag === "Delegated" || why.keepsOpen === true)) return undefined
+  if (state._tag === "Delegated" && (why.keepsOpen === true || pendingApprovals(state.child).length > 0)) {
     return { _tag: "ToolCallSuspended", callId, name }
   }
   const duration = start === undefined ? 0 : Math.max(0, now - start.at)

@@ -169,7 +169,7 @@ describe("a run", () => {
           states: {
             ...lease.states,
             set: (key, value) =>
-              typeof value === "string" && value.includes(`"Settled"`)
+              typeof value === "string" && value.includes(`"ToolCallSettled"`)
                 ? Effect.andThen(
                   Effect.andThen(Deferred.succeed(saving, undefined), Deferred.await(may)),
                   lease.states.set(key, value)

@@ -533,16 +533,12 @@ describe("What ends with others", () => {
       const { mode } = recorder()
       const bare = Mode.make("bare", { enter: () => Effect.void })
       const agent = Agent.make("a", { modes: [bare] })
-      const store = yield* KeyValueStore.KeyValueStore
       const session = yield* Session.make(agent, { store: Session.store("kept") })
       for (const one of [mode("other"), bare]) {
         yield* Effect.provideService(Mode.within(session.call("Hello"), one, {}), Mode.Host, session)
-        const text = yield* store.get("kept")
-        assert.isDefined(text)
-        const document: { readonly state: unknown } = JSON.parse(text!)
-        const stored = yield* Effect.fromResult(AgentState.fromJson(document.state))
+        const stored = yield* Session.load("kept")
         assert.deepStrictEqual(stored, yield* session.state)
-        assert.deepStrictEqual(stackOf(stored), [])
+        assert.deepStrictEqual(stackOf(stored!), [])
       }
     }).pipe(Effect.scoped, Effect.provide(KeyValueStore.layerMemory), echo))
 

@@ -73,8 +73,8 @@ export const make = (id: string): Held => ({
 export interface Writing {
   /** Whether marks are written too. */
   readonly marks: boolean
-  /** The document of the state that is saved, and the number of the last event in it. */
-  readonly saved?: { readonly document: string; readonly cursor: number }
+  /** What a session saves under one of its keys, and the number of the last event in it. */
+  readonly saved?: { readonly key: string; readonly value: string; readonly cursor: number }
 }
 
 /**
@@ -132,7 +132,7 @@ export const writer = (sql: SqlClient.SqlClient, states: KeyValueStore.KeyValueS
       (key) => sql`INSERT INTO messages ${sql.insert({ conversation: id, key: keyOf(key) })} ON CONFLICT DO NOTHING`,
       { discard: true }
     )
-    if (saved !== undefined) yield* states.set(id, saved.document)
+    if (saved !== undefined) yield* states.set(saved.key, saved.value)
     if (Number(rows[0].kept) > keep + keep / 10) yield* trim(id)
   }, inTransaction(sql))
 

@@ -70,8 +70,9 @@ export const make = Effect.fnUntraced(function*(waiters: Waiters, keep: number) 
       keys: states.keys,
       set: (key, value) =>
         Effect.suspend(() => {
-          if (key !== held.id || typeof value !== "string") return Effect.die(new Error(`${key} isn't ${held.id}`))
-          const saved = { document: value, cursor: held.recent?.last ?? 0 }
+          const isOwn = key === held.id || key.startsWith(`${held.id}#`)
+          if (!isOwn || typeof value !== "string") return Effect.die(new Error(`${key} isn't of ${held.id}`))
+          const saved = { key, value, cursor: held.recent?.last ?? 0 }
           return Effect.mapBoth(persist(held, { marks: true, saved }), {
             onSuccess: () => waiters.wake(held.id, held.recent?.shown ?? 0),
             onFailure: (cause) =>

@@ -23,11 +23,13 @@ interface Log {
 
 /**
  * Who sees the events of a run as they happen, beside the observers. `offer` says whether there was room, and is given
- * the state that the event leaves where it changes it; `offerAll` waits; with `isStreaming` the model is asked to stream.
+ * the state that the event leaves where it changes it; `offerAll` waits; with `isStreaming` the model is asked to stream. One with a
+ * `failure` has interrupted the run for that.
  */
 export interface Receiver {
   readonly isStreaming: boolean
   readonly log: Log
+  readonly failure?: unknown
   readonly offer: (event: AgentEvent, state?: AgentState) => boolean
   readonly offerAll: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
 }

@@ -110,6 +110,10 @@ export class Journal {
   shownIn(fiber: Fiber.Fiber<unknown, unknown>): Delivery.Shown | undefined {
     return this.#delivering.shownIn(fiber)
   }
+  /** Whether the run is stopped because its events can't be kept. */
+  get hasFailed(): boolean {
+    return this.#receiver?.failure !== undefined
+  }
   get isObserved(): boolean {
     return this.#delivering.isObserved
   }

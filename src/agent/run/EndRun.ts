@@ -23,15 +23,17 @@ export type Driven = Exit.Exit<Decision, unknown>
 const isInterruption = (exit: Driven): boolean => Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
 
 /** Says why what is open in a loop has no end of its own, if it was cut short. */
-const whyOf = (exit: Driven): Underway.Why | undefined =>
-  isInterruption(exit)
+const whyOf = ({ journal }: Loop.Loop, exit: Driven): Underway.Why | undefined =>
+  isInterruption(exit) && journal.hasFailed
+    ? { tag: "Interrupted", message: "The run was stopped before this had a result.", keepsOpen: true }
+    : isInterruption(exit)
     ? { tag: "Interrupted", message: "The run was interrupted before this had a result." }
     : Exit.isFailure(exit) && Cause.hasDies(exit.cause)
     ? { tag: "Defect", message: "The run broke down before this had a result." }
     : undefined
 
 /** Ends what is still open in a loop. One that had begun nothing leaves its state as it was. */
-export const close = (loop: Loop.Loop, exit: Driven): void => Loop.close(loop, whyOf(exit))
+export const close = (loop: Loop.Loop, exit: Driven): void => Loop.close(loop, whyOf(loop, exit))
 
 const suspended: Driven = Exit.succeed({ _tag: "Suspend" })
 
@@ -39,9 +41,10 @@ const suspended: Driven = Exit.succeed({ _tag: "Suspend" })
 const letGo = (loop: Loop.Loop, exit: Driven): Effect.Effect<Driven> => {
   const { live, parent } = loop
   const modes = live.open.map(({ context, entry: { mode: { name } } }) => ({ name, isForeign: context !== undefined }))
+  const why = whyOf(loop, exit)
   const canGoOn = parent === undefined || (Exit.isSuccess(exit)
     ? exit.value._tag !== "Finish"
-    : whyOf(exit) !== undefined && pendingApprovals(loop.state).length > 0)
+    : why !== undefined && (why.keepsOpen === true || pendingApprovals(loop.state).length > 0))
   const height = StayingModes.count(modes, canGoOn)
   if (height === live.open.length) return Effect.as(LeaveMode.suspend(loop, exit), exit)
   const givenUp = LeaveMode.giveUpCalls(loop, modes.slice(0, height).map(({ name }) => name))

@@ -17,7 +17,7 @@ import { RunHost } from "../perform/mode/RunHost.ts"
 import { outsideRun } from "../run/OutsideRun.ts"
 import * as OperationQueue from "./OperationQueue.ts"
 import type { SessionError } from "./SessionError.ts"
-import { type Log, SessionReceiver } from "./SessionReceiver.ts"
+import { type Log, save, SessionReceiver } from "./SessionReceiver.ts"
 import * as SessionServices from "./SessionServices.ts"
 import type { OpenDocument } from "./Store.ts"
 
@@ -64,7 +64,7 @@ const withoutRun =
       return store === undefined ? played : Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(
           Effect.exit(restore(played)),
-          (exit) => ref.value === before ? exit : Effect.andThen(store.save(ref.value), exit)
+          (exit) => ref.value === before ? exit : Effect.andThen(save(session, ref.value), exit)
         )
       )
     })

@@ -1,5 +1,5 @@
 /**
- * What can go wrong with a session, beside what goes wrong in its runs.
+ * The errors of a session, as opposed to those of its runs.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@ const quoted = (names: ReadonlyArray<string>): string =>
   names.length === 0 ? "none" : names.map((name) => `"${name}"`).join(", ")
 
 /**
- * The scope of the session was closed before this was done.
+ * The session's scope was closed before the operation was done.
  *
  * @category errors
  * @since 0.1.0
@@ -26,8 +26,7 @@ export class SessionClosed extends Schema.TaggedError<SessionClosed>("troupe/age
 }
 
 /**
- * Something that the session itself is running asks for an operation: a handler of a tool, a model, an observer. It would wait
- * for its own end.
+ * A tool's handler, a model or an observer called the session that runs it. The operation would wait for its own end.
  *
  * @category errors
  * @since 0.1.0
@@ -44,9 +43,9 @@ export class ReentrantOperation
 }
 
 /**
- * Somebody else wrote or removed what is stored under the session's id. Nothing was overwritten.
+ * Another session wrote or removed what is stored under the session's id. Nothing was overwritten.
  *
- * `expected` and `found` are revisions. Where they are the same, another session wrote its own at the same time.
+ * `expected` and `found` are revisions. If they are the same, another session wrote that revision.
  *
  * @category errors
  * @since 0.1.0
@@ -64,7 +63,7 @@ export class StoreConflict extends Schema.TaggedError<StoreConflict>("troupe/age
 }
 
 /**
- * The store didn't read, write or remove what stands under an id; `error` is its own.
+ * The store failed to read, write or remove a session; `error` is the store's own.
  *
  * @category errors
  * @since 0.1.0
@@ -84,7 +83,7 @@ export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>("trou
 }
 
 /**
- * What is stored under an id can't be read. Nothing was overwritten.
+ * What is stored under an id isn't a session that this release can read. Nothing was overwritten.
  *
  * @category errors
  * @since 0.1.0
@@ -101,7 +100,7 @@ export class StoredStateUnreadable
 }
 
 /**
- * The agent in control has no such tool of its own. One of the same name and other schemas is another tool.
+ * The agent in control doesn't have the tool. A tool of the same name with other schemas is another tool.
  *
  * @category errors
  * @since 0.1.0
@@ -116,7 +115,7 @@ export class ToolNotFound extends Schema.TaggedError<ToolNotFound>("troupe/agent
 }
 
 /**
- * A tool was invoked while calls are open, so there is no place for another one yet.
+ * A tool was invoked while calls are open. They need their results first.
  *
  * @category errors
  * @since 0.1.0
@@ -131,7 +130,7 @@ export class CallsOpen extends Schema.TaggedError<CallsOpen>("troupe/agent/Sessi
 }
 
 /**
- * The parameters that a tool was invoked with, or its call approved with, don't fit their schema. Nothing was recorded.
+ * A tool was invoked, or its call approved, with parameters that don't fit its schema. Nothing was recorded.
  *
  * @category errors
  * @since 0.1.0
@@ -148,8 +147,8 @@ export class ParametersRejected
 }
 
 /**
- * An invoked tool gave neither a result nor a failure of its own: it took too long, or its result didn't fit its schema.
- * The call is settled, and the model reads the same.
+ * An invoked tool returned neither a result nor a failure of its own: it took too long, or its result didn't fit its schema.
+ * The call is settled, and the model reads the same text.
  *
  * @category errors
  * @since 0.1.0
@@ -164,7 +163,7 @@ export class CallUnanswered extends Schema.TaggedError<CallUnanswered>("troupe/a
 }
 
 /**
- * Schema for what went wrong with a session.
+ * Schema for the reason of a `SessionError`.
  *
  * @category schemas
  * @since 0.1.0
@@ -182,7 +181,7 @@ export const Reason = Schema.Union([
 ])
 
 /**
- * What went wrong with a session.
+ * The reason of a `SessionError`.
  *
  * @category models
  * @since 0.1.0
@@ -190,9 +189,9 @@ export const Reason = Schema.Union([
 export type Reason = typeof Reason.Type
 
 /**
- * The error of a session: something is wrong with it, or with what was asked of it, and not with a run.
+ * The error of a session's operation. Errors of a run are `AgentError`s.
  *
- * The state stays in the session, so that nothing that was done is lost.
+ * The session keeps its state, so nothing that was done is lost.
  *
  * @category errors
  * @since 0.1.0
@@ -206,11 +205,11 @@ export class SessionError extends Schema.TaggedError<SessionError>("troupe/agent
   }
 }
 
-/** Makes the error of a reason. */
+/** Makes a session's error of its reason. */
 export const because = (reason: Reason): SessionError => new SessionError({ reason })
 
 /**
- * Checks whether something is the error of a session.
+ * Checks whether a value is a `SessionError`.
  *
  * @category guards
  * @since 0.1.0

@@ -26,6 +26,7 @@ import { decode } from "../perform/mode/ModeParams.ts"
 import * as RunHost from "../perform/mode/RunHost.ts"
 import { nestedOrAlone, type OpenSession, runAlone, runAtEnd } from "./OpenSession.ts"
 import { isSessionError } from "./SessionError.ts"
+import { save } from "./SessionReceiver.ts"
 
 /** Does something and returns the state after it: alone, or within a set-up or clean-up that asks for it. */
 const give = (
@@ -96,7 +97,7 @@ const countStaying = ({ live, ref, store }: OpenSession): number => {
 /** Leaves all modes when the session ends. One that is stored keeps them, for the next session of its id. */
 export const end = (session: OpenSession, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
   Effect.suspend(() => {
-    const { live, ref, store } = session
+    const { live, ref } = session
     const staying = countStaying(session)
     if (live.open.length === 0) return Effect.void
     const before = ref.value
@@ -105,8 +106,8 @@ export const end = (session: OpenSession, exit: Exit.Exit<unknown, unknown>): Ef
         LeaveMode.leaveTo(loop, staying, { exit, isOver: true }),
         (left) => Effect.ensuring(whatWasAdded(left, exit), LeaveMode.suspend(loop, exit))
       ))
-    const save = Effect.suspend(() => store === undefined || ref.value === before ? Effect.void : store.save(ref.value))
-    return Effect.orDie(Effect.ensuring(leaving, Effect.orDie(save)))
+    const saving = Effect.suspend(() => ref.value === before ? Effect.void : save(session, ref.value))
+    return Effect.orDie(Effect.ensuring(leaving, Effect.orDie(saving)))
   })
 
 const asModeError = (operation: string) => (error: unknown): ModeError =>

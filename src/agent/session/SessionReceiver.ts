@@ -19,7 +19,6 @@ import type { OpenDocument } from "./Store.ts"
 
 /** Sets the session's state and publishes it. Only the operation under way does so. */
 const publish = (ref: SubscriptionRef.SubscriptionRef<AgentState>, state: AgentState): void => {
-  if (state === ref.value) return
   ref.value = state
   PubSub.publishUnsafe(ref.pubsub, state)
 }
@@ -28,10 +27,14 @@ const publish = (ref: SubscriptionRef.SubscriptionRef<AgentState>, state: AgentS
 const isPiece = ({ _tag }: AgentEvent): boolean =>
   _tag === "TextDelta" || _tag === "ReasoningDelta" || _tag === "ToolParamsDelta"
 
-/** What a session knows of earlier events: the id of the last run, and their number if it has seen them all. */
+/**
+ * What a session knows of earlier events: the id of the last run, their number if it has seen
+ * all of them, and those that the store doesn't have yet.
+ */
 export interface Log {
   run: string | undefined
   events: number | undefined
+  readonly unsaved: Array<AgentEvent> | undefined
 }
 
 /** The parts of a session that a receiver writes to. */
@@ -41,21 +44,32 @@ export interface Target {
   readonly log: Log
 }
 
+/** Saves a state and the events that lead to it, if the session is stored. */
+export const save = (
+  { log: { unsaved = [] }, store }: Target,
+  state: AgentState,
+  first?: AgentEvent
+): Effect.Effect<void, SessionError> =>
+  Effect.suspend(() => {
+    if (store === undefined) return Effect.void
+    const { length } = unsaved
+    const events = first === undefined ? unsaved.slice() : [...unsaved, first]
+    return Effect.map(store.save(state, events), () => void unsaved.splice(0, length))
+  })
+
 /** The receiver of one operation. Its reader, if it has one, has room for any number of events. */
 export class SessionReceiver implements Receiver {
   readonly isStreaming: boolean
   readonly log: Log
   failure: SessionError | undefined
-  readonly #ref: SubscriptionRef.SubscriptionRef<AgentState>
-  readonly #store: OpenDocument | undefined
+  readonly #target: Target
   readonly #reader: Receiver | undefined
   #fiber: Fiber.Fiber<unknown, unknown> | undefined
 
-  constructor({ log, ref, store }: Target, reader: Receiver | undefined) {
+  constructor(target: Target, reader: Receiver | undefined) {
     this.isStreaming = reader !== undefined
-    this.log = log
-    this.#ref = ref
-    this.#store = store
+    this.log = target.log
+    this.#target = target
     this.#reader = reader
   }
 
@@ -65,7 +79,7 @@ export class SessionReceiver implements Receiver {
   }
 
   offer(event: AgentEvent, state?: AgentState): boolean {
-    if (this.#store !== undefined && (isSavePoint(event) || isSavedFirst(event))) return false
+    if (this.#target.store !== undefined && (isSavePoint(event) || isSavedFirst(event))) return false
     this.#apply(event, state ?? this.#after(event))
     return this.#reader === undefined || this.#reader.offer(event)
   }
@@ -79,7 +93,7 @@ export class SessionReceiver implements Receiver {
       const state = this.#after(event)
       if (isSavedFirst(event)) {
         return Effect.andThen(
-          this.#save(state),
+          this.#save(state, event),
           Effect.suspend(() => this.failure === undefined ? this.#show(event, state) : Effect.void)
         )
       }
@@ -94,20 +108,23 @@ export class SessionReceiver implements Receiver {
   }
 
   #after(event: AgentEvent): AgentState {
-    return reduceAt(this.#ref.value, event, 0)
+    return reduceAt(this.#target.ref.value, event, 0)
   }
 
   #apply(event: AgentEvent, state: AgentState): void {
-    const { log } = this
+    const { log, ref } = this.#target
     log.run = event.run
     if (log.events !== undefined && !isPiece(event)) log.events++
-    publish(this.#ref, state)
+    if (state === ref.value) return
+    if (log.unsaved !== undefined && !isSavedFirst(event)) log.unsaved.push(event)
+    publish(ref, state)
   }
 
-  #save(state: AgentState): Effect.Effect<void> {
-    return this.#store === undefined || this.failure !== undefined
+  /** Saves a state. An event that is saved first isn't among those that have been taken in. */
+  #save(state: AgentState, first?: AgentEvent): Effect.Effect<void> {
+    return this.failure !== undefined
       ? Effect.void
-      : Effect.catch(this.#store.save(state), (error) =>
+      : Effect.catch(save(this.#target, state, first), (error) =>
         Effect.sync(() => {
           this.failure = error
           this.#fiber?.interruptUnsafe()

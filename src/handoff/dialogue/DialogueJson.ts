@@ -7,13 +7,11 @@
  *
  * @since 0.1.0
  */
-import { format } from "effect/Formatter"
-import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as SchemaIssue from "effect/SchemaIssue"
 import { lazy } from "../../domain/Lazy.ts"
 import * as StateJson from "../../domain/StateJson.ts"
+import * as VersionedJson from "../../domain/VersionedJson.ts"
 import { DialogueState, Participant } from "./DialogueState.ts"
 
 /**
@@ -31,10 +29,10 @@ export const version = 1
  * @since 0.1.0
  */
 export class UnknownVersion
-  extends Schema.TaggedError<UnknownVersion>("troupe/handoff/dialogue/DialogueJson/UnknownVersion")("UnknownVersion", {
-    found: Schema.String,
-    known: Schema.Array(Schema.Int)
-  })
+  extends Schema.TaggedError<UnknownVersion>("troupe/handoff/dialogue/DialogueJson/UnknownVersion")(
+    "UnknownVersion",
+    VersionedJson.unknownVersion
+  )
 {
   override get message(): string {
     return `A dialogue of version ${this.found} can't be read; known versions: ${this.known.join(", ")}`
@@ -50,13 +48,11 @@ export class UnknownVersion
 export class MalformedDialogue
   extends Schema.TaggedError<MalformedDialogue>("troupe/handoff/dialogue/DialogueJson/MalformedDialogue")(
     "MalformedDialogue",
-    { path: Schema.Array(Schema.Union([Schema.String, Schema.Number])), issue: Schema.String }
+    VersionedJson.malformed
   )
 {
   override get message(): string {
-    return `Not a dialogue at "${
-      this.path.length === 0 ? "/" : this.path.map((key) => `/${key}`).join("")
-    }": ${this.issue}`
+    return `Not a dialogue at "${VersionedJson.formatPath(this.path)}": ${this.issue}`
   }
 }
 
@@ -81,10 +77,9 @@ const codec = lazy(() => {
     check: Schema.decodeUnknownResult(Schema.toType(DialogueState))
   }
 })
-const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /**
- * Gives a dialogue as a JSON document.
+ * Returns a dialogue as a JSON document.
  *
  * @category conversions
  * @since 0.1.0
@@ -97,14 +92,8 @@ export const toJson = (self: DialogueState): Schema.Json =>
     )
   })
 
-const malformed = (issue: SchemaIssue.Issue): MalformedDialogue => {
-  const [first] = formatIssue(issue).issues
-  const path = (first?.path ?? []).map((key) => {
-    const name = typeof key === "object" ? key.key : key
-    return typeof name === "number" ? name : String(name)
-  })
-  return new MalformedDialogue({ path, issue: first?.message ?? "Expected a dialogue" })
-}
+const malformed = (error: Schema.SchemaError): MalformedDialogue =>
+  new MalformedDialogue(VersionedJson.problemIn(error.issue))
 
 const fromParticipant = (
   { state, ...rest }: ParticipantDocument,
@@ -119,41 +108,20 @@ const fromParticipant = (
       })
   })
 
-const fromDocument = (document: unknown): Result.Result<DialogueState, DialogueJsonError> =>
-  Result.gen(function*() {
-    if (!Predicate.isObject(document)) {
-      return yield* Result.fail(new MalformedDialogue({ path: [], issue: "Expected an object" }))
-    }
-    if (!Predicate.hasProperty(document, "version")) {
-      return yield* Result.fail(new MalformedDialogue({ path: ["version"], issue: "Missing key" }))
-    }
-    if (document.version !== version) {
-      return yield* Result.fail(new UnknownVersion({ found: format(document.version), known: [version] }))
-    }
-    const read = yield* Result.mapError(codec().decode(document), (error) => malformed(error.issue))
-    const participants = yield* Result.all(read.participants.map(fromParticipant))
-    return yield* Result.mapError(codec().check({ ...read, participants }), (error) => malformed(error.issue))
-  })
-
-/** What the schema's own machinery can't take, a document made of nothing but depth or of getters, is an error too. */
-const fromAnything = (document: unknown): Result.Result<DialogueState, DialogueJsonError> =>
-  Result.flatMap(
-    Result.try({
-      try: () => fromDocument(document),
-      catch: () => new MalformedDialogue({ path: [], issue: "Expected plain data, not nested as deeply as this" })
+const reader: VersionedJson.Reader<DialogueState, DialogueJsonError> = {
+  version,
+  decode: (document) =>
+    Result.gen(function*() {
+      const read = yield* Result.mapError(codec().decode(document), malformed)
+      const participants = yield* Result.all(read.participants.map(fromParticipant))
+      return yield* Result.mapError(codec().check({ ...read, participants }), malformed)
     }),
-    (result) => result
-  )
-
-const parse = (text: string): Result.Result<unknown, MalformedDialogue> =>
-  Result.try({
-    try: () => JSON.parse(text),
-    catch: (error) =>
-      new MalformedDialogue({ path: [], issue: Predicate.isError(error) ? error.message : String(error) })
-  })
+  unknown: (error) => new UnknownVersion(error),
+  malformed: (error) => new MalformedDialogue(error)
+}
 
 /**
- * Reads a dialogue from a JSON document, or from the text of one. Keys that a dialogue doesn't have are left out.
+ * Reads a dialogue from a JSON document, or from the text of one. Unknown keys are ignored.
  *
  * Fails with `UnknownVersion` when this release doesn't know the version of the document or of an agent's state in it,
  * and with `MalformedDialogue`, which names the path, when the document is cut short or has a wrong type.
@@ -162,4 +130,4 @@ const parse = (text: string): Result.Result<unknown, MalformedDialogue> =>
  * @since 0.1.0
  */
 export const fromJson = (document: unknown): Result.Result<DialogueState, DialogueJsonError> =>
-  typeof document === "string" ? Result.flatMap(parse(document), fromAnything) : fromAnything(document)
+  VersionedJson.read(reader, document)

@@ -1,0 +1,51 @@
+/**
+ * Answers to calls that await approval. Nothing runs until the session is resumed.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
+import { approval, denial, type NotAwaitingApproval } from "../../domain/Approval.ts"
+import { frozen } from "../../domain/JsonValue.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import { readParams } from "../definition/CallTool.ts"
+import { type Loop, tellAnswer } from "../journal/Loop.ts"
+import { type OpenSession, runAlone } from "./OpenSession.ts"
+import { because, ParametersRejected, type SessionError } from "./SessionError.ts"
+
+type Answered = Effect.Effect<AgentState, NotAwaitingApproval | SessionError>
+
+/** Answers a call that awaits approval: what happened is an event like any other. */
+const answer = <E>(
+  session: OpenSession,
+  name: string,
+  make: (loop: Loop) => Effect.Effect<Parameters<typeof tellAnswer>[1] | undefined, E, unknown>
+): Effect.Effect<AgentState, E | SessionError> =>
+  runAlone(session, name, (loop) =>
+    Effect.flatMap(make(loop), (answered) => {
+      if (answered === undefined) return Effect.succeed(loop.state)
+      tellAnswer(loop, answered)
+      return Effect.map(loop.journal.flush, () => session.ref.value)
+    })) as Effect.Effect<AgentState, E | SessionError>
+
+/** Approves a call, with parameters that its tool can read if others are given. */
+const approved = (callId: string, params: Schema.Json | undefined) => ({ roster, state }: Loop) =>
+  Effect.gen(function*() {
+    const answered = yield* Effect.fromResult(
+      approval(state, callId, params === undefined ? undefined : frozen(params))
+    )
+    if (answered?.params === undefined) return answered
+    yield* Effect.mapError(
+      readParams(roster, state, answered, answered.params),
+      (issue) => because(new ParametersRejected({ tool: answered.name, issue }))
+    )
+    return answered
+  })
+
+/** Lets a call run, with other parameters if some are given. */
+export const approve = (session: OpenSession, callId: string, params: Schema.Json | undefined): Answered =>
+  answer(session, "approve", approved(callId, params)) as Answered
+
+/** Keeps a call from running. The model reads the reason. */
+export const deny = (session: OpenSession, callId: string, reason: string): Answered =>
+  answer(session, "deny", ({ state }) => Effect.fromResult(denial(state, callId, reason)))

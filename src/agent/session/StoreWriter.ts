@@ -1,0 +1,162 @@
+/**
+ * What an open session writes to its store: an entry for each save, and now and then a log that begins with the whole state.
+ *
+ * A new log begins when the entries of the one before have twice as many characters as its base. So a session of any length writes no
+ * more than some times what its events have, however large its state is.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as KeyValueStore from "effect/persistence/KeyValueStore"
+import * as Random from "effect/Random"
+import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import * as EventJson from "../../domain/EventJson.ts"
+import { toJson } from "../../domain/StateJson.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import * as IfAbsent from "./IfAbsent.ts"
+import { because, type SessionError, StoreConflict } from "./SessionError.ts"
+import * as StoredLog from "./StoredLog.ts"
+
+/** How many characters of entries a log has at least before the next one begins. */
+const minLogSize = 32_768
+
+/** A log that is written to. */
+interface OpenLog {
+  readonly name: string
+  readonly base: number
+  readonly baseSize: number
+  size: number
+  recent: Array<ReadonlyArray<unknown>>
+  next: string | undefined
+}
+
+const randomName = Effect.map(
+  Effect.all([Random.nextInt, Random.nextInt]),
+  (numbers) => numbers.map((number) => Math.abs(number).toString(36)).join("")
+)
+
+/** Makes what writes a session, from what is stored of it. */
+export const makeWriter = Effect.fnUntraced(function*(
+  store: KeyValueStore.KeyValueStore,
+  id: string,
+  stored: StoredLog.Stored | undefined
+) {
+  const writer = yield* randomName
+  let revision = stored?.revision ?? 0
+  /** The head that this session knows, unless a log of `known` says which it is. */
+  const first = stored?.head
+  const known = new Set(stored?.logs.map(({ name }) => name))
+  const last = stored?.logs.at(-1)
+  /** Logs that were ended, and that the head may still name. */
+  const stale: Array<StoredLog.Extent> = stored?.logs.slice(0, -1) ?? []
+  let log: OpenLog | undefined = last === undefined ? undefined : { ...last, recent: [...last.recent] }
+
+  const conflict = (found: number | undefined): Effect.Effect<never, SessionError> =>
+    Effect.fail(because(new StoreConflict({ id, expected: revision, found })))
+
+  const writing = Effect.mapError(StoredLog.unavailable(id, "write"))
+
+  /** Checks that the head is one of this session, and returns the log that it names. */
+  const checkHead = Effect.gen(function*() {
+    const text = yield* StoredLog.get(store, id, id)
+    if (log === undefined && text === first) return undefined
+    if (text === undefined) return yield* conflict(undefined)
+    const head = yield* StoredLog.parseHead(id, text)
+    return head.version === 2 && known.has(head.log) ? head.log : yield* conflict(head.revision)
+  })
+
+  const check: Effect.Effect<void, SessionError> = Effect.gen(function*() {
+    yield* checkHead
+    if (log === undefined) return
+    const { base, name, next } = log
+    const mine = revision === base ? StoredLog.baseKey(id, name) : StoredLog.entryKey(id, name, revision)
+    if ((yield* StoredLog.get(store, id, mine)) === undefined) return yield* conflict(base)
+    const others = next === undefined ? StoredLog.entryKey(id, name, revision + 1) : StoredLog.baseKey(id, next)
+    if ((yield* StoredLog.get(store, id, others)) !== undefined) return yield* conflict(revision + 1)
+  })
+
+  /** Inserts a value that another session may insert too. */
+  const insert = (key: string, value: unknown) =>
+    Effect.flatMap(
+      writing(IfAbsent.insert(store, key, JSON.stringify(value))),
+      (isInserted) => isInserted ? Effect.void : conflict(revision + 1)
+    )
+
+  /** Names a log in the head, and removes those before it. What fails is done when the next log begins. */
+  const moveHead = (to: OpenLog) =>
+    Effect.gen(function*() {
+      const head = StoredLog.headOf(to.name, to.base, writer)
+      const isStale = (found: string) => stale.some(({ name }) => found.includes(`"log":"${name}"`))
+      if ((yield* store.modify(id, (found) => isStale(found) ? head : found)) !== head) return
+      const keys = stale.splice(0).flatMap((log) => StoredLog.keysOf(id, log))
+      yield* Effect.forEach(keys, (key) => store.remove(key), { discard: true, concurrency: 16 })
+    }).pipe(Effect.ignore)
+
+  /** Begins a log with the whole state. The log before is ended first, so that nobody appends to it any more. */
+  const begin = Effect.fnUntraced(function*(state: AgentState) {
+    const before = log
+    const name = before?.next ?? (yield* randomName)
+    if (before !== undefined && before.next === undefined) {
+      yield* insert(StoredLog.entryKey(id, before.name, revision + 1), { writer, next: name })
+      before.next = name
+    }
+    const base = { revision: revision + 1, writer, state: toJson(state) }
+    yield* insert(StoredLog.baseKey(id, name), base)
+    const begun: OpenLog = {
+      name,
+      base: base.revision,
+      baseSize: JSON.stringify(base).length,
+      size: 0,
+      recent: [],
+      next: undefined
+    }
+    if (before === undefined) {
+      const head = StoredLog.headOf(name, base.revision, writer)
+      if (first === undefined) {
+        const isFirst = yield* writing(IfAbsent.insert(store, id, head))
+        if (!isFirst) return yield* conflict(base.revision)
+      } else {
+        const now = yield* writing(store.modify(id, (found) => found === first ? head : found))
+        if (now !== head) return yield* conflict(now === undefined ? undefined : base.revision)
+      }
+    }
+    known.add(name)
+    log = begun
+    revision = base.revision
+    if (before === undefined) return
+    stale.push({ base: before.base, name: before.name, next: name, revision: begun.base - 1 })
+    yield* moveHead(begun)
+  })
+
+  /** Appends events to the log. */
+  const append = Effect.fnUntraced(function*(to: OpenLog, events: ReadonlyArray<AgentEvent>) {
+    const entry = { writer, events: EventJson.toJson(events) as ReadonlyArray<unknown> }
+    const key = StoredLog.entryKey(id, to.name, revision + 1)
+    yield* insert(key, entry)
+    // A log that the head has left has no entries any more that could have been in the way.
+    yield* Effect.tapError(checkHead, () => Effect.ignore(store.remove(key)))
+    revision++
+    to.recent.push(entry.events)
+    to.size += JSON.stringify(entry).length
+    const written = revision - to.base
+    if (written % StoredLog.chunkSize !== 0) return
+    const chunk = { events: to.recent.slice(-StoredLog.chunkSize).flat() }
+    to.recent = []
+    yield* Effect.ignore(
+      store.set(StoredLog.chunkKey(id, to.name, written / StoredLog.chunkSize - 1), JSON.stringify(chunk))
+    )
+  })
+
+  const write = Effect.fnUntraced(function*(state: AgentState, events: ReadonlyArray<AgentEvent>) {
+    const to = log
+    if (to === undefined || to.next !== undefined || events.length === 0) {
+      yield* check
+      return yield* begin(state)
+    }
+    yield* append(to, events)
+    // What is appended is saved, so a new log that can't be begun now is begun by another save.
+    if (to.size > Math.max(minLogSize, 2 * to.baseSize)) yield* Effect.ignore(begin(state))
+  })
+
+  return { check, write }
+})

@@ -1,0 +1,213 @@
+/**
+ * How a session is laid out in a `KeyValueStore`: a state, and the events of each save since then.
+ *
+ * | key | value |
+ * |---|---|
+ * | the id | the head: which log the session is in. Before version 2 it was the whole state. |
+ * | the id, the log | the base: the state that the log begins with |
+ * | the id, the log, a revision | an entry: the events of one save, or the name of the next log |
+ * | the id, the log, a number and `c` | a chunk: the events of 32 entries, which are read at once |
+ *
+ * 1. Entries are inserted, never overwritten: of two sessions that write a revision, a backing that compares and sets lets one do it.
+ *    This is the fence.
+ * 2. A log ends with an entry that names the next one. Nothing is appended to it then. The base of the next log is inserted too.
+ * 3. A state is the base and the fold of all events behind it. A base stands in for events, so nothing depends on where logs end.
+ * 4. The head is changed after the base of its log is there, and a log is removed after the head has left it. Whoever reads, and finds
+ *    the same head before and after, has read a whole state.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as KeyValueStore from "effect/persistence/KeyValueStore"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { fold } from "../../domain/EventJson.ts"
+import { lazy } from "../../domain/Lazy.ts"
+import { fromJson } from "../../domain/StateJson.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
+import { because, type SessionError, StoredStateUnreadable, StoreUnavailable } from "./SessionError.ts"
+
+/** How many entries a chunk has. */
+export const chunkSize = 32
+
+const Revision = { revision: Schema.Int, writer: Schema.String }
+
+const Head = Schema.Union([
+  Schema.Struct({ version: Schema.Literal(1), ...Revision, state: Schema.Unknown }),
+  Schema.Struct({ version: Schema.Literal(2), ...Revision, log: Schema.String })
+])
+
+/** The head of a session: where its log is, or, in an old document, its state. */
+export type Head = typeof Head.Type
+
+const Base = Schema.Struct({ ...Revision, state: Schema.Unknown })
+
+const Entry = Schema.Union([
+  Schema.Struct({ writer: Schema.String, next: Schema.String }),
+  Schema.Struct({ writer: Schema.String, events: Schema.Array(Schema.Unknown) })
+])
+
+const Chunk = Schema.Struct({ events: Schema.Array(Schema.Unknown) })
+
+const decoders = lazy(() => ({
+  head: Schema.decodeUnknownResult(Schema.fromJsonString(Head)),
+  base: Schema.decodeUnknownResult(Schema.fromJsonString(Base)),
+  entry: Schema.decodeUnknownResult(Schema.fromJsonString(Entry)),
+  chunk: Schema.decodeUnknownResult(Schema.fromJsonString(Chunk))
+}))
+
+/** Writes the head of a session whose log begins at a revision. */
+export const headOf = (log: string, revision: number, writer: string): string =>
+  JSON.stringify({ version: 2, revision, writer, log })
+
+/** Returns the key of a log's base. */
+export const baseKey = (id: string, log: string): string => `${id}#${log}`
+
+/** Returns the key of the entry for a revision. */
+export const entryKey = (id: string, log: string, revision: number): string => `${baseKey(id, log)}#${revision}`
+
+/** Returns the key of a log's chunk, counted from 0. */
+export const chunkKey = (id: string, log: string, at: number): string => `${baseKey(id, log)}#${at}c`
+
+/** A log, the revision that it begins with, the last one in it, and the log that follows if it was ended. */
+export interface Extent {
+  readonly name: string
+  readonly base: number
+  readonly revision: number
+  readonly next: string | undefined
+}
+
+/** A log of a session as it was read. */
+interface Log extends Extent {
+  /** How many characters its base has. */
+  readonly baseSize: number
+  /** The events of the entries behind the last chunk. */
+  readonly recent: ReadonlyArray<ReadonlyArray<unknown>>
+  /** How many characters its entries have. */
+  readonly size: number
+}
+
+/** What is stored of a session: the head as it was read, the logs from there on, oldest first, and the state that they lead to. */
+export interface Stored {
+  readonly head: string
+  readonly revision: number
+  readonly logs: ReadonlyArray<Log>
+  readonly state: AgentState
+}
+
+/** Names the failure of a store. */
+export const unavailable =
+  (id: string, operation: StoreUnavailable["operation"]) => (error: KeyValueStore.KeyValueStoreError): SessionError =>
+    because(new StoreUnavailable({ id, operation, issue: error.message, error }))
+
+const unreadable = (id: string) => (issue: string | { readonly message: string }): SessionError =>
+  because(new StoredStateUnreadable({ id, issue: typeof issue === "string" ? issue : issue.message }))
+
+const readable = <A>(id: string, read: Result.Result<A, string | { readonly message: string }>) =>
+  Effect.fromResult(Result.mapError(read, unreadable(id)))
+
+/** Reads what is under a key. */
+export const get = (store: KeyValueStore.KeyValueStore, id: string, key: string) =>
+  Effect.mapError(store.get(key), unavailable(id, "read"))
+
+/** Reads the head of a session. */
+export const parseHead = (id: string, text: string): Effect.Effect<Head, SessionError> =>
+  readable(id, decoders().head(text))
+
+/** Reads values of keys that are numbered, some at a time, until one isn't there. */
+const getAll = Effect.fnUntraced(function*(
+  store: KeyValueStore.KeyValueStore,
+  id: string,
+  first: number,
+  atOnce: number,
+  key: (n: number) => string
+) {
+  const found: Array<string> = []
+  for (let wanted = atOnce;; wanted = chunkSize) {
+    const keys = Array.from({ length: wanted }, (_, at) => key(first + found.length + at))
+    const texts = yield* Effect.forEach(keys, (key) => get(store, id, key), { concurrency: "unbounded" })
+    for (const text of texts) {
+      if (text === undefined) return found
+      found.push(text)
+    }
+  }
+})
+
+/** Reads the log of a name, and the state that it leads to, unless its base isn't there. */
+const readLog = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, id: string, name: string) {
+  const text = yield* get(store, id, baseKey(id, name))
+  if (text === undefined) return undefined
+  const base = yield* readable(id, decoders().base(text))
+  let state = yield* readable(id, fromJson(base.state))
+  const chunks = yield* getAll(store, id, 0, 2, (at) => chunkKey(id, name, at))
+  const first = base.revision + chunks.length * chunkSize
+  const entries = yield* getAll(store, id, first + 1, 8, (revision) => entryKey(id, name, revision))
+  for (const chunk of chunks) {
+    const { events } = yield* readable(id, decoders().chunk(chunk))
+    state = yield* readable(id, fold(state, events))
+  }
+  const recent: Array<ReadonlyArray<unknown>> = []
+  let next: string | undefined
+  for (const text of entries) {
+    const entry = yield* readable(id, decoders().entry(text))
+    if ("next" in entry) {
+      next = entry.next
+      break
+    }
+    state = yield* readable(id, fold(state, entry.events))
+    recent.push(entry.events)
+  }
+  const size = [...chunks, ...entries].reduce((size, text) => size + text.length, 0)
+  const log: Log = {
+    name,
+    base: base.revision,
+    baseSize: text.length,
+    recent,
+    size,
+    revision: first + recent.length,
+    next
+  }
+  return { log, state }
+})
+
+/** Reads logs from one on: the next of each is followed if its base is there. */
+const readLogs = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, id: string, first: string) {
+  const logs: Array<Log> = []
+  let state: AgentState | undefined
+  for (let name: string | undefined = first; name !== undefined; name = logs.at(-1)?.next) {
+    const read: { readonly log: Log; readonly state: AgentState } | undefined = yield* readLog(store, id, name)
+    if (read === undefined) break
+    logs.push(read.log)
+    state = read.state
+  }
+  return state === undefined ? undefined : { logs, state }
+})
+
+const attempt = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, id: string, text: string) {
+  const head = yield* parseHead(id, text)
+  if (head.version === 1) {
+    const state = yield* readable(id, fromJson(head.state))
+    return { head: text, revision: head.revision, logs: [], state } satisfies Stored
+  }
+  const read = yield* readLogs(store, id, head.log)
+  if (read === undefined) return yield* Effect.fail(unreadable(id)(`The log "${head.log}" isn't there`))
+  return { head: text, revision: read.logs.at(-1)!.revision, ...read } satisfies Stored
+})
+
+/** Reads what is stored of a session. If its head was changed meanwhile, what was read may be of a log that is removed, so it is read again. */
+export const read = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, id: string) {
+  for (;;) {
+    const head = yield* get(store, id, id)
+    if (head === undefined) return undefined
+    const stored = yield* Effect.result(attempt(store, id, head))
+    if ((yield* get(store, id, id)) === head) return yield* Effect.fromResult(stored)
+  }
+})
+
+/** Returns all keys of a log. */
+export const keysOf = (id: string, { base, name, next, revision }: Extent) => {
+  const last = next === undefined ? revision : revision + 1
+  const entries = Array.from({ length: last - base }, (_, at) => entryKey(id, name, base + at + 1))
+  const chunks = Array.from({ length: Math.floor((last - base) / chunkSize) }, (_, at) => chunkKey(id, name, at))
+  return [baseKey(id, name), ...entries, ...chunks]
+}

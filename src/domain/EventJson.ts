@@ -1,0 +1,38 @@
+/**
+ * Events as JSON, and the state that they lead to.
+ *
+ * The end of a run goes without its state, which is the fold of what came before.
+ *
+ * @since 0.1.0
+ */
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { AgentEvent } from "./AgentEvent.ts"
+import { lazy } from "./Lazy.ts"
+import { reduceAt } from "./Reducer.ts"
+import type { AgentState } from "./StateSchema.ts"
+import { problemIn } from "./VersionedJson.ts"
+
+const codec = lazy(() => {
+  const { RunCompleted, RunFailed, RunInterrupted, ...others } = AgentEvent.cases
+  const { state: _completed, ...completed } = RunCompleted.fields
+  const { state: _failed, ...failed } = RunFailed.fields
+  const { state: _interrupted, ...interrupted } = RunInterrupted.fields
+  const ends = [Schema.Struct(completed), Schema.Struct(failed), Schema.Struct(interrupted)] as const
+  const events = Schema.toCodecJson(Schema.Array(Schema.Union([...Object.values(others), ...ends])))
+  return { encode: Schema.encodeSync(events), decode: Schema.decodeUnknownResult(events) }
+})
+
+/** Writes events as JSON. */
+export const toJson = (events: ReadonlyArray<AgentEvent>): Schema.Json => codec().encode(events) as Schema.Json
+
+/** Takes events that were written as JSON into the state before them, or says what in them can't be read. */
+export const fold = (state: AgentState, events: unknown): Result.Result<AgentState, string> =>
+  Result.mapBoth(codec().decode(events), {
+    // `reduceAt` reads no state in an event.
+    onSuccess: (events) => events.reduce((state, event) => reduceAt(state, event as AgentEvent, 0), state),
+    onFailure: ({ issue }) => {
+      const { issue: what, path } = problemIn(issue)
+      return `${what} at "events/${path.join("/")}"`
+    }
+  })

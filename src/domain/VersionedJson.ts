@@ -1,0 +1,69 @@
+/**
+ * Reading JSON documents that say their version first.
+ *
+ * @since 0.1.0
+ */
+import { format } from "effect/Formatter"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as JsonValue from "./JsonValue.ts"
+
+/** Fields of an error for a document of a version that this release doesn't know. */
+export const unknownVersion = { found: Schema.String, known: Schema.Array(Schema.Int) }
+
+/** Fields of an error for a document that is malformed at a path. */
+export const malformed = { path: Schema.Array(Schema.Union([Schema.String, Schema.Number])), issue: Schema.String }
+
+/** Where a document is malformed. */
+type Path = ReadonlyArray<string | number>
+
+/** Writes a path as it stands in a message. */
+export const formatPath = (path: Path): string => path.length === 0 ? "/" : path.map((key) => `/${key}`).join("")
+
+const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** Returns the first problem that a schema found, and its path. */
+export const problemIn = (issue: SchemaIssue.Issue): { readonly path: Path; readonly issue: string } => {
+  const [first] = formatIssue(issue).issues
+  const path = (first?.path ?? []).map((key) => {
+    const name = typeof key === "object" ? key.key : key
+    return typeof name === "number" ? name : String(name)
+  })
+  return { path, issue: first?.message ?? "Expected plain data" }
+}
+
+/** The version that is read, and the errors of documents that aren't. */
+export interface Reader<A, E> {
+  readonly version: number
+  readonly decode: (document: object) => Result.Result<A, E>
+  readonly unknown: (error: { readonly found: string; readonly known: ReadonlyArray<number> }) => E
+  readonly malformed: (error: { readonly path: Path; readonly issue: string }) => E
+}
+
+/** Reads a document, of which nothing is held then, or the text of one. */
+export const read = <A, E>(reader: Reader<A, E>, document: unknown): Result.Result<A, E> => {
+  const fail = (path: Path, issue: string) => Result.fail(reader.malformed({ path, issue }))
+  let plain: unknown
+  try {
+    plain = typeof document === "string" ? JSON.parse(document) : JsonValue.detached(document)
+  } catch (error) {
+    return typeof document === "string"
+      ? fail([], Predicate.isError(error) ? error.message : String(error))
+      : fail([], tooDeep)
+  }
+  if (!Predicate.isObject(plain)) return fail([], "Expected an object")
+  if (!Predicate.hasProperty(plain, "version")) return fail(["version"], "Missing key")
+  if (plain.version !== reader.version) {
+    return Result.fail(reader.unknown({ found: format(plain.version), known: [reader.version] }))
+  }
+  try {
+    return reader.decode(plain)
+  } catch {
+    return fail([], tooDeep)
+  }
+}
+
+/** Says what the schema's own machinery can't take: a document made of nothing but depth, or of getters. */
+const tooDeep = "Expected plain data, not nested as deeply as this"

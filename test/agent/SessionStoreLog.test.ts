@@ -1,0 +1,232 @@
+import { NodeFileSystem, NodePath } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, FileSystem, Layer, Option } from "effect"
+import { KeyValueStore } from "effect/persistence"
+import type { SqlClient } from "effect/sql"
+import { Agent, AgentState, Session } from "troupe"
+import { MockModel } from "troupe/testing"
+import * as Sqlite from "../../examples/backend/store/Sqlite.ts"
+
+const assistant = Agent.make("assistant")
+const echo = MockModel.layer(MockModel.make(({ lastUserText }) => `Re: ${lastUserText}`))
+/** A model that lets others go on meanwhile. */
+const slow = MockModel.layer(
+  MockModel.make(({ lastUserText }) => Effect.as(Effect.sleep("1 millis"), `Re: ${lastUserText}`))
+)
+const open = Session.make(assistant, { store: Session.store("a") })
+
+const reasonOf = <A>(exit: Exit.Exit<A, unknown>): Session.Reason | undefined => {
+  const error = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
+  return Session.isSessionError(error) ? error.reason : undefined
+}
+
+const failure = new KeyValueStore.KeyValueStoreError({ message: "gone", method: "set" })
+
+/** A store in memory that tells of each write, and after so many does nothing any more. */
+const makeStore = (values: Map<string, string>, writes = Number.POSITIVE_INFINITY) => {
+  const written: Array<readonly [key: string, size: number]> = []
+  let read = 0
+  const write = (key: string, size: number, f: () => void) =>
+    Effect.suspend(() => {
+      if (written.length >= writes) return Effect.fail(failure)
+      written.push([key, size])
+      f()
+      return Effect.void
+    })
+  const store = KeyValueStore.makeStringOnly({
+    get: (key) =>
+      Effect.suspend(() => {
+        const value = values.get(key)
+        read += value?.length ?? 0
+        return written.length >= writes ? Effect.fail(failure) : Effect.succeed(value)
+      }),
+    set: (key, value) => write(key, value.length, () => void values.set(key, value)),
+    remove: (key) => write(key, 0, () => void values.delete(key)),
+    clear: Effect.die("not used"),
+    size: Effect.sync(() => values.size),
+    keys: Effect.sync(() => [...values.keys()])
+  })
+  return { written, read: () => read, layer: Layer.succeed(KeyValueStore.KeyValueStore, store) }
+}
+
+const isEntry = ([key]: readonly [key: string, size: number]) => /#\d+$/.test(key)
+const sum = (written: ReadonlyArray<readonly [key: string, size: number]>) =>
+  written.reduce((sum, [, size]) => sum + size, 0)
+
+describe("A session that is stored for long", () => {
+  it.effect("writes at turn 1,000 what it writes at turn 10, reads no more, and is read in few pieces", () => {
+    const values = new Map<string, string>()
+    const { layer, read, written } = makeStore(values)
+    return Effect.gen(function*() {
+      const turns: Array<{ readonly entries: number; readonly read: number }> = []
+      const session = yield* open
+      for (let turn = 1; turn <= 1000; turn++) {
+        const [before, at] = [read(), written.length]
+        yield* session.call(`Words of turn ${String(turn).padStart(4, "0")}`)
+        turns.push({ entries: sum(written.slice(at).filter(isEntry)), read: read() - before })
+      }
+      const [tenth, last] = [turns[9]!, turns[999]!]
+      assert.isBelow(last.entries / tenth.entries, 1.05)
+      assert.isBelow(last.read / tenth.read, 1.05)
+      // Logs begin anew and chunks are made, for some times what the entries have.
+      const total = (from: number, to: number) => {
+        const entries = written.filter(isEntry)
+        const [first, end] = [written.indexOf(entries[from * 3]!), written.indexOf(entries[to * 3]!)]
+        return sum(written.slice(first, end)) / (to - from)
+      }
+      assert.isBelow(total(100, 990) / total(10, 100), 1.5)
+      assert.isBelow(sum(written), 4 * sum(written.filter(isEntry)))
+      const reading = makeStore(values)
+      assert.deepStrictEqual(yield* Effect.provide(Session.load("a"), reading.layer), yield* session.state)
+      yield* Session.remove("a")
+      assert.deepStrictEqual([...values.keys()], [])
+    }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(echo))
+  })
+
+  it.effect("is whole after whatever write was the last, and goes on from there", () =>
+    Effect.gen(function*() {
+      const fresh = AgentState.make("assistant")
+      const words = (n: number) => `${n} `.padEnd(9000, "x")
+      /** Talks until the store is gone. Gives what was said and answered. */
+      const talk = Effect.gen(function*() {
+        const session = yield* open
+        const states = [yield* session.state]
+        yield* Effect.ignore(Effect.forEach(Array.from({ length: 12 }), (_, n) =>
+          Effect.map(session.call(words(n)), (state) =>
+            void states.push(state))))
+        return { acknowledged: states.at(-1)!, seen: yield* session.state }
+      }).pipe(
+        Effect.scoped,
+        Effect.orElseSucceed(() => ({ acknowledged: fresh, seen: fresh })),
+        Effect.provide(echo)
+      )
+      const all = makeStore(new Map())
+      yield* Effect.provide(talk, all.layer)
+      assert.isAbove(
+        all.written.filter(([key]) =>
+          key === "a"
+        ).length,
+        2,
+        "several logs"
+      )
+      for (let writes = 0; writes <= all.written.length; writes++) {
+        const values = new Map<string, string>()
+        const { acknowledged, seen } = yield* Effect.provide(talk, makeStore(values, writes).layer)
+        const after = makeStore(values)
+        yield* Effect.gen(function*() {
+          const found = yield* Session.load("a")
+          const turns = found?.conversation.turns ?? []
+          assert.isAtLeast(turns.length, acknowledged.conversation.turns.length, `${writes}`)
+          assert.deepStrictEqual(turns, seen.conversation.turns.slice(0, turns.length))
+          yield* Effect.scoped(Effect.flatMap(open, (session) => session.call("Again")))
+          const state = yield* Effect.scoped(Effect.flatMap(open, (session) => session.call("More")))
+          assert.strictEqual(AgentState.text(state), "Re: More")
+          assert.strictEqual(state.conversation.turns.length, turns.length + 4)
+          assert.deepStrictEqual(yield* Session.load("a"), state)
+        }).pipe(Effect.provide(after.layer), Effect.provide(echo))
+      }
+    }))
+
+  it.effect("reads the documents that were written before there were logs", () => {
+    const values = new Map<string, string>()
+    return Effect.gen(function*() {
+      const before = AgentState.ask(AgentState.make("assistant"), "One", 0)
+      const document = JSON.stringify({ version: 1, revision: 7, writer: "w", state: AgentState.toJson(before) })
+      values.set("a", document)
+      assert.deepStrictEqual(yield* Session.load("a"), before)
+      const other = yield* open
+      const after = yield* Effect.scoped(Effect.flatMap(open, (session) => session.resume))
+      assert.deepStrictEqual(yield* Session.load("a"), after)
+      assert.deepStrictEqual(
+        reasonOf(yield* Effect.exit(other.call("Two"))),
+        new Session.StoreConflict({ id: "a", expected: 7, found: 8 })
+      )
+    }).pipe(Effect.scoped, Effect.provide(makeStore(values).layer), Effect.provide(echo))
+  })
+
+  it.effect("takes an id for itself, whatever other ids look like", () =>
+    Effect.gen(function*() {
+      const session = (id: string) => Session.make(assistant, { store: Session.store(id) })
+      const ids = ["a", "a#", "a#1", "b/a"]
+      yield* Effect.forEach(ids, (id) => Effect.flatMap(session(id), (session) => session.call(id)))
+      yield* Session.remove("a")
+      assert.isUndefined(yield* Session.load("a"))
+      for (const id of ids.slice(1)) assert.strictEqual(AgentState.text((yield* Session.load(id))!), `Re: ${id}`)
+    }).pipe(Effect.scoped, Effect.provide(makeStore(new Map()).layer), Effect.provide(echo)))
+})
+
+const temporary = Effect.flatMap(FileSystem.FileSystem, (files) => files.makeTempDirectoryScoped()).pipe(
+  Effect.provide(NodeFileSystem.layer)
+)
+
+/** Stores over one backing, as several processes have them: none knows of the other. */
+const shared = {
+  "in an SQL table": Effect.gen(function*() {
+    const sql: Layer.Layer<SqlClient.SqlClient, unknown> = Sqlite.layer(yield* temporary)
+    const context = yield* Layer.build(sql)
+    return Session.layerStoreSql({ table: "sessions" }).pipe(Layer.provide(Layer.succeedContext(context)), Layer.fresh)
+  }),
+  "in a folder": Effect.map(temporary, (folder) =>
+    Session.layerStoreFileSystem(folder).pipe(
+      Layer.provide([NodeFileSystem.layer, NodePath.layer]),
+      Layer.fresh
+    ))
+}
+
+describe.each(Object.entries(shared))("Sessions of two processes %s", (_, backing) => {
+  it.live("lose nothing that was reported as done", () =>
+    Effect.gen(function*() {
+      const layer = yield* backing
+      const done: Array<string> = []
+      let conflicts = 0
+      const process = (name: string) =>
+        Effect.forEach(Array.from({ length: 12 }), (_, n) =>
+          Effect.gen(function*() {
+            const words = `${name}${n} `.padEnd(3000, "x")
+            const exit = yield* Effect.exit(Effect.scoped(Effect.flatMap(open, (session) => session.call(words))))
+            if (Exit.isSuccess(exit)) done.push(words)
+            else {
+              assert.strictEqual(reasonOf(exit)?._tag, "StoreConflict", Cause.pretty(exit.cause))
+              conflicts++
+            }
+          })).pipe(Effect.provide(layer), Effect.provide(slow))
+      yield* Effect.forEach(["x", "y", "z"], process, { concurrency: "unbounded" })
+      const state = yield* Effect.provide(Session.load("a"), layer)
+      const said = new Set(
+        state?.conversation.turns.flatMap((turn) =>
+          turn._tag === "User" ? turn.parts.map((part) => part._tag === "Text" ? part.text : "") : []
+        )
+      )
+      assert.deepStrictEqual(done.filter((words) => !said.has(words)), [])
+      assert.isAbove(done.length, 0)
+      assert.isAbove(conflicts, 0)
+    }).pipe(Effect.scoped))
+
+  it.live("are read whole while they run", () =>
+    Effect.gen(function*() {
+      const layer = yield* backing
+      let isOver = false
+      let loaded = 0
+      const reading = Effect.whileLoop({
+        while: () => !isOver,
+        body: () =>
+          Effect.map(Effect.delay(Session.load("a"), "1 millis"), (state) => {
+            loaded += state === undefined ? 0 : 1
+          }),
+        step: () => {}
+      }).pipe(Effect.provide(layer))
+      const running = Effect.gen(function*() {
+        const session = yield* open
+        yield* Effect.forEach(Array.from({ length: 40 }), (_, n) => session.call(`${n} `.padEnd(2000, "x")))
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(layer),
+        Effect.provide(slow),
+        Effect.ensuring(Effect.sync(() => {
+          isOver = true
+        }))
+      )
+      yield* Effect.all([running, reading], { concurrency: "unbounded" })
+      assert.isAbove(loaded, 5)
+    }).pipe(Effect.scoped))
+})
