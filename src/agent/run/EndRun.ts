@@ -70,6 +70,7 @@ const endOf = (loop: Loop.Loop, exit: Driven): Loop.EndOf =>
     : { _tag: "RunFailed", error: Failure.fromCause(loop, exit.cause) }
 
 const endRun = (loop: Loop.Loop, exit: Driven): Effect.Effect<void> => {
+  if (loop.parent === undefined) loop.journal.release()
   if (Underway.latest(loop.underway, "RunStarted") !== undefined) Loop.tellEnd(loop, endOf(loop, exit))
   return OwnModel.release(loop, exit, loop.journal.flush)
 }
