@@ -41,7 +41,7 @@ const letGo = (loop: Loop.Loop, exit: Driven): Effect.Effect<Driven> => {
   const modes = live.open.map(({ context, entry: { mode: { name } } }) => ({ name, isForeign: context !== undefined }))
   const canGoOn = parent === undefined || (Exit.isSuccess(exit)
     ? exit.value._tag !== "Finish"
-    : whyOf(exit) !== undefined && pendingApprovals(state).length > 0)
+    : whyOf(exit) !== undefined && pendingApprovals(loop.state).length > 0)
   const height = StayingModes.count(modes, canGoOn)
   if (height === live.open.length) return Effect.as(LeaveMode.suspend(loop, exit), exit)
   const givenUp = LeaveMode.giveUpCalls(loop, modes.slice(0, height).map(({ name }) => name))
