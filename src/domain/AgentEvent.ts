@@ -96,12 +96,18 @@ export const AgentEvent = Schema.TaggedUnion({
   RunStarted: {
     ...envelope,
     input: Schema.optionalKey(Schema.Array(Part.UserPart)),
+    blocked: Schema.optionalKey(Blocked),
     mode: Schema.optionalKey(Schema.NonEmptyString),
     isReopened: Schema.optionalKey(Schema.Literal(true)),
     position: Schema.optionalKey(Position)
   },
-  InputGiven: { ...envelope, input: Schema.Array(Part.UserPart), mode: Schema.NonEmptyString },
-  ToolInvoked: { ...envelope, ...call, params: Schema.Json },
+  InputGiven: {
+    ...envelope,
+    input: Schema.Array(Part.UserPart),
+    mode: Schema.NonEmptyString,
+    blocked: Schema.optionalKey(Blocked)
+  },
+  ToolInvoked: { ...envelope, ...call, params: Schema.Json, refused: Schema.optionalKey(Schema.String) },
   StepStarted: envelope,
   ConversationSummarized: {
     ...envelope,
@@ -200,14 +206,15 @@ type Case<Tag extends keyof typeof AgentEvent.cases> = Schema.Schema.Type<(typeo
 
 /**
  * A run began with `input`, or went on where it had stopped, when there is none. One that had ended was reopened first if it
- * `isReopened`. `position` says what a reader lacks who begins here.
+ * `isReopened`. `position` says what a reader lacks who begins here. If guardrails look at the input, it is what they made of it, and
+ * `blocked` says who let it not pass.
  */
 export interface RunStarted extends Case<"RunStarted"> {}
 /** A step began: one answer of the model and the calls in it. */
 export interface StepStarted extends Case<"StepStarted"> {}
 /** A mode, on its way in or out, said something in the user's place. */
 export interface InputGiven extends Case<"InputGiven"> {}
-/** A program called a tool as if the model had. */
+/** A program called a tool as if the model had; `refused` says why guardrails didn't let that pass. */
 export interface ToolInvoked extends Case<"ToolInvoked"> {}
 /**
  * A text was made that a context window sends in the place of the first `upTo` turns, but for those `except`. `duration` is in

@@ -66,11 +66,18 @@ const giveFeedback = (self: AgentState, text: string): AgentState =>
   append({ ...self, run: RunRecord.correct(self.run) }, { _tag: "Feedback", text })
 
 /** Records a call that is about to run. Whoever invokes a tool approves of the call; the turn used nothing. */
-const invoke = (self: AgentState, { callId: id, name, params }: ToolInvoked): AgentState =>
+const invoke = (self: AgentState, { callId: id, name, params, refused }: ToolInvoked): AgentState =>
   append(self, {
     _tag: "Assistant",
     agent: self.agent,
-    parts: [{ _tag: "Call", id, name, params, state: { _tag: "Approved" }, metadata: { troupe: { invoked: true } } }],
+    parts: [{
+      _tag: "Call",
+      id,
+      name,
+      params,
+      state: { _tag: "Approved" },
+      metadata: { troupe: { invoked: true, ...(refused === undefined ? undefined : { refused }) } }
+    }],
     usage: {},
     finishReason: "tool-calls"
   })
@@ -138,7 +145,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       const before = event.isReopened === true ? reopen(self) : self
       return event.input === undefined
         ? { ...before, run: RunRecord.goOn(before.run, event.at) }
-        : start(control(before, event.path[event.path.length - 1]!), event.input, event.at, event.mode)
+        : start(control(before, event.path[event.path.length - 1]!), event.input, event.at, event.mode, event.blocked)
     }
     case "ModelResponded":
       return respond(spend(self, event, true), event)
@@ -167,7 +174,8 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     case "FeedbackGiven":
       return giveFeedback(self, event.text)
     case "InputGiven": {
-      const turn: User = { _tag: "User", parts: event.input, mode: event.mode }
+      const { blocked, input: parts, mode } = event
+      const turn: User = { _tag: "User", parts, mode, ...(blocked === undefined ? undefined : { blocked }) }
       const conversation = appendUnchecked(self.conversation, turn)
       return { ...self, conversation, status: statusOf(conversation) }
     }

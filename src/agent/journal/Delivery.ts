@@ -88,7 +88,7 @@ export const make = (
 }
 
 /** An event that waits to be shown, and who told it. */
-interface Told {
+export interface Told {
   readonly event: AgentEvent
   readonly by: Teller
 }
