@@ -107,13 +107,16 @@ export const get = (key: string): Effect.Effect<Schema.Json | undefined, ModeErr
 /**
  * Sets a value of the innermost mode: it hides an outer one until the mode is left. Fails with `NoMode` outside of any mode.
  *
- * The value is copied, and what isn't JSON becomes what says most about it.
+ * The value is copied, and what isn't JSON becomes what says most about it. In a set-up that resumes, a value that its mode has
+ * already stays: `update` changes it there.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const set = (key: string, value: Schema.Json): Effect.Effect<void, ModeError> =>
-  inMode("Mode.set", () => adjust("Mode.set", { _tag: "ValueSet", key, value: JsonValue.frozen(value) }))
+export const set = (key: string, value: Schema.Json): Effect.Effect<void, ModeError> => put("Mode.set", key, value)
+
+const put = (operation: string, key: string, value: Schema.Json): Effect.Effect<void, ModeError> =>
+  inMode(operation, () => adjust(operation, { _tag: "ValueSet", key, value: JsonValue.frozen(value) }))
 
 /**
  * Sets a value of the innermost mode to what a function makes of the one that can be read. Fails with `NoMode` outside of any
@@ -125,7 +128,7 @@ export const set = (key: string, value: Schema.Json): Effect.Effect<void, ModeEr
 export const update = (
   key: string,
   f: (value: Schema.Json | undefined) => Schema.Json
-): Effect.Effect<void, ModeError> => Effect.flatMap(get(key), (value) => set(key, f(value)))
+): Effect.Effect<void, ModeError> => Effect.flatMap(get(key), (value) => put("Mode.update", key, f(value)))
 
 /**
  * Cuts or edits what the innermost mode sees of the conversation, calls that are open aside. Leaving the mode brings back

@@ -203,6 +203,30 @@ describe("A state that was stored in modes", () => {
       assert.deepStrictEqual(last.prompt, state.prompt)
     }).pipe(echo))
 
+  it.effect("keeps its values where a set-up that resumes sets the first ones again", () =>
+    Effect.gen(function*() {
+      const counting = Mode.make("counting", {
+        enter: (_, { isResumed }) =>
+          Effect.gen(function*() {
+            yield* Mode.set("depth", 1)
+            yield* Mode.update("visits", (visits) => Number(visits ?? 0) + 1)
+            if (!isResumed) return
+            yield* Mode.set("back", 1)
+            yield* Mode.set("back", 2)
+          })
+      })
+      const agent = Agent.make("a", { modes: [counting] })
+      const state = yield* Effect.scoped(Effect.gen(function*() {
+        const session = yield* Session.make(agent)
+        yield* session.enterMode("counting")
+        yield* Mode.set("depth", 5).pipe(Effect.provideService(Mode.Host, session))
+        return yield* session.state
+      }))
+      const session = yield* Session.make(agent, { state: throughJson(state) })
+      const values = yield* Mode.all.pipe(Effect.provideService(Mode.Host, session))
+      assert.deepStrictEqual(values, { depth: 5, visits: 2, back: 2 })
+    }).pipe(Effect.scoped, echo))
+
   it.effect("resumes in a mode that another one's set-up enters, once, and leaves it with that", () =>
     Effect.gen(function*() {
       const log: Array<string> = []

@@ -5,16 +5,21 @@
  */
 import type * as Context from "effect/Context"
 import type * as Scope from "effect/Scope"
+import type { ModeFrame } from "../../domain/StateSchema.ts"
 import type { Enterable } from "../../modes/Host.ts"
 import type { ModeEntry } from "../definition/AgentDefinition.ts"
 import type { SetUpOperations } from "./OperationsUnderWay.ts"
 
-/** A mode that is set up. `context` holds the services of the program that entered a mode which isn't the agent's own. */
+/**
+ * A mode that is set up. `context` holds the services of the program that entered a mode which isn't the agent's own, `found` are the
+ * values that a set-up found which resumes.
+ */
 export interface LiveMode {
   readonly setUpIn: SetUpOperations
   readonly entry: ModeEntry
   readonly scope: Scope.Closeable
   readonly context: Context.Context<never> | undefined
+  readonly found: ModeFrame["values"] | undefined
 }
 
 /**

@@ -75,7 +75,8 @@ export const configure = (session: OpenSession, settings: Settings): Effect.Effe
   give(
     session,
     "configure",
-    (loop) => RunHost.adjust(loop, { _tag: "SettingsChanged", settings: merge(loop.state.settings, settings) })
+    (loop) =>
+      RunHost.adjust(loop, "configure", { _tag: "SettingsChanged", settings: merge(loop.state.settings, settings) })
   )
 
 /** Sets up again what is entered, before anything else is done. What fails is tried again when the agent is asked. */
@@ -131,7 +132,10 @@ export const operations = (
 ): Operations => ({
   state: SubscriptionRef.get(session.ref),
   adjust: (operation, adjustment) =>
-    Effect.mapError(runAlone(session, operation, (loop) => RunHost.adjust(loop, adjustment)), asModeError(operation)),
+    Effect.mapError(
+      runAlone(session, operation, (loop) => RunHost.adjust(loop, operation, adjustment)),
+      asModeError(operation)
+    ),
   schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(session, transition), asModeError("Mode.schedule"))),
   call: (input) => Effect.mapError(call(input), asCallError(session.agent.name)),
   enter: (mode, params, context, restore) =>

@@ -54,19 +54,37 @@ const findUnknown = (
     : new UnknownSetting({ agent, setting: "model", wanted: model, available: [...models.keys()] })
 }
 
+/**
+ * Checks whether a set-up that resumes finds what it adds: a piece of the prompt word for word, and whatever became of a value that it
+ * sets. What a set-up makes of a value (`Mode.update`) counts anew, and so does what a tool does that it lets the agent run.
+ */
+const isFound = (
+  { live: { open }, state, underway }: Loop.Loop,
+  operation: string,
+  adjustment: Adjustment
+): boolean => {
+  if (Underway.latest(underway, "ModeEntering")?.isResumed !== true) return false
+  const at = open.length - 1
+  switch (adjustment._tag) {
+    case "SegmentAdded":
+      return PromptSegments.has(state, adjustment.segment, at)
+    case "ValueSet":
+      return operation === "Mode.set" && Underway.latest(underway, "StepStarted") === undefined &&
+        Object.hasOwn(open[at]?.found ?? {}, adjustment.key)
+    case "SettingsChanged":
+    case "ViewChanged":
+      return false
+  }
+}
+
 /** Changes the state of a loop by hand. */
-export const adjust = (loop: Loop.Loop, adjustment: Adjustment): Effect.Effect<void, ModeError> => {
+export const adjust = (loop: Loop.Loop, operation: string, adjustment: Adjustment): Effect.Effect<void, ModeError> => {
   const unknown = adjustment._tag === "SettingsChanged"
     ? findUnknown(loop.definition, adjustment.settings)
     : undefined
   if (unknown !== undefined) return Effect.fail(because(unknown))
-  const at = loop.live.open.length - 1
-  // What a set-up adds to the prompt is still there when it resumes.
-  const isThere = adjustment._tag === "SegmentAdded" &&
-    Underway.latest(loop.underway, "ModeEntering")?.isResumed === true &&
-    PromptSegments.has(loop.state, adjustment.segment, at)
-  if (isThere) return Effect.void
-  const mode = EnterMode.nextFrame(loop) === undefined ? undefined : { mode: at }
+  if (isFound(loop, operation, adjustment)) return Effect.void
+  const mode = EnterMode.nextFrame(loop) === undefined ? undefined : { mode: loop.live.open.length - 1 }
   Loop.tell(loop, { _tag: "StateAdjusted", adjustment, ...mode })
   return Loop.flushed(loop, Effect.void)
 }
@@ -135,7 +153,7 @@ class RunOperations implements Operations {
     return Effect.sync(() => EnterMode.seen(this.#loop))
   }
   adjust(operation: string, adjustment: Adjustment): Effect.Effect<void, ModeError> {
-    return change(this.#loop, operation, () => adjust(this.#loop, adjustment))
+    return change(this.#loop, operation, () => adjust(this.#loop, operation, adjustment))
   }
   schedule(transition: ModeTransition): Effect.Effect<void, ModeError> {
     return change(this.#loop, "Mode.schedule", () => schedule(this.#loop, transition))

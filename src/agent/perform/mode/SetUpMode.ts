@@ -66,7 +66,8 @@ const begin = (loop: Loop.Loop, entry: ModeEntry, params: ModeParams, options: E
     entry,
     scope: Scope.makeUnsafe(),
     setUpIn: { operations: undefined },
-    context: options.context
+    context: options.context,
+    found: options.isResumed === true ? loop.state.modes[live.open.length]?.values : undefined
   }
   live.open.push(open)
   return { loop, open, params, stack, startedAt, options }
