@@ -85,7 +85,8 @@ export type { FromOptions } from "./run/RunStart.ts"
  *
  * Throws `InvalidName` if the name is empty, `InvalidLimit` if a number is no limit, `DuplicateTool` if two tools share a name,
  * `DuplicateHandoff` if the tools of two handoffs do, `DuplicateMode` if two modes do, `DuplicateAgent` if two different agents of
- * one name can be reached by handoffs, and `AmbiguousTool` if agents that run together have different tools of one name.
+ * one name can be reached by handoffs, `AmbiguousTool` if
+ * agents that run together have different tools of one name, and `InvalidParams` if a parameter of a tool has no JSON.
  *
  * @category constructors
  * @since 0.1.0

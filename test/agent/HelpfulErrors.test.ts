@@ -63,6 +63,31 @@ describe("An error says what to do", () => {
       MockModel.layer(MockModel.queue(MockResponse.toolCall("rol", {})))
     ])))
 
+  it("if a parameter of a tool has no JSON", () => {
+    class Socket {
+      readonly port = 1
+    }
+    class Place extends Schema.Class<Place>("Place")({ city: Schema.String, at: Schema.Date }) {}
+    const made = (parameters: Schema.Codec<unknown, unknown>) => () =>
+      Agent.make("a", { toolkit: Toolkit.make(Tool.make("send", { parameters })) })
+    const foreign = Schema.Array(Schema.Struct({ to: Schema.optional(Schema.instanceOf(Socket)) }))
+    assert.include(throwing(made(Schema.Struct({ all: foreign }))), "\"send\" of agent \"a\"")
+    assert.include(throwing(made(Schema.Struct({ all: foreign }))), "`params.all[].to`")
+    assert.include(
+      throwing(made(Schema.Record(Schema.String, Schema.declare((u): u is () => void => typeof u === "function")))),
+      "`params.*`"
+    )
+    const fine = Schema.Struct({
+      place: Place,
+      bytes: Schema.Uint8Array,
+      any: Schema.Unknown,
+      json: Schema.Json,
+      maybe: Schema.Option(Schema.URL),
+      map: Schema.ReadonlyMap(Schema.String, Schema.BigInt)
+    })
+    assert.strictEqual(throwing(made(fine as Schema.Codec<unknown, unknown>)), "nothing thrown")
+  })
+
   it("if an agent isn't made yet", () => {
     const later = undefined as never
     assert.include(throwing(() => Handoff.to(later)), "`Handoff.to` was given no agent")

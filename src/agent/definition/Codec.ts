@@ -40,6 +40,39 @@ export const resultEncoder = (schema: Schema.Constraint): Codec => {
   return (u) => encode(throughJson(u))
 }
 
+/** What stands in a schema, each with its name. A schema that is looked up later may not be there yet, and isn't looked into. */
+const partsOf = (ast: SchemaAST.AST): ReadonlyArray<readonly [string, SchemaAST.AST]> =>
+  SchemaAST.isObjects(ast)
+    ? [
+      ...ast.propertySignatures.map(({ name, type }) => [`.${String(name)}`, type] as const),
+      ...ast.indexSignatures.map(({ type }) => [".*", type] as const)
+    ]
+    : SchemaAST.isArrays(ast)
+    ? [...ast.elements, ...ast.rest].map((item) => ["[]", item] as const)
+    : SchemaAST.isUnion(ast)
+    ? ast.types.map((type) => ["", type] as const)
+    : []
+
+/** Finds where a schema takes what has no JSON: a class, a function, whatever is declared without saying which JSON it is. */
+const findForeign = (ast: SchemaAST.AST): string | undefined => {
+  if (SchemaAST.isDeclaration(ast)) {
+    const { toCodec, toCodecJson } = { ...ast.annotations } as {
+      readonly toCodec?: unknown
+      readonly toCodecJson?: unknown
+    }
+    return toCodec === undefined && toCodecJson === undefined ? "" : undefined
+  }
+  for (const [name, part] of partsOf(ast)) {
+    const found = findForeign(part)
+    if (found !== undefined) return name + found
+  }
+  return undefined
+}
+
+/** Finds what in the parameters of a tool no model could write, as it has no JSON. */
+export const foreignParam = ({ parametersSchema }: Tool.Any): string | undefined =>
+  Schema.isSchema(parametersSchema) ? findForeign(SchemaAST.toEncoded(parametersSchema.ast)) : undefined
+
 /** What has no JSON at all, such as a circle, stays as it is: encoding it then says so. */
 const throughJson = (u: unknown): unknown => {
   try {

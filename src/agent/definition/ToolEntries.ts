@@ -8,8 +8,9 @@ import * as Schema from "effect/Schema"
 import * as Handoff from "../../handoff/Handoff.ts"
 import type { AnyToolkit } from "../../modes/AnyToolkit.ts"
 import type { AgentTool, HandledTool, ToolEntry } from "./AgentDefinition.ts"
-import { paramsDecoder, resultEncoder } from "./Codec.ts"
+import { foreignParam, paramsDecoder, resultEncoder } from "./Codec.ts"
 import { DuplicateHandoff, DuplicateTool } from "./DuplicateName.ts"
+import { InvalidParams } from "./InvalidParams.ts"
 import type { OutputCodec } from "./OutputCodec.ts"
 import * as ToolPolicy from "./ToolPolicy.ts"
 
@@ -26,10 +27,14 @@ export const handledTool = (tool: Tool.Any, isFatal: boolean, toolkit: AnyToolki
   encodeParams: Schema.encodeUnknownEffect(tool.parametersSchema)
 })
 
-/** Adds a tool, or throws `DuplicateTool` if the agent has one of that name. */
+/**
+ * Adds a tool. Throws `DuplicateTool` if the agent has one of that name, and `InvalidParams` if no model could write its parameters.
+ */
 export const addTool = (tools: Map<string, ToolEntry>, agent: string, entry: ToolEntry): void => {
   const { name } = entry.tool
   if (tools.has(name)) throw new DuplicateTool({ agent, tool: name })
+  const param = foreignParam(entry.tool)
+  if (param !== undefined) throw new InvalidParams({ agent, tool: name, param: `params${param}` })
   tools.set(name, entry)
 }
 
