@@ -19,6 +19,7 @@ import { statusOf, withConversation } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import { putInPlace } from "./Replacement.ts"
 import * as RunRecord from "./RunRecord.ts"
+import { withModel } from "./Spending.ts"
 import type { AgentState, Call, CallState, Turn, User } from "./StateSchema.ts"
 import * as TakenIds from "./TakenIds.ts"
 import { takeOver } from "./Takeover.ts"
@@ -92,6 +93,7 @@ const spend = (self: AgentState, used: RunRecord.Used, isOwn: boolean, steps = 1
   ...self,
   steps: self.steps + steps,
   usage: Usage.add(self.usage, used.usage),
+  ...(used.model === undefined ? undefined : { models: withModel(self.models, used.model, used.usage) }),
   run: RunRecord.spend(self.run, used, steps, isOwn)
 })
 

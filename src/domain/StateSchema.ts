@@ -19,6 +19,7 @@ import { Pending as PendingTransition } from "./ModeTransition.ts"
 import * as Part from "./Part.ts"
 import { Run } from "./RunRecord.ts"
 import { Settings } from "./Settings.ts"
+import { Models } from "./Spending.ts"
 import { fits, Summarized } from "./Summarized.ts"
 import * as Usage from "./Usage.ts"
 
@@ -342,7 +343,8 @@ export interface Received extends Schema.Schema.Type<typeof Received> {}
  * The whole of an agent's run as an immutable value.
  *
  * `agent` is the one in control, `handoff` how it got there, if by one. `steps` and `usage` count all model answers since
- * the conversation began, those of called agents included. `trail` names the agents that were in control, in order.
+ * the conversation began, those of called agents included, and `models` says of which model `usage` is, as far as models say their
+ * names. `trail` names the agents that were in control, in order.
  * `systemMessage` goes before the conversation beside the agent's instructions; neither is a turn. `modes` are entered, the
  * innermost last; `transition` is a move between them that is still to be taken. `retired` has the ids of calls that are gone, such as
  * those of agents that were called: no call gets one of them again.
@@ -359,6 +361,7 @@ export interface AgentState {
   readonly systemMessage?: string
   readonly steps: number
   readonly usage: Usage.Usage
+  readonly models?: { readonly [model: string]: Usage.Usage }
   readonly run: Run
   readonly trail: ReadonlyArray<string>
   readonly handoff?: Received
@@ -385,6 +388,7 @@ export const AgentState = Schema.Struct({
   systemMessage: Schema.optionalKey(Schema.String),
   steps: Count,
   usage: Usage.Usage,
+  models: Schema.optionalKey(Models),
   run: Run,
   trail: Schema.Array(Schema.NonEmptyString),
   handoff: Schema.optionalKey(Received),

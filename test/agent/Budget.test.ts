@@ -59,6 +59,22 @@ describe("StopWhen.cost", () => {
       assert.strictEqual(state.run.models?.["small"]?.requests, 2)
     }))
 
+  it.effect("has what each model used beside it, in the run and in the whole conversation", () =>
+    Effect.gen(function*() {
+      const agent = digger(StopWhen.cost({ limit: 100, prices }))
+      const first = yield* pass(StopWhen.maxSteps(9), by("small", look), by("large", "One."))
+      const state = throughText(
+        yield* Agent.continueConversation(agent, first, "Again.").pipe(
+          Effect.provide(models({ digger: [by("small", "Two.")] })),
+          Effect.provide(handlers)
+        )
+      )
+      const requests = (used: AgentState.AgentState["models"]) =>
+        Object.entries(used ?? {}).map(([name, { input, requests }]) => [name, requests, input.known])
+      assert.deepStrictEqual(requests(state.run.models), [["small", 1, million]])
+      assert.deepStrictEqual(requests(state.models), [["small", 2, 2 * million], ["large", 1, million]])
+    }))
+
   it.effect("takes cached input and reasoning at their own prices, or at those of other tokens", () =>
     Effect.gen(function*() {
       const usage = { input: 2 * million, cached: million, output: 2 * million, reasoning: million }

@@ -108,6 +108,55 @@ describe("A policy that decides", () => {
       ])
     }).pipe(Effect.provide(models({ a: [handTo("b"), handTo("c"), "All done."], b: ["b!"], c: ["c!"] }))))
 
+  it.effect("delegates by a rule in place of the lead's model, and begins anew in the next run", () =>
+    Effect.gen(function*() {
+      const policy = HandoffPolicy.manager("a", ["b", "c"], { delegate: HandoffPolicy.inTurn })
+      const group = Group.make(members, { start: "a", policy })
+      const { state } = yield* checked(Agent.run(group, "Hi"), "a")
+      assert.deepStrictEqual([state.trail.join(""), AgentState.text(state)], ["abaca", "a 5"])
+      assert.deepStrictEqual((yield* requests).flatMap(({ toolNames }) => toolNames), [])
+      const next = yield* Agent.continueConversation(group, state, "Again")
+      assert.strictEqual(next.trail.join(""), "abacabaca")
+      const own = HandoffPolicy.manager("a", ["b", "c"], {
+        delegate: ({ run }, team) => (run.handoffs ?? 0) < 3 ? team[1] : undefined
+      })
+      const { state: last } = yield* checked(Agent.run(Group.make(members, { start: "a", policy: own }), "Hi"), "a")
+      assert.strictEqual(last.trail.join(""), "acaca")
+      // A team of any size may be asked, however many handoffs that takes.
+      const names = Array.from({ length: 7 }, (_, index) => `m${index}`)
+      const team = Object.fromEntries(names.map((name) => [name, Agent.make(name)]))
+      const large = Group.make({ a, ...team }, {
+        start: "a",
+        policy: HandoffPolicy.manager("a", names, { delegate: HandoffPolicy.inTurn }) as HandoffPolicy.HandoffPolicy<
+          "a"
+        >
+      })
+      assert.strictEqual((yield* Agent.run(large, "Hi")).run.handoffs, 14)
+    }).pipe(Effect.provide(talkative)))
+
+  it.effect("hands over to whom a function names, with what it says, and is put together with others", () =>
+    Effect.gen(function*() {
+      const context = { why: ["rain"] }
+      const policy = HandoffPolicy.compose(
+        HandoffPolicy.make({
+          names: ["b", "c"],
+          decide: (state) =>
+            state.agent === "a"
+              ? { target: AgentState.text(state) === "a 1" ? "c" : "b", reason: "so", context }
+              : undefined
+        }),
+        HandoffPolicy.explicit("b", { from: ["c"] }),
+        HandoffPolicy.mapConversation(({ turns }) => ({ turns: turns.slice(0, 1) }))
+      )
+      const group = Group.make(members, { start: "a", policy })
+      const { state } = yield* checked(Agent.run(group, "Hi"), "a")
+      assert.deepStrictEqual([state.trail.join(""), state.handoff], ["ac", { from: "a", reason: "so", context }])
+      assert.deepStrictEqual((yield* requests).map(({ toolNames }) => toolNames.join()), ["", "handoff_to_b"])
+      assert.deepStrictEqual(texts(state.conversation), ["User: Hi", "Assistant: c 2"])
+      // @ts-expect-error a target that isn't among the names
+      HandoffPolicy.make({ names: ["b"], decide: () => ({ target: "d" }) })
+    }).pipe(Effect.provide(talkative)))
+
   it.effect("offers a chain its next one, until it is long enough", () =>
     Effect.gen(function*() {
       const group = Group.make(members, { start: "a", policy: HandoffPolicy.chain(["a", "b", "c"], { maxLength: 4 }) })

@@ -3,25 +3,55 @@
  *
  * @since 0.1.0
  */
+import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Offer from "./Offer.ts"
 import { type HandoffPolicy, make } from "./Policy.ts"
+import { controlled } from "./Sequential.ts"
+
+/**
+ * How a lead's work is given to its team: a function of the state after each answer of the lead, and of the team. It returns who works
+ * next; none ends the run with that answer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Delegate = <Member extends string>(state: AgentState, team: ReadonlyArray<Member>) => Member | undefined
+
+/**
+ * Delegates to each member of a team once in a run, in the team's order.
+ *
+ * @category delegation
+ * @since 0.1.0
+ */
+export const inTurn: Delegate = (state, team) => {
+  const known = controlled(state)
+  return team.find((member) => !known.includes(member))
+}
 
 /**
  * Offers a lead handoffs to each agent of its team, and gives control back to the lead when one of them has answered.
  *
- * The lead's own answer ends the run. A lead may stand in the team of another.
+ * The lead's own answer ends the run. A lead may stand in the team of another. With `delegate` a rule gives the work to the team in place
+ * of the lead's model, which is offered no handoffs then: `inTurn`, or a function of your own that depends on the state alone.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const manager = <const Lead extends string, const Member extends string>(
   lead: Lead,
-  team: ReadonlyArray<Member>
+  team: ReadonlyArray<Member>,
+  options?: { readonly delegate?: ((state: AgentState, team: ReadonlyArray<Member>) => Member | undefined) | undefined }
 ): HandoffPolicy<Lead | Member> => {
   const members: ReadonlyArray<string> = [...team]
+  const delegate = options?.delegate
   return make({
     names: [lead, ...team],
-    offers: team.map((member) => Offer.make(member, undefined, [lead])),
-    decide: ({ agent }) => members.includes(agent) ? { target: lead, reason: `"${agent}" has answered` } : undefined
+    offers: delegate === undefined ? team.map((member) => Offer.make(member, undefined, [lead])) : [],
+    handoffs: delegate === inTurn ? 2 * team.length : 0,
+    decide: (state) => {
+      if (members.includes(state.agent)) return { target: lead, reason: `"${state.agent}" has answered` }
+      const target = state.agent === lead ? delegate?.(state, team) : undefined
+      return target === undefined ? undefined : { target, reason: `"${lead}" delegates to "${target}"` }
+    }
   })
 }

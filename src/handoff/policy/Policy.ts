@@ -52,8 +52,8 @@ export type Services<Policy> = Policy extends HandoffPolicy<string, unknown, inf
  * @category models
  * @since 0.1.0
  */
-export interface Decision {
-  readonly target: string
+export interface Decision<out Target extends string = string> {
+  readonly target: Target
   readonly reason?: string
   readonly context?: Schema.Json
 }

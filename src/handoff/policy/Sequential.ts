@@ -7,7 +7,7 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import { type HandoffPolicy, make } from "./Policy.ts"
 
 /** Gives who was in control in the run, in order; the agent in control is the last. */
-const controlled = ({ agent, run, trail }: AgentState): ReadonlyArray<string> => {
+export const controlled = ({ agent, run, trail }: AgentState): ReadonlyArray<string> => {
   const names = trail.slice(-1 - (run.handoffs ?? 0))
   return names[names.length - 1] === agent ? names : [...names, agent]
 }
