@@ -20,7 +20,7 @@ Serves a mock model provider: OpenAI's chat completions and responses, Anthropic
   --script   a JSON file with an instruction chain, {"instruction_chain":[...]}, whose step n answers the model's
              turn n, or a module whose default export answers: a handler of troupe/testing, a function of the
              request, or the options of MockProvider.make
-  --strict   an error for each request that nothing was foreseen for
+  --strict   an error for each request that nothing was foreseen for, and exit code 1 after one
 `
 
 const options = {
@@ -122,9 +122,15 @@ export const mockProvider = async (args: ReadonlyArray<string>): Promise<void> =
   const scripted = script === undefined ? {} : await readScript(script)
   const { MockProvider } = await import("troupe/testing")
   const provider = MockProvider.make(strict ? { ...scripted, strict } : scripted)
+  const { strict: isStrict = false } = { ...scripted, ...(strict ? { strict } : undefined) }
   const { close, url } = await listen(reporting(provider), { host, port: at }).catch((error: NodeJS.ErrnoException) => {
     throw error.code === "EADDRINUSE" ? new Error(`port ${at} is taken; --port 0 takes any that is free`) : error
   })
   process.stdout.write(`mock provider at ${url}, for OpenAI's clients ${url}/v1\n`)
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, close)
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.once(signal, () => {
+      if (isStrict && Effect.runSync(provider.misses).length > 0) process.exitCode = 1
+      close()
+    })
+  }
 }

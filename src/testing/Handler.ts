@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type * as AiError from "effect/ai/AiError"
+import * as AiError from "effect/ai/AiError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { format } from "effect/Formatter"
@@ -125,6 +125,13 @@ const checked = (input: MockResponse.Input): MockResponse.MockResponse => {
   throw new TypeError(`A handler answered with ${format(input)}, which is neither a text nor a response`)
 }
 
+/** Checks what an Effect gave, and that it fails with errors of models alone. */
+const checkedOf = <R>(effect: Effect.Effect<MockResponse.Input, AiError.AiError, R>) =>
+  Effect.catch(Effect.map(effect, checked), (error) =>
+    AiError.isAiError(error)
+      ? Effect.fail(error)
+      : Effect.die(new TypeError(`A handler failed with ${format(error)}, which is no AiError`)))
+
 /** Makes an answer of a reply. */
 export const toAnswer = <R = never>(reply: Reply<R> | ReturnType<ReplyFunction<R>>): Answer<R> => {
   if (typeof reply === "function") {
@@ -132,10 +139,10 @@ export const toAnswer = <R = never>(reply: Reply<R> | ReturnType<ReplyFunction<R
     return (request, note) => {
       note?.(name)
       const answer = reply(request)
-      return Effect.isEffect(answer) ? Effect.map(answer, checked) : Effect.succeed(checked(answer))
+      return Effect.isEffect(answer) ? checkedOf(answer) : Effect.succeed(checked(answer))
     }
   }
-  const answer = Effect.isEffect(reply) ? Effect.map(reply, checked) : Effect.succeed(checked(reply))
+  const answer = Effect.isEffect(reply) ? checkedOf(reply) : Effect.succeed(checked(reply))
   return () => answer
 }
 

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
+import { LanguageModel } from "effect/ai"
 import { MockModel, MockResponse } from "../../src/testing/index.ts"
 import { ask, say } from "./ask.ts"
 import { as, defectOf, overloaded, reasonOf } from "./outcome.ts"
@@ -212,4 +213,26 @@ describe("MockModel.expectCalls", () => {
         ].join("\n")
       )
     }).pipe(Effect.provide(MockModel.layer(MockModel.repeat("ok")))))
+})
+
+describe("What makes no sense of a script", () => {
+  const exitOf = (handler: MockModel.Handler) =>
+    LanguageModel.generateText({ prompt: "Hello" }).pipe(
+      Effect.provide(MockModel.layer(handler)),
+      Effect.exit,
+      Effect.map(String)
+    )
+
+  it.effect("is said, and counts for nothing else", () =>
+    Effect.gen(function*() {
+      const later = (() => Promise.resolve(false)) as never
+      assert.include(yield* exitOf(MockModel.conditional(MockModel.when(later, "never"))), "neither true nor false")
+      const expecting = MockModel.transcript([{ role: "user", content: later }, { role: "assistant", content: "Hi" }])
+      assert.include(yield* exitOf(expecting), "neither true nor false")
+      const failing = MockModel.make(() => Effect.fail("no" as never))
+      assert.include(yield* exitOf(failing), `A handler failed with "no", which is no AiError`)
+      assert.throws(() => MockModel.repeat("Hi", NaN), /NaN times/)
+      const unknown = [{ role: "developer", content: "Hi" }] as never
+      assert.throws(() => MockModel.transcript(unknown), /Transcript entry 1 has the role "developer"/)
+    }))
 })

@@ -47,6 +47,12 @@ export interface Case<out R = never> {
 export const matches = (text: string, expected: string | RegExp): boolean =>
   typeof expected === "string" ? text === expected : new RegExp(expected).test(text)
 
+/** Takes what a predicate gave. A promise would count as true. */
+export const truth = (holds: boolean): boolean => {
+  if (typeof holds === "boolean") return holds
+  throw new TypeError(`A condition gave ${shown(holds)}, which is neither true nor false`)
+}
+
 const holdsIn = (request: MockRequest, key: keyof Pattern, expected: unknown): boolean => {
   const actual = request[key]
   return typeof actual === "string" ? matches(actual, expected as string | RegExp) : actual === expected
@@ -178,7 +184,7 @@ export const conditional = <const Cases extends ReadonlyArray<Case<unknown>>>(
           )
         }
         const take = (holds: boolean): ReturnType<Answer<unknown>> => {
-          if (!holds) return answerFrom(index + 1)
+          if (!truth(holds)) return answerFrom(index + 1)
           note?.(`case ${nameAt(index)}`)
           return answers[index]!(request, note)
         }

@@ -68,6 +68,7 @@ export const queue = <const Replies extends ReadonlyArray<Reply<unknown>>>(
  * @since 0.1.0
  */
 export const repeat = <R = never>(self: Reply<R> | Handler<R>, times = Infinity): Handler<R> => {
+  if (Number.isNaN(times)) throw new RangeError("A handler can't be repeated NaN times")
   const isReply = !isHandler(self)
   const begin = Effect.provideService(toHandler(self).make, CurrentBuilding, undefined)
   return stateful(() => {

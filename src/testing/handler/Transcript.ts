@@ -9,7 +9,7 @@ import type { RequestUsage } from "../../domain/Usage.ts"
 import { decline, type Handler, stateful } from "../Handler.ts"
 import type { MockRequest } from "../MockRequest.ts"
 import * as MockResponse from "../MockResponse.ts"
-import { matches } from "./Conditional.ts"
+import { matches, truth } from "./Conditional.ts"
 import { shown, shownText } from "./Shown.ts"
 
 /** What someone should have said: this text, one that matches, or one of which this is true. */
@@ -42,6 +42,10 @@ export type TranscriptEntry =
 type Assistant = Extract<TranscriptEntry, { readonly role: "assistant" }>
 type Check = Exclude<TranscriptEntry, Assistant>
 
+const roles: ReadonlyArray<string> = ["system", "user", "tool", "assistant"] satisfies ReadonlyArray<
+  TranscriptEntry["role"]
+>
+
 const responseOf = ({ content, reasoning, toolCalls = [], usage }: Assistant): MockResponse.MockResponse => {
   const response = MockResponse.all(
     ...(reasoning === undefined ? [] : [MockResponse.reasoning(reasoning)]),
@@ -52,7 +56,7 @@ const responseOf = ({ content, reasoning, toolCalls = [], usage }: Assistant): M
 }
 
 const isAsExpected = (text: string, expected: Expected): boolean =>
-  typeof expected === "function" ? expected(text) : matches(text, expected)
+  typeof expected === "function" ? truth(expected(text)) : matches(text, expected)
 
 const shownExpected = (expected: unknown): string =>
   typeof expected === "function" ? expected.name || expected.toString().replace(/\s+/g, " ") : shown(expected)
@@ -76,7 +80,7 @@ const mismatch = (checks: ReadonlyArray<Check>, first: number, request: MockRequ
       const results = request.lastToolResults
       const isGiven = results.some(({ name, result }) =>
         (check.name === undefined || check.name === name) &&
-        (typeof check.content === "function" ? check.content(result) : Equal.equals(result, check.content))
+        (typeof check.content === "function" ? truth(check.content(result)) : Equal.equals(result, check.content))
       )
       if (isGiven) continue
       const given = results.map(({ name, result }) => `${name} gave ${shown(result)}`).join(", ") || "no tool gave any"
@@ -132,6 +136,11 @@ export const transcript = (entries: ReadonlyArray<TranscriptEntry>): Handler => 
   > = []
   let checks: Array<Check> = []
   for (const [index, entry] of entries.entries()) {
+    if (!roles.includes(entry.role)) {
+      throw new TypeError(
+        `Transcript entry ${index + 1} has the role ${shown(entry.role)}, which is none of ${roles.join(", ")}`
+      )
+    }
     if (entry.role !== "assistant") checks.push(entry)
     else {
       steps.push({ checks, first: index - checks.length, response: responseOf(entry) })

@@ -87,7 +87,7 @@ export const ChatRequest = Schema.StructWithRest(
   Schema.Struct({
     model: Schema.String,
     messages: Schema.NonEmptyArray(Message),
-    tools: optional(Schema.NonEmptyArray(Schema.Union([
+    tools: optional(Schema.Array(Schema.Union([
       Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct(tool) }),
       Schema.Struct({
         type: Schema.Literal("custom"),

@@ -159,17 +159,11 @@ export const protocol: Protocol = {
   path: "/v1/responses",
   read: reading(read, fromRequest, { whole, frames, omits }),
   error,
-  streamError: ({ code, message, param, type }, index) => ({
-    event: "error",
-    data: JSON.stringify(
-      {
-        type: "error",
-        sequence_number: index,
-        code: code ?? type,
-        message,
-        param: param ?? null
-      } satisfies Schema.Json
-    )
-  }),
+  // The reference has its fields in the event, and clients have met them inside of `error`: each finds its own.
+  streamError: ({ code, message, param, type }, index) => {
+    const said = { code: code ?? type, message, param: param ?? null }
+    const event: Schema.Json = { type: "error", sequence_number: index, ...said, error: { type, ...said } }
+    return { event: "error", data: JSON.stringify(event) }
+  },
   headers
 }

@@ -4,6 +4,7 @@ import { createOpenAI } from "@ai-sdk/openai"
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { assert, describe, it } from "@effect/vitest"
 import { APICallError, generateText, isStepCount, jsonSchema, type LanguageModel, streamText, tool } from "ai"
+import { createOpenAI as createOpenAI3 } from "ai-sdk-openai-3"
 import { Effect } from "effect"
 import { AiError } from "effect/ai"
 import { InstructionChain, MockModel, MockProvider, MockResponse } from "../../../src/testing/index.ts"
@@ -193,4 +194,21 @@ describe("the Vercel AI SDK for OpenAI's responses", () => {
       const refers = requests.map((request) => itemsOf(request).some(({ type }) => type === "item_reference"))
       assert.deepStrictEqual(refers, [false, true, true, false, false, false])
     }).pipe(Effect.provide(served({ strict: true }))))
+})
+
+describe("An error in the middle of a stream of responses", () => {
+  for (const [version, create] of Object.entries({ newest: createOpenAI, "version before": createOpenAI3 })) {
+    it.effect(`is heard by the AI SDK's provider for OpenAI, ${version}`, () =>
+      Effect.promise(async () => {
+        const error = new AiError.InternalProviderError({ description: "overloaded" })
+        const handler = MockModel.make(() => MockResponse.breakAfter("one two", 1, error))
+        const model = create({ apiKey: "none", fetch: MockProvider.make({ handler }).fetch }).responses("gpt-5")
+        const heard: Array<string> = []
+        const prompt = [{ role: "user" as const, content: [{ type: "text" as const, text: "Hello" }] }]
+        const { stream } = await model.doStream({ prompt })
+        for await (const part of stream) if (part.type === "error") heard.push(JSON.stringify(part.error))
+        assert.strictEqual(heard.length, 1)
+        assert.include(heard[0], "overloaded")
+      }))
+  }
 })

@@ -42,12 +42,12 @@ const served = (...args: ReadonlyArray<string>) =>
       if (url === undefined) throw new Error(`it doesn't serve: ${output}`)
       return { child, errors, url }
     }),
-    ({ child }) =>
+    ({ child, errors }) =>
       Effect.promise(async () => {
         const closed = once(child, "close")
         child.kill("SIGTERM")
         const [code] = await closed
-        assert.strictEqual(code, 0)
+        assert.strictEqual(code, args.includes("--strict") && errors.text !== "" ? 1 : 0)
       })
   )
 

@@ -550,7 +550,8 @@ describe("a response", () => {
     Effect.promise(async () => {
       const error = new AiError.InternalProviderError({ description: "overloaded" })
       const events = await framesOf(MockResponse.breakAfter("one two", 1, error))
-      assert.deepInclude(events.at(-1), { type: "error", code: "server_error", message: "overloaded", param: null })
+      const said = { code: "server_error", message: "overloaded", param: null }
+      assert.deepInclude(events.at(-1), { type: "error", ...said, error: { type: "server_error", ...said } })
     }))
 
   const echoed = async (asked: object) => {
