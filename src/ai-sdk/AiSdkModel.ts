@@ -312,7 +312,13 @@ export const make = (
   { codecTransformer = /anthropic/i.test(model.provider) ? toCodecAnthropic : toCodecOpenAI, ...settings }: Options = {}
 ): Effect.Effect<LanguageModel.LanguageModel> => {
   const given: Given = { model, settings, transformer: codecTransformer }
-  return LanguageModel.make({ generateText: generateText(given), streamText: streamText(given), codecTransformer })
+  const whole = generateText(given)
+  const streamed = streamText(given)
+  return LanguageModel.make({
+    generateText: (request) => Effect.tapError(whole(request), (error) => Spans.fail(request.span, error)),
+    streamText: (request) => Stream.tapError(streamed(request), (error) => Spans.fail(request.span, error)),
+    codecTransformer
+  })
 }
 
 /**
