@@ -53,6 +53,7 @@ import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { toCallOptions } from "./CallOptions.ts"
@@ -144,10 +145,17 @@ const isSupported = (model: { readonly specificationVersion?: unknown }): boolea
 const unsupported = (model: { readonly specificationVersion?: unknown }): AiError.InvalidRequestError =>
   new AiError.InvalidRequestError({
     parameter: "specificationVersion",
-    description: `A model of the AI SDK's specification ${
-      model.specificationVersion === undefined ? "that doesn't say which" : `"${String(model.specificationVersion)}"`
-    } can't be used: it has to be "v3" or "v4"`
+    description:
+      `A model that a provider's package makes is needed, such as openai("gpt-5"). One of the AI SDK's specification ${
+        model.specificationVersion === undefined ? "that doesn't say which" : `"${String(model.specificationVersion)}"`
+      } can't be used: it has to be "v3" or "v4"`
   })
+
+/** Takes what isn't a model at all, as programs without types give it, for one of no specification, named by what it is. */
+const known = (model: unknown): AnyModel =>
+  Predicate.isObject(model) && typeof model["provider"] === "string"
+    ? model as unknown as AnyModel
+    : { provider: "unknown", modelId: typeof model === "string" ? model : "unknown" } as unknown as AnyModel
 
 /** A model, and what holds for every request to it. */
 interface Given {
@@ -308,11 +316,18 @@ const streamText = (given: Given) => (request: LanguageModel.ProviderOptions) =>
  * @since 0.1.0
  */
 export const make = (
-  model: AnyModel,
-  { codecTransformer = /anthropic/i.test(model.provider) ? toCodecAnthropic : toCodecOpenAI, ...settings }: Options = {}
+  of: AnyModel,
+  { codecTransformer = /anthropic/i.test(known(of).provider) ? toCodecAnthropic : toCodecOpenAI, ...settings }:
+    Options = {}
 ): Effect.Effect<LanguageModel.LanguageModel> => {
-  const given: Given = { model, settings, transformer: codecTransformer }
-  return LanguageModel.make({ generateText: generateText(given), streamText: streamText(given), codecTransformer })
+  const given: Given = { model: known(of), settings, transformer: codecTransformer }
+  const whole = generateText(given)
+  const streamed = streamText(given)
+  return LanguageModel.make({
+    generateText: (request) => Effect.tapError(whole(request), (error) => Spans.fail(request.span, error)),
+    streamText: (request) => Stream.tapError(streamed(request), (error) => Spans.fail(request.span, error)),
+    codecTransformer
+  })
 }
 
 /**
@@ -336,4 +351,4 @@ export const model = (
   model: AnyModel,
   options?: Options
 ): Model.Model<string, LanguageModel.LanguageModel, never> =>
-  Model.make(Spans.providerOf(model), model.modelId, layer(model, options))
+  Model.make(Spans.providerOf(known(model)), known(model).modelId, layer(model, options))

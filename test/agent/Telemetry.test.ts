@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Schema, Stream, type Tracer } from "effect"
-import { Tool, Toolkit } from "effect/ai"
-import { Agent } from "troupe"
+import { Cause, Effect, Exit, Fiber, Schema, Stream, type Tracer } from "effect"
+import { AiError, Tool, Toolkit } from "effect/ai"
+import { Agent, AgentError, Handoff } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { recorded, tree } from "./spans.ts"
 
@@ -174,4 +174,78 @@ describe("Spans", () => {
       Effect.provide(handlers),
       Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("stuck", {}))))
     ))
+
+  /** The error that a span ended with, as a tracer puts it, and its type. */
+  const errorOf = (spans: ReadonlyArray<Tracer.NativeSpan>, name: string) => {
+    const status = spans.find((span) => span.name === name)?.status
+    const [error] = status?._tag === "Ended" && Exit.isFailure(status.exit) ? Cause.prettyErrors(status.exit.cause) : []
+    return [error?.name, error?.message, attributesOf(spans, name)["error.type"]]
+  }
+
+  const echo = "The input \"my secret words\" can't be read"
+  const refusing = MockModel.layer(MockModel.make(() =>
+    MockResponse.fail(
+      new AiError.InvalidRequestError({
+        description: echo,
+        http: { response: { status: 400, headers: { "x-request-id": "r1" } }, body: echo }
+      })
+    )
+  ))
+
+  it.effect("of a run that failed say its reason, and a provider's words only with contents", () =>
+    Effect.gen(function*() {
+      const run = Effect.provide(Agent.run(Agent.make("desk"), "A question"), refusing)
+      const { exit, spans } = yield* recorded(run)
+      assert.isTrue(Exit.isFailure(exit) && Cause.squash(exit.cause) instanceof AgentError.AgentError)
+      assert.deepStrictEqual(errorOf(spans, "invoke_agent desk"), [
+        "ModelCallFailed",
+        "ModelCallFailed",
+        "ModelCallFailed"
+      ])
+      const told = yield* Effect.provideService(recorded(run), Agent.RecordContent, true)
+      const [name, message] = errorOf(told.spans, "invoke_agent desk")
+      assert.strictEqual(name, "ModelCallFailed")
+      assert.include(message, "gave no answer in step 0 after 1 attempt")
+      assert.include(message, echo)
+      assert.notInclude(message, "x-request-id")
+    }))
+
+  it.effect("of a call that failed are errors, whose text stands in them only with contents", () =>
+    Effect.gen(function*() {
+      const run = Effect.provide(Agent.run(agent, "A question"), model)
+      const { spans } = yield* recorded(run)
+      assert.deepStrictEqual(errorOf(spans, "execute_tool break"), ["Failed", "Failed", "Failed"])
+      assert.deepStrictEqual(errorOf(spans, "execute_tool look"), [undefined, undefined, undefined])
+      const told = yield* Effect.provideService(recorded(run), Agent.RecordContent, true)
+      assert.include(errorOf(told.spans, "execute_tool break")[1], "no")
+    }).pipe(Effect.provide(handlers)))
+
+  it.effect("of an agent that took over say what it used and how it ended", () =>
+    Effect.gen(function*() {
+      const clerk = Agent.make("clerk")
+      const first = Agent.make("first", { handoffs: [Handoff.to(clerk)] })
+      const handing = MockResponse.withUsage(MockResponse.toolCall(Handoff.toolNameOf("clerk"), {}), {
+        input: 7,
+        output: 3
+      })
+      const spansOf = (last: MockResponse.MockResponse) =>
+        recorded(Agent.run(first, "A question")).pipe(
+          Effect.provide(MockModel.layer(MockModel.queue(handing, last))),
+          Effect.map(({ spans }) => spans)
+        )
+      const done = yield* spansOf(MockResponse.withUsage("Done.", { input: 5, output: 2 }))
+      assert.deepInclude(attributesOf(done, "invoke_agent clerk"), {
+        "gen_ai.usage.input_tokens": 5,
+        "gen_ai.usage.output_tokens": 2,
+        "troupe.steps": 1
+      })
+      assert.deepInclude(attributesOf(done, "invoke_agent first"), { "gen_ai.usage.input_tokens": 12 })
+      const failed = yield* spansOf(MockResponse.fail(new AiError.InvalidRequestError({ description: echo })))
+      assert.deepInclude(attributesOf(failed, "invoke_agent clerk"), { "troupe.status": "Failed" })
+      assert.deepStrictEqual(errorOf(failed, "invoke_agent clerk"), [
+        "ModelCallFailed",
+        "ModelCallFailed",
+        "ModelCallFailed"
+      ])
+    }))
 })

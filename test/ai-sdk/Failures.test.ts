@@ -267,4 +267,16 @@ describe("A failure of a model of the AI SDK", () => {
       }
       assert.lengthOf(asked, 0)
     }))
+
+  it.effect("is a sentence for what isn't a model: a name, or nothing", () =>
+    Effect.gen(function*() {
+      for (const given of ["openai/gpt-5", undefined, null, {}]) {
+        const model = given as unknown as AiSdkModel.AnyModel
+        for (const layer of [AiSdkModel.layer(model), AiSdkModel.model(model)]) {
+          const { reason } = yield* Effect.flip(Effect.provide(LanguageModel.generateText(ask), layer))
+          assert.strictEqual(reason._tag, "InvalidRequestError")
+          assert.include(reason.message, "A model that a provider's package makes is needed, such as openai(\"gpt-5\")")
+        }
+      }
+    }))
 })

@@ -10,15 +10,19 @@
  * @since 0.1.0
  */
 import type * as Tool from "effect/ai/Tool"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
+import * as AgentStatus from "../../domain/AgentStatus.ts"
 import { lastAssistantText, lastUserText } from "../../domain/Conversation.ts"
 import type { Settlement } from "../../domain/Happening.ts"
-import type { Call } from "../../domain/StateSchema.ts"
-import { exact } from "../../domain/Usage.ts"
+import type { AgentState, Call } from "../../domain/StateSchema.ts"
+import type { TokenCount } from "../../domain/Usage.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
+import { fromCause } from "./Failure.ts"
 import type { Loop } from "./Loop.ts"
 import type { SpanRecorder } from "./SpanRecorder.ts"
 
@@ -56,7 +60,10 @@ export const handoffSpan = <A, E, R>(loop: Loop, self: Effect.Effect<A, E, R>): 
   Effect.useSpan(
     `invoke_agent ${loop.definition.name}`,
     { attributes: { ...runAttributes(loop.definition), ...handoffAttributes(loop) } },
-    (span) => within(self, span)
+    (span) => {
+      const { run } = loop.state
+      return Effect.onExit(within(self, span), (exit) => Effect.sync(() => endHandoff(span, loop, run, exit)))
+    }
   )
 
 type ModeOperation = "enter_mode" | "exit_mode"
@@ -106,19 +113,65 @@ const runAttributes = (definition: Definition): Record<string, unknown> => ({
   ...(definition.description === undefined ? undefined : { "gen_ai.agent.description": definition.description })
 })
 
+/** What a span says of an error: no field of it, and no word of what was said unless contents are recorded. */
+class SpanError {
+  readonly name: string
+  readonly message: string
+  constructor(name: string, message: string) {
+    this.name = name
+    this.message = message
+  }
+}
+
+/** Ends a span with an error. What would end it later doesn't do so again, so what failed may be dealt with inside. */
+const failSpan = (span: Tracer.Span, { journal }: Loop, tag: string, message: string): void => {
+  attribute(span, "error.type", tag)
+  if (span.status._tag === "Ended") return
+  const isTimed = span.status.startTime !== 0n
+  const error = new SpanError(tag, journal.recordsContent ? message : tag)
+  span.end(isTimed ? journal.clock.currentTimeNanosUnsafe() : 0n, Exit.fail(error))
+}
+
+type Run = AgentState["run"]
+
+/** Tokens that were counted since a time, if all of them were reported. */
+const since = (before: TokenCount | undefined, after: TokenCount): number | undefined =>
+  after.unreported === (before?.unreported ?? 0) ? after.known - (before?.known ?? 0) : undefined
+
+/** Says in a span what a run, or its part since a time, used, and where it stands. */
+const attributeRun = (span: Tracer.Span, { run, status }: AgentState, before?: Run): void => {
+  const { cached, input, output, reasoning } = run.usage
+  attribute(span, "gen_ai.usage.input_tokens", since(before?.usage.input, input))
+  attribute(span, "gen_ai.usage.output_tokens", since(before?.usage.output, output))
+  attribute(span, "gen_ai.usage.cache_read.input_tokens", since(before?.usage.cached, cached))
+  attribute(span, "gen_ai.usage.reasoning.output_tokens", since(before?.usage.reasoning, reasoning))
+  attribute(span, "troupe.status", status._tag)
+  attribute(span, "troupe.steps", run.steps - (before?.steps ?? 0))
+}
+
+/** Says in the span of an agent that took over what came of it: the run goes on to its end around it. */
+const endHandoff = (span: Tracer.Span, loop: Loop, before: Run, exit: Exit.Exit<unknown, unknown>): void => {
+  const failure = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
+    ? fromCause(loop, exit.cause)
+    : undefined
+  const { state } = loop
+  attributeRun(span, failure === undefined ? state : { ...state, status: AgentStatus.failed(failure) }, before)
+  if (failure !== undefined) sayFailure(span, loop, failure)
+}
+
+/** Says in a span what failed. A defect ends it as the defect that it is. */
+const sayFailure = (span: Tracer.Span, loop: Loop, { message, tag }: AgentStatus.Failure): void =>
+  tag === "Defect" ? attribute(span, "error.type", tag) : failSpan(span, loop, tag, message)
+
 /** Says in a run's span how it ended. */
-export const endRun = (span: Tracer.Span, { journal, state }: Loop): void => {
-  attribute(span, "gen_ai.usage.input_tokens", exact(state.run.usage.input))
-  attribute(span, "gen_ai.usage.output_tokens", exact(state.run.usage.output))
-  attribute(span, "gen_ai.usage.cache_read.input_tokens", exact(state.run.usage.cached))
-  attribute(span, "gen_ai.usage.reasoning.output_tokens", exact(state.run.usage.reasoning))
-  attribute(span, "troupe.status", state.status._tag)
-  attribute(span, "troupe.steps", state.run.steps)
-  if (state.status._tag === "Failed") attribute(span, "error.type", state.status.error.tag)
+export const endRun = (span: Tracer.Span, loop: Loop): void => {
+  const { journal, state } = loop
+  attributeRun(span, state)
   if (journal.recordsContent) {
     attribute(span, "gen_ai.input.messages", lastUserText(state.conversation))
     attribute(span, "gen_ai.output.messages", lastAssistantText(state.conversation))
   }
+  if (state.status._tag === "Failed") sayFailure(span, loop, state.status.error)
 }
 
 /** Puts a call into its span; `use` ends what the span says by `endTool` or `crashTool`. */
@@ -146,17 +199,18 @@ const toolAttributes = (loop: Loop, call: Call, tool: Tool.Any): Record<string, 
 /** Says in a call's span what came of it. */
 export const endTool = (
   span: Tracer.Span,
-  { journal }: Loop,
+  loop: Loop,
   call: Call,
   settlement: Pick<Settlement, "outcome" | "result"> | undefined
 ): void => {
-  if (settlement !== undefined && settlement.outcome !== "Succeeded") {
-    attribute(span, "error.type", settlement.outcome)
-  }
+  const { journal } = loop
   if (journal.recordsContent) {
     attribute(span, "gen_ai.tool.call.arguments", JSON.stringify(call.params))
     if (settlement !== undefined) attribute(span, "gen_ai.tool.call.result", JSON.stringify(settlement.result))
   }
+  if (settlement === undefined || settlement.outcome === "Succeeded") return
+  const { outcome, result } = settlement
+  failSpan(span, loop, outcome, typeof result === "string" ? result : JSON.stringify(result))
 }
 
 /** Says in a call's span that its handler broke down. */
