@@ -248,6 +248,26 @@ describe("An observer", () => {
     }))
   const texts: Array<string> = []
 
+  it.effect("changes an interrupted run until its end is told, and that has the change", () =>
+    Effect.gen(function*() {
+      const Stall = Toolkit.make(Tool.make("stall", { success: Schema.String }))
+      const stalled = Deferred.makeUnsafe<void>()
+      const { observer, reasons, seen } = answering("ToolCallSettled", SystemPrompt.append("Interrupted."))
+      const run = Agent.observe(Agent.run(Agent.make("assistant", { toolkit: Stall }), "Hi"), observer).pipe(
+        Effect.provide(
+          Stall.toLayer({ stall: () => Effect.andThen(Deferred.succeed(stalled, undefined), Effect.never) })
+        ),
+        Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("stall", {}))))
+      )
+      yield* ended(Effect.raceFirst(run, Deferred.await(stalled)))
+      const end = seen[seen.length - 1]
+      assert.deepStrictEqual(reasons, ["Success"])
+      assert.strictEqual(end?._tag, "RunInterrupted")
+      assert.deepStrictEqual(end !== undefined && "state" in end && end.state.prompt.map(({ text }) => text), [
+        "Interrupted."
+      ])
+    }))
+
   it.effect("isn't shown the runs that it starts itself", () =>
     Effect.gen(function*() {
       const { observer, reasons, tags } = answering(
