@@ -101,7 +101,7 @@ export const AgentEvent = Schema.TaggedUnion({
     position: Schema.optionalKey(Position)
   },
   InputGiven: { ...envelope, input: Schema.Array(Part.UserPart), mode: Schema.NonEmptyString },
-  ToolInvoked: { ...envelope, ...call, params: Schema.Json },
+  ToolInvoked: { ...envelope, ...call, params: Schema.Json, refused: Schema.optionalKey(Schema.String) },
   StepStarted: envelope,
   ConversationSummarized: {
     ...envelope,
@@ -207,7 +207,7 @@ export interface RunStarted extends Case<"RunStarted"> {}
 export interface StepStarted extends Case<"StepStarted"> {}
 /** A mode, on its way in or out, said something in the user's place. */
 export interface InputGiven extends Case<"InputGiven"> {}
-/** A program called a tool as if the model had. */
+/** A program called a tool as if the model had; `refused` says why guardrails didn't let that pass. */
 export interface ToolInvoked extends Case<"ToolInvoked"> {}
 /**
  * A text was made that a context window sends in the place of the first `upTo` turns, but for those `except`. `duration` is in

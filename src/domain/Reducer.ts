@@ -66,11 +66,18 @@ const giveFeedback = (self: AgentState, text: string): AgentState =>
   append({ ...self, run: RunRecord.correct(self.run) }, { _tag: "Feedback", text })
 
 /** Records a call that is about to run. Whoever invokes a tool approves of the call; the turn used nothing. */
-const invoke = (self: AgentState, { callId: id, name, params }: ToolInvoked): AgentState =>
+const invoke = (self: AgentState, { callId: id, name, params, refused }: ToolInvoked): AgentState =>
   append(self, {
     _tag: "Assistant",
     agent: self.agent,
-    parts: [{ _tag: "Call", id, name, params, state: { _tag: "Approved" }, metadata: { troupe: { invoked: true } } }],
+    parts: [{
+      _tag: "Call",
+      id,
+      name,
+      params,
+      state: { _tag: "Approved" },
+      metadata: { troupe: { invoked: true, ...(refused === undefined ? undefined : { refused }) } }
+    }],
     usage: {},
     finishReason: "tool-calls"
   })

@@ -45,7 +45,7 @@ import { type Any, fromInternals, type Handoff, type Internals, Parameters } fro
 import * as History from "./History.ts"
 import * as Runnable from "./Runnable.ts"
 
-export { buildHandoffState, cross, received, requestOf, type TakeoverOptions } from "./HandoffState.ts"
+export { buildHandoffState, cross, paramsOf, received, requestOf, type TakeoverOptions } from "./HandoffState.ts"
 export {
   type Any,
   type AnyOffer,

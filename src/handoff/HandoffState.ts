@@ -37,6 +37,10 @@ export const requestOf = (
     ...shownOf(internalsOf(self).isDefault ? decoded as Parameters : { context: call.params })
   }))
 
+/** Gives the parameters of a call that makes a request. */
+export const paramsOf = (self: AnyOffer, request: HandoffRequest): Schema.Json =>
+  internalsOf(self).isDefault ? { ...shownOf(request) } as Schema.Json : request.context ?? {}
+
 type Shown = Pick<HandoffRequest, "reason" | "context">
 
 /** Gives the reason and the context that were given. */

@@ -74,8 +74,8 @@ describe("A handoff that a model asks for", () => {
       const { events, state } = yield* ran(Agent.run(a, "Go"))
       assert.deepStrictEqual(turns(state), [
         "User: Go",
-        `a: handoff_to_b({"reason":"bad"}) Failed "Guardrail \\"without bad\\" blocked this handoff: it says \\"bad\\""`,
-        `a: handoff_to_b({"reason":"now"}) Failed "Say please."`,
+        `a: handoff_to_b({}) Failed "Guardrail \\"without bad\\" blocked this handoff: it says \\"bad\\""`,
+        `a: handoff_to_b({}) Failed "Say please."`,
         "a: Then not."
       ])
       assert.strictEqual(state.agent, "a")

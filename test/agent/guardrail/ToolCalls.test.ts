@@ -89,8 +89,8 @@ describe("What a tool is asked", () => {
         const { events, state } = yield* ran(Agent.run(agent, "Pay"))
         assert.deepStrictEqual(turns(state), [
           "User: Pay",
-          `a: pay({"to":"Mallory","cents":500}) Failed "Guardrail \\"names\\" blocked this call: nobody pays Mallory"` +
-          ` | pay({"to":"nobody","cents":5}) Failed "Say whom."` +
+          `a: pay({}) Failed "Guardrail \\"names\\" blocked this call: nobody pays Mallory"` +
+          ` | pay({}) Failed "Say whom."` +
           ` | pay({"to":"Bob","cents":5}) Succeeded "paid 1"`,
           "a: Done."
         ])
@@ -138,7 +138,8 @@ describe("What a tool is asked", () => {
       ]))
       assert.deepStrictEqual(asked, ["Bob"])
       assert.deepStrictEqual(given, [])
-      assert.deepStrictEqual(said(events).length, 2)
+      // Those on text look at what is kept of a call that does not fit, too.
+      assert.deepStrictEqual(said(events).length, 4)
       const [first, second, third] = ofTag(events, "ToolCallSettled").map(({ outcome, result }) =>
         `${outcome} ${result}`
       )
@@ -333,7 +334,7 @@ describe("Guardrails on calls", () => {
         const state = yield* session.state
         assert.deepStrictEqual(turns(state), [
           `a: pay({"to":"account 7","cents":100}) Succeeded "paid 1"`,
-          `a: pay({"to":"Mallory","cents":5}) Failed "Guardrail \\"names\\" blocked this call: nobody pays Mallory"`
+          `a: pay({}) Failed "Guardrail \\"names\\" blocked this call: nobody pays Mallory"`
         ])
         assert.strictEqual(AgentState.text(yield* session.call("Well?")), "Done.")
       }).pipe(Effect.scoped, Effect.provide([handlers(given), model(done)]))

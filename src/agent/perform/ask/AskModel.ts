@@ -19,6 +19,7 @@ import { Fail } from "../../rules/Decision.ts"
 import { requestIn } from "../../rules/OfferedTools.ts"
 import * as AnswerGuard from "../guard/AnswerGuard.ts"
 import * as InputGuard from "../guard/InputGuard.ts"
+import * as ScreenCalls from "../guard/ScreenCalls.ts"
 import { planOf } from "./OwnModel.ts"
 import { makePrompt, type RequestPrompt } from "./RequestPrompt.ts"
 
@@ -34,13 +35,11 @@ const tellPart = (
       return Loop.tellDelta(loop, where, "TextDelta", part.delta, at)
     case "reasoning-delta":
       return Loop.tellDelta(loop, where, "ReasoningDelta", part.delta, at)
-    case "tool-params-delta":
-      return Loop.tell(loop, {
-        _tag: "ToolParamsDelta",
-        callId: part.id,
-        name: answer.names.get(part.id) ?? "",
-        delta: part.delta
-      })
+    case "tool-params-delta": {
+      const name = answer.names.get(part.id) ?? ""
+      if (ScreenCalls.isHidden(loop, name)) return
+      return Loop.tell(loop, { _tag: "ToolParamsDelta", callId: part.id, name, delta: part.delta })
+    }
     default:
       return
   }
@@ -277,15 +276,21 @@ export const askModel = Effect.fnUntraced(function*(loop: Loop.Loop) {
     : answerBeside(loop, beside, held, isHeldOn)
   const seen = isGuarded ? yield* AnswerGuard.see(loop, answer) : undefined
   if (seen !== undefined) yield* show(loop, seen, held)
-  const parts = seen?.parts ?? answer.parts
-  Loop.tell(loop, {
-    _tag: "ModelResponded",
-    parts: parts.some(({ _tag }) => _tag === "Call") ? withUniqueIds(parts, loop.journal.takenIds) : parts,
+  const responded = (parts: Answer.Answer["parts"]) => ({
+    _tag: "ModelResponded" as const,
+    parts,
     usage: answer.usage,
     ...(answer.model === undefined ? undefined : { model: answer.model }),
     finishReason: answer.finishReason,
     ...(answer.counted === undefined ? undefined : { counted: answer.counted }),
     ...(seen?.feedback === undefined ? undefined : { feedback: seen.feedback })
   })
+  const given = seen?.parts ?? answer.parts
+  const calls = given.some(({ _tag }) => _tag === "Call")
+  const parts = calls ? withUniqueIds(given, loop.journal.takenIds) : given
+  const screened = calls && ScreenCalls.isGuarded(loop)
+    ? yield* ScreenCalls.screen(loop, parts, (parts) => Loop.foresee(loop, responded(parts)))
+    : parts
+  Loop.tell(loop, responded(screened))
   loop.finished.answer = undefined
 })

@@ -22,9 +22,9 @@ import type { HandoffTool, ModeTool, RunTool, ToolEntry } from "../../definition
 import * as Codec from "../../definition/Codec.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { mayCall } from "../../rules/OfferedTools.ts"
-import { consequenceOf } from "../../rules/VerdictConsequences.ts"
 import * as Guard from "../guard/CallGuard.ts"
-import { isRefused, type Refused } from "../guard/Check.ts"
+import { isRefused } from "../guard/Check.ts"
+import * as ScreenCalls from "../guard/ScreenCalls.ts"
 import { type Answered, failed } from "./ToolCall.ts"
 
 /** A call that is ready to run. */
@@ -54,10 +54,6 @@ const settleAtOnce = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: A
 const refuse = (loop: Loop.Loop, call: Call, slot: Slot, why: string): undefined =>
   settleAtOnce(loop, call, slot, failed(why))
 
-/** Says to the model that a call didn't pass the guardrails. */
-const refusal = ({ definition }: Loop.Loop, refused: Refused, at: "toolCall" | "handoff"): string =>
-  consequenceOf(refused, at, definition.name).result
-
 type Prepared = Job | undefined
 
 /** A call that is made ready, at once or by an effect. */
@@ -65,6 +61,8 @@ type Preparing = Prepared | Effect.Effect<Prepared, never, unknown>
 
 /** Makes a call ready to run, or settles it where it can't be, or leaves it waiting for approval. */
 export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
+  const refused = ScreenCalls.refusedBecause(call)
+  if (refused !== undefined) return refuse(loop, call, slot, refused)
   const entry = loop.definition.tools.get(call.name)
   if (entry === undefined) {
     const names = [...loop.definition.tools.keys()]
@@ -77,8 +75,10 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
   if (entry._tag === "Handoff") return askForHandoff(loop, call, slot, entry)
   return decode(loop, call, slot, entry, (params) => {
     if (!isGuarded(loop, call, entry)) return ready(loop, call, slot, entry, params)
-    return Effect.flatMap(Guard.seeParams(loop, call), (seen) => {
-      if (isRefused(seen)) return Effect.sync(() => refuse(loop, call, slot, refusal(loop, seen, "toolCall")))
+    return Effect.flatMap(Guard.seeParams(loop, call, loop.state), (seen) => {
+      if (isRefused(seen)) {
+        return Effect.sync(() => refuse(loop, call, slot, ScreenCalls.refusal(loop, seen, "toolCall")))
+      }
       if (seen === call.params) return asEffect(ready(loop, call, slot, entry, params))
       const other = { ...call, params: seen }
       return asEffect(decode(loop, other, slot, entry, (params) => ready(loop, other, slot, entry, params)))
@@ -113,10 +113,13 @@ const refuseParams = (loop: Loop.Loop, call: Call, slot: Slot, { message }: Erro
  * Checks whether guardrails look at a call. One that somebody approved was looked at before, but not the parameters that a person
  * gave, and an answer has its own. A program's call is looked at as the model's would be.
  */
-const isGuarded = ({ definition }: Loop.Loop, { asked, metadata, state }: Call, entry: ToolEntry): boolean =>
-  definition.guardrails.toolCall.length > 0 && entry._tag !== "Output" &&
-  (state._tag === "Pending" ||
-    (state._tag === "Approved" && (asked !== undefined || metadata?.["troupe"] !== undefined)))
+const isGuarded = (loop: Loop.Loop, call: Call, entry: ToolEntry): boolean => {
+  const { asked, metadata, state } = call
+  return loop.definition.guardrails.toolCall.length > 0 && entry._tag !== "Output" &&
+    !ScreenCalls.hasPassed(loop, call) &&
+    (state._tag === "Pending" ||
+      (state._tag === "Approved" && (asked !== undefined || metadata?.["troupe"] !== undefined)))
+}
 
 /** Asks for a handoff, unless its parameters are wrong, or another call of the turn asked first. */
 const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTool): Preparing => {
@@ -133,10 +136,10 @@ const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTo
     Loop.tell(loop, { _tag: "HandoffRequested", request: seen })
     return undefined
   }
-  if (loop.definition.guardrails.handoff.length === 0) return ask(request.success)
+  if (loop.definition.guardrails.handoff.length === 0 || ScreenCalls.hasPassed(loop, call)) return ask(request.success)
   return Effect.map(
-    Guard.seeHandoff(loop, request.success, call),
-    (seen) => isRefused(seen) ? refuse(loop, call, slot, refusal(loop, seen, "handoff")) : ask(seen)
+    Guard.seeHandoff(loop, request.success, call, loop.state),
+    (seen) => isRefused(seen) ? refuse(loop, call, slot, ScreenCalls.refusal(loop, seen, "handoff")) : ask(seen)
   )
 }
 

@@ -9,7 +9,8 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { HandoffRequest } from "../../../domain/AgentStatus.ts"
-import type { Call } from "../../../domain/StateSchema.ts"
+import * as JsonValue from "../../../domain/JsonValue.ts"
+import type { AgentState, Call } from "../../../domain/StateSchema.ts"
 import type { RunTool } from "../../definition/AgentDefinition.ts"
 import * as Codec from "../../definition/Codec.ts"
 import * as DeclaredKeys from "../../guardrail/DeclaredKeys.ts"
@@ -23,10 +24,15 @@ import { check, isRefused, type Kind, type Refused } from "./Check.ts"
 
 type Crossing = Values["handoff"]
 
-const contextOf = (loop: Loop.Loop, stage: Context["stage"], call: CheckedCall | undefined): Context => ({
+const contextOf = (
+  loop: Loop.Loop,
+  stage: Context["stage"],
+  call: CheckedCall | undefined,
+  state = loop.state
+): Context => ({
   stage,
   agent: loop.definition.name,
-  state: loop.state,
+  state,
   ...(call === undefined ? undefined : { call })
 })
 
@@ -35,9 +41,9 @@ const checkedCall = ({ id, name, params }: Call): CheckedCall => ({ id, name, pa
 const isJson = Schema.is(Schema.Json)
 const isHandoff = Schema.is(HandoffRequest)
 
-/** Returns what a guardrail gave if that is JSON. */
+/** Returns a copy of what a guardrail gave if that is JSON. */
 const asJson = (given: unknown): Result.Result<Schema.Json, string> =>
-  isJson(given) ? Result.succeed(given) : Result.fail("it isn't JSON")
+  isJson(given) ? Result.succeed(JsonValue.fromUnknown(given)) : Result.fail("it isn't JSON")
 
 /** Returns the keys that the tool of a call declares. */
 const paramKeys = ({ definition }: Loop.Loop, call: Call | undefined): DeclaredKeys.DeclaredKeys => {
@@ -48,17 +54,20 @@ const paramKeys = ({ definition }: Loop.Loop, call: Call | undefined): DeclaredK
 /** Asks about a call's parameters. Gives those that pass: the state holds them, too. */
 export const seeParams = (
   loop: Loop.Loop,
-  call: Call
+  call: Call,
+  state: AgentState,
+  guardrails = loop.definition.guardrails.toolCall
 ): Effect.Effect<Schema.Json | Refused, never, unknown> => {
   const declared = paramKeys(loop, call)
   return Effect.map(
-    check<Schema.Json>(loop, loop.definition.guardrails.toolCall, call.params, {
+    check<Schema.Json>(loop, guardrails, call.params, {
       at: "toolCall",
-      context: contextOf(loop, "toolCall", checkedCall(call)),
+      context: contextOf(loop, "toolCall", checkedCall(call), state),
       put: (_, params) => asJson(params),
       texts: (params) => textsIn(params, declared),
       putTexts: (params, texts) => Result.succeed(withTexts(params, texts, declared)),
-      replaced: (params) => ({ params })
+      replaced: (params) => ({ params }),
+      blocked: () => ({ params: {} })
     }),
     (checked) => checked._tag === "Refused" ? checked : checked.value
   )
@@ -139,7 +148,9 @@ export const seeResult = (
 export const seeHandoff = (
   loop: Loop.Loop,
   request: HandoffRequest,
-  call: Call | undefined
+  call: Call | undefined,
+  state: AgentState,
+  guardrails = loop.definition.guardrails.handoff
 ): Effect.Effect<HandoffRequest | Refused, never, unknown> => {
   const { context, reason, ...asked } = request
   const declared = new Set([...paramKeys(loop, call), "reason", "context"])
@@ -149,13 +160,13 @@ export const seeHandoff = (
     ...(context === undefined ? undefined : { context })
   }
   return Effect.map(
-    check(loop, loop.definition.guardrails.handoff, value, {
+    check(loop, guardrails, value, {
       at: call === undefined ? "decision" : "handoff",
-      context: contextOf(loop, "handoff", call === undefined ? undefined : checkedCall(call)),
+      context: contextOf(loop, "handoff", call === undefined ? undefined : checkedCall(call), state),
       put: (_, given) => {
         if (!isHandoff(given)) return Result.fail("it isn't what can be handed over")
         return given.target === request.target
-          ? Result.succeed(given)
+          ? Result.succeed(JsonValue.detached(given) as Crossing)
           : Result.fail("the target can't be another")
       },
       texts: (crossing) => textsIn(Struct.omit(crossing, ["target"]), declared),
@@ -167,7 +178,7 @@ export const seeHandoff = (
 
 /** Asks about a handoff that no call asks for, but the policy. A block stops the run: there is nobody to tell. */
 export const seeDecision = (loop: Loop.Loop, request: HandoffRequest): Effect.Effect<HandoffRequest, Fail, unknown> =>
-  Effect.flatMap(seeHandoff(loop, request, undefined), (seen) =>
+  Effect.flatMap(seeHandoff(loop, request, undefined, loop.state), (seen) =>
     isRefused(seen)
       ? Effect.fail(consequenceOf(seen, "decision", loop.definition.name))
       : Effect.succeed(seen))
