@@ -52,10 +52,19 @@ export const withValue = (codec: OutputCodec | undefined, parts: Parts, { call, 
       part._tag === "Call" && part.id === call.id ? { ...part, params: toParams(codec, value) } : part
     )
 
-/** Gives the parts of an answer that goes back: a final answer in it is none. */
-export const sentBack = (parts: Parts): Parts =>
-  parts.map((part) =>
-    isFinalCall(part)
-      ? { ...part, state: { _tag: "Settled", outcome: "Failed", result: "This answer wasn't accepted." } }
-      : part
-  )
+/** What stands in the place of an answer that a guardrail sent back: it was refused for what it says. */
+const notAccepted = "(This answer wasn't accepted and isn't shown.)"
+
+/** Gives the parts of an answer that a guardrail sent back, without what it says. */
+export const sentBack = (parts: Parts, { call }: Found): Parts =>
+  call === undefined
+    ? textIn(parts) === "" ? parts : withText(parts, notAccepted)
+    : parts.map((part) =>
+      isFinalCall(part)
+        ? {
+          ...part,
+          params: {},
+          state: { _tag: "Settled", outcome: "Failed", result: "This answer wasn't accepted." }
+        }
+        : part
+    )

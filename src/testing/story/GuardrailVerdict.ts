@@ -108,7 +108,7 @@ const onAnswer = (
   const consequence = Consequences.consequenceOf(refused, "output", name)
   if (consequence._tag === "SendBack") {
     const { feedback } = consequence
-    return instead(self, calls, { ...event, parts: GuardedAnswer.sentBack(parts), feedback })
+    return instead(self, calls, { ...event, parts: GuardedAnswer.sentBack(parts, found), feedback })
   }
   const { message, _tag: tag } = consequence.reason
   const attempt = state.run.iteration

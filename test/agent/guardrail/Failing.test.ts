@@ -53,7 +53,7 @@ describe("A check that fails", () => {
       const call = yield* ran(Agent.run(onCalls, "Go"))
       assert.deepStrictEqual(
         turns(call.state)[1],
-        `a: look({"at":"me"}) Failed ` +
+        `a: look({}) Failed ` +
           `"Guardrail \\"down\\" blocked this call: the guardrail failed: the judge is down"`
       )
       const onResults = Agent.make("a", { toolkit: Kit, guardrails: { toolResult: [down()] } })

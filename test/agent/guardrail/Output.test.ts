@@ -25,6 +25,8 @@ const Look = Tool.make("look", { success: Schema.String })
 const Kit = Toolkit.make(Look)
 const handlers = Kit.toLayer({ look: () => Effect.succeed("seen") })
 const look = MockResponse.toolCall("look", {})
+/** What stands in the place of an answer that was sent back. */
+const marker = "(This answer wasn't accepted and isn't shown.)"
 const tokens = { input: 10, output: 5 }
 
 describe("An answer", () => {
@@ -34,10 +36,17 @@ describe("An answer", () => {
       const { events, state } = yield* ran(Agent.run(agent, "Who?"))
       assert.strictEqual(AgentState.text(state), "It is her.")
       assert.deepStrictEqual(turns(state), ["User: Who?", "a: Reasoning | It is her. | Source"])
-      assert.deepStrictEqual(said(events), ["output: judge Replace (a name)"])
+      assert.deepStrictEqual(said(events), ["output: judge Pass", "output: judge Replace (a name)"])
       assert.notInclude(JSON.stringify(AgentState.toJson(state)), "Ada")
       const order = events.map(({ _tag }) => _tag).filter((tag) => /Guardrail|Model/.test(tag))
-      assert.deepStrictEqual(order, ["ModelCallStarted", "GuardrailStarted", "GuardrailSettled", "ModelResponded"])
+      assert.deepStrictEqual(order, [
+        "ModelCallStarted",
+        "GuardrailStarted",
+        "GuardrailSettled",
+        "GuardrailStarted",
+        "GuardrailSettled",
+        "ModelResponded"
+      ])
       const next = yield* Agent.continueConversation(agent, state, "And?")
       assert.deepStrictEqual(turns(next).slice(2), ["User: And?", "a: It is odd."])
       assert.deepStrictEqual((yield* sent)[1]?.[1], "assistant: reasoning | It is her.")
@@ -85,16 +94,16 @@ describe("An answer", () => {
       assert.strictEqual(AgentState.text(last), "Bob.")
     }).pipe(Effect.provide(model(MockResponse.withUsage("This is blocked.", tokens), "Bob."))))
 
-  it.effect("goes back to the model with what is wrong, and stays in the history", () =>
+  it.effect("goes back to the model with what is wrong, and leaves a marker in the history", () =>
     Effect.gen(function*() {
       const asked: Array<unknown> = []
       const agent = Agent.make("a", { outputRetries: 2, guardrails: { output: [judge(asked)] } })
       const { events, state } = yield* ran(Agent.run(agent, "Who?"))
       assert.deepStrictEqual(turns(state), [
         "User: Who?",
-        "a: Once again.",
+        `a: ${marker}`,
         "Feedback: Say it otherwise.",
-        "a: Twice again.",
+        `a: ${marker}`,
         "Feedback: Say it otherwise.",
         "a: It is her."
       ])
@@ -108,7 +117,7 @@ describe("An answer", () => {
       ])
       assert.deepStrictEqual((yield* sent)[1], [
         "user: Who?",
-        "assistant: Once again.",
+        `assistant: ${marker}`,
         "user: Say it otherwise."
       ])
     }).pipe(Effect.provide(model("Once again.", "Twice again.", "It is Ada."))))
@@ -122,7 +131,7 @@ describe("An answer", () => {
         "output: judge Retry (Say it otherwise.)",
         "output: judge Block (Say it otherwise.)"
       ])
-      assert.deepStrictEqual(turns(state), ["User: Who?", "a: Once again.", "Feedback: Say it otherwise."])
+      assert.deepStrictEqual(turns(state), ["User: Who?", `a: ${marker}`, "Feedback: Say it otherwise."])
       assert.strictEqual(state.steps, 2)
       const never = Agent.make("a", { outputRetries: 0, guardrails: { output: [judge()] } })
       const atOnce = yield* ran(Agent.run(never, "Who?"))
@@ -369,7 +378,7 @@ describe("An answer with a schema", () => {
       const agent = Agent.make("a", { output: Answer, guardrails: { output: [judge()] } })
       const { events, state } = yield* ran(Agent.run(agent, "Who?"))
       assert.deepStrictEqual(turns(state).slice(1), [
-        `a: final_answer({"name":"again"}) Failed "This answer wasn't accepted."`,
+        `a: final_answer({}) Failed "This answer wasn't accepted."`,
         "Feedback: Say it otherwise.",
         `a: final_answer({"name":"Bob"}) Succeeded "Accepted."`
       ])

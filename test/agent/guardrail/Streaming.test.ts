@@ -70,7 +70,7 @@ describe("An answer that is streamed under guardrails", () => {
   it.effect("is held back until it has passed, with what was thought", () =>
     Effect.gen(function*() {
       const { events } = yield* stream(held, MockResponse.all(MockResponse.reasoning("Hm, well."), "It is Bob."))
-      assert.deepStrictEqual(joined(events), ["Pass", "thought Hm, well.", "text It is Bob.", "responded"])
+      assert.deepStrictEqual(joined(events), ["Pass", "Pass", "thought Hm, well.", "text It is Bob.", "responded"])
       assert.isTrue(ofTag(events, "TextDelta").length > 1)
     }))
 
@@ -87,7 +87,7 @@ describe("An answer that is streamed under guardrails", () => {
   it.effect("is shown in one piece once it is replaced", () =>
     Effect.gen(function*() {
       const { events, state } = yield* stream(held, MockResponse.all(MockResponse.reasoning("Hm."), "It is Ada."))
-      assert.deepStrictEqual(joined(events), ["Replace", "thought Hm.", "text It is her.", "responded"])
+      assert.deepStrictEqual(joined(events), ["Pass", "Replace", "thought Hm.", "text It is her.", "responded"])
       assert.strictEqual(ofTag(events, "TextDelta").length, 1)
       assert.strictEqual(AgentState.text(state), "It is her.")
     }))
@@ -95,13 +95,21 @@ describe("An answer that is streamed under guardrails", () => {
   it.effect("isn't shown once it is sent back", () =>
     Effect.gen(function*() {
       const { events } = yield* stream(held, MockResponse.all(MockResponse.reasoning("Hm."), "Once again."), "Bob.")
-      assert.deepStrictEqual(joined(events), ["Retry", "thought Hm.", "responded", "Pass", "text Bob.", "responded"])
+      assert.deepStrictEqual(joined(events), [
+        "Pass",
+        "Retry",
+        "thought Hm.",
+        "responded",
+        "Pass",
+        "text Bob.",
+        "responded"
+      ])
     }))
 
   it.effect("isn't shown once it is blocked, nor what was thought", () =>
     Effect.gen(function*() {
       const { error, events } = yield* stream(held, MockResponse.all(MockResponse.reasoning("Hm."), "It is blocked."))
-      assert.deepStrictEqual(joined(events), ["Block"])
+      assert.deepStrictEqual(joined(events), ["Pass", "Block"])
       assert.strictEqual(error?.reason._tag, "GuardrailBlocked")
     }))
 
@@ -208,6 +216,7 @@ describe("An answer by final_answer", () => {
       ])
       const replaced = yield* stream(typed, MockResponse.all(MockResponse.reasoning("Hm."), answer("Ada")))
       assert.deepStrictEqual(joined(replaced.events), [
+        "Pass",
         "Replace",
         "thought Hm.",
         `final_answer {"name":"her"}`,

@@ -98,7 +98,7 @@ describe("What a tool gives back", () => {
       assert.deepStrictEqual(ofTag(guarded.events, "ToolCallProgressed"), [])
     }).pipe(Effect.provide([handlers, model(find("Bob"), "Done.", find("Bob"), "Done.")])))
 
-  it.effect("ends the run all the same where its tool is fatal", () =>
+  it.effect("ends the run all the same if its tool is fatal, by an error that has passed", () =>
     Effect.gen(function*() {
       for (const name of ["nobody", "Eve"]) {
         const Fatal = Toolkit.make(Tool.make("find", { parameters: Find.parametersSchema, failure: Refused }))
@@ -107,7 +107,9 @@ describe("What a tool gives back", () => {
           Fatal.toLayer({ find: () => Effect.fail(new Refused({ why: name === "Eve" ? name : "Ada said so" })) }),
           model(find("x"))
         ]))
-        assert.deepStrictEqual(error as unknown, new Refused({ why: name === "Eve" ? name : "Ada said so" }))
+        if (name === "Eve") {
+          assert.isTrue(error?.reason._tag === "GuardrailBlocked" && error.reason.stage === "toolResult")
+        } else assert.deepStrictEqual(error as unknown, new Refused({ why: "her said so" }))
         assert.strictEqual(state.status._tag, "Failed")
         assert.include(turns(state)[1], name === "Eve" ? "Look for somebody else." : `"why":"her said so"`)
       }

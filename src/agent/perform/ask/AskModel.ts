@@ -34,7 +34,7 @@ const tellPart = (
     case "text-delta":
       return Loop.tellDelta(loop, where, "TextDelta", part.delta, at)
     case "reasoning-delta":
-      return Loop.tellDelta(loop, where, "ReasoningDelta", part.delta, at)
+      return AnswerGuard.hidesThoughts(loop) ? undefined : Loop.tellDelta(loop, where, "ReasoningDelta", part.delta, at)
     case "tool-params-delta": {
       const name = answer.names.get(part.id) ?? ""
       if (ScreenCalls.isHidden(loop, name)) return

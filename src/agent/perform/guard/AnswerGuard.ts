@@ -2,7 +2,8 @@
  * Guardrails on answers: asked about what a model says before the state holds it.
  *
  * An answer is what a model says when it has nothing more to call, or what it gives by `final_answer`. Text that it says beside calls
- * is a remark: guardrails on text look at it too, and where one refuses it, it isn't said.
+ * is a remark: guardrails on text look at it too, and if one refuses it, it isn't said. If it is JSON that the agent's schema decodes,
+ * those on answers look at it as well. Reasoning is looked at as a remark is.
  *
  * @since 0.1.0
  */
@@ -96,6 +97,53 @@ const withdraw = (loop: Loop.Loop, reason: string): void => {
 
 const replacedBy = "A guardrail put something else in its place."
 
+/** What is left of reasoning: none of it if a guardrail refused it. Other words have no signature of the provider. */
+const withThoughts = (parts: ReadonlyArray<AssistantPart>, texts: ReadonlyArray<string>) => {
+  let at = 0
+  return parts.flatMap((part): ReadonlyArray<AssistantPart> => {
+    if (part._tag !== "Reasoning" || part.text === "") return [part]
+    const text = texts[at++] ?? ""
+    return text === "" ? [] : text === part.text ? [part] : [{ _tag: "Reasoning", text }]
+  })
+}
+
+/** Asks the guardrails about what a model thought. Gives the parts that are kept. */
+const seeThoughts = (
+  loop: Loop.Loop,
+  state: AgentState,
+  parts: ReadonlyArray<AssistantPart>
+): Effect.Effect<ReadonlyArray<AssistantPart>, never, unknown> => {
+  const thoughts = parts.flatMap((part) => part._tag === "Reasoning" && part.text !== "" ? [part.text] : [])
+  const { name, guardrails: { remark } } = loop.definition
+  if (thoughts.length === 0 || remark.length === 0) return Effect.succeed(parts)
+  const kind: Kind<ReadonlyArray<string>> = {
+    at: "remark",
+    context: { stage: "output", agent: name, state },
+    texts: (value) => value,
+    putTexts: (_, texts) => Result.succeed(texts)
+  }
+  return Effect.map(check(loop, remark, thoughts, kind), (checked) => {
+    if (checked._tag === "Refused") return withThoughts(parts, [])
+    return checked.isReplaced ? withThoughts(parts, checked.value) : parts
+  })
+}
+
+/** Checks whether thoughts wait for guardrails though text doesn't: nothing takes them back. */
+export const hidesThoughts = ({ definition: { guardrails } }: Loop.Loop): boolean =>
+  guardrails.isReleasedEarly && guardrails.remark.length > 0
+
+/** Shows the thoughts that are kept in the place of those that arrived. */
+const withoutThoughts = (seen: Seen): Seen => ({
+  ...seen,
+  shows: (piece) => !thoughts(piece) && seen.shows(piece),
+  instead: [
+    ...seen.parts.flatMap((part): ReadonlyArray<Happening> =>
+      part._tag === "Reasoning" && part.text !== "" ? [{ _tag: "ReasoningDelta", delta: part.text }] : []
+    ),
+    ...seen.instead
+  ]
+})
+
 /** Asks the guardrails about the text beside calls. One that refuses it takes it out. */
 const seeRemark = (
   loop: Loop.Loop,
@@ -104,15 +152,22 @@ const seeRemark = (
 ): Effect.Effect<Seen, never, unknown> => {
   const text = textIn(parts)
   if (text === "") return Effect.succeed({ parts, shows: thoughts, instead: [] })
-  const kind: Kind<string> = {
+  const { guardrails, output: codec } = loop.definition
+  const value = codec === undefined ? undefined : Result.getOrUndefined(codec.fromText(text))
+  const kind: Kind<unknown> = {
     at: "remark",
     context: { stage: "output", agent: loop.definition.name, state },
-    texts: (value) => [value],
+    texts: (value) => [String(value)],
     putTexts: (_, [value]) => Result.succeed(value ?? "")
   }
-  return Effect.map(check(loop, loop.definition.guardrails.remark, text, kind), (checked): Seen => {
+  const checking = value === undefined
+    ? check(loop, guardrails.remark, text, kind)
+    : check(loop, guardrails.output, value, { ...kindOf(loop, state), at: "remark" })
+  return Effect.map(checking, (checked): Seen => {
     if (checked._tag === "Passed" && !checked.isReplaced) return { parts, shows: thoughtsAndText, instead: [] }
-    const said = checked._tag === "Passed" ? checked.value : ""
+    const said = checked._tag === "Passed"
+      ? GuardedAnswer.toText(value === undefined ? undefined : codec, checked.value)
+      : ""
     withdraw(
       loop,
       checked._tag === "Passed" ? replacedBy : consequenceOf(checked, "remark", loop.definition.name).reason
@@ -121,11 +176,23 @@ const seeRemark = (
   })
 }
 
-/** Asks the guardrails about an answer that has arrived. Fails where it is blocked; the state doesn't hold it then. */
+/** Asks the guardrails about an answer that has arrived. Fails if it is blocked; the state doesn't hold it then. */
 export const see = (loop: Loop.Loop, answer: Answer): Effect.Effect<Seen, Fail, unknown> => {
-  const { output: codec } = loop.definition
   const { finishReason, parts, usage } = answer
   const state = Loop.foresee(loop, { _tag: "ModelResponded", parts, usage, finishReason })
+  return Effect.flatMap(seeThoughts(loop, state, parts), (kept) => {
+    const seen = seeSaid(loop, state, kept)
+    return kept === parts && !hidesThoughts(loop) ? seen : Effect.map(seen, withoutThoughts)
+  })
+}
+
+/** Asks the guardrails about what is said in an answer. */
+const seeSaid = (
+  loop: Loop.Loop,
+  state: AgentState,
+  parts: ReadonlyArray<AssistantPart>
+): Effect.Effect<Seen, Fail, unknown> => {
+  const { output: codec } = loop.definition
   const isOver = next(state)._tag === "Stop"
   const found = GuardedAnswer.find(codec, parts, isOver)
   if (found === undefined) {
@@ -163,7 +230,7 @@ const seeAnswer = (
     if (isShown) withdraw(loop, toMessage(checked, "output"))
     const consequence = consequenceOf(checked, "output", name)
     if (consequence._tag === "SendBack") {
-      const parts = GuardedAnswer.sentBack(passed.parts)
+      const parts = GuardedAnswer.sentBack(passed.parts, found)
       return Effect.succeed({ parts, shows: thoughts, instead: [], feedback: consequence.feedback })
     }
     const { message, _tag: tag } = consequence.reason

@@ -3,11 +3,13 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import { GuardrailBlocked } from "../../../domain/AgentError.ts"
 import { HandoffRequest } from "../../../domain/AgentStatus.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
 import type { AgentState, Call } from "../../../domain/StateSchema.ts"
@@ -17,7 +19,7 @@ import * as DeclaredKeys from "../../guardrail/DeclaredKeys.ts"
 import type { CheckedCall, Context, Values } from "../../guardrail/GuardrailType.ts"
 import { textsIn, withTexts } from "../../guardrail/Texts.ts"
 import type * as Loop from "../../journal/Loop.ts"
-import type { Fail } from "../../rules/Decision.ts"
+import { Fail } from "../../rules/Decision.ts"
 import { consequenceOf } from "../../rules/VerdictConsequences.ts"
 import { type Answered, failed } from "../call/ToolCall.ts"
 import { check, isRefused, type Kind, type Refused } from "./Check.ts"
@@ -119,6 +121,16 @@ const kindOf = (context: Context, declared: DeclaredKeys.DeclaredKeys): Kind<Fou
   }
 })
 
+const namesOf = ({ definition: { guardrails } }: Loop.Loop): string =>
+  guardrails.toolResult.map(({ guardrail: { name } }) => name).join(", ")
+
+/** Ends the run in the place of an error that doesn't pass: it would be kept, and shown. */
+const endedBy = (loop: Loop.Loop, guardrail: string, reason: string): Pick<Answered, "fatal"> => ({
+  fatal: Cause.fail(
+    new Fail(new GuardrailBlocked({ agent: loop.definition.name, guardrail, stage: "toolResult", reason }))
+  )
+})
+
 /** Asks about what a tool gave back. Gives the result that passes, or says to the model that none does. */
 export const seeResult = (
   loop: Loop.Loop,
@@ -132,14 +144,23 @@ export const seeResult = (
   return Effect.flatMap(
     check(loop, loop.definition.guardrails.toolResult, settlement, kindOf(context, DeclaredKeys.ofResult(entry.tool))),
     (checked): Effect.Effect<Answered, never, unknown> => {
-      const ending = answered.fatal === undefined ? undefined : { fatal: answered.fatal }
+      const isFatal = answered.fatal !== undefined
       if (checked._tag === "Refused") {
         const { result } = consequenceOf(checked, "toolResult", loop.definition.name, call.name)
-        return Effect.succeed({ ...failed(result), ...ending })
+        const { guardrail, verdict } = checked
+        const reason = verdict._tag === "Retry" ? verdict.feedback : verdict.reason
+        return Effect.succeed({ ...failed(result), ...(isFatal ? endedBy(loop, guardrail, reason) : undefined) })
       }
-      return checked.isReplaced
-        ? Effect.map(ownOf(entry, checked.value, own), (own) => ({ settlement: checked.value, ...own, ...ending }))
-        : Effect.succeed(answered)
+      if (!checked.isReplaced) return Effect.succeed(answered)
+      return Effect.map(ownOf(entry, checked.value, own), (read): Answered => ({
+        settlement: checked.value,
+        ...read,
+        ...(!isFatal
+          ? undefined
+          : read.own !== undefined && Exit.isFailure(read.own)
+          ? { fatal: read.own.cause }
+          : endedBy(loop, namesOf(loop), "what stands in the place of a failure can't be read as one"))
+      }))
     }
   )
 }
