@@ -96,11 +96,17 @@ export const AgentEvent = Schema.TaggedUnion({
   RunStarted: {
     ...envelope,
     input: Schema.optionalKey(Schema.Array(Part.UserPart)),
+    blocked: Schema.optionalKey(Blocked),
     mode: Schema.optionalKey(Schema.NonEmptyString),
     isReopened: Schema.optionalKey(Schema.Literal(true)),
     position: Schema.optionalKey(Position)
   },
-  InputGiven: { ...envelope, input: Schema.Array(Part.UserPart), mode: Schema.NonEmptyString },
+  InputGiven: {
+    ...envelope,
+    input: Schema.Array(Part.UserPart),
+    mode: Schema.NonEmptyString,
+    blocked: Schema.optionalKey(Blocked)
+  },
   ToolInvoked: { ...envelope, ...call, params: Schema.Json, refused: Schema.optionalKey(Schema.String) },
   StepStarted: envelope,
   ConversationSummarized: {
@@ -200,7 +206,8 @@ type Case<Tag extends keyof typeof AgentEvent.cases> = Schema.Schema.Type<(typeo
 
 /**
  * A run began with `input`, or went on where it had stopped, when there is none. One that had ended was reopened first if it
- * `isReopened`. `position` says what a reader lacks who begins here.
+ * `isReopened`. `position` says what a reader lacks who begins here. If guardrails look at the input, it is what they made of it, and
+ * `blocked` says who let it not pass.
  */
 export interface RunStarted extends Case<"RunStarted"> {}
 /** A step began: one answer of the model and the calls in it. */

@@ -9,7 +9,7 @@ import { appendUnchecked, empty, hasOpenCalls, textOf } from "./Conversation.ts"
 import { statusOf, withConversation } from "./ImpliedStatus.ts"
 import { fromInput } from "./PartCopy.ts"
 import * as RunRecord from "./RunRecord.ts"
-import type { AgentState, Conversation, User } from "./StateSchema.ts"
+import type { AgentState, Blocked, Conversation, User } from "./StateSchema.ts"
 import * as Usage from "./Usage.ts"
 
 /**
@@ -59,8 +59,19 @@ export const reopen = (self: AgentState): AgentState => {
 }
 
 /** Begins a run with what is said: by a user, or by a mode in the user's place. */
-export const start = (self: AgentState, input: User["parts"], at: number, mode?: string): AgentState => {
-  const turn: User = { _tag: "User", parts: input, ...(mode === undefined ? undefined : { mode }) }
+export const start = (
+  self: AgentState,
+  input: User["parts"],
+  at: number,
+  mode?: string,
+  blocked?: Blocked
+): AgentState => {
+  const turn: User = {
+    _tag: "User",
+    parts: input,
+    ...(mode === undefined ? undefined : { mode }),
+    ...(blocked === undefined ? undefined : { blocked })
+  }
   const started = withConversation(self, appendUnchecked(self.conversation, turn))
   // Words that wait behind open calls don't begin the way through the agents anew.
   const isWaiting = self.status._tag === "WaitingForTools" || self.status._tag === "HandoffRequested"

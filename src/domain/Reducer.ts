@@ -145,7 +145,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       const before = event.isReopened === true ? reopen(self) : self
       return event.input === undefined
         ? { ...before, run: RunRecord.goOn(before.run, event.at) }
-        : start(control(before, event.path[event.path.length - 1]!), event.input, event.at, event.mode)
+        : start(control(before, event.path[event.path.length - 1]!), event.input, event.at, event.mode, event.blocked)
     }
     case "ModelResponded":
       return respond(spend(self, event, true), event)
@@ -174,7 +174,8 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     case "FeedbackGiven":
       return giveFeedback(self, event.text)
     case "InputGiven": {
-      const turn: User = { _tag: "User", parts: event.input, mode: event.mode }
+      const { blocked, input: parts, mode } = event
+      const turn: User = { _tag: "User", parts, mode, ...(blocked === undefined ? undefined : { blocked }) }
       const conversation = appendUnchecked(self.conversation, turn)
       return { ...self, conversation, status: statusOf(conversation) }
     }

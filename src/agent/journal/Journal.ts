@@ -12,6 +12,7 @@
  * | `Journal.state`, `Journal.underway` | they are the folds themselves |
  * | `Journal.sequence` | pieces of a stream have numbers too, and no fold sees them |
  * | `Journal.takenIds` | a cache: reading all calls anew for each answer would make a step cost what the run does |
+ * | `Journal.withheld` | what nobody may be told before guardrails have looked at its words |
  * | `Loop.finished` | facts that have no event yet: it is told later, in the order of the calls |
  * | `LiveModes.open`, `isLettingGo`, `atWork` | live scopes, which are no data |
  * | slots: the models of `OwnModel` | live scopes, which are no data |
@@ -24,12 +25,20 @@ import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
+import { retold } from "../../domain/Retold.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as TakenIds from "../../domain/TakenIds.ts"
 import * as Underway from "../../domain/Underway.ts"
 import * as Delivery from "./Delivery.ts"
 import * as RunId from "./RunId.ts"
 import type { RunServices } from "./RunServices.ts"
+
+/** Events that nobody has been told, and the state before them. */
+interface Withheld {
+  readonly before: AgentState
+  readonly events: Array<AgentEvent>
+  readonly by: Array<Delivery.Teller>
+}
 
 /** The journal of a run, its called agents' included. */
 export class Journal {
@@ -43,6 +52,7 @@ export class Journal {
   #underway = Underway.nothing
   #sequence = 0
   #takenIds: Set<string> | undefined = undefined
+  #withheld: Withheld | undefined = undefined
   constructor(
     services: RunServices,
     state: AgentState,
@@ -92,12 +102,36 @@ export class Journal {
     this.#state = after
     this.#underway = Underway.take(this.#underway, event)
     if (bringsTurns(event)) this.#takenIds = undefined
-    this.#delivering.deliver(event, by, this.#state)
+    if (this.#withheld === undefined) this.#delivering.deliver(event, by, this.#state)
+    else this.#withhold(event, by)
   }
 
   /** Delivers a piece of a stream, which changes nothing. */
   deliver(event: AgentEvent, by: Delivery.Teller): void {
-    this.#delivering.deliver(event, by)
+    if (this.#withheld === undefined) this.#delivering.deliver(event, by)
+    else this.#withhold(event, by)
+  }
+
+  #withhold(event: AgentEvent, by: Delivery.Teller): void {
+    this.#withheld?.events.push(event)
+    this.#withheld?.by.push(by)
+  }
+
+  /** Tells nobody what is recorded from now on until `release`. Nothing else may happen in the run meanwhile. */
+  withhold(): void {
+    if (this.#delivering.isObserved) this.#withheld ??= { before: this.#state, events: [], by: [] }
+  }
+
+  /** Tells what was withheld, with the words that the state holds by now. */
+  release(): void {
+    if (this.#withheld === undefined) return
+    const { before, by, events } = this.#withheld
+    this.#withheld = undefined
+    let state = before
+    for (const [at, event] of retold(events, this.#state).entries()) {
+      state = reduceAt(state, event, 0)
+      this.#delivering.deliver(event, by[at]!, state)
+    }
   }
   /** Waits until everybody has seen what was told. It does nothing unless somebody `isBehind`. */
   get flush(): Effect.Effect<void> {

@@ -75,6 +75,7 @@ const endOf = (loop: Loop.Loop, exit: Driven): Loop.EndOf =>
 /** Tells the end of a run once everybody has seen what was before: until then observers may change the conversation. */
 const endRun = (loop: Loop.Loop, exit: Driven): Effect.Effect<void> => {
   const { journal } = loop
+  if (loop.parent === undefined) journal.release()
   const tell = (): Effect.Effect<void> => {
     if (Underway.latest(loop.underway, "RunStarted") !== undefined) Loop.tellEnd(loop, endOf(loop, exit))
     return OwnModel.release(loop, exit, journal.flush)

@@ -22,12 +22,13 @@ import type { LiveModes } from "../journal/LiveModes.ts"
 import * as Loop from "../journal/Loop.ts"
 import { RunServices } from "../journal/RunServices.ts"
 import * as Telemetry from "../journal/Telemetry.ts"
+import * as InputGuard from "../perform/guard/InputGuard.ts"
 import { waiting } from "../perform/HandOver.ts"
 import { markAtWork, provideLoop } from "../perform/LoopServices.ts"
 import * as EnterMode from "../perform/mode/EnterMode.ts"
 import { RunHost } from "../perform/mode/RunHost.ts"
 import { takeAll } from "../perform/mode/TakeMoves.ts"
-import { type Decision, Fail } from "../rules/Decision.ts"
+import { decide, type Decision, Fail } from "../rules/Decision.ts"
 import { findInputIssue, isTakeable } from "../rules/InputIssue.ts"
 import { findMismatch } from "../rules/Mismatch.ts"
 import { driveAll, type Extent, isFinished } from "./Drive.ts"
@@ -96,6 +97,7 @@ const tellStart = (
   { from: { input, isReopened }, mode, picked, reason }: Start
 ): AgentStatus.AgentStatus => {
   const { definition, state: { status } } = loop
+  if (input !== undefined && reason === undefined && Exit.isSuccess(picked)) InputGuard.withhold(loop, picked.value)
   // What isn't taken in doesn't change who is in control.
   Loop.tellStart(loop, reason === undefined && Exit.isSuccess(picked) ? picked.value : definition, {
     _tag: "RunStarted",
@@ -111,8 +113,14 @@ const drive = (loop: Loop.Loop, start: Start): Effect.Effect<Decision, unknown, 
   const status = tellStart(loop, start)
   if (start.reason !== undefined) return Effect.fail(new Fail(start.reason))
   if (Exit.isFailure(start.picked)) return Effect.failCause(start.picked.cause)
-  if (start.from.input !== undefined && status._tag === "Failed") giveUpHandoffs(loop, status.error)
-  return Loop.flushed(loop, goOn(loop, "Run"))
+  const { from: { input }, picked: { value: chosen } } = start
+  if (input !== undefined && status._tag === "Failed") giveUpHandoffs(loop, status.error)
+  const going = Loop.flushed(loop, goOn(loop, "Run"))
+  // What comes before a request may tell, save or keep what was said.
+  return input !== undefined && InputGuard.isGuarded(chosen) &&
+      (needsModes(loop) || decide(Loop.known(loop))._tag !== "AskModel")
+    ? Effect.andThen(InputGuard.askNow(loop), going)
+    : going
 }
 
 /** Begins a run. Its input is kept, whatever becomes of the modes that come before it. */
@@ -135,15 +143,24 @@ const begin = (
       modesFirst(loop),
       (exit) =>
         Exit.isFailure(exit)
-          ? Effect.andThen(loop.journal.flush, Effect.sync(() => tellStart(loop, start)))
+          ? Effect.andThen(
+            loop.journal.flush,
+            Effect.suspend(() => {
+              tellStart(loop, start)
+              return Cause.hasInterruptsOnly(exit.cause) ? Effect.void : Effect.ignore(InputGuard.askNow(loop))
+            })
+          )
           : loop.journal.flush
     )
     return Effect.flatMap(first, () => drive(loop, start))
   })
 
+/** Checks whether modes that a state says are entered aren't live. */
+const needsModes = ({ live, state }: Loop.Loop): boolean => live.open.length < state.modes.length
+
 /** Sets up the modes that a state says are entered and that aren't live, unless nothing is left to do, and drives a loop. */
 export const goOn = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, unknown, unknown> =>
-  loop.live.open.length >= loop.state.modes.length || isFinished(loop)
+  !needsModes(loop) || isFinished(loop)
     ? driveAll(loop, extent)
     : Effect.andThen(EnterMode.resume(loop), driveAll(loop, extent))
 
@@ -165,7 +182,10 @@ const talk: Loop.Runner["talk"] = (loop, input) =>
   waiting(loop, () => {
     const mode = ModeStack.top(loop.state)?.name ?? ""
     const isInRun = Underway.latest(loop.underway, "RunStarted") !== undefined
-    if (isInRun) Loop.tell(loop, { _tag: "InputGiven", input, mode })
+    if (isInRun) {
+      InputGuard.withhold(loop, loop.definition)
+      Loop.tell(loop, { _tag: "InputGiven", input, mode })
+    }
     // What of it breaks off is ended here: the run goes on, if only to clean up.
     const within = Effect.onExit(Effect.andThen(loop.journal.flush, driveAll(loop, "Run")), (exit) => {
       close(loop, exit)

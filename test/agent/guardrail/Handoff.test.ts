@@ -256,7 +256,8 @@ describe("The target of a handoff", () => {
         )
         const last = yield* Agent.resume(a, throughText(approved))
         assert.strictEqual(last.agent, "b")
-        assert.deepStrictEqual(own, ["One", "Two"])
+        // The second was looked at when it was said, and again by the process that went on.
+        assert.deepStrictEqual(own, ["One", "Two", "Two"])
         assert.deepStrictEqual(asked, ["One", "Two"])
       }).pipe(Effect.provide([
         Kit.toLayer({ sign: () => Effect.succeed("signed") }),

@@ -25,10 +25,7 @@ describe("What a user says", () => {
       ])
       assert.deepStrictEqual(
         ofTag(events, "GuardrailSettled").map(({ replaced }) => replaced),
-        ["somebody knows Bob.", "somebody knows somebody."].map((text) => ({
-          turn: 0,
-          input: [Conversation.text(text)]
-        }))
+        Array(2).fill({ turn: 0, input: [Conversation.text("somebody knows somebody.")] })
       )
       assert.deepStrictEqual(throughText(state), state)
     }).pipe(Effect.provide(model("Fine."))))
@@ -155,7 +152,7 @@ describe("Guardrails on inputs", () => {
       assert.deepStrictEqual(asked, ["Look", "And now?"])
     }).pipe(Effect.provide([handlers, model(MockResponse.toolCall("look", {}), "I have.", "Still.")])))
 
-  it.effect("are asked about each of the words that waited behind an approval", () =>
+  it.effect("are asked about each of the words that wait behind an approval as they are said, and again before they are read", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       const agent = Agent.make("a", {
@@ -165,11 +162,12 @@ describe("Guardrails on inputs", () => {
       const first = yield* Agent.run(agent, "Ask Bob")
       const second = yield* Agent.continueConversation(agent, first, "It is Bob")
       const third = yield* Agent.continueConversation(agent, second, "Really Bob")
-      assert.deepStrictEqual(asked, ["Ask Bob"])
+      assert.deepStrictEqual(asked, ["Ask Bob", "It is Bob", "Really Bob"])
+      assert.notInclude(JSON.stringify(AgentState.toJson(third)), "Bob")
       const [pending] = AgentState.pendingApprovals(third)
       const approved = yield* Effect.fromResult(AgentState.approve(third, pending!.callId))
       const last = yield* Agent.resume(agent, throughText(approved))
-      assert.deepStrictEqual(asked, ["Ask Bob", "It is Bob", "Really Bob"])
+      assert.deepStrictEqual(asked, ["Ask Bob", "It is Bob", "Really Bob", "It is him", "Really him"])
       assert.deepStrictEqual(turns(last), [
         "User: Ask him",
         `a: ask({}) Succeeded "yes"`,
@@ -233,7 +231,7 @@ describe("Guardrails on inputs", () => {
       assert.strictEqual(error.state.status._tag, "Failed")
     }).pipe(Effect.provide([handlers, model(MockResponse.toolCall("look", {}), "Fine.")])))
 
-  it.effect("don't look at what a mode says, but at what the user has said when it speaks first", () =>
+  it.effect("look at what a mode says as at what a user says", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       const greeting = Mode.make("greeting", {
@@ -245,13 +243,13 @@ describe("Guardrails on inputs", () => {
       const program = Effect.gen(function*() {
         const session = yield* Session.make(agent)
         yield* session.enterMode("greeting")
-        assert.deepStrictEqual(asked, [])
+        assert.deepStrictEqual(asked, ["Say hello."])
         yield* session.exitMode()
         yield* session.schedule(ModeTransition.push("greeting"))
         return yield* session.call("Good day")
       })
       const state = yield* Effect.scoped(program)
-      assert.deepStrictEqual(asked, ["Good day"])
+      assert.deepStrictEqual(asked, ["Say hello.", "Good day", "Say hello."])
       assert.include(turns(state), "User: Good day")
     }).pipe(Effect.provide(MockModel.layer(MockModel.make(() => "Hello.")))))
 })
@@ -284,23 +282,21 @@ describe("What was blocked", () => {
       assert.deepStrictEqual(said(again.events), [])
     }).pipe(Effect.provide(model())))
 
-  it.effect("ends a run of words that had waited, also where it wasn't the last of them", () =>
+  it.effect("ends the run that gave it at once, though a call waits, and the next words leave it behind", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       const agent = Agent.make("a", { toolkit: Kit, guardrails: { input: [without("bad", asked)] } })
       const first = yield* Agent.run(agent, "Ask")
-      const second = yield* Agent.continueConversation(agent, first, "bad")
+      const { error, state: second } = yield* ran(Agent.continueConversation(agent, first, "bad"))
+      assert.strictEqual(error?.reason._tag, "GuardrailBlocked")
+      const again = yield* ran(Agent.resume(agent, AgentState.reopen(second)))
+      assert.strictEqual(again.state.status._tag, "WaitingForTools")
       const third = yield* Agent.continueConversation(agent, second, "good")
+      assert.deepStrictEqual(asked, ["Ask", "bad", "good"])
       const denied = yield* Effect.fromResult(
         AgentState.deny(third, AgentState.pendingApprovals(third)[0]!.callId, "no")
       )
-      const { error, state } = yield* ran(Agent.resume(agent, denied))
-      assert.strictEqual(error?.reason._tag, "GuardrailBlocked")
-      assert.deepStrictEqual(asked, ["Ask", "bad"])
-      const again = yield* ran(Agent.resume(agent, AgentState.reopen(state)))
-      assert.deepStrictEqual(again.state, state)
-      const last = yield* Agent.continueConversation(agent, state, "better")
-      assert.deepStrictEqual(asked, ["Ask", "bad", "good", "better"])
+      const last = yield* Agent.resume(agent, denied)
       assert.strictEqual(AgentState.text(last), "Fine.")
     }).pipe(Effect.provide([handlers, model(MockResponse.toolCall("ask", {}), "Fine.")])))
 })

@@ -266,7 +266,7 @@ describe("An answer by final_answer", () => {
     }))
 })
 
-it.effect("Everybody sees that a guardrail has begun while it looks", () =>
+it.effect("Nobody sees what was said while a guardrail looks at it", () =>
   Effect.gen(function*() {
     const slow = Guardrail.make("slow", () => Effect.delay(Effect.succeed(Guardrail.pass), "10 seconds"))
     const agent = Agent.make("a", { guardrails: { input: [slow] } })
@@ -277,8 +277,8 @@ it.effect("Everybody sees that a guardrail has begun while it looks", () =>
       Effect.forkChild
     )
     yield* TestClock.adjust("5 seconds")
-    assert.deepStrictEqual(seen, ["RunStarted", "StepStarted", "GuardrailStarted"])
+    assert.deepStrictEqual(seen, [])
     yield* TestClock.adjust("5 seconds")
     yield* Fiber.join(fiber)
-    assert.include(seen, "GuardrailSettled")
+    assert.deepStrictEqual(seen.slice(0, 4), ["RunStarted", "StepStarted", "GuardrailStarted", "GuardrailSettled"])
   }))

@@ -264,6 +264,7 @@ const show = (
 /** Asks the model and tells its answer. Fails with `ModelCallFailed` after the last attempt. */
 export const askModel = Effect.fnUntraced(function*(loop: Loop.Loop) {
   const looking = InputGuard.begin(loop)
+  if (looking === undefined) loop.journal.release()
   if (looking?.before !== undefined) yield* looking.before
   const beside = looking?.beside
   const isGuarded = AnswerGuard.isGuarded(loop)

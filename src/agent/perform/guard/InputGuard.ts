@@ -1,5 +1,6 @@
 /**
- * Guardrails on what users say: asked before the first request of the agent in control that reads it, or beside that.
+ * Guardrails on what users say, and modes in their place: asked before the first request of the agent in control that reads it, or beside
+ * that. Until then nobody is told what was said to the outermost agent, no store and no observer (`withhold`).
  *
  * 1. What has been let pass isn't recorded in the state: a run that stopped before its model answered asks again when it goes on.
  * 2. What was blocked is marked in its turn. Nobody looks at the mark, and a run that should answer it fails as the one before did.
@@ -12,6 +13,7 @@ import * as Schema from "effect/Schema"
 import { GuardrailBlocked } from "../../../domain/AgentError.ts"
 import * as Part from "../../../domain/Part.ts"
 import type { Turn, User } from "../../../domain/StateSchema.ts"
+import type { Definition } from "../../definition/AgentDefinition.ts"
 import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
 import * as InPlace from "../../guardrail/InPlace.ts"
 import * as Loop from "../../journal/Loop.ts"
@@ -19,7 +21,7 @@ import { Fail } from "../../rules/Decision.ts"
 import { blockedInput, consequenceOf } from "../../rules/VerdictConsequences.ts"
 import { check, type Kind } from "./Check.ts"
 
-const isSaid = (turn: Turn | undefined): turn is User => turn?._tag === "User" && turn.mode === undefined
+const isSaid = (turn: Turn | undefined): turn is User => turn?._tag === "User"
 
 /** The turns of users that the guardrails of an agent have let pass: what stands in a turn isn't looked at twice in a run. */
 interface Passed {
@@ -64,7 +66,8 @@ const blockedOf = (loop: Loop.Loop, places: ReadonlyArray<number>): Fail | undef
   const { conversation: { turns }, run } = loop.state
   for (const at of places.slice(-(run.inputs ?? 1))) {
     const turn = turns[at]
-    if (!isSaid(turn) || turn.blocked === undefined) continue
+    // What a mode said matters while that is on its way in or out.
+    if (!isSaid(turn) || turn.blocked === undefined || (turn.mode !== undefined && !loop.isBetween)) continue
     return new Fail(new GuardrailBlocked({ agent: loop.definition.name, stage: "input", ...turn.blocked }))
   }
   return undefined
@@ -131,15 +134,16 @@ export interface Asking {
 }
 
 /** Gives what guardrails are to be asked before the agent in control reads what users said, if there is anything. */
-export const begin = (loop: Loop.Loop): Asking | undefined => {
+export const begin = (loop: Loop.Loop, isLastOnly = false): Asking | undefined => {
   const { input, parallel } = loop.definition.guardrails
   if (input.length === 0 && parallel.length === 0) return undefined
-  const places = unread(loop)
+  const places = isLastOnly ? unread(loop).slice(-1) : unread(loop)
   if (places.length === 0) return undefined
   const blocked = blockedOf(loop, places)
   if (blocked !== undefined) return { before: Effect.fail(blocked), beside: undefined }
   const noted = <A>(value: A): A => {
     pass(loop, places)
+    loop.journal.release()
     return value
   }
   if (parallel.length === 0) return { before: Effect.map(ask(loop, input, places), noted), beside: undefined }
@@ -148,3 +152,20 @@ export const begin = (loop: Loop.Loop): Asking | undefined => {
     beside: Effect.map(ask(loop, parallel, places), noted)
   }
 }
+
+/** Checks whether guardrails look at what is said to an agent. */
+export const isGuarded = ({ guardrails: { input, parallel } }: Definition): boolean =>
+  input.length > 0 || parallel.length > 0
+
+/** Keeps what is said to the outermost agent from everybody until its guardrails have looked at it. */
+export const withhold = (loop: Loop.Loop, definition: Definition): void => {
+  if (loop.parent === undefined && isGuarded(definition)) loop.journal.withhold()
+}
+
+/** Asks about what was said last without waiting for a request, if something else comes first. */
+export const askNow = (loop: Loop.Loop): Effect.Effect<void, Fail, unknown> =>
+  Effect.suspend(() => {
+    const asking = begin(loop, true)
+    const asked = Effect.andThen(asking?.before ?? Effect.void, asking?.beside ?? Effect.void)
+    return Effect.map(asked, () => loop.journal.release())
+  })

@@ -1,0 +1,37 @@
+/**
+ * Events that waited for guardrails, as they are told: with the words that the state holds since.
+ *
+ * The fold of what is told is the state that the run has.
+ *
+ * @since 0.1.0
+ */
+import type { AgentEvent } from "./AgentEvent.ts"
+import type { AgentState, Turn, User } from "./StateSchema.ts"
+
+const isUser = (turn: Turn | undefined): turn is User => turn?._tag === "User"
+
+/** Gives events with what users and modes said in them as a state holds it: the last of its words are the last that were given. */
+export const retold = (
+  events: ReadonlyArray<AgentEvent>,
+  { conversation: { turns } }: AgentState
+): ReadonlyArray<AgentEvent> =>
+  events.map((event) => {
+    if (event.calls.length > 0) return event
+    switch (event._tag) {
+      case "RunStarted":
+      case "InputGiven": {
+        const said = turns.findLast(isUser)
+        if (event.input === undefined || said === undefined) return event
+        const { blocked, parts: input } = said
+        return { ...event, input, ...(blocked === undefined ? undefined : { blocked }) }
+      }
+      case "GuardrailSettled": {
+        const { replaced } = event
+        if (replaced === undefined || !("turn" in replaced)) return event
+        const turn = turns[replaced.turn]
+        return isUser(turn) ? { ...event, replaced: { ...replaced, input: turn.parts } } : event
+      }
+      default:
+        return event
+    }
+  })
