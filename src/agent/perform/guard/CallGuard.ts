@@ -68,8 +68,10 @@ export const seeParams = (
       put: (_, params) => asJson(params),
       texts: (params) => textsIn(params, declared),
       putTexts: (params, texts) => Result.succeed(withTexts(params, texts, declared)),
-      replaced: (params) => ({ params }),
-      blocked: () => ({ params: {} })
+      // What isn't in the state yet gets there as it passed: between two guardrails it may still hold what the second masks.
+      ...(state === loop.state
+        ? { replaced: (params: Schema.Json) => ({ params }), blocked: () => ({ params: {} }) }
+        : undefined)
     }),
     (checked) => checked._tag === "Refused" ? checked : checked.value
   )
