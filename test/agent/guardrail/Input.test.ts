@@ -249,7 +249,7 @@ describe("Guardrails on inputs", () => {
         return yield* session.call("Good day")
       })
       const state = yield* Effect.scoped(program)
-      assert.deepStrictEqual(asked, ["Say hello.", "Good day", "Say hello."])
+      assert.deepStrictEqual(asked, ["Say hello.", "Say hello.", "Good day"])
       assert.include(turns(state), "User: Good day")
     }).pipe(Effect.provide(MockModel.layer(MockModel.make(() => "Hello.")))))
 })
