@@ -64,13 +64,14 @@ const unread = (loop: Loop.Loop): ReadonlyArray<number> => {
 /** Gives what was blocked of what the run is to answer. */
 const blockedOf = (loop: Loop.Loop, places: ReadonlyArray<number>): Fail | undefined => {
   const { conversation: { turns }, run } = loop.state
-  for (const at of places.slice(-(run.inputs ?? 1))) {
-    const turn = turns[at]
-    // What a mode said matters while that is on its way in or out.
-    if (!isSaid(turn) || turn.blocked === undefined || (turn.mode !== undefined && !loop.isBetween)) continue
-    return new Fail(new GuardrailBlocked({ agent: loop.definition.name, stage: "input", ...turn.blocked }))
-  }
-  return undefined
+  const said = places.map((at) => turns[at]).filter(isSaid)
+  const inputs = said.filter(({ mode }) => mode === undefined).slice(-(run.inputs ?? 1))
+  // What a mode said matters while that is on its way in or out.
+  const last = loop.isBetween ? said.slice(-1) : []
+  const blocked = [...inputs, ...last].find(({ blocked }) => blocked !== undefined)?.blocked
+  return blocked === undefined
+    ? undefined
+    : new Fail(new GuardrailBlocked({ agent: loop.definition.name, stage: "input", ...blocked }))
 }
 
 const hasText = (part: Part.UserPart): part is Part.Text => part._tag === "Text" && part.text !== ""
