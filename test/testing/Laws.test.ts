@@ -358,7 +358,10 @@ describe("A law that is broken", () => {
       }, { on: "output" })
       const guarded = Agent.make("clerk", { guardrails: { output: [throwing] } })
       const thrown = yield* broken(Laws.agent(guarded, { texts: ["short", "a longer text"], runs: 100, seed: 1 }))
-      assert.deepStrictEqual([thrown.law, thrown.issue], ["nothing in a run dies", "Error: too long for me"])
+      assert.deepStrictEqual([thrown.law, thrown.issue], [
+        "nothing in a run dies",
+        `troupe/agent/Guardrail/NoVerdict: Guardrail "throwing" gave no verdict: it broke down: too long for me`
+      ])
       assert.notStrictEqual(thrown.replay, "")
     }))
 
@@ -377,7 +380,7 @@ describe("A law that is broken", () => {
       Effect.map(KeyValueStore.KeyValueStore, (store) => ({ ...store, ...change(store) }))
     ).pipe(Layer.provide(KeyValueStore.layerMemory))
 
-  it.effect("is found in a store that takes ids for the same, or is empty while it writes", () =>
+  it.effect("is found in a store that takes ids for the same, or shows the half of what it writes", () =>
     Effect.gen(function*() {
       const blind = storeOf((store) => ({
         get: (key) => store.get(key.toLowerCase()),
@@ -391,10 +394,13 @@ describe("A law that is broken", () => {
       )
       const torn = storeOf((store) => ({
         set: (key, value) =>
-          store.remove(key).pipe(Effect.andThen(Effect.yieldNow), Effect.andThen(store.set(key, value)))
+          store.set(key, value.slice(0, value.length / 2)).pipe(
+            Effect.andThen(Effect.yieldNow),
+            Effect.andThen(store.set(key, value))
+          )
       }))
-      const empty = yield* broken(Laws.store(torn, { runs: 2 }))
-      assert.strictEqual(empty.law, "whoever reads while a state is saved finds it or the one before")
+      const half = yield* broken(Laws.store(torn, { runs: 2 }))
+      assert.strictEqual(half.law, "whoever reads while a state is saved finds it or the one before")
       yield* Laws.store(storeOf((store) => ({
         set: (key, value) => Effect.andThen(Effect.yieldNow, store.set(key, value))
       })))

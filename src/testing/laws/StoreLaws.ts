@@ -43,10 +43,12 @@ export const breachOf: (
     const saving = yield* Effect.forkChild(one.save(next))
     while (saving.pollUnsafe() === undefined) {
       yield* Effect.yieldNow
-      const seen = (yield* store.open).restored
-      if (difference(seen, read) !== undefined && difference(seen, next) !== undefined) {
-        return breach("whoever reads while a state is saved finds it or the one before", `there was ${typeof seen}`)
-      }
+      const opened = yield* Effect.exit(store.open)
+      const isWhole = Exit.isSuccess(opened) &&
+        [read, next].some((state) => difference(opened.value.restored, state) === undefined)
+      if (isWhole) continue
+      const issue = Exit.isSuccess(opened) ? "there was neither" : String(Cause.squash(opened.cause))
+      return breach("whoever reads while a state is saved finds it or the one before", issue)
     }
     yield* Fiber.join(saving)
     yield* Session.remove(storeId)

@@ -315,8 +315,9 @@ describe("All protocols", () => {
   const middle: Readonly<Record<string, string>> = {
     "chat/completions": `data: {"error":{"message":"slow down","type":"odd","param":null,"code":"overloaded"}}`,
     responses:
-      `event: error\ndata: {"type":"error","sequence_number":5,"code":"overloaded","message":"slow down","param":null}`,
-    messages: `event: error\ndata: {"type":"error","error":{"type":"odd","message":"slow down"}}`
+      `event: error\ndata: {"type":"error","sequence_number":5,"code":"overloaded","message":"slow down","param":null,"error":{"type":"odd","code":"overloaded","message":"slow down","param":null}}`,
+    messages:
+      `event: error\ndata: {"type":"error","error":{"type":"odd","message":"slow down","details":{"error_code":"overloaded"}}}`
   }
   for (const [path, last] of Object.entries(middle)) {
     it.effect(`break off with the error of a step in the middle of a stream: ${path}`, () =>
