@@ -104,8 +104,11 @@ const isUsed = (event: AgentEvent): event is AgentEvent & RunRecord.Used =>
 /** An answer is a step, though it was blocked. One that broke off is none. */
 const stepsOf = (event: AgentEvent): number => event._tag === "ModelCallFailed" && event.isBrokenOff === true ? 0 : 1
 
-/** Counts a call that has its result: for the agent whose call it was, and for each agent above it. */
-const countCall = (self: AgentState, name: string): AgentState => ({ ...self, run: RunRecord.call(self.run, name) })
+/** Counts a call that has its result: for the agent whose call it was, and for each agent above it, for which it isn't its own. */
+const countCall = (self: AgentState, name: string, hasSucceeded = false): AgentState => ({
+  ...self,
+  run: RunRecord.call(self.run, name, hasSucceeded)
+})
 
 const settle = (self: AgentState, { callId, modelOutput, name, outcome, result }: ToolCallSettled): AgentState => {
   const settled = withCallState(self, callId, {
@@ -117,8 +120,7 @@ const settle = (self: AgentState, { callId, modelOutput, name, outcome, result }
   if (settled === self) return self
   const before = callOf(self, callId)?.state
   const retired = before?._tag === "Delegated" ? TakenIds.retire(settled, [...TakenIds.of(before.child)]) : settled
-  const counted = countCall(retired, name)
-  return outcome === "Succeeded" ? { ...counted, run: RunRecord.succeed(counted.run, name) } : counted
+  return countCall(retired, name, outcome === "Succeeded")
 }
 
 /** Counts what a model used that summarized, which is no step. */

@@ -81,12 +81,12 @@ export const spend = (self: Run, { model, usage }: Used, steps: number, isOwn: b
   ...(model === undefined ? undefined : { models: withModel(self.models, model, usage) })
 })
 
-/** Counts a call that has its result. */
-export const call = (self: Run, name: string): Run => ({ ...self, calls: withCall(self.calls, name) })
-
-/** Keeps that a call of a tool succeeded. The order in which calls are settled says nothing. */
-export const succeed = (self: Run, name: string): Run =>
-  self.succeeded?.includes(name) === true ? self : { ...self, succeeded: [...self.succeeded ?? [], name].sort() }
+/** Counts a call that has its result, and keeps that one of the run's own has succeeded, in an order that doesn't say when. */
+export const call = (self: Run, name: string, hasSucceeded: boolean): Run => {
+  const { calls, succeeded = [] } = self
+  const counted = { ...self, calls: withCall(calls, name) }
+  return hasSucceeded && !succeeded.includes(name) ? { ...counted, succeeded: [...succeeded, name].sort() } : counted
+}
 
 /** Counts an answer that went back to its model. */
 export const correct = (self: Run): Run => ({ ...self, corrections: self.corrections + 1 })

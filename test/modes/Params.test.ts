@@ -28,8 +28,11 @@ const m = Mode.make("m", {
 })
 const bare = Mode.make("bare", { enter: () => Effect.void })
 
-/** What a state keeps of its modes. */
-const kept = ({ modes }: AgentState.AgentState) => modes.map(({ name, params, values }) => ({ name, params, values }))
+/** What a state keeps of its modes, and of a move that is asked for: nothing that isn't declared, in whatever key. */
+const kept = ({ modes, transition }: AgentState.AgentState) => {
+  assert.notMatch(JSON.stringify([modes, transition ?? null]), /mallory|isAdmin/)
+  return modes.map(({ name, params, values }) => ({ name, params, values }))
+}
 
 const inM = [{ name: "m", params: declared, values: declared }]
 const inBare = [{ name: "bare", params: {}, values: {} }]

@@ -25,6 +25,7 @@ import { mayCall } from "../../rules/OfferedTools.ts"
 import * as Guard from "../guard/CallGuard.ts"
 import { isRefused } from "../guard/Check.ts"
 import * as ScreenCalls from "../guard/ScreenCalls.ts"
+import * as CheckMove from "../mode/CheckMove.ts"
 import { type Answered, failed } from "./ToolCall.ts"
 
 /** A call that is ready to run. */
@@ -144,19 +145,23 @@ const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTo
 }
 
 /** Asks for a move between modes. It is taken once the other calls of the turn are settled. */
-const askForMove = (loop: Loop.Loop, call: Call, slot: Slot, { mode }: ModeTool): undefined => {
-  const { params } = call
-  Loop.tell(loop, {
-    _tag: "ModeTransitionRequested",
-    transition: mode === undefined
-      ? ModeTransition.exit
-      : mode.invocation === "push"
-      ? ModeTransition.push(mode.name, params)
-      : ModeTransition.switch(mode.name, params)
-  })
-  const move = loop.state.transition
-  slot.move = move
-  return settleAtOnce(loop, call, slot, { settlement: answerOfMove(loop, move, false) })
+const askForMove = (loop: Loop.Loop, call: Call, slot: Slot, { mode }: ModeTool): Preparing => {
+  const ask = (transition: ModeTransition.ModeTransition): undefined => {
+    Loop.tell(loop, { _tag: "ModeTransitionRequested", transition })
+    const move = loop.state.transition
+    slot.move = move
+    return settleAtOnce(loop, call, slot, { settlement: answerOfMove(loop, move, false) })
+  }
+  const entry = mode === undefined ? undefined : loop.definition.modes.get(mode.name)
+  if (mode === undefined || entry === undefined) return ask(ModeTransition.exit)
+  const { name, invocation } = mode
+  const to = invocation === "push" ? ModeTransition.push : ModeTransition.switch
+  const asked = (exit: Exit.Exit<unknown, unknown>): undefined =>
+    Exit.isSuccess(exit)
+      ? ask(exit.value as ModeTransition.ModeTransition)
+      : refuseParams(loop, call, slot, Cause.squash(exit.cause) as Error)
+  const move = CheckMove.declared(entry, to(name, call.params)) as Effect.Effect<unknown, unknown>
+  return Exit.isExit(move) ? asked(move) : Effect.map(Effect.exit(move), asked)
 }
 
 /** Says to the model what becomes of a move that a call asked for: the last one counts, unless another agent takes over. */

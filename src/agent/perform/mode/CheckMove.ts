@@ -59,24 +59,33 @@ export const asReason = ({ definition }: Loop, mode: string | undefined, error: 
     ? new Fail(new ModeFailed({ agent: definition.name, mode: mode ?? "", issue: error.message }))
     : error
 
-/** Fails where a move isn't possible. */
-export const check = (
-  loop: Loop,
-  transition: ModeTransition.ModeTransition
-): Effect.Effect<unknown, unknown, unknown> => {
+type Move = ModeTransition.ModeTransition
+
+const withParams = (transition: Move, { json: params }: ModeParams): Move =>
+  "name" in transition && transition.params !== undefined ? { ...transition, params } : transition
+
+/** Gives a move to a mode with what that declares of the parameters: a state keeps them until the move is taken. */
+export const declared = (entry: ModeEntry, transition: Move): Effect.Effect<Move, unknown, unknown> =>
+  Effect.mapEager(
+    decode(entry, "name" in transition ? transition.params ?? {} : {}),
+    (params) => withParams(transition, params)
+  )
+
+/** Gives a move as it is asked for, or fails where it isn't possible. */
+export const check = (loop: Loop, transition: Move): Effect.Effect<Move, unknown, unknown> => {
   const height = loop.state.modes.length
   const pending = ModeTransition.pending(transition, height)
-  if (pending === undefined) return Effect.void
+  if (pending === undefined) return Effect.succeed(transition)
   return transition._tag === "Exit" && height === 0
     ? Effect.fail(because(new NoMode({ operation: "exit" })))
-    : findTarget(loop, pending)
+    : Effect.map(
+      findTarget(loop, pending),
+      (target) => target === undefined ? transition : withParams(transition, target.params)
+    )
 }
 
-/** Fails where a move isn't possible that a clean-up asks for in a run. */
-export const checkInRun = (
-  loop: Loop,
-  transition: ModeTransition.ModeTransition
-): Effect.Effect<unknown, unknown, unknown> =>
+/** Gives a move that a clean-up asks for in a run, or fails where it isn't possible. */
+export const checkInRun = (loop: Loop, transition: Move): Effect.Effect<Move, unknown, unknown> =>
   Effect.mapError(
     check(loop, transition),
     (error) => asReason(loop, "name" in transition ? transition.name : undefined, error)

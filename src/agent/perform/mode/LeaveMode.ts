@@ -122,9 +122,9 @@ const clean = Effect.fnUntraced(function*(
     : yield* runAndLeaveNested(loop, open, Effect.suspend(() => mode.exit!(exit)))
   const asked = wishOf(cleaned, isOver)
   const checked = asked === undefined
-    ? Exit.void
+    ? Exit.succeed(undefined)
     : yield* Effect.exit(isRuns === true ? CheckMove.checkInRun(loop, asked) : CheckMove.check(loop, asked))
-  const wish = Exit.isSuccess(checked) ? asked : undefined
+  const wish = Exit.isSuccess(checked) ? checked.value : undefined
   const closed = isKeeping(wish) || scope.state._tag === "Empty"
     ? Exit.void
     : yield* runAndLeaveNested(loop, open, Scope.close(scope, exit))

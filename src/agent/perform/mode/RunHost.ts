@@ -92,9 +92,9 @@ export const adjust = (loop: Loop.Loop, operation: string, adjustment: Adjustmen
 /** Notes a move that is asked for, if it is possible. */
 export const schedule = (
   loop: Loop.Loop,
-  transition: Parameters<Operations["schedule"]>[0]
+  asked: Parameters<Operations["schedule"]>[0]
 ): Effect.Effect<void, ModeError> =>
-  Effect.flatMap(CheckMove.check(loop, transition), () => {
+  Effect.flatMap(CheckMove.check(loop, asked), (transition) => {
     Loop.tell(loop, { _tag: "ModeTransitionRequested", transition })
     return loop.journal.flush
   }) as Effect.Effect<void, ModeError>
