@@ -106,26 +106,16 @@ const failed = (method: Method, error: unknown, isAnswering: boolean): Effect.Ef
     return Effect.fail(failure(method, reasonOf(error, when)))
   })
 
-/** Runs what a provider does. It may throw before it promises anything. */
+/** Waits for what a provider does, as long as it may take. */
 const attempt = <A>(
   method: Method,
-  run: (signal: AbortSignal) => PromiseLike<A>,
-  isAnswering = false
-): Effect.Effect<A, AiError.AiError> =>
-  Effect.tryPromise({ try: async (signal) => await run(signal), catch: (error) => ({ error }) }).pipe(
-    Effect.catch(({ error }) => failed(method, error, isAnswering))
-  )
-
-/** Waits for what a provider does, as long as it may take. */
-const waitFor = <A>(
-  method: Method,
   patience: Timeouts.Patience,
-  effect: Effect.Effect<A, AiError.AiError>,
-  isWhole?: boolean
+  run: () => PromiseLike<A>,
+  { isAnswering = false, ...waiting }: Timeouts.Waiting & { readonly isAnswering?: boolean } = {}
 ): Effect.Effect<A, AiError.AiError> =>
-  Effect.mapError(
-    Timeouts.waitFor(patience, effect, isWhole),
-    (error) => error._tag === "AiError" ? error : failure(method, error)
+  Effect.catch(
+    Timeouts.waitFor(patience, run, waiting),
+    (error) => error._tag === "Thrown" ? failed(method, error.error, isAnswering) : Effect.fail(failure(method, error))
   )
 
 const warn = (warnings: ReadonlyArray<SharedV4Warning>, { modelId, provider }: AnyModel): Effect.Effect<void> =>
@@ -188,7 +178,7 @@ const prepare = (
           new AiError.UnsupportedSchemaError({ description: error instanceof Error ? error.message : String(error) })
         )
     })
-    return { options, patience: Timeouts.begin(timeouts, yield* Clock.currentTimeMillis) }
+    return { options, patience: Timeouts.begin(timeouts, yield* Clock.Clock) }
   })
 
 type Generated = LanguageModelV3GenerateResult | LanguageModelV4GenerateResult
@@ -246,8 +236,11 @@ const generateText = (given: Given) =>
   Effect.fnUntraced(function*(request: LanguageModel.ProviderOptions) {
     const { model, transformer } = given
     const { options, patience } = yield* prepare("generateText", given, request)
-    const answer = attempt("generateText", (signal) => generate(model, options, signal))
-    const generated = yield* waitFor("generateText", patience, answer, true)
+    const controller = new AbortController()
+    const generated = yield* attempt("generateText", patience, () => generate(model, options, controller.signal), {
+      isWhole: true,
+      letGo: () => controller.abort()
+    })
     yield* warn(generated.warnings, model)
     yield* warnOf(generated, model)
     const parts = yield* Effect.mapError(
@@ -265,18 +258,19 @@ const open = Effect.fnUntraced(function*(model: AnyModel, { options, patience }:
   let hasEnded = false
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
+      Timeouts.end(patience)
       if (hasEnded) return
       controller.abort()
       // Nobody waits for it: a provider that reads ahead may never tell that it has let go.
       reader?.cancel().catch(() => {})
     })
   )
-  const opening = attempt("streamText", () => start(model, options, controller.signal))
-  const { response, stream } = yield* waitFor("streamText", patience, opening)
+  const opening = attempt("streamText", patience, () => start(model, options, controller.signal))
+  const { response, stream } = yield* opening
   const taken: ReadableStreamDefaultReader<Streamed.Part> = stream.getReader()
   reader = taken
-  const reading = attempt("streamText", () => taken.read(), true)
-  const next = Effect.map(Effect.suspend(() => waitFor("streamText", patience, reading)), ({ done, value }) => {
+  const reading = attempt("streamText", patience, () => taken.read(), { isAnswering: true })
+  const next = Effect.map(reading, ({ done, value }) => {
     hasEnded = done
     if (value !== undefined && Streamed.isNews(value)) Timeouts.heard(patience)
     return value

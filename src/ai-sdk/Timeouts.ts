@@ -8,6 +8,7 @@
  */
 import * as AiError from "effect/ai/AiError"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
@@ -29,31 +30,41 @@ export interface Timeouts {
   readonly total?: Duration.Input
 }
 
-/** A request's patience: how many milliseconds of silence are left, and when it ends in any case. */
+/**
+ * A request's patience: how many milliseconds of silence are left, and when it ends in any case.
+ *
+ * By the clock of the process one timer watches over a request, since a time-out of its own for each piece would cost more than the piece:
+ * `isUp` ends the wait that is under way once `dueAt` has come.
+ */
 export interface Patience {
+  readonly clock: Clock.Clock
   readonly between: number
   readonly total: number
   readonly endsAt: number
   limit: number
   left: number
+  dueAt: number
+  isUp: (() => void) | undefined
+  timer: { readonly id: ReturnType<typeof setTimeout>; readonly dueAt: number } | undefined
 }
 
 /** Begins to wait for a provider. */
 export const begin = (
   { between = "2 minutes", first = "5 minutes", total = "15 minutes" }: Timeouts = {},
-  now: number
+  clock: Clock.Clock
 ): Patience => {
-  const limits = {
-    first: Duration.toMillis(first),
-    between: Duration.toMillis(between),
-    total: Duration.toMillis(total)
-  }
+  const limit = Duration.toMillis(first)
+  const all = Duration.toMillis(total)
   return {
-    between: limits.between,
-    total: limits.total,
-    endsAt: now + limits.total,
-    limit: limits.first,
-    left: limits.first
+    clock,
+    between: Duration.toMillis(between),
+    total: all,
+    endsAt: clock.currentTimeMillisUnsafe() + all,
+    limit,
+    left: limit,
+    dueAt: Infinity,
+    isUp: undefined,
+    timer: undefined
   }
 }
 
@@ -62,30 +73,98 @@ export const heard = (self: Patience): void => {
   self.limit = self.left = self.between
 }
 
+/** Stops watching over a request, which has ended. */
+export const end = (self: Patience): void => {
+  clearTimeout(self.timer?.id)
+  self.timer = undefined
+}
+
 const expired = (description: string): AiError.NetworkError =>
   new AiError.NetworkError({ reason: "TransportError", method: "POST", url: "", description })
 
 /** Why nobody waits on, once a limit is reached. */
-const reasonOf = ({ endsAt, limit, total }: Patience, now: number): AiError.NetworkError =>
-  now >= endsAt
+const reasonOf = ({ clock, endsAt, limit, total }: Patience): AiError.NetworkError =>
+  clock.currentTimeMillisUnsafe() >= endsAt
     ? expired(`The answer took longer than ${Duration.format(Duration.millis(total))}`)
     : expired(`The provider said nothing for ${Duration.format(Duration.millis(limit))}`)
 
-/** Waits for something of the provider, as long as patience lasts; `isWhole` if it is all of the answer. */
-export const waitFor = <A, E, R>(
+/** The longest time that a timer can be set to. */
+const longest = 2 ** 31 - 1
+
+/** Watches over the wait that is under way. A timer that is set for an earlier time stays: most waits are over long before it goes off. */
+const watch = (self: Patience): void => {
+  const { clock, dueAt, timer } = self
+  if (dueAt === Infinity || (timer !== undefined && timer.dueAt <= dueAt)) return
+  end(self)
+  const goOff = () => {
+    self.timer = undefined
+    if (self.isUp === undefined) return
+    if (clock.currentTimeMillisUnsafe() >= self.dueAt) self.isUp()
+    else watch(self)
+  }
+  const millis = Math.min(longest, Math.max(0, dueAt - clock.currentTimeMillisUnsafe()))
+  self.timer = { id: setTimeout(goOff, millis), dueAt }
+}
+
+const ofProcess = Context.get(Context.empty(), Clock.Clock)
+
+/** What is waited for: by `isWhole` it is all of the answer, and `letGo` is called if nobody waits on. */
+export interface Waiting {
+  readonly isWhole?: boolean
+  readonly letGo?: () => void
+}
+
+/** Waits for what a provider promises, as long as patience lasts. */
+export const waitFor = <A>(
   self: Patience,
-  effect: Effect.Effect<A, E, R>,
-  isWhole = false
-): Effect.Effect<A, E | AiError.NetworkError, R> =>
-  Clock.clockWith((clock) => {
+  run: () => PromiseLike<A>,
+  { isWhole = false, letGo }: Waiting = {}
+): Effect.Effect<A, AiError.NetworkError | Thrown> =>
+  Effect.suspend(() => {
+    const { clock, endsAt, left } = self
     const from = clock.currentTimeMillisUnsafe()
-    const millis = Math.max(0, Math.min(isWhole ? Infinity : self.left, self.endsAt - from))
-    const arriving = Effect.map(effect, (value) => {
-      self.left -= clock.currentTimeMillisUnsafe() - from
-      return value
+    const dueAt = isWhole ? endsAt : Math.min(from + left, endsAt)
+    const isTimed = clock === ofProcess
+    const arriving = Effect.callback<A, AiError.NetworkError | Thrown>((resume) => {
+      const settle = () => {
+        self.isUp = undefined
+        self.left -= clock.currentTimeMillisUnsafe() - from
+        if (isWhole) end(self)
+      }
+      const leave = () => {
+        settle()
+        letGo?.()
+      }
+      const fail = (error: unknown) => {
+        settle()
+        resume(Effect.fail({ _tag: "Thrown", error }))
+      }
+      try {
+        Promise.resolve(run()).then((value) => {
+          settle()
+          resume(Effect.succeed(value))
+        }, fail)
+      } catch (error) {
+        return fail(error)
+      }
+      if (isTimed) {
+        self.dueAt = dueAt
+        self.isUp = () => {
+          leave()
+          resume(Effect.fail(reasonOf(self)))
+        }
+        watch(self)
+      }
+      return Effect.sync(leave)
     })
-    return millis === Infinity ? arriving : Effect.timeoutOrElse(arriving, {
-      duration: millis,
-      orElse: () => Effect.fail(reasonOf(self, clock.currentTimeMillisUnsafe()))
+    return isTimed || dueAt === Infinity ? arriving : Effect.timeoutOrElse(arriving, {
+      duration: Math.max(0, dueAt - from),
+      orElse: () => Effect.fail(reasonOf(self))
     })
   })
+
+/** What a provider threw, or what its promise was rejected with. */
+export interface Thrown {
+  readonly _tag: "Thrown"
+  readonly error: unknown
+}

@@ -152,6 +152,41 @@ describe("A request to a provider", () => {
     }))
 })
 
+describe("By the clock of the process", () => {
+  const limited = (timeouts: AiSdkModel.Timeouts, parts: ReadonlyArray<Part> = []) => {
+    const { model, seen } = silentAfter(parts)
+    return { seen, layer: AiSdkModel.layer(model, { timeouts }) }
+  }
+  const reasonIn = (exit: Exit.Exit<unknown, unknown>) => Exit.isFailure(exit) ? String(exit.cause) : "an answer"
+
+  it.live("a request fails, and is let go of, once a limit is reached", () =>
+    Effect.gen(function*() {
+      const whole = limited({ total: "20 millis" })
+      assert.match(reasonIn(yield* Effect.exit(Effect.provide(generate(), whole.layer))), /took longer than 20ms/)
+      assert.isTrue(whole.seen.isAborted)
+      const first = limited({ first: "20 millis" })
+      assert.match(reasonIn(yield* Effect.exit(Effect.provide(drain, first.layer))), /nothing for 20ms/)
+      assert.isTrue(first.seen.isAborted)
+      // The limit to the first part is longer than those that follow: the timer that is set for it has to make way.
+      const between = limited({ first: "1 hour", between: "20 millis" }, word)
+      assert.match(reasonIn(yield* Effect.exit(Effect.provide(drain, between.layer))), /nothing for 20ms/)
+      assert.isTrue(between.seen.isAborted)
+    }))
+
+  it.live("no timer is left once a request has ended, however it has", () =>
+    Effect.gen(function*() {
+      const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length
+      const before = timers()
+      const answered = saying([[{ type: "text", text: "Hi" }]])
+      yield* Effect.provide(generate(), AiSdkModel.layer(answered.model))
+      yield* Effect.exit(Effect.provide(drain, limited({ between: "10 millis" }, word).layer))
+      const asking = yield* Effect.forkChild(Effect.provide(generate(), limited({}).layer))
+      yield* settle
+      yield* Fiber.interrupt(asking)
+      assert.strictEqual(timers(), before)
+    }))
+})
+
 for (const [what, { modelOf }] of Object.entries(providers)) {
   it.effect(`a stream of ${what} that has only comments fails all the same`, () =>
     Effect.gen(function*() {
