@@ -40,7 +40,9 @@ export const annotateRequest = (
   span: Span,
   model: Named,
   settings: Settings
-): void =>
+): void => {
+  // Nobody sees what is said of a span that isn't sampled.
+  if (!span.sampled) return
   Telemetry.addGenAIAnnotations(span, {
     provider: { name: conventionalOf(model) },
     operation: { name: "chat" },
@@ -56,6 +58,7 @@ export const annotateRequest = (
       stopSequences: settings.stopSequences
     }
   })
+}
 
 const attribute = (span: Span, name: string, value: unknown): void => {
   if (value !== undefined && value !== null) span.attribute(name, value)
@@ -80,6 +83,7 @@ export const annotateResponse = (
   span: Span,
   parts: ReadonlyArray<Response.PartEncoded | Response.StreamPartEncoded>
 ): void => {
+  if (!span.sampled) return
   for (const part of parts) {
     if (part.type === "response-metadata") {
       Telemetry.addGenAIAnnotations(span, { response: { id: part.id, model: part.modelId } })

@@ -48,20 +48,25 @@ export interface Patience {
   timer: { readonly id: ReturnType<typeof setTimeout>; readonly dueAt: number } | undefined
 }
 
+/** Limits in milliseconds. */
+const limitsOf = ({ between = "2 minutes", first = "5 minutes", total = "15 minutes" }: Timeouts) => ({
+  between: Duration.toMillis(between),
+  first: Duration.toMillis(first),
+  total: Duration.toMillis(total)
+})
+
+const defaults = limitsOf({})
+
 /** Begins to wait for a provider. */
-export const begin = (
-  { between = "2 minutes", first = "5 minutes", total = "15 minutes" }: Timeouts = {},
-  clock: Clock.Clock
-): Patience => {
-  const limit = Duration.toMillis(first)
-  const all = Duration.toMillis(total)
+export const begin = (timeouts: Timeouts | undefined, clock: Clock.Clock): Patience => {
+  const { between, first, total } = timeouts === undefined ? defaults : limitsOf(timeouts)
   return {
     clock,
-    between: Duration.toMillis(between),
-    total: all,
-    endsAt: clock.currentTimeMillisUnsafe() + all,
-    limit,
-    left: limit,
+    between,
+    total,
+    endsAt: clock.currentTimeMillisUnsafe() + total,
+    limit: first,
+    left: first,
     dueAt: Infinity,
     isUp: undefined,
     timer: undefined
