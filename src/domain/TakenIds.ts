@@ -4,7 +4,8 @@
  * 1. The ids in a state are taken: those of all its calls, of turns that a mode hides, and of the agents that answer open calls.
  * 2. A call that goes leaves its id in `retired`: those of an agent whose call is settled, of turns that don't cross a handoff, of what a
  *    mode or a fork drops.
- * 3. What is taken depends on the state alone: a run that was stopped and goes on gives the same ids as one that never stopped.
+ * 3. What is taken depends on the state alone, and in a dialogue on the other participants' states: a run that was stopped and goes on
+ *    gives the same ids as one that never stopped.
  *
  * @since 0.1.0
  */

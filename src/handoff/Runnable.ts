@@ -60,10 +60,14 @@ interface Runs<out E, out R> {
 /** Anything that can hold a conversation. */
 export type Any = Runnable<string, unknown, unknown, unknown>
 
-/** What a run starts from: a state, and what the user says, if this isn't a run that goes on. */
+/**
+ * What a run starts from: a state, and what the user says, if this isn't a run that goes on. `beside` has the states of others whose calls
+ * are approved in the same place: the run gives none of their ids.
+ */
 export interface From {
   readonly state: AgentState | undefined
   readonly input: User["parts"] | undefined
+  readonly beside?: ReadonlyArray<AgentState> | undefined
 }
 
 /**

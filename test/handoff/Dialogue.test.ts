@@ -542,6 +542,50 @@ describe("An approval", () => {
       )
     }).pipe(Effect.provide(Paying.toLayer({ pay: () => Effect.die("denied") })), withModel(script)))
 
+  for (
+    const [way, through] of [["at once", (state: Dialogue.DialogueState) => state], ["stored", throughText]] as const
+  ) {
+    it.effect(`reaches nobody else's call when it is given again: ids differ between participants, ${way}`, () => {
+      const paid: Array<string> = []
+      const Wages = Toolkit.make(
+        Tool.make("pay", { parameters: Schema.Struct({ to: Schema.String }), needsApproval: true })
+      )
+      const clerk = Agent.make("clerk", { toolkit: Wages })
+      const lead = Agent.make("lead", { agents: [Agent.asTool(clerk)] })
+      const payers = Dialogue.make(lead, Agent.make("payer", { toolkit: Wages }), { maxTurns: 4 })
+      const waiting = (state: Dialogue.DialogueState) => Dialogue.pendingApprovals(state).map(({ callId }) => callId)
+      const approve = (state: Dialogue.DialogueState, id: string) =>
+        Result.getOrElse(Dialogue.approve(state, id), () => state)
+      const pay = (to: string) => toolCall("pay", { to }, { id: "p" })
+      const script = MockModel.byAgent({
+        lead: MockModel.queue(toolCall("clerk", { task: "Pay Eve." }, { id: "c" }), "Eve has it.", "Thanks."),
+        clerk: MockModel.queue(pay("Eve"), "Paid."),
+        payer: MockModel.queue(pay("Mallory"), pay("Trudy"), "Both have it.", "Yes.")
+      })
+      return Effect.gen(function*() {
+        const first = through(yield* Dialogue.run(payers, "Pay all."))
+        assert.deepStrictEqual(waiting(first), ["p"])
+        const second = through(yield* Dialogue.resume(payers, approve(first, "p")))
+        assert.deepStrictEqual([waiting(second), paid], [["p-2"], ["Eve"]])
+        // The first answer again, and it is nobody's any more.
+        assert.deepStrictEqual(yield* Dialogue.resume(payers, through(approve(second, "p"))), second)
+        assert.deepStrictEqual(paid, ["Eve"])
+        const third = through(yield* Dialogue.resume(payers, approve(second, "p-2")))
+        assert.deepStrictEqual([waiting(third), paid], [["p-3"], ["Eve", "Mallory"]])
+        // Streamed to the same place, as the fold of the events: its own state says all of it.
+        const { last } = yield* watch(payers, approve(third, "p-3"))
+        assert.deepStrictEqual([waiting(last), paid], [[], ["Eve", "Mallory", "Trudy"]])
+        const ids = stateOf(last, "payer").conversation.turns.flatMap((turn) =>
+          turn._tag === "Assistant" ? Conversation.callsOf(turn).map(({ id }) => id) : []
+        )
+        assert.deepStrictEqual(ids, ["p-2", "p-3"])
+      }).pipe(
+        Effect.provide(Wages.toLayer({ pay: ({ to }) => Effect.sync(() => void paid.push(to)) })),
+        withModel(script)
+      )
+    })
+  }
+
   it("of a call that nobody made is refused", () => {
     const refused = Dialogue.approve(Dialogue.begin(dialogue, "Go"), "p1")
     assert.isTrue(Result.isFailure(refused) && refused.failure._tag === "NotAwaitingApproval")

@@ -47,6 +47,7 @@ export class Journal {
   readonly run: string
   readonly #delivering: Delivery.Delivering
   readonly #receiver: Delivery.Receiver | undefined
+  readonly #beside: ReadonlyArray<AgentState> | undefined
   #state: AgentState
   #underway = Underway.nothing
   #sequence = 0
@@ -56,13 +57,15 @@ export class Journal {
     services: RunServices,
     state: AgentState,
     receiver: Delivery.Receiver | undefined,
-    run = ""
+    run = "",
+    beside?: ReadonlyArray<AgentState>
   ) {
     const { clock, observers, recordsContent } = services
     this.#delivering = Delivery.make(observers, receiver)
     // A run that nobody looks at needs no id: it stands in events alone, so that states of equal runs are equal.
     this.run = run !== "" || !this.#delivering.isObserved ? run : RunId.make(services.random)
     this.#receiver = receiver
+    this.#beside = beside
     this.clock = clock
     this.recordsContent = recordsContent
     this.#state = state
@@ -77,7 +80,10 @@ export class Journal {
   }
   /** The ids of calls that an answer may not give again. Whoever gives an id adds it. */
   get takenIds(): Set<string> {
-    return this.#takenIds ??= TakenIds.of(this.#state)
+    if (this.#takenIds !== undefined) return this.#takenIds
+    this.#takenIds = TakenIds.of(this.#state)
+    for (const state of this.#beside ?? []) TakenIds.of(state, this.#takenIds)
+    return this.#takenIds
   }
   /** Counts an event. */
   nextSequence(): number {

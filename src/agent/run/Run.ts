@@ -208,9 +208,10 @@ export const makeLoop = (
   state: AgentState,
   receiver: Delivery.Receiver | undefined,
   run: string | undefined,
-  live?: LiveModes
+  live?: LiveModes,
+  beside?: ReadonlyArray<AgentState>
 ): Loop.Loop =>
-  new Loop.Loop(new Journal(services, state, receiver, run), runner, undefined, undefined, roster, state, live)
+  new Loop.Loop(new Journal(services, state, receiver, run, beside), runner, undefined, undefined, roster, state, live)
 
 /** Runs what a roster describes. Gives the last state, and fails with an `AgentError` or an error of a program's own. */
 export const run = (
@@ -223,7 +224,7 @@ export const run = (
   Effect.withFiber((fiber) => {
     // A run begins with an input: one that goes on has the id that it had.
     const id = from.input === undefined ? receiver?.log.run : undefined
-    const loop = makeLoop(new RunServices(fiber), roster, from.state, receiver, id, live)
+    const loop = makeLoop(new RunServices(fiber), roster, from.state, receiver, id, live, from.beside)
     return Effect.matchCauseEffect(markAtWork(loop, play(loop, from)), {
       onFailure: (cause) =>
         onFailure === "Keep" && Cause.hasFails(cause)

@@ -15,7 +15,7 @@ import { type Input, partsOf } from "../definition/Input.ts"
  * What a run starts from. A run without an input goes on with its state, and with one that has ended only if it `isReopened`. With
  * `isPicked` it is chosen anew who begins; otherwise the agent in control goes on.
  */
-export interface From {
+export interface From extends Pick<Runnable.From, "beside"> {
   readonly state: AgentState
   readonly input: User["parts"] | undefined
   readonly isPicked: boolean
@@ -36,11 +36,12 @@ export interface FromOptions {
 /** Without a state, a run starts a new conversation. */
 export const startOf = (
   { first }: Roster,
-  { input, state }: Runnable.From,
+  { beside, input, state }: Runnable.From,
   options?: Pick<FromOptions, "control" | "systemMessage">
 ): From => ({
   state: state ?? make(first.name, { systemMessage: options?.systemMessage }),
   input,
+  beside,
   isPicked: state === undefined || options?.control === "first"
 })
 

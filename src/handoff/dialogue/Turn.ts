@@ -27,14 +27,18 @@ export interface Place {
 /** Gives whose turn it is in a state. */
 export const placeOf = (state: DialogueState, speaker: string): Place => ({ speaker, turn: turnsIn(state.transcript) })
 
-/** Gives what an agent's run starts from: with what it missed where it wasn't told yet, else where it stopped. */
+/**
+ * Gives what an agent's run starts from: with what it missed where it wasn't told yet, else where it stopped. The others' states don't
+ * change in its turn, so one that goes on gives the same ids.
+ */
 const fromOf = (state: DialogueState, speaker: string): Runnable.From => {
   const participant = participantOf(state, speaker)
   return {
     state: participant?.state,
     input: state.status._tag === "Chosen"
       ? wordsFor(state.transcript, speaker, participant?.heard ?? 0)
-      : undefined
+      : undefined,
+    beside: state.participants.flatMap(({ name, state }) => name === speaker || state === undefined ? [] : [state])
   }
 }
 
