@@ -41,7 +41,7 @@ import type * as Toolkit from "effect/ai/Toolkit"
 import type * as ExecutionPlan from "effect/ExecutionPlan"
 import { dual } from "effect/Function"
 import type * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
 import { countOf } from "../domain/InvalidLimit.ts"
 import { InvalidName } from "../domain/InvalidName.ts"
 import type * as Handoff from "../handoff/Handoff.ts"
@@ -86,7 +86,8 @@ export type { FromOptions } from "./run/RunStart.ts"
  * Throws `InvalidName` if the name is empty, `InvalidLimit` if a number is no limit, `DuplicateTool` if two tools share a name,
  * `DuplicateHandoff` if the tools of two handoffs do, `DuplicateMode` if two modes do, `DuplicateAgent` if two different agents of
  * one name can be reached by handoffs, `AmbiguousTool` if
- * agents that run together have different tools of one name, and `InvalidParams` if a parameter of a tool has no JSON.
+ * agents that run together have different tools of one name, and `InvalidParams` if a parameter of a tool, or of what
+ * `output` describes, has no JSON.
  *
  * @category constructors
  * @since 0.1.0
@@ -147,7 +148,7 @@ export const make = <
   if (name === "") throw new InvalidName({ what: "agent", name })
   const output = options?.output === undefined
     ? undefined
-    : Output.makeCodec(Schema.toCodecJson(options.output as Schema.Codec<unknown, unknown>))
+    : Output.makeCodec(options.output as Schema.Codec<unknown, unknown>)
   const own = entriesOf(
     name,
     options?.toolkit,

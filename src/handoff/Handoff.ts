@@ -35,6 +35,7 @@
  */
 import * as Tool from "effect/ai/Tool"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { InvalidName } from "../domain/InvalidName.ts"
 import * as JsonValue from "../domain/JsonValue.ts"
@@ -108,9 +109,14 @@ const withoutNulls = (params: Schema.Json): Schema.Json =>
 /** Handoffs share these, so that their tools are decoded alike. */
 const shared = lazy(() => codecOf(Parameters as Schema.Codec<unknown, unknown>))
 
-const codecOf = (schema: Schema.Codec<unknown, unknown>) => {
-  const parameters = Schema.toCodecJson(schema)
-  return { parameters, decode: Schema.decodeUnknownResult(parameters) }
+const codecOf = (parameters: Schema.Codec<unknown, unknown>) => {
+  const json = Schema.toCodecJson(parameters)
+  const encode = Schema.encodeUnknownResult(json)
+  return {
+    parameters,
+    decode: Schema.decodeUnknownResult(json),
+    encode: (decoded: unknown) => Result.map(encode(decoded), JsonValue.fromUnknown)
+  }
 }
 
 const sentence = (text: string | undefined): ReadonlyArray<string> =>
@@ -128,7 +134,7 @@ const make = (
   const { history, preserveContext = true, toolName = toolNameOf(target), transferSystemMessage = false } = options
   if (!ToolName.isValid(toolName)) throw new InvalidName({ what: "tool", name: toolName })
   const isDefault = options.parameters === undefined
-  const { decode, parameters } = options.parameters === undefined ? shared() : codecOf(options.parameters)
+  const { decode, encode, parameters } = options.parameters === undefined ? shared() : codecOf(options.parameters)
   const internals: Internals = {
     tool: Tool.make(toolName, {
       description: [
@@ -146,6 +152,7 @@ const make = (
       : history ?? (preserveContext ? History.full : History.lastUser),
     when: options.when,
     carryModes: options.carryModes ?? false,
+    encode,
     decode: (params) => decode(JsonValue.fromUnknown(isDefault ? withoutNulls(params) : params)),
     isDefault
   }

@@ -25,17 +25,19 @@ import {
 import { type Transforming, TypeId } from "./policy/Transform.ts"
 import * as Runnable from "./Runnable.ts"
 
-/** Gives the request that a call makes, where its parameters decode. */
+/** Gives the request that a call makes, where its parameters decode, with what their schema makes of them and nothing else. */
 export const requestOf = (
   self: AnyOffer & Pick<Any, "toolName">,
   call: { readonly id: string; readonly params: Schema.Json }
-): Result.Result<HandoffRequest, Schema.SchemaError> =>
-  Result.map(internalsOf(self).decode(call.params), (decoded) => ({
+): Result.Result<HandoffRequest, Schema.SchemaError> => {
+  const { decode, encode, isDefault } = internalsOf(self)
+  return Result.map(Result.flatMap(decode(call.params), encode), (json) => ({
     target: self.target,
     callId: call.id,
     tool: self.toolName,
-    ...shownOf(internalsOf(self).isDefault ? decoded as Parameters : { context: call.params })
+    ...shownOf(isDefault ? json as Parameters : { context: json })
   }))
+}
 
 /** Gives the parameters of a call that makes a request. */
 export const paramsOf = (self: AnyOffer, request: HandoffRequest): Schema.Json =>

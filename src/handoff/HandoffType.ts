@@ -61,6 +61,7 @@ export interface Internals {
   readonly when: ((state: AgentState) => boolean) | undefined
   readonly carryModes: boolean
   readonly decode: (params: Schema.Json) => Result.Result<unknown, Schema.SchemaError>
+  readonly encode: (decoded: unknown) => Result.Result<Schema.Json, Schema.SchemaError>
   readonly isDefault: boolean
 }
 

@@ -158,7 +158,7 @@ describe("Handoff", () => {
           from: "a",
           callId: "h",
           tool: "handoff_to_desk",
-          context: { order: "41", since: "2024-02-29T00:00:00Z" }
+          context: { order: "41", since: "2024-02-29T00:00:00.000Z" }
         })
         assert.strictEqual((yield* read(1))[0], "system: Order 42, 2024")
         assert.deepStrictEqual(Handoff.received(handoff, { ...state, agent: "a" }), Option.none())
@@ -170,6 +170,40 @@ describe("Handoff", () => {
         a: [handTo("desk", { order: "41", since: "2024-02-29T00:00:00Z" }, "h")],
         desk: ["Hello.", "Hello."]
       }))))
+
+    it.effect("is what it declares and nothing else, at every depth", () =>
+      Effect.gen(function*() {
+        const nested = Handoff.to("desk", { parameters: Schema.Struct({ of: Order, all: Schema.Array(Order) }) })
+        const desk = Agent.make("desk", { instructions: "You are the desk." })
+        const a = Agent.make("a", {
+          handoffs: [
+            Handoff.to(desk, { toolName: "unused" }),
+            nested,
+            Handoff.to("desk", {
+              toolName: "alone",
+              parameters: Order,
+              history: Handoff.none
+            })
+          ]
+        })
+        const { state: first } = yield* checked(Agent.run(a, "Hi"), "a")
+        assert.deepStrictEqual(first.handoff?.context, { of: declared, all: [declared] })
+        assert.deepStrictEqual(
+          Option.map(Handoff.received(nested, first), ({ of }) => of.order),
+          Option.some(41)
+        )
+        // What the target reads of it beside its instructions, if the call doesn't cross.
+        const { state: second } = yield* checked(Agent.run(a, "Hi"), "a")
+        assert.deepStrictEqual(second.handoff?.context, declared)
+        assert.include(JSON.stringify(yield* read(3)), "41")
+        assert.notInclude(JSON.stringify(yield* read(3)), "mallory")
+      }).pipe(Effect.provide(models({
+        a: [handTo("desk", { of: more, all: [more], customer: "mallory" }, "h"), toolCall("alone", more)],
+        desk: ["Hello.", "Hello."]
+      }))))
+
+    const declared = { order: "41", since: "2024-02-29T00:00:00.000Z" }
+    const more = { ...declared, customer: "mallory", isAdmin: true }
 
     it.effect("fails the call where it is wrong, and the run goes on", () =>
       Effect.gen(function*() {

@@ -6,7 +6,8 @@
 import * as Schema from "effect/Schema"
 
 /**
- * Error for an invalid definition: a parameter of a tool has no JSON, as instances of classes and functions have none.
+ * Error for an invalid definition: a parameter of a tool, a handoff's and the final answer's too, has no JSON, as instances of classes
+ * and functions have none.
  *
  * @category errors
  * @since 0.1.0

@@ -41,17 +41,13 @@ export interface OutputTool {
   readonly decode: Codec
 }
 
-/** Parameters of a tool are an object. A schema of anything else is wrapped in one, under the key `value`. */
-const asObject = (schema: Schema.Codec<unknown, unknown>): Schema.Codec<unknown, unknown> =>
-  SchemaAST.isObjects(SchemaAST.toEncoded(schema.ast))
-    ? schema
-    : Schema.Struct({ value: schema }) as Schema.Codec<unknown, unknown>
-
-/** Makes the codec of an agent's answers. */
+/** Makes the codec of an agent's answers, which are JSON, whatever their schema holds. */
 export const makeCodec = (schema: Schema.Codec<unknown, unknown>): OutputCodec => {
-  const parameters = asObject(schema)
-  const decodeParams = Schema.decodeUnknownResult(parameters)
-  const isWrapped = schema !== parameters
+  const json = Schema.toCodecJson(schema)
+  // Parameters of a tool are an object. A schema of anything else is wrapped in one, under the key `value`.
+  const isWrapped = !SchemaAST.isObjects(SchemaAST.toEncoded(json.ast))
+  const parameters = isWrapped ? Schema.Struct({ value: schema }) as Schema.Codec<unknown, unknown> : schema
+  const decodeParams = Schema.decodeUnknownResult(Schema.toCodecJson(parameters))
   const unwrap = (value: unknown): unknown => isWrapped ? (value as { readonly value: unknown }).value : value
   const fromParams = (params: unknown) => Result.map(decodeParams(params), unwrap)
   const tool = Tool.make(toolName, {
@@ -61,10 +57,10 @@ export const makeCodec = (schema: Schema.Codec<unknown, unknown>): OutputCodec =
   return {
     tool: { _tag: "Output", tool, policy: {}, decode: (params) => Effect.fromResult(fromParams(params)) },
     fromParams,
-    fromText: Schema.decodeUnknownResult(Schema.fromJsonString(schema)),
+    fromText: Schema.decodeUnknownResult(Schema.fromJsonString(json)),
     unwrap: (params) => unwrap(params) as Schema.Json,
     wrap: (json) => isWrapped ? { value: json } : json,
-    decode: Schema.decodeUnknownResult(schema),
-    encode: Schema.encodeUnknownResult(schema)
+    decode: Schema.decodeUnknownResult(json),
+    encode: Schema.encodeUnknownResult(json)
   }
 }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, AgentState, Group, Guardrail, Handoff, HandoffPolicy } from "troupe"
+import { Agent, AgentState, Conversation, Group, Guardrail, Handoff, HandoffPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { ofTag } from "../watch.ts"
 import { made, ran, said, sent, turns, without } from "./looking.ts"
@@ -84,6 +84,26 @@ describe("A handoff that a model asks for", () => {
     }).pipe(
       Effect.provide(models({ a: [handTo("b", { reason: "bad" }), handTo("b", { reason: "now" }), "Then not."] }))
     ))
+
+  it.effect("is kept without what nobody looked at, as its schema doesn't declare that", () =>
+    Effect.gen(function*() {
+      const typed = Handoff.to(b, { toolName: "typed", parameters: Schema.Struct({ order: Schema.Int }) })
+      const a = Agent.make("a", { handoffs: [Handoff.to(b), typed], guardrails: { handoff: [without("bad")] } })
+      for (const params of [{ reason: "why" }, { order: 7 }]) {
+        const { events, state } = yield* ran(Agent.run(a, "Go"))
+        assert.strictEqual(state.agent, "b")
+        assert.notInclude(JSON.stringify([events, AgentState.toJson(state), yield* sent]), "Ada")
+        assert.deepStrictEqual(
+          state.conversation.turns.flatMap((turn) =>
+            turn._tag === "Assistant" ? Conversation.callsOf(turn).map(({ params }) => params) : []
+          ),
+          [params]
+        )
+      }
+    }).pipe(Effect.provide(models({
+      a: [handTo("b", { reason: "why", customer: "Ada" }), MockResponse.toolCall("typed", { order: 7, Ada: 1 })],
+      b: ["Here I am.", "Here I am."]
+    }))))
 
   it.effect("goes to nobody else", () =>
     Effect.gen(function*() {

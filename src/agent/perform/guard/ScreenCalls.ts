@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type { HandoffRequest } from "../../../domain/AgentStatus.ts"
@@ -70,7 +71,7 @@ const fits = (entry: Exclude<ToolEntry, HandoffTool> | undefined, { params }: Ca
     : Effect.map(decoded as Effect.Effect<Codec.CodecExit>, Exit.isSuccess)
 }
 
-/** Asks about a handoff that a call asks for. */
+/** Asks about a handoff that a call asks for. The call is kept with what was looked at alone. */
 const lookAtHandoff = (loop: Loop.Loop, call: Call, { handoff }: HandoffTool, state: AgentState) => {
   const all = loop.definition.guardrails.handoff
   const read = Handoff.requestOf(handoff, call)
@@ -79,8 +80,8 @@ const lookAtHandoff = (loop: Loop.Loop, call: Call, { handoff }: HandoffTool, st
     : { target: handoff.target, callId: call.id, tool: handoff.toolName, context: call.params }
   return Effect.map(seeHandoff(loop, asked, call, state, Result.isSuccess(read) ? all : onText(all)), (seen): Call => {
     if (isRefused(seen)) return refusedCall(call, refusal(loop, seen, "handoff"))
-    if (seen.reason === asked.reason && seen.context === asked.context) return call
-    return { ...call, params: Result.isSuccess(read) ? Handoff.paramsOf(handoff, seen) : seen.context ?? {} }
+    const params = Result.isSuccess(read) ? Handoff.paramsOf(handoff, seen) : seen.context ?? {}
+    return Equal.equals(params, call.params) ? call : { ...call, params }
   })
 }
 
