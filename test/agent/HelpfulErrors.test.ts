@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Result, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { inspect } from "node:util"
-import { Agent, AgentState, Dialogue, Group, Handoff, Mode } from "troupe"
+import { Agent, AgentState, Dialogue, Group, Handoff, Mode, Plan } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 
 const Dice = Toolkit.make(Tool.make("roll", { success: Schema.Int }))
@@ -54,6 +54,33 @@ describe("An error says what to do", () => {
       assert.include(messageOf(yield* given(4)), "handler of tool \"roll\" gave no Effect but a number")
     }))
 
+  it.effect("if a handler of a toolkit with handlers of its own gives no Effect", () =>
+    Effect.gen(function*() {
+      const given = (answer: () => unknown) =>
+        Effect.gen(function*() {
+          const own = Agent.make("own", { toolkit: yield* Dice })
+          return yield* Effect.exit(Agent.run(own, "Go"))
+        }).pipe(Effect.provide([
+          Dice.toLayer({ roll: answer as never }),
+          MockModel.layer(MockModel.queue(MockResponse.toolCall("roll", {})))
+        ]))
+      const defectOf = (exit: Exit.Exit<unknown, unknown>) =>
+        Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+      for (const value of [Promise.resolve(4), 4, undefined]) {
+        const exit = yield* given(() => value)
+        assert.include(messageOf(exit), "The handler of tool \"roll\" gave no Effect")
+        assert.instanceOf((defectOf(exit) as Error).cause, TypeError)
+      }
+      const own = new RangeError("its own")
+      for (
+        const answer of [() => Effect.die(own), () => {
+          throw own
+        }]
+      ) {
+        assert.strictEqual(defectOf(yield* given(answer)), own)
+      }
+    }))
+
   it.effect("if a script calls a tool that isn't there", () =>
     Effect.gen(function*() {
       const message = messageOf(yield* Effect.exit(Agent.run(player, "Go")))
@@ -86,6 +113,19 @@ describe("An error says what to do", () => {
       map: Schema.ReadonlyMap(Schema.String, Schema.BigInt)
     })
     assert.strictEqual(throwing(made(fine as Schema.Codec<unknown, unknown>)), "nothing thrown")
+    const ways = (schema: Schema.Codec<unknown, unknown>) =>
+      [
+        ["handoff_to_b", "params", () => Agent.make("a", { handoffs: [Handoff.to("b", { parameters: schema })] })],
+        ["final_answer", "params", () => Agent.make("a", { output: schema })],
+        ["final_answer", "params.value", () => Agent.make("a", { output: Schema.Array(schema) })]
+      ] as const
+    for (const [tool, path, make] of ways(Schema.Struct({ all: foreign }))) {
+      assert.include(throwing(make), `"${tool}" of agent "a"`)
+      assert.include(throwing(make), `\`${path}${path === "params" ? "" : "[]"}.all[].to\``)
+    }
+    for (const [, , make] of ways(fine as Schema.Codec<unknown, unknown>)) {
+      assert.strictEqual(throwing(make), "nothing thrown")
+    }
   })
 
   it("if an agent isn't made yet", () => {
@@ -117,6 +157,18 @@ describe("An error says what to do", () => {
         Dialogue.resume(dialogue, Dialogue.begin(Dialogue.make(player, Agent.make("bob")), "x"))
       )
       assert.deepStrictEqual(inspect(failed).split("\n").length, 2)
+      const rows = Plan.node("rows", (text: string) => Effect.succeed(Array.from({ length: 100 }, () => ({ text }))))
+      const last = Plan.node("last", (given: ReadonlyArray<unknown>) => Effect.fail(`no ink for ${given.length}`))
+      const plan = Plan.make({ nodes: [rows, last], edges: [Plan.edge(rows, last)] })
+      const planned = inspect(yield* Effect.flip(Plan.run(plan, "x")))
+      assert.deepStrictEqual(planned.split("\n").length, 2)
+      assert.include(planned, "Node \"last\" failed: no ink for 100")
+      assert.include(planned, "`results`")
+      const unanswered = new Plan.NoAnswer({
+        state: error.state,
+        reason: new AgentState.NoOutput({ agent: "player", status: "WaitingForTools", issue: "it waits" })
+      })
+      assert.deepStrictEqual(inspect(unanswered).split("\n").length, 2)
     }).pipe(Effect.provide([
       Dice.toLayer({ roll: () => Effect.succeed(4) }),
       MockModel.layer(MockModel.queue())

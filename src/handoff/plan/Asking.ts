@@ -4,10 +4,12 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { NoOutput, output } from "../../domain/AgentOutput.ts"
+import { shortly } from "../../domain/Described.ts"
 import { fromInput } from "../../domain/PartCopy.ts"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
 import * as Runnable from "../Runnable.ts"
@@ -28,6 +30,10 @@ export class NoAnswer extends Schema.TaggedError<NoAnswer>("troupe/handoff/Plan/
 }) {
   override get message(): string {
     return this.reason.message
+  }
+  /** What a console shows: the state alone has a hundred lines. */
+  override [NodeInspectSymbol](): string {
+    return shortly(this, "`state` has the calls that await approval (`AgentState.pendingApprovals`)")
   }
 }
 

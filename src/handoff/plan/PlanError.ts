@@ -3,8 +3,9 @@
  *
  * @since 0.1.0
  */
+import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
-import { listOf, messageOf } from "../../domain/Described.ts"
+import { listOf, messageOf, shortly } from "../../domain/Described.ts"
 import { Results } from "./Results.ts"
 
 const Attempt = Schema.Struct({ node: Schema.String, reason: Schema.Unknown })
@@ -36,6 +37,10 @@ export class PlanError<out E = unknown> extends Schema.TaggedError<PlanError>("t
       `Node "${this.node}" failed: ${messageOf(this.reason)}`,
       ...this.fallbacks.map(({ node, reason }) => `its fallback "${node}" failed: ${messageOf(reason)}`)
     ].join("; ")
+  }
+  /** What a console shows: the results of all nodes may be of any length. */
+  override [NodeInspectSymbol](): string {
+    return shortly(this, "`reason` is the node's own error; `results` has what the other nodes gave (`Plan.resume`)")
   }
 }
 

@@ -179,12 +179,21 @@ const misfits: ReadonlySet<AiError.AiErrorReason["_tag"]> = new Set([
   "ToolResultEncodingError"
 ])
 
+/** What a toolkit says of a handler that gives no Effect isn't told apart from other type errors, and names no tool. */
+const madeNoEffect = ({ tool }: HandledTool, cause: unknown): unknown =>
+  cause instanceof TypeError
+    ? new TypeError(`The handler of tool "${tool.name}" gave no Effect, or failed to make one: ${cause.message}`, {
+      cause
+    })
+    : cause
+
 /** The handler of a toolkit that has its own, and decodes parameters itself: not from JSON. */
 const ownHandler =
   (entry: HandledTool, handle: NonNullable<HandledTool["handle"]>): ToolHandler =>
   (params, { preliminary, toolCallId }) =>
     Effect.suspend(() => entry.encodeParams(params)).pipe(
       Effect.flatMap((encoded) => handle(entry.tool.name, encoded as never, toolCallId)),
+      Effect.catchDefect((defect) => Effect.die(madeNoEffect(entry, defect))),
       Stream.unwrap,
       Stream.tap((output) => output.preliminary ? preliminary(output.result as never) : Effect.void),
       Stream.runLast,
