@@ -8,6 +8,7 @@
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { textIn } from "../../domain/Conversation.ts"
+import * as JsonValue from "../../domain/JsonValue.ts"
 import { withText } from "../../domain/Replacement.ts"
 import type { AssistantPart, Call } from "../../domain/StateSchema.ts"
 import { type OutputCodec, toolName } from "../definition/OutputCodec.ts"
@@ -40,9 +41,9 @@ export const encode = (codec: OutputCodec | undefined, value: unknown): Schema.J
 export const toText = (codec: OutputCodec | undefined, value: unknown): string =>
   codec === undefined ? String(value) : JSON.stringify(encode(codec, value))
 
-/** Gives the parameters of an answer that the model gave by a call. */
+/** Gives the parameters of an answer that the model gave by a call. Nobody else holds them: an encoder may give parts of a value on. */
 export const toParams = (codec: OutputCodec | undefined, value: unknown): Schema.Json =>
-  codec === undefined ? null : codec.wrap(encode(codec, value))
+  codec === undefined ? null : JsonValue.fromUnknown(codec.wrap(encode(codec, value)))
 
 /** Gives the parts of an answer with another value. */
 export const withValue = (codec: OutputCodec | undefined, parts: Parts, { call, value }: Found): Parts =>

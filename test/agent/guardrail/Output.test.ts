@@ -175,6 +175,49 @@ describe("An answer", () => {
 const Answer = Schema.Struct({ name: Schema.String, born: Schema.optionalKey(Schema.Date) })
 const answer = (params: unknown) => MockResponse.toolCall("final_answer", params, { id: "answer" })
 
+describe("JSON as text beside a call", () => {
+  const Person = Schema.Struct({ name: Schema.String })
+  const asked: Array<unknown> = []
+  const typed = (verdict: (name: string) => Guardrail.Verdict<typeof Person.Type>) => {
+    asked.length = 0
+    const looking = Guardrail.make("typed", (value: typeof Person.Type) => {
+      asked.push(value)
+      return value.name === "Ada" ? verdict(value.name) : Guardrail.pass
+    }, { on: "output" })
+    const agent = Agent.make("a", { toolkit: Kit, output: Person, guardrails: { output: [looking] } })
+    return ran(Agent.run(agent, "Who?")).pipe(
+      Effect.provide([handlers, model(MockResponse.all("{\"name\":\"Ada\"}", look), "{\"name\":\"Bob\"}")])
+    )
+  }
+  const found = [{ name: "Ada" }, { name: "Bob" }]
+
+  it.effect("is looked at as the value that it is, and is replaced", () =>
+    Effect.gen(function*() {
+      const { events, state } = yield* typed(() => Guardrail.replace({ name: "her" }, "a name"))
+      assert.deepStrictEqual(asked, found)
+      assert.deepStrictEqual(turns(state), [
+        "User: Who?",
+        "a: {\"name\":\"her\"} | look({}) Succeeded \"seen\"",
+        "a: {\"name\":\"Bob\"}"
+      ])
+      assert.notInclude(JSON.stringify([events, AgentState.toJson(state)]), "Ada")
+    }))
+
+  it.effect("is left out if a guardrail refuses it", () =>
+    Effect.gen(function*() {
+      for (const verdict of [() => Guardrail.block("a name"), () => Guardrail.retry("No names.")]) {
+        const { events, state } = yield* typed(verdict)
+        assert.deepStrictEqual(asked, found)
+        assert.deepStrictEqual(turns(state), [
+          "User: Who?",
+          "a: look({}) Succeeded \"seen\"",
+          "a: {\"name\":\"Bob\"}"
+        ])
+        assert.notInclude(JSON.stringify([events, AgentState.toJson(state)]), "Ada")
+      }
+    }))
+})
+
 describe("Text beside calls", () => {
   const remarking = (
     remark: MockResponse.Input,

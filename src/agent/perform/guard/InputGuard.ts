@@ -12,6 +12,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { GuardrailBlocked } from "../../../domain/AgentError.ts"
 import * as Part from "../../../domain/Part.ts"
+import { fromInput } from "../../../domain/PartCopy.ts"
 import type { Turn, User } from "../../../domain/StateSchema.ts"
 import type { Definition } from "../../definition/AgentDefinition.ts"
 import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
@@ -92,7 +93,8 @@ const isParts = Schema.is(Schema.Array(Part.UserPart))
 const kindOf = (loop: Loop.Loop, turn: number): Kind<User["parts"]> => ({
   at: "input",
   context: { stage: "input", agent: loop.definition.name, state: loop.state },
-  put: (_, given) => isParts(given) ? Result.succeed(given) : Result.fail("it isn't a list of texts and files"),
+  put: (_, given) =>
+    isParts(given) ? Result.succeed(fromInput(given)) : Result.fail("it isn't a list of texts and files"),
   texts: textsOf,
   judgeTexts: InPlace.judge,
   putTexts: (parts, texts) => Result.succeed(withTexts(parts, texts)),
