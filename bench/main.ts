@@ -14,6 +14,7 @@ import { mocked, written } from "./mockModel.ts"
 import { withModes, withoutModes } from "./modes.ts"
 import { coldImport, memory } from "./processes.ts"
 import { interleave, median, ratio } from "./rounds.ts"
+import { compare, record, saveAgain } from "./stored.ts"
 import { troupe } from "./troupe.ts"
 import { byTokens, byTurns, guardedByTurns, unwindowed } from "./window.ts"
 import { guarded, mockCalls, type Modes, modes, windows, type Workload, workloads } from "./workloads.ts"
@@ -98,6 +99,30 @@ const measureMocks = async ({ name, run, units }: typeof mockCalls): Promise<voi
   row(`${name}, µs`, micros(mock!), micros(hand!), "", "", number(ratio(mock!, hand!), 2), "", "", "")
 }
 
+/** The saves of late turns are compared with those of early ones. */
+const measureSaves = async (name: string): Promise<void> => {
+  const saves = await record(1000)
+  const samples: ReadonlyArray<Array<number>> = [[], [], [], []]
+  for (let round = -3; round < rounds; round++) {
+    const { took } = await saveAgain(saves)
+    if (round >= 0) compare(took).forEach((sample, at) => samples[at]!.push(sample))
+  }
+  const micros = (of: ReadonlyArray<number>): string => number(median(of) * 1000)
+  const [late, early, all, first] = samples
+  row(`${name}, µs`, micros(late!), micros(early!), "", "", number(ratio(late!, early!), 2), "", "", "≤ 1.5")
+  row(
+    `${name}, new logs included, µs`,
+    micros(all!),
+    micros(first!),
+    "",
+    "",
+    number(ratio(all!, first!), 2),
+    "",
+    "",
+    "≤ 1.5"
+  )
+}
+
 const measureThroughput = async (name: string, kind: Kind): Promise<void> => {
   const [mock, hand] = await throughput(kind, rounds, 200)
   const perSecond = (of: ReadonlyArray<number>): string => number(1000 / median(of), 0)
@@ -148,6 +173,8 @@ for (const workload of modes) if (isChosen(workload.name)) await measureModes(wo
 if (isChosen(behind.name)) await measureWindows(behind)
 if (isChosen(under.name)) await measureGuardrails(under)
 if (isChosen(mockCalls.name)) await measureMocks(mockCalls)
+const saved = "the saves of a turn of 1,000"
+if (isChosen(saved)) await measureSaves(saved)
 for (const kind of ["whole", "streamed"] as const) {
   const name = `requests to a mock provider in a second, ${kind}`
   if (isChosen(name)) await measureThroughput(name, kind)

@@ -3,7 +3,7 @@
  *
  * 1. What is sent is chosen anew for each request. The state keeps every turn.
  * 2. Turns are never split: a call goes with its result. What the model is asked about stays, and so do what the user asked last and
- *    pinned turns (`Conversation.pin`).
+ *    pinned turns (`Conversation.pin`, `session.pin`).
  * 3. If even these are too much, the run fails with `ContextWindowExceeded`, and the state can be reopened with a larger window.
  *
  * **Example** (The last turns that have room)

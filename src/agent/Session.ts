@@ -67,6 +67,7 @@ import * as OperationQueue from "./session/OperationQueue.ts"
 import * as SessionApprovals from "./session/SessionApprovals.ts"
 import { isSessionError, type SessionError } from "./session/SessionError.ts"
 import * as SessionModes from "./session/SessionModes.ts"
+import * as SessionPins from "./session/SessionPins.ts"
 import * as SessionRuns from "./session/SessionRuns.ts"
 import type { CallOptions } from "./session/SessionRuns.ts"
 import * as SessionServices from "./session/SessionServices.ts"
@@ -201,6 +202,15 @@ export interface Session<out Output = unknown, out E = OwnError>
    * models is asked. What isn't given stays as it is.
    */
   readonly configure: (settings: Settings) => Effect.Effect<AgentState.AgentState, ModeError | SessionError>
+
+  /**
+   * Pins a turn of the current state's conversation, counted from 0: a context window never leaves it out. Where there is no such turn,
+   * nothing is pinned. In a mode that has cut what it sees, the pin is gone once the mode is left.
+   */
+  readonly pin: (turn: number) => Effect.Effect<AgentState.AgentState, SessionError>
+
+  /** Takes the pin off a turn, counted from 0. */
+  readonly unpin: (turn: number) => Effect.Effect<AgentState.AgentState, SessionError>
 }
 
 /** The session of an agent or a group, by what its type says. */
@@ -277,7 +287,9 @@ const fromOpen = (session: OpenSession, end: AgentState.AgentState): Untyped => 
     enterMode: (name, params) => SessionModes.enter(session, name, params),
     exitMode: (name) => SessionModes.exit(session, name),
     schedule: (transition) => SessionModes.schedule(session, transition) as Effect.Effect<never>,
-    configure: (settings) => SessionModes.configure(session, settings) as Effect.Effect<never>
+    configure: (settings) => SessionModes.configure(session, settings) as Effect.Effect<never>,
+    pin: (turn) => SessionPins.pin(session, turn, true) as Effect.Effect<never>,
+    unpin: (turn) => SessionPins.pin(session, turn, false) as Effect.Effect<never>
   }
 }
 

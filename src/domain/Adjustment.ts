@@ -17,7 +17,8 @@ export const Adjustment = Schema.TaggedUnion({
   ValueSet: { key: Schema.String, value: Schema.Json },
   SegmentAdded: { segment: PromptSegment },
   SettingsChanged: { settings: Settings },
-  ViewChanged: { turns: Schema.Array(Turn) }
+  ViewChanged: { turns: Schema.Array(Turn) },
+  TurnPinned: { turn: Schema.Int, isPinned: Schema.Boolean }
 })
 
 /** A change of a state by hand. */

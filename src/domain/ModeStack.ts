@@ -15,6 +15,7 @@ import { countToAnswer } from "./AgentAnswer.ts"
 import * as AgentStatus from "./AgentStatus.ts"
 import { withUniqueIds } from "./CallIds.ts"
 import { appendUnchecked, callIds, hasOpenCalls, make, settleOpenCalls, textOf } from "./Conversation.ts"
+import { pin, unpin } from "./conversation/Pin.ts"
 import { withTurns as withSummaries } from "./conversation/Summaries.ts"
 import { statusOf } from "./ImpliedStatus.ts"
 import * as Isolation from "./Isolation.ts"
@@ -274,6 +275,8 @@ const adjustTop = (self: AgentState, adjustment: Adjustment): AgentState => {
       return withKey(self, "settings", adjustment.settings)
     case "ViewChanged":
       return view(self, adjustment.turns)
+    case "TurnPinned":
+      return { ...self, conversation: (adjustment.isPinned ? pin : unpin)(self.conversation, adjustment.turn) }
   }
 }
 

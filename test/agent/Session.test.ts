@@ -20,6 +20,7 @@ import {
   Agent,
   type AgentEvent,
   AgentState,
+  ContextWindow,
   Conversation,
   Group,
   HandoffPolicy,
@@ -652,7 +653,8 @@ describe("A session that is called by what it runs", () => {
     approve: (session) => session.approve("a"),
     deny: (session) => session.deny("a", "no"),
     invoke: (session) => session.invoke(Add, { a: 1, b: 2 }),
-    fork: (session) => session.fork
+    fork: (session) => session.fork,
+    pin: (session) => session.pin(0)
   }
 
   it.effect.each(Object.keys(operations))("by %s is told so, and goes on", (name) =>
@@ -712,6 +714,55 @@ describe("A session that is called by what it runs", () => {
       const state = Exit.isSuccess(exit) ? yield* Fiber.join(exit.value.later) : undefined
       assert.strictEqual(state, yield* session.state)
     }).pipe(Effect.scoped, Effect.provide(model)))
+})
+
+describe("Session.pin", () => {
+  const guide = Agent.make("guide", { contextWindow: ContextWindow.make({ maxTurns: 2 }) })
+  const lastSent = Effect.map(
+    MockModel.calls,
+    (calls) =>
+      calls.at(-1)!.request.messages.map(({ content }) =>
+        typeof content === "string" ? content : content.map((part) => part.type === "text" ? part.text : "").join("")
+      )
+  )
+  const pinsOf = ({ conversation }: AgentState.AgentState) =>
+    conversation.turns.flatMap(({ pinned }, at) => pinned === true ? [at] : [])
+
+  it.effect("keeps a turn in what requests send until its pin is taken off", () =>
+    Effect.gen(function*() {
+      const session = yield* Session.make(guide)
+      yield* session.call("1")
+      assert.deepStrictEqual(pinsOf(yield* session.pin(0)), [0])
+      assert.strictEqual((yield* session.state).status._tag, "Complete")
+      yield* session.call("2")
+      yield* session.call("3")
+      assert.deepStrictEqual(yield* lastSent, ["1", "3"])
+      assert.deepStrictEqual(pinsOf(yield* session.unpin(0)), [])
+      yield* session.call("4")
+      assert.deepStrictEqual(yield* lastSent, ["4"])
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("is an event, unless it changes nothing", () => {
+    const log: Array<AgentEvent.AgentEvent> = []
+    return Effect.gen(function*() {
+      const session = yield* Session.make(guide)
+      const before = yield* session.call("1")
+      log.length = 0
+      for (const turn of [1, 1, 2, -1, 0.5]) yield* session.pin(turn)
+      const pinned = yield* session.unpin(0)
+      const adjustments = log.flatMap((event) => event._tag === "StateAdjusted" ? [event.adjustment] : [])
+      assert.deepStrictEqual(adjustments, [{ _tag: "TurnPinned", turn: 1, isPinned: true }])
+      assert.deepStrictEqual(log.reduce(AgentState.reduce, before), pinned)
+      assert.deepStrictEqual(pinned.conversation, Conversation.pin(before.conversation, 1))
+      const unpinned = yield* session.unpin(1)
+      assert.deepStrictEqual(log.reduce(AgentState.reduce, before), unpinned)
+      assert.deepStrictEqual(unpinned, before)
+    }).pipe(
+      Effect.scoped,
+      Agent.observe((event) => Effect.sync(() => void log.push(event))),
+      Effect.provide(echo)
+    )
+  })
 })
 
 describe("Session.fork", () => {

@@ -23,6 +23,8 @@ const Asked = Schema.Struct({
     "deny",
     "invoke",
     "configure",
+    "pin",
+    "unpin",
     "schedule",
     "enterMode",
     "exitMode",
@@ -157,6 +159,8 @@ const live = (self: typeof alone | typeof team, life: ReadonlyArray<Asked>) => {
       deny: (held) => answered(held, (id) => held.deny(id, "no")),
       invoke: (held, { says }) => held.invoke(says === "crash" ? Crash : says === "guard" ? Guarded : Look, {}),
       configure: (held, { says }) => held.configure(says === "look" ? { tools: ["look"] } : { toolChoice: "auto" }),
+      pin: (held, { interruptedAfter }) => held.pin(interruptedAfter % 4),
+      unpin: (held, { interruptedAfter }) => held.unpin(interruptedAfter % 4),
       schedule: (held, { mode, says }) =>
         held.schedule(
           says === "text"

@@ -159,6 +159,39 @@ describe.each(Object.entries(backings))("A session that is stored %s", (_, backi
 })
 
 describe("A stored session", () => {
+  it.effect("keeps pins, in a conversation that is over and in one that awaits approval", () => {
+    const { layer, written } = makeWatched()
+    return Effect.gen(function*() {
+      const sessionOf = Session.make(player, { store: Session.store("ada") })
+      yield* Effect.scoped(Effect.gen(function*() {
+        const session = yield* sessionOf
+        yield* session.call("Roll")
+        yield* session.pin(0)
+        yield* session.pin(1)
+        const saves = written.length
+        yield* session.unpin(0)
+        assert.strictEqual(written.length, saves + 1)
+        yield* session.unpin(0)
+        assert.strictEqual(written.length, saves + 1)
+        const state = yield* session.state
+        assert.deepStrictEqual(yield* Session.load("ada"), state)
+        assert.deepStrictEqual(state.conversation.turns.map(({ pinned }) => pinned), [undefined, true])
+        assert.strictEqual(AgentState.pendingApprovals(state).length, 1)
+      }))
+      const again = yield* sessionOf
+      yield* again.approve(AgentState.pendingApprovals(yield* again.state)[0]!.callId)
+      const done = yield* again.resume
+      assert.deepStrictEqual(done.conversation.turns.map(({ pinned }) => pinned), [undefined, true, undefined])
+      const pinned = yield* again.pin(2)
+      assert.deepStrictEqual(yield* Session.load("ada"), pinned)
+      assert.strictEqual(pinned.conversation.turns[2]?.pinned, true)
+    }).pipe(
+      Effect.scoped,
+      Effect.provide([layer, dice]),
+      Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("guarded", {}), "Done.")))
+    )
+  })
+
   it.effect("is saved when a run begins, for each call and its result, after each step, and at its end, but not in between", () => {
     const { layer, written } = makeWatched()
     return Effect.gen(function*() {

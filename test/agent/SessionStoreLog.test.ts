@@ -74,7 +74,7 @@ describe("A session that is stored for long", () => {
         const [first, end] = [written.indexOf(entries[from * 3]!), written.indexOf(entries[to * 3]!)]
         return sum(written.slice(first, end)) / (to - from)
       }
-      assert.isBelow(total(100, 990) / total(10, 100), 1.5)
+      assert.isBelow(total(100, 990) / total(10, 100), 1.4)
       assert.isBelow(sum(written), 4 * sum(written.filter(isEntry)))
       const reading = makeStore(values)
       assert.deepStrictEqual(yield* Effect.provide(Session.load("a"), reading.layer), yield* session.state)
@@ -86,7 +86,7 @@ describe("A session that is stored for long", () => {
   it.effect("is whole after whatever write was the last, and goes on from there", () =>
     Effect.gen(function*() {
       const fresh = AgentState.make("assistant")
-      const words = (n: number) => `${n} `.padEnd(9000, "x")
+      const words = (n: number) => `${n} `.padEnd(n === 0 ? 0 : 20_000, "x")
       /** Talks until the store is gone. Gives what was said and answered. */
       const talk = Effect.gen(function*() {
         const session = yield* open

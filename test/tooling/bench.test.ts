@@ -7,6 +7,7 @@ import { mocked, written } from "../../bench/mockModel.ts"
 import { withModes, withoutModes } from "../../bench/modes.ts"
 import { interleave, median, ratio } from "../../bench/rounds.ts"
 import type { Subject } from "../../bench/script.ts"
+import { compare, record, saveAgain } from "../../bench/stored.ts"
 import { troupe } from "../../bench/troupe.ts"
 import { byTokens, byTurns, unwindowed } from "../../bench/window.ts"
 import { guarded, mockCalls, modes, tiny, windows } from "../../bench/workloads.ts"
@@ -48,6 +49,21 @@ describe("benchmarks", () => {
     const lazy = { ...byTurns, run: unwindowed.run, calls: unwindowed.calls, messages: () => [1, 700] as const }
     const refused = await run(lazy).catch((error: Error) => error.message)
     assert.strictEqual(refused, "758 messages, not from 1 to 700")
+  })
+
+  it("save again what a session saved, all of it", async () => {
+    const saves = await record(3)
+    const { state, took } = await saveAgain(saves)
+    assert.strictEqual(took.length, 3)
+    assert.deepStrictEqual(state, saves.at(-1)!.at(-1)![0])
+    assert.strictEqual(state?.conversation.turns.length, 6)
+    const missing = await saveAgain([saves[0]!, [], saves[2]!])
+    assert.notDeepEqual(missing.state, state)
+  })
+
+  it("compare late saves with early ones", () => {
+    const took = Array.from({ length: 1000 }, (_, turn) => turn < 100 ? 1 : turn < 968 ? 2 : 3)
+    assert.deepStrictEqual(compare(took).map((ms) => Number(ms.toFixed(2))), [3, 1, 2.04, 1])
   })
 
   it("ask a mock model and one written by hand", async () => {

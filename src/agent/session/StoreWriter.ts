@@ -1,7 +1,7 @@
 /**
  * What an open session writes to its store: an entry for each save, and now and then a log that begins with the whole state.
  *
- * A new log begins when the entries of the one before have twice as many characters as its base. So a session of any length writes no
+ * A new log begins when the entries of the one before have four times as many characters as its base. So a session of any length writes no
  * more than some times what its events have, however large its state is.
  *
  * @since 0.1.0
@@ -45,6 +45,8 @@ export const makeWriter = Effect.fnUntraced(function*(
   let revision = stored?.revision ?? 0
   /** The head that this session knows, unless a log of `known` says which it is. */
   const first = stored?.head
+  /** The last head that was found to name a log of `known`. */
+  let seen: string | undefined
   const known = new Set(stored?.logs.map(({ name }) => name))
   const last = stored?.logs.at(-1)
   /** Logs that were ended, and that the head may still name. */
@@ -56,13 +58,14 @@ export const makeWriter = Effect.fnUntraced(function*(
 
   const writing = Effect.mapError(StoredLog.unavailable(id, "write"))
 
-  /** Checks that the head is one of this session, and returns the log that it names. */
+  /** Checks that the head is one of this session. One that was found so once isn't parsed again. */
   const checkHead = Effect.gen(function*() {
     const text = yield* StoredLog.get(store, id, id)
-    if (log === undefined && text === first) return undefined
+    if (log === undefined ? text === first : text !== undefined && text === seen) return
     if (text === undefined) return yield* conflict(undefined)
     const head = yield* StoredLog.parseHead(id, text)
-    return head.version === 2 && known.has(head.log) ? head.log : yield* conflict(head.revision)
+    if (head.version !== 2 || !known.has(head.log)) return yield* conflict(head.revision)
+    seen = text
   })
 
   const check: Effect.Effect<void, SessionError> = Effect.gen(function*() {
@@ -76,9 +79,9 @@ export const makeWriter = Effect.fnUntraced(function*(
   })
 
   /** Inserts a value that another session may insert too. */
-  const insert = (key: string, value: unknown) =>
+  const insert = (key: string, text: string) =>
     Effect.flatMap(
-      writing(IfAbsent.insert(store, key, JSON.stringify(value))),
+      writing(IfAbsent.insert(store, key, text)),
       (isInserted) => isInserted ? Effect.void : conflict(revision + 1)
     )
 
@@ -97,32 +100,33 @@ export const makeWriter = Effect.fnUntraced(function*(
     const before = log
     const name = before?.next ?? (yield* randomName)
     if (before !== undefined && before.next === undefined) {
-      yield* insert(StoredLog.entryKey(id, before.name, revision + 1), { writer, next: name })
+      yield* insert(StoredLog.entryKey(id, before.name, revision + 1), JSON.stringify({ writer, next: name }))
       before.next = name
     }
-    const base = { revision: revision + 1, writer, state: toJson(state) }
-    yield* insert(StoredLog.baseKey(id, name), base)
+    const base = revision + 1
+    const text = JSON.stringify({ revision: base, writer, state: toJson(state) })
+    yield* insert(StoredLog.baseKey(id, name), text)
     const begun: OpenLog = {
       name,
-      base: base.revision,
-      baseSize: JSON.stringify(base).length,
+      base,
+      baseSize: text.length,
       size: 0,
       recent: [],
       next: undefined
     }
     if (before === undefined) {
-      const head = StoredLog.headOf(name, base.revision, writer)
+      const head = StoredLog.headOf(name, base, writer)
       if (first === undefined) {
         const isFirst = yield* writing(IfAbsent.insert(store, id, head))
-        if (!isFirst) return yield* conflict(base.revision)
+        if (!isFirst) return yield* conflict(base)
       } else {
         const now = yield* writing(store.modify(id, (found) => found === first ? head : found))
-        if (now !== head) return yield* conflict(now === undefined ? undefined : base.revision)
+        if (now !== head) return yield* conflict(now === undefined ? undefined : base)
       }
     }
     known.add(name)
     log = begun
-    revision = base.revision
+    revision = base
     if (before === undefined) return
     stale.push({ base: before.base, name: before.name, next: name, revision: begun.base - 1 })
     yield* moveHead(begun)
@@ -131,13 +135,14 @@ export const makeWriter = Effect.fnUntraced(function*(
   /** Appends events to the log. */
   const append = Effect.fnUntraced(function*(to: OpenLog, events: ReadonlyArray<AgentEvent>) {
     const entry = { writer, events: EventJson.toJson(events) as ReadonlyArray<unknown> }
+    const text = JSON.stringify(entry)
     const key = StoredLog.entryKey(id, to.name, revision + 1)
-    yield* insert(key, entry)
+    yield* insert(key, text)
     // A log that the head has left has no entries any more that could have been in the way.
     yield* Effect.tapError(checkHead, () => Effect.ignore(store.remove(key)))
     revision++
     to.recent.push(entry.events)
-    to.size += JSON.stringify(entry).length
+    to.size += text.length
     const written = revision - to.base
     if (written % StoredLog.chunkSize !== 0) return
     const chunk = { events: to.recent.slice(-StoredLog.chunkSize).flat() }
@@ -155,7 +160,7 @@ export const makeWriter = Effect.fnUntraced(function*(
     }
     yield* append(to, events)
     // What is appended is saved, so a new log that can't be begun now is begun by another save.
-    if (to.size > Math.max(minLogSize, 2 * to.baseSize)) yield* Effect.ignore(begin(state))
+    if (to.size > Math.max(minLogSize, 4 * to.baseSize)) yield* Effect.ignore(begin(state))
   })
 
   return { check, write }

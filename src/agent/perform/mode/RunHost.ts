@@ -73,6 +73,7 @@ const isFound = (
         Object.hasOwn(open[at]?.found ?? {}, adjustment.key)
     case "SettingsChanged":
     case "ViewChanged":
+    case "TurnPinned":
       return false
   }
 }
