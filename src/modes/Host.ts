@@ -9,6 +9,7 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { identity } from "effect/Function"
 import type { Adjustment } from "../domain/Adjustment.ts"
 import type { AgentError } from "../domain/AgentError.ts"
 import type { AgentState } from "../domain/AgentState.ts"
@@ -22,21 +23,25 @@ import type { Any } from "./ModeType.ts"
 export type CallError = AgentError | OwnError | ModeError
 
 /**
- * A mode that was entered. `leave` leaves it, and ends as what ran in it did, joined by what its clean-up failed with. If it
+ * A mode that was entered. `leave` leaves it, and gives how what ran in it has ended now: as it did, joined by what its clean-up failed
+ * with. That is a value, so that its reasons stay the ones that were given: failing with them could annotate them with a span. If it
  * `recovers`, the mode may give something in the place of a failure.
  */
 export interface Entered {
-  leave(exit: Exit.Exit<unknown, unknown>, recovers: boolean): Effect.Effect<unknown, unknown>
+  leave(exit: Exit.Exit<unknown, unknown>, recovers: boolean): Effect.Effect<Exit.Exit<unknown, unknown>>
 }
 
-/** Dies of what went wrong on the way out of a mode, apart from what had gone wrong before. */
+/** Dies of what went wrong on the way out of a mode, apart from what had gone wrong before: of what `toDefect` makes of errors. */
 export const whatWasAdded = (
   left: Exit.Exit<unknown, unknown>,
-  exit: Exit.Exit<unknown, unknown>
+  exit: Exit.Exit<unknown, unknown>,
+  toDefect: (error: unknown) => unknown = identity
 ): Exit.Exit<void> => {
   const before: ReadonlyArray<unknown> = Exit.isFailure(exit) ? exit.cause.reasons : []
   const added = Exit.isFailure(left) ? left.cause.reasons.filter((reason) => !before.includes(reason)) : []
-  const defects = added.map((reason) => Cause.isFailReason(reason) ? Cause.makeDieReason(reason.error) : reason)
+  const defects = added.map((reason) =>
+    Cause.isFailReason(reason) ? Cause.makeDieReason(toDefect(reason.error)) : reason
+  )
   return defects.length === 0 ? Exit.void : Exit.failCause(Cause.fromReasons(defects))
 }
 

@@ -41,7 +41,6 @@
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
@@ -243,13 +242,13 @@ export const enter = <Name extends string, Params, E, R, Recovered>(
   mode: Mode<Name, Params, E, R, Recovered>,
   ...[params]: ParamsArgs<NoInfer<Params>>
 ): Effect.Effect<void, E | ModeError, R | Host | Scope.Scope> =>
-  entering("Mode.enter", mode, params, (entered) =>
-    Effect.addFinalizer((exit) =>
-      Effect.flatMap(
-        Effect.exit(entered.leave(exit, false)),
-        (left) => whatWasAdded(left, exit)
-      )
-    )) as Effect.Effect<void, E | ModeError, R | Host | Scope.Scope>
+  entering(
+    "Mode.enter",
+    mode,
+    params,
+    (entered) =>
+      Effect.addFinalizer((exit) => Effect.flatMap(entered.leave(exit, false), (left) => whatWasAdded(left, exit)))
+  ) as Effect.Effect<void, E | ModeError, R | Host | Scope.Scope>
 
 /**
  * Runs an effect in a mode, and gives what it gives.
@@ -275,9 +274,11 @@ export const within: {
 } = dual(
   (args) => !isMode(args[0]),
   (self: Effect.Effect<unknown, unknown, unknown>, mode: Any, params?: object) =>
-    entering("Mode.within", mode, params, (entered, restore) =>
-      Effect.matchCauseEffect(restore(self), {
-        onSuccess: (value) => entered.leave(Exit.succeed(value), true),
-        onFailure: (cause) => entered.leave(Exit.failCause(cause), true)
-      }))
+    entering(
+      "Mode.within",
+      mode,
+      params,
+      (entered, restore) =>
+        Effect.flatten(Effect.flatMap(Effect.exit(restore(self)), (exit) => entered.leave(exit, true)))
+    )
 ) as never

@@ -1309,6 +1309,22 @@ describe("A mode that recovers", () => {
       assert.deepStrictEqual(reasons(failed), ["body", "clean-up"])
     }).pipe(Effect.scoped, Effect.provide(echo)))
 
+  it.effect("recovers where its clean-up entered a mode, which is left with it and adds nothing", () =>
+    Effect.gen(function*() {
+      const log: Log = []
+      const inner = Mode.make("inner", { enter: () => Effect.void })
+      const mode = Mode.make("mode", {
+        enter: () => Effect.void,
+        exit: () => Effect.andThen(Mode.enter(inner), write(log, "exit")),
+        recover: () => Effect.succeed("recovered")
+      })
+      for (const body of [broken("body"), Effect.die("boom"), Effect.interrupt]) {
+        assert.strictEqual(yield* Mode.within(body, mode), "recovered")
+        assert.deepStrictEqual((yield* stateNow).modes, [])
+      }
+      assert.deepStrictEqual(log, ["exit", "exit", "exit"])
+    }).pipe(withAssistant))
+
   it.effect("isn't asked where nothing failed", () =>
     Effect.gen(function*() {
       const log: Log = []

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Result, Schema } from "effect"
+import { Cause, Effect, Exit, Fiber, Result, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent, AgentError, AgentState, Handoff, Mode, ModeTransition, Session, StopWhen } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -236,6 +236,50 @@ describe("What a clean-up gives", () => {
       Effect.scoped,
       Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("handoff_to_desk", {}))))
     ))
+
+  describe("is the error of the run that it fails", () => {
+    const heard: Array<unknown> = []
+    const hear = (exit: Exit.Exit<unknown, unknown>) =>
+      Effect.sync(() => void heard.push(Exit.isFailure(exit) ? Cause.squash(exit.cause) : "nothing"))
+    const typo = recorder().mode("typo", { transition: ModeTransition.switch("nowhere") })
+    const outer = Mode.make("outer", {
+      invokable: true,
+      enter: () => Effect.addFinalizer(hear),
+      exit: hear
+    })
+    const assertHeard = (...tags: Array<unknown>) =>
+      assert.deepStrictEqual(
+        heard.splice(0).map((error) => AgentError.isAgentError(error) ? error.reason._tag : error),
+        tags
+      )
+
+    it.effect("for the modes around it", () =>
+      Effect.gen(function*() {
+        const session = yield* Session.make(Agent.make("a", { modes: [typo, outer] }))
+        yield* session.enterMode("outer")
+        yield* session.schedule(ModeTransition.exit)
+        yield* session.enterMode("typo")
+        assert.strictEqual(reasonOf(yield* Effect.flip(session.call("Hello")))._tag, "ModeFailed")
+        assertHeard("ModeFailed", "ModeFailed")
+      }).pipe(Effect.scoped, Effect.provide(echo)))
+
+    it.effect("for what is let go of at its end, and as a defect where that is when it fails", () => {
+      const around = Mode.make("around", { invokable: true, enter: () => Mode.enter(typo) })
+      const run = (mode: typeof outer | typeof around, last: MockResponse.Input) =>
+        Agent.run(Agent.make("a", { modes: [mode], stopWhen: StopWhen.maxSteps(2) }), "Hello").pipe(
+          Effect.onExit(hear),
+          Effect.exit,
+          Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall(`enter_${mode.name}_mode`, {}), last)))
+        )
+      return Effect.gen(function*() {
+        yield* run(outer, MockResponse.toolCall("another", {}))
+        assertHeard("StepLimitReached", "StepLimitReached")
+        const exit = yield* run(around, "Done.")
+        assert.deepStrictEqual(Exit.isFailure(exit) && exit.cause.reasons.map(({ _tag }) => _tag), ["Die"])
+        assertHeard("ModeFailed")
+      })
+    })
+  })
 
   for (
     const [what, wish, stack, note] of [

@@ -514,7 +514,7 @@ export class Interpreter {
   }
 
   ask(): void {
-    this.moves = 0
+    if (this.between === 0) this.moves = 0
     if (this.requests.length >= 40) throw new TooLong()
     this.requests.push({
       system: this.system(true),

@@ -28,6 +28,10 @@ export const failedBy = (loop: Loop, cause: Cause.Cause<unknown>): AgentState =>
   status: AgentStatus.failed(fromCause(loop, cause))
 })
 
+/** Makes an `AgentError` of a reason to fail while a run is under way. Any other error stays as it was thrown. */
+export const asAgentError = ({ state }: Loop, error: unknown): unknown =>
+  error instanceof Fail ? new AgentError({ state, reason: error.reason }) : error
+
 /** Makes an `AgentError` of a reason to fail. An error of a program's own stays as it was thrown, with the state beside it. */
 export const withState = (state: AgentState, error: unknown): Cause.Cause<unknown> =>
   error instanceof Fail || isAgentError(error)

@@ -61,7 +61,9 @@ export const end = (loop: Loop.Loop, exit: Driven): Effect.Effect<void> => {
     ? endRun(loop, exit)
     : Effect.flatMap(provideLoop(loop, letGo(loop, exit)), (left) => {
       const ended = endRun(loop, left)
-      return loop.parent === undefined ? Effect.andThen(ended, whatWasAdded(left, exit)) : ended
+      return loop.parent === undefined
+        ? Effect.flatMap(ended, () => whatWasAdded(left, exit, (error) => Failure.asAgentError(loop, error)))
+        : ended
     })
 }
 

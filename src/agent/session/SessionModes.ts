@@ -147,10 +147,10 @@ export const operations = (
             () => EnterForProgram.enter(loop, mode, params, context, entrance)
           ))),
       (open, exit, recovers) =>
-        Effect.flatten(Effect.catch(
+        Effect.catch(
           runAlone(session, "exitMode", (loop) => LeaveMode.leave(loop, open, { exit, isOver: true, recovers })),
           () => Effect.succeed(exit)
-        )),
+        ),
       asEnterError
     )
 })

@@ -60,7 +60,7 @@ type Leave = (
   open: LiveMode,
   exit: Exit.Exit<unknown, unknown>,
   recovers: boolean
-) => Effect.Effect<unknown, unknown>
+) => Effect.Effect<Exit.Exit<unknown, unknown>>
 
 const isIn = (cause: Cause.Cause<unknown>, error: unknown): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error === error)
@@ -76,14 +76,14 @@ export const leavable = (
 ): Effect.Effect<Entered, unknown, unknown> => {
   const result: EnterResult = { open: undefined, failed: undefined }
   const entered: Entered = {
-    leave: (exit, recovers) => result.open === undefined ? exit : leave(result.open, exit, recovers)
+    leave: (exit, recovers) => result.open === undefined ? Effect.succeed(exit) : leave(result.open, exit, recovers)
   }
   return Effect.matchCauseEffect(enter(result), {
     onSuccess: () => Effect.succeed(entered),
     onFailure: (cause) => {
       const { failed: own = Cause.empty } = result
       const failed = Exit.failCause(Cause.map(cause, (error) => isIn(own, error) ? error : toError(error)))
-      return Effect.andThen(entered.leave(failed, false), failed)
+      return Effect.andThen(Effect.flatten(entered.leave(failed, false)), failed)
     }
   })
 }

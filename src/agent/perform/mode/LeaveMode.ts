@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as ModeStack from "../../../domain/ModeStack.ts"
 import { ModeTransition, stay } from "../../../domain/ModeTransition.ts"
-import { fromCause } from "../../journal/Failure.ts"
+import { asAgentError, fromCause } from "../../journal/Failure.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { SpanRecorder } from "../../journal/SpanRecorder.ts"
@@ -104,15 +104,20 @@ export const runAndLeaveNested = (
     }
   )
 
+/** How something has ended as clean-ups and finalizers are told: what fails the run is an `AgentError` for them, too. */
+const asTold = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Exit.Exit<unknown, unknown> =>
+  Exit.isFailure(exit) ? Exit.failCause(Cause.map(exit.cause, (error) => asAgentError(loop, error))) : exit
+
 const isKeeping = (wish: Wish): boolean => wish?._tag === "Stay" || wish?._tag === "Push"
 
 /** Recovers from the failure of what ran in a mode, if the mode can, and runs its clean-up and its finalizers. */
 const clean = Effect.fnUntraced(function*(
   loop: Loop.Loop,
   open: LiveMode,
-  { exit, isOver, isRuns, recovers }: Why
+  { exit: ended, isOver, isRuns, recovers }: Why
 ) {
   const { entry: { mode }, scope } = open
+  const exit = asTold(loop, ended)
   const { recover } = mode
   const recovered = recovers === true && Exit.isFailure(exit) && recover !== undefined
     ? yield* runAndLeaveNested(loop, open, Effect.suspend(() => recover(exit.cause)))
@@ -238,7 +243,7 @@ export const suspend = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Eff
     const { live } = loop
     live.isLettingGo = true
     return Effect.ensuring(
-      closeAll(loop, exit),
+      closeAll(loop, asTold(loop, exit)),
       Effect.sync(() => {
         live.isLettingGo = false
       })

@@ -180,8 +180,7 @@ class RunOperations implements Operations {
       return refusal === undefined
         ? EnterForProgram.leavable(
           (result) => restore(EnterForProgram.enter(loop, mode, params, context, result)),
-          (open, exit, recovers) =>
-            Effect.flatten(Effect.suspend(() => LeaveMode.leave(loop, open, { exit, isOver: true, recovers })))
+          (open, exit, recovers) => Effect.suspend(() => LeaveMode.leave(loop, open, { exit, isOver: true, recovers }))
         )
         : Effect.fail(refusal)
     })
