@@ -32,14 +32,17 @@ Usage: npm start -- [options] [words]
 
   npm start -- "My lamp arrived broken, order 1042"
   npm start                      converses; Ctrl-D or "exit" ends it
-  npm start < questions.txt      answers each line
+  npm start < questions.txt      answers each line; the line after a question for approval is its
+                                 answer, or denies it
+  npm start --silent -- --json "Where is 1043?" | jq ._tag
 
 Options:
   --yes          approves what awaits approval
   --no           denies it
   --state FILE   goes on with the conversation in FILE, and keeps it there; without words,
                  --yes and --no then only decide what awaits approval in it
-  --json         prints every event as a line of JSON
+  --json         prints every event as a line of JSON; npm prints lines of its own before, but
+                 for --silent
   --help         prints this
 
 Its model is embedded, and needs no key and no network. Variables of the environment choose another:

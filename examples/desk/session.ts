@@ -1,7 +1,7 @@
 /**
  * A conversation with the desk: turn after turn, the state carried on, approvals asked for in between.
  */
-import { Context, Effect, FileSystem, Option, Result, Schema, Stream } from "effect"
+import { Context, Effect, FileSystem, Option, Path, Result, Schema, Stream } from "effect"
 import { Agent, AgentEvent, AgentState } from "troupe"
 import { desk } from "./agents/desk.ts"
 import type { Configured } from "./model/configured.ts"
@@ -18,7 +18,7 @@ export class Room extends Context.Service<Room, {
   readonly warn: (line: string) => Effect.Effect<void>
   /** Asks for a line, none at the end of all input. */
   readonly ask: (prompt: string) => Effect.Effect<Option.Option<string>>
-  /** Whether anybody is there to be asked when the customer's words came on the command line. */
+  /** Whether somebody sits at a terminal, who can be asked again. */
   readonly isAttended: boolean
 }>()("desk/Room") {}
 
@@ -46,11 +46,26 @@ type Explain = Configured["explain"]
 /** A conversation that begins, with triage in control. */
 const fresh = AgentState.make(desk.agents.triage.name)
 
+/** Fails if a file can't be made in its folder: better now than after all that was to be kept in it. */
+const checkFolder = Effect.fnUntraced(function*(file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const folder = (yield* Path.Path).dirname(file)
+  const fail = (issue: string) => new StateFile({ file, deed: "keep", issue })
+  const { type } = yield* Effect.mapError(
+    fs.stat(folder),
+    (error) => fail(error.reason._tag === "NotFound" ? `there is no folder "${folder}"` : error.message)
+  )
+  if (type !== "Directory") return yield* fail(`"${folder}" is no folder`)
+  yield* Effect.mapError(fs.access(folder, { writable: true }), (error) => fail(error.message))
+})
+
 /** Reads the conversation that a file keeps: a new one where there is no file yet. */
 const load = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const fail = (issue: string) => new StateFile({ file, deed: "read", issue })
-  if (!(yield* Effect.mapError(fs.exists(file), (error) => fail(error.message)))) return fresh
+  if (!(yield* Effect.mapError(fs.exists(file), (error) => fail(error.message)))) {
+    return yield* Effect.as(checkFolder(file), fresh)
+  }
   const json = yield* Effect.mapError(fs.readFileString(file), (error) => fail(error.message))
   return yield* Effect.fromResult(Result.mapError(AgentState.fromJson(json), (error) => fail(error.message)))
 })
@@ -96,6 +111,14 @@ type Decision = "approve" | "deny" | undefined
 const isYes = (line: string): boolean => /^\s*(y|yes)\s*$/i.test(line)
 const isNo = (line: string): boolean => /^\s*(n|no)?\s*$/i.test(line)
 
+/** How somebody decides later what awaits approval now. */
+const howToDecide = (file: string | undefined, words: string | undefined): string =>
+  file !== undefined
+    ? `npm start -- --state ${JSON.stringify(file)} asks again, with --yes approves it, with --no denies it`
+    : words !== undefined
+    ? "run with --yes to approve it, or with --no to deny it"
+    : "nothing keeps this conversation; begin one with --state FILE to decide later"
+
 const greeting = `Halden's support desk. What is it about? (Ctrl-D or "exit" ends the conversation.)`
 
 /** Talks with the desk as the options say, until its model can't be used. Gives the last state. */
@@ -104,17 +127,23 @@ export const hold = Effect.fn("Session.hold")(function*(options: Options, explai
   const { state: file, words } = options
   const where = { file, explain }
   let state = file === undefined ? fresh : yield* load(file)
-  /** A line that was no answer to what was asked: the customer's next words. */
+  /** A line that was no answer to what was asked, where nobody can be asked again: the customer's next words. */
   let left = Option.none<string>()
 
   const decide = Effect.fnUntraced(function*(approval: AgentState.PendingApproval) {
     if (options.approval !== "ask") return options.approval
     if (words !== undefined && !room.isAttended) return undefined
-    const answer = yield* room.ask(`Approve ${Terminal.called(approval.name, approval.params)}? [y/N] `)
-    if (Option.isNone(answer)) return undefined
-    if (isYes(answer.value)) return "approve"
-    if (!isNo(answer.value)) left = answer
-    return "deny"
+    while (true) {
+      const answer = yield* room.ask(`Approve ${Terminal.called(approval.name, approval.params)}? [y/N] `)
+      if (Option.isNone(answer)) return undefined
+      if (isYes(answer.value)) return "approve"
+      if (isNo(answer.value)) return "deny"
+      if (!room.isAttended) {
+        left = answer
+        return "deny"
+      }
+      yield* room.tell(`Please answer "y" or "n". (Ctrl-D leaves it undecided.)`)
+    }
   })
 
   /** Resolves what awaits approval, as long as somebody decides, and goes on. */
@@ -154,10 +183,7 @@ export const hold = Effect.fn("Session.hold")(function*(options: Options, explai
     }
   }
   for (const { callId, name } of AgentState.pendingApprovals(state)) {
-    const kept = file === undefined ? "" : ` --state ${file}`
-    yield* room.tell(
-      `${name} (${callId}) awaits approval: run${kept} with --yes to approve it, or with --no to deny it`
-    )
+    yield* room.tell(`${name} (${callId}) awaits approval: ${howToDecide(file, words)}`)
   }
   return state
 })

@@ -172,6 +172,23 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
       })
     }))
 
+  it.effect("shows calls whose names every object knows, and opens their conversation again", () =>
+    Effect.gen(function*() {
+      const agents = alone(
+        Agent.make("clerk"),
+        MockModel.queue(MockResponse.toolCall("__proto__", {}), MockResponse.toolCall("constructor", {}), "Done.")
+      )
+      const { page } = yield* visit({ agents })
+      yield* Effect.promise(async () => {
+        await say(page, "Hello")
+        await log(page).getByText("Done.").waitFor()
+        await page.reload()
+        await log(page).getByText("Done.").waitFor()
+        await log(page).getByText("Couldn't call __proto__").waitFor()
+        await log(page).getByText("Couldn't call constructor").waitFor()
+      })
+    }))
+
   it.effect("says what is wrong and what to do, and sends again without saying it twice", () =>
     Effect.gen(function*() {
       const { page } = yield* visit()

@@ -43,4 +43,13 @@ describe("the page's words", () => {
       ["Amount", "€249.00"]
     ])
   })
+
+  it("take names of any kind for what they are", () => {
+    for (const name of ["constructor", "__proto__", "toString", "hasOwnProperty"]) {
+      assert.strictEqual(phrase(name, {}, "Succeeded"), `Called ${name}`)
+      assert.deepStrictEqual(agentOf(name), { name, about: "" })
+    }
+    const params: unknown = JSON.parse(`{ "constructor": 1, "__proto__": 2 }`)
+    assert.deepStrictEqual(facts(params), [["Constructor", "1"], ["  proto  ", "2"]])
+  })
 })

@@ -106,6 +106,8 @@ describe("a run", () => {
       const { state } = yield* conversations.read({ params })
       assert.strictEqual(AgentState.text(state), "Here I am.")
       assert.strictEqual((yield* conversations.cancel({ params })).state.status._tag, "Complete")
+      const atEnd = yield* Effect.flip(conversations.resume({ params }))
+      assert.deepInclude(atEnd, { _tag: "NothingToResume", conversation: id })
     }))
 
   it.live("is stopped when its conversation is removed", () =>

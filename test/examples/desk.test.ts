@@ -125,6 +125,14 @@ describe.concurrent("the desk", () => {
       assertInOrder((await ask("--state", file, "and where is 1043?")).stdout, "due on 18 March")
       assert.strictEqual(JSON.parse(readFileSync(file, "utf8")).conversation.turns.length, 10)
 
+      const nowhere = join(folder, "none", "state.json")
+      const unkept = await ask("--state", nowhere, "hi")
+      assert.deepStrictEqual(unkept, {
+        code: 1,
+        stdout: "",
+        stderr: `desk: Can't keep the conversation in "${nowhere}": there is no folder "${join(folder, "none")}"\n`
+      })
+
       writeFileSync(file, "{\"version\":1}")
       const broken = await ask("--state", file, "hi")
       assert.match(
@@ -183,6 +191,8 @@ describe.concurrent("the desk", () => {
 
 const hasScript = spawnSync("script", ["-qefc", "true", "/dev/null"], { stdio: "ignore" }).status === 0
 
+const plain = { NO_COLOR: "1" }
+
 const atTerminal = hasScript ? describe.concurrent : describe.skip
 
 atTerminal("the desk at a terminal (by `script` of util-linux; skipped where there is none)", () => {
@@ -199,6 +209,33 @@ atTerminal("the desk at a terminal (by `script` of util-linux; skipped where the
     assert.isTrue(hasEscape(stdout))
     assert.strictEqual(code, 0)
   })
+
+  it("asks again for an approval until it is answered", async () => {
+    const { stdout } = await runAtTerminal(desk, ["The floor lamp of order 1047 is cracked"], [
+      ["[y/N] ", "maybe\r"],
+      ["[y/N] ", "y\r"],
+      ["Your claim is C-1047-1", ""]
+    ], plain)
+    assertInOrder(stdout, "[y/N] maybe", "Please answer \"y\" or \"n\".", "[y/N] y", "Your claim is C-1047-1")
+    assert.notInclude(stdout, "not approved")
+  })
+
+  it("says at Ctrl-D how to go on with what awaits approval", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "desk-"))
+    try {
+      const file = join(folder, "state.json")
+      const script = [["> ", "The floor lamp of order 1047 is cracked\r"], ["[y/N] ", "\u0004"], ["> ", ""]] as const
+      const kept = await runAtTerminal(desk, ["--state", file], script, plain)
+      assert.include(kept.stdout, `awaits approval: npm start -- --state "${file}" asks again, with --yes approves it`)
+      const answers = [["[y/N] ", "y\r"], ["C-1047-1", ""], ["> ", "\u0004"]] as const
+      const again = await runAtTerminal(desk, ["--state", file], answers, plain)
+      assertInOrder(again.stdout, "[y/N] y", "✓ open_claim", "Your claim is C-1047-1")
+      const lost = await runAtTerminal(desk, [], script, plain)
+      assert.include(lost.stdout, "nothing keeps this conversation; begin one with --state FILE to decide later")
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  }, 60_000)
 
   it("stops in the middle of an answer at Ctrl-C", async () => {
     const { code, stdout } = await runAtTerminal(desk, [], [["> ", "hi\r"], ["find your", "\u0003"]], { NO_COLOR: "1" })

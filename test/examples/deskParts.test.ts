@@ -4,7 +4,7 @@ import { Agent, type AgentEvent, AgentState, AgentStatus, Usage } from "troupe"
 import { MockModel } from "troupe/testing"
 import { desk, layer as tools } from "../../examples/desk/agents/desk.ts"
 import { languageOf } from "../../examples/desk/model/languages.ts"
-import { ordersOf } from "../../examples/desk/model/message.ts"
+import { emailOf, ordersOf } from "../../examples/desk/model/message.ts"
 import * as Model from "../../examples/desk/model/model.ts"
 import { type Before, read } from "../../examples/desk/model/reading.ts"
 import * as Options from "../../examples/desk/options.ts"
@@ -55,6 +55,24 @@ describe("reading", () => {
       "12",
       "1042"
     ])
+  })
+
+  it("takes a time that grows with a message and not with its square", () => {
+    const quickest = (text: string): number =>
+      Math.min(...Array.from({ length: 3 }, () => {
+        const start = performance.now()
+        read(text)
+        return performance.now() - start
+      }))
+    for (const piece of ["a", "1", "a.", "-", " ", "\n", "where ", "want "]) {
+      const [short, long] = [450, 9900].map((length) => quickest(`x${piece.repeat(length)}`.slice(0, length)))
+      // 22 times as long: a square takes 484 times as long.
+      assert.isBelow(long!, 100 * Math.max(short!, 0.2), JSON.stringify(piece))
+    }
+    assert.strictEqual(
+      emailOf("write to x..mara+shop@mail.example.com, or to no@body"),
+      "x..mara+shop@mail.example.com"
+    )
   })
 
   it("takes what a message lacks from the exchange before", () => {

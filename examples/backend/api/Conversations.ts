@@ -17,6 +17,7 @@ import {
   ConversationBusy,
   ConversationNotFound,
   CursorExpired,
+  NothingToResume,
   TooManyRequests,
   Unavailable
 } from "./Problems.ts"
@@ -83,6 +84,9 @@ const changing = [...unknown, ConversationBusy, TooManyRequests, BodyTooLarge] a
 /** Most characters of a message. */
 export const maxMessageLength = 10_000
 
+/** What somebody says: an agent takes no blank text, so neither does the service. */
+const Text = Schema.String.check(Schema.isPattern(/\S/), Schema.isMaxLength(maxMessageLength))
+
 export class Conversations extends HttpApiGroup.make("conversations")
   .add(
     HttpApiEndpoint.post("open", "/", {
@@ -105,7 +109,7 @@ export class Conversations extends HttpApiGroup.make("conversations")
     HttpApiEndpoint.post("say", "/:id/messages", {
       params,
       payload: Schema.Struct({
-        text: Schema.NonEmptyString.check(Schema.isMaxLength(maxMessageLength)),
+        text: Text,
         key: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(100)))
       }),
       success: Accepted,
@@ -140,7 +144,7 @@ export class Conversations extends HttpApiGroup.make("conversations")
       error: [...changing, ApprovalNotFound]
     }),
     /** Goes on after a failure or a cancellation. */
-    HttpApiEndpoint.post("resume", "/:id/resume", { params, success: Accepted, error: changing }),
+    HttpApiEndpoint.post("resume", "/:id/resume", { params, success: Accepted, error: [...changing, NothingToResume] }),
     /** Stops what is under way, the request to the model too, and answers when it has stopped. */
     HttpApiEndpoint.post("cancel", "/:id/cancel", { params, success: View, error: [...unknown, ConversationBusy] }),
     /** Cancels what is under way, and removes everything that is kept of the conversation. */

@@ -34,6 +34,13 @@ export class ConversationBusy extends HttpApiError.Problem<ConversationBusy>()("
   title: "The conversation is busy"
 }, { conversation: Schema.String }) {}
 
+/** The conversation is at its end, hasn't begun, or waits for an approval: there is nothing that could go on. */
+export class NothingToResume extends HttpApiError.Problem<NothingToResume>()("NothingToResume", {
+  type: type("nothing-to-resume"),
+  status: 409,
+  title: "There is nothing to go on with"
+}, { conversation: Schema.String }) {}
+
 /** Events after that cursor are no longer kept: read the conversation, and stream from the cursor that it gives. */
 export class CursorExpired extends HttpApiError.Problem<CursorExpired>()("CursorExpired", {
   type: type("cursor-expired"),

@@ -11,15 +11,18 @@ interface Agent {
   readonly about: string
 }
 
-const agents: Readonly<Record<string, Agent>> = {
+/** Words by names that models make up: a map has no `constructor` of its own, as a record has. */
+const byName = <A>(words: Readonly<Record<string, A>>): ReadonlyMap<string, A> => new Map(Object.entries(words))
+
+const agents = byName<Agent>({
   triage: { name: "Triage", about: "finds out what it is about" },
   refunds: { name: "Refunds", about: "returns, replacements and refunds" },
   orders: { name: "Orders", about: "orders and parcels on their way" },
   sales: { name: "Sales", about: "what we have and what it costs" }
-}
+})
 
 /** What people call an agent. */
-export const agentOf = (name: string): Agent => agents[name] ?? { name, about: "" }
+export const agentOf = (name: string): Agent => agents.get(name) ?? { name, about: "" }
 
 type Params = Readonly<Record<string, unknown>>
 
@@ -31,7 +34,7 @@ const said = (u: unknown): string => typeof u === "string" ? u : JSON.stringify(
 /** An amount of euros, as the desk writes it. */
 const euros = (u: unknown): string => typeof u === "number" ? `€${u.toFixed(2)}` : said(u)
 
-const tools: Readonly<Record<string, (params: Params) => Forms>> = {
+const tools = byName<(params: Params) => Forms>({
   find_order: ({ order }) => ["look up", "looking up", "looked up", `order ${said(order)}`],
   find_orders_of: ({ email }) => ["look up", "looking up", "looked up", `the orders of ${said(email)}`],
   track_parcel: ({ order }) => ["track", "tracking", "tracked", `the parcel of order ${said(order)}`],
@@ -57,10 +60,10 @@ const tools: Readonly<Record<string, (params: Params) => Forms>> = {
     `a supervised refund of ${euros(amount)}, order ${said(order)}`
   ],
   exit_current_mode: () => ["leave", "leaving", "left", "the mode"]
-}
+})
 
 const formsOf = (name: string, params: unknown): Forms =>
-  tools[name]?.(Predicate.isObject(params) ? params : {}) ?? ["call", "calling", "called", name]
+  tools.get(name)?.(Predicate.isObject(params) ? params : {}) ?? ["call", "calling", "called", name]
 
 const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
@@ -88,13 +91,13 @@ export const phrase = (name: string, params: unknown, standing: CallStanding): s
 /** Whether a call moves between modes. */
 export const isMove = (name: string): boolean => name === "exit_current_mode" || /^enter_\w+_mode$/.test(name)
 
-const labels: Readonly<Record<string, string>> = { order: "Order", sku: "Item", remedy: "Remedy", amount: "Amount" }
+const labels = byName({ order: "Order", sku: "Item", remedy: "Remedy", amount: "Amount" })
 
 /** What somebody who decides about a call has to know of it. */
 export const facts = (params: unknown): ReadonlyArray<readonly [label: string, value: string]> =>
   Predicate.isObject(params)
     ? Object.entries(params).map(([key, value]) => [
-      labels[key] ?? capital(key.replaceAll("_", " ")),
+      labels.get(key) ?? capital(key.replaceAll("_", " ")),
       key === "amount" ? euros(value) : said(value)
     ])
     : [["Value", said(params)]]

@@ -4,7 +4,13 @@
 import { Context, Effect, Layer, Option, Stream } from "effect"
 import { AgentState, Session, Trace } from "troupe"
 import type * as Api from "../api/Conversations.ts"
-import { ApprovalNotFound, ConversationNotFound, CursorExpired, type Unavailable } from "../api/Problems.ts"
+import {
+  ApprovalNotFound,
+  ConversationNotFound,
+  CursorExpired,
+  NothingToResume,
+  type Unavailable
+} from "../api/Problems.ts"
 import { Settings } from "../config.ts"
 import { type Numbered, type Row, type Saved, Store, type StoreFailed } from "../store/Store.ts"
 import { Agents } from "./Agents.ts"
@@ -31,7 +37,7 @@ export class Conversations extends Context.Service<Conversations, {
   readonly trace: (tenant: string, id: string) => Effect.Effect<string, ConversationNotFound | Unavailable>
   /** Says something, and gives the cursor before what comes of it. */
   readonly say: (tenant: string, id: string, text: string, key?: string) => Effect.Effect<number, NotHeld>
-  readonly resume: (tenant: string, id: string) => Effect.Effect<number, NotHeld>
+  readonly resume: (tenant: string, id: string) => Effect.Effect<number, NotHeld | NothingToResume>
   readonly resolve: (
     tenant: string,
     id: string,
@@ -72,6 +78,12 @@ const summaryOf = ({ createdAt, id, isInFlight, title, updatedAt }: Row, held: H
   updatedAt,
   isRunning: held?.seen === undefined ? isInFlight : !held.isOver
 })
+
+/** Whether a run of the state would do something: an answer is missing, or calls that can run. */
+const canGoOn = (state: AgentState.AgentState): boolean => {
+  const { _tag } = AgentState.next(AgentState.reopen(state))
+  return state.conversation.turns.length > 0 && _tag !== "Stop" && _tag !== "Await"
+}
 
 const make = Effect.gen(function*() {
   const store = yield* Store
@@ -123,6 +135,13 @@ const make = Effect.gen(function*() {
         ...(key === undefined ? undefined : { messageKey: key })
       }, text)
     })
+
+  const resuming: Work<NothingToResume> = (holding) => {
+    const { row, state } = holding.saved
+    return row.isInFlight || canGoOn(state)
+      ? runs.resume(holding)
+      : Effect.fail(new NothingToResume({ conversation: row.id }))
+  }
 
   const resolving = (callId: string, decision: Decision): Work<ApprovalNotFound> =>
     Effect.fnUntraced(function*({ lease, run, saved, session }) {
@@ -185,7 +204,7 @@ const make = Effect.gen(function*() {
       }
       return yield* runs.start(tenant, id, saying(text, key))
     }),
-    resume: (tenant, id) => runs.start(tenant, id, runs.resume),
+    resume: (tenant, id) => runs.start(tenant, id, resuming),
     resolve: (tenant, id, callId, decision) => runs.start(tenant, id, resolving(callId, decision)),
     cancel: (tenant, id) => Effect.andThen(stop(tenant, id), read(tenant, id)),
     remove: (tenant, id) => Effect.andThen(stop(tenant, id, store.remove(tenant, id)), agents.forget(id)),

@@ -23,8 +23,9 @@ export const ordersOf = (text: string): ReadonlyArray<string> =>
       .map(([, named, bare]) => named ?? bare!)
   )
 
+/** The first mail address. It is looked for where a word begins and not at each of its letters, which may be thousands. */
 export const emailOf = (text: string): string | undefined =>
-  text.match(/[\w.+-]+@[\w-]+(?:\.[\w-]+)+/)?.[0].toLowerCase()
+  text.match(/(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+/)?.[0].toLowerCase()
 
 /** A part of a message, with what can be told of it alone. */
 export interface Clause {
@@ -33,9 +34,14 @@ export interface Clause {
   readonly orders: ReadonlyArray<string>
 }
 
+/** Patterns look from each place to the end of a clause, so that one without an end is read in pieces. */
+const piecesOf = (words: string): ReadonlyArray<string> =>
+  words.length <= 500 ? [words] : words.match(/.{1,500}(?!\S)|.{1,500}/gs) ?? []
+
 const clausesOf = (text: string): ReadonlyArray<Clause> =>
   text
-    .split(/[.;!?]+(?=\s|$)|,|\n|\s+(?:and|but|then|also|plus)\s+/)
+    .split(/[.;!?]+(?=\s|$)|,|\n|\s(?:and|but|then|also|plus)\s/)
+    .flatMap(piecesOf)
     .filter((words) => words.trim() !== "")
     .map((words) => ({ words, wish: wishOf(words), orders: ordersOf(words) }))
 
@@ -88,7 +94,7 @@ export interface Message {
 }
 
 export const messageOf = (said: string): Message => {
-  const text = said.toLowerCase().replaceAll("’", "'")
+  const text = said.toLowerCase().replaceAll("’", "'").replace(/\s+/g, (gap) => gap.includes("\n") ? "\n" : " ")
   const email = emailOf(text)
   const remedy = remedyOf(wished(text))
   return {
