@@ -7,12 +7,23 @@ import { keepsSegments } from "./Isolation.ts"
 import type { AgentState, ModeFrame, PromptSegment } from "./StateSchema.ts"
 
 type Segments = ReadonlyArray<PromptSegment>
+type Section = Extract<PromptSegment, { readonly place: "section" }>
 
-/** Adds a segment, or puts a section in the place of the one of its mode and name. */
+const heightOf = ({ mode }: PromptSegment): number => mode ?? -1
+
+/** Checks whether a section has a namesake outside of its mode. */
+const hidesOther = (segments: Segments, section: Section): boolean =>
+  segments.some((each) => each.place === "section" && each.name === section.name && heightOf(each) < heightOf(section))
+
+/**
+ * Adds a segment, or puts a section in the place of the one of its mode and name. An empty section stays only where it hides another
+ * of its name.
+ */
 const put = (segments: Segments, segment: PromptSegment): Segments => {
   if (segment.place !== "section") return [...segments, segment]
   const { mode, name } = segment
   const at = segments.findIndex((each) => each.place === "section" && each.name === name && each.mode === mode)
+  if (segment.text === "" && !hidesOther(segments, segment)) return at < 0 ? segments : segments.toSpliced(at, 1)
   return at < 0 ? [...segments, segment] : segments.with(at, segment)
 }
 
@@ -45,13 +56,13 @@ export const leave = (segments: Segments, { isolation }: ModeFrame, height: numb
 export const undo = (segments: Segments, height: number): Segments => segments.filter(({ mode }) => mode !== height)
 
 /** Gives the sections that are in force, in the order in which their names came: an inner mode's hides its namesakes. */
-const sections = (segments: Segments): Segments => {
+export const sections = (segments: Segments): ReadonlyArray<Section> => {
   if (!segments.some(({ place }) => place === "section")) return []
-  const byName = new Map<string, PromptSegment>()
+  const byName = new Map<string, Section>()
   for (const segment of segments) {
     if (segment.place !== "section") continue
     const known = byName.get(segment.name)
-    if (known === undefined || (segment.mode ?? -1) >= (known.mode ?? -1)) byName.set(segment.name, segment)
+    if (known === undefined || heightOf(segment) >= heightOf(known)) byName.set(segment.name, segment)
   }
   return [...byName.values()]
 }

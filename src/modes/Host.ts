@@ -54,6 +54,7 @@ export type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A
  */
 export interface Operations {
   readonly state: Effect.Effect<AgentState>
+  systemPrompt(instructions: string | undefined): Effect.Effect<string, CallError>
   adjust(operation: string, adjustment: Adjustment): Effect.Effect<void, ModeError>
   schedule(transition: ModeTransition): Effect.Effect<void, ModeError>
   call(input: string | ReadonlyArray<UserPart>): Effect.Effect<AgentState, CallError>

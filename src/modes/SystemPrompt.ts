@@ -8,10 +8,10 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type { AgentState } from "../domain/AgentState.ts"
+import { identity } from "effect/Function"
 import * as PromptSegments from "../domain/PromptSegments.ts"
 import type { PromptSegment } from "../domain/StateSchema.ts"
-import { use } from "./Host.ts"
+import { type CallError, use } from "./Host.ts"
 import type { ModeError } from "./ModeError.ts"
 
 /** Whether a piece outlives the mode that adds it; it doesn't by default. A mode of isolation `fork` keeps nothing. */
@@ -19,14 +19,16 @@ export interface Options {
   readonly persist?: boolean | undefined
 }
 
-const add = (segment: PromptSegment, options: Options | undefined): Effect.Effect<void, ModeError> => {
-  const operation = `SystemPrompt.${segment.place}`
-  return use(operation, (host) =>
+const add = (
+  segment: PromptSegment,
+  options: Options | undefined,
+  operation = `SystemPrompt.${segment.place}`
+): Effect.Effect<void, ModeError> =>
+  use(operation, (host) =>
     host.adjust(operation, {
       _tag: "SegmentAdded",
       segment: options?.persist === true ? { ...segment, persist: true } : segment
     }))
-}
 
 /**
  * Adds a text behind everything else.
@@ -57,13 +59,60 @@ export const section = (name: string, text: string, options?: Options): Effect.E
   add({ place: "section", name, text }, options)
 
 /**
- * The system prompt that this conversation's pieces make of the agent's instructions, if they are a text.
+ * Removes a section: for good where this mode added it, until the mode is left where an outer one did. With `persist` it stays
+ * removed then.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const remove = (name: string, options?: Options): Effect.Effect<void, ModeError> =>
+  add({ place: "section", name, text: "" }, options, "SystemPrompt.remove")
+
+/**
+ * A section of the system prompt.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Section {
+  readonly name: string
+  readonly text: string
+}
+
+const read = <A>(operation: string, f: (sections: ReadonlyArray<Section>) => A): Effect.Effect<A, ModeError> =>
+  use(
+    operation,
+    ({ state }) =>
+      Effect.map(state, ({ prompt }) =>
+        f(
+          PromptSegments.sections(prompt).flatMap(({ name, text }) => text === "" ? [] : [{ name, text }])
+        ))
+  )
+
+/**
+ * The sections that are sent, in their order. One that an inner mode hides or replaces isn't among them.
  *
  * @category getters
  * @since 0.1.0
  */
-export const render = (instructions: string): Effect.Effect<string, ModeError> =>
-  use("SystemPrompt.render", ({ state }) => Effect.map(state, (state) => renderOf(state, instructions)))
+export const sections: Effect.Effect<ReadonlyArray<Section>, ModeError> = read("SystemPrompt.sections", identity)
 
-/** Gives the system prompt that the pieces of a state make of instructions. */
-const renderOf = ({ prompt }: AgentState, instructions: string): string => PromptSegments.render(prompt, [instructions])
+/**
+ * The text of a section as it is sent, or `undefined` where none of the name is.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const get = (name: string): Effect.Effect<string | undefined, ModeError> =>
+  read("SystemPrompt.get", (sections) => sections.find((section) => section.name === name)?.text)
+
+/**
+ * The system prompt as the next request sends it, with other instructions than the agent's if some are given.
+ *
+ * The agent's own are asked for, so it may fail as they do. Instructions that ask for the system prompt fail with `Unavailable`.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const render = (instructions?: string): Effect.Effect<string, CallError> =>
+  use("SystemPrompt.render", (host) => host.systemPrompt(instructions))

@@ -53,6 +53,9 @@ export const ofConversation: Readonly<Record<string, Operation>> = {
   "SystemPrompt.prepend": SystemPrompt.prepend("x"),
   "SystemPrompt.section": SystemPrompt.section("x", "x"),
   "SystemPrompt.render": SystemPrompt.render("x"),
+  "SystemPrompt.render, as it is sent": SystemPrompt.render(),
+  "SystemPrompt.remove": SystemPrompt.remove("x"),
+  "SystemPrompt.sections": SystemPrompt.sections,
   "SystemPrompt.append, in a fiber that it joins": Effect.flatMap(
     Effect.forkChild(SystemPrompt.append("x")),
     Fiber.join

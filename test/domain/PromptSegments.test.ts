@@ -124,6 +124,21 @@ describe("The pieces of a mode", () => {
     assert.strictEqual(sent(...inside, exit("m")), "I outer a outer b")
   })
 
+  it("stay empty only where they hide others, and are gone for good where they persist", () => {
+    const removed = section("a", "")
+    assert.lengthOf(after(section("a", "1"), removed, removed).prompt, 0)
+    assert.lengthOf(after(enter("m"), section("a", "1"), removed).prompt, 0)
+    assert.strictEqual(sent(section("a", "1"), section("b", "2"), removed, section("a", "3")), "I 2 3")
+    const inside = [section("a", "outer"), enter("m"), section("a", "inner"), enter("i")]
+    assert.strictEqual(sent(...inside, removed), "I")
+    assert.strictEqual(sent(...inside, removed, exit("i")), "I inner")
+    assert.strictEqual(sent(...inside, exit("i"), removed, exit("m")), "I outer")
+    const persisting = [...inside, section("a", "", "persist"), exit("i")]
+    assert.strictEqual(sent(...persisting), "I")
+    assert.lengthOf(after(...persisting).prompt, 2)
+    assert.lengthOf(after(...persisting, exit("m")).prompt, 0)
+  })
+
   it("take the places of sections outside for good, where they persist", () => {
     const inside = [section("a", "outer"), section("b", "b"), enter("m"), section("a", "inner", "persist")]
     assert.strictEqual(sent(...inside), "I inner b")

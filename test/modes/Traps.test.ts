@@ -572,7 +572,7 @@ describe("The system prompt", () => {
         Effect.gen(function*() {
           yield* session.enterMode("m")
           yield* session.call("Hello")
-          assert.strictEqual(yield* SystemPrompt.render("Base."), "Base.")
+          assert.strictEqual(yield* SystemPrompt.render("Base."), "Base.\n\nYou are in mode \"m\".")
         }))
       assert.strictEqual((yield* sent)[0]?.system, "You are in mode \"m\".")
     }).pipe(echo))

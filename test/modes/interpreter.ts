@@ -131,7 +131,7 @@ export class Interpreter {
     return values
   }
 
-  system(isSent: boolean): string {
+  system(): string {
     const of = (place: string) => this.pieces.filter((piece) => piece.place === place).map(({ text }) => text)
     const names = [...new Set(this.pieces.filter(({ place }) => place === "section").map(({ name }) => name))]
     const depth = ({ owner }: Piece) => owner === undefined ? -1 : this.stack.indexOf(owner)
@@ -141,7 +141,7 @@ export class Interpreter {
     )
     const mode = this.top()
     const around = this.stack.slice(0, -1).map(({ name }) => `"${name}"`).reverse()
-    const note = !isSent || mode === undefined ? [] : [
+    const note = mode === undefined ? [] : [
       `You are in mode "${mode.name}"${around.length === 0 ? "" : `, inside ${around.join(", ")}`}.${
         mode.page.isDescribed ? ` About ${mode.name}.` : ""
       }`
@@ -154,7 +154,7 @@ export class Interpreter {
       JSON.stringify([
         this.stack.map(({ name }) => name),
         sorted(this.values()),
-        this.system(false),
+        this.system(),
         sorted({ ...this.settings }),
         this.seen.map(toText)
       ])
@@ -517,7 +517,7 @@ export class Interpreter {
     if (this.between === 0) this.moves = 0
     if (this.requests.length >= 40) throw new TooLong()
     this.requests.push({
-      system: this.system(true),
+      system: this.system(),
       messages: begun(this.seen.flatMap(toMessages)),
       tools: [...this.chosen()].sort()
     })

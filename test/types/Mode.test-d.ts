@@ -226,7 +226,8 @@ describe("what is done in a mode", () => {
     expectTypeOf(Mode.set("a", 1)).toEqualTypeOf<Effect.Effect<void, Mode.ModeError>>()
     expectTypeOf(Mode.schedule(ModeTransition.exit)).toEqualTypeOf<Effect.Effect<void, Mode.ModeError>>()
     expectTypeOf(Mode.call("Hi")).toEqualTypeOf<Effect.Effect<State, Mode.CallError>>()
-    expectTypeOf(SystemPrompt.render("Be brief.")).toEqualTypeOf<Effect.Effect<string, Mode.ModeError>>()
+    expectTypeOf(SystemPrompt.render()).toEqualTypeOf<Effect.Effect<string, Mode.CallError>>()
+    expectTypeOf(SystemPrompt.get("a")).toEqualTypeOf<Effect.Effect<string | undefined, Mode.ModeError>>()
     // @ts-expect-error a date is no JSON
     Mode.set("a", new Date(0))
     // @ts-expect-error a move is none by its name

@@ -13,8 +13,11 @@ import type { Roster } from "../definition/AgentDefinition.ts"
 import type * as EventQueue from "../journal/EventQueue.ts"
 import type { LiveModes } from "../journal/LiveModes.ts"
 import type * as Loop from "../journal/Loop.ts"
+import { RunServices } from "../journal/RunServices.ts"
+import { provideLoop } from "../perform/LoopServices.ts"
 import { RunHost } from "../perform/mode/RunHost.ts"
 import { outsideRun } from "../run/OutsideRun.ts"
+import { makeLoop } from "../run/Run.ts"
 import * as OperationQueue from "./OperationQueue.ts"
 import type { SessionError } from "./SessionError.ts"
 import { type Log, save, SessionReceiver } from "./SessionReceiver.ts"
@@ -76,6 +79,16 @@ export const runAlone = <A>(
   f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown> =>
   OperationQueue.run(session.queue, () => operation(session, name, withoutRun(session, f)))
+
+/** Looks at the conversation as it is, beside whatever is done with it. */
+export const look = <A, E>(session: OpenSession, f: (loop: Loop.Loop) => Effect.Effect<A, E>): Effect.Effect<A, E> => {
+  const looking = Effect.withFiber((fiber) => {
+    const { live, ref, roster } = session
+    const loop = makeLoop(new RunServices(fiber), roster, ref.value, undefined, undefined, live)
+    return provideLoop(loop, f(loop))
+  })
+  return SessionServices.provide(looking, session.services)
+}
 
 /** Does something with the conversation after the queue is closed. The caller saves the state. */
 export const runAtEnd = (session: OpenSession, f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>) => {

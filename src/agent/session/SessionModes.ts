@@ -24,7 +24,7 @@ import * as EnterMode from "../perform/mode/EnterMode.ts"
 import * as LeaveMode from "../perform/mode/LeaveMode.ts"
 import { decode } from "../perform/mode/ModeParams.ts"
 import * as RunHost from "../perform/mode/RunHost.ts"
-import { nestedOrAlone, type OpenSession, runAlone, runAtEnd } from "./OpenSession.ts"
+import { look, nestedOrAlone, type OpenSession, runAlone, runAtEnd } from "./OpenSession.ts"
 import { isSessionError } from "./SessionError.ts"
 import { save } from "./SessionReceiver.ts"
 
@@ -131,6 +131,7 @@ export const operations = (
   call: (input: Input) => Effect.Effect<AgentState, unknown>
 ): Operations => ({
   state: SubscriptionRef.get(session.ref),
+  systemPrompt: (instructions) => look(session, (loop) => RunHost.systemPrompt(loop, instructions)),
   adjust: (operation, adjustment) =>
     Effect.mapError(
       runAlone(session, operation, (loop) => RunHost.adjust(loop, operation, adjustment)),

@@ -13,7 +13,7 @@ import { handedNote } from "../../../domain/Takeover.ts"
 import type { WindowTurn } from "../../../domain/window/WindowTurn.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import type { Loop } from "../../journal/Loop.ts"
-import { compose } from "../../rules/SystemPrompt.ts"
+import { compose, instructionsOf } from "../../rules/SystemPrompt.ts"
 import { type Internals, internalsOf } from "../../window/WindowType.ts"
 import { cacheFor, type PromptCache } from "./PromptCache.ts"
 import { type Choice, choose } from "./WindowChoice.ts"
@@ -122,9 +122,7 @@ export const makePrompt = (loop: Loop, request: Request): RequestPrompt | Making
   const window = contextWindow === undefined ? undefined : internalsOf(contextWindow)
   const make = (text: string | undefined) =>
     window === undefined ? assemble(loop, text) : assembleWithin(loop, window, text, request)
-  const instructions = typeof definition.instructions === "function"
-    ? definition.instructions(state)
-    : definition.instructions
+  const instructions = instructionsOf(definition, state)
   if (!Effect.isEffect(instructions)) return make(instructions)
   return Effect.flatMap(instructions, (text) => {
     const prompt = make(text)

@@ -34,6 +34,7 @@ import type { RunningAgent } from "../../journal/CurrentAgent.ts"
 import type { Shown } from "../../journal/Delivery.ts"
 import type { LiveModes } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
+import { render } from "../ask/RenderPrompt.ts"
 import * as CheckMove from "./CheckMove.ts"
 import * as EnterForProgram from "./EnterForProgram.ts"
 import * as EnterMode from "./EnterMode.ts"
@@ -103,6 +104,13 @@ export const schedule = (
 const asCallError = (loop: Loop.Loop, error: unknown): CallError =>
   isAgentError(error) || isModeError(error) ? error : new OwnError({ agent: loop.definition.name, error })
 
+/** The system prompt that a loop sends next. */
+export const systemPrompt = (loop: Loop.Loop, instructions: string | undefined): Effect.Effect<string, CallError> =>
+  Effect.mapError(
+    render("SystemPrompt.render", loop, instructions),
+    (error) => asCallError(loop, error)
+  ) as Effect.Effect<string, CallError>
+
 const unavailable = (operation: string, issue: string): ModeError =>
   because(new Unavailable({ operation, issue, error: null }))
 
@@ -152,6 +160,9 @@ class RunOperations implements Operations {
   }
   get state(): Operations["state"] {
     return Effect.sync(() => EnterMode.seen(this.#loop))
+  }
+  systemPrompt(instructions: string | undefined): ReturnType<Operations["systemPrompt"]> {
+    return systemPrompt(this.#loop, instructions)
   }
   adjust(operation: string, adjustment: Adjustment): Effect.Effect<void, ModeError> {
     return change(this.#loop, operation, () => adjust(this.#loop, operation, adjustment))
