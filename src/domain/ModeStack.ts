@@ -55,6 +55,13 @@ export const value = (self: Pick<AgentState, "modes">, key: string): Schema.Json
   return frame?.values[key]
 }
 
+/** Gives the name of the mode that was entered before the innermost one, or before now outside of any. */
+export const previous = (self: Pick<AgentState, "modes" | "modeHistory">): string | undefined => {
+  const { modeHistory = [] } = self
+  const frame = top(self)
+  return modeHistory[(frame === undefined ? modeHistory.length : frame.before.entered ?? 0) - 1]
+}
+
 const withTop = (self: AgentState, frame: ModeFrame): AgentState => ({
   ...self,
   modes: self.modes.with(self.modes.length - 1, frame)
@@ -77,7 +84,7 @@ const isDue = (pending: ModeTransition.Pending | undefined, name: string, height
  */
 export const enter = (self: AgentState, { isolation, name, params }: Entered, at: number): AgentState => {
   if (!Isolation.isWithin(isolation, top(self)?.isolation)) return self
-  const { transition } = self
+  const { modeHistory = [], transition } = self
   const isTaken = isDue(transition, name, self.modes.length)
   const frame: ModeFrame = {
     name,
@@ -86,9 +93,16 @@ export const enter = (self: AgentState, { isolation, name, params }: Entered, at
     values: firstValues(params),
     enteredAt: at,
     turns: self.conversation.turns.length,
-    before: Struct.pick(self, ["initialQuery", "settings", "transition"])
+    before: {
+      ...Struct.pick(self, ["initialQuery", "settings", "transition"]),
+      ...(modeHistory.length === 0 ? undefined : { entered: modeHistory.length })
+    }
   }
-  return { ...(isTaken ? withKey(self, "transition", undefined) : self), modes: [...self.modes, frame] }
+  return {
+    ...(isTaken ? withKey(self, "transition", undefined) : self),
+    modes: [...self.modes, frame],
+    modeHistory: [...modeHistory, name]
+  }
 }
 
 /**
@@ -154,7 +168,7 @@ const withTurns = (self: AgentState, turns: ReadonlyArray<Turn>, summaries: Conv
 }
 
 /** Sets what a state may lack, or takes it out. */
-const withKey = <Key extends "initialQuery" | "settings" | "transition">(
+const withKey = <Key extends "initialQuery" | "modeHistory" | "settings" | "transition">(
   self: AgentState,
   key: Key,
   value: AgentState[Key] | undefined
@@ -216,9 +230,14 @@ export const undo = (self: AgentState, isInterrupted: boolean): AgentState => {
   const frame = top(self)
   if (frame === undefined) return self
   const height = self.modes.length - 1
-  const { initialQuery, settings, transition: before } = frame.before
+  const { entered = 0, initialQuery, settings, transition: before } = frame.before
   const transition = isInterrupted || !isDue(before, frame.name, height) ? before : undefined
-  const undone = { ...self, modes: self.modes.slice(0, height), prompt: PromptSegments.undo(self.prompt, height) }
+  const history = entered === 0 ? undefined : self.modeHistory?.slice(0, entered)
+  const undone = {
+    ...withKey(self, "modeHistory", history),
+    modes: self.modes.slice(0, height),
+    prompt: PromptSegments.undo(self.prompt, height)
+  }
   const kept = whole(frame, self.conversation.turns).slice(0, frame.turns)
   return withTurns(
     withKey(withKey(withKey(undone, "transition", transition), "settings", settings), "initialQuery", initialQuery),

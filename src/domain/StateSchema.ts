@@ -276,7 +276,7 @@ export interface Conversation {
  * `values` are the mode's own, its parameters first. `enteredAt` is in epoch milliseconds. The conversation had `turns` turns
  * then; where turns were cut or edited since, `view` holds them as they were, with their summaries, and says how many are shown
  * in their place.
- * `before` is what was set.
+ * `before` is what was set, and how many modes had been `entered` in the conversation.
  *
  * @category schemas
  * @since 0.1.0
@@ -296,7 +296,8 @@ export const ModeFrame = Schema.Struct({
   before: Schema.Struct({
     initialQuery: Schema.optionalKey(Schema.String),
     settings: Schema.optionalKey(Settings),
-    transition: Schema.optionalKey(PendingTransition)
+    transition: Schema.optionalKey(PendingTransition),
+    entered: Schema.optionalKey(Count)
   })
 })
 
@@ -346,7 +347,7 @@ export interface Received extends Schema.Schema.Type<typeof Received> {}
  * the conversation began, those of called agents included, and `models` says of which model `usage` is, as far as models say their
  * names. `trail` names the agents that were in control, in order.
  * `systemMessage` goes before the conversation beside the agent's instructions; neither is a turn. `modes` are entered, the
- * innermost last; `transition` is a move between them that is still to be taken. `retired` has the ids of calls that are gone, such as
+ * innermost last, and `modeHistory` names all that were, in order; `transition` is a move between them that is still to be taken. `retired` has the ids of calls that are gone, such as
  * those of agents that were called: no call gets one of them again.
  *
  * @category models
@@ -366,6 +367,7 @@ export interface AgentState {
   readonly trail: ReadonlyArray<string>
   readonly handoff?: Received
   readonly modes: ReadonlyArray<ModeFrame>
+  readonly modeHistory?: ReadonlyArray<string>
   readonly transition?: PendingTransition
   readonly settings?: Settings
   readonly prompt: ReadonlyArray<PromptSegment>
@@ -393,6 +395,7 @@ export const AgentState = Schema.Struct({
   trail: Schema.Array(Schema.NonEmptyString),
   handoff: Schema.optionalKey(Received),
   modes: Schema.Array(ModeFrame),
+  modeHistory: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
   transition: Schema.optionalKey(PendingTransition),
   settings: Schema.optionalKey(Settings),
   prompt: Schema.Array(PromptSegment),

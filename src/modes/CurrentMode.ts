@@ -12,7 +12,7 @@ import type * as Schema from "effect/Schema"
 import type { Adjustment } from "../domain/Adjustment.ts"
 import type { AgentState } from "../domain/AgentState.ts"
 import type * as Conversation from "../domain/Conversation.ts"
-import { hasView } from "../domain/Isolation.ts"
+import { hasView, type Isolation } from "../domain/Isolation.ts"
 import * as JsonValue from "../domain/JsonValue.ts"
 import * as ModeStack from "../domain/ModeStack.ts"
 import type { ModeTransition } from "../domain/ModeTransition.ts"
@@ -21,6 +21,7 @@ import { merge, type Settings } from "../domain/Settings.ts"
 import type { ModeFrame } from "../domain/StateSchema.ts"
 import { type CallError, use } from "./Host.ts"
 import { because, type ModeError, NoMode, NoView } from "./ModeError.ts"
+import type { Definition } from "./ModeType.ts"
 
 const read = <A, E = never>(
   operation: string,
@@ -70,6 +71,61 @@ export const stack: Effect.Effect<ReadonlyArray<string>, ModeError> = read(
  */
 export const isIn = (name: string): Effect.Effect<boolean, ModeError> =>
   read("Mode.isIn", (state) => Effect.succeed(ModeStack.names(state).includes(name)))
+
+/**
+ * The names of the modes that were entered in the conversation, in order, those that were left included. One whose set-up failed
+ * isn't among them.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const history: Effect.Effect<ReadonlyArray<string>, ModeError> = read(
+  "Mode.history",
+  ({ modeHistory }) => Effect.succeed(modeHistory ?? [])
+)
+
+/**
+ * The name of the mode that was entered before the innermost one, whether it was left since or is around that. Outside of any mode it
+ * is the one that was entered last. `undefined` where there was none.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const previous: Effect.Effect<string | undefined, ModeError> = read(
+  "Mode.previous",
+  (state) => Effect.succeed(ModeStack.previous(state))
+)
+
+/**
+ * What a mode is called and is for. It has a `toolName` if the agent's model can enter it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Listed {
+  readonly name: string
+  readonly description?: string
+  readonly isolation: Isolation
+  readonly toolName?: string
+}
+
+const listed = ({ description, isInvokable, isolation, name, toolName }: Definition): Listed => ({
+  name,
+  ...(description === undefined ? undefined : { description }),
+  isolation,
+  ...(isInvokable ? { toolName } : undefined)
+})
+
+/**
+ * The modes that the agent in control has, in the order in which it was given them, and those used alone that are entered.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const list: Effect.Effect<ReadonlyArray<Listed>, ModeError> = use(
+  "Mode.list",
+  ({ modes }) => Effect.map(modes, (modes) => modes.map(listed))
+)
 
 /**
  * How long the innermost mode has been entered, by `Clock`. Fails with `NoMode` outside of any.

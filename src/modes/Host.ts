@@ -17,7 +17,7 @@ import type { ModeTransition } from "../domain/ModeTransition.ts"
 import type { OwnError } from "../domain/OwnError.ts"
 import type { UserPart } from "../domain/Part.ts"
 import { because, type ModeError, NoConversation } from "./ModeError.ts"
-import type { Any } from "./ModeType.ts"
+import type { Any, Definition } from "./ModeType.ts"
 
 /** What a mode, or a session in it, may fail with when it talks to the agent. */
 export type CallError = AgentError | OwnError | ModeError
@@ -54,6 +54,7 @@ export type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A
  */
 export interface Operations {
   readonly state: Effect.Effect<AgentState>
+  readonly modes: Effect.Effect<ReadonlyArray<Definition>>
   systemPrompt(instructions: string | undefined): Effect.Effect<string, CallError>
   adjust(operation: string, adjustment: Adjustment): Effect.Effect<void, ModeError>
   schedule(transition: ModeTransition): Effect.Effect<void, ModeError>

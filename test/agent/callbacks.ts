@@ -40,6 +40,8 @@ const withSession = <R>(f: (session: Session.Session) => Effect.Effect<unknown, 
 /** Operations on the conversation around, whoever holds it. */
 export const ofConversation: Readonly<Record<string, Operation>> = {
   "Mode.name": Mode.name,
+  "Mode.list": Mode.list,
+  "Mode.previous": Mode.previous,
   "Mode.get": Mode.get("key"),
   "Mode.set": Mode.set("key", 1),
   "Mode.update": Mode.update("key", () => 2),

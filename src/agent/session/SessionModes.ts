@@ -131,6 +131,7 @@ export const operations = (
   call: (input: Input) => Effect.Effect<AgentState, unknown>
 ): Operations => ({
   state: SubscriptionRef.get(session.ref),
+  modes: look(session, (loop) => Effect.succeed(RunHost.modesOf(loop))),
   systemPrompt: (instructions) => look(session, (loop) => RunHost.systemPrompt(loop, instructions)),
   adjust: (operation, adjustment) =>
     Effect.mapError(

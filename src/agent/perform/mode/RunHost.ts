@@ -104,6 +104,10 @@ export const schedule = (
 const asCallError = (loop: Loop.Loop, error: unknown): CallError =>
   isAgentError(error) || isModeError(error) ? error : new OwnError({ agent: loop.definition.name, error })
 
+/** The modes that the agent in control of a loop has, those that programs entered beside its own included. */
+export const modesOf = ({ definition: { modes } }: Loop.Loop): ReadonlyArray<ModeType.Definition> =>
+  Array.from(modes.values(), ({ mode }) => mode)
+
 /** The system prompt that a loop sends next. */
 export const systemPrompt = (loop: Loop.Loop, instructions: string | undefined): Effect.Effect<string, CallError> =>
   Effect.mapError(
@@ -160,6 +164,9 @@ class RunOperations implements Operations {
   }
   get state(): Operations["state"] {
     return Effect.sync(() => EnterMode.seen(this.#loop))
+  }
+  get modes(): Operations["modes"] {
+    return Effect.sync(() => modesOf(this.#loop))
   }
   systemPrompt(instructions: string | undefined): ReturnType<Operations["systemPrompt"]> {
     return systemPrompt(this.#loop, instructions)

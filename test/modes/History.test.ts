@@ -1,0 +1,80 @@
+/** Which modes there are, and which were entered in a conversation. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { Agent, AgentState, Mode, ModeTransition, Session } from "troupe"
+import { MockModel } from "troupe/testing"
+
+const echo = Effect.provide(MockModel.layer(MockModel.make(({ lastUserText }) => `Re: ${lastUserText}`)))
+const a = Mode.make("a", { enter: () => Effect.void })
+const b = Mode.make("b", { description: "For more.", isolation: "config", invokable: true, enter: () => Effect.void })
+const fork = Mode.make("fork", { isolation: "fork", enter: () => Effect.void })
+const failing = Mode.make("failing", {
+  isolation: "config",
+  enter: () => Effect.andThen(Mode.within(Effect.void, b), Effect.fail("no"))
+})
+const agent = Agent.make("agent", { modes: [a, b] })
+const inSession = Effect.provide(Session.layer(agent))
+const now = Effect.all([Mode.name, Mode.previous, Mode.history])
+
+describe("The list of modes", () => {
+  it.effect("describes those of the agent, and those used alone while they are entered", () =>
+    Effect.gen(function*() {
+      const own = [
+        { name: "a", isolation: "none" },
+        { name: "b", description: "For more.", isolation: "config", toolName: "enter_b_mode" }
+      ] as const
+      assert.deepStrictEqual(yield* Mode.list, own)
+      assert.deepStrictEqual(yield* Mode.within(Mode.list, fork), [...own, { name: "fork", isolation: "fork" }])
+      let inRun: ReadonlyArray<Mode.Listed> = []
+      yield* Agent.run(agent, "Hello").pipe(
+        Agent.observe(() => Effect.orDie(Effect.map(Mode.list, (list) => void (inRun = list))))
+      )
+      assert.deepStrictEqual(inRun, own)
+    }).pipe(inSession, echo))
+})
+
+describe("The history of modes", () => {
+  it.effect("names what was entered, in order, and the previous mode is the one before that on top", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* now, [undefined, undefined, []])
+      yield* Effect.gen(function*() {
+        assert.deepStrictEqual(yield* now, ["a", undefined, ["a"]])
+        assert.deepStrictEqual(yield* Mode.within(now, b), ["b", "a", ["a", "b"]])
+        assert.deepStrictEqual(yield* now, ["a", undefined, ["a", "b"]])
+        assert.deepStrictEqual(yield* Mode.within(now, fork), ["fork", "b", ["a", "b", "fork"]])
+      }).pipe((self) => Mode.within(self, a))
+      assert.deepStrictEqual(yield* now, [undefined, "fork", ["a", "b", "fork"]])
+      const session = yield* Session.Session
+      yield* session.enterMode("b")
+      yield* session.schedule(ModeTransition.switch("a"))
+      yield* session.call("Hello")
+      assert.deepStrictEqual(yield* now, ["a", "b", ["a", "b", "fork", "b", "a"]])
+    }).pipe(inSession, echo))
+
+  it.effect("has nothing of a set-up that failed, nor of modes that going back undoes", () =>
+    Effect.gen(function*() {
+      const session = yield* Session.Session
+      yield* Effect.exit(Mode.within(Effect.void, failing))
+      assert.notProperty(yield* session.state, "modeHistory")
+      yield* session.enterMode("a")
+      const before = yield* session.state
+      yield* Effect.exit(Mode.within(Effect.void, failing))
+      assert.deepStrictEqual(yield* session.state, before)
+      yield* session.call("Hello")
+      yield* session.enterMode("b")
+      assert.deepStrictEqual((yield* session.state).modeHistory, ["a", "b"])
+      assert.deepStrictEqual(AgentState.forkAt(yield* session.state, 1).modeHistory, ["a"])
+    }).pipe(inSession, echo))
+
+  it.effect("is stored, and isn't longer where a mode is set up again", () =>
+    Effect.gen(function*() {
+      const json = yield* Effect.scoped(Effect.gen(function*() {
+        const session = yield* Session.make(agent)
+        yield* session.enterMode("a")
+        return JSON.stringify(AgentState.toJson(yield* session.enterMode("b")))
+      }))
+      const session = yield* Session.make(agent, { state: Result.getOrThrow(AgentState.fromJson(JSON.parse(json))) })
+      yield* session.call("Hello")
+      assert.deepStrictEqual(yield* Effect.provideService(now, Mode.Host, session), ["b", "a", ["a", "b"]])
+    }).pipe(Effect.scoped, echo))
+})
