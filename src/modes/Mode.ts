@@ -106,7 +106,7 @@ const noParams = Schema.Struct({}).pipe(
 )
 
 /**
- * Error for an option of a mode that can't be: its `isolation` or its `invocation`.
+ * Error for an option of a mode that can't be: its `isolation`, its `invocation` or its `whenOnTop`.
  *
  * @category errors
  * @since 0.1.0
@@ -148,6 +148,7 @@ const fromOptions = (name: string, options: AnyOptions, isSingleShot: boolean): 
         isInvokable: options.invokable ?? false,
         toolName,
         invocation: oneOf(name, "invocation", options.invocation ?? "push", ["push", "switch"]),
+        whenOnTop: oneOf(name, "whenOnTop", options.whenOnTop ?? "push", ["push", "stay"]),
         isSingleShot
       }
     },
@@ -164,8 +165,8 @@ type Needs<R> = Exclude<R, Scope.Scope | Host>
  * The set-up, the clean-up and the finalizers are all within the mode: its name is on the stack, its values and parameters can
  * be read, and they may talk to the agent by `Mode.call`. What set up a mode that fails is undone, and it was never entered.
  *
- * Throws `InvalidName` where the name is empty, or where providers refuse that of its tool, and `InvalidOption` where its isolation or
- * invocation is none that there is.
+ * Throws `InvalidName` where the name is empty, or where providers refuse that of its tool, and `InvalidOption` where another option
+ * is none that there is.
  *
  * @category constructors
  * @since 0.1.0

@@ -41,6 +41,7 @@ export interface Definition {
   readonly isInvokable: boolean
   readonly toolName: string
   readonly invocation: "push" | "switch"
+  readonly whenOnTop: "push" | "stay"
   readonly isSingleShot: boolean
 }
 
@@ -135,6 +136,11 @@ export interface Options<
   readonly description?: string | undefined
   /** Whether the model's call puts the mode on top of the others, or in the place of the one on top; `"push"` by default. */
   readonly invocation?: "push" | "switch" | undefined
+  /**
+   * What entering the mode does if it is on top already: `"push"` puts it there once more, `"stay"` changes nothing. `"push"` by
+   * default.
+   */
+  readonly whenOnTop?: "push" | "stay" | undefined
 }
 
 /** What a toolkit of a mode needs. */

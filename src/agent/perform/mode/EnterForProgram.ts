@@ -43,7 +43,7 @@ export const enter = (
   params: unknown,
   context: Context.Context<never>,
   result: EnterResult
-): Effect.Effect<LiveMode, unknown, unknown> => {
+): Effect.Effect<void, unknown, unknown> => {
   const entry = prepare(mode)
   const isOwn = loop.definition.modes.get(mode.name) === entry
   const obstacle = CheckMove.findObstacle(entry, ModeStack.top(EnterMode.seen(loop))) ??
@@ -66,11 +66,11 @@ const isIn = (cause: Cause.Cause<unknown>, error: unknown): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error === error)
 
 /**
- * Returns a mode that its program can leave. An interruption may come after the mode is entered and before the program has it; then the
+ * Returns a mode that its program can leave, or nothing to leave if the mode was on top already and stayed. An interruption may come after the mode is entered and before the program has it; then the
  * mode is left here. Failures other than the set-up's own become what `toError` makes of them.
  */
 export const leavable = (
-  enter: (result: EnterResult) => Effect.Effect<LiveMode, unknown, unknown>,
+  enter: (result: EnterResult) => Effect.Effect<void, unknown, unknown>,
   leave: Leave,
   toError: (error: unknown) => unknown = identity
 ): Effect.Effect<Entered, unknown, unknown> => {

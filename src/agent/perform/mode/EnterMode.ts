@@ -11,7 +11,6 @@ import { AgentMismatch } from "../../../domain/AgentError.ts"
 import type { AgentState, ModeFrame } from "../../../domain/StateSchema.ts"
 import { because, TransitionCycle, Unavailable } from "../../../modes/ModeError.ts"
 import type { ModeEntry } from "../../definition/AgentDefinition.ts"
-import type { LiveMode } from "../../journal/LiveModes.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { decode, type ModeParams } from "./ModeParams.ts"
@@ -38,7 +37,7 @@ const enterAgain = (
   entry: ModeEntry,
   frame: ModeFrame,
   options: EnterOptions
-): Effect.Effect<LiveMode, unknown, unknown> =>
+): Effect.Effect<void, unknown, unknown> =>
   frame.name === entry.mode.name
     ? Effect.flatMap(
       decode(entry, frame.params),
@@ -64,13 +63,18 @@ const findCycle = ({ underway }: Loop.Loop, { mode }: ModeEntry): TransitionCycl
   return around.length < maxMoves ? undefined : new TransitionCycle({ modes: [...around, mode.name], limit: maxMoves })
 }
 
-/** Enters a mode whose parameters were read, and gives what is live of it. To be called where it runs. */
+/** Checks whether a mode is on top and stays as it is if it is entered once more. */
+const isThere = ({ live: { open } }: Loop.Loop, entry: ModeEntry): boolean =>
+  entry.mode.whenOnTop === "stay" && open[open.length - 1]?.entry === entry
+
+/** Enters a mode whose parameters were read, unless that changes nothing. To be called where it runs. */
 export const enter = (
   loop: Loop.Loop,
   entry: ModeEntry,
   params: ModeParams,
   options: EnterOptions
-): Effect.Effect<LiveMode, unknown, unknown> => {
+): Effect.Effect<void, unknown, unknown> => {
+  if (options.isResumed !== true && isThere(loop, entry)) return Effect.void
   const cycle = findCycle(loop, entry)
   if (cycle !== undefined) return Effect.fail(because(cycle))
   const frame = options.isResumed === true ? undefined : nextFrame(loop)

@@ -79,7 +79,7 @@ export const setUp = (
   entry: ModeEntry,
   params: ModeParams,
   options: EnterOptions
-): Effect.Effect<LiveMode, unknown, unknown> =>
+): Effect.Effect<void, unknown, unknown> =>
   // What is done at once waits until nothing can interrupt any more: the mask itself may still be followed by an interruption.
   Effect.uninterruptibleMask((restore) =>
     Effect.withFiber((fiber) => {
@@ -109,7 +109,7 @@ export const setUp = (
 /** Emits `ModeEntered`. A single-shot mode is left at once. */
 const entered = (
   { loop, open, options: { result, note }, params, stack, startedAt }: SetUp
-): Effect.Effect<LiveMode, unknown, unknown> => {
+): Effect.Effect<void, unknown, unknown> => {
   const { isSingleShot, name } = open.entry.mode
   const at = Loop.now(loop)
   Loop.tell(loop, {
@@ -121,9 +121,9 @@ const entered = (
     ...(note === undefined || isSingleShot ? undefined : { note })
   }, at)
   if (result !== undefined) result.open = open
-  if (!isSingleShot) return Loop.flushed(loop, Effect.succeed(open))
+  if (!isSingleShot) return Loop.flushed(loop, Effect.void)
   const why = { exit: Exit.void, isOver: true, note: note === undefined ? undefined : noteOfLeaving }
-  return Effect.andThen(loop.journal.flush, Effect.flatMap(leave(loop, open, why), (left) => Effect.as(left, open)))
+  return Effect.andThen(loop.journal.flush, Effect.flatMap(leave(loop, open, why), Effect.asVoid))
 }
 
 /** Closes the scope of a set-up that failed, takes the mode off the stack, and emits `ModeFailed`. */

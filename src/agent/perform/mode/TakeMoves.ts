@@ -43,6 +43,8 @@ const take = Effect.fnUntraced(function*(
   if (target === undefined || loop.state.transition !== pending) return
   const note = goesOn ? entered(target.entry.mode.name) : undefined
   yield* EnterMode.enter(loop, target.entry, target.params, { note })
+  // The mode was on top already, and stays: nothing else says that the move is done.
+  if (loop.state.transition === pending) LeaveMode.takeBack(loop)
 })
 
 /** Takes the moves that are asked for, until none is. `goesOn` says that it happens in a run, whose model is told. */
