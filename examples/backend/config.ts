@@ -45,6 +45,8 @@ export class Settings extends Context.Service<Settings, {
   readonly limits: Limits
   /** How long runs may take to end at a shutdown. */
   readonly grace: Duration.Duration
+  /** How long a request may take to arrive, its body included. */
+  readonly arrival: Duration.Duration
   /** How often conversations are looked for whose process died. */
   readonly recovery: Duration.Duration
   /** How often a silent stream says that it is still there. */
@@ -76,6 +78,7 @@ const environment = Config.all({
     streams: atLeast("LIMIT_STREAMS", 1, 100)
   }),
   grace: Config.Duration("GRACE").pipe(Config.withDefault(Duration.seconds(10))),
+  arrival: Config.Duration("ARRIVAL").pipe(Config.withDefault(Duration.seconds(30))),
   recovery: Config.Duration("RECOVERY").pipe(Config.withDefault(Duration.seconds(3))),
   heartbeat: Config.Duration("HEARTBEAT").pipe(Config.withDefault(Duration.seconds(15)))
 })

@@ -2,7 +2,7 @@
  * The service: conversations over a store, with the agents that answer in them, on HTTP.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Effect, Layer } from "effect"
+import { Duration, Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { createServer, type Server } from "node:http"
 import { Settings } from "./config.ts"
@@ -36,8 +36,15 @@ const shutdown = (server: Server) =>
 
 /** Serves it all at the address of the settings. */
 export const layer = Layer.unwrap(Effect.gen(function*() {
-  const { host, port } = yield* Settings
-  const server = createServer({ keepAliveTimeout })
+  const { arrival, host, port } = yield* Settings
+  const requestTimeout = Duration.toMillis(arrival)
+  // Node looks now and then for requests that take longer.
+  const server = createServer({
+    keepAliveTimeout,
+    requestTimeout,
+    headersTimeout: requestTimeout,
+    connectionsCheckingInterval: requestTimeout / 10
+  })
   return shutdown(server).pipe(
     Layer.provideMerge(
       HttpRouter.serve(Routes.layer, { disableLogger: true, disableListenLog: true })

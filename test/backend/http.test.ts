@@ -130,6 +130,22 @@ describe("bad input", () => {
       }
     }))
 
+  it.live("that arrives too slowly is ended with 408", () =>
+    Effect.gen(function*() {
+      const serving = yield* serve({ settings: { arrival: Duration.millis(300) } })
+      const { url } = serving
+      const { id } = yield* serving.open()
+      const answer = yield* Effect.callback<string>((resume) => {
+        const socket = connect(Number(new URL(url).port), "127.0.0.1")
+        let answer = ""
+        socket.setEncoding("utf8").on("error", () => {}).on("data", (data) => answer += data)
+        socket.on("close", () => resume(Effect.succeed(answer)))
+        socket.write(`POST /v1/conversations/${id}/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n`)
+        socket.write(`authorization: Bearer ${tokenOf("ada")}\r\ncontent-type: application/json\r\n\r\n{`)
+      })
+      assert.match(answer, /^HTTP\/1\.1 408 /)
+    }), 5000)
+
   it.live("that makes something break down is answered without its inside", () =>
     Effect.gen(function*() {
       const store = yield* folder()

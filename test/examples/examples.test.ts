@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import { execFile } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
+import { promisify } from "node:util"
 import { run } from "./process.ts"
 
 /** The comment at the end of an example that says what it prints. */
@@ -13,6 +15,13 @@ const examples = readdirSync("examples").filter((name) => name.endsWith(".ts"))
 describe.concurrent("examples", () => {
   it("are there", () => {
     assert.includeMembers(examples, ["weather.ts", "approval.ts", "subagent.ts", "streaming.ts", "guarded-desk.ts"])
+  })
+
+  it("run by tsx without a flag", async () => {
+    const path = "examples/weather.ts"
+    const env = { ...process.env, NODE_OPTIONS: undefined }
+    const { stdout } = await promisify(execFile)("node_modules/.bin/tsx", [path], { env })
+    assert.strictEqual(stdout, expected(readFileSync(path, "utf8")))
   })
 
   for (const name of examples) {
