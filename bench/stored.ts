@@ -8,6 +8,7 @@ import { Effect } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { Agent, type AgentState, Session } from "../src/index.ts"
 import * as model from "./effectModel.ts"
+import { median } from "./rounds.ts"
 import { type Calls, question, system } from "./script.ts"
 
 type Document = Effect.Success<ReturnType<typeof Session.store>["open"]>
@@ -73,12 +74,12 @@ export const saveAgain = (
 const mean = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0) / values.length
 
 /**
- * Gives the milliseconds that a turn took to save: late and early, each in turns in which no log begins, and then in all turns
- * from 100 to 1,000 and from 10 to 100. A chunk is written every 32 entries, so 32 turns have as many chunks as any others.
+ * Gives the milliseconds that a turn took to save: late and early, the median of 32 turns, and then the mean of all turns from 100
+ * to 1,000 and from 10 to 100. A turn that begins a log, or in which garbage is collected, weighs in the means alone.
  */
 export const compare = (took: ReadonlyArray<number>): readonly [number, number, number, number] => [
-  mean(took.slice(-32)),
-  mean(took.slice(4, 36)),
+  median(took.slice(-32)),
+  median(took.slice(4, 36)),
   mean(took.slice(100, 1000)),
   mean(took.slice(10, 100))
 ]
