@@ -147,7 +147,7 @@ const settle = (self: Arriving, part: Response.ToolResultPart<string, unknown, u
 }
 
 /** Takes in a part of a response. */
-export const take = (self: Arriving, part: Incoming): void => {
+export const add = (self: Arriving, part: Incoming): void => {
   switch (part.type) {
     case "text":
       if (says(part)) self.parts.push(spoken("Text", part.text, part.metadata))
@@ -270,6 +270,6 @@ export const finish = (self: Arriving): Answer => {
 /** Makes an answer of all of its parts. */
 export const fromParts = (parts: Iterable<Incoming>): Answer => {
   const answer = begin()
-  for (const part of parts) take(answer, part)
+  for (const part of parts) add(answer, part)
   return finish(answer)
 }

@@ -141,7 +141,7 @@ const changed = (running: ReadonlyArray<CallStart>, { isStart }: Kind, start: Ca
 const isOver = ({ running, started }: Place): boolean => started === undefined && running.length === 0
 
 /** Takes an event in. */
-export const take = (self: Underway, event: AgentEvent): Underway => {
+export const reduce = (self: Underway, event: AgentEvent): Underway => {
   const kind = kindOf(event)
   if (kind === undefined) return self
   const place = at(self, event.calls)

@@ -8,7 +8,7 @@ import { hostile } from "./hostile.ts"
 
 const answerOf = (...parts: ReadonlyArray<ModelAnswer.Incoming>): ModelAnswer.Answer => {
   const answer = ModelAnswer.begin()
-  for (const part of parts) ModelAnswer.take(answer, part)
+  for (const part of parts) ModelAnswer.add(answer, part)
   return ModelAnswer.finish(answer)
 }
 

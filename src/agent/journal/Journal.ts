@@ -2,7 +2,7 @@
  * What has happened in a run, and what follows from it: the state, what is under way, and the number of the next event.
  *
  * 1. One run has one journal; the agents that are called write in it too. `record` is the only place where a state becomes another.
- * 2. The state after an event is `AgentState.reduce` of it, and what is under way is `Underway.take` of it: both are folds.
+ * 2. The state after an event is `AgentState.reduce` of it, and what is under way is `Underway.reduce` of it: both are folds.
  * 3. Pieces of a stream change neither, so they are only delivered.
  *
  * Everything that changes while a run goes on stands here, in `Loop`, in `LiveModes`, or in a cache beside the one who reads it:
@@ -105,7 +105,7 @@ export class Journal {
   /** Takes an event in, and delivers it with the state that it leaves: `after` is that, if it is known. */
   record(event: AgentEvent, by: Delivery.Teller, after = reduceAt(this.#state, event, 0)): void {
     this.#state = after
-    this.#underway = Underway.take(this.#underway, event)
+    this.#underway = Underway.reduce(this.#underway, event)
     if (bringsTurns(event)) this.#takenIds = undefined
     if (this.#withheld === undefined) this.#delivering.deliver(event, by, after)
     else this.#withheld.told.push({ event, by })

@@ -117,7 +117,7 @@ export class Loop {
     return this.underway?.step ?? Math.max(0, this.state.run.iteration - 1)
   }
   /** Whether a mode is being set up or cleaned up: no step is under way then, but what it does by talking to the agent. */
-  get isBetween(): boolean {
+  get isChangingModes(): boolean {
     const { live: { isLettingGo, open }, underway } = this
     if (open.length === 0) return false
     return isLettingGo || Underway.latest(underway, "ModeEntering") !== undefined ||
@@ -142,14 +142,14 @@ const pathOf = ({ parent }: Loop, { name }: Definition): AgentEvent["path"] =>
 
 /** Gives what is known for a decision. */
 export const known = (self: Loop): Known => {
-  const { calls, definition, isBetween, journal, parent, roster, state } = self
+  const { calls, definition, isChangingModes, journal, parent, roster, state } = self
   return {
     state,
     definition,
     roster,
     now: journal.now(),
     asked: Underway.countAsked(journal.underway, journal.state, calls),
-    isBetween,
+    isChangingModes,
     caller: parent === undefined ? undefined : known(parent)
   }
 }
@@ -179,17 +179,17 @@ const eventOf = (
   }) as AgentEvent
 
 /** Tells what happened, at a time in epoch milliseconds. */
-export const tell = (self: Loop, happening: Happening, at = now(self)): void =>
+export const emit = (self: Loop, happening: Happening, at = now(self)): void =>
   self.journal.record(eventOf(self, happening, self.path, self.step, self.journal.nextSequence(), at), self)
 
 /** Tells that somebody answered a call that awaited approval, in this agent or in one that it called. */
-export const tellAnswer = (self: Loop, answer: Untimed<CallApproved> | Untimed<CallDenied>): void => {
+export const emitAnswer = (self: Loop, answer: Untimed<CallApproved> | Untimed<CallDenied>): void => {
   const { journal, step } = self
   journal.record({ ...answer, run: journal.run, step, sequence: journal.nextSequence(), at: now(self) }, self)
 }
 
 /** Tells that a run starts, in which an agent is in control, or goes on. */
-export const tellStart = (
+export const emitStart = (
   self: Loop,
   inControl: Definition,
   started: Extract<Happening, { readonly _tag: "RunStarted" }>
@@ -202,14 +202,14 @@ export const tellStart = (
 }
 
 /** Tells that a step starts: one answer of the model and the calls in it, or calls that are still open. */
-export const tellStep = (self: Loop, step: number): void =>
+export const emitStep = (self: Loop, step: number): void =>
   self.journal.record(
     eventOf(self, { _tag: "StepStarted" }, self.path, step, self.journal.nextSequence(), now(self)),
     self
   )
 
 /** Tells how the run ended. The event holds the state that it leaves behind. */
-export const tellEnd = (self: Loop, end: EndOf): void => {
+export const emitEnd = (self: Loop, end: EndOf): void => {
   const { journal, path, state, step } = self
   const happening = { ...end, state } as Happening
   const event = eventOf(self, happening, path, step, journal.nextSequence(), now(self))
@@ -236,7 +236,7 @@ export const flushed = <A, E, R>({ journal }: Loop, next: Effect.Effect<A, E, R>
 export type Where = Pick<AgentEvent, "path" | "step">
 
 /** Tells that a piece of a text arrived. Pieces change no state, so this does no more than make the event. */
-export const tellDelta = (
+export const emitDelta = (
   self: Loop,
   { path, step }: Where,
   _tag: "TextDelta" | "ReasoningDelta",
@@ -249,7 +249,7 @@ export const tellDelta = (
 
 /** Tells how a call ended. */
 export const settle = (self: Loop, settlement: Settlement): void => {
-  tell(self, { _tag: "ToolCallSettled", ...settlement })
+  emit(self, { _tag: "ToolCallSettled", ...settlement })
   self.finished.remove(settlement.callId)
 }
 
@@ -257,10 +257,10 @@ export const settle = (self: Loop, settlement: Settlement): void => {
 export const endRequest = (self: Loop, why: { readonly tag: string; readonly message: string }): void => {
   const end = Underway.endOfRequest(self.underway, self.finished, why)
   self.finished.answer = undefined
-  if (end !== undefined) tell(self, end)
+  if (end !== undefined) emit(self, end)
 }
 
 /** Ends what has started and not ended, but the run and its modes. */
 export const close = (self: Loop, why: Underway.Why | undefined): void => {
-  for (const missing of Underway.closing(self.underway, self.state, self.finished, why, now(self))) tell(self, missing)
+  for (const missing of Underway.closing(self.underway, self.state, self.finished, why, now(self))) emit(self, missing)
 }

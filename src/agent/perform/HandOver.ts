@@ -29,14 +29,14 @@ export const waiting = <A, E, R>(loop: Loop.Loop, self: () => Effect.Effect<A, E
     if (!isInRun || status._tag !== "HandoffRequested") return self()
     const { callId, ...request } = status.request
     if (Underway.latest(underway, "HandoffRequested") !== undefined) {
-      Loop.tell(loop, { _tag: "HandoffSuspended", request: status.request })
+      Loop.emit(loop, { _tag: "HandoffSuspended", request: status.request })
     }
     if (callId !== undefined) {
       Loop.settle(loop, { callId, name: request.tool ?? "", ...handedOver(request), duration: 0 })
     }
     return Effect.ensuring(
       Effect.suspend(self),
-      Effect.sync(() => Loop.tell(loop, { _tag: "HandoffRequested", request }))
+      Effect.sync(() => Loop.emit(loop, { _tag: "HandoffRequested", request }))
     )
   })
 
@@ -45,7 +45,7 @@ export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, asked: Hand
   const { definition, roster, state } = loop
   // One that was asked for in a run that stopped before it is asked for again in this one.
   if (Underway.latest(loop.underway, "HandoffRequested") === undefined) {
-    Loop.tell(loop, { _tag: "HandoffRequested", request: asked })
+    Loop.emit(loop, { _tag: "HandoffRequested", request: asked })
   }
   const target = findTarget(roster, state, asked)
   if ("_tag" in target) return yield* Effect.fail(new Fail(target))
@@ -62,7 +62,7 @@ export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, asked: Hand
     loop.roster.transforms,
     (error) =>
       Effect.sync(() =>
-        Loop.tell(loop, {
+        Loop.emit(loop, {
           _tag: "TransformFailed",
           request: asked,
           tag: tagOf(error) ?? "Failure",
@@ -70,6 +70,6 @@ export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, asked: Hand
         })
       )
   )
-  Loop.tell(loop, { _tag: "HandoffCompleted", ...Crossing.crossing(loop.state, handoff, asked, conversation) })
+  Loop.emit(loop, { _tag: "HandoffCompleted", ...Crossing.crossing(loop.state, handoff, asked, conversation) })
   yield* loop.journal.flush
 })

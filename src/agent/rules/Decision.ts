@@ -129,15 +129,15 @@ const onLimit = ({ state }: Known, { isOwn, lands, reason }: Limits.Met): Decisi
 }
 
 /** An agent whose model has answered is finished, unless its answer is wrong or its group's policy wants another agent. */
-const conclude = ({ isBetween, roster, state }: Known): Decision => {
-  const stays = state.status._tag === "Failed" || isBetween || state.run.landing !== undefined
+const conclude = ({ isChangingModes, roster, state }: Known): Decision => {
+  const stays = state.status._tag === "Failed" || isChangingModes || state.run.landing !== undefined
   const request = stays ? undefined : roster.decide(state)
   return request === undefined ? finish : { _tag: "RequestHandoff", request }
 }
 
 /** Decides where no call is open: the answer is checked before the limits are, so that the last one that they allow counts. */
 const decideWithoutCalls = (known: Known, hasEnded: boolean): Decision => {
-  const { definition, isBetween, state } = known
+  const { definition, isChangingModes, state } = known
   const issue = Corrections.wrongAnswer(definition, state)
   if (issue !== undefined) {
     const spent = Corrections.spent(definition, state, issue)
@@ -147,7 +147,7 @@ const decideWithoutCalls = (known: Known, hasEnded: boolean): Decision => {
   if (state.conversation.turns.length === 0) return new Fail(emptyInput(definition))
   const limit = Limits.met(known)
   if (limit !== undefined) return onLimit(known, limit)
-  return state.transition === undefined || isBetween ? askModel : { _tag: "TakeMove", move: state.transition }
+  return state.transition === undefined || isChangingModes ? askModel : { _tag: "TakeMove", move: state.transition }
 }
 
 /**

@@ -42,16 +42,16 @@ const isReachable = ({ mode }: ModeTool, { modes: stack }: AgentState, modes: Mo
   return top?.name !== mode.name && isWithin(mode.isolation, around?.isolation)
 }
 
-/** Checks whether a tool is offered in a state. `isBetween` says that a mode is being set up or cleaned up. */
-export const isOffered = (entry: ToolEntry, state: AgentState, modes: Modes, isBetween: boolean): boolean => {
+/** Checks whether a tool is offered in a state. `isChangingModes` says that a mode is being set up or cleaned up. */
+export const isOffered = (entry: ToolEntry, state: AgentState, modes: Modes, isChangingModes: boolean): boolean => {
   if (state.run.landing !== undefined) return entry._tag === "Output"
   const owner = ownerOf(entry, state)
   if (!isLeft(entry, owner, state, modes)) return false
   switch (entry._tag) {
     case "Handoff":
-      return !isBetween && (Handoff.internalsOf(entry.handoff).when?.(state) ?? true)
+      return !isChangingModes && (Handoff.internalsOf(entry.handoff).when?.(state) ?? true)
     case "Mode":
-      return !isBetween && isReachable(entry, state, modes)
+      return !isChangingModes && isReachable(entry, state, modes)
     case "Handled":
       return entry.modes === undefined || owner >= 0
     case "Agent":
@@ -98,12 +98,12 @@ export const mayCall = (
   state: AgentState,
   call: Call,
   entry: ToolEntry,
-  isBetween: boolean
+  isChangingModes: boolean
 ): boolean => {
   if (call.state._tag === "Delegated") return true
   const isConditional = entry._tag === "Handoff" && Handoff.internalsOf(entry.handoff).when !== undefined
   const asked = isConditional ? beforeAnswer(state) : state
-  return asked === undefined || isOffered(entry, asked, modes, isBetween)
+  return asked === undefined || isOffered(entry, asked, modes, isChangingModes)
 }
 
 /** Checks whether a mode that is entered hides tools. */
@@ -119,13 +119,14 @@ const isNarrowed = ({ modes: stack }: AgentState, modes: Modes): boolean =>
 export const requestIn = (
   { modes, requests, toolChoice, tools }: Definition,
   state: AgentState,
-  isBetween: boolean
+  isChangingModes: boolean
 ): Request => {
   const { run: { iteration, landing }, settings } = state
   const { names } = requests
-  const offersAll = !requests.isConditional && !isBetween && settings?.tools === undefined && landing === undefined &&
+  const offersAll = !requests.isConditional && !isChangingModes && settings?.tools === undefined &&
+    landing === undefined &&
     !isNarrowed(state, modes)
-  const offered = offersAll ? names : names.filter((name) => isOffered(tools.get(name)!, state, modes, isBetween))
+  const offered = offersAll ? names : names.filter((name) => isOffered(tools.get(name)!, state, modes, isChangingModes))
   const choice = settings?.toolChoice ?? toolChoice
   const isFirst = iteration === 0
   if (offered.length === names.length && choice === toolChoice) return isFirst ? requests.first : requests.later

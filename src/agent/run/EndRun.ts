@@ -18,12 +18,12 @@ import type { Decision } from "../rules/Decision.ts"
 import * as StayingModes from "../rules/StayingModes.ts"
 
 /** How driving a loop ended: with the decision at which it stopped, or not. */
-export type Driven = Exit.Exit<Decision, unknown>
+export type LoopExit = Exit.Exit<Decision, unknown>
 
-const isInterruption = (exit: Driven): boolean => Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+const isInterruption = (exit: LoopExit): boolean => Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
 
 /** Says why what is open in a loop has no end of its own, if it was cut short. */
-const whyOf = ({ journal }: Loop.Loop, exit: Driven): Underway.Why | undefined =>
+const whyOf = ({ journal }: Loop.Loop, exit: LoopExit): Underway.Why | undefined =>
   isInterruption(exit) && journal.hasFailed
     ? { tag: "Interrupted", message: "The run was stopped before this had a result.", keepsOpen: true }
     : isInterruption(exit)
@@ -33,12 +33,12 @@ const whyOf = ({ journal }: Loop.Loop, exit: Driven): Underway.Why | undefined =
     : undefined
 
 /** Ends what is still open in a loop. One that had begun nothing leaves its state as it was. */
-export const close = (loop: Loop.Loop, exit: Driven): void => Loop.close(loop, whyOf(loop, exit))
+export const close = (loop: Loop.Loop, exit: LoopExit): void => Loop.close(loop, whyOf(loop, exit))
 
-const suspended: Driven = Exit.succeed({ _tag: "Suspend" })
+const suspended: LoopExit = Exit.succeed({ _tag: "Suspend" })
 
 /** Lets go of the modes that only this loop holds: they stay entered, or are left. */
-const letGo = (loop: Loop.Loop, exit: Driven): Effect.Effect<Driven> => {
+const letGo = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<LoopExit> => {
   const { live, parent } = loop
   const modes = live.open.map(({ context, entry: { mode: { name } } }) => ({ name, isForeign: context !== undefined }))
   const why = whyOf(loop, exit)
@@ -50,14 +50,14 @@ const letGo = (loop: Loop.Loop, exit: Driven): Effect.Effect<Driven> => {
   const givenUp = LeaveMode.giveUpCalls(loop, modes.slice(0, height).map(({ name }) => name))
   const ended = givenUp > 0 && Exit.isSuccess(exit) ? suspended : exit
   const left = LeaveMode.leaveTo(loop, height, { exit: ended, isOver: true, isRuns: true, endsRun: true })
-  return Effect.tap(left, () => LeaveMode.suspend(loop, exit)) as Effect.Effect<Driven>
+  return Effect.tap(left, () => LeaveMode.suspend(loop, exit)) as Effect.Effect<LoopExit>
 }
 
 /** Ends what is still open in a loop, and then its run, if it has one: a step by hand has none. */
-export const end = (loop: Loop.Loop, exit: Driven): Effect.Effect<void> => {
+export const end = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<void> => {
   close(loop, exit)
-  const { isBetween, live } = loop
-  return live.open.length === 0 || live.holder !== undefined || isBetween
+  const { isChangingModes, live } = loop
+  return live.open.length === 0 || live.holder !== undefined || isChangingModes
     ? endRun(loop, exit)
     : Effect.flatMap(provideLoop(loop, letGo(loop, exit)), (left) => {
       const ended = endRun(loop, left)
@@ -67,7 +67,7 @@ export const end = (loop: Loop.Loop, exit: Driven): Effect.Effect<void> => {
     })
 }
 
-const endOf = (loop: Loop.Loop, exit: Driven): Loop.EndOf =>
+const endOf = (loop: Loop.Loop, exit: LoopExit): Loop.EndOf =>
   Exit.isSuccess(exit)
     ? { _tag: exit.value._tag === "Suspend" ? "RunInterrupted" : "RunCompleted" }
     : isInterruption(exit)
@@ -75,11 +75,11 @@ const endOf = (loop: Loop.Loop, exit: Driven): Loop.EndOf =>
     : { _tag: "RunFailed", error: Failure.fromCause(loop, exit.cause) }
 
 /** Tells the end of a run once everybody has seen what was before: until then observers may change the conversation. */
-const endRun = (loop: Loop.Loop, exit: Driven): Effect.Effect<void> => {
+const endRun = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<void> => {
   const { journal, parent } = loop
   if (parent === undefined) journal.release()
   const tell = (): Effect.Effect<void> => {
-    if (Underway.latest(loop.underway, "RunStarted") !== undefined) Loop.tellEnd(loop, endOf(loop, exit))
+    if (Underway.latest(loop.underway, "RunStarted") !== undefined) Loop.emitEnd(loop, endOf(loop, exit))
     return OwnModel.release(loop, exit, journal.flush)
   }
   return journal.isBehind() ? Effect.andThen(journal.flush, Effect.suspend(tell)) : tell()

@@ -14,13 +14,13 @@ import type { LiveModes } from "../journal/LiveModes.ts"
 import type * as Loop from "../journal/Loop.ts"
 import { RunServices } from "../journal/RunServices.ts"
 import { runCalls } from "../perform/call/RunCalls.ts"
-import type { Answered } from "../perform/call/ToolCall.ts"
+import type { CallResult } from "../perform/call/ToolCall.ts"
 import { provideLoop } from "../perform/LoopServices.ts"
 import { Fail } from "../rules/Decision.ts"
 import { findMismatch } from "../rules/Mismatch.ts"
-import { finishByHand } from "./Drive.ts"
 import { close, end } from "./EndRun.ts"
 import { goOn, makeLoop } from "./Run.ts"
+import { finishStepping } from "./RunLoop.ts"
 
 /** Takes one step: one answer of the model and the calls in it, the calls that are open, or a handoff. */
 export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentState, unknown, unknown> =>
@@ -29,7 +29,7 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
     const taken = Effect.suspend(() => {
       const mismatch = findMismatch(roster, state)
       return mismatch === undefined ? goOn(loop, "Step") : Effect.fail(new Fail(mismatch))
-    }).pipe(Effect.tap(() => finishByHand(loop)))
+    }).pipe(Effect.tap(() => finishStepping(loop)))
     return Effect.matchCauseEffect(provideLoop(loop, Effect.onExit(taken, (exit) => end(loop, exit))), {
       onFailure: (cause) =>
         Effect.failCause(
@@ -43,7 +43,7 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
 export const runCall = (
   loop: Loop.Loop,
   callId: string,
-  onAnswer: (answered: Answered) => void
+  onAnswer: (answered: CallResult) => void
 ): Effect.Effect<void, unknown, unknown> =>
   Effect.onExit(
     Effect.as(runCalls(loop, [callId], onAnswer), { _tag: "Finish" } as const),

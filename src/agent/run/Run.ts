@@ -31,9 +31,9 @@ import { takeAll } from "../perform/mode/TakeMoves.ts"
 import { decide, type Decision, Fail } from "../rules/Decision.ts"
 import { findInputIssue, isTakeable } from "../rules/InputIssue.ts"
 import { findMismatch } from "../rules/Mismatch.ts"
-import { driveAll, type Extent, isFinished } from "./Drive.ts"
 import { close, end } from "./EndRun.ts"
 import { pick } from "./Picking.ts"
+import { type Extent, isFinished, runLoop } from "./RunLoop.ts"
 import type { From } from "./RunStart.ts"
 
 /** Runs a loop from its start or from where it stopped, and tells it all. Errors are as they were thrown. */
@@ -75,8 +75,8 @@ const giveUpHandoffs = (loop: Loop.Loop, { message }: AgentStatus.Failure): void
  * Checks whether modes come before an input: those that aren't set up, and moves that were asked for. What is open comes before both, and
  * a mode on its way in or out lets nothing be moved.
  */
-const hasModesFirst = ({ isBetween, live, state }: Loop.Loop): boolean =>
-  (state.transition !== undefined || live.open.length < state.modes.length) && !isBetween &&
+const hasModesFirst = ({ isChangingModes, live, state }: Loop.Loop): boolean =>
+  (state.transition !== undefined || live.open.length < state.modes.length) && !isChangingModes &&
   state.status._tag !== "HandoffRequested" && !hasOpenCalls(state.conversation)
 
 /** Sets up modes and takes moves before an input, which stays the last that is said: their set-ups and clean-ups may talk. */
@@ -99,7 +99,7 @@ const tellStart = (
   const { definition, state: { status } } = loop
   if (input !== undefined && reason === undefined && Exit.isSuccess(picked)) InputGuard.withhold(loop, picked.value)
   // What isn't taken in doesn't change who is in control.
-  Loop.tellStart(loop, reason === undefined && Exit.isSuccess(picked) ? picked.value : definition, {
+  Loop.emitStart(loop, reason === undefined && Exit.isSuccess(picked) ? picked.value : definition, {
     _tag: "RunStarted",
     ...(input === undefined || reason !== undefined ? undefined : { input }),
     ...(mode === undefined ? undefined : { mode }),
@@ -109,7 +109,7 @@ const tellStart = (
 }
 
 /** Tells that a run starts, or goes on, and drives it, unless its state or its input can't be taken. */
-const drive = (loop: Loop.Loop, start: Start): Effect.Effect<Decision, unknown, unknown> => {
+const driveFrom = (loop: Loop.Loop, start: Start): Effect.Effect<Decision, unknown, unknown> => {
   const status = tellStart(loop, start)
   if (start.reason !== undefined) return Effect.fail(new Fail(start.reason))
   if (Exit.isFailure(start.picked)) return Effect.failCause(start.picked.cause)
@@ -137,7 +137,7 @@ const begin = (
       (input === undefined ? undefined : findInputIssue(Exit.isSuccess(picked) ? picked.value : definition, input))
     const start: Start = { from, picked, mode, reason }
     if (input === undefined || reason !== undefined || Exit.isFailure(picked) || !hasModesFirst(loop)) {
-      return drive(loop, start)
+      return driveFrom(loop, start)
     }
     const first = Effect.onExit(
       modesFirst(loop),
@@ -152,7 +152,7 @@ const begin = (
           )
           : loop.journal.flush
     )
-    return Effect.flatMap(first, () => drive(loop, start))
+    return Effect.flatMap(first, () => driveFrom(loop, start))
   })
 
 /** Checks whether modes that a state says are entered aren't live. */
@@ -161,8 +161,8 @@ const needsModes = ({ live, state }: Loop.Loop): boolean => live.open.length < s
 /** Sets up the modes that a state says are entered and that aren't live, unless nothing is left to do, and drives a loop. */
 export const goOn = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, unknown, unknown> =>
   !needsModes(loop) || isFinished(loop)
-    ? driveAll(loop, extent)
-    : Effect.andThen(EnterMode.resume(loop), driveAll(loop, extent))
+    ? runLoop(loop, extent)
+    : Effect.andThen(EnterMode.resume(loop), runLoop(loop, extent))
 
 /** Runs an agent that answers a call. Its typed failures are in the state that it leaves. */
 const runCalled: Loop.Runner["runCalled"] = (parent, call, entry, params) =>
@@ -184,10 +184,10 @@ const talk: Loop.Runner["talk"] = (loop, input) =>
     const isInRun = Underway.latest(loop.underway, "RunStarted") !== undefined
     if (isInRun) {
       InputGuard.withhold(loop, loop.definition)
-      Loop.tell(loop, { _tag: "InputGiven", input, mode })
+      Loop.emit(loop, { _tag: "InputGiven", input, mode })
     }
     // What of it breaks off is ended here: the run goes on, if only to clean up.
-    const within = Effect.onExit(Effect.andThen(loop.journal.flush, driveAll(loop, "Run")), (exit) => {
+    const within = Effect.onExit(Effect.andThen(loop.journal.flush, runLoop(loop, "Run")), (exit) => {
       close(loop, exit)
       return loop.journal.flush
     })

@@ -16,7 +16,7 @@ import * as JsonValue from "../../domain/JsonValue.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import { type Codec, isAlike } from "../definition/Codec.ts"
 import * as Loop from "../journal/Loop.ts"
-import type { Answered } from "../perform/call/ToolCall.ts"
+import type { CallResult } from "../perform/call/ToolCall.ts"
 import * as ScreenCalls from "../perform/guard/ScreenCalls.ts"
 import { waiting } from "../perform/HandOver.ts"
 import { isOffered } from "../rules/OfferedTools.ts"
@@ -92,14 +92,14 @@ export const run = (loop: Loop.Loop, tool: Tool.Any, params: unknown): Effect.Ef
     if (refusal !== undefined) return Effect.fail(refusal)
     return Effect.flatMap(encode(tool, params), (json) => {
       const [call] = withUniqueIds([named(tool.name, json)], loop.journal.takenIds) as [Call]
-      let answered: Answered | undefined
-      Loop.tellStep(loop, loop.step)
+      let answered: CallResult | undefined
+      Loop.emitStep(loop, loop.step)
       const invoked = (params: Schema.Json) =>
         ({ _tag: "ToolInvoked", callId: call.id, name: tool.name, params }) as const
       // What guardrails don't let pass isn't in the state, as with a call of the model.
       return Effect.flatMap(ScreenCalls.look(loop, call, Loop.foresee(loop, invoked(json))), (seen) => {
         const refused = ScreenCalls.refusedBecause(seen)
-        Loop.tell(loop, { ...invoked(seen.params), ...(refused === undefined ? undefined : { refused }) })
+        Loop.emit(loop, { ...invoked(seen.params), ...(refused === undefined ? undefined : { refused }) })
         ScreenCalls.notePassed(loop, call.id)
         return Effect.flatMap(
           runCall(loop, call.id, (own) => {

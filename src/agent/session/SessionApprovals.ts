@@ -9,7 +9,7 @@ import { approval, denial, type NotAwaitingApproval } from "../../domain/Approva
 import { frozen } from "../../domain/JsonValue.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { readParams } from "../definition/CallTool.ts"
-import { type Loop, tellAnswer } from "../journal/Loop.ts"
+import { emitAnswer, type Loop } from "../journal/Loop.ts"
 import { type OpenSession, runAlone } from "./OpenSession.ts"
 import { because, ParametersRejected, type SessionError } from "./SessionError.ts"
 
@@ -19,12 +19,12 @@ type Answered = Effect.Effect<AgentState, NotAwaitingApproval | SessionError>
 const answer = <E>(
   session: OpenSession,
   name: string,
-  make: (loop: Loop) => Effect.Effect<Parameters<typeof tellAnswer>[1] | undefined, E, unknown>
+  make: (loop: Loop) => Effect.Effect<Parameters<typeof emitAnswer>[1] | undefined, E, unknown>
 ): Effect.Effect<AgentState, E | SessionError> =>
   runAlone(session, name, (loop) =>
     Effect.flatMap(make(loop), (answered) => {
       if (answered === undefined) return Effect.succeed(loop.state)
-      tellAnswer(loop, answered)
+      emitAnswer(loop, answered)
       return Effect.map(loop.journal.flush, () => session.ref.value)
     })) as Effect.Effect<AgentState, E | SessionError>
 

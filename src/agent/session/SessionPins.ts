@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import { tell } from "../journal/Loop.ts"
+import { emit } from "../journal/Loop.ts"
 import { type OpenSession, runAlone } from "./OpenSession.ts"
 
 /** Pins a turn, or takes its pin off. What is so already, or isn't there, is no event. */
@@ -13,7 +13,7 @@ export const pin = (session: OpenSession, turn: number, isPinned: boolean): Effe
   runAlone(session, isPinned ? "pin" : "unpin", (loop) => {
     const found = loop.state.conversation.turns[turn]
     if (found !== undefined && (found.pinned === true) !== isPinned) {
-      tell(loop, { _tag: "StateAdjusted", adjustment: { _tag: "TurnPinned", turn, isPinned } })
+      emit(loop, { _tag: "StateAdjusted", adjustment: { _tag: "TurnPinned", turn, isPinned } })
     }
     return Effect.map(loop.journal.flush, () => session.ref.value)
   })

@@ -113,7 +113,7 @@ const streamed = (model: LanguageModel.LanguageModel, recorder: Recorder) => (op
       Stream.provideService(IsPart, true),
       Stream.map((part) => {
         if (part.type === "error") ending ??= { _tag: "Failed", error: brokenOff(part.error) }
-        Answer.take(arriving, part)
+        Answer.add(arriving, part)
         return Parts.encode(part) as Response.StreamPartEncoded
       }),
       Stream.onEnd(Effect.sync(() => {

@@ -69,7 +69,7 @@ export const imbalances = (events: ReadonlyArray<Event>): ReadonlyArray<string> 
       if (event._tag === "ToolCallSettled") settled.add(subject(event))
     }
     const begun = Underway.startOf(underway, event)
-    underway = Underway.take(underway, event)
+    underway = Underway.reduce(underway, event)
     if (Underway.endsRun(event)) {
       const left = Underway.places(underway).filter(({ calls }) =>
         event.calls.every((id, depth) => id === calls[depth])

@@ -65,7 +65,7 @@ export const knownAt = (self: Telling, calls: Calls): Known | undefined => {
     roster,
     now: self.now,
     asked: Underway.countAsked(self.underway, self.state, calls),
-    isBetween: Underway.latest(place, "ModeEntering") !== undefined ||
+    isChangingModes: Underway.latest(place, "ModeEntering") !== undefined ||
       Underway.latest(place, "ModeExiting") !== undefined,
     caller: calls.length === 0 ? undefined : knownAt(self, calls.slice(0, -1))
   }
@@ -138,7 +138,7 @@ export const take = (self: Telling, event: AgentEvent): Telling => ({
   ...self,
   state: AgentState.reduce(self.state, event),
   sequence: self.sequence + 1,
-  underway: Underway.take(self.underway, event),
+  underway: Underway.reduce(self.underway, event),
   isInterrupted: event._tag === "RunInterrupted" && event.calls.length === 0,
   failed: event._tag === "RunFailed" ? undefined : self.failed
 })

@@ -10,8 +10,8 @@ const toolkit = Toolkit.make(Tool.make("look"), Tool.make("dig", { success: Sche
 const asked = AgentState.ask(AgentState.make("a"), "Hello.", 0)
 const answered = { ...asked, run: { ...asked.run, iteration: 1 } }
 
-const choiceIn = (agent: Defined, state: AgentState.AgentState, isBetween = false) =>
-  requestIn(definitionOf(agent), state, isBetween).toolChoice
+const choiceIn = (agent: Defined, state: AgentState.AgentState, isChangingModes = false) =>
+  requestIn(definitionOf(agent), state, isChangingModes).toolChoice
 
 describe("OfferedTools", () => {
   it("makes no request anew while the state changes nothing that is offered", () => {

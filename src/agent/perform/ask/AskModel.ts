@@ -32,13 +32,13 @@ const tellPart = (
 ): void => {
   switch (part.type) {
     case "text-delta":
-      return Loop.tellDelta(loop, where, "TextDelta", part.delta, at)
+      return Loop.emitDelta(loop, where, "TextDelta", part.delta, at)
     case "reasoning-delta":
-      return AnswerGuard.hidesThoughts(loop) ? undefined : Loop.tellDelta(loop, where, "ReasoningDelta", part.delta, at)
+      return AnswerGuard.hidesThoughts(loop) ? undefined : Loop.emitDelta(loop, where, "ReasoningDelta", part.delta, at)
     case "tool-params-delta": {
       const name = answer.names.get(part.id) ?? ""
       if (ScreenCalls.isHidden(loop, name)) return
-      return Loop.tell(loop, { _tag: "ToolParamsDelta", callId: part.id, name, delta: part.delta })
+      return Loop.emit(loop, { _tag: "ToolParamsDelta", callId: part.id, name, delta: part.delta })
     }
     default:
       return
@@ -75,7 +75,7 @@ const streamed = (
         if (part.type === "error") return Effect.fail(brokenOff(part.error))
         if (held === undefined || held.isOpen) tellPart(loop, where, answer, part, at)
         else held.parts.push(part)
-        Answer.take(answer, part)
+        Answer.add(answer, part)
         if (part.type === "response-metadata" || part.type === "finish") loop.finished.answer = brokenOffUse(answer)
       }
       return loop.journal.flush
@@ -83,21 +83,25 @@ const streamed = (
   })
 
 /** What of an answer has arrived and may not be shown yet. Once it is open, pieces are shown as they arrive. */
-interface Held {
+interface HeldBack {
   answer: Answer.Arriving | undefined
   parts: Array<Answer.Incoming>
   isOpen: boolean
 }
 
 /** Forgets what was held back of an answer that didn't come to its end. */
-const drop = (held: Held | undefined): void => {
+const drop = (held: HeldBack | undefined): void => {
   if (held === undefined) return
   held.answer = undefined
   held.parts = []
 }
 
 /** Shows the pieces that were held back and may be shown, and from now on each as it arrives. */
-const release = (loop: Loop.Loop, held: Held | undefined, shows: AnswerGuard.Seen["shows"]): Effect.Effect<void> => {
+const release = (
+  loop: Loop.Loop,
+  held: HeldBack | undefined,
+  shows: AnswerGuard.Seen["shows"]
+): Effect.Effect<void> => {
   if (held === undefined || held.isOpen) return Effect.void
   const { answer, parts } = held
   const { path, step } = loop
@@ -121,7 +125,7 @@ interface Asking {
   attempts: number
   arriving: Answer.Arriving | undefined
   readonly window: RequestPrompt["window"]
-  readonly held: Held | undefined
+  readonly held: HeldBack | undefined
 }
 
 /** What an attempt used that is cut short, as far as the provider has said that. */
@@ -155,7 +159,7 @@ const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
     const attempt = asking.attempts++
     loop.finished.answer = unknownUse
     asking.arriving = undefined
-    Loop.tell(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) })
+    Loop.emit(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) })
     return journal.isObserved
       ? Effect.andThen(journal.flush, journal.isStreaming ? streamed(loop, options, asking) : whole(options))
       : whole(options)
@@ -191,8 +195,8 @@ interface Counted extends Answer.Answer {
 }
 
 /** Asks the model for its answer, as it is. */
-const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: Held | undefined) {
-  const request = requestIn(loop.definition, loop.state, loop.isBetween)
+const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: HeldBack | undefined) {
+  const request = requestIn(loop.definition, loop.state, loop.isChangingModes)
   const made = makePrompt(loop, request)
   const { counted, prompt, window } = Effect.isEffect(made) ? yield* made : made
   const asking: Asking = { attempts: 0, arriving: undefined, window, held }
@@ -224,7 +228,7 @@ class InputReplaced {
 const answerBeside = (
   loop: Loop.Loop,
   guardrails: Effect.Effect<boolean, Fail, unknown>,
-  held: Held,
+  held: HeldBack,
   isHeldOn: boolean
 ): Effect.Effect<Counted, unknown, unknown> => {
   const passed = Effect.flatMap(
@@ -250,13 +254,13 @@ const answerBeside = (
 const show = (
   loop: Loop.Loop,
   { instead, shows }: AnswerGuard.Seen,
-  held: Held | undefined
+  held: HeldBack | undefined
 ): Effect.Effect<void> => {
   if (!loop.journal.isStreaming) return Effect.void
   const shown = release(loop, held, shows)
   if (instead.length === 0) return shown
   return Effect.flatMap(shown, () => {
-    for (const piece of instead) Loop.tell(loop, piece)
+    for (const piece of instead) Loop.emit(loop, piece)
     return loop.journal.flush
   })
 }
@@ -269,7 +273,7 @@ export const askModel = Effect.fnUntraced(function*(loop: Loop.Loop) {
   const beside = looking?.beside
   const isGuarded = AnswerGuard.isGuarded(loop)
   const isHeldOn = isGuarded && !loop.definition.guardrails.isReleasedEarly
-  const held: Held | undefined = isHeldOn || beside !== undefined
+  const held: HeldBack | undefined = isHeldOn || beside !== undefined
     ? { answer: undefined, parts: [], isOpen: false }
     : undefined
   const answer = yield* beside === undefined || held === undefined
@@ -292,6 +296,6 @@ export const askModel = Effect.fnUntraced(function*(loop: Loop.Loop) {
   const screened = calls && ScreenCalls.isGuarded(loop)
     ? yield* ScreenCalls.screen(loop, parts, (parts) => Loop.foresee(loop, responded(parts)))
     : parts
-  Loop.tell(loop, responded(screened))
+  Loop.emit(loop, responded(screened))
   loop.finished.answer = undefined
 })

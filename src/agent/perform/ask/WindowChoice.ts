@@ -135,7 +135,7 @@ const summarize = Effect.fnUntraced(function*(
     OwnModel.provide(loop, model, Effect.suspend(() => make(madeOf(loop.state.conversation.turns, extended, before))))
   )
   if (text.trim() === "") return yield* Effect.fail(new EmptySummary({ agent: entries.agent, turns: goes.length }))
-  Loop.tell(loop, {
+  Loop.emit(loop, {
     _tag: "ConversationSummarized",
     text,
     ...extended,

@@ -26,7 +26,7 @@ import * as Guard from "../guard/CallGuard.ts"
 import { isRefused } from "../guard/Check.ts"
 import * as ScreenCalls from "../guard/ScreenCalls.ts"
 import * as CheckMove from "../mode/CheckMove.ts"
-import { type Answered, failed } from "./ToolCall.ts"
+import { type CallResult, failed } from "./ToolCall.ts"
 
 /** A call that is ready to run. */
 export interface Job {
@@ -44,7 +44,7 @@ export interface Slot {
 }
 
 /** Settles a call that has no handler to run. That it is open until it is told keeps its result, whatever happens before. */
-const settleAtOnce = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: Answered): undefined => {
+const settleAtOnce = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: CallResult): undefined => {
   slot.isDone = true
   slot.settlement = { callId: call.id, name: call.name, ...settlement, duration: 0 }
   loop.finished.add(slot.settlement)
@@ -70,7 +70,7 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
     const available = names.length === 0 ? "There are no tools." : `Available tools: ${names.join(", ")}.`
     return refuse(loop, call, slot, `There is no tool "${call.name}". ${available}`)
   }
-  if (!mayCall(loop.definition, loop.state, call, entry, loop.isBetween)) {
+  if (!mayCall(loop.definition, loop.state, call, entry, loop.isChangingModes)) {
     return refuse(loop, call, slot, `"${call.name}" isn't offered now.`)
   }
   if (entry._tag === "Handoff") return askForHandoff(loop, call, slot, entry)
@@ -134,7 +134,7 @@ const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTo
       return refuse(loop, call, slot, `Only one agent can take over, and the first was asked: "${target}".`)
     }
     slot.isDone = true
-    Loop.tell(loop, { _tag: "HandoffRequested", request: seen })
+    Loop.emit(loop, { _tag: "HandoffRequested", request: seen })
     return undefined
   }
   if (loop.definition.guardrails.handoff.length === 0 || ScreenCalls.hasPassed(loop, call)) return ask(request.success)
@@ -147,7 +147,7 @@ const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTo
 /** Asks for a move between modes. It is taken once the other calls of the turn are settled. */
 const askForMove = (loop: Loop.Loop, call: Call, slot: Slot, { mode }: ModeTool): Preparing => {
   const ask = (transition: ModeTransition.ModeTransition): undefined => {
-    Loop.tell(loop, { _tag: "ModeTransitionRequested", transition })
+    Loop.emit(loop, { _tag: "ModeTransitionRequested", transition })
     const move = loop.state.transition
     slot.move = move
     return settleAtOnce(loop, call, slot, { settlement: answerOfMove(loop, move, false) })
@@ -211,7 +211,7 @@ const ready = (
   const decide = (isNeeded: boolean): Prepared => {
     if (!isNeeded) return job
     slot.isDone = true
-    Loop.tell(loop, { _tag: "ApprovalRequested", callId: call.id, name: call.name, params: call.params })
+    Loop.emit(loop, { _tag: "ApprovalRequested", callId: call.id, name: call.name, params: call.params })
     return undefined
   }
   if (needsApproval === true) return decide(true)

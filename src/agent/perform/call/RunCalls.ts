@@ -16,13 +16,13 @@ import * as Telemetry from "../../journal/Telemetry.ts"
 import { toResult } from "../../rules/FinalAnswer.ts"
 import { seeResult } from "../guard/CallGuard.ts"
 import { concludeMoves, type Job, prepare, type Slot } from "./PrepareCall.ts"
-import { type Answered, failed, run } from "./ToolCall.ts"
+import { type CallResult, failed, run } from "./ToolCall.ts"
 
 /** Runs the calls of these ids. Fails with the error of the first fatal tool that failed, once all are settled. */
 export const runCalls = Effect.fnUntraced(function*(
   loop: Loop.Loop,
   callIds: ReadonlyArray<string>,
-  onAnswer?: (answered: Answered) => void
+  onAnswer?: (answered: CallResult) => void
 ) {
   const turn = lastAssistant(loop.state.conversation)
   const slots: Array<Slot> = []
@@ -53,7 +53,7 @@ export const runCalls = Effect.fnUntraced(function*(
 interface Running {
   readonly loop: Loop.Loop
   readonly slots: ReadonlyArray<Slot>
-  readonly onAnswer: ((answered: Answered) => void) | undefined
+  readonly onAnswer: ((answered: CallResult) => void) | undefined
   fatal: Cause.Cause<unknown> | undefined
 }
 
@@ -89,11 +89,11 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
   return Effect.suspend(() => {
     const startedAt = Loop.now(loop)
     const { asked, id: callId, name, params } = call
-    Loop.tell(loop, { _tag: "ToolCallStarted", callId, name, params, ...(asked === undefined ? undefined : { asked }) })
-    const done = (answered: Answered | undefined): Effect.Effect<void> => {
+    Loop.emit(loop, { _tag: "ToolCallStarted", callId, name, params, ...(asked === undefined ? undefined : { asked }) })
+    const done = (answered: CallResult | undefined): Effect.Effect<void> => {
       slot.isDone = true
       if (answered === undefined) {
-        Loop.tell(loop, { _tag: "ToolCallSuspended", callId, name })
+        Loop.emit(loop, { _tag: "ToolCallSuspended", callId, name })
       } else {
         const duration = Math.max(0, Loop.now(loop) - startedAt)
         slot.settlement = { callId, name, ...answered.settlement, duration }
@@ -122,7 +122,7 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
   })
 }
 
-type Answering = Effect.Effect<Answered | undefined, never, unknown>
+type Answering = Effect.Effect<CallResult | undefined, never, unknown>
 
 /** Gives what came of a call once the guardrails have let it pass. */
 const seenAnswer = (loop: Loop.Loop, job: Job): Answering => {
@@ -142,7 +142,7 @@ const answerOf = (loop: Loop.Loop, { call, entry, params }: Job): Answering => {
     case "Agent":
       return Effect.map(loop.runner.runCalled(loop, call, entry, params), (child) => answerOfChild(entry, child))
     case "Output":
-      return Effect.succeed<Answered>({ settlement: { outcome: "Succeeded", result: "Accepted." } })
+      return Effect.succeed<CallResult>({ settlement: { outcome: "Succeeded", result: "Accepted." } })
   }
 }
 
@@ -155,7 +155,7 @@ const inMode = ({ live }: Loop.Loop, { modes }: HandledTool, self: Answering): A
 }
 
 /** What an agent that was called answers: nothing yet while it is stopped. */
-const answerOfChild = (entry: AgentTool, child: AgentState): Answered | undefined => {
+const answerOfChild = (entry: AgentTool, child: AgentState): CallResult | undefined => {
   switch (child.status._tag) {
     case "Complete":
       return { settlement: { outcome: "Succeeded", result: toResult(entry.roster(), child) } }

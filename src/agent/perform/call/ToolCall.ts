@@ -32,7 +32,7 @@ import * as Handlers from "./Handlers.ts"
  * What came of a call: its result, what the handler itself gave where that is what was settled, and the cause that ends the
  * run when its tool is fatal and failed.
  */
-export interface Answered {
+export interface CallResult {
   readonly settlement: Pick<Settlement, "outcome" | "result" | "modelOutput">
   readonly own?: Exit.Exit<unknown, unknown>
   readonly fatal?: Cause.Cause<unknown>
@@ -42,13 +42,13 @@ export interface Answered {
 class TimedOut extends Cause.TimeoutError {}
 
 /** Says that a call failed, in words that the model reads. */
-export const failed = (result: Schema.Json): Answered => ({ settlement: { outcome: "Failed", result } })
+export const failed = (result: Schema.Json): CallResult => ({ settlement: { outcome: "Failed", result } })
 
 const succeeded = (
   entry: HandledTool,
   value: unknown,
   encoded: Codec.CodecExit
-): Answered | Effect.Effect<Answered> => {
+): CallResult | Effect.Effect<CallResult> => {
   if (Exit.isFailure(encoded)) return refused(entry, encoded.cause)
   const result = JsonValue.within(encoded.value)
   if (result === undefined) {
@@ -66,7 +66,7 @@ const succeeded = (
 }
 
 /** Says that a result doesn't fit its schema. What is wrong with it is for the log. */
-const refused = ({ tool }: HandledTool, why: unknown): Effect.Effect<Answered> =>
+const refused = ({ tool }: HandledTool, why: unknown): Effect.Effect<CallResult> =>
   Effect.as(
     Effect.logWarning(`The result of tool "${tool.name}" doesn't fit its schema`, why),
     failed(`The tool "${tool.name}" gave a result that doesn't fit its schema.`)
@@ -86,18 +86,18 @@ const asEffect = <A>(value: A | Effect.Effect<A>): Effect.Effect<A> =>
  *
  * Any handler may fail with an `AiError` too. It is the tool's own if it fits what the tool declares, as one that asks a model does.
  */
-const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<Answered, never, unknown> => {
+const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<CallResult, never, unknown> => {
   const { name } = entry.tool
   if (error instanceof TimedOut) return Effect.succeed(failed(`The tool "${name}" timed out.`))
   if (isOfToolkit(entry, error)) return Effect.succeed(failed(`The tool "${name}" failed: ${error.message}`))
-  const answer = (encoded: Codec.CodecExit): Answered => {
+  const answer = (encoded: Codec.CodecExit): CallResult => {
     if (Exit.isFailure(encoded)) {
       const said = failed(`The tool "${name}" failed: ${messageOf(error)}`)
       return AiError.isAiError(error) || AiError.isAiErrorReason(error) ? said : own(said)
     }
     return own(failed(JsonValue.fromUnknown(encoded.value)))
   }
-  const own = (said: Answered): Answered => ({
+  const own = (said: CallResult): CallResult => ({
     ...said,
     own: Exit.fail(error),
     ...(entry.isFatal ? { fatal: Cause.fail(error) } : undefined)
@@ -118,7 +118,7 @@ const tellProgress = (loop: Loop.Loop, call: Call, entry: HandledTool, result: u
   if (loop.definition.guardrails.toolResult.length > 0) return Effect.void
   const tell = (encoded: Codec.CodecExit) => {
     if (Exit.isFailure(encoded) || !isRunning(loop, call)) return Effect.void
-    Loop.tell(loop, {
+    Loop.emit(loop, {
       _tag: "ToolCallProgressed",
       callId: call.id,
       name: call.name,
@@ -132,10 +132,10 @@ const tellProgress = (loop: Loop.Loop, call: Call, entry: HandledTool, result: u
   })
 }
 
-type Attempt = Effect.Effect<Answered, unknown, unknown>
+type Attempt = Effect.Effect<CallResult, unknown, unknown>
 
 /** A provider's tool may have none, and then the provider should have run the call. For any other this is a defect. */
-const withoutHandler = (tool: Tool.Any): Effect.Effect<Answered> =>
+const withoutHandler = (tool: Tool.Any): Effect.Effect<CallResult> =>
   Tool.isProviderDefined(tool) && !tool.requiresHandler
     ? Effect.succeed(failed(`The tool "${tool.name}" is the provider's to run, and it didn't.`))
     : Effect.die(new Error(`No handler of tool "${tool.name}" was provided`))
@@ -230,7 +230,7 @@ export const run = (
   call: Call,
   entry: HandledTool,
   params: unknown
-): Effect.Effect<Answered, never, unknown> => {
+): Effect.Effect<CallResult, never, unknown> => {
   const { policy } = entry
   let attempt = entry.handle === undefined
     ? fromEnvironment(loop, call, entry, params)

@@ -91,7 +91,7 @@ export const isGuarded = ({ definition }: Loop.Loop): boolean => definition.guar
 /** Takes back what was shown before it was seen. */
 const withdraw = (loop: Loop.Loop, reason: string): void => {
   if (loop.journal.isStreaming && loop.definition.guardrails.isReleasedEarly) {
-    Loop.tell(loop, { _tag: "TextWithdrawn", reason })
+    Loop.emit(loop, { _tag: "TextWithdrawn", reason })
   }
 }
 

@@ -21,7 +21,7 @@ import { textsIn, withTexts } from "../../guardrail/Texts.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { consequenceOf } from "../../rules/VerdictConsequences.ts"
-import { type Answered, failed } from "../call/ToolCall.ts"
+import { type CallResult, failed } from "../call/ToolCall.ts"
 import { check, isRefused, type Kind, type Refused } from "./Check.ts"
 
 type Crossing = Values["handoff"]
@@ -81,12 +81,16 @@ export const seeParams = (
  * Gives what a handler gave, or failed with, read anew from what stands in the place of its result. What can't be read so isn't
  * there any more.
  */
-const ownOf = (entry: RunTool, { outcome, result }: Found, own: Answered["own"]): Effect.Effect<Partial<Answered>> => {
+const ownOf = (
+  entry: RunTool,
+  { outcome, result }: Found,
+  own: CallResult["own"]
+): Effect.Effect<Partial<CallResult>> => {
   if (own === undefined) return Effect.succeed({})
   const { failureSchema, successSchema } = entry.tool
   const schema = outcome === "Succeeded" ? successSchema : failureSchema
   const decoded = Codec.run(Schema.decodeUnknownEffect(Schema.toCodecJson(schema)), result)
-  const read = (exit: Codec.CodecExit): Partial<Answered> =>
+  const read = (exit: Codec.CodecExit): Partial<CallResult> =>
     Exit.isFailure(exit) ? {} : { own: outcome === "Succeeded" ? exit : Exit.fail(exit.value) }
   return Exit.isExit(decoded)
     ? Effect.succeed(read(decoded))
@@ -94,7 +98,7 @@ const ownOf = (entry: RunTool, { outcome, result }: Found, own: Answered["own"])
 }
 
 /** What a tool gave back: its result, and what its model reads instead, where that is something else. */
-type Found = Answered["settlement"]
+type Found = CallResult["settlement"]
 
 const spokenIn = ({ modelOutput = [] }: Found): ReadonlyArray<string> =>
   modelOutput.flatMap((part) => part.type === "text" ? [part.text] : [])
@@ -127,7 +131,7 @@ const namesOf = ({ definition: { guardrails } }: Loop.Loop): string =>
   guardrails.toolResult.map(({ guardrail: { name } }) => name).join(", ")
 
 /** Ends the run in the place of an error that doesn't pass: it would be kept, and shown. */
-const endedBy = (loop: Loop.Loop, guardrail: string, reason: string): Pick<Answered, "fatal"> => ({
+const endedBy = (loop: Loop.Loop, guardrail: string, reason: string): Pick<CallResult, "fatal"> => ({
   fatal: Cause.fail(
     new Fail(new GuardrailBlocked({ agent: loop.definition.name, guardrail, stage: "toolResult", reason }))
   )
@@ -138,14 +142,14 @@ export const seeResult = (
   loop: Loop.Loop,
   call: Call,
   entry: RunTool,
-  answered: Answered
-): Effect.Effect<Answered, never, unknown> => {
+  answered: CallResult
+): Effect.Effect<CallResult, never, unknown> => {
   if (entry._tag === "Output") return Effect.succeed(answered)
   const { own, settlement } = answered
   const context = contextOf(loop, "toolResult", { ...checkedCall(call), outcome: settlement.outcome })
   return Effect.flatMap(
     check(loop, loop.definition.guardrails.toolResult, settlement, kindOf(context, DeclaredKeys.ofResult(entry.tool))),
-    (checked): Effect.Effect<Answered, never, unknown> => {
+    (checked): Effect.Effect<CallResult, never, unknown> => {
       const isFatal = answered.fatal !== undefined
       if (checked._tag === "Refused") {
         const { result } = consequenceOf(checked, "toolResult", loop.definition.name, call.name)
@@ -154,7 +158,7 @@ export const seeResult = (
         return Effect.succeed({ ...failed(result), ...(isFatal ? endedBy(loop, guardrail, reason) : undefined) })
       }
       if (!checked.isReplaced) return Effect.succeed(answered)
-      return Effect.map(ownOf(entry, checked.value, own), (read): Answered => ({
+      return Effect.map(ownOf(entry, checked.value, own), (read): CallResult => ({
         settlement: checked.value,
         ...read,
         ...(!isFatal

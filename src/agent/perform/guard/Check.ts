@@ -82,7 +82,7 @@ class Passage<A> {
     return this.#texts ??= (this.kind.texts ?? Texts.textsIn)(this.value)
   }
   /** Takes in a verdict that counts. */
-  take(guardrail: string, verdict: Counting<A>): void {
+  apply(guardrail: string, verdict: Counting<A>): void {
     switch (verdict._tag) {
       case "Pass":
       case "Warn":
@@ -220,7 +220,7 @@ const end = <A>(
       duration
     }
   loop.journal.record(rest === undefined ? event : { ...event, ...rest }, loop)
-  if (given !== undefined) passage.take(guardrail, given)
+  if (given !== undefined) passage.apply(guardrail, given)
   return at
 }
 

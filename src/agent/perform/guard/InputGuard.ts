@@ -68,7 +68,7 @@ const blockedOf = (loop: Loop.Loop, places: ReadonlyArray<number>): Fail | undef
   const said = places.map((at) => turns[at]).filter(isSaid)
   const inputs = said.filter(({ mode }) => mode === undefined).slice(-(run.inputs ?? 1))
   // What a mode said matters while that is on its way in or out.
-  const last = loop.isBetween ? said.slice(-1) : []
+  const last = loop.isChangingModes ? said.slice(-1) : []
   const blocked = [...inputs, ...last].find(({ blocked }) => blocked !== undefined)?.blocked
   return blocked === undefined
     ? undefined

@@ -17,8 +17,8 @@ import { decode, type ModeParams } from "./ModeParams.ts"
 import { type EnterOptions, setUp } from "./SetUpMode.ts"
 
 /** Gives the frame that is set up again next, while the mode around it is. */
-export const nextFrame = ({ isBetween, live, state }: Loop.Loop): ModeFrame | undefined =>
-  isBetween ? state.modes[live.open.length] : undefined
+export const nextFrame = ({ isChangingModes, live, state }: Loop.Loop): ModeFrame | undefined =>
+  isChangingModes ? state.modes[live.open.length] : undefined
 
 /** Gives the state as a mode sees it: while one is set up again, those above it aren't there yet. */
 export const seen = (loop: Loop.Loop): AgentState => {

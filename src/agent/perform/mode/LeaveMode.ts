@@ -79,7 +79,7 @@ const tellFailure = (
   cause: Cause.Cause<unknown>
 ): void => {
   const { message, tag } = fromCause(loop, cause)
-  Loop.tell(loop, {
+  Loop.emit(loop, {
     _tag: "ModeFailed",
     name: mode.name,
     params: ModeStack.top(loop.state)?.params ?? null,
@@ -155,18 +155,18 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
   const params = frame?.params ?? null
   const stack = ModeStack.names(loop.state)
   if (Exit.isFailure(exit)) tellFailure(loop, open, "Body", exit.cause)
-  Loop.tell(loop, { _tag: "ModeExiting", name, params, stack })
+  Loop.emit(loop, { _tag: "ModeExiting", name, params, stack })
   yield* loop.journal.flush
   const { failures, recovered, wish } = yield* clean(loop, open, why)
   const isKept = isKeeping(wish)
   if (failures.length > 0) tellFailure(loop, open, "CleanUp", failures.reduce(Cause.combine))
-  if (wish !== undefined) Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: wish })
+  if (wish !== undefined) Loop.emit(loop, { _tag: "ModeTransitionRequested", transition: wish })
   if (!isKept) {
     giveUpCalls(loop, stack.slice(0, -1))
     loop.live.open.pop()
   }
   const at = Loop.now(loop)
-  Loop.tell(loop, {
+  Loop.emit(loop, {
     _tag: "ModeExited",
     name,
     params,
@@ -265,4 +265,4 @@ const closeAll = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Ef
 
 /** Takes back a move that was asked for. */
 export const takeBack = (loop: Loop.Loop): void =>
-  Loop.tell(loop, { _tag: "ModeTransitionRequested", transition: stay })
+  Loop.emit(loop, { _tag: "ModeTransitionRequested", transition: stay })

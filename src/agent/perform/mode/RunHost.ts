@@ -87,7 +87,7 @@ export const adjust = (loop: Loop.Loop, operation: string, adjustment: Adjustmen
   if (unknown !== undefined) return Effect.fail(because(unknown))
   if (isFound(loop, operation, adjustment)) return Effect.void
   const mode = EnterMode.nextFrame(loop) === undefined ? undefined : { mode: loop.live.open.length - 1 }
-  Loop.tell(loop, { _tag: "StateAdjusted", adjustment, ...mode })
+  Loop.emit(loop, { _tag: "StateAdjusted", adjustment, ...mode })
   return Loop.flushed(loop, Effect.void)
 }
 
@@ -97,7 +97,7 @@ export const schedule = (
   asked: Parameters<Operations["schedule"]>[0]
 ): Effect.Effect<void, ModeError> =>
   Effect.flatMap(CheckMove.check(loop, asked), (transition) => {
-    Loop.tell(loop, { _tag: "ModeTransitionRequested", transition })
+    Loop.emit(loop, { _tag: "ModeTransitionRequested", transition })
     return loop.journal.flush
   }) as Effect.Effect<void, ModeError>
 
@@ -122,13 +122,13 @@ const unavailable = (operation: string, issue: string): ModeError =>
  * Says why nothing can be said or entered: a step is under way, modes are let go of that stay entered, or the run waits for whoever asks.
  */
 const findRefusal = (
-  { isBetween, journal, live, underway }: Loop.Loop,
+  { isChangingModes, journal, live, underway }: Loop.Loop,
   operation: string,
   asker: Fiber.Fiber<unknown, unknown>
 ): ModeError | undefined =>
   live.isLettingGo
     ? unavailable(operation, "the mode stays entered, and only its resources are let go of")
-    : !isBetween || Underway.latest(underway, "StepStarted") !== undefined
+    : !isChangingModes || Underway.latest(underway, "StepStarted") !== undefined
     ? because(new StepUnderWay({ operation }))
     : journal.shownIn(asker) !== undefined
     ? unavailable(operation, "the conversation waits for the observer or the store that asks for it")

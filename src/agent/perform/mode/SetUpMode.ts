@@ -54,7 +54,7 @@ const begin = (loop: Loop.Loop, entry: ModeEntry, params: ModeParams, options: E
   const { live } = loop
   const startedAt = Loop.now(loop)
   const stack = [...live.open.map(({ entry }) => entry.mode.name), mode.name]
-  Loop.tell(loop, {
+  Loop.emit(loop, {
     _tag: "ModeEntering",
     name: mode.name,
     params: params.json,
@@ -112,7 +112,7 @@ const entered = (
 ): Effect.Effect<void, unknown, unknown> => {
   const { isSingleShot, name } = open.entry.mode
   const at = Loop.now(loop)
-  Loop.tell(loop, {
+  Loop.emit(loop, {
     _tag: "ModeEntered",
     name,
     params: params.json,
@@ -135,7 +135,7 @@ const undo = Effect.fnUntraced(function*(setting: SetUp, cause: Cause.Cause<unkn
   const closed = yield* runAndLeaveNested(loop, open, Scope.close(open.scope, exit))
   loop.live.open.pop()
   const { message, tag } = fromCause(loop, cause)
-  Loop.tell(loop, {
+  Loop.emit(loop, {
     _tag: "ModeFailed",
     name: open.entry.mode.name,
     params: params.json,

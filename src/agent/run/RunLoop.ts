@@ -26,25 +26,25 @@ export type Extent = "Run" | "Step"
 const endStep = (loop: Loop.Loop, extent: Extent): Effect.Effect<void> => {
   const isLast = extent === "Step" && loop.state.status._tag === "InProgress" &&
     decide(Loop.known(loop))._tag === "Finish"
-  Loop.tell(loop, { _tag: "StepCompleted", ...(isLast ? { endsRun: true } : undefined) })
+  Loop.emit(loop, { _tag: "StepCompleted", ...(isLast ? { endsRun: true } : undefined) })
   return loop.journal.flush
 }
 
 /** Tells the events that carry a decision out. */
-const tell = (loop: Loop.Loop, decision: Parameters<typeof eventsOf>[0]): void => {
+const emit = (loop: Loop.Loop, decision: Parameters<typeof eventsOf>[0]): void => {
   for (const happening of eventsOf(decision, loop.state)) {
     if (happening._tag === "ToolCallSettled") Loop.settle(loop, happening)
-    else Loop.tell(loop, happening)
+    else Loop.emit(loop, happening)
   }
 }
 
 /** Asks for the handoff that a policy wants, once the guardrails have let it pass. */
 const request = (loop: Loop.Loop, decision: RequestHandoff): Effect.Effect<void, unknown, unknown> =>
   loop.definition.guardrails.handoff.length === 0
-    ? Effect.sync(() => tell(loop, decision))
+    ? Effect.sync(() => emit(loop, decision))
     : Effect.map(
       CallGuard.seeDecision(loop, decision.request),
-      (request) => tell(loop, { ...decision, request })
+      (request) => emit(loop, { ...decision, request })
     )
 
 /** Does what was decided, but for steps. */
@@ -56,7 +56,7 @@ const perform = (
     case "SendBack":
     case "GiveUpCalls":
     case "GiveLastAnswer":
-      return Effect.sync(() => tell(loop, decision))
+      return Effect.sync(() => emit(loop, decision))
     case "RequestHandoff":
       return request(loop, decision)
     case "HandOver":
@@ -95,12 +95,12 @@ const isOver = (extent: Extent, { hasStepped }: Progress, decision: Decision): b
  * Decides and does, with one model at hand. Gives the decision at which it stopped: one that leaves nothing to do, the next step of
  * somebody who takes them by hand, or a handoff that was carried out. Gives nothing if another model is to be asked now.
  */
-const drive = Effect.fnUntraced(
+const takeSteps = Effect.fnUntraced(
   function*(loop: Loop.Loop, extent: Extent, progress: Progress, first: Decision, model: OwnModel.Model) {
     let decision = first
     while (!isOver(extent, progress, decision)) {
       if (decision._tag === "AskModel") {
-        Loop.tellStep(loop, loop.state.run.iteration)
+        Loop.emitStep(loop, loop.state.run.iteration)
         // The request has what an observer changes now.
         if (loop.journal.isBehind()) yield* loop.journal.flush
         yield* askModel(loop)
@@ -109,7 +109,7 @@ const drive = Effect.fnUntraced(
         if (calls._tag === "RunCalls") yield* runCalls(loop, calls.callIds)
         yield* endStep(loop, extent)
       } else if (decision._tag === "RunCalls") {
-        Loop.tellStep(loop, Math.max(0, loop.state.run.iteration - 1))
+        Loop.emitStep(loop, Math.max(0, loop.state.run.iteration - 1))
         yield* runCalls(loop, decision.callIds)
         yield* endStep(loop, extent)
       } else yield* perform(loop, decision)
@@ -123,7 +123,7 @@ const drive = Effect.fnUntraced(
 )
 
 /** Drives the agent in control until it stops or hands over, or another model is to be asked, with the model that it brings. */
-const driveAgent = (
+const runInControl = (
   loop: Loop.Loop,
   extent: Extent,
   progress: Progress
@@ -132,12 +132,12 @@ const driveAgent = (
     const first = decide(Loop.known(loop))
     if (isOver(extent, progress, first)) return Effect.succeed(first)
     const model = modelIn(loop.definition, loop.state)
-    return OwnModel.provide(loop, model, drive(loop, extent, progress, first, model))
+    return OwnModel.provide(loop, model, takeSteps(loop, extent, progress, first, model))
   })
 
 /** Drives a loop to where it stops, and goes on with the next agent when one takes over. Gives the decision at which it stopped. */
-export const driveAll = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, unknown, unknown> => {
-  const agent = driveAgent(loop, extent, { hasStepped: false })
+export const runLoop = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, unknown, unknown> => {
+  const agent = runInControl(loop, extent, { hasStepped: false })
   const again = (last: Decision | undefined): Effect.Effect<Decision, unknown, unknown> =>
     last === undefined ? Effect.flatMap(agent, again) : Effect.succeed(last)
   const goOn = (last: Decision | undefined): Effect.Effect<Decision, unknown, unknown> =>
@@ -153,9 +153,9 @@ export const driveAll = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decisio
 export const isFinished = (loop: Loop.Loop): boolean => decide(Loop.known(loop))._tag === "Finish"
 
 /** Ends a state that has all it wanted when a step that is taken by hand finds nothing to do. */
-export const finishByHand = (loop: Loop.Loop): Effect.Effect<void> =>
+export const finishStepping = (loop: Loop.Loop): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (loop.state.status._tag !== "InProgress" || !isFinished(loop)) return Effect.void
-    Loop.tellStep(loop, Math.max(0, loop.state.run.iteration - 1))
+    Loop.emitStep(loop, Math.max(0, loop.state.run.iteration - 1))
     return endStep(loop, "Step")
   })
