@@ -60,7 +60,7 @@ describe("the desk's supervised refund", () => {
     const folder = mkdtempSync(join(tmpdir(), "troupe-desk-"))
     const file = join(folder, "state.json")
     try {
-      assertInOrder((await run(main, ["--state", file, words])).stdout, entered, "awaits approval: run --state")
+      assertInOrder((await run(main, ["--state", file, words])).stdout, entered, "asks again, with --yes approves it")
       const { stdout } = await run(main, ["--state", file, "--yes"])
       assertInOrder(stdout, entered, "✓ open_claim", left, "Your claim is C-1047-1", "— refunds: complete")
     } finally {

@@ -41,6 +41,13 @@ const encode = Schema.encodeEffect(EventJson)
 /** A key of a message as it is kept: Postgres has no texts with a zero in them. */
 export const keyOf = (key: string): string => JSON.stringify(key)
 
+/**
+ * Checks whether what a session writes shows another state to readers: entries and the base of a log do. Its head, its chunks and the
+ * entry that names the next log don't, so neither the cursor nor marks move with them (the library's decision 0016 has the layout).
+ */
+export const showsState = (id: string, key: string, value: string): boolean =>
+  key !== id && !/#\d+c$/.test(key) && !/^\{"writer":"[^"]*","next":/.test(value)
+
 /** A lease that is being taken, is held, or was lost and isn't given back yet. */
 export interface Held {
   readonly id: string
@@ -73,8 +80,8 @@ export const make = (id: string): Held => ({
 export interface Writing {
   /** Whether marks are written too. */
   readonly marks: boolean
-  /** What a session saves under one of its keys, and the number of the last event in it. */
-  readonly saved?: { readonly key: string; readonly value: string; readonly cursor: number }
+  /** What a session saves under one of its keys, and the number of the last event in it if that shows another state. */
+  readonly saved?: { readonly key: string; readonly value: string; readonly cursor: number | undefined }
 }
 
 /**
@@ -146,7 +153,7 @@ export const writer = (sql: SqlClient.SqlClient, states: KeyValueStore.KeyValueS
     held.writing.withPermit(Effect.suspend(() => {
       const { marks, messageKeys, recent } = held
       if (recent === undefined) return Effect.fail(new LeaseLost({ conversation: held.id }))
-      const events = recent.waiting(saved !== undefined)
+      const events = recent.waiting(saved?.cursor !== undefined)
       const isMarked = withMarks && (messageKeys.length > 0 || Object.keys(marks).length > 0)
       if (events.length === 0 && !isMarked && saved === undefined) return Effect.void
       if (!isMarked) return Effect.map(write(held, events, {}, [], saved), () => recent.keep(events.length))

@@ -72,8 +72,9 @@ export const make = Effect.fnUntraced(function*(waiters: Waiters, keep: number) 
         Effect.suspend(() => {
           const isOwn = key === held.id || key.startsWith(`${held.id}#`)
           if (!isOwn || typeof value !== "string") return Effect.die(new Error(`${key} isn't of ${held.id}`))
-          const saved = { key, value, cursor: held.recent?.last ?? 0 }
-          return Effect.mapBoth(persist(held, { marks: true, saved }), {
+          const shows = Held.showsState(held.id, key, value)
+          const saved = { key, value, cursor: shows ? held.recent?.last ?? 0 : undefined }
+          return Effect.mapBoth(persist(held, { marks: shows, saved }), {
             onSuccess: () => waiters.wake(held.id, held.recent?.shown ?? 0),
             onFailure: (cause) =>
               new KeyValueStore.KeyValueStoreError({ message: cause.message, method: "set", key, cause })
