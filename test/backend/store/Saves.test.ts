@@ -239,7 +239,9 @@ postgres.describe("A connection that breaks in a save", () => {
       yield* database.sql(`
         CREATE FUNCTION break() RETURNS trigger LANGUAGE plpgsql
         AS 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END'`)
-      yield* database.sql("CREATE TRIGGER break BEFORE INSERT OR UPDATE ON states FOR EACH ROW EXECUTE FUNCTION break()")
+      yield* database.sql(
+        "CREATE TRIGGER break BEFORE INSERT OR UPDATE ON states FOR EACH ROW EXECUTE FUNCTION break()"
+      )
       lease.log(event(0))
       lease.mark({ messageKey: "k" })
       assert.strictEqual((yield* Effect.flip(save(lease, "1", state("b"))))._tag, "SessionError")

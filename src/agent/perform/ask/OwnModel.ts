@@ -8,7 +8,7 @@ import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as ExecutionPlan from "effect/ExecutionPlan"
-import type * as Exit from "effect/Exit"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -38,9 +38,10 @@ const preparePlan = Effect.fnUntraced(function*(plan: Plan, scope: Scope.Scope, 
 
 const build = (
   model: OwnModel,
-  { built, scope }: Models,
+  models: Models,
   overrides: Overrides
 ): Effect.Effect<Built, unknown, unknown> => {
+  const { built, scope } = models
   const making: Effect.Effect<Built, unknown, unknown> = model._tag === "Layer"
     ? Effect.map(
       Layer.buildWithScope(overrides.model?.(model.layer) ?? model.layer, scope),
@@ -50,13 +51,19 @@ const build = (
       context: Context.make(LanguageModel.LanguageModel, fromPlan(plan)) as Context.Context<never>,
       plan
     }))
-  return Effect.tap(making, (made) => Effect.sync(() => built.set(model, made)))
+  models.isBuilding = true
+  return Effect.onExit(making, (exit) =>
+    Effect.sync(() => {
+      models.isBuilding = false
+      if (Exit.isSuccess(exit)) built.set(model, exit.value)
+    }))
 }
 
-/** The models that were built in a run, kept until its end, by what they were built from. */
+/** The models that were built in a run, kept until its end, by what they were built from, and whether one is being built. */
 interface Models {
   readonly scope: Scope.Closeable
   readonly built: Map<OwnModel, Built>
+  isBuilding: boolean
 }
 
 /** A model that was built: as a service, and the plan behind it if there is one. */
@@ -70,10 +77,13 @@ const models = new Slot<Models>()
 const modelsOf = (loop: Loop): Models => {
   const known = models.get(loop)
   if (known !== undefined) return known
-  const made: Models = { scope: Scope.makeUnsafe(), built: new Map() }
+  const made: Models = { scope: Scope.makeUnsafe(), built: new Map(), isBuilding: false }
   models.set(loop, made)
   return made
 }
+
+/** Checks whether the agent in control waits for a model that is being built: nobody can talk to it until that is there. */
+export const isBuilding = (loop: Loop): boolean => models.get(loop)?.isBuilding === true
 
 /** Finds the plan by which the model of the agent in control falls back. An agent without a model asks its caller's. */
 export const planOf = (loop: Loop): Plan | undefined => {

@@ -34,6 +34,7 @@ import type { RunningAgent } from "../../journal/CurrentAgent.ts"
 import type { Shown } from "../../journal/Delivery.ts"
 import type { LiveModes } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
+import * as OwnModel from "../ask/OwnModel.ts"
 import { render } from "../ask/RenderPrompt.ts"
 import * as CheckMove from "./CheckMove.ts"
 import * as EnterForProgram from "./EnterForProgram.ts"
@@ -119,18 +120,21 @@ const unavailable = (operation: string, issue: string): ModeError =>
   because(new Unavailable({ operation, issue, error: null }))
 
 /**
- * Says why nothing can be said or entered: a step is under way, modes are let go of that stay entered, or the run waits for whoever asks.
+ * Says why nothing can be said or entered: a step is under way, modes are let go of that stay entered, or the run waits for the one that
+ * asks.
  */
 const findRefusal = (
-  { isChangingModes, journal, live, underway }: Loop.Loop,
+  loop: Loop.Loop,
   operation: string,
   asker: Fiber.Fiber<unknown, unknown>
 ): ModeError | undefined =>
-  live.isLettingGo
+  loop.live.isLettingGo
     ? unavailable(operation, "the mode stays entered, and only its resources are let go of")
-    : !isChangingModes || Underway.latest(underway, "StepStarted") !== undefined
+    : !loop.isChangingModes || Underway.latest(loop.underway, "StepStarted") !== undefined
     ? because(new StepUnderWay({ operation }))
-    : journal.shownIn(asker) !== undefined
+    : OwnModel.isBuilding(loop)
+    ? unavailable(operation, "the conversation waits for the model that is being built")
+    : loop.journal.shownIn(asker) !== undefined
     ? unavailable(operation, "the conversation waits for the observer or the store that asks for it")
     : undefined
 
