@@ -90,6 +90,7 @@ export {
 } from "./session/SessionError.ts"
 export type { CallOptions } from "./session/SessionRuns.ts"
 export { layerStoreFileSystem, layerStoreSql, load, remove, type Store, store } from "./session/Store.ts"
+export { showsState } from "./session/StoredLog.ts"
 
 /**
  * A session: `Output` is what the agent's answers decode to, `E` what a run may fail with beside `AgentError`.

@@ -41,13 +41,6 @@ const encode = Schema.encodeEffect(EventJson)
 /** A key of a message as it is kept: Postgres has no texts with a zero in them. */
 export const keyOf = (key: string): string => JSON.stringify(key)
 
-/**
- * Checks whether what a session writes shows another state to readers: entries and the base of a log do. Its head, its chunks and the
- * entry that names the next log don't, so neither the cursor nor marks move with them (the library's decision 0016 has the layout).
- */
-export const showsState = (id: string, key: string, value: string): boolean =>
-  key !== id && !/#\d+c$/.test(key) && !/^\{"writer":"[^"]*","next":/.test(value)
-
 /** A lease that is being taken, is held, or was lost and isn't given back yet. */
 export interface Held {
   readonly id: string

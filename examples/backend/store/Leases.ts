@@ -8,6 +8,7 @@
 import { Deferred, Effect } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { SqlClient } from "effect/sql"
+import { Session } from "troupe"
 import * as Held from "./Held.ts"
 import * as Locks from "./Locks.ts"
 import { Recent } from "./Recent.ts"
@@ -72,7 +73,7 @@ export const make = Effect.fnUntraced(function*(waiters: Waiters, keep: number) 
         Effect.suspend(() => {
           const isOwn = key === held.id || key.startsWith(`${held.id}#`)
           if (!isOwn || typeof value !== "string") return Effect.die(new Error(`${key} isn't of ${held.id}`))
-          const shows = Held.showsState(held.id, key, value)
+          const shows = Session.showsState(held.id, key, value)
           const saved = { key, value, cursor: shows ? held.recent?.last ?? 0 : undefined }
           return Effect.mapBoth(persist(held, { marks: shows, saved }), {
             onSuccess: () => waiters.wake(held.id, held.recent?.shown ?? 0),

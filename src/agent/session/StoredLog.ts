@@ -69,6 +69,17 @@ export const entryKey = (id: string, log: string, revision: number): string => `
 /** Returns the key of a log's chunk, counted from 0. */
 export const chunkKey = (id: string, log: string, at: number): string => `${baseKey(id, log)}#${at}c`
 
+/**
+ * Checks whether a value that a session writes under a key shows another state to readers: entries with events and the base of a log do.
+ * The head, chunks and an entry that names the next log don't. A store that keeps something beside the state moves that along with these
+ * alone.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const showsState = (id: string, key: string, value: string): boolean =>
+  key !== id && !/#\d+c$/.test(key) && !/^\{"writer":"[^"]*","next":/.test(value)
+
 /** A log, the revision that it begins with, the last one in it, and the log that follows if it was ended. */
 export interface Extent {
   readonly name: string

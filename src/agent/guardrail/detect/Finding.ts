@@ -19,6 +19,16 @@ export interface Finding<out Kind extends string = string> {
   readonly end: number
 }
 
+/** Puts findings in their order, and leaves out those that begin within another: of two that begin at one place, the longer stays. */
+export const withoutOverlaps = <Kind extends string>(findings: Array<Finding<Kind>>): ReadonlyArray<Finding<Kind>> => {
+  let last = 0
+  return findings.sort((a, b) => a.start - b.start || b.end - a.end).filter(({ end, start }) => {
+    if (start < last) return false
+    last = end
+    return true
+  })
+}
+
 /** Finds things in a text. */
 export type Detector<Kind extends string = string> = (text: string) => Work<ReadonlyArray<Finding<Kind>>>
 

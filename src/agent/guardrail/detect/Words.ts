@@ -7,7 +7,7 @@ import * as Predicate from "effect/Predicate"
 import { lazy, pattern } from "../../../domain/Lazy.ts"
 import { isAlphanumeric, isSpace } from "./Boundary.ts"
 import { Class, classOf } from "./CodePoint.ts"
-import type { Detector, Finding } from "./Finding.ts"
+import { type Detector, type Finding, withoutOverlaps } from "./Finding.ts"
 import { foldLetters } from "./Fold.ts"
 import { endOfSpaced, isSign, meaningsOf, Reader, withLetters, Words } from "./Reader.ts"
 import * as Trie from "./Trie.ts"
@@ -255,15 +255,6 @@ function* findLiterals<Kind extends string>(lists: Lists<Kind>, text: string): W
     at = literal.end - 1
   }
   return found
-}
-
-const withoutOverlaps = <Kind extends string>(findings: Array<Finding<Kind>>): ReadonlyArray<Finding<Kind>> => {
-  let last = 0
-  return findings.sort((a, b) => a.start - b.start || b.end - a.end).filter(({ end, start }) => {
-    if (start < last) return false
-    last = end
-    return true
-  })
 }
 
 /**

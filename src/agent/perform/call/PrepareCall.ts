@@ -152,15 +152,15 @@ const askForMove = (loop: Loop.Loop, call: Call, slot: Slot, { mode }: ModeTool)
     slot.move = move
     return settleAtOnce(loop, call, slot, { settlement: answerOfMove(loop, move, false) })
   }
-  const entry = mode === undefined ? undefined : loop.definition.modes.get(mode.name)
-  if (mode === undefined || entry === undefined) return ask(ModeTransition.exit)
-  const { name, invocation } = mode
-  const to = invocation === "push" ? ModeTransition.push : ModeTransition.switch
+  if (mode === undefined) return ask(ModeTransition.exit)
+  const to = mode.invocation === "push" ? ModeTransition.push : ModeTransition.switch
   const asked = (exit: Exit.Exit<unknown, unknown>): undefined =>
     Exit.isSuccess(exit)
       ? ask(exit.value as ModeTransition.ModeTransition)
       : refuseParams(loop, call, slot, Cause.squash(exit.cause) as Error)
-  const move = CheckMove.declared(entry, to(name, call.params)) as Effect.Effect<unknown, unknown>
+  // A tool that enters a mode is only there beside the mode.
+  const entry = loop.definition.modes.get(mode.name)!
+  const move = CheckMove.declared(entry, to(mode.name, call.params)) as Effect.Effect<unknown, unknown>
   return Exit.isExit(move) ? asked(move) : Effect.map(Effect.exit(move), asked)
 }
 
