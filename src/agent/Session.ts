@@ -126,7 +126,7 @@ export interface Session<out Output = unknown, out E = OwnError>
    * Says something, and streams every event. Without an input it goes on as `resume` does.
    *
    * The session's state has an event before the reader does. A reader that leaves interrupts the run. The run doesn't wait
-   * for its reader: whoever reads slowly, or calls the session while it reads, holds up nobody.
+   * for its reader: a reader that is slow, or calls the session while it reads, holds up nobody.
    */
   readonly stream: (
     input?: Input | undefined,

@@ -26,7 +26,7 @@ export interface Asked {
   readonly isOffered: (name: string) => boolean
   /** Parameters as the tool of a name has them. */
   readonly paramsOf: (name: string, params: unknown) => unknown
-  /** Whether calls are checked by whoever asked, also those whose parameters can't be read. */
+  /** Whether calls are checked by the caller, also those whose parameters can't be read. */
   readonly isDeferred: boolean
 }
 

@@ -17,7 +17,7 @@ const isStrict = (tool: Tool.Any): boolean =>
 export const schemaOf = (tool: Tool.Any, transformer: LanguageModel.CodecTransformer): JsonSchema.JsonSchema =>
   isStrict(tool) ? Tool.getJsonSchema(tool, { transformer }) : Tool.getJsonSchema(tool)
 
-/** Gives parameters as a tool has them. What doesn't fit stays as it is: whoever checks them says why. */
+/** Gives parameters as a tool has them. What doesn't fit stays as it is: the check behind says why. */
 export const paramsOf = (
   tool: Tool.Any | undefined,
   transformer: LanguageModel.CodecTransformer,

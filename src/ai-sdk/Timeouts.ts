@@ -1,7 +1,7 @@
 /**
  * How long a provider may keep silent.
  *
- * 1. Only waiting for the provider counts towards `first` and `between`: whoever reads slowly loses nothing.
+ * 1. Only waiting for the provider counts towards `first` and `between`: a slow reader loses nothing.
  * 2. What says nothing (a comment, a ping) ends no silence.
  *
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * A change of a state by hand, as data: by a mode on its way in or out, by a tool, or by whoever holds the conversation.
+ * A change of a state by hand, as data: by a mode on its way in or out, by a tool, or by the program that holds the conversation.
  *
  * @since 0.1.0
  */

@@ -76,7 +76,7 @@ export interface Window extends Schema.Schema.Type<typeof Window> {}
 
 /**
  * Schema for where a run begins: how many turns the conversation had, how often models had answered, and how many events came
- * before, if whoever keeps the log knows.
+ * before, if the keeper of the log knows.
  *
  * @category schemas
  * @since 0.1.0
@@ -275,7 +275,7 @@ export interface GuardrailStarted extends Case<"GuardrailStarted"> {}
 export interface GuardrailSettled extends Case<"GuardrailSettled"> {}
 /** A limit was met that lets the model answer once more: `limit` says which, `text` is what the model is told. */
 export interface LimitReached extends Case<"LimitReached"> {}
-/** Text that was shown before the guardrails had seen all of it isn't the answer after all: whoever shows it takes it back. */
+/** Text that was shown before the guardrails had seen all of it isn't the answer after all: a page that shows it takes it back. */
 export interface TextWithdrawn extends Case<"TextWithdrawn"> {}
 /** Another agent is to take over, once the other calls of the turn are settled. */
 export interface HandoffRequested extends Case<"HandoffRequested"> {}

@@ -5,7 +5,7 @@
  */
 import type { AgentEvent } from "./AgentEvent.ts"
 
-/** Fields that whoever records an event fills in: whose it is, where it happened, when, and its number. */
+/** Fields that recording an event fills in: whose it is, where it happened, when, and its number. */
 type Envelope = "run" | "path" | "calls" | "step" | "sequence" | "at"
 
 type OmitEnvelope<Event> = Event extends AgentEvent ? Omit<Event, Envelope> : never

@@ -66,7 +66,7 @@ const respond = (self: AgentState, { counted, feedback, finishReason, parts, usa
 const giveFeedback = (self: AgentState, text: string): AgentState =>
   append({ ...self, run: RunRecord.correct(self.run) }, { _tag: "Feedback", text })
 
-/** Records a call that is about to run. Whoever invokes a tool approves of the call; the turn used nothing. */
+/** Records a call that is about to run. To invoke a tool is to approve of the call; the turn used nothing. */
 const invoke = (self: AgentState, { callId: id, name, params, refused }: ToolInvoked): AgentState =>
   append(self, {
     _tag: "Assistant",

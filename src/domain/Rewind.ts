@@ -31,7 +31,7 @@ const cutView = (frame: ModeFrame, count: number): ModeFrame =>
     ? frame
     : { ...frame, view: { ...frame.view, shown: count } }
 
-/** Gives the agents that spoke, each once in a row. Whoever speaks in an imported history and never was in control isn't one. */
+/** Gives the agents that spoke, each once in a row. A speaker of an imported history that never was in control isn't one. */
 const speakers = (turns: ReadonlyArray<Turn>, trail: ReadonlyArray<string>): ReadonlyArray<string> =>
   turns.flatMap((turn) => turn._tag === "Assistant" && trail.includes(turn.agent) ? [turn.agent] : [])
     .filter((agent, index, all) => agent !== all[index - 1])

@@ -32,7 +32,7 @@ export const Settings = Schema.Struct({
 /** What is set: which tools are offered, which of them the model must or may use, and the name of the model. */
 export interface Settings extends Schema.Schema.Type<typeof Settings> {}
 
-/** Gives what is set once more is. Whoever set it can't change it later, and what is no setting is left out. */
+/** Gives what is set once more is. The program that set it can't change it later, and what is no setting is left out. */
 export const merge = (before: Settings | undefined, more: Settings): Settings => ({
   ...before,
   ...(JsonValue.detached(Struct.pick(more, Struct.keys(Settings.fields))) as Settings)

@@ -49,7 +49,7 @@ export const whatWasAdded = (
 export type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /**
- * What a conversation can do for the modes in it. `enter` is given the services of whoever enters; to be called where nothing can
+ * What a conversation can do for the modes in it. `enter` is given the services of the program that enters; to be called where nothing can
  * interrupt it. If it fails or is interrupted, nothing is entered.
  */
 export interface Operations {

@@ -428,7 +428,7 @@ export const cut: {
  *
  * **Gotchas**
  *
- * Whoever asks waits until it is interrupted or gives up by the clock.
+ * The caller waits until it is interrupted or gives up by the clock.
  *
  * @category combinators
  * @since 0.1.0

@@ -283,7 +283,7 @@ const withWish = (given: Telling, calls: Calls, { stage }: Extract<Step, { reado
     : self
 }
 
-/** Gives what is left to do at the end. Whoever waits for an approval, has ended or was interrupted needs nothing. */
+/** Gives what is left to do at the end. An agent that waits for an approval, has ended or was interrupted needs nothing. */
 const finish = (given: Telling): Result.Result<AgentState.AgentState, Problem> => {
   const self = goOn(given, [])
   const { isInterrupted, state } = self

@@ -43,8 +43,8 @@ export interface Teller {
  * How a run delivers its events. `flush` waits until everybody has seen what was told; it does nothing when nobody looks, and needn't
  * be run unless somebody `isBehind`.
  *
- * Whoever is shown an event may tell another one. That is shown next, and `flush` doesn't wait for it there: it would wait for its own
- * end. `shownIn` says what a fiber is shown, if the run waits for it.
+ * An observer that is shown an event may cause another one. That is shown next, and `flush` doesn't wait for it there: it would wait for
+ * its own end. `shownIn` says what a fiber is shown, if the run waits for it.
  */
 export interface Delivering {
   readonly deliver: (event: AgentEvent, by: Teller, state?: AgentState) => void

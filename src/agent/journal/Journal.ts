@@ -78,7 +78,7 @@ export class Journal {
   get underway(): Underway.Underway {
     return this.#underway
   }
-  /** The ids of calls that an answer may not give again. Whoever gives an id adds it. */
+  /** The ids of calls that an answer may not give again. The code that gives an id adds it. */
   get takenIds(): Set<string> {
     if (this.#takenIds !== undefined) return this.#takenIds
     this.#takenIds = TakenIds.of(this.#state)

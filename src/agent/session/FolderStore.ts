@@ -1,7 +1,8 @@
 /**
  * A `KeyValueStore` in a folder, whose values are written whole or not at all.
  *
- * 1. A value is written to a file beside it, which is synced and then renamed. Whoever reads, or dies, in between finds the old value.
+ * 1. A value is written to a file beside it, which is synced and then renamed. A process that reads in between finds the old value, and
+ *    so does the one after a process that died.
  * 2. A value that is inserted is linked to its name, which fails if the name is taken, also by another process.
  *
  * @since 0.1.0

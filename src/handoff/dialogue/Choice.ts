@@ -54,7 +54,7 @@ export const roundRobin: Chooser = (transcript, candidates) => {
  *
  * Of several mentions the last one counts, and nobody chooses themselves by one.
  *
- * **Example** (Whoever is asked answers)
+ * **Example** (The participant that is asked answers)
  *
  * ```ts
  * import { Effect } from "effect"

@@ -34,7 +34,7 @@ export class AgentFailed<out E = unknown>
 const failure = { error: Schema.Unknown }
 
 /**
- * Whoever chooses the next speaker failed.
+ * The choice of the next speaker failed.
  *
  * @category errors
  * @since 0.1.0

@@ -14,7 +14,7 @@ import type { PlanEvent } from "./PlanEvent.ts"
 export const make = <E, R>(
   run: (emit: (event: PlanEvent) => void) => Effect.Effect<unknown, E, R>
 ): Stream.Stream<PlanEvent, E, R> =>
-  // `Stream.callback` would give its own scope to the nodes, in place of the one that whoever runs the plan provides.
+  // `Stream.callback` would give its own scope to the nodes, in place of the one that the plan's caller provides.
   Stream.fromChannel(
     Channel.fromTransform((_, scope) =>
       Effect.gen(function*() {

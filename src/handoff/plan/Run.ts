@@ -97,7 +97,7 @@ export const run = Effect.fnUntraced(function*(
     Queue.offerUnsafe(wake, undefined)
   }
   const runNodes = Effect.fnUntraced(function*(scope: Scope.Scope) {
-    // The scope is the run's own: what a node acquires stays in the scope of whoever runs the plan.
+    // The scope is the run's own: what a node acquires stays in the scope of the plan's caller.
     const fibers = yield* Scope.provide(FiberSet.make(), scope)
     while (failed.length === 0 && (begun < waiting.length || ended < begun)) {
       if (begun === waiting.length || begun - ended >= concurrency) yield* Queue.take(wake)

@@ -25,7 +25,7 @@ export const onFailureOf = (choice: OnFailure | undefined): Transform["onFailure
   choice === "fail" ? "Fail" : "Keep"
 
 /**
- * Changes the conversation on its way at every handoff, whoever asks for it: redacts, translates or enriches it.
+ * Changes the conversation on its way at every handoff, no matter what asks for it: redacts, translates or enriches it.
  *
  * The function is given the conversation with the handoff's call settled, and gives another one or an effect of one. By
  * default a failure leaves the conversation as it was.

@@ -1,7 +1,7 @@
 /**
  * A line of a tape: an event as a run's log has it, and beside its fields what an event alone doesn't say.
  *
- * Whoever reads events reads tapes: what stands beside is left out then.
+ * A reader of events reads tapes: what stands beside is left out then.
  *
  * @since 0.1.0
  */

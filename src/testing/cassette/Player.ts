@@ -1,5 +1,5 @@
 /**
- * Plays a tape: finds for what is asked what was recorded, whoever asks first.
+ * Plays a tape: finds for what is asked what was recorded, in whatever order requests come.
  *
  * Each entry is played once. What was asked in the same words by the same agent is told apart by the calls that lead there,
  * which a replay has from the tape, and else goes in its order.

@@ -33,7 +33,7 @@ const takesAnything = ({ ast }: Schema.Constraint): boolean => SchemaAST.isUnkno
 const decoderOf = (schema: Schema.Constraint): Codec =>
   takesAnything(schema) ? Effect.succeed : Schema.decodeUnknownEffect(Schema.toCodecJson(schema))
 
-/** A codec may need services, which are those of whoever calls the tool. */
+/** A codec may need services, which are those of the tool's caller. */
 const exitOf = (effect: ReturnType<Codec>) =>
   Effect.exit(effect) as Effect.Effect<Exit.Exit<unknown, Schema.SchemaError>>
 

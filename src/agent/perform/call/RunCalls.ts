@@ -146,7 +146,7 @@ const answerOf = (loop: Loop.Loop, { call, entry, params }: Job): Answering => {
   }
 }
 
-/** Lets a tool of a mode that is used alone run with the services of whoever entered that. */
+/** Lets a tool of a mode that is used alone run with the services of the program that entered it. */
 const inMode = ({ live }: Loop.Loop, { modes }: HandledTool, self: Answering): Answering => {
   const context = modes === undefined
     ? undefined

@@ -237,7 +237,7 @@ export const leave = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<
   return height < 0 ? Effect.succeed(why.exit) : leaveTo(loop, height, why)
 }
 
-/** Keeps modes on the stack and lets go of what is live of them: whoever goes on with the state sets them up again. */
+/** Keeps modes on the stack and lets go of what is live of them: the run that goes on with the state sets them up again. */
 export const suspend = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
   Effect.uninterruptible(Effect.suspend(() => {
     const { live } = loop

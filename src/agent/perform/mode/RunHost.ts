@@ -148,7 +148,7 @@ const unchangeable: { readonly [Tag in Shown]?: string } = {
   State: "the conversation waits for the store that asks for it"
 }
 
-/** Changes a conversation, unless that isn't possible for whoever asks. */
+/** Changes a conversation, unless that isn't possible for the fiber that asks. */
 const change = (
   loop: Loop.Loop,
   operation: string,
@@ -213,7 +213,7 @@ class RunOperations implements Operations {
  * A run as the conversation that modes are entered in.
  *
  * What a set-up leaves behind, a finalizer or a fiber, keeps the host of its run. Once that is over it means the conversation
- * all the same: the run that is under way by then, or else whoever holds what the run left.
+ * all the same: the run that is under way by then, or else the conversation that holds what the run left.
  */
 export class RunHost implements Enterable {
   readonly #loop: Loop.Loop
