@@ -52,6 +52,7 @@ import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -59,7 +60,7 @@ import * as Stream from "effect/Stream"
 import { toCallOptions } from "./CallOptions.ts"
 import { type Asked, askedOf, toPart } from "./Content.ts"
 import { isCutOff, reasonOf, type When } from "./Failure.ts"
-import { type Ending, finishPart, isFiltered, issueOf, warningText } from "./Finish.ts"
+import { type Come, type Ending, finishPart, isFiltered, issueOf, warningText } from "./Finish.ts"
 import { CurrentSettings, over, type Settings } from "./Settings.ts"
 import * as Spans from "./Spans.ts"
 import * as Specification3 from "./Specification3.ts"
@@ -164,22 +165,20 @@ interface Prepared {
 const prepare = (
   method: Method,
   { model, settings, transformer }: Given,
-  request: LanguageModel.ProviderOptions
-): Effect.Effect<Prepared, AiError.AiError> =>
-  Effect.gen(function*() {
-    if (!isSupported(model)) return yield* Effect.fail(failure(method, unsupported(model)))
-    const { timeouts, ...all } = over(settings, yield* CurrentSettings)
-    Spans.annotateRequest(request.span, model, all)
-    const options = yield* Effect.try({
-      try: () => toCallOptions(request, all, transformer),
-      catch: (error) =>
-        failure(
-          method,
-          new AiError.UnsupportedSchemaError({ description: error instanceof Error ? error.message : String(error) })
-        )
-    })
-    return { options, patience: Timeouts.begin(timeouts, yield* Clock.Clock) }
-  })
+  request: LanguageModel.ProviderOptions,
+  fiber: Fiber.Fiber<unknown, unknown>
+): Result.Result<Prepared, AiError.AiError> => {
+  if (!isSupported(model)) return Result.fail(failure(method, unsupported(model)))
+  const { timeouts, ...all } = over(settings, fiber.getRef(CurrentSettings))
+  Spans.annotateRequest(request.span, model, all)
+  try {
+    const options = toCallOptions(request, all, transformer)
+    return Result.succeed({ options, patience: Timeouts.begin(timeouts, fiber.getRef(Clock.Clock)) })
+  } catch (error) {
+    const description = error instanceof Error ? error.message : String(error)
+    return Result.fail(failure(method, new AiError.UnsupportedSchemaError({ description })))
+  }
+}
 
 type Generated = LanguageModelV3GenerateResult | LanguageModelV4GenerateResult
 
@@ -210,46 +209,51 @@ const toParts = (
   generated: Generated,
   request: LanguageModel.ProviderOptions,
   asked: Asked
-): Result.Result<Array<Response.PartEncoded>, AiError.AiErrorReason> =>
-  Result.gen(function*() {
-    const issue = issueOf(generated, {
-      calls: generated.content.filter(({ type }) => type === "tool-call").length,
-      isSpeaking: generated.content.some((part) => part.type === "file" || (part.type === "text" && part.text !== ""))
-    })
-    if (issue !== undefined) return yield* Result.fail(issue)
-    const text = request.responseFormat.type === "json" ? chosenText(generated) : undefined
-    const parts: Array<Response.PartEncoded> = generated.response === undefined
-      ? []
-      : [Streamed.responsePart(generated.response)]
-    for (const content of generated.content) {
-      const part = yield* toPart(content, asked)
-      if (part === undefined) continue
-      parts.push(part.type === "text" && text !== undefined ? { type: "reasoning", text: part.text } : part)
-    }
-    if (text !== undefined) parts.push({ type: "text", text })
-    const { warnings } = generated
-    parts.push(finishPart(generated, { warnings, headers: generated.response?.headers }))
-    return parts
-  })
-
-const generateText = (given: Given) =>
-  Effect.fnUntraced(function*(request: LanguageModel.ProviderOptions) {
-    const { model, transformer } = given
-    const { options, patience } = yield* prepare("generateText", given, request)
-    const controller = new AbortController()
-    const generated = yield* attempt("generateText", patience, () => generate(model, options, controller.signal), {
-      isWhole: true,
-      letGo: () => controller.abort()
-    })
-    yield* warn(generated.warnings, model)
-    yield* warnOf(generated, model)
-    const parts = yield* Effect.mapError(
-      Effect.fromResult(toParts(generated, request, askedOf(request, transformer))),
-      (reason) => failure("generateText", reason)
+): Result.Result<Array<Response.PartEncoded>, AiError.AiErrorReason> => {
+  const { content, response, warnings } = generated
+  const come: Come = { calls: 0, isSpeaking: false }
+  const text = request.responseFormat.type === "json" ? chosenText(generated) : undefined
+  const parts: Array<Response.PartEncoded> = response === undefined ? [] : [Streamed.responsePart(response)]
+  for (const said of content) {
+    if (said.type === "tool-call") come.calls++
+    else if (said.type === "file" || (said.type === "text" && said.text !== "")) come.isSpeaking = true
+    const part = toPart(said, asked)
+    if (Result.isFailure(part)) return Result.fail(part.failure)
+    if (part.success === undefined) continue
+    parts.push(
+      part.success.type === "text" && text !== undefined ? { type: "reasoning", text: part.success.text } : part.success
     )
-    Spans.annotateResponse(request.span, parts)
-    return parts
-  })
+  }
+  const issue = issueOf(generated, come)
+  if (issue !== undefined) return Result.fail(issue)
+  if (text !== undefined) parts.push({ type: "text", text })
+  parts.push(finishPart(generated, { warnings, headers: response?.headers }))
+  return Result.succeed(parts)
+}
+
+const generateText =
+  (given: Given) =>
+  (request: LanguageModel.ProviderOptions): Effect.Effect<Array<Response.PartEncoded>, AiError.AiError> =>
+    Effect.withFiber((fiber) => {
+      const { model, transformer } = given
+      const prepared = prepare("generateText", given, request, fiber)
+      if (Result.isFailure(prepared)) return Effect.fail(prepared.failure)
+      const { options, patience } = prepared.success
+      const controller = new AbortController()
+      const answer = attempt("generateText", patience, () => generate(model, options, controller.signal), {
+        isWhole: true,
+        letGo: () => controller.abort()
+      })
+      return Effect.flatMap(answer, (generated) => {
+        const parts = toParts(generated, request, askedOf(request, transformer))
+        if (Result.isSuccess(parts)) Spans.annotateResponse(request.span, parts.success)
+        const answered = Result.isSuccess(parts)
+          ? Effect.succeed(parts.success)
+          : Effect.fail(failure("generateText", parts.failure))
+        if (generated.warnings.length === 0 && !isFiltered(generated)) return answered
+        return Effect.andThen(Effect.andThen(warn(generated.warnings, model), warnOf(generated, model)), answered)
+      })
+    })
 
 /** Opens a stream that is read as it is taken. Where it isn't read to its end, it is let go of, and so is its request. */
 const open = Effect.fnUntraced(function*(model: AnyModel, { options, patience }: Prepared) {
@@ -283,7 +287,8 @@ const broken = (reason: AiError.AiErrorReason) => Effect.fail(failure("streamTex
 const streamText = (given: Given) => (request: LanguageModel.ProviderOptions) =>
   Stream.unwrap(Effect.gen(function*() {
     const { model, transformer } = given
-    const { headers, next } = yield* open(model, yield* prepare("streamText", given, request))
+    const prepared = yield* Effect.withFiber((fiber) => Effect.fromResult(prepare("streamText", given, request, fiber)))
+    const { headers, next } = yield* open(model, prepared)
     const arriving = Streamed.begin(askedOf(request, transformer), headers)
     return Stream.fromPull(Effect.succeed(Effect.gen(function*() {
       while (true) {

@@ -20,10 +20,9 @@ const argsOf = (tool: Tool.AnyProviderDefined): Record<string, unknown> => {
   return args
 }
 
-const toTool = (
-  tool: Tool.Any,
-  transformer: LanguageModel.CodecTransformer
-): LanguageModelV4FunctionTool | LanguageModelV4ProviderTool => {
+type ProviderTool = LanguageModelV4FunctionTool | LanguageModelV4ProviderTool
+
+const toTool = (tool: Tool.Any, transformer: LanguageModel.CodecTransformer): ProviderTool => {
   if (Tool.isProviderDefined(tool)) return { type: "provider", id: tool.id, name: tool.name, args: argsOf(tool) }
   const description = Tool.getDescription(tool)
   const strict = Tool.getStrictMode(tool)
@@ -34,6 +33,21 @@ const toTool = (
     ...(description === undefined ? undefined : { description }),
     ...(strict === undefined ? undefined : { strict })
   }
+}
+
+/** Tools as they are given, by what makes their schemas: a tool is a value, and its schema is made once. */
+const given = new WeakMap<LanguageModel.CodecTransformer, WeakMap<Tool.Any, ProviderTool>>()
+
+const toTools = (tools: ReadonlyArray<Tool.Any>, transformer: LanguageModel.CodecTransformer): Array<ProviderTool> => {
+  let made = given.get(transformer)
+  if (made === undefined) given.set(transformer, made = new WeakMap())
+  return tools.map((tool) => {
+    const known = made.get(tool)
+    if (known !== undefined) return known
+    const form = Object.freeze(toTool(tool, transformer))
+    made.set(tool, form)
+    return form
+  })
 }
 
 /** Which tool is to be called. Those of a choice of some are the only ones that are offered. */
@@ -67,13 +81,12 @@ export const toCallOptions = (
   transformer: LanguageModel.CodecTransformer
 ): LanguageModelV4CallOptions => {
   const { prompt, responseFormat, toolChoice, tools } = request
-  const ofProvider = new Set(tools.filter(Tool.isProviderDefined).map(({ name }) => name))
   return {
     ...settings,
-    prompt: toMessages(prompt, (name) => ofProvider.has(name)),
+    prompt: toMessages(prompt, (name) => tools.some((tool) => tool.name === name && Tool.isProviderDefined(tool))),
     ...(tools.length === 0
       ? undefined
-      : { tools: tools.map((tool) => toTool(tool, transformer)), toolChoice: toChoice(toolChoice) }),
+      : { tools: toTools(tools, transformer), toolChoice: toChoice(toolChoice) }),
     ...(responseFormat.type === "text" ? undefined : { responseFormat: toFormat(responseFormat, transformer) }),
     ...(stopSequences === undefined ? undefined : { stopSequences: [...stopSequences] }),
     ...(headers === undefined ? undefined : { headers: { ...headers } }),

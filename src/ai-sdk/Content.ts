@@ -35,12 +35,11 @@ export const askedOf = (
   { toolCallValidation, tools }: LanguageModel.ProviderOptions,
   transformer: LanguageModel.CodecTransformer
 ): Asked => {
-  const mapper = new Tool.NameMapper(tools)
-  const offered = new Map<string, Tool.Any>(tools.map((tool) => [tool.name, tool]))
+  const offered = (name: string) => tools.find((tool) => tool.name === name)
   return {
-    nameOf: (name) => offered.has(name) ? name : mapper.getCustomName(name),
-    isOffered: (name) => offered.has(name),
-    paramsOf: (name, params) => paramsOf(offered.get(name), transformer, params),
+    nameOf: (name) => offered(name) === undefined ? new Tool.NameMapper(tools).getCustomName(name) : name,
+    isOffered: (name) => offered(name) !== undefined,
+    paramsOf: (name, params) => paramsOf(offered(name), transformer, params),
     isDeferred: toolCallValidation === "deferred"
   }
 }

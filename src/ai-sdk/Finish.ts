@@ -54,8 +54,8 @@ export interface Ending {
 
 /** What of an answer has come when it ends. */
 export interface Come {
-  readonly calls: number
-  readonly isSpeaking: boolean
+  calls: number
+  isSpeaking: boolean
 }
 
 /** Checks whether the provider's filter ended an answer. */

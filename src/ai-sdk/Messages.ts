@@ -133,6 +133,32 @@ const toMessage = (message: Prompt.Message, takesText: TakesText): LanguageModel
   }
 }
 
+/** Checks whether a message is sent in one way, whichever tools are offered with it. */
+const isSettled = (message: Prompt.Message): boolean =>
+  message.role !== "assistant" ||
+  message.content.every((part) => part.type !== "tool-call" || Predicate.isObject(part.params))
+
+/**
+ * Messages as they are sent. A message is a value that later requests hold again, so it is converted once. What is kept is frozen:
+ * all requests share it, and one that changed it would change the others.
+ */
+const sent = new WeakMap<Prompt.Message, LanguageModelV4Message>()
+
+const freeze = (message: LanguageModelV4Message): LanguageModelV4Message => {
+  if (typeof message.content !== "string") { for (const part of Object.freeze(message.content)) Object.freeze(part) }
+  return Object.freeze(message)
+}
+
 /** Gives the messages of a prompt. One that says nothing is left out. */
-export const toMessages = ({ content }: Prompt.Prompt, takesText: TakesText): LanguageModelV4Prompt =>
-  content.map((message) => toMessage(message, takesText)).filter((message) => message.content.length > 0)
+export const toMessages = ({ content }: Prompt.Prompt, takesText: TakesText): LanguageModelV4Prompt => {
+  const messages: LanguageModelV4Prompt = []
+  for (const message of content) {
+    let made = sent.get(message)
+    if (made === undefined) {
+      made = toMessage(message, takesText)
+      if (isSettled(message)) sent.set(message, freeze(made))
+    }
+    if (made.content.length > 0) messages.push(made)
+  }
+  return messages
+}

@@ -35,6 +35,10 @@ const stillRequested = ({ status }: AgentState, conversation: Conversation): boo
     (turn !== undefined && callsOf(turn).some((call) => call.id === callId && isOpen(call)))
 }
 
+/** Gives the status of a state once its conversation is another. */
+export const statusIn = (self: AgentState, conversation: Conversation): AgentStatus.AgentStatus =>
+  stillRequested(self, conversation) ? self.status : statusOf(conversation)
+
 /**
  * Gives a state another conversation, and the status that it implies.
  *
@@ -51,5 +55,5 @@ export const withConversation: {
   (self: AgentState, conversation: Conversation): AgentState =>
     conversation === self.conversation
       ? self
-      : { ...self, conversation, status: stillRequested(self, conversation) ? self.status : statusOf(conversation) }
+      : { ...self, conversation, status: statusIn(self, conversation) }
 )

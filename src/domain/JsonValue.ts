@@ -6,7 +6,7 @@
 import type * as Schema from "effect/Schema"
 import * as ForeignValue from "./ForeignValue.ts"
 
-const put = (self: Record<string, unknown>, key: string, value: unknown): void => {
+export const put = (self: Record<string, unknown>, key: string, value: unknown): void => {
   if (key === "__proto__") {
     Object.defineProperty(self, key, { value, enumerable: true, configurable: true, writable: true })
   } else self[key] = value

@@ -90,12 +90,12 @@ const usageOf = ({ inputTokens, outputTokens }: Response.Usage): RequestUsage =>
   const output = counted(outputTokens.total)
   const reasoning = counted(outputTokens.reasoning, output)
   const cached = counted(inputTokens.cacheRead, input)
-  return {
-    ...(input === undefined ? undefined : { input }),
-    ...(output === undefined ? undefined : { output }),
-    ...(reasoning === undefined ? undefined : { reasoning }),
-    ...(cached === undefined ? undefined : { cached })
-  }
+  const usage: { -readonly [Kind in keyof RequestUsage]: RequestUsage[Kind] } = {}
+  if (input !== undefined) usage.input = input
+  if (output !== undefined) usage.output = output
+  if (reasoning !== undefined) usage.reasoning = reasoning
+  if (cached !== undefined) usage.cached = cached
+  return usage
 }
 
 /** A call or a result that is nested so deeply that some programs couldn't read a state with it. */

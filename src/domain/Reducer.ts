@@ -15,26 +15,26 @@ import { control, make, reopen, start } from "./Beginning.ts"
 import { withUniqueIds } from "./CallIds.ts"
 import { appendUnchecked, changeCall, lastAssistant } from "./Conversation.ts"
 import { addSummary } from "./conversation/Summaries.ts"
-import { statusOf, withConversation } from "./ImpliedStatus.ts"
+import { statusIn, statusOf, withConversation } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import { putInPlace } from "./Replacement.ts"
 import * as RunRecord from "./RunRecord.ts"
 import { withModel } from "./Spending.ts"
-import type { AgentState, Call, CallState, Turn, User } from "./StateSchema.ts"
+import type { AgentState, Call, CallState, Settled, Turn, User } from "./StateSchema.ts"
 import * as TakenIds from "./TakenIds.ts"
 import { takeOver } from "./Takeover.ts"
 import * as Usage from "./Usage.ts"
 
 /** Changes an open call. What is done for a call, by hand or in the agent that answers it, doesn't reopen a run that has ended. */
-const withCall = (self: AgentState, callId: string, change: (call: Call) => Call): AgentState => {
+const withCall = (self: AgentState, callId: string, change: (call: Call) => Call, run = self.run): AgentState => {
   const conversation = changeCall(self.conversation, callId, change)
-  return conversation !== self.conversation && AgentStatus.isTerminal(self.status)
-    ? { ...self, conversation }
-    : withConversation(self, conversation)
+  if (conversation === self.conversation) return self
+  const status = AgentStatus.isTerminal(self.status) ? self.status : statusIn(self, conversation)
+  return { ...self, conversation, status, run }
 }
 
-const withCallState = (self: AgentState, callId: string, state: CallState): AgentState =>
-  withCall(self, callId, (call) => ({ ...call, state }))
+const withCallState = (self: AgentState, callId: string, state: CallState, run = self.run): AgentState =>
+  withCall(self, callId, (call) => ({ ...call, state }), run)
 
 /** Changes a call that awaits approval. */
 const answer = (self: AgentState, callId: string, change: (call: Call) => Call): AgentState =>
@@ -89,13 +89,17 @@ const callOf = (self: AgentState, callId: string): Call | undefined => {
 }
 
 /** Counts an answer of a model in so many steps: for the agent whose model it was, and for each agent above it. */
-const spend = (self: AgentState, used: RunRecord.Used, isOwn: boolean, steps = 1): AgentState => ({
-  ...self,
-  steps: self.steps + steps,
-  usage: Usage.add(self.usage, used.usage),
-  ...(used.model === undefined ? undefined : { models: withModel(self.models, used.model, used.usage) }),
-  run: RunRecord.spend(self.run, used, steps, isOwn)
-})
+const spend = (self: AgentState, used: RunRecord.Used, isOwn: boolean, steps = 1): AgentState => {
+  const run = RunRecord.spend(self.run, used, steps, isOwn)
+  return {
+    ...self,
+    steps: self.steps + steps,
+    // The sums of a first run are those of its conversation.
+    usage: self.usage === self.run.usage ? run.usage : Usage.add(self.usage, used.usage),
+    ...(used.model === undefined ? undefined : { models: withModel(self.models, used.model, used.usage) }),
+    run
+  }
+}
 
 /** Checks whether an answer used something, also one that was blocked. */
 const isUsed = (event: AgentEvent): event is AgentEvent & RunRecord.Used =>
@@ -105,22 +109,22 @@ const isUsed = (event: AgentEvent): event is AgentEvent & RunRecord.Used =>
 const stepsOf = (event: AgentEvent): number => event._tag === "ModelCallFailed" && event.isBrokenOff === true ? 0 : 1
 
 /** Counts a call that has its result: for the agent whose call it was, and for each agent above it, for which it isn't its own. */
-const countCall = (self: AgentState, name: string, hasSucceeded = false): AgentState => ({
+const countCall = (self: AgentState, name: string): AgentState => ({
   ...self,
-  run: RunRecord.call(self.run, name, hasSucceeded)
+  run: RunRecord.call(self.run, name, false)
 })
 
 const settle = (self: AgentState, { callId, modelOutput, name, outcome, result }: ToolCallSettled): AgentState => {
-  const settled = withCallState(self, callId, {
+  const state: Settled = {
     _tag: "Settled",
     outcome,
     result,
     ...(modelOutput === undefined ? undefined : { modelOutput })
-  })
+  }
+  const settled = withCallState(self, callId, state, RunRecord.call(self.run, name, outcome === "Succeeded"))
   if (settled === self) return self
   const before = callOf(self, callId)?.state
-  const retired = before?._tag === "Delegated" ? TakenIds.retire(settled, [...TakenIds.of(before.child)]) : settled
-  return countCall(retired, name, outcome === "Succeeded")
+  return before?._tag === "Delegated" ? TakenIds.retire(settled, [...TakenIds.of(before.child)]) : settled
 }
 
 /** Counts what a model used that summarized, which is no step. */

@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import * as JsonValue from "./JsonValue.ts"
 import * as Usage from "./Usage.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -50,17 +51,22 @@ export const until = ({ calls, elapsed, models, startedAt, steps, usage }: Spend
 })
 
 /** Counts one more call of a tool. */
-export const withCall = (self: Spending["calls"], name: string): NonNullable<Spending["calls"]> => ({
-  ...self,
-  [name]: (ownOf(self, name) ?? 0) + 1
-})
+export const withCall = (self: Spending["calls"], name: string): NonNullable<Spending["calls"]> =>
+  put(self, name, (ownOf(self, name) ?? 0) + 1)
 
 /** Counts what a model used that said its name. */
 export const withModel = (
   self: Spending["models"],
   model: string,
   usage: Usage.RequestUsage
-): NonNullable<Spending["models"]> => ({ ...self, [model]: Usage.add(ownOf(self, model) ?? Usage.empty, usage) })
+): NonNullable<Spending["models"]> => put(self, model, Usage.add(ownOf(self, model) ?? Usage.empty, usage))
+
+/** Gives a copy with one value set. A computed key behind a spread makes a dictionary, which costs several times as much. */
+const put = <A>(self: { readonly [name: string]: A } | undefined, name: string, value: A): { [name: string]: A } => {
+  const copy: { [name: string]: A } = { ...self }
+  JsonValue.put(copy, name, value)
+  return copy
+}
 
 const ownOf = <A>(self: { readonly [name: string]: A } | undefined, name: string): A | undefined =>
   self !== undefined && Object.hasOwn(self, name) ? self[name] : undefined

@@ -136,7 +136,7 @@ const replace = (self: Underway, place: Place, by: Place | undefined): Underway 
   self === undefined || self === place ? by : { ...self, others: replace(self.others, place, by) }
 
 const changed = (running: ReadonlyArray<CallStart>, { isStart }: Kind, start: CallStart): ReadonlyArray<CallStart> =>
-  isStart ? [...running, start] : running.filter((each) => each !== start)
+  isStart ? [...running, start] : running.length === 1 ? none : running.filter((each) => each !== start)
 
 const isOver = ({ running, started }: Place): boolean => started === undefined && running.length === 0
 

@@ -77,7 +77,8 @@ const none: TokenCount = Object.freeze({ known: 0, unreported: 0 })
 export const empty: Usage = Object.freeze({ requests: 0, input: none, output: none, reasoning: none, cached: none })
 
 /** Adds up counts. What is beyond all counting stays the largest number that is exact. */
-const plus = (self: number, that: number): number => Math.min(self + that, Number.MAX_SAFE_INTEGER)
+const plus = (self: number, that: number): number =>
+  self > Number.MAX_SAFE_INTEGER - that ? Number.MAX_SAFE_INTEGER : self + that
 
 const count = (self: TokenCount, reported: number | undefined): TokenCount =>
   reported === undefined

@@ -180,6 +180,62 @@ describe("A request to a model of the AI SDK", () => {
       ])
     }))
 
+  it.effect("has the messages and the tools of requests before it as they were made then, and nobody can change them", () =>
+    Effect.gen(function*() {
+      const { asked, model } = saying([answer, answer])
+      let reads = 0
+      const counted = {
+        get at() {
+          return `${++reads}`
+        }
+      }
+      const said = Prompt.fromMessages([
+        Prompt.makeMessage("user", { content: [part("text", { text: "Look.", options: cached })] }),
+        Prompt.makeMessage("assistant", {
+          content: [part("tool-call", { id: "1", name: "look", params: { at: "a" }, providerExecuted: false })]
+        }),
+        Prompt.makeMessage("tool", { content: [result(counted)] })
+      ])
+      yield* Effect.provide(ask({ prompt: said }), AiSdkModel.layer(model))
+      const more = Prompt.concat(said, "And now?")
+      yield* Effect.provide(ask({ prompt: more }), AiSdkModel.layer(model))
+      const [first, second] = [asked[0]!, asked[1]!]
+      assert.strictEqual(reads, 1)
+      assert.strictEqual(second.prompt.length, 4)
+      for (const [at, message] of first.prompt.entries()) assert.strictEqual(second.prompt[at], message)
+      for (const [at, tool] of first.tools!.entries()) assert.strictEqual(second.tools![at], tool)
+      assert.throws(() => Object.assign(first.prompt[0]!, { role: "system" }), TypeError)
+      assert.throws(() => (first.prompt[0]!.content as Array<unknown>).push("more"), TypeError)
+      assert.throws(() => Object.assign(first.prompt[0]!.content[0]!, { text: "more" }), TypeError)
+      assert.throws(() => Object.assign(first.tools![0]!, { name: "more" }), TypeError)
+      // The list is the request's own.
+      first.prompt.pop()
+      assert.strictEqual(second.prompt.length, 4)
+    }))
+
+  it.effect("has a call whose parameters are a text as the tools that are offered with it take it", () =>
+    Effect.gen(function*() {
+      const { asked, model } = saying([answer, answer, answer])
+      const said = Prompt.fromMessages([
+        Prompt.makeMessage("user", { content: [part("text", { text: "Look." })] }),
+        Prompt.makeMessage("assistant", {
+          content: [part("tool-call", { id: "1", name: "search", params: "far", providerExecuted: false })]
+        }),
+        Prompt.makeMessage("tool", {
+          content: [
+            part("tool-result", { id: "1", name: "search", isFailure: false, providerExecuted: false, result: 1 })
+          ]
+        })
+      ])
+      for (const toolkit of [Toolkit.make(Look), Kit, Toolkit.make(Look)]) {
+        yield* Effect.provide(ask({ prompt: said, toolkit }), AiSdkModel.layer(model))
+      }
+      const inputs = asked.map(({ prompt }) =>
+        (prompt[1] as unknown as { content: [{ input: unknown }] }).content[0].input
+      )
+      assert.deepStrictEqual(inputs, [{}, "far", {}])
+    }))
+
   it.effect("has the tools, those of the provider with their arguments, and which of them is to be called", () =>
     Effect.gen(function*() {
       const { asked, model } = saying(Array.from({ length: 5 }, () => answer))

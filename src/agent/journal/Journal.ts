@@ -106,7 +106,7 @@ export class Journal {
   record(event: AgentEvent, by: Delivery.Teller, after = reduceAt(this.#state, event, 0)): void {
     this.#state = after
     this.#underway = Underway.reduce(this.#underway, event)
-    if (bringsTurns(event)) this.#takenIds = undefined
+    if (this.#takenIds !== undefined && bringsTurns(event)) this.#takenIds = undefined
     if (this.#withheld === undefined) this.#delivering.deliver(event, by, after)
     else this.#withheld.told.push({ event, by })
   }

@@ -23,11 +23,10 @@ import { modelIn } from "../rules/ModelInUse.ts"
 export type Extent = "Run" | "Step"
 
 /** Ends the step that is under way. One that is taken by hand and has all it wanted says so: no run ends that could. */
-const endStep = (loop: Loop.Loop, extent: Extent): Effect.Effect<void> => {
+const endStep = (loop: Loop.Loop, extent: Extent): void => {
   const isLast = extent === "Step" && loop.state.status._tag === "InProgress" &&
     decide(Loop.known(loop))._tag === "Finish"
   Loop.emit(loop, { _tag: "StepCompleted", ...(isLast ? { endsRun: true } : undefined) })
-  return loop.journal.flush
 }
 
 /** Tells the events that carry a decision out. */
@@ -107,12 +106,13 @@ const takeSteps = Effect.fnUntraced(
         // The calls of an answer belong to its step: no limit comes between them.
         const calls = next(loop.state)
         if (calls._tag === "RunCalls") yield* runCalls(loop, calls.callIds)
-        yield* endStep(loop, extent)
+        endStep(loop, extent)
       } else if (decision._tag === "RunCalls") {
         Loop.emitStep(loop, Math.max(0, loop.state.run.iteration - 1))
         yield* runCalls(loop, decision.callIds)
-        yield* endStep(loop, extent)
+        endStep(loop, extent)
       } else yield* perform(loop, decision)
+      if (loop.journal.isBehind()) yield* loop.journal.flush
       progress.hasStepped ||= isStep(decision)
       if (decision._tag === "HandOver") return decision
       if (modelIn(loop.definition, loop.state) !== model) return undefined
@@ -157,5 +157,6 @@ export const finishStepping = (loop: Loop.Loop): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (loop.state.status._tag !== "InProgress" || !isFinished(loop)) return Effect.void
     Loop.emitStep(loop, Math.max(0, loop.state.run.iteration - 1))
-    return endStep(loop, "Step")
+    endStep(loop, "Step")
+    return loop.journal.flush
   })

@@ -12,6 +12,7 @@ import { format } from "effect/Formatter"
 import * as Stream from "effect/Stream"
 import { ModelCallFailed } from "../../../domain/AgentError.ts"
 import { withUniqueIds } from "../../../domain/CallIds.ts"
+import type { Happening } from "../../../domain/Happening.ts"
 import * as Answer from "../../../domain/ModelAnswer.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import * as Loop from "../../journal/Loop.ts"
@@ -194,13 +195,15 @@ interface Counted extends Answer.Answer {
   readonly counted: number | undefined
 }
 
-/** Asks the model for its answer, as it is. */
-const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: HeldBack | undefined) {
-  const request = requestIn(loop.definition, loop.state, loop.isChangingModes)
-  const made = makePrompt(loop, request)
-  const { counted, prompt, window } = Effect.isEffect(made) ? yield* made : made
+/** Asks the model with a prompt for its answer, as it is. */
+const answerTo = (
+  loop: Loop.Loop,
+  request: Request,
+  { counted, prompt, window }: RequestPrompt,
+  held: HeldBack | undefined
+): Effect.Effect<Counted, unknown, unknown> => {
   const asking: Asking = { attempts: 0, arriving: undefined, window, held }
-  const answer = yield* Effect.catch(
+  const answering = Effect.catch(
     ask(loop, { ...request, prompt }, asking),
     (error) => {
       const { attempts } = asking
@@ -210,11 +213,22 @@ const answerOf = Effect.fnUntraced(function*(loop: Loop.Loop, held: HeldBack | u
       )
     }
   )
-  // It has its price also if it isn't told.
-  const { model, usage } = answer
-  loop.finished.answer = { usage, ...(model === undefined ? undefined : { model }) }
-  return { ...answer, counted } satisfies Counted
-})
+  return Effect.map(answering, (answer) => {
+    // It has its price also if it isn't told.
+    const { model, usage } = answer
+    loop.finished.answer = { usage, ...(model === undefined ? undefined : { model }) }
+    return { ...answer, counted }
+  })
+}
+
+const answerOf = (loop: Loop.Loop, held: HeldBack | undefined): Effect.Effect<Counted, unknown, unknown> =>
+  Effect.suspend(() => {
+    const request = requestIn(loop.definition, loop.state, loop.isChangingModes)
+    const made = makePrompt(loop, request)
+    return Effect.isEffect(made)
+      ? Effect.flatMap(made, (prompt) => answerTo(loop, request, prompt, held))
+      : answerTo(loop, request, made, held)
+  })
 
 /** An input was replaced while the model was asked about it. */
 class InputReplaced {
@@ -265,10 +279,32 @@ const show = (
   })
 }
 
-/** Asks the model and tells its answer. Fails with `ModelCallFailed` after the last attempt. */
-export const askModel = Effect.fnUntraced(function*(loop: Loop.Loop) {
-  const looking = InputGuard.begin(loop)
-  if (looking === undefined) loop.journal.release()
+/** Makes the event of an answer, with these parts of it. */
+const responded = (
+  { counted, finishReason, model, usage }: Counted,
+  parts: Answer.Answer["parts"],
+  feedback: string | undefined
+): Extract<Happening, { readonly _tag: "ModelResponded" }> => ({
+  _tag: "ModelResponded",
+  parts,
+  usage,
+  ...(model === undefined ? undefined : { model }),
+  finishReason,
+  ...(counted === undefined ? undefined : { counted }),
+  ...(feedback === undefined ? undefined : { feedback })
+})
+
+/** Gives an answer's calls ids of their own. */
+const withOwnIds = (loop: Loop.Loop, parts: Answer.Answer["parts"]): Answer.Answer["parts"] =>
+  parts.some(({ _tag }) => _tag === "Call") ? withUniqueIds(parts, loop.journal.takenIds) : parts
+
+const tell = (loop: Loop.Loop, happening: Happening): void => {
+  Loop.emit(loop, happening)
+  loop.finished.answer = undefined
+}
+
+/** Asks the model and tells its answer, while guardrails look at what was said, at the answer or at its calls. */
+const askGuarded = Effect.fnUntraced(function*(loop: Loop.Loop, looking: InputGuard.Asking | undefined) {
   if (looking?.before !== undefined) yield* looking.before
   const beside = looking?.beside
   const isGuarded = AnswerGuard.isGuarded(loop)
@@ -281,21 +317,23 @@ export const askModel = Effect.fnUntraced(function*(loop: Loop.Loop) {
     : answerBeside(loop, beside, held, isHeldOn)
   const seen = isGuarded ? yield* AnswerGuard.see(loop, answer) : undefined
   if (seen !== undefined) yield* show(loop, seen, held)
-  const responded = (parts: Answer.Answer["parts"]) => ({
-    _tag: "ModelResponded" as const,
-    parts,
-    usage: answer.usage,
-    ...(answer.model === undefined ? undefined : { model: answer.model }),
-    finishReason: answer.finishReason,
-    ...(answer.counted === undefined ? undefined : { counted: answer.counted }),
-    ...(seen?.feedback === undefined ? undefined : { feedback: seen.feedback })
-  })
-  const given = seen?.parts ?? answer.parts
-  const calls = given.some(({ _tag }) => _tag === "Call")
-  const parts = calls ? withUniqueIds(given, loop.journal.takenIds) : given
-  const screened = calls && ScreenCalls.isGuarded(loop)
-    ? yield* ScreenCalls.screen(loop, parts, (parts) => Loop.foresee(loop, responded(parts)))
+  const made = (parts: Answer.Answer["parts"]) => responded(answer, parts, seen?.feedback)
+  const parts = withOwnIds(loop, seen?.parts ?? answer.parts)
+  const screened = ScreenCalls.isGuarded(loop) && parts.some(({ _tag }) => _tag === "Call")
+    ? yield* ScreenCalls.screen(loop, parts, (parts) => Loop.foresee(loop, made(parts)))
     : parts
-  Loop.emit(loop, responded(screened))
-  loop.finished.answer = undefined
+  tell(loop, made(screened))
 })
+
+/** Asks the model and tells its answer. Fails with `ModelCallFailed` after the last attempt. */
+export const askModel = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> =>
+  Effect.suspend(() => {
+    const looking = InputGuard.begin(loop)
+    if (looking === undefined) loop.journal.release()
+    return looking !== undefined || AnswerGuard.isGuarded(loop) || ScreenCalls.isGuarded(loop)
+      ? askGuarded(loop, looking)
+      : Effect.map(
+        answerOf(loop, undefined),
+        (answer) => tell(loop, responded(answer, withOwnIds(loop, answer.parts), undefined))
+      )
+  })

@@ -34,7 +34,9 @@ export class PromptCache {
   /** Checks whether a conversation begins with the turns that this was made of. */
   fits(turns: ReadonlyArray<Turn>): boolean {
     const { turns: known } = this.#read
-    return turns === known || known.every((turn, index) => turn === turns[index])
+    if (turns === known) return true
+    for (let at = 0; at < known.length; at++) if (known[at] !== turns[at]) return false
+    return true
   }
 
   /** Adds the turns that are new. */

@@ -9,7 +9,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { callsOf, lastAssistant } from "../../../domain/Conversation.ts"
-import type { AgentState } from "../../../domain/StateSchema.ts"
+import type { AgentState, Call } from "../../../domain/StateSchema.ts"
 import type { AgentTool, HandledTool } from "../../definition/AgentDefinition.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
@@ -18,37 +18,72 @@ import { seeResult } from "../guard/CallGuard.ts"
 import { concludeMoves, type Job, prepare, type Slot } from "./PrepareCall.ts"
 import { type CallResult, failed, run } from "./ToolCall.ts"
 
+/** Calls that are made ready: their places in the turn, and those that are to run. */
+interface Ready {
+  readonly slots: Array<Slot>
+  readonly jobs: Array<Job>
+}
+
+/** Makes calls ready one after the other, and gives the effect that goes on if one of them needs it. */
+const prepareAll = (
+  loop: Loop.Loop,
+  calls: ReadonlyArray<Call>,
+  ready: Ready
+): Effect.Effect<void, never, unknown> | undefined => {
+  const { jobs, slots } = ready
+  while (slots.length < calls.length) {
+    const slot: Slot = { isDone: false, settlement: undefined, move: undefined }
+    const call = calls[slots.length]!
+    slots.push(slot)
+    const prepared = prepare(loop, call, slot)
+    if (Effect.isEffect(prepared)) {
+      return Effect.flatMap(prepared, (job) => {
+        if (job !== undefined) jobs.push(job)
+        return prepareAll(loop, calls, ready) ?? Effect.void
+      })
+    }
+    if (prepared !== undefined) jobs.push(prepared)
+  }
+  return undefined
+}
+
+/** Runs calls that are ready. */
+const runAll = (
+  loop: Loop.Loop,
+  { jobs, slots }: Ready,
+  onAnswer: Running["onAnswer"]
+): Effect.Effect<void, unknown, unknown> => {
+  concludeMoves(loop, slots, jobs.length > 0)
+  const told = settleInOrder(loop, slots)
+  if (jobs.length === 0) return told
+  const running: Running = { loop, slots, onAnswer, fatal: undefined }
+  const runGroup = (group: ReadonlyArray<Job>) =>
+    group.length === 1 ? execute(running, group[0]!) : Effect.forEach(group, (job) => execute(running, job), {
+      concurrency: loop.definition.toolConcurrency,
+      discard: true
+    })
+  const run = jobs.length === 1
+    ? execute(running, jobs[0]!)
+    : Effect.forEach(groups(jobs), runGroup, { discard: true })
+  const ran = Effect.flatMap(run, () => running.fatal === undefined ? Effect.void : Effect.failCause(running.fatal))
+  return loop.journal.isBehind() ? Effect.andThen(told, ran) : ran
+}
+
 /** Runs the calls of these ids. Fails with the error of the first fatal tool that failed, once all are settled. */
-export const runCalls = Effect.fnUntraced(function*(
+export const runCalls = (
   loop: Loop.Loop,
   callIds: ReadonlyArray<string>,
   onAnswer?: (answered: CallResult) => void
-) {
-  const turn = lastAssistant(loop.state.conversation)
-  const slots: Array<Slot> = []
-  const jobs: Array<Job> = []
-  for (const call of turn === undefined ? [] : callsOf(turn)) {
-    if (!callIds.includes(call.id)) continue
-    const slot: Slot = { isDone: false, settlement: undefined, move: undefined }
-    slots.push(slot)
-    const prepared = prepare(loop, call, slot)
-    const job = Effect.isEffect(prepared) ? yield* prepared : prepared
-    if (job !== undefined) jobs.push(job)
-  }
-  concludeMoves(loop, slots, jobs.length > 0)
-  yield* settleInOrder(loop, slots)
-  if (jobs.length === 0) return
-  const running: Running = { loop, slots, onAnswer, fatal: undefined }
-  for (const group of groups(jobs)) {
-    yield* group.length === 1
-      ? execute(running, group[0]!)
-      : Effect.forEach(group, (job) => execute(running, job), {
-        concurrency: loop.definition.toolConcurrency,
-        discard: true
-      })
-  }
-  if (running.fatal !== undefined) return yield* Effect.failCause(running.fatal)
-})
+): Effect.Effect<void, unknown, unknown> =>
+  Effect.suspend(() => {
+    const turn = lastAssistant(loop.state.conversation)
+    const calls = turn === undefined ? [] : callsOf(turn).filter(({ id }) => callIds.includes(id))
+    const ready: Ready = { slots: [], jobs: [] }
+    const preparing = prepareAll(loop, calls, ready)
+    return preparing === undefined
+      ? runAll(loop, ready, onAnswer)
+      : Effect.flatMap(preparing, () => runAll(loop, ready, onAnswer))
+  })
 
 interface Running {
   readonly loop: Loop.Loop
@@ -59,7 +94,6 @@ interface Running {
 
 /** Calls that may run side by side; one of an exclusive tool stands alone. */
 const groups = (jobs: ReadonlyArray<Job>): ReadonlyArray<ReadonlyArray<Job>> => {
-  if (jobs.length === 1) return [jobs]
   const groups: Array<Array<Job>> = []
   let last: Array<Job> | undefined
   for (const job of jobs) {
@@ -97,11 +131,13 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
       } else {
         const duration = Math.max(0, Loop.now(loop) - startedAt)
         slot.settlement = { callId, name, ...answered.settlement, duration }
-        loop.finished.add(slot.settlement)
         running.onAnswer?.(answered)
         if (answered.fatal !== undefined) running.fatal ??= answered.fatal
       }
-      return settleInOrder(loop, slots)
+      const told = settleInOrder(loop, slots)
+      // A call in front of it isn't done.
+      if (slot.settlement !== undefined) loop.finished.add(slot.settlement)
+      return told
     }
     return Telemetry.toolSpan(loop, call, entry.tool, (span) =>
       Effect.matchCauseEffect(
