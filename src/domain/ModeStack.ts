@@ -17,6 +17,7 @@ import { withUniqueIds } from "./CallIds.ts"
 import { appendUnchecked, callIds, hasOpenCalls, make, settleOpenCalls, textOf } from "./Conversation.ts"
 import { pin, unpin } from "./conversation/Pin.ts"
 import { withTurns as withSummaries } from "./conversation/Summaries.ts"
+import { acceptedCall } from "./FinalAnswer.ts"
 import { statusOf } from "./ImpliedStatus.ts"
 import * as Isolation from "./Isolation.ts"
 import * as ModeTransition from "./ModeTransition.ts"
@@ -307,10 +308,10 @@ export const allCallIds = (
   ...modes.flatMap(({ view }) => view === undefined ? [] : callIds({ turns: view.hidden }))
 ]
 
-/** Checks whether the model spoke last, and to a mode: what it was called for before that is out of its sight. */
+/** Checks whether the model last gave a mode the answer that it asked for, by `final_answer`. Any other result is still to be read. */
 const hasAnsweredMode = (turns: ReadonlyArray<Turn>): boolean => {
   const heard = turns.findLast((turn) => turn._tag !== "Assistant")
-  return turns[turns.length - 1]?._tag === "Assistant" && heard?._tag === "User" && heard.mode !== undefined
+  return acceptedCall(turns) !== undefined && heard?._tag === "User" && heard.mode !== undefined
 }
 
 /** Adds what the model is told when a mode was entered or left in a run, where it would find nothing to answer. */

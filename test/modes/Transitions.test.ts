@@ -860,6 +860,33 @@ describe("Set-up and clean-up may call the agent", () => {
       MockResponse.toolCall("final_answer", { n: 2 })
     )))))
 
+  it.effect("and a model that leaves a mode which cut what was said there reads the result of that, and no note", () =>
+    ends(Effect.gen(function*() {
+      const cutting = Mode.make("cutting", {
+        invokable: true,
+        isolation: "thread",
+        enter: () =>
+          Effect.andThen(
+            Mode.call("Prepare"),
+            Mode.updateView(({ turns }) => ({ turns: turns.slice(0, 1) }))
+          )
+      })
+      const state = yield* Agent.run(Agent.make("a", { modes: [cutting] }), "Hello")
+      assert.deepStrictEqual(said(state), [
+        "User: Hello",
+        "Assistant: <enter_cutting_mode>",
+        "User: Prepare",
+        "Assistant: Ready",
+        "Assistant: <exit_current_mode>",
+        "Assistant: Done"
+      ])
+    })).pipe(Effect.provide(MockModel.layer(MockModel.queue(
+      MockResponse.toolCall("enter_cutting_mode", {}),
+      "Ready",
+      MockResponse.toolCall("exit_current_mode", {}),
+      "Done"
+    )))))
+
   it.effect("while a tool that tries is told to ask for a move instead", () =>
     ends(Effect.gen(function*() {
       const Try = Toolkit.make(Tool.make("attempt", { success: Schema.String }))

@@ -11,16 +11,9 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
+import { toolName } from "../../domain/FinalAnswer.ts"
 import type { Codec } from "./Codec.ts"
 import type { ToolPolicy } from "./ToolPolicy.ts"
-
-/**
- * Name of the tool by which a model gives its final answer.
- *
- * @category constants
- * @since 0.1.0
- */
-export const toolName = "final_answer"
 
 /** Reads and writes an agent's answers: as parameters of `final_answer`, as text, and as JSON. */
 export interface OutputCodec {

@@ -5,10 +5,10 @@
  */
 import * as Result from "effect/Result"
 import { OutputInvalid } from "../../domain/AgentError.ts"
+import { toolName } from "../../domain/FinalAnswer.ts"
 import { statusOf } from "../../domain/ImpliedStatus.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
-import { toolName } from "../definition/OutputCodec.ts"
 import * as FinalAnswer from "./FinalAnswer.ts"
 
 /**

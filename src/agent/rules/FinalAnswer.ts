@@ -6,26 +6,18 @@
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { NoOutput } from "../../domain/AgentOutput.ts"
-import { callsOf, lastAssistant, lastAssistantText, textOf } from "../../domain/Conversation.ts"
-import type { AgentState, Call } from "../../domain/StateSchema.ts"
+import { lastAssistant, lastAssistantText, textOf } from "../../domain/Conversation.ts"
+import { acceptedCall, finalCalls } from "../../domain/FinalAnswer.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
-import { type OutputCodec, toolName } from "../definition/OutputCodec.ts"
-
-/** The calls of `final_answer` in a state's last turn, if that is the model's. */
-const finalCalls = ({ conversation: { turns } }: AgentState): ReadonlyArray<Call> => {
-  const last = turns[turns.length - 1]
-  return last?._tag === "Assistant" ? callsOf(last).filter((call) => call.name === toolName) : []
-}
-
-const acceptedCall = (state: AgentState): Call | undefined =>
-  finalCalls(state).find((call) => call.state._tag === "Settled" && call.state.outcome === "Succeeded")
+import type { OutputCodec } from "../definition/OutputCodec.ts"
 
 /** Checks whether the model's last turn gave a final answer that was accepted. */
-export const isAccepted = (state: AgentState): boolean => acceptedCall(state) !== undefined
+export const isAccepted = ({ conversation: { turns } }: AgentState): boolean => acceptedCall(turns) !== undefined
 
 /** Reads the answer of a state by the schema of its agent's answers. */
 export const read = (codec: OutputCodec, state: AgentState): Result.Result<unknown, Schema.SchemaError> => {
-  const accepted = acceptedCall(state)
+  const accepted = acceptedCall(state.conversation.turns)
   if (accepted !== undefined) return codec.fromParams(accepted.params)
   const turn = lastAssistant(state.conversation)
   return codec.fromText(turn === undefined ? "" : textOf(turn))
@@ -34,7 +26,7 @@ export const read = (codec: OutputCodec, state: AgentState): Result.Result<unkno
 /** Says why the final answer of the model's last turn was refused, if it gave one and it was. */
 export const rejection = (codec: OutputCodec, state: AgentState): string | undefined => {
   if (isAccepted(state)) return undefined
-  for (const call of finalCalls(state)) {
+  for (const call of finalCalls(state.conversation.turns)) {
     const decoded = codec.fromParams(call.params)
     if (call.state._tag === "Settled" && Result.isFailure(decoded)) return decoded.failure.message
   }
@@ -64,6 +56,6 @@ export const toResult = ({ agents }: Roster, state: AgentState): Schema.Json => 
   const codec = agents.get(state.agent)?.output
   const text = lastAssistantText(state.conversation) ?? ""
   if (codec === undefined) return text
-  const accepted = acceptedCall(state)
+  const accepted = acceptedCall(state.conversation.turns)
   return accepted === undefined ? parse(text) : codec.unwrap(accepted.params)
 }

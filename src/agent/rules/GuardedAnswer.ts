@@ -8,10 +8,11 @@
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { textIn } from "../../domain/Conversation.ts"
+import { toolName } from "../../domain/FinalAnswer.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import { withText } from "../../domain/Replacement.ts"
 import type { AssistantPart, Call } from "../../domain/StateSchema.ts"
-import { type OutputCodec, toolName } from "../definition/OutputCodec.ts"
+import type { OutputCodec } from "../definition/OutputCodec.ts"
 
 type Parts = ReadonlyArray<AssistantPart>
 

@@ -79,7 +79,7 @@ const streamed = (
         Answer.add(answer, part)
         if (part.type === "response-metadata" || part.type === "finish") loop.finished.answer = brokenOffUse(answer)
       }
-      return loop.journal.flush
+      return loop.journal.isBehind() ? loop.journal.flush : Effect.void
     }).pipe(Effect.map(() => Answer.finish(answer)))
   })
 
