@@ -102,6 +102,20 @@ const reasonOf = <A>(exit: Exit.Exit<A, unknown>): Session.Reason | undefined =>
 const texts = (state: AgentState.AgentState) => state.conversation.turns.map(Conversation.textOf)
 
 describe("A session", () => {
+  it.effect("sends in each run the messages of the runs before, and others once its conversation is another", () =>
+    Effect.gen(function*() {
+      const session = yield* Session.make(Agent.make("a"))
+      yield* session.call("One")
+      yield* session.call("Two")
+      const other = yield* Session.make(Agent.make("a"), { state: yield* session.state })
+      yield* other.call("Three")
+      const [one, two, three] = (yield* MockModel.calls).map(({ request }) => request.messages)
+      assert.strictEqual(two!.length, 3)
+      assert.strictEqual(two![0], one![0])
+      assert.deepStrictEqual(three![0], one![0])
+      assert.notStrictEqual(three![0], one![0])
+    }).pipe(Effect.scoped, Effect.provide(MockModel.layer(MockModel.repeat("Yes.")))))
+
   it.effect("holds one conversation over its calls", () =>
     Effect.gen(function*() {
       const session = yield* Session.Session

@@ -131,13 +131,30 @@ export class Interpreter {
     return values
   }
 
+  depth({ owner }: Piece): number {
+    return owner === undefined ? -1 : this.stack.indexOf(owner)
+  }
+
+  /** Adds a piece. A section takes the place of its namesake with the same owner; an empty one that hides no other takes that out. */
+  put(pieces: Array<Piece>, piece: Piece): void {
+    const named = piece.place !== "section"
+      ? []
+      : pieces.filter(({ name, place }) => place === "section" && name === piece.name)
+    const at = pieces.findIndex((other) => named.includes(other) && other.owner === piece.owner)
+    if (
+      piece.place === "section" && piece.text === "" && named.every((other) => this.depth(other) >= this.depth(piece))
+    ) {
+      if (at >= 0) pieces.splice(at, 1)
+    } else if (at < 0) pieces.push(piece)
+    else pieces[at] = piece
+  }
+
   system(): string {
     const of = (place: string) => this.pieces.filter((piece) => piece.place === place).map(({ text }) => text)
     const names = [...new Set(this.pieces.filter(({ place }) => place === "section").map(({ name }) => name))]
-    const depth = ({ owner }: Piece) => owner === undefined ? -1 : this.stack.indexOf(owner)
     const sections = names.map((name) =>
       this.pieces.filter((piece) => piece.place === "section" && piece.name === name)
-        .reduce((inner, piece) => depth(piece) >= depth(inner) ? piece : inner).text
+        .reduce((inner, piece) => this.depth(piece) >= this.depth(inner) ? piece : inner).text
     )
     const mode = this.top()
     const around = this.stack.slice(0, -1).map(({ name }) => `"${name}"`).reverse()
@@ -380,7 +397,7 @@ export class Interpreter {
     const pieces: Array<Piece> = []
     for (const piece of this.pieces) {
       if (piece.owner === frame && (!piece.persist || isolation === "fork")) continue
-      put(pieces, piece.owner === frame ? { ...piece, owner: outer } : piece)
+      this.put(pieces, piece.owner === frame ? { ...piece, owner: outer } : piece)
     }
     this.pieces = pieces
     if (isolation === "fork") {
@@ -630,7 +647,7 @@ export class Interpreter {
         return
       case "Piece": {
         const { name, persist, place, text } = op
-        put(this.pieces, { name, persist, place, text, owner: top })
+        this.put(this.pieces, { name, persist, place, text, owner: top })
         return
       }
       case "Configure": {
@@ -826,15 +843,6 @@ const pendingOf = ({ mode, params, to }: Move, height: number): Pending | undefi
     case "switch":
       return { to: Math.max(0, height - 1), enter: { name: mode, params } }
   }
-}
-
-/** Adds a piece. A section takes the place of its namesake with the same owner. */
-const put = (pieces: Array<Piece>, piece: Piece): void => {
-  const at = pieces.findIndex(({ name, owner, place }) =>
-    place === "section" && piece.place === "section" && name === piece.name && owner === piece.owner
-  )
-  if (at < 0) pieces.push(piece)
-  else pieces[at] = piece
 }
 
 /** What a view shows in the place of turns. */

@@ -1,5 +1,6 @@
 /**
- * What is live of the modes that are entered: the scopes of their set-ups, in the order of the stack.
+ * What is live of the modes that are entered: the scopes of their set-ups, in the order of the stack. In a session it lives from one run
+ * to the next.
  *
  * @since 0.1.0
  */
@@ -26,11 +27,12 @@ export interface LiveMode {
  * The modes that are set up, the innermost last. `holder` is whatever holds them beyond a run: a session.
  *
  * While modes are let go of (`isLettingGo`) they stay entered, and nothing can be said or entered any more: no event says so, since the
- * state doesn't change. `atWork` is the run that is under way: what a set-up left behind means that one.
+ * state doesn't change. `atWork` is the run that is under way: what a set-up left behind means that one. `slots` are what caches keep here that are good for later runs too.
  */
 export interface LiveModes {
   readonly open: Array<LiveMode>
   readonly holder: (() => Enterable) | undefined
+  readonly slots: Array<unknown>
   isLettingGo: boolean
   atWork: Enterable | undefined
 }
@@ -39,6 +41,7 @@ export interface LiveModes {
 export const make = (holder: (() => Enterable) | undefined): LiveModes => ({
   open: [],
   holder,
+  slots: [],
   isLettingGo: false,
   atWork: undefined
 })

@@ -125,14 +125,19 @@ export class Loop {
   }
 }
 
-/** A place in every loop for what one module alone keeps there: a cache, or something live. */
+/** Something in which modules keep what nobody else reads. */
+interface Keeping {
+  readonly slots: Array<unknown>
+}
+
+/** A place in every loop for what one module alone keeps there: a cache, or something live. In `live` it outlasts a run of a session. */
 export class Slot<A> {
   static #count = 0
   readonly #at = Slot.#count++
-  get({ slots }: Loop): A | undefined {
+  get({ slots }: Keeping): A | undefined {
     return slots[this.#at] as A | undefined
   }
-  set({ slots }: Loop, value: A | undefined): void {
+  set({ slots }: Keeping, value: A | undefined): void {
     slots[this.#at] = value
   }
 }

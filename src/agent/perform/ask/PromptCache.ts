@@ -1,5 +1,6 @@
 /**
- * What a loop has made of its conversation for requests, kept from one to the next: a step costs what its new turns do.
+ * What was made of a conversation for requests, kept from one to the next, and in a session from one run to the next: a step costs what its
+ * new turns do.
  *
  * What is kept is checked against the conversation by the identity of its turns, so nobody has to say when turns have changed.
  *
@@ -68,11 +69,11 @@ export class PromptCache {
 
 const caches = new Slot<PromptCache>()
 
-/** Gives what a loop has made of its conversation, with the turns that are new. */
-export const cacheFor = (loop: Loop, state: AgentState): PromptCache => {
-  const known = caches.get(loop)
+/** Gives what was made of a loop's conversation, with the turns that are new. */
+export const cacheFor = ({ live }: Loop, state: AgentState): PromptCache => {
+  const known = caches.get(live)
   const cache = known?.fits(state.conversation.turns) === true ? known : new PromptCache()
-  if (cache !== known) caches.set(loop, cache)
+  if (cache !== known) caches.set(live, cache)
   cache.extend(state)
   return cache
 }
