@@ -1,8 +1,8 @@
 /**
  * What it takes to save a turn of a session, late in a conversation beside early in it.
  *
- * What a session of 1,000 turns saves is recorded once, and then saved again and again to an empty store. So what the turns
- * themselves take, which grows with the conversation, isn't timed.
+ * What a session of 1,000 turns saves is timed while it talks, and then saved again to an empty store. So what the turns themselves
+ * take, which grows with the conversation, isn't timed.
  */
 import { Effect } from "effect"
 import { KeyValueStore } from "effect/persistence"
@@ -15,6 +15,12 @@ type Document = Effect.Success<ReturnType<typeof Session.store>["open"]>
 
 /** What each turn of a session saves. */
 export type Saves = ReadonlyArray<ReadonlyArray<Parameters<Document["save"]>>>
+
+/** What each turn of a session saved, and the milliseconds that this took in each while it talked. */
+export interface Recorded {
+  readonly saves: Saves
+  readonly took: ReadonlyArray<number>
+}
 
 const id = "talk"
 
@@ -31,13 +37,21 @@ const makeStore = () => {
 }
 
 /** Talks for so many turns, and gives what each saves. */
-export const record = (turns: number): Promise<Saves> => {
+export const record = (turns: number): Promise<Recorded> => {
   const calls: Calls = { model: 0, tool: 0 }
   const saves: Array<Array<Parameters<Document["save"]>>> = []
+  const took: Array<number> = []
   const { open } = Session.store(id)
   const recording = Effect.map(open, (document): Document => ({
     ...document,
-    save: (...save) => Effect.andThen(Effect.sync(() => void saves.at(-1)?.push(save)), document.save(...save))
+    save: (...save) =>
+      Effect.suspend(() => {
+        saves.at(-1)?.push(save)
+        const start = performance.now()
+        return Effect.map(document.save(...save), () => {
+          took[saves.length - 1]! += performance.now() - start
+        })
+      })
   }))
   return Effect.gen(function*() {
     const session = yield* Session.make(Agent.make("speaker", { instructions: system }), {
@@ -45,9 +59,10 @@ export const record = (turns: number): Promise<Saves> => {
     })
     for (let turn = 0; turn < turns; turn++) {
       saves.push([])
+      took.push(0)
       yield* session.call(question)
     }
-    return saves
+    return { saves, took }
   }).pipe(
     Effect.scoped,
     Effect.provideService(KeyValueStore.KeyValueStore, makeStore()),
