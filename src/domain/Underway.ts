@@ -190,6 +190,23 @@ export interface Finished {
   readonly answer: { readonly usage: RequestUsage; readonly model?: string; readonly isBrokenOff?: true } | undefined
 }
 
+/** Nothing has come to its end that isn't told. */
+export const nothingFinished: Finished = { calls: new Map(), answer: undefined }
+
+/** Takes in the result of a call. */
+export const finishCall = ({ answer, calls }: Finished, settlement: Settlement): Finished => ({
+  calls: new Map(calls).set(settlement.callId, settlement),
+  answer
+})
+
+/** Takes out a call whose result is told. */
+export const tell = (self: Finished, callId: string): Finished => {
+  if (!self.calls.has(callId)) return self
+  const calls = new Map(self.calls)
+  calls.delete(callId)
+  return { calls, answer: self.answer }
+}
+
 /** Why what is under way ends without an end of its own. With `keepsOpen`, calls that never started are still to run. */
 export interface Why {
   readonly tag: "Interrupted" | "Defect"

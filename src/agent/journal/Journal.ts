@@ -14,9 +14,9 @@
  * | `Journal.takenIds` | a cache: reading all calls anew for each answer would make a step cost what the run does |
  * | `Journal.withheld` | what nobody may be told before guardrails have looked at its words |
  * | `Loop.finished` | facts that have no event yet: it is told later, in the order of the calls |
- * | `LiveModes.open`, `isLettingGo`, `atWork` | live scopes, which are no data |
+ * | `LiveModes.open`, `atWork` | live scopes, which are no data |
  * | slots: the models of `OwnModel` | live scopes, which are no data |
- * | slots: `PromptCache`, the handlers of `Handlers`, what `InputGuard` let pass | caches of a loop, checked against what they were made of |
+ * | slots: `PromptCache`, the handlers of `Handlers`, what `InputGuard` let pass | caches of a loop, or of a session, checked against what they were made of |
  *
  * @since 0.1.0
  */

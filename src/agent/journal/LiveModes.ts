@@ -26,14 +26,13 @@ export interface LiveMode {
 /**
  * The modes that are set up, the innermost last. `holder` is whatever holds them beyond a run: a session.
  *
- * While modes are let go of (`isLettingGo`) they stay entered, and nothing can be said or entered any more: no event says so, since the
- * state doesn't change. `atWork` is the run that is under way: what a set-up left behind means that one. `slots` are what caches keep here that are good for later runs too.
+ * While modes are let go of they stay entered, and nothing can be said or entered any more: no event says so, since the state doesn't
+ * change, but their scopes are closed. `atWork` is the run that is under way: what a set-up left behind means that one. `slots` are what caches keep here that are good for later runs too.
  */
 export interface LiveModes {
   readonly open: Array<LiveMode>
   readonly holder: (() => Enterable) | undefined
   readonly slots: Array<unknown>
-  isLettingGo: boolean
   atWork: Enterable | undefined
 }
 
@@ -42,7 +41,6 @@ export const make = (holder: (() => Enterable) | undefined): LiveModes => ({
   open: [],
   holder,
   slots: [],
-  isLettingGo: false,
   atWork: undefined
 })
 

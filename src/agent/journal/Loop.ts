@@ -37,24 +37,6 @@ export interface Runner {
   readonly hostOf: (loop: Loop) => Enterable
 }
 
-const none: ReadonlyMap<string, Settlement> = new Map()
-
-/** What has come to its end in a loop and isn't told yet. */
-class Finished implements Underway.Finished {
-  answer: Underway.Finished["answer"] = undefined
-  #calls: Map<string, Settlement> | undefined = undefined
-  get calls(): ReadonlyMap<string, Settlement> {
-    return this.#calls ?? none
-  }
-  /** Keeps the result of a call until it is told. */
-  add(settlement: Settlement): void {
-    this.#calls = (this.#calls ?? new Map()).set(settlement.callId, settlement)
-  }
-  remove(callId: string): void {
-    this.#calls?.delete(callId)
-  }
-}
-
 /** One agent's loop while it runs: one agent of the roster is in control at a time. */
 export class Loop {
   readonly journal: Journal
@@ -67,7 +49,7 @@ export class Loop {
   /** What `Slot`s keep here. */
   readonly slots: Array<unknown> = []
   /** What has come to its end and isn't told yet. */
-  readonly finished = new Finished()
+  finished: Underway.Finished = Underway.nothingFinished
   readonly #roster: Roster
   readonly #before: AgentState
   constructor(
@@ -118,9 +100,17 @@ export class Loop {
   }
   /** Whether a mode is being set up or cleaned up: no step is under way then, but what it does by talking to the agent. */
   get isChangingModes(): boolean {
-    const { live: { isLettingGo, open }, underway } = this
-    if (open.length === 0) return false
-    return isLettingGo || Underway.latest(underway, "ModeEntering") !== undefined ||
+    return this.live.open.length > 0 && (this.isMoving || this.isLettingGo)
+  }
+  /** Whether the mode on top stays entered while what is live of it is let go of: its scope is closed, and no event says so. */
+  get isLettingGo(): boolean {
+    const { open } = this.live
+    return open[open.length - 1]?.scope.state._tag === "Closed" && !this.isMoving
+  }
+  /** Whether a mode is being entered or left. */
+  get isMoving(): boolean {
+    const { underway } = this
+    return Underway.latest(underway, "ModeEntering") !== undefined ||
       Underway.latest(underway, "ModeExiting") !== undefined
   }
 }
@@ -255,13 +245,23 @@ export const emitDelta = (
 /** Tells how a call ended. */
 export const settle = (self: Loop, settlement: Settlement): void => {
   emit(self, { _tag: "ToolCallSettled", ...settlement })
-  self.finished.remove(settlement.callId)
+  self.finished = Underway.tell(self.finished, settlement.callId)
+}
+
+/** Keeps the result of a call until it is told. */
+export const keepCall = (self: Loop, settlement: Settlement): void => {
+  self.finished = Underway.finishCall(self.finished, settlement)
+}
+
+/** Keeps what an answer used until it is told, or forgets it. */
+export const keepAnswer = (self: Loop, answer: Underway.Finished["answer"]): void => {
+  self.finished = { calls: self.finished.calls, answer }
 }
 
 /** Ends a request to the model without an answer. */
 export const endRequest = (self: Loop, why: { readonly tag: string; readonly message: string }): void => {
   const end = Underway.endOfRequest(self.underway, self.finished, why)
-  self.finished.answer = undefined
+  keepAnswer(self, undefined)
   if (end !== undefined) emit(self, end)
 }
 

@@ -77,7 +77,7 @@ const streamed = (
         if (held === undefined || held.isOpen) tellPart(loop, where, answer, part, at)
         else held.parts.push(part)
         Answer.add(answer, part)
-        if (part.type === "response-metadata" || part.type === "finish") loop.finished.answer = brokenOffUse(answer)
+        if (part.type === "response-metadata" || part.type === "finish") Loop.keepAnswer(loop, brokenOffUse(answer))
       }
       return loop.journal.isBehind() ? loop.journal.flush : Effect.void
     }).pipe(Effect.map(() => Answer.finish(answer)))
@@ -158,7 +158,7 @@ const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
     const { journal } = loop
     const { window } = asking
     const attempt = asking.attempts++
-    loop.finished.answer = unknownUse
+    Loop.keepAnswer(loop, unknownUse)
     asking.arriving = undefined
     Loop.emit(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) })
     return journal.isObserved
@@ -167,7 +167,7 @@ const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
   }).pipe(
     Effect.catch((error: AiError.AiError) => {
       drop(asking.held)
-      if (isFree(error, asking)) loop.finished.answer = undefined
+      if (isFree(error, asking)) Loop.keepAnswer(loop, undefined)
       Loop.endRequest(loop, { tag: error.reason._tag, message: error.message })
       return Effect.andThen(loop.journal.flush, Effect.fail(error))
     })
@@ -216,7 +216,7 @@ const answerTo = (
   return Effect.map(answering, (answer) => {
     // It has its price also if it isn't told.
     const { model, usage } = answer
-    loop.finished.answer = { usage, ...(model === undefined ? undefined : { model }) }
+    Loop.keepAnswer(loop, { usage, ...(model === undefined ? undefined : { model }) })
     return { ...answer, counted }
   })
 }
@@ -300,7 +300,7 @@ const withOwnIds = (loop: Loop.Loop, parts: Answer.Answer["parts"]): Answer.Answ
 
 const tell = (loop: Loop.Loop, happening: Happening): void => {
   Loop.emit(loop, happening)
-  loop.finished.answer = undefined
+  Loop.keepAnswer(loop, undefined)
 }
 
 /** Asks the model and tells its answer, while guardrails look at what was said, at the answer or at its calls. */

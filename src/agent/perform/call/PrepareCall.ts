@@ -47,7 +47,7 @@ export interface Slot {
 const settleAtOnce = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: CallResult): undefined => {
   slot.isDone = true
   slot.settlement = { callId: call.id, name: call.name, ...settlement, duration: 0 }
-  loop.finished.add(slot.settlement)
+  Loop.keepCall(loop, slot.settlement)
   return undefined
 }
 
@@ -192,7 +192,7 @@ export const concludeMoves = (loop: Loop.Loop, slots: ReadonlyArray<Slot>, areMo
     const { move, settlement } = slot
     if (move === undefined || settlement === undefined) continue
     slot.settlement = { ...settlement, ...answerOfMove(loop, move, areMore) }
-    loop.finished.add(slot.settlement)
+    Loop.keepCall(loop, slot.settlement)
   }
 }
 

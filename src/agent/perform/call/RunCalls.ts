@@ -136,7 +136,7 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
       }
       const told = settleInOrder(loop, slots)
       // A call in front of it isn't done.
-      if (slot.settlement !== undefined) loop.finished.add(slot.settlement)
+      if (slot.settlement !== undefined) Loop.keepCall(loop, slot.settlement)
       return told
     }
     return Telemetry.toolSpan(loop, call, entry.tool, (span) =>

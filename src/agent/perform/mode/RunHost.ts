@@ -128,7 +128,7 @@ const findRefusal = (
   operation: string,
   asker: Fiber.Fiber<unknown, unknown>
 ): ModeError | undefined =>
-  loop.live.isLettingGo
+  loop.isLettingGo
     ? unavailable(operation, "the mode stays entered, and only its resources are let go of")
     : !loop.isChangingModes || Underway.latest(loop.underway, "StepStarted") !== undefined
     ? because(new StepUnderWay({ operation }))
