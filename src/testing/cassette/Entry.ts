@@ -36,8 +36,9 @@ export type Answer =
   | { readonly _tag: "Died"; readonly defect: unknown; readonly heard: ReadonlyArray<AssistantPart> }
   | { readonly _tag: "Hangs"; readonly heard: ReadonlyArray<AssistantPart> }
 
-/** A request to a model, with what came of it. */
+/** A request to a model, with what came of it. `at` is where in the log it ended. */
 export interface ModelEntry extends Asking {
+  readonly at: number
   readonly asked: Asked.Asked
   readonly answer: Answer
 }
@@ -53,8 +54,9 @@ export type Outcome =
   | { readonly _tag: "Died"; readonly defect: unknown }
   | { readonly _tag: "Hangs" }
 
-/** A call of a tool, with what it gave. */
+/** A call of a tool, with what it gave. `at` is where in the log it ended. */
 export interface ToolEntry extends Asking {
+  readonly at: number
   readonly step: number
   readonly callId: string
   readonly name: string
@@ -63,8 +65,9 @@ export interface ToolEntry extends Asking {
   readonly outcome: Outcome
 }
 
-/** All that a tape has, in its order. */
+/** All that a tape or a log has, in its order. A tape has each as it ended, a log as it was told. */
 export interface Entries {
+  readonly isTape: boolean
   readonly models: ReadonlyArray<ModelEntry>
   readonly tools: ReadonlyArray<ToolEntry>
 }
@@ -150,16 +153,20 @@ class Gathering {
     return this.#heard.get(placeOf(event)) ?? []
   }
 
-  answer(event: Asking, answer: Answer): void {
+  answer(event: Asking, answer: Answer, at: number): void {
     const place = placeOf(event)
     const asked = this.#asked.get(place)
     if (asked === undefined) return
     this.#asked.delete(place)
-    this.models.push({ path: event.path, calls: event.calls, asked, answer })
+    this.models.push({ at, path: event.path, calls: event.calls, asked, answer })
   }
 
   /** Takes in what a model summarized, which is asked and answered in one event. */
-  summarize({ calls, model, path, text, usage = {} }: ConversationSummarized, asked: Asked.Asked = {}): void {
+  summarize(
+    { calls, model, path, text, usage = {} }: ConversationSummarized,
+    asked: Asked.Asked = {},
+    at: number
+  ): void {
     const answer: Answer = {
       _tag: "ModelResponded",
       parts: [{ _tag: "Text", text }],
@@ -167,7 +174,7 @@ class Gathering {
       ...(model === undefined ? undefined : { model }),
       finishReason: "stop"
     }
-    this.models.push({ path, calls, asked, answer })
+    this.models.push({ at, path, calls, asked, answer })
   }
 
   start({ callId, calls, params, path, step }: ToolCallStarted): void {
@@ -178,11 +185,11 @@ class Gathering {
     this.#started.get(callOf(event))?.progress.push(event.result)
   }
 
-  settle(event: ToolCallSettled, beside: Beside): void {
+  settle(event: ToolCallSettled, beside: Beside, at: number): void {
     const started = this.#started.get(callOf(event))
     if (started === undefined) return
     this.#started.delete(callOf(event))
-    this.tools.push({ ...started, callId: event.callId, name: event.name, outcome: outcomeOf(event, beside) })
+    this.tools.push({ at, ...started, callId: event.callId, name: event.name, outcome: outcomeOf(event, beside) })
   }
 }
 
@@ -202,17 +209,17 @@ export const fromLines = (lines: ReadonlyArray<Line>, change: Change): Entries =
         gathering.ask(event, askedAt(index), beside.asked)
         break
       case "ConversationSummarized":
-        if (event.usage !== undefined) gathering.summarize(event, askedAt(index))
+        if (event.usage !== undefined) gathering.summarize(event, askedAt(index), index)
         break
       case "TextDelta":
       case "ReasoningDelta":
         gathering.hear(event)
         break
       case "ModelResponded":
-        gathering.answer(event, event)
+        gathering.answer(event, event, index)
         break
       case "ModelCallFailed":
-        gathering.answer(event, failureOf(event, { heard: gathering.heardBy(event), ...beside }))
+        gathering.answer(event, failureOf(event, { heard: gathering.heardBy(event), ...beside }), index)
         break
       case "ToolCallStarted":
         gathering.start(event)
@@ -221,10 +228,10 @@ export const fromLines = (lines: ReadonlyArray<Line>, change: Change): Entries =
         gathering.progress(event)
         break
       case "ToolCallSettled":
-        gathering.settle(event, beside)
+        gathering.settle(event, beside, index)
         break
       default:
     }
   }
-  return gathering
+  return { models: gathering.models, tools: gathering.tools, isTape }
 }

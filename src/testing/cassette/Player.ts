@@ -12,6 +12,7 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Asked from "./Asked.ts"
 import { CassetteDrift, CassetteExhausted } from "./CassetteError.ts"
+import { beside, cutOff } from "./Crash.ts"
 import type { Asking, Entries, ModelEntry, ToolEntry } from "./Entry.ts"
 import * as Shown from "./Shown.ts"
 
@@ -30,6 +31,9 @@ export interface AskingModel extends Asking {
 
 /** What a tape has for what is asked, or why it has nothing. */
 type Played<Entry> = Result.Result<Entry, CassetteDrift | CassetteExhausted>
+
+const isHanging = (entry: ModelEntry | ToolEntry): boolean =>
+  ("name" in entry ? entry.outcome : entry.answer)._tag === "Hangs"
 
 const isPlace = (self: Asking, that: Asking): boolean => Equal.equals(self.calls, that.calls)
 
@@ -87,14 +91,15 @@ export class Player {
   readonly #models: Reel<ModelEntry>
   readonly #tools: Reel<ToolEntry>
   readonly #handled = new Set<string>()
-  readonly #calls: ReadonlyArray<ToolEntry>
-  readonly #ended = new Set<ToolEntry>()
+  readonly #entries: Entries
+  readonly #ended = new Set<ModelEntry | ToolEntry>()
 
-  constructor(tape: string, entries: Entries) {
+  constructor(tape: string, all: Entries) {
+    const entries = cutOff(all)
     this.tape = tape
     this.#models = new Reel(entries.models)
     this.#tools = new Reel(entries.tools)
-    this.#calls = entries.tools
+    this.#entries = entries
   }
 
   /** Gives what came of a request, or says why there is nothing. */
@@ -138,21 +143,20 @@ export class Player {
       : this.#drift(request, Shown.call(name, normalize(expected.params)), asked)
   }
 
-  /**
-   * Checks whether a call may crash: it ended others of its turn then, which had begun by that time, or ended before it.
-   */
+  /** Checks whether a call may crash: what ran beside it had ended before it, or had begun by that time. */
   mayCrash(entry: ToolEntry): boolean {
-    const at = this.#calls.indexOf(entry)
-    const left = this.#tools.of(entry)
-    return !this.#calls.some((other, index) =>
-      other !== entry && other.step === entry.step && this.#handled.has(other.name) && other.outcome._tag !== "Hangs" &&
-      isPlace(other, entry) && Equal.equals(other.path, entry.path) &&
-      (index < at ? !this.#ended.has(other) : left.includes(other))
+    return beside(this.#entries, entry).every((other) =>
+      isHanging(other) || ("name" in other && !this.#handled.has(other.name)) || this.#ended.has(other) ||
+      (other.at > entry.at && !this.#isLeft(other))
     )
   }
 
-  /** Says that a call comes to its end. */
-  end(entry: ToolEntry): void {
+  #isLeft(entry: ModelEntry | ToolEntry): boolean {
+    return "name" in entry ? this.#tools.of(entry).includes(entry) : this.#models.of(entry).includes(entry)
+  }
+
+  /** Says that a request or a call comes to its end. */
+  end(entry: ModelEntry | ToolEntry): void {
     this.#ended.add(entry)
   }
 

@@ -7,19 +7,18 @@ import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type { Delivery } from "../Delivery.ts"
 import * as ModelSession from "../ModelSession.ts"
 import * as Asked from "./Asked.ts"
-import type { Answer } from "./Entry.ts"
+import type { Answer, ModelEntry } from "./Entry.ts"
 import * as Parts from "./Parts.ts"
 import * as Place from "./Place.ts"
 import type { Player } from "./Player.ts"
 import type { Change } from "./Redact.ts"
 
 /** Where a defect ends a stream. */
-const ended = AiError.make({ module: "Cassette", method: "replay", reason: new AiError.UnknownError({}) })
+const brokenOff = AiError.make({ module: "Cassette", method: "replay", reason: new AiError.UnknownError({}) })
 
 const deliveryOf = (answer: Answer): Delivery => {
   const parts = (answer._tag === "ModelResponded" ? answer.parts : answer.heard).flatMap(Parts.fromTurn)
@@ -35,7 +34,7 @@ const deliveryOf = (answer: Answer): Delivery => {
     case "Failed":
       return { ...response, failure: { error: answer.error, after: Infinity } }
     case "Died":
-      return { ...response, failure: { error: ended, after: Infinity } }
+      return { ...response, failure: { error: brokenOff, after: Infinity } }
     case "Hangs":
       return { ...response, hang: Infinity }
   }
@@ -45,28 +44,34 @@ const sent = (): void => {}
 
 /** Makes a model that plays a tape. */
 export const make = (player: Player, change: Change): Effect.Effect<LanguageModel.LanguageModel> => {
+  const ended = (entry: ModelEntry) => Effect.sync(() => player.end(entry))
   const find = (
     fiber: Fiber.Fiber<unknown, unknown>,
     options: LanguageModel.ProviderOptions
-  ): Effect.Effect<Answer> => {
-    const found = player.model({ ...Place.current(fiber, 0), asked: Asked.fromOptions(options, change) })
-    return Effect.orDie(Effect.fromResult(Result.map(found, ({ answer }) => answer)))
-  }
+  ): Effect.Effect<ModelEntry> =>
+    Effect.orDie(
+      Effect.fromResult(player.model({ ...Place.current(fiber, 0), asked: Asked.fromOptions(options, change) }))
+    )
   return LanguageModel.make({
     generateText: (options) =>
       Effect.withFiber((fiber) =>
-        Effect.flatMap(find(fiber, options), (answer) =>
-          answer._tag === "Died"
+        Effect.flatMap(find(fiber, options), (entry) => {
+          const { answer } = entry
+          const whole = answer._tag === "Died"
             ? Effect.die(answer.defect)
-            : ModelSession.whole({ delivery: deliveryOf(answer), sent }))
+            : ModelSession.whole({ delivery: deliveryOf(answer), sent })
+          return Effect.onExit(whole, () => ended(entry))
+        })
       ),
     streamText: (options) =>
       Stream.unwrap(Effect.withFiber((fiber) =>
-        Effect.map(find(fiber, options), (answer) => {
+        Effect.map(find(fiber, options), (entry) => {
+          const { answer } = entry
           const stream = Stream.fromPull(
             Effect.sync(() => ModelSession.streamed({ delivery: deliveryOf(answer), sent }))
           )
-          return answer._tag === "Died" ? Stream.catch(stream, () => Stream.die(answer.defect)) : stream
+          const played = answer._tag === "Died" ? Stream.catch(stream, () => Stream.die(answer.defect)) : stream
+          return Stream.onExit(played, () => ended(entry))
         })
       ))
   })

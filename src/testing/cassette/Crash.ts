@@ -1,0 +1,52 @@
+/**
+ * What runs beside a call that crashes: the other calls of its turn, and all that the agents do which answer those.
+ *
+ * A crash ends what runs beside it. What a tape has of that after the crash came too late for the run to be told, so it never ends here.
+ * A log says what the run was told.
+ *
+ * @since 0.1.0
+ */
+import * as Equal from "effect/Equal"
+import type { Asking, Entries, ModelEntry, ToolEntry } from "./Entry.ts"
+
+type Entry = ModelEntry | ToolEntry
+
+const isWithin = (inner: Asking, outer: Asking): boolean =>
+  Equal.equals(inner.path.slice(0, outer.path.length), outer.path) &&
+  Equal.equals(inner.calls.slice(0, outer.calls.length), outer.calls)
+
+/** Gives the ids of the calls of the turn that a call is of. */
+const turnOf = ({ models }: Entries, call: ToolEntry): ReadonlySet<string> => {
+  const idsIn = ({ answer }: ModelEntry): ReadonlyArray<string> =>
+    answer._tag === "ModelResponded" ? answer.parts.flatMap((part) => part._tag === "Call" ? [part.id] : []) : []
+  const turn = models.findLast((entry) =>
+    entry.at < call.at && entry.calls.length === call.calls.length && isWithin(entry, call) &&
+    idsIn(entry).includes(call.callId)
+  )
+  return new Set(turn === undefined ? [] : idsIn(turn))
+}
+
+/** Gives what ran beside a call. */
+export const beside = (entries: Entries, call: ToolEntry): ReadonlyArray<Entry> => {
+  const turn = turnOf(entries, call)
+  const depth = call.calls.length
+  return [...entries.models, ...entries.tools].filter((entry) =>
+    entry !== call && isWithin(entry, call) &&
+    (entry.calls.length > depth ? turn.has(entry.calls[depth]!) : "callId" in entry && turn.has(entry.callId))
+  )
+}
+
+/** Takes out of a tape how that ended which a crash had ended before. */
+export const cutOff = (entries: Entries): Entries => {
+  if (!entries.isTape) return entries
+  const late = new Set(
+    entries.tools.flatMap((call) =>
+      call.outcome._tag === "Died" ? beside(entries, call).filter(({ at }) => at > call.at) : []
+    )
+  )
+  return late.size === 0 ? entries : {
+    isTape: true,
+    models: entries.models.map((entry) => late.has(entry) ? { ...entry, answer: { _tag: "Hangs", heard: [] } } : entry),
+    tools: entries.tools.map((entry) => late.has(entry) ? { ...entry, outcome: { _tag: "Hangs" } } : entry)
+  }
+}
