@@ -10,7 +10,7 @@ import * as AiError from "effect/ai/AiError"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { listOf, shortly } from "./Described.ts"
+import { listOf, showShortly } from "./Described.ts"
 import { Stage } from "./GuardrailStage.ts"
 import type { AgentState } from "./StateSchema.ts"
 
@@ -270,12 +270,16 @@ export class AgentError extends Schema.TaggedError<AgentError>("troupe/domain/Ag
   override get message(): string {
     return this.reason.message
   }
-  /** What a console shows: the state alone has a hundred lines. */
-  override [NodeInspectSymbol](): string {
-    return shortly(
+  /** The state alone has a hundred lines. */
+  constructor(fields: { readonly state: AgentState; readonly reason: Reason }, options?: Schema.MakeOptions) {
+    super(fields, options)
+    showShortly(
       this,
       `\`reason\` is ${this.reason._tag}; \`state\` has all that was said and done (\`AgentState.toJson\`)`
     )
+  }
+  override [NodeInspectSymbol](): string {
+    return this.stack ?? this.message
   }
 }
 

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Result, Schema } from "effect"
+import { Cause, Effect, Equal, Exit, Result, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { inspect } from "node:util"
-import { Agent, AgentState, Dialogue, Group, Handoff, Mode, Plan } from "troupe"
+import { Agent, AgentError, AgentState, Dialogue, Group, Handoff, Mode, Plan } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 
 const Dice = Toolkit.make(Tool.make("roll", { success: Schema.Int }))
@@ -152,11 +152,20 @@ describe("An error says what to do", () => {
       assert.deepStrictEqual(inspect(error).split("\n").length, 2)
       assert.include(inspect(error), "given an empty input")
       assert.include(inspect(error), "`state`")
+      // So does Node show what nobody catches.
+      const shown = (error: unknown) => inspect(error, { customInspect: false }).split("\n").length
+      assert.strictEqual(shown(error), 2)
+      assert.strictEqual(error.state.status._tag, "Failed")
+      const same = new AgentError.AgentError({ state: error.state, reason: error.reason })
+      assert.isTrue(Equal.equals(error, same))
+      const other = { ...error.state, steps: 9 }
+      assert.isFalse(Equal.equals(error, new AgentError.AgentError({ state: other, reason: error.reason })))
       const dialogue = Dialogue.make(Agent.make("ada"), Agent.make("bob"))
       const failed = yield* Effect.flip(
         Dialogue.resume(dialogue, Dialogue.begin(Dialogue.make(player, Agent.make("bob")), "x"))
       )
       assert.deepStrictEqual(inspect(failed).split("\n").length, 2)
+      assert.strictEqual(shown(failed), 2)
       const rows = Plan.node("rows", (text: string) => Effect.succeed(Array.from({ length: 100 }, () => ({ text }))))
       const last = Plan.node("last", (given: ReadonlyArray<unknown>) => Effect.fail(`no ink for ${given.length}`))
       const plan = Plan.make({ nodes: [rows, last], edges: [Plan.edge(rows, last)] })
@@ -169,6 +178,7 @@ describe("An error says what to do", () => {
         reason: new AgentState.NoOutput({ agent: "player", status: "WaitingForTools", issue: "it waits" })
       })
       assert.deepStrictEqual(inspect(unanswered).split("\n").length, 2)
+      assert.strictEqual(shown(unanswered), 2)
     }).pipe(Effect.provide([
       Dice.toLayer({ roll: () => Effect.succeed(4) }),
       MockModel.layer(MockModel.queue())

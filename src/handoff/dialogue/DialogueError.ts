@@ -9,7 +9,7 @@
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { listOf, messageOf, shortly } from "../../domain/Described.ts"
+import { listOf, messageOf, showShortly } from "../../domain/Described.ts"
 import type { DialogueState } from "./DialogueState.ts"
 
 /**
@@ -159,9 +159,13 @@ export class DialogueError<out E = unknown>
   override get message(): string {
     return this.reason.message
   }
-  /** What a console shows: the states of all participants have hundreds of lines. */
+  /** The states of all participants have hundreds of lines. */
+  constructor(fields: { readonly state: typeof State.Type; readonly reason: Reason<E> }, options?: Schema.MakeOptions) {
+    super(fields, options)
+    showShortly(this, `\`reason\` is ${this.reason._tag}; \`state\` has all that was said (\`Dialogue.toJson\`)`)
+  }
   override [NodeInspectSymbol](): string {
-    return shortly(this, `\`reason\` is ${this.reason._tag}; \`state\` has all that was said (\`Dialogue.toJson\`)`)
+    return this.stack ?? this.message
   }
 }
 

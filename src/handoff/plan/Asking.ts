@@ -9,7 +9,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { NoOutput, output } from "../../domain/AgentOutput.ts"
-import { shortly } from "../../domain/Described.ts"
+import { showShortly } from "../../domain/Described.ts"
 import { fromInput } from "../../domain/PartCopy.ts"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
 import * as Runnable from "../Runnable.ts"
@@ -31,9 +31,13 @@ export class NoAnswer extends Schema.TaggedError<NoAnswer>("troupe/handoff/Plan/
   override get message(): string {
     return this.reason.message
   }
-  /** What a console shows: the state alone has a hundred lines. */
+  /** The state alone has a hundred lines. */
+  constructor(fields: { readonly state: AgentState; readonly reason: NoOutput }, options?: Schema.MakeOptions) {
+    super(fields, options)
+    showShortly(this, "`state` has the calls that await approval (`AgentState.pendingApprovals`)")
+  }
   override [NodeInspectSymbol](): string {
-    return shortly(this, "`state` has the calls that await approval (`AgentState.pendingApprovals`)")
+    return this.stack ?? this.message
   }
 }
 

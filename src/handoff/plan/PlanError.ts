@@ -5,7 +5,7 @@
  */
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
-import { listOf, messageOf, shortly } from "../../domain/Described.ts"
+import { listOf, messageOf, showShortly } from "../../domain/Described.ts"
 import { Results } from "./Results.ts"
 
 const Attempt = Schema.Struct({ node: Schema.String, reason: Schema.Unknown })
@@ -38,9 +38,21 @@ export class PlanError<out E = unknown> extends Schema.TaggedError<PlanError>("t
       ...this.fallbacks.map(({ node, reason }) => `its fallback "${node}" failed: ${messageOf(reason)}`)
     ].join("; ")
   }
-  /** What a console shows: the results of all nodes may be of any length. */
+  /** The results of all nodes may be of any length. */
+  constructor(
+    fields: {
+      readonly node: string
+      readonly reason: E
+      readonly fallbacks: PlanError<E>["fallbacks"]
+      readonly results: Results
+    },
+    options?: Schema.MakeOptions
+  ) {
+    super(fields, options)
+    showShortly(this, "`reason` is the node's own error; `results` has what the other nodes gave (`Plan.resume`)")
+  }
   override [NodeInspectSymbol](): string {
-    return shortly(this, "`reason` is the node's own error; `results` has what the other nodes gave (`Plan.resume`)")
+    return this.stack ?? this.message
   }
 }
 
