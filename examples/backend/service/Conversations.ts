@@ -67,7 +67,8 @@ const titleOf = (text: string): string => {
 
 const pageSize = 200
 
-const approvalsOf = (state: AgentState.AgentState): ReadonlyArray<Approval> =>
+/** The calls that await a decision. */
+export const approvalsOf = (state: AgentState.AgentState): ReadonlyArray<Approval> =>
   AgentState.pendingApprovals(state).map(({ callId, name, params, path }) => ({ callId, name, params, path }))
 
 /** Where a conversation is held here, that tells whether it runs. */

@@ -38,9 +38,10 @@ export const observer = (held: Held, lease: Lease, state: AgentState.AgentState)
     Effect.sync(() => {
       const isEnd = AgentEvent.isRunEnd(event)
       const awaitsSave = event._tag === "ToolCallSettled"
-      if (isEnd && (event._tag !== "RunInterrupted" || held.isCancelled)) lease.mark({ isInFlight: false })
       const { number } = lease.log(told(event), awaitsSave ? "afterSave" : undefined)
       folded = AgentState.reduce(folded, event)
+      if (isEnd) lease.mark({ awaits: AgentState.pendingApprovals(folded).length > 0 })
+      if (isEnd && (event._tag !== "RunInterrupted" || held.isCancelled)) lease.mark({ isInFlight: false })
       // The session shows the next event when the state with this one is saved.
       if (!awaitsSave) held.seen = { state: folded, cursor: number }
       held.isOver ||= isEnd

@@ -109,7 +109,7 @@ export const writer = (sql: SqlClient.SqlClient, states: KeyValueStore.KeyValueS
   const write = Effect.fnUntraced(function*(
     held: Held,
     events: ReadonlyArray<Numbered>,
-    { isInFlight, title }: Held["marks"],
+    { awaits, isInFlight, title }: Held["marks"],
     keys: ReadonlyArray<string>,
     saved: Writing["saved"]
   ) {
@@ -122,6 +122,7 @@ export const writer = (sql: SqlClient.SqlClient, states: KeyValueStore.KeyValueS
         cursor = COALESCE(${saved?.cursor ?? null}, cursor),
         title = COALESCE(${title?.replaceAll("\0", "\uFFFD") ?? null}, title),
         in_flight = COALESCE(${isInFlight === undefined ? null : Number(isInFlight)}, in_flight),
+        awaits = COALESCE(${awaits === undefined ? null : Number(awaits)}, awaits),
         updated_at = COALESCE(${touched}, updated_at)
       WHERE id = ${id} AND lease = ${token}
       RETURNING kept`

@@ -81,6 +81,14 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
         failedTo("list conversations")
       ),
 
+    awaiting: (tenant) =>
+      sql<ConversationRow>`
+        SELECT ${columns} FROM conversations WHERE tenant = ${tenant} AND awaits = 1
+        ORDER BY updated_at, id LIMIT 100`.pipe(
+        Effect.map((rows) => rows.map(rowOf)),
+        failedTo("list what awaits approval")
+      ),
+
     read: (tenant, id) =>
       Effect.gen(function*() {
         const [row] = yield* sql<ConversationRow>`
