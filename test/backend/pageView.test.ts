@@ -3,6 +3,7 @@ import { DateTime, Effect, Layer, Schema, Stream } from "effect"
 import { Agent, AgentEvent, AgentState } from "troupe"
 import { Event, View } from "../../examples/backend/api/Conversations.ts"
 import type { Item } from "../../examples/backend/page/items.ts"
+import { countOf, place, type Sent } from "../../examples/backend/page/sent.ts"
 import { awaiting, catchUp, decided, fromView, type Shown, take } from "../../examples/backend/page/view.ts"
 import { activityText } from "../../examples/backend/page/words.ts"
 import { desk, layer as tools } from "../../examples/desk/agents/desk.ts"
@@ -75,6 +76,44 @@ const brief = (item: Item): string => {
 }
 
 const words = "My card is 4111 1111 1111 1111, and I want my money back for the cracked floor lamp, order 1047"
+
+describe("what wasn't sent", () => {
+  const said = (key: string): Item => ({ kind: "said", key, text: key })
+  const remark: Item = { kind: "remark", key: "remark", text: "a limit" }
+  const sent = (key: string, after: number, isFailed = true): Sent => ({
+    kind: "sent",
+    key,
+    text: key,
+    isFailed,
+    after
+  })
+  const placed = (items: ReadonlyArray<Item>, ...sent: ReadonlyArray<Sent>) => place(items, sent).map(({ key }) => key)
+
+  it("stands where it was said, and what is being sent at the end", () => {
+    const items = [said("a"), said("b"), remark, said("c")]
+    assert.strictEqual(countOf(items), 3)
+    assert.deepStrictEqual(placed(items, sent("x", 0), sent("y", 2), sent("z", 1, false)), [
+      "x",
+      "a",
+      "b",
+      "remark",
+      "y",
+      "c",
+      "z"
+    ])
+    assert.deepStrictEqual(placed(items, sent("x", 3)), ["a", "b", "remark", "c", "x"])
+  })
+
+  it("stands there too when the conversation was read again, without its remarks", () => {
+    assert.deepStrictEqual(placed([said("a"), said("b"), said("c")], sent("x", 2), sent("y", 9)), [
+      "a",
+      "b",
+      "x",
+      "c",
+      "y"
+    ])
+  })
+})
 
 describe("what the page shows", () => {
   it.effect("is the same by the events of a conversation as by reading it, whatever was decided", () =>

@@ -11,8 +11,7 @@ import { Forbidden, TooManyRequests, Unavailable } from "./Problems.ts"
 export const Waiting = Schema.Struct({
   conversation: ConversationId,
   title: Schema.String,
-  /** When the conversation was last touched. */
-  since: Schema.DateTimeUtcFromString,
+  updatedAt: Schema.DateTimeUtcFromString,
   ...Approval.fields
 })
 

@@ -219,7 +219,7 @@ const takeOwn = (self: Shown, event: ToldEvent): Shown => {
       const left = event.phase === "SetUp" && event.isResumed !== true
         ? { ...self, modes: event.stack.slice(0, -1) }
         : self
-      return remark(left, `The mode ${event.name} failed: ${event.message}`)
+      return remark(left, `Something that this needs has failed: ${event.message}`)
     }
     case "RunCompleted":
       return ended(

@@ -48,7 +48,7 @@ const make = Effect.gen(function*() {
           ...approval,
           conversation: id,
           title: saved.row.title,
-          since: saved.row.updatedAt
+          updatedAt: saved.row.updatedAt
         }))
     )
 
