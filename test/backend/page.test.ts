@@ -272,6 +272,31 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
       })
     }))
 
+  it.effect("says that a guardrail changed what was said, also in mid-answer and after a reload", () =>
+    Effect.gen(function*() {
+      const pacing = makePacing(2)
+      const { page } = yield* visit({ pacing })
+      const said = page.locator(".said")
+      const changed = said.filter({ hasText: "Changed by a guardrail (pii:" })
+      yield* Effect.promise(async () => {
+        await say(page, "My card is 4111 1111 1111 1111")
+        await page.locator(".answer[aria-busy=true]").waitFor()
+        const text = await changed.innerText()
+        await page.reload()
+        await page.locator(".answer[aria-busy=true]").waitFor()
+        assert.strictEqual(await changed.innerText(), text)
+        pacing.allow(Number.POSITIVE_INFINITY)
+        await page.getByRole("button", { name: "Send", exact: true }).waitFor()
+        await say(page, "Where is order 1043?")
+        await log(page).getByText("due on 18 March").waitFor()
+        await page.reload()
+        await log(page).getByText("due on 18 March").waitFor()
+        assert.strictEqual(await changed.innerText(), text)
+        assert.deepStrictEqual([await said.count(), await changed.count()], [2, 1])
+        assert.notInclude(text, "4111")
+      })
+    }))
+
   it.effect("shows calls whose names every object knows, and opens their conversation again", () =>
     Effect.gen(function*() {
       const agents = alone(

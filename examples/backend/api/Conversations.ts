@@ -67,12 +67,22 @@ export const Approval = Schema.Struct({
   path: Schema.NonEmptyArray(Schema.String)
 })
 
+/** A guardrail changed what the user said in a turn: which one, and why. */
+export const Change = Schema.Struct({
+  /** The turn's place in the conversation of the state. */
+  turn: Schema.Int,
+  guardrail: Schema.String,
+  reason: Schema.optionalKey(Schema.String)
+})
+export type Change = typeof Change.Type
+
 /** A conversation as it is now; events after `cursor` change it further. */
 export const View = Schema.Struct({
   ...Summary.fields,
   cursor: Cursor,
   state: AgentState.AgentState,
-  approvals: Schema.Array(Approval)
+  approvals: Schema.Array(Approval),
+  changes: Schema.Array(Change)
 })
 
 /** Taken in: events after `cursor` tell what comes of it. */

@@ -105,7 +105,7 @@ const make = Effect.gen(function*() {
     const current = runs.find(row.id)
     const held = current?.seen === undefined ? before ?? current : current
     const seen = held?.seen
-    const now = seen !== undefined && seen.cursor > cursor ? seen : { state, cursor }
+    const now = seen !== undefined && seen.cursor > cursor ? seen : { state, cursor, changes: row.changes }
     return { ...summaryOf(row, held), ...now, approvals: approvalsOf(now.state) }
   }
 

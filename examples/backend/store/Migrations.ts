@@ -62,8 +62,18 @@ const approvals = Effect.gen(function*() {
   yield* sql`CREATE INDEX conversations_awaiting ON conversations (tenant, updated_at) WHERE awaits = 1`
 })
 
+/** `changes` is what guardrails changed of what the user said, as JSON. */
+const changes = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE conversations ADD COLUMN changes TEXT NOT NULL DEFAULT '[]'`
+})
+
 /** Brings the tables up to date. */
 export const run = Migrator.make({})({
-  loader: Migrator.fromRecord({ "0001_conversations": conversations, "0002_approvals": approvals }),
+  loader: Migrator.fromRecord({
+    "0001_conversations": conversations,
+    "0002_approvals": approvals,
+    "0003_changes": changes
+  }),
   table: "migrations"
 })

@@ -13,7 +13,7 @@
 import { Context, type DateTime, Effect, Schema, type Scope } from "effect"
 import type { KeyValueStore } from "effect/persistence"
 import type { AgentState } from "troupe"
-import type { Event } from "../api/Conversations.ts"
+import type { Change, Event } from "../api/Conversations.ts"
 
 /** The store can't be reached, or can't do what it was asked for. */
 export class StoreFailed extends Schema.TaggedError<StoreFailed>()("StoreFailed", {
@@ -45,6 +45,8 @@ export interface Row {
   readonly updatedAt: DateTime.Utc
   /** Whether a run was begun that hasn't ended: whoever finds the lease free goes on with it. */
   readonly isInFlight: boolean
+  /** What guardrails changed of what the user said. */
+  readonly changes: ReadonlyArray<Change>
 }
 
 /** A state as it was saved last, and the number of the last event in it. */
@@ -65,6 +67,7 @@ export interface Marks {
   /** Whether calls awaited approval when the last run ended: some of them may be decided since. */
   readonly awaits?: boolean
   readonly title?: string
+  readonly changes?: ReadonlyArray<Change>
   /** The key of a message that was taken in. */
   readonly messageKey?: string
 }
