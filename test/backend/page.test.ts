@@ -111,13 +111,13 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
       yield* Effect.promise(() => says("Nothing awaits approval"))
       yield* service.begin(refund)
       yield* Effect.promise(async () => {
-        await says("1 call awaits your approval.")
+        await says("1 request awaits your approval.")
         await cards.getByRole("link", { name: refund }).waitFor()
         await cards.getByLabel("Reason, if you deny it").fill("Half a rea")
       })
       yield* service.begin("The floor lamp of order 1047 is cracked")
       yield* Effect.promise(async () => {
-        await says("2 calls await your approval.")
+        await says("2 requests await your approval.")
         assert.strictEqual(await page.title(), "(2) Halden · Support desk")
         // Who writes isn't disturbed by what appears.
         await page.keyboard.type("son")
@@ -130,7 +130,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         await cards.first().getByRole("button", { name: "Deny" }).focus()
         await page.keyboard.press("Enter")
         await page.keyboard.press("Enter")
-        await says(/^Denied: open a claim for a refund of €249\.00, order 1047\. 1 call awaits your approval\.$/)
+        await says(/^Denied: open a claim for a refund of €249\.00, order 1047\. 1 request awaits your approval\.$/)
         // The next card has the focus, and none of its buttons.
         assert.isTrue(await cards.first().evaluate((card) => card === document.activeElement))
       })
@@ -558,6 +558,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         yield* Effect.promise(async () => {
           await check("welcome")
           await say(page, `${refund} ${"x".repeat(80)}`)
+          await page.getByRole("heading", { level: 1, name: /^.{79}…$/ }).waitFor()
           await status(page).getByText("Waits for a colleague's approval").waitFor()
           await check("waiting")
           await page.evaluate((token) => void (location.hash = `#token=${token}`), tokenOf(colleagueOf("ada")))

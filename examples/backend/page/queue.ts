@@ -23,8 +23,8 @@ const countText = (count: number): string =>
   count === 0
     ? "Nothing awaits approval. What does will appear here."
     : count === 1
-    ? "1 call awaits your approval."
-    : `${count} calls await your approval.`
+    ? "1 request awaits your approval."
+    : `${count} requests await your approval.`
 
 const title = document.title
 

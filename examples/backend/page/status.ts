@@ -62,7 +62,7 @@ export const linkText = (link: Link): string => {
 const awaitingText = (count: number, role: Role): string => {
   if (count === 0) return ""
   const whose = role === "colleague" ? "your" : "a colleague's"
-  return count === 1 ? `Waits for ${whose} approval` : `Waits for ${whose} approval of ${count} calls`
+  return count === 1 ? `Waits for ${whose} approval` : `Waits for ${whose} approval of ${count} requests`
 }
 
 const statusText = (

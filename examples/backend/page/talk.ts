@@ -33,8 +33,13 @@ const nothing: Shown = {
   made: 0
 }
 
+const titleLength = 80
+
 /** What a conversation is called: the first words of the customer. */
-const titleOf = ({ items }: Shown): string => items.find((item) => item.kind === "said")?.text ?? "Conversation"
+const titleOf = ({ items }: Shown): string => {
+  const text = items.find((item) => item.kind === "said")?.text ?? "Conversation"
+  return text.length <= titleLength ? text : `${text.slice(0, titleLength - 1)}…`
+}
 
 /** A key for a message, so that it is said once however often it is sent. */
 const newKey = (): string =>
