@@ -1,5 +1,5 @@
 /** A client of the backend that knows nothing of its code. */
-import { token } from "./service.ts"
+import { colleagueToken, token } from "./service.ts"
 
 export interface Told {
   readonly id: number
@@ -38,6 +38,7 @@ export class Refused extends Error {
 }
 
 const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
+const colleague = { ...headers, authorization: `Bearer ${colleagueToken}` }
 
 export class Client {
   readonly #url: string
@@ -47,10 +48,10 @@ export class Client {
     this.#url = url
   }
 
-  async #ask<A>(method: string, path: string, body?: unknown): Promise<A> {
+  async #ask<A>(method: string, path: string, body?: unknown, as = headers): Promise<A> {
     const response = await fetch(`${this.#url}/v1/conversations${path}`, {
       method,
-      headers,
+      headers: as,
       ...(body === undefined ? undefined : { body: JSON.stringify(body) })
     })
     const text = await response.text()
@@ -63,7 +64,7 @@ export class Client {
   say = (id: string, text: string, key: string): Promise<{ readonly cursor: number }> =>
     this.#ask("POST", `/${id}/messages`, { text, key })
   resolve = (id: string, callId: string, decision: string): Promise<{ readonly cursor: number }> =>
-    this.#ask("POST", `/${id}/approvals/${callId}`, { decision })
+    this.#ask("POST", `/${id}/approvals/${callId}`, { decision }, colleague)
   cancel = (id: string): Promise<View> => this.#ask("POST", `/${id}/cancel`)
   remove = (id: string): Promise<void> => this.#ask("DELETE", `/${id}`)
 

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
 export const token = "a-token-for-measuring"
+export const colleagueToken = "a-token-for-deciding"
 
 export interface Service {
   readonly url: string
@@ -41,6 +42,7 @@ export const start = (
         PORT: String(port),
         DATA: data,
         TOKENS: `bench=${token}`,
+        COLLEAGUE_TOKENS: `bench=${colleagueToken}`,
         LIMIT_RATE: "100000000",
         LIMIT_RUNS: "100000",
         LIMIT_STREAMS: "100000",

@@ -3,6 +3,7 @@
  */
 import { Config, Context, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { NetAddress } from "effect/net"
+import type { Role } from "./api/Authentication.ts"
 
 /** The environment says something that can't be. */
 export class BadSetting extends Schema.TaggedError<BadSetting>()("BadSetting", {
@@ -14,9 +15,10 @@ export class BadSetting extends Schema.TaggedError<BadSetting>()("BadSetting", {
   }
 }
 
-/** A bearer token and the tenant that it stands for. A tenant may have several, so that one can be replaced. */
+/** A bearer token, and for whom it stands. A tenant may have several of a role, so that one can be replaced. */
 export interface Token {
   readonly tenant: string
+  readonly role: Role
   readonly token: Redacted.Redacted
   /** Whether it was made for this run of the service, and has to be told. */
   readonly isDemo?: boolean
@@ -70,7 +72,10 @@ const environment = Config.all({
     .pipe(Config.withDefault(8080)),
   data: Config.NonEmptyString("DATA").pipe(Config.withDefault("data")),
   database: Config.option(Config.Redacted("DATABASE_URL")),
-  tokens: Config.option(Config.Redacted("TOKENS")),
+  tokens: Config.all({
+    customer: Config.option(Config.Redacted("TOKENS")),
+    colleague: Config.option(Config.Redacted("COLLEAGUE_TOKENS"))
+  }),
   limits: Config.all({
     bodySize: atLeast("LIMIT_BODY", 1024, 64 * 1024),
     rate: atLeast("LIMIT_RATE", 1, 1200),
@@ -85,21 +90,36 @@ const environment = Config.all({
 
 const minTokenLength = 16
 
-/** Reads `tenant=token,…`. What is wrong is said without the token. */
-export const readTokens = (text: string): Effect.Effect<ReadonlyArray<Token>, BadSetting> =>
+/** The variables that hold the tokens of each role. */
+const variables = { customer: "TOKENS", colleague: "COLLEAGUE_TOKENS" } as const
+
+/**
+ * Reads `tenant=token,…` of customers, and of colleagues if there are any. What is wrong is said without the token.
+ *
+ * No token is of two roles, and no colleague is of a tenant without customers.
+ */
+export const readTokens = (
+  texts: { readonly customer: string; readonly colleague?: string | undefined }
+): Effect.Effect<ReadonlyArray<Token>, BadSetting> =>
   Effect.gen(function*() {
     const tokens: Array<Token> = []
     const seen = new Set<string>()
-    for (const [index, entry] of text.split(",").map((entry) => entry.trim()).entries()) {
-      const fail = (issue: string) => new BadSetting({ name: "TOKENS", issue: `${issue} (entry ${index + 1})` })
-      const at = entry.indexOf("=")
-      const [tenant, token] = [entry.slice(0, Math.max(at, 0)), entry.slice(at + 1)]
-      if (!/^[\w.-]{1,64}$/.test(tenant)) return yield* fail("needs the name of a tenant before each \"=\"")
-      if (!/^[\w.~+/=-]+$/.test(token)) return yield* fail("needs tokens of letters, digits and -._~+/=")
-      if (token.length < minTokenLength) return yield* fail(`needs tokens of ${minTokenLength} characters or more`)
-      if (seen.has(token)) return yield* fail("has a token twice")
-      seen.add(token)
-      tokens.push({ tenant, token: Redacted.make(token) })
+    for (const role of ["customer", "colleague"] as const) {
+      for (const [index, entry] of (texts[role]?.split(",") ?? []).map((entry) => entry.trim()).entries()) {
+        const fail = (issue: string) =>
+          new BadSetting({ name: variables[role], issue: `${issue} (entry ${index + 1})` })
+        const at = entry.indexOf("=")
+        const [tenant, token] = [entry.slice(0, Math.max(at, 0)), entry.slice(at + 1)]
+        if (!/^[\w.-]{1,64}$/.test(tenant)) return yield* fail("needs the name of a tenant before each \"=\"")
+        if (!/^[\w.~+/=-]+$/.test(token)) return yield* fail("needs tokens of letters, digits and -._~+/=")
+        if (token.length < minTokenLength) return yield* fail(`needs tokens of ${minTokenLength} characters or more`)
+        if (seen.has(token)) return yield* fail("has a token that is given twice")
+        if (role === "colleague" && !tokens.some((other) => other.tenant === tenant)) {
+          return yield* fail(`names a tenant that ${variables.customer} doesn't`)
+        }
+        seen.add(token)
+        tokens.push({ tenant, role, token: Redacted.make(token) })
+      }
     }
     return tokens
   })
@@ -108,20 +128,33 @@ const isLoopback = (host: string): boolean =>
   host === "localhost" ||
   Option.match(Option.getSuccess(NetAddress.ipFromString(host)), { onNone: () => false, onSome: NetAddress.isLoopback })
 
-/** Without tokens there is one for the tenant `demo`, for this run alone, and nobody from elsewhere can use it. */
+/** Without tokens the tenant `demo` has one of each role, for this run alone, and nobody from elsewhere can use them. */
 const demo = (host: string): Effect.Effect<ReadonlyArray<Token>, BadSetting> =>
   isLoopback(host)
-    ? Effect.sync(() => [{ tenant: "demo", token: Redacted.make(crypto.randomUUID()), isDemo: true }])
+    ? Effect.sync(() =>
+      (["customer", "colleague"] as const).map((role) => ({
+        tenant: "demo",
+        role,
+        token: Redacted.make(crypto.randomUUID()),
+        isDemo: true
+      }))
+    )
     : Effect.fail(new BadSetting({ name: "TOKENS", issue: `is needed to listen on ${host}, which others can reach` }))
 
 export const layer = Layer.effect(
   Settings,
   Effect.gen(function*() {
-    const { tokens, ...settings } = yield* environment
+    const { tokens: { colleague, customer }, ...settings } = yield* environment
+    if (Option.isNone(customer) && Option.isSome(colleague)) {
+      return yield* new BadSetting({ name: "COLLEAGUE_TOKENS", issue: "needs TOKENS beside it" })
+    }
     return {
       ...settings,
-      tokens: Option.isSome(tokens)
-        ? yield* readTokens(Redacted.value(tokens.value))
+      tokens: Option.isSome(customer)
+        ? yield* readTokens({
+          customer: Redacted.value(customer.value),
+          colleague: Option.getOrUndefined(Option.map(colleague, Redacted.value))
+        })
         : yield* demo(settings.host)
     }
   })

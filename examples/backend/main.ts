@@ -54,6 +54,12 @@ const around = Layer.effect(
   })
 )
 
+/** How somebody of a role comes in, until the service stops. */
+const comeIn = {
+  customer: "Come in as a customer, who talks to the desk:",
+  colleague: "Come in as a colleague, who approves or denies:"
+} as const
+
 const greet = (model: string) =>
   Effect.gen(function*() {
     const settings = yield* Settings
@@ -63,10 +69,12 @@ const greet = (model: string) =>
       `Listens on ${url}, with a page at / and the API described at /docs`,
       `Keeps conversations in ${storeName(settings)}`,
       model,
-      ...settings.tokens.filter(({ isDemo }) => isDemo).flatMap(({ tenant, token }) => [
-        `Token of the tenant ${tenant}, until it stops: ${Redacted.value(token)}`,
-        `Come in at ${url}/#token=${Redacted.value(token)}`
-      ])
+      ...settings.tokens.filter(({ isDemo }) => isDemo).map(({ role, token }) =>
+        `${comeIn[role]} ${url}/#token=${Redacted.value(token)}`
+      ),
+      ...(settings.tokens.some(({ role }) => role === "colleague")
+        ? []
+        : ["Nobody can approve anything: COLLEAGUE_TOKENS has no token"])
     ]
     yield* Effect.sync(() => process.stdout.write(`${lines.join("\n")}\n`))
   })

@@ -7,11 +7,12 @@ import { HttpRouter } from "effect/http"
 import { createServer, type Server } from "node:http"
 import { Settings } from "./config.ts"
 import * as Routes from "./http/routes.ts"
+import * as Approvals from "./service/Approvals.ts"
 import * as Conversations from "./service/Conversations.ts"
 import * as Runs from "./service/Runs.ts"
 
 /** Conversations and their runs, for whoever serves them: this service, or one that they are embedded in. */
-export const conversations = Conversations.layer.pipe(Layer.provideMerge(Runs.layer))
+export const conversations = Layer.merge(Conversations.layer, Approvals.layer).pipe(Layer.provideMerge(Runs.layer))
 
 /** How long connections may stay open, once all that was to be said on them is said. */
 const linger = "1 second"

@@ -4,7 +4,7 @@ import { Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import * as Agents from "../../examples/backend/service/Agents.ts"
-import { isEnd, serve } from "./serving.ts"
+import { colleagueOf, isEnd, serve } from "./serving.ts"
 import { folder, postgres } from "./store/backings.ts"
 
 /** A refund that a colleague has to approve. */
@@ -75,7 +75,8 @@ for (const backing of [folder, postgres]) {
     it.live("awaits an approval, and goes on when it is given or denied", () =>
       Effect.forEach(["approve", "deny"] as const, (decision) =>
         Effect.gen(function*() {
-          const { begin, until } = yield* start()
+          const { begin, client, until } = yield* start()
+          const colleague = (yield* client(colleagueOf("ada"))).conversations
           const { conversations, id, params } = yield* begin(refund)
           const told = yield* until(id, isEnd)
           const [approval, ...others] = yield* conversations.approvals({ params })
@@ -85,16 +86,16 @@ for (const backing of [folder, postgres]) {
           assert.deepInclude(waiting, { isRunning: false, approvals: [approval!] })
           const { callId } = approval!
           const unknown = yield* Effect.flip(
-            conversations.resolve({ params: { ...params, callId: "nobody's" }, payload: { decision } })
+            colleague.resolve({ params: { ...params, callId: "nobody's" }, payload: { decision } })
           )
           assert.deepInclude(unknown, { _tag: "ApprovalNotFound", call: "nobody's" })
-          yield* conversations.resolve({ params: { ...params, callId }, payload: { decision } })
+          yield* colleague.resolve({ params: { ...params, callId }, payload: { decision } })
           yield* until(id, isEnd, told.at(-1)!.id)
           const { approvals, state } = yield* conversations.read({ params })
           assert.deepEqual(approvals, [])
           assert.strictEqual(state.status._tag, "Complete")
           const again = yield* Effect.flip(
-            conversations.resolve({ params: { ...params, callId }, payload: { decision } })
+            colleague.resolve({ params: { ...params, callId }, payload: { decision } })
           )
           assert.strictEqual(again._tag, "ApprovalNotFound")
         }), { discard: true }))
@@ -121,14 +122,15 @@ for (const backing of [folder, postgres]) {
           open: (store) => Session.make(boss, { store }),
           tools: Files.toLayer({ delete_file: () => Effect.void })
         }).pipe(Layer.provide(MockModel.layer(model)))
-        const { begin, until } = yield* start(agents)
+        const { begin, client, until } = yield* start(agents)
+        const colleague = (yield* client(colleagueOf("ada"))).conversations
         const { conversations, id, params } = yield* begin("Clean up")
         const told = yield* until(id, isEnd)
         const [a, b] = yield* conversations.approvals({ params })
         assert.deepEqual([a!.path, b!.path], [["boss", "janitor"], ["boss", "janitor"]])
-        yield* conversations.resolve({ params: { ...params, callId: a!.callId }, payload: { decision: "approve" } })
+        yield* colleague.resolve({ params: { ...params, callId: a!.callId }, payload: { decision: "approve" } })
         assert.deepInclude(yield* conversations.read({ params }), { isRunning: false, approvals: [b!] })
-        yield* conversations.resolve({
+        yield* colleague.resolve({
           params: { ...params, callId: b!.callId },
           payload: { decision: "deny", reason: "I need it." }
         })

@@ -5,7 +5,7 @@ import { MockModel } from "troupe/testing"
 import { maxMessageLength } from "../../examples/backend/api/Conversations.ts"
 import { readTokens } from "../../examples/backend/config.ts"
 import { assistant } from "./assistant.ts"
-import { folder, serve, tokenOf } from "./serving.ts"
+import { colleagueOf, folder, serve, tokenOf } from "./serving.ts"
 
 const json = { "content-type": "application/json" }
 
@@ -30,7 +30,7 @@ describe("bad input", () => {
       const serving = yield* serve()
       const path = `/v1/conversations/${(yield* serving.open()).id}`
       const messages = `${path}/messages`
-      const table: ReadonlyArray<readonly [number, string, RequestInit?, ReadonlyArray<string>?]> = [
+      const table: ReadonlyArray<readonly [number, string, RequestInit?, ReadonlyArray<string>?, string?]> = [
         [400, messages, post("{"), ["payload"]],
         [400, messages, post(""), ["payload"]],
         [400, messages, post("null"), ["payload"]],
@@ -68,7 +68,7 @@ describe("bad input", () => {
         [404, `/v1/conversations/${nobodys}/resume`, { method: "POST" }],
         [404, `/v1/conversations/${nobodys}/cancel`, { method: "POST" }],
         [404, `/v1/conversations/${nobodys}`, { method: "DELETE" }],
-        [404, `${path}/approvals/x`, post(`{"decision":"approve"}`)],
+        [404, `${path}/approvals/x`, post(`{"decision":"approve"}`), [], colleagueOf("ada")],
         [409, `${path}/resume`, { method: "POST" }],
         [405, "/v1/conversations", { method: "PUT" }],
         [405, path, { method: "PATCH" }],
@@ -80,13 +80,13 @@ describe("bad input", () => {
         [415, messages, post("text=Hello", { "content-type": "text/plain" })],
         [415, messages, post("<a/>", { "content-type": "application/xml" })]
       ]
-      yield* Effect.forEach(table, ([status, path, init, at]) =>
+      yield* Effect.forEach(table, ([status, path, init, at, who]) =>
         Effect.gen(function*() {
-          const response = yield* serving.fetch(path, init)
+          const response = yield* serving.fetch(path, init, who)
           const what = `${init?.method ?? "GET"} ${path.slice(0, 80)}`
           assert.strictEqual(response.status, status, what)
           const problem = yield* problemOf(response)
-          if (at !== undefined) assert.deepEqual(problem.errors[0].path, at, what)
+          if (at !== undefined && at.length > 0) assert.deepEqual(problem.errors[0].path, at, what)
           if (status === 405) assert.isNotEmpty(response.headers.get("allow"))
         }), { discard: true })
       // It all did nothing.
@@ -173,20 +173,20 @@ describe("tenants", () => {
     Effect.gen(function*() {
       const serving = yield* serve()
       const path = `/v1/conversations/${(yield* serving.open()).id}`
-      const requests: ReadonlyArray<readonly [string, RequestInit?]> = [
+      const requests: ReadonlyArray<readonly [string, RequestInit?, string?]> = [
         [""],
         ["", { method: "DELETE" }],
         ["/trace"],
         ["/events"],
         ["/approvals"],
         ["/messages", post(`{"text":"Hello"}`)],
-        ["/approvals/x", post(`{"decision":"approve"}`)],
+        ["/approvals/x", post(`{"decision":"approve"}`), colleagueOf("bob")],
         ["/resume", { method: "POST" }],
         ["/cancel", { method: "POST" }]
       ]
-      for (const [rest, init] of requests) {
-        const others = yield* serving.fetch(`${path}${rest}`, init, "bob")
-        const unknown = yield* serving.fetch(`/v1/conversations/${nobodys}${rest}`, init, "bob")
+      for (const [rest, init, who = "bob"] of requests) {
+        const others = yield* serving.fetch(`${path}${rest}`, init, who)
+        const unknown = yield* serving.fetch(`/v1/conversations/${nobodys}${rest}`, init, who)
         assert.strictEqual(others.status, 404)
         const [a, b] = [yield* problemOf(others), yield* problemOf(unknown)]
         assert.deepEqual({ ...a, conversation: nobodys }, b)
@@ -199,16 +199,75 @@ describe("tenants", () => {
   it.effect("have tokens that can be told apart", () =>
     Effect.gen(function*() {
       const long = "0123456789abcdef"
-      const [first, second] = yield* readTokens(`ada=${long}, ada=${long}==`)
-      assert.deepEqual([first!.tenant, second!.tenant], ["ada", "ada"])
+      const colleague = `ada=${long}-`
+      const [first, second, third] = yield* readTokens({ customer: `ada=${long}, ada=${long}==`, colleague })
+      assert.deepEqual([first!, second!, third!].map(({ role, tenant }) => [tenant, role]), [
+        ["ada", "customer"],
+        ["ada", "customer"],
+        ["ada", "colleague"]
+      ])
       assert.strictEqual(Redacted.value(second!.token), `${long}==`)
       for (
         const bad of ["", "ada", `=${long}`, "ada=short", `a b=${long}`, `ada=${long} x`, `ada=${long},bob=${long}`]
       ) {
-        const exit = yield* Effect.exit(readTokens(bad))
-        assert.isTrue(Exit.isFailure(exit), bad)
-        assert.notInclude(String(exit), long)
+        for (const texts of [{ customer: bad }, { customer: `ada=${long}/`, colleague: bad }]) {
+          const exit = yield* Effect.exit(readTokens(texts))
+          assert.isTrue(Exit.isFailure(exit), bad)
+          assert.notInclude(String(exit), long)
+        }
       }
+      // Nobody is both, and nobody decides where there are no customers.
+      for (const [colleague, issue] of [[`ada=${long}`, "twice"], [`bob=${long}-`, "a tenant that TOKENS doesn't"]]) {
+        const error = yield* Effect.flip(readTokens({ customer: `ada=${long}`, colleague }))
+        assert.deepInclude(error, { name: "COLLEAGUE_TOKENS" })
+        assert.include(error.message, issue!)
+      }
+    }))
+})
+
+describe("roles", () => {
+  it.live("keep to what is theirs: a customer never decides, a colleague says nothing in a customer's name", () =>
+    Effect.gen(function*() {
+      const serving = yield* serve()
+      const path = `/v1/conversations/${(yield* serving.open()).id}`
+      const others: ReadonlyArray<readonly [string, RequestInit?]> = [
+        ["/v1/approvals"],
+        ["/v1/approvals/events"],
+        // Whether there is such a call, or such a conversation, makes no difference.
+        [`${path}/approvals/x`, post(`{"decision":"approve"}`)],
+        [`${path}/approvals/x`, post(`{"decision":"deny","reason":"no"}`)],
+        [`/v1/conversations/${nobodys}/approvals/x`, post(`{"decision":"approve"}`)]
+      ]
+      const customers: ReadonlyArray<readonly [string, RequestInit?]> = [
+        ["/v1/conversations", { method: "POST" }],
+        [`${path}/messages`, post(`{"text":"Hello"}`)],
+        [`${path}/resume`, { method: "POST" }],
+        [`${path}/cancel`, { method: "POST" }],
+        [path, { method: "DELETE" }]
+      ]
+      for (
+        const [requests, who, role, detail] of [
+          [others, "ada", "colleague", "Only a colleague may do that: a customer waits for the decision"],
+          [customers, colleagueOf("ada"), "customer", "Only a customer may do that"]
+        ] as const
+      ) {
+        for (const [url, init] of requests) {
+          const response = yield* serving.fetch(url, init, who)
+          assert.strictEqual(response.status, 403, url)
+          const problem = yield* problemOf(response)
+          assert.deepInclude(problem, { type: "urn:troupe-backend:forbidden", role })
+          assert.include(problem.detail, detail)
+        }
+      }
+      // Both read, and know who they are.
+      for (const [who, role] of [["ada", "customer"], [colleagueOf("ada"), "colleague"]] as const) {
+        for (const url of ["/v1/conversations", path, `${path}/trace`, `${path}/approvals`]) {
+          assert.strictEqual((yield* serving.fetch(url, {}, who)).status, 200, url)
+        }
+        const me = yield* serving.fetch("/v1/me", {}, who)
+        assert.deepEqual(yield* Effect.promise(() => me.json()), { tenant: "ada", role })
+      }
+      assert.lengthOf(yield* (yield* serving.client()).conversations.list(), 1)
     }))
 })
 
@@ -226,6 +285,8 @@ describe("limits", () => {
       assert.strictEqual(refused.headers.get("retry-after"), String(problem.retryAfter))
       assert.isAbove(problem.retryAfter, 0)
       assert.strictEqual(yield* status("bob"), 200)
+      // Customers who ask too often keep no colleague from deciding.
+      assert.strictEqual(yield* status(colleagueOf("ada")), 200)
     }))
 
   it.live("hold for the runs and the streams of each tenant", () =>
@@ -274,6 +335,8 @@ describe("the description of the API", () => {
       assert.sameMembers(Object.keys(openapi.paths), [
         "/health",
         "/ready",
+        "/v1/approvals",
+        "/v1/approvals/events",
         "/v1/conversations",
         "/v1/conversations/{id}",
         "/v1/conversations/{id}/approvals",
@@ -282,10 +345,11 @@ describe("the description of the API", () => {
         "/v1/conversations/{id}/events",
         "/v1/conversations/{id}/messages",
         "/v1/conversations/{id}/resume",
-        "/v1/conversations/{id}/trace"
+        "/v1/conversations/{id}/trace",
+        "/v1/me"
       ])
       const { responses } = openapi.paths["/v1/conversations/{id}/messages"].post
-      assert.sameMembers(Object.keys(responses), ["202", "400", "401", "404", "409", "413", "429", "500", "503"])
+      assert.sameMembers(Object.keys(responses), ["202", "400", "401", "403", "404", "409", "413", "429", "500", "503"])
       const docs = yield* Effect.promise(() => fetch(`${serving.url}/docs`))
       assert.strictEqual(docs.status, 200)
       assert.include(docs.headers.get("content-security-policy")!, "default-src 'none'")

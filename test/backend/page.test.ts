@@ -4,9 +4,9 @@ import { Agent, Guardrail } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { alone } from "./assistant.ts"
 import { Chromium, isNeeded, missing, openPage } from "./browser.ts"
-import { serve, tokenOf } from "./serving.ts"
+import { colleagueOf, isEnd, serve, tokenOf } from "./serving.ts"
 import { findFaint, findSmall, findWide } from "./sight.ts"
-import { control, log, makePacing, modes, say, saysThat, status, visit, words } from "./visit.ts"
+import { control, decide, log, makePacing, modes, say, saysThat, status, visit, words } from "./visit.ts"
 
 const refund = "I want my money back for the cracked floor lamp, order 1047"
 
@@ -44,23 +44,32 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
       })
     }))
 
-  it.effect("talks to the desk: who is in control, which mode is on, what is called, and what waits for approval", () =>
+  it.effect("talks to the desk: who is in control, what is called, and what waits for a colleague, who decides elsewhere", () =>
     Effect.gen(function*() {
-      const { page } = yield* visit()
+      const { page, service } = yield* visit()
+      const approval = page.getByRole("group", { name: "Approval: Asks to open a claim for a refund of €249.00" })
       yield* Effect.promise(async () => {
         await page.getByRole("button", { name: refund }).click()
-        const approval = page.getByRole("group", { name: "Approval: Asks to open a claim for a refund of €249.00" })
         await approval.waitFor()
         await control(page).getByText("Refunds", { exact: true }).waitFor()
-        await modes(page).getByText("supervised refund").waitFor()
-        await status(page).getByText("Waits for your approval").waitFor()
+        await modes(page).getByText("A colleague checks this refund").waitFor()
+        await status(page).getByText("Waits for a colleague's approval").waitFor()
+        await approval.getByRole("heading", { name: "Waits for a colleague's approval" }).waitFor()
+        // A customer has nothing to press.
+        assert.strictEqual(await approval.getByRole("button").count(), 0)
+        assert.strictEqual(await approval.getByRole("textbox").count(), 0)
         await log(page).getByText("Refunds takes over from Triage").waitFor()
         await log(page).getByText("Looked up order 1047").click()
         await log(page).getByText("Priya Nair").waitFor()
-        await approval.getByRole("button", { name: "Approve" }).click()
+        assert.deepStrictEqual(await page.getByRole("heading", { level: 1 }).allInnerTexts(), [refund])
+      })
+      yield* decide(service, "approve")
+      yield* Effect.promise(async () => {
         await log(page).getByText("Opened a claim for a refund of €249.00").waitFor()
         await log(page).getByText("Your claim is C-1047-1").waitFor()
-        await modes(page).getByText("No mode").waitFor()
+        await modes(page).waitFor({ state: "hidden" })
+        // No words of the house are left to a customer.
+        assert.notMatch(await page.locator("#talk").innerText(), /\bmode\b|supervised/i)
         assert.strictEqual(await approval.count(), 0)
         await page.getByRole("navigation").getByRole("link", { name: refund }).waitFor()
         const before = await log(page).innerText()
@@ -73,16 +82,107 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
       })
     }))
 
-  it.effect("denies with a reason, which the desk answers to", () =>
+  it.effect("lets a colleague look on in a conversation and deny with a reason, which the desk answers to", () =>
     Effect.gen(function*() {
-      const { page } = yield* visit()
+      const { page, service } = yield* visit({ role: "colleague" })
+      yield* service.begin(refund)
       yield* Effect.promise(async () => {
-        await say(page, refund)
-        await page.getByLabel("Reason, if you deny it").fill("too much <b>money</b>")
-        await page.getByRole("button", { name: "Deny" }).click()
+        await page.getByRole("navigation").getByRole("link", { name: refund }).click()
+        await status(page).getByText("Waits for your approval").waitFor()
+        assert.strictEqual(await words(page).count(), 1)
+        for (const element of [words(page), page.locator("#send"), page.locator("#remove"), page.locator("#new")]) {
+          assert.isFalse(await element.isVisible())
+        }
+        assert.deepStrictEqual(await page.getByRole("heading", { level: 1 }).allInnerTexts(), [refund])
+        await log(page).getByLabel("Reason, if you deny it").fill("too much <b>money</b>")
+        await log(page).getByRole("button", { name: "Deny" }).click()
         await log(page).getByText("Wasn't allowed to open a claim").waitFor()
         await log(page).getByText("that was not approved: too much <b>money</b>").waitFor()
-        await modes(page).getByText("No mode").waitFor()
+        await modes(page).waitFor({ state: "hidden" })
+      })
+    }))
+
+  it.effect("lists for a colleague what awaits approval in all conversations, live, and decides there once", () =>
+    Effect.gen(function*() {
+      const { page, service } = yield* visit({ role: "colleague" })
+      const queue = page.getByRole("region", { name: "Awaiting approval" })
+      const cards = queue.getByRole("group")
+      const says = (text: string | RegExp) => queue.getByRole("status").filter({ hasText: text }).waitFor()
+      yield* Effect.promise(() => says("Nothing awaits approval"))
+      yield* service.begin(refund)
+      yield* Effect.promise(async () => {
+        await says("1 request awaits your approval.")
+        await cards.getByRole("link", { name: refund }).waitFor()
+        await cards.getByLabel("Reason, if you deny it").fill("Half a rea")
+      })
+      yield* service.begin("The floor lamp of order 1047 is cracked")
+      yield* Effect.promise(async () => {
+        await says("2 requests await your approval.")
+        assert.strictEqual(await page.title(), "(2) Halden · Support desk")
+        // Who writes isn't disturbed by what appears.
+        await page.keyboard.type("son")
+        assert.strictEqual(await cards.first().getByRole("textbox").inputValue(), "Half a reason")
+        // What fails stays, with what was written.
+        await page.route("**/approvals/*", (route) => route.abort(), { times: 1 })
+        await cards.first().getByRole("button", { name: "Deny" }).click()
+        await page.getByRole("alert").filter({ hasText: "The service can't be reached" }).waitFor()
+        assert.strictEqual(await cards.first().getByRole("textbox").inputValue(), "Half a reason")
+        await cards.first().getByRole("button", { name: "Deny" }).focus()
+        await page.keyboard.press("Enter")
+        await page.keyboard.press("Enter")
+        await says(/^Denied: open a claim for a refund of €249\.00, order 1047\. 1 request awaits your approval\.$/)
+        // The next card has the focus, and none of its buttons.
+        assert.isTrue(await cards.first().evaluate((card) => card === document.activeElement))
+      })
+      // Somebody else decides about the one that is looked at.
+      yield* decide(service, "approve")
+      yield* Effect.promise(async () => {
+        await says(/^What you looked at was decided by somebody else\. Nothing awaits approval/)
+        assert.strictEqual(
+          await page.evaluate(() => document.activeElement?.textContent),
+          "Awaiting approval"
+        )
+        assert.strictEqual(await page.title(), "Halden · Support desk")
+      })
+    }))
+
+  it.effect("tells a colleague what is decided or gone already, and a customer whose it is to decide", () =>
+    Effect.gen(function*() {
+      const { page, service } = yield* visit({ role: "colleague" })
+      const { conversations, params } = yield* service.begin(refund)
+      const cards = page.getByRole("region", { name: "Awaiting approval" }).getByRole("group")
+      const notice = page.locator("#notice")
+      let goOn = (): void => undefined
+      const isHeld = new Promise<void>((resolve) => (goOn = resolve))
+      yield* Effect.promise(async () => {
+        await cards.waitFor()
+        // The list that tells of it comes late.
+        await page.route("**/approvals/*", async (route) => {
+          await isHeld
+          await route.continue()
+        }, { times: 1 })
+        await cards.getByRole("button", { name: "Approve" }).click()
+      })
+      const { cursor } = yield* conversations.read({ params })
+      yield* decide(service, "deny")
+      yield* service.until(params.id, isEnd, cursor)
+      goOn()
+      yield* Effect.promise(async () => {
+        await notice.filter({ hasText: "That doesn't wait any more" }).waitFor()
+        assert.strictEqual(await cards.count(), 0)
+        // A link for a customer makes one of whoever follows it, in the same tab.
+        await page.evaluate((token) => void (location.hash = `#token=${token}`), tokenOf("ada"))
+        await page.getByRole("heading", { name: "What is it about?" }).waitFor()
+        assert.isFalse(await page.getByRole("link", { name: "Awaiting approval" }).isVisible())
+        const refused = await page.evaluate(async ([path, token]) => {
+          const response = await fetch(path!, {
+            method: "POST",
+            headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+            body: JSON.stringify({ decision: "approve" })
+          })
+          return [response.status, (await response.json()).detail]
+        }, [`/v1/conversations/${params.id}/approvals/any`, tokenOf("ada")])
+        assert.deepStrictEqual(refused, [403, "Only a colleague may do that: a customer waits for the decision"])
       })
     }))
 
@@ -172,6 +272,31 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
       })
     }))
 
+  it.effect("says that a guardrail changed what was said, also in mid-answer and after a reload", () =>
+    Effect.gen(function*() {
+      const pacing = makePacing(2)
+      const { page } = yield* visit({ pacing })
+      const said = page.locator(".said")
+      const changed = said.filter({ hasText: "Changed by a guardrail (pii:" })
+      yield* Effect.promise(async () => {
+        await say(page, "My card is 4111 1111 1111 1111")
+        await page.locator(".answer[aria-busy=true]").waitFor()
+        const text = await changed.innerText()
+        await page.reload()
+        await page.locator(".answer[aria-busy=true]").waitFor()
+        assert.strictEqual(await changed.innerText(), text)
+        pacing.allow(Number.POSITIVE_INFINITY)
+        await page.getByRole("button", { name: "Send", exact: true }).waitFor()
+        await say(page, "Where is order 1043?")
+        await log(page).getByText("due on 18 March").waitFor()
+        await page.reload()
+        await log(page).getByText("due on 18 March").waitFor()
+        assert.strictEqual(await changed.innerText(), text)
+        assert.deepStrictEqual([await said.count(), await changed.count()], [2, 1])
+        assert.notInclude(text, "4111")
+      })
+    }))
+
   it.effect("shows calls whose names every object knows, and opens their conversation again", () =>
     Effect.gen(function*() {
       const agents = alone(
@@ -226,6 +351,36 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         await notice.filter({ hasText: "The service can't be reached" }).waitFor()
         await notice.getByRole("button", { name: "Dismiss" }).click()
         await notice.waitFor({ state: "hidden" })
+      })
+    }))
+
+  it.effect("keeps what wasn't sent above later answers, until it is sent again or dismissed", () =>
+    Effect.gen(function*() {
+      const { page } = yield* visit()
+      const order = () => page.locator(".said .text, .answer .text").allInnerTexts()
+      const isAnswered = (count: number) => page.locator(".answer").nth(count - 1).waitFor()
+      yield* Effect.promise(async () => {
+        await say(page, "Hello")
+        await isAnswered(1)
+        await page.route("**/messages", (route) => route.abort(), { times: 2 })
+        for (const text of ["Lost?", "Gone?"]) {
+          await page.getByRole("button", { name: "Send", exact: true }).waitFor()
+          await say(page, text)
+          await page.locator(".unsent", { hasText: text }).waitFor()
+        }
+        await say(page, "Where is order 1043?")
+        await log(page).getByText("due on 18 March").waitFor()
+        const [, hello] = await order()
+        assert.deepStrictEqual((await order()).slice(0, -1), ["Hello", hello, "Lost?", "Gone?", "Where is order 1043?"])
+        await page.locator(".unsent", { hasText: "Lost?" }).getByRole("button", { name: "Dismiss" }).click()
+        await page.locator(".unsent", { hasText: "Lost?" }).waitFor({ state: "detached" })
+        assert.isTrue(await words(page).evaluate((element) => element === document.activeElement))
+        await page.locator("#notice").waitFor({ state: "hidden" })
+        await page.locator(".unsent").getByRole("button", { name: "Send again" }).click()
+        await page.locator(".unsent").waitFor({ state: "detached" })
+        await isAnswered(3)
+        const texts = await order()
+        assert.deepStrictEqual([texts[0], texts[2], texts[4]], ["Hello", "Where is order 1043?", "Gone?"])
       })
     }))
 
@@ -345,12 +500,9 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         await page.keyboard.press("Shift+Enter")
         await page.keyboard.type("order 1047")
         await page.keyboard.press("Enter")
-        await page.getByRole("button", { name: "Approve" }).waitFor()
+        await page.getByRole("group", { name: "Approval:" }).waitFor()
         assert.isTrue(await words(page).evaluate((element) => element === document.activeElement))
         await log(page).getByText("lamp,\norder 1047").waitFor()
-        for (let n = 0; n < 12 && await focused() !== "Approve"; n++) await page.keyboard.press("Shift+Tab")
-        await page.keyboard.press("Enter")
-        await log(page).getByText("Your claim is").waitFor()
         for (let n = 0; n < 12 && await focused() !== "Delete"; n++) await page.keyboard.press("Shift+Tab")
         await page.keyboard.press("Enter")
         await page.getByRole("dialog").waitFor()
@@ -366,21 +518,62 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
       })
     }))
 
+  it.effect("is used by a colleague with the keyboard alone", () =>
+    Effect.gen(function*() {
+      const { page, service } = yield* visit({ role: "colleague" })
+      yield* service.begin(refund)
+      const cards = page.getByRole("region", { name: "Awaiting approval" }).getByRole("group")
+      const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() ?? "")
+      const press = async (key: string, until: string) => {
+        for (let n = 0; n < 12 && await focused() !== until; n++) await page.keyboard.press(key)
+        assert.strictEqual(await focused(), until)
+        await page.keyboard.press("Enter")
+      }
+      yield* Effect.promise(async () => {
+        await cards.waitFor()
+        assert.strictEqual(await focused(), "Awaiting approval")
+        await press("Tab", refund)
+        // The conversation is told by its title, and from there it goes back.
+        await log(page).getByRole("button", { name: "Approve" }).waitFor()
+        assert.strictEqual(await focused(), refund)
+        await press("Shift+Tab", "Awaiting approval 1")
+        await cards.waitFor()
+        assert.strictEqual(await focused(), "Awaiting approval")
+        await press("Tab", "Approve")
+        await cards.waitFor({ state: "detached" })
+        assert.strictEqual(await focused(), "Awaiting approval")
+        await page.getByRole("status").filter({ hasText: "Approved: open a claim" }).waitFor()
+      })
+    }))
+
   it.effect("fits a phone, and can be read in light and dark", () =>
     Effect.gen(function*() {
       for (const scheme of ["light", "dark"] as const) {
-        const { page } = yield* visit({ width: 360, scheme })
+        const { page, service } = yield* visit({ width: 360, scheme })
+        const check = async (where: string) => {
+          assert.deepStrictEqual(await page.evaluate(findWide), [], where)
+          assert.deepStrictEqual(await page.evaluate(findFaint), [], `${scheme}: ${where}`)
+          assert.deepStrictEqual(await page.evaluate(findSmall), [], where)
+        }
         yield* Effect.promise(async () => {
-          const check = async (where: string) => {
-            assert.deepStrictEqual(await page.evaluate(findWide), [], where)
-            assert.deepStrictEqual(await page.evaluate(findFaint), [], `${scheme}: ${where}`)
-            assert.deepStrictEqual(await page.evaluate(findSmall), [], where)
-          }
           await check("welcome")
           await say(page, `${refund} ${"x".repeat(80)}`)
-          await page.getByRole("button", { name: "Approve" }).waitFor()
+          await page.getByRole("heading", { level: 1, name: /^.{79}…$/ }).waitFor()
+          await status(page).getByText("Waits for a colleague's approval").waitFor()
+          await check("waiting")
+          await page.evaluate((token) => void (location.hash = `#token=${token}`), tokenOf(colleagueOf("ada")))
+          const queue = page.getByRole("region", { name: "Awaiting approval" })
+          await queue.getByRole("button", { name: "Approve" }).waitFor()
+          await check("queue")
+          await queue.getByRole("link").click()
+          await log(page).getByRole("button", { name: "Approve" }).waitFor()
           await check("approval")
-          await page.getByRole("button", { name: "Approve" }).click()
+          await page.evaluate((token) => void (location.hash = `#token=${token}`), tokenOf("ada"))
+          await page.getByRole("navigation").getByRole("link", { name: refund }).click()
+          await status(page).getByText("Waits for a colleague's approval").waitFor()
+        })
+        yield* decide(service, "approve")
+        yield* Effect.promise(async () => {
           await log(page).getByText("Your claim is").waitFor()
           await log(page).getByText("Looked up order 1047").click()
           await check("answer")

@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Schema, Stream } from "effect"
 import { Agent, AgentEvent, AgentState } from "troupe"
-import { Event, View } from "../../examples/backend/api/Conversations.ts"
+import { type Change, Event, View } from "../../examples/backend/api/Conversations.ts"
 import type { Item } from "../../examples/backend/page/items.ts"
+import { countOf, place, type Sent } from "../../examples/backend/page/sent.ts"
 import { awaiting, catchUp, decided, fromView, type Shown, take } from "../../examples/backend/page/view.ts"
 import { activityText } from "../../examples/backend/page/words.ts"
+import { withChange } from "../../examples/backend/service/changes.ts"
 import { desk, layer as tools } from "../../examples/desk/agents/desk.ts"
 import { entering, leaving } from "../../examples/desk/agents/supervision.ts"
 import * as Model from "../../examples/desk/model/model.ts"
@@ -15,7 +17,7 @@ const encodeEvent = Schema.encodeSync(Schema.toCodecJson(Event))
 const encodeView = Schema.encodeSync(Schema.toCodecJson(View))
 
 /** A conversation as the service would give it. */
-const read = (state: AgentState.AgentState, isRunning = false): Shown =>
+const read = (state: AgentState.AgentState, isRunning = false, changes: ReadonlyArray<Change> = []): Shown =>
   fromView(
     encodeView({
       id: "00000000-0000-0000-0000-000000000000",
@@ -25,7 +27,8 @@ const read = (state: AgentState.AgentState, isRunning = false): Shown =>
       isRunning,
       cursor: 0,
       state,
-      approvals: AgentState.pendingApprovals(state)
+      approvals: AgentState.pendingApprovals(state),
+      changes
     }) as typeof View.Encoded
   )
 
@@ -36,15 +39,17 @@ const run = (state: AgentState.AgentState, input: string | undefined) =>
   Effect.gen(function*() {
     const events: Array<ToldEvent> = []
     const states = [input === undefined ? state : AgentState.reopen(state)]
+    let changes: ReadonlyArray<Change> = []
     let last = state
     const stream = input === undefined ? Agent.stream(desk, state) : Agent.stream(desk, input, { state })
     yield* Stream.runForEach(stream, (event) =>
       Effect.sync(() => {
         if (AgentEvent.isRunEnd(event)) last = event.state
+        changes = withChange(changes, event)
         events.push(encodeEvent(event) as ToldEvent)
         states.push(AgentState.reduce(states.at(-1)!, event))
       }))
-    return { events, state: last, states }
+    return { changes, events, state: last, states }
   }).pipe(Effect.provide(Layer.mergeAll(Model.layer, tools)))
 
 /** What of it a reload shows too. Why a call was denied is told by no event. */
@@ -54,7 +59,6 @@ const lasting = (shown: Shown) => ({
   standing: shown.standing,
   items: shown.items.filter(({ kind }) => kind !== "remark").map((item) => {
     const { key: _, ...rest } = item
-    if (rest.kind === "said") return { kind: rest.kind, text: rest.text }
     return rest.kind === "call" && rest.standing === "Denied" ? { ...rest, result: undefined } : rest
   })
 })
@@ -76,17 +80,57 @@ const brief = (item: Item): string => {
 
 const words = "My card is 4111 1111 1111 1111, and I want my money back for the cracked floor lamp, order 1047"
 
+describe("what wasn't sent", () => {
+  const said = (key: string): Item => ({ kind: "said", key, text: key })
+  const remark: Item = { kind: "remark", key: "remark", text: "a limit" }
+  const sent = (key: string, after: number, isFailed = true): Sent => ({
+    kind: "sent",
+    key,
+    text: key,
+    isFailed,
+    after
+  })
+  const placed = (items: ReadonlyArray<Item>, ...sent: ReadonlyArray<Sent>) => place(items, sent).map(({ key }) => key)
+
+  it("stands where it was said, and what is being sent at the end", () => {
+    const items = [said("a"), said("b"), remark, said("c")]
+    assert.strictEqual(countOf(items), 3)
+    assert.deepStrictEqual(placed(items, sent("x", 0), sent("y", 2), sent("z", 1, false)), [
+      "x",
+      "a",
+      "b",
+      "remark",
+      "y",
+      "c",
+      "z"
+    ])
+    assert.deepStrictEqual(placed(items, sent("x", 3)), ["a", "b", "remark", "c", "x"])
+  })
+
+  it("stands there too when the conversation was read again, without its remarks", () => {
+    assert.deepStrictEqual(placed([said("a"), said("b"), said("c")], sent("x", 2), sent("y", 9)), [
+      "a",
+      "b",
+      "x",
+      "c",
+      "y"
+    ])
+  })
+})
+
 describe("what the page shows", () => {
   it.effect("is the same by the events of a conversation as by reading it, whatever was decided", () =>
     Effect.gen(function*() {
       for (const decision of ["approve", "deny"] as const) {
         let state = fresh
         let shown = read(state)
+        let changes: ReadonlyArray<Change> = []
         const hear = Effect.fnUntraced(function*(input: string | undefined) {
           const next = yield* run(state, input)
           state = next.state
           shown = next.events.reduce(take, shown)
-          assert.deepStrictEqual(lasting(shown), lasting(read(state)), `${decision}: ${input}`)
+          changes = [...changes, ...next.changes]
+          assert.deepStrictEqual(lasting(shown), lasting(read(state, false, changes)), `${decision}: ${input}`)
         })
         yield* hear("Hello")
         yield* hear(words)
@@ -100,6 +144,7 @@ describe("what the page shows", () => {
         )
         if (decision === "approve") shown = decided(shown, pending!.callId, decision)
         yield* hear(undefined)
+        assert.deepStrictEqual(changes.map(({ guardrail, turn }) => [guardrail, turn]), [["pii", 2]])
         yield* hear("Please cancel order 1043, and find me a lamp under 100 euros")
         assert.deepStrictEqual(shown.items.filter(({ kind }) => kind !== "answer").map(brief), [
           "> Hello",

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { agentOf, facts, isMove, phrase } from "../../examples/backend/page/words.ts"
+import { agentOf, facts, isMove, modeOf, phrase } from "../../examples/backend/page/words.ts"
 import { desk } from "../../examples/desk/agents/desk.ts"
 import { FindOrder, FindOrdersOf } from "../../examples/desk/agents/lookup.ts"
 import { CancelOrder, TrackParcel } from "../../examples/desk/agents/orders.ts"
 import { OpenClaim, StartReturn } from "../../examples/desk/agents/refunds.ts"
 import { SearchProducts, SetAside } from "../../examples/desk/agents/sales.ts"
-import { entering, leaving } from "../../examples/desk/agents/supervision.ts"
+import { entering, leaving, supervisedRefund } from "../../examples/desk/agents/supervision.ts"
 
 describe("the page's words", () => {
   it("are there for every agent and tool of the desk", () => {
@@ -28,6 +28,16 @@ describe("the page's words", () => {
       [entering, leaving].every((name) => isMove(name) && phrase(name, {}, "Running") !== `Calling ${name}`)
     )
     assert.strictEqual(phrase("other", {}, "Failed"), "Couldn't call other")
+  })
+
+  it("say of modes what they mean to a customer, and nothing of those that mean nothing to them", () => {
+    assert.strictEqual(modeOf(supervisedRefund.name), "A colleague checks this refund")
+    assert.isUndefined(modeOf("constructor"))
+    for (const name of [entering, leaving]) {
+      for (const standing of ["Pending", "Running", "Succeeded", "Failed", "Denied", "Interrupted"] as const) {
+        assert.notMatch(phrase(name, { order: "1047", amount: 249 }, standing), /mode|supervised/)
+      }
+    }
   })
 
   it("say how a call stands, and what is to be decided", () => {

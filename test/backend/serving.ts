@@ -6,6 +6,7 @@ import { Sse } from "effect/encoding"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpServer } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { Api } from "../../examples/backend/api/Api.ts"
+import type { Waiting } from "../../examples/backend/api/Approvals.ts"
 import { Authentication } from "../../examples/backend/api/Authentication.ts"
 import { type Limits, Settings, type Values } from "../../examples/backend/config.ts"
 import * as Server from "../../examples/backend/server.ts"
@@ -15,14 +16,21 @@ import { Store } from "../../examples/backend/store/Store.ts"
 import * as Embedded from "../../examples/desk/model/model.ts"
 import * as Backings from "./store/backings.ts"
 
-export const tokenOf = (tenant: string): string => `${tenant}-has-a-long-token`
+/** The token of a tenant's customers, or of its colleagues by `colleagueOf`. */
+export const tokenOf = (who: string): string => `${who}-has-a-long-token`
+
+/** Who decides in a tenant. */
+export const colleagueOf = (tenant: string): string => `${tenant}-colleague`
 
 const settings: Values = {
   host: "127.0.0.1",
   port: 0,
   data: "",
   database: Option.none(),
-  tokens: ["ada", "bob"].map((tenant) => ({ tenant, token: Redacted.make(tokenOf(tenant)) })),
+  tokens: ["ada", "bob"].flatMap((tenant) => [
+    { tenant, role: "customer", token: Redacted.make(tokenOf(tenant)) },
+    { tenant, role: "colleague", token: Redacted.make(tokenOf(colleagueOf(tenant))) }
+  ]),
   limits: { bodySize: 64 * 1024, rate: 100_000, runs: 50, streams: 50 },
   grace: Duration.seconds(5),
   arrival: Duration.seconds(30),
@@ -33,14 +41,14 @@ const settings: Values = {
 /** A store in a folder that goes with the scope. */
 export const folder = (options?: SqlStore.Options) => Effect.flatMap(Backings.folder.make, ({ open }) => open(options))
 
-/** The typed client of a tenant. */
-const clientOf = (url: string, tenant: string) =>
+/** The typed client of a tenant's customer or colleague. */
+const clientOf = (url: string, who: string) =>
   HttpApiClient.make(Api, { transformClient: HttpClient.mapRequest(HttpClientRequest.prependUrl(url)) }).pipe(
     Effect.provide([
       FetchHttpClient.layer,
       HttpApiMiddleware.layerClient(
         Authentication,
-        ({ next, request }) => next(HttpClientRequest.bearerToken(request, tokenOf(tenant)))
+        ({ next, request }) => next(HttpClientRequest.bearerToken(request, tokenOf(who)))
       )
     ])
   )
@@ -94,8 +102,8 @@ export const serve = Effect.fnUntraced(function*(options: Setup = {}) {
   const { address } = Context.get(context, HttpServer.HttpServer)
   if (address._tag === "UnixPathAddress") return yield* Effect.die("no port")
   const url = `http://127.0.0.1:${address.port}`
-  const bearer = (tenant: string) => ({ authorization: `Bearer ${tokenOf(tenant)}` })
-  const client = (tenant = "ada") => clientOf(url, tenant)
+  const bearer = (who: string) => ({ authorization: `Bearer ${tokenOf(who)}` })
+  const client = (who = "ada") => clientOf(url, who)
   const events = (id: string, headers: Record<string, string> = {}) =>
     read(`${url}/v1/conversations/${id}/events`, { ...bearer("ada"), ...headers })
   /** Opens a conversation. */
@@ -108,9 +116,15 @@ export const serve = Effect.fnUntraced(function*(options: Setup = {}) {
   return {
     url,
     client,
-    fetch: (path: string, init: RequestInit = {}, tenant = "ada") =>
+    fetch: (path: string, init: RequestInit = {}, who = "ada") =>
       Effect.promise((signal) =>
-        fetch(`${url}${path}`, { signal, ...init, headers: { ...bearer(tenant), ...init.headers } })
+        fetch(`${url}${path}`, { signal, ...init, headers: { ...bearer(who), ...init.headers } })
+      ),
+    /** What awaits a decision of a tenant's colleagues, again whenever that changes. */
+    waiting: (tenant = "ada") =>
+      Stream.map(
+        read(`${url}/v1/approvals/events`, bearer(colleagueOf(tenant))),
+        ({ data }) => JSON.parse(data) as ReadonlyArray<typeof Waiting.Encoded>
       ),
     events,
     open,

@@ -4,9 +4,10 @@
 import { Deferred, Duration, Effect, Exit, Function } from "effect"
 import type { Page } from "playwright-core"
 import { Agent } from "troupe"
+import type { Role } from "../../examples/backend/api/Authentication.ts"
 import { Around } from "../../examples/backend/service/Runs.ts"
 import { openPage } from "./browser.ts"
-import { folder, serve, type Setup, tokenOf } from "./serving.ts"
+import { colleagueOf, folder, serve, type Setup, tokenOf } from "./serving.ts"
 
 /**
  * Lets pieces of answers pass: so many, or all of them, or one after the other at a pace at which a run can be stopped. A run
@@ -33,19 +34,22 @@ export const makePacing = (pieces: number | "slowly" = Number.POSITIVE_INFINITY)
 
 type Pacing = ReturnType<typeof makePacing>
 
+/** What somebody sees who comes in. */
+const first = { customer: "What is it about?", colleague: "Awaiting approval" } as const
+
 /** Comes in, where the page asks for a token. */
-const enter = async (page: Page, url: string): Promise<void> => {
+const enter = async (page: Page, url: string, role: Role): Promise<void> => {
   await page.goto(url)
-  await page.getByLabel("Access token").fill(tokenOf("ada"))
+  await page.getByLabel("Access token").fill(tokenOf(role === "customer" ? "ada" : colleagueOf("ada")))
   await page.getByRole("button", { name: "Come in" }).click()
-  await page.getByRole("heading", { name: "What is it about?" }).waitFor()
+  await page.getByRole("heading", { name: first[role] }).waitFor()
 }
 
 export const log = (page: Page) => page.getByRole("log", { name: "Conversation" })
 export const words = (page: Page) => page.getByLabel("Your message")
 export const status = (page: Page) => page.locator("#status")
 export const control = (page: Page) => page.getByRole("group", { name: "In control" })
-export const modes = (page: Page) => page.getByRole("group", { name: "Modes" })
+export const modes = (page: Page) => page.getByRole("group", { name: "At the moment" })
 
 export const say = async (page: Page, text: string): Promise<void> => {
   await words(page).fill(text)
@@ -56,10 +60,22 @@ export const say = async (page: Page, text: string): Promise<void> => {
 export const saysThat = (page: Page, selector: string, text: string) =>
   page.locator(selector).filter({ hasText: text }).first().waitFor()
 
+/** Decides, as a colleague elsewhere, about the call that awaits approval. */
+export const decide = Effect.fnUntraced(
+  function*(service: Effect.Success<ReturnType<typeof serve>>, decision: "approve" | "deny") {
+    const { approvals, conversations } = yield* service.client(colleagueOf("ada"))
+    const { callId, conversation } = (yield* approvals.waiting())[0]!
+    yield* conversations.resolve({ params: { id: conversation, callId }, payload: { decision } })
+  },
+  Effect.orDie
+)
+
 /** Serves the desk, or other agents, and opens its page with somebody in it. */
 export const visit = Effect.fnUntraced(function*(
   options: Omit<Setup, "store"> & {
     readonly pacing?: Pacing
+    /** By default a customer. */
+    readonly role?: Role
     readonly width?: number
     readonly scheme?: "light" | "dark"
   } = {}
@@ -71,6 +87,6 @@ export const visit = Effect.fnUntraced(function*(
     )
   const service = yield* start()
   const page = yield* openPage(options)
-  yield* Effect.promise(() => enter(page, service.url))
+  yield* Effect.promise(() => enter(page, service.url, options.role ?? "customer"))
   return { page, service, start }
 })

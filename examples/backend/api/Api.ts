@@ -3,6 +3,7 @@
  */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, OpenApi } from "effect/http-api"
+import { Approvals } from "./Approvals.ts"
 import { Conversations } from "./Conversations.ts"
 import { Unavailable } from "./Problems.ts"
 
@@ -17,6 +18,7 @@ class Health extends HttpApiGroup.make("health", { topLevel: true }).add(
 
 export class Api extends HttpApi.make("backend")
   .add(Conversations)
+  .add(Approvals)
   .add(Health)
   .middleware(HttpApiMiddleware.ProblemDetails)
   .annotateMerge(OpenApi.annotations({

@@ -1,15 +1,23 @@
 /**
- * Who asks: every request but the health checks has the bearer token of a tenant.
+ * Who asks: every request but the health checks has a bearer token, which stands for a tenant and a role.
+ *
+ * A tenant's conversations are those of all its customers and colleagues. A customer talks and never decides; a colleague looks
+ * on and decides, and says nothing in a customer's name.
  */
-import { Context } from "effect"
+import { Context, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { TooManyRequests, Unauthorized } from "./Problems.ts"
 
-/** The tenant that a request comes from. */
-export class Tenant extends Context.Service<Tenant, { readonly name: string }>()("backend/Tenant") {}
+export const Role = Schema.Literals(["customer", "colleague"])
+export type Role = typeof Role.Type
 
-/** Finds the tenant of a token, and counts the request against the tenant's rate. */
-export class Authentication extends HttpApiMiddleware.Service<Authentication, { provides: Tenant }>()(
+/** Whoever a request comes from. */
+export class Caller extends Context.Service<Caller, { readonly tenant: string; readonly role: Role }>()(
+  "backend/Caller"
+) {}
+
+/** Finds whoever a token stands for, and counts the request against the rate of that tenant and role. */
+export class Authentication extends HttpApiMiddleware.Service<Authentication, { provides: Caller }>()(
   "backend/Authentication",
   {
     requiredForClient: true,

@@ -1,5 +1,5 @@
 /**
- * Conversations: opened, talked to, watched, approved, cancelled, deleted.
+ * Conversations: opened, talked to, watched, cancelled and deleted by customers, read and approved by colleagues.
  *
  * 1. A message is taken in when it is answered with 202: from then on it is kept, and answered whoever goes away.
  * 2. Events of a conversation are numbered, with gaps. A cursor is the number of the last one that was seen; a stream gives
@@ -17,6 +17,7 @@ import {
   ConversationBusy,
   ConversationNotFound,
   CursorExpired,
+  Forbidden,
   NothingToResume,
   TooManyRequests,
   Unavailable
@@ -66,12 +67,22 @@ export const Approval = Schema.Struct({
   path: Schema.NonEmptyArray(Schema.String)
 })
 
+/** A guardrail changed what the user said in a turn: which one, and why. */
+export const Change = Schema.Struct({
+  /** The turn's place in the conversation of the state. */
+  turn: Schema.Int,
+  guardrail: Schema.String,
+  reason: Schema.optionalKey(Schema.String)
+})
+export type Change = typeof Change.Type
+
 /** A conversation as it is now; events after `cursor` change it further. */
 export const View = Schema.Struct({
   ...Summary.fields,
   cursor: Cursor,
   state: AgentState.AgentState,
-  approvals: Schema.Array(Approval)
+  approvals: Schema.Array(Approval),
+  changes: Schema.Array(Change)
 })
 
 /** Taken in: events after `cursor` tell what comes of it. */
@@ -79,7 +90,7 @@ export const Accepted = Schema.Struct({ cursor: Cursor }).pipe(HttpApiSchema.sta
 
 const params = { id: ConversationId }
 const unknown = [ConversationNotFound, Unavailable] as const
-const changing = [...unknown, ConversationBusy, TooManyRequests, BodyTooLarge] as const
+const changing = [...unknown, Forbidden, ConversationBusy, TooManyRequests, BodyTooLarge] as const
 
 /** Most characters of a message. */
 export const maxMessageLength = 10_000
@@ -91,7 +102,7 @@ export class Conversations extends HttpApiGroup.make("conversations")
   .add(
     HttpApiEndpoint.post("open", "/", {
       success: View.pipe(HttpApiSchema.status(201)),
-      error: [Unavailable, TooManyRequests]
+      error: [Forbidden, Unavailable, TooManyRequests]
     }),
     /** The tenant's conversations, the last touched first, at most a hundred. */
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Summary), error: Unavailable }),
@@ -130,7 +141,7 @@ export class Conversations extends HttpApiGroup.make("conversations")
       error: [...unknown, CursorExpired, TooManyRequests]
     }),
     HttpApiEndpoint.get("approvals", "/:id/approvals", { params, success: Schema.Array(Approval), error: unknown }),
-    /** Approves a call, or denies it. The run goes on when nothing awaits approval any more. */
+    /** Approves a call, or denies it, which is a colleague's to do. The run goes on when nothing awaits approval any more. */
     HttpApiEndpoint.post("resolve", "/:id/approvals/:callId", {
       params: { ...params, callId: Schema.NonEmptyString },
       payload: Schema.Union([
@@ -146,12 +157,16 @@ export class Conversations extends HttpApiGroup.make("conversations")
     /** Goes on after a failure or a cancellation. */
     HttpApiEndpoint.post("resume", "/:id/resume", { params, success: Accepted, error: [...changing, NothingToResume] }),
     /** Stops what is under way, the request to the model too, and answers when it has stopped. */
-    HttpApiEndpoint.post("cancel", "/:id/cancel", { params, success: View, error: [...unknown, ConversationBusy] }),
+    HttpApiEndpoint.post("cancel", "/:id/cancel", {
+      params,
+      success: View,
+      error: [...unknown, Forbidden, ConversationBusy]
+    }),
     /** Cancels what is under way, and removes everything that is kept of the conversation. */
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
-      error: [...unknown, ConversationBusy]
+      error: [...unknown, Forbidden, ConversationBusy]
     })
   )
   .middleware(Authentication)

@@ -13,6 +13,13 @@ export class Unauthorized extends HttpApiError.Problem<Unauthorized>()("Unauthor
   title: "A bearer token is needed"
 }) {}
 
+/** The token is of a role that mustn't do that. `role` is the one that may. */
+export class Forbidden extends HttpApiError.Problem<Forbidden>()("Forbidden", {
+  type: type("forbidden"),
+  status: 403,
+  title: "That is for others to do"
+}, { role: Schema.Literals(["customer", "colleague"]) }) {}
+
 /** There is no such conversation, or it is another tenant's: nobody can tell which. */
 export class ConversationNotFound extends HttpApiError.Problem<ConversationNotFound>()("ConversationNotFound", {
   type: type("conversation-not-found"),

@@ -1,11 +1,11 @@
 /**
- * Which tenant a request comes from, and how many requests a tenant may send.
+ * Whom a request comes from, and how many requests the customers of a tenant may send, and its colleagues.
  */
 import { Duration, Effect, Layer, Predicate, Redacted } from "effect"
 import { HttpEffect, HttpServerResponse } from "effect/http"
 import { RateLimiter } from "effect/persistence"
 import { createHash, timingSafeEqual } from "node:crypto"
-import { Authentication, Tenant } from "../api/Authentication.ts"
+import { Authentication, Caller } from "../api/Authentication.ts"
 import { TooManyRequests, Unauthorized } from "../api/Problems.ts"
 import { Settings } from "../config.ts"
 
@@ -30,35 +30,37 @@ export const withHeaders = <A, E, R>(self: Effect.Effect<A, E, R>) =>
 const make = Effect.gen(function*() {
   const { limits, tokens } = yield* Settings
   const limiter = yield* RateLimiter.RateLimiter
-  const known = tokens.map(({ tenant, token }) => ({ tenant, digest: digest(token) }))
+  const known = tokens.map(({ role, tenant, token }) => ({ caller: { tenant, role }, digest: digest(token) }))
 
-  const tenantOf = (token: Redacted.Redacted): string | undefined => {
+  const callerOf = (token: Redacted.Redacted): Caller["Service"] | undefined => {
     const given = digest(token)
-    let found: string | undefined
-    for (const { digest, tenant } of known) if (timingSafeEqual(digest, given)) found = tenant
+    let found: Caller["Service"] | undefined
+    for (const { caller, digest } of known) if (timingSafeEqual(digest, given)) found = caller
     return found
   }
 
-  const count = (tenant: string) =>
-    limiter.consume({ algorithm: "token-bucket", key: tenant, limit: limits.rate, window: "1 minute" }).pipe(
-      Effect.catch(({ reason }) =>
-        reason._tag === "RateLimitExceeded"
-          ? new TooManyRequests({
-            detail: `${limits.rate} requests a minute are the limit`,
-            retryAfter: Math.max(1, Math.ceil(Duration.toSeconds(reason.retryAfter))),
-            limit: "rate"
-          })
-          : Effect.die(reason)
+  // Customers who ask too often don't keep a colleague from deciding.
+  const count = ({ role, tenant }: Caller["Service"]) =>
+    limiter.consume({ algorithm: "token-bucket", key: `${role} ${tenant}`, limit: limits.rate, window: "1 minute" })
+      .pipe(
+        Effect.catch(({ reason }) =>
+          reason._tag === "RateLimitExceeded"
+            ? new TooManyRequests({
+              detail: `${limits.rate} requests a minute are the limit`,
+              retryAfter: Math.max(1, Math.ceil(Duration.toSeconds(reason.retryAfter))),
+              limit: "rate"
+            })
+            : Effect.die(reason)
+        )
       )
-    )
 
   return Authentication.of({
     bearer: (request, { credential }) =>
       withHeaders(Effect.gen(function*() {
-        const name = tenantOf(credential)
-        if (name === undefined) return yield* new Unauthorized({})
-        yield* count(name)
-        return yield* Effect.provideService(request, Tenant, { name })
+        const caller = callerOf(credential)
+        if (caller === undefined) return yield* new Unauthorized({})
+        yield* count(caller)
+        return yield* Effect.provideService(request, Caller, caller)
       }))
   })
 })

@@ -3,91 +3,109 @@
  */
 import { Effect, Layer, Schema, Stream } from "effect"
 import { Sse } from "effect/encoding"
-import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
-import { Tenant } from "../api/Authentication.ts"
+import { StreamedWaiting } from "../api/Approvals.ts"
+import { Caller, type Role } from "../api/Authentication.ts"
 import { StreamedEvent } from "../api/Conversations.ts"
-import { TooManyRequests, Unavailable } from "../api/Problems.ts"
-import { Settings } from "../config.ts"
+import { Forbidden, Unavailable } from "../api/Problems.ts"
+import { Approvals } from "../service/Approvals.ts"
 import { Conversations, type Page } from "../service/Conversations.ts"
 import { Runs } from "../service/Runs.ts"
 import { Store } from "../store/Store.ts"
 import { withHeaders } from "./authentication.ts"
+import { comment, stream, Streams } from "./streams.ts"
 
 const encode = Schema.encodeSync(StreamedEvent)
+const encodeWaiting = Schema.encodeSync(StreamedWaiting)
 
-/** A comment: readers pass over it, and whatever stands between knows that the stream lives. */
-const comment = ":\n\n"
+const message = (encoded: { readonly id: string; readonly event: string; readonly data: string }): string =>
+  Sse.encoder.write({ _tag: "Event", ...encoded })
 
 const render = (page: Page): string =>
-  page.length === 0 ? comment : page.map(({ event, number }) =>
-    Sse.encoder.write({
-      _tag: "Event",
-      ...encode({ id: number, event: event._tag, data: event })
-    })
-  ).join("")
+  page.length === 0
+    ? comment
+    : page.map(({ event, number }) => message(encode({ id: number, event: event._tag, data: event }))).join("")
 
-/** Nothing on the way keeps a stream, puts it together, or packs it. */
-const streaming = { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
+/** Does something for whoever asks. */
+const forCaller = <A, E, R>(f: (caller: Caller["Service"]) => Effect.Effect<A, E, R>) =>
+  withHeaders(Effect.flatMap(Caller, f))
+
+const inTenant = <A, E, R>(f: (tenant: string) => Effect.Effect<A, E, R>) => forCaller(({ tenant }) => f(tenant))
+
+/** Why something is another role's to do. */
+const refusals: { readonly [Of in Role]: string } = {
+  customer: "Only a customer may do that: a colleague reads conversations, and decides what awaits approval",
+  colleague: "Only a colleague may do that: a customer waits for the decision"
+}
+
+/** Does something in the tenant of whoever asks, if that is of the role. */
+const as = (role: Role) => <A, E, R>(f: (tenant: string) => Effect.Effect<A, E, R>) =>
+  forCaller((caller): Effect.Effect<A, E | Forbidden, R> =>
+    caller.role === role ? f(caller.tenant) : Effect.fail(new Forbidden({ detail: refusals[role], role }))
+  )
+
+const asCustomer = as("customer")
+const asColleague = as("colleague")
 
 const conversations = HttpApiBuilder.group(
   Api,
   "conversations",
   Effect.fnUntraced(function*(handlers) {
     const conversations = yield* Conversations
-    const { limits } = yield* Settings
-    const open = new Map<string, number>()
-
-    /** Counts a stream for as long as its request goes on. */
-    const countStream = (tenant: string) =>
-      Effect.acquireRelease(
-        Effect.suspend(() => {
-          const streams = open.get(tenant) ?? 0
-          if (streams >= limits.streams) {
-            return new TooManyRequests({
-              detail: `${streams} streams are open, which is the limit`,
-              retryAfter: 5,
-              limit: "streams"
-            })
-          }
-          open.set(tenant, streams + 1)
-          return Effect.void
-        }),
-        () => Effect.sync(() => open.set(tenant, (open.get(tenant) ?? 1) - 1))
-      )
-
-    const inTenant = <A, E, R>(f: (tenant: string) => Effect.Effect<A, E, R>) =>
-      withHeaders(Effect.flatMap(Tenant, ({ name }) => f(name)))
-
+    const streams = yield* Streams
     return handlers.handleAll({
-      open: () => inTenant((tenant) => conversations.open(tenant)),
+      open: () => asCustomer((tenant) => conversations.open(tenant)),
       list: () => inTenant((tenant) => conversations.list(tenant)),
       read: ({ params: { id } }) => inTenant((tenant) => conversations.read(tenant, id)),
       trace: ({ params: { id } }) => inTenant((tenant) => conversations.trace(tenant, id)),
       say: ({ params: { id }, payload: { key, text } }) =>
-        inTenant((tenant) => Effect.map(conversations.say(tenant, id, text, key), (cursor) => ({ cursor }))),
+        asCustomer((tenant) => Effect.map(conversations.say(tenant, id, text, key), (cursor) => ({ cursor }))),
       events: ({ headers, params: { id }, query }) =>
-        inTenant((tenant) =>
+        forCaller((caller) =>
           Effect.gen(function*() {
-            yield* countStream(tenant)
-            const events = yield* conversations.events(tenant, id, headers["last-event-id"] ?? query.after ?? 0)
-            // The head of a response is sent with its first bytes.
-            const text = Stream.concat(Stream.succeed(comment), Stream.map(events, render))
-            return HttpServerResponse.stream(Stream.encodeText(text), {
-              contentType: "text/event-stream",
-              headers: streaming
-            })
+            yield* streams.count(caller)
+            const after = headers["last-event-id"] ?? query.after ?? 0
+            return stream(Stream.map(yield* conversations.events(caller.tenant, id, after), render))
           })
         ),
       approvals: ({ params: { id } }) =>
         inTenant((tenant) => Effect.map(conversations.read(tenant, id), ({ approvals }) => approvals)),
       resolve: ({ params: { callId, id }, payload }) =>
-        inTenant((tenant) => Effect.map(conversations.resolve(tenant, id, callId, payload), (cursor) => ({ cursor }))),
+        asColleague((tenant) =>
+          Effect.map(conversations.resolve(tenant, id, callId, payload), (cursor) => ({ cursor }))
+        ),
       resume: ({ params: { id } }) =>
-        inTenant((tenant) => Effect.map(conversations.resume(tenant, id), (cursor) => ({ cursor }))),
-      cancel: ({ params: { id } }) => inTenant((tenant) => conversations.cancel(tenant, id)),
-      remove: ({ params: { id } }) => inTenant((tenant) => conversations.remove(tenant, id))
+        asCustomer((tenant) => Effect.map(conversations.resume(tenant, id), (cursor) => ({ cursor }))),
+      cancel: ({ params: { id } }) => asCustomer((tenant) => conversations.cancel(tenant, id)),
+      remove: ({ params: { id } }) => asCustomer((tenant) => conversations.remove(tenant, id))
+    })
+  })
+)
+
+const approvals = HttpApiBuilder.group(
+  Api,
+  "approvals",
+  Effect.fnUntraced(function*(handlers) {
+    const approvals = yield* Approvals
+    const streams = yield* Streams
+    return handlers.handleAll({
+      me: () => forCaller(Effect.succeed),
+      waiting: () => asColleague(approvals.waiting),
+      follow: () =>
+        asColleague((tenant) =>
+          Effect.gen(function*() {
+            yield* streams.count({ tenant, role: "colleague" })
+            const lists = Stream.zipWithIndex(yield* approvals.changes(tenant))
+            return stream(
+              Stream.map(
+                lists,
+                ([data, index]) =>
+                  data === undefined ? comment : message(encodeWaiting({ id: index + 1, event: "approvals", data }))
+              )
+            )
+          })
+        )
     })
   })
 )
@@ -113,4 +131,4 @@ const health = HttpApiBuilder.group(
   })
 )
 
-export const layer = Layer.merge(conversations, health)
+export const layer = Layer.mergeAll(conversations, approvals, health).pipe(Layer.provide(Streams.layer))

@@ -2,9 +2,18 @@
  * The service, as the page asks it: each request with the token, each refusal as the problem that it is.
  */
 import * as Predicate from "effect/Predicate"
+import type { Waiting } from "../api/Approvals.ts"
+import type { Role } from "../api/Authentication.ts"
 import type { Accepted, Event, Summary, View } from "../api/Conversations.ts"
-import { messages } from "./sse.ts"
+import { type Message, messages } from "./sse.ts"
 
+export type { Role }
+/** Whoever the token stands for. */
+export interface Me {
+  readonly tenant: string
+  readonly role: Role
+}
+export type Awaiting = typeof Waiting.Encoded
 export type Listed = typeof Summary.Encoded
 export type ReadView = typeof View.Encoded
 export type ToldEvent = typeof Event.Encoded
@@ -20,13 +29,17 @@ export class Problem extends Error {
   /** What there was too much of. */
   readonly limit: string | undefined
 
-  constructor(type: string, status: number, title: string, retryAfter?: number, limit?: string) {
+  /** What the service says of it in a sentence. */
+  readonly detail: string
+
+  constructor(type: string, status: number, title: string, retryAfter?: number, limit?: string, detail = "") {
     super(title)
     this.type = type
     this.status = status
     this.title = title
     this.retryAfter = retryAfter
     this.limit = limit
+    this.detail = detail
   }
 }
 
@@ -44,7 +57,8 @@ const problemOf = async (response: Response): Promise<Problem> => {
     response.status,
     typeof problem["title"] === "string" ? problem["title"] : `The service answered ${response.status}`,
     Number.isFinite(retryAfter) ? retryAfter : undefined,
-    typeof problem["limit"] === "string" ? problem["limit"] : undefined
+    typeof problem["limit"] === "string" ? problem["limit"] : undefined,
+    typeof problem["detail"] === "string" ? problem["detail"] : undefined
   )
 }
 
@@ -54,12 +68,25 @@ export type Link =
   | { readonly _tag: "Connecting" }
   | { readonly _tag: "Waiting"; readonly until: number; readonly problem: Problem | undefined }
 
+/** Who follows a stream. */
 export interface Follower {
-  readonly onEvent: (number: number, event: ToldEvent) => void
   readonly onLink: (link: Link) => void
-  /** The events don't lead on from the cursor, or there are none: the stream has ended for good. */
+  /** What was asked for isn't there, or not for this token: the stream has ended for good. */
   readonly onLost: (problem: Problem) => void
 }
+
+export interface EventFollower extends Follower {
+  readonly onEvent: (number: number, event: ToldEvent) => void
+}
+
+export interface ListFollower extends Follower {
+  readonly onList: (list: ReadonlyArray<Awaiting>) => void
+}
+
+/** A decision about a call. */
+export type Decision =
+  | { readonly decision: "approve" }
+  | { readonly decision: "deny"; readonly reason?: string }
 
 export type Client = ReturnType<typeof makeClient>
 
@@ -92,7 +119,7 @@ export const makeClient = (token: string) => {
   const ask = async (path: string, init: RequestInit = {}): Promise<Response> => {
     let response: Response
     try {
-      response = await fetch(`/v1/conversations${path}`, {
+      response = await fetch(`/v1${path}`, {
         ...init,
         headers: { authorization: `Bearer ${token}`, ...init.headers }
       })
@@ -112,71 +139,100 @@ export const makeClient = (token: string) => {
         : { body: JSON.stringify(body), headers: { "content-type": "application/json" } })
     })).json() as A
 
+  /** Reads a stream's messages, and opens it again as often as it has to, until the signal. */
+  const keepOpen = async (
+    path: string,
+    headers: () => Record<string, string>,
+    onMessage: (message: Message) => void,
+    { onLink, onLost }: Follower,
+    signal: AbortSignal
+  ): Promise<void> => {
+    let failures = 0
+    while (!signal.aborted) {
+      onLink({ _tag: "Connecting" })
+      const attempt = new AbortController()
+      const stop = () => attempt.abort()
+      signal.addEventListener("abort", stop)
+      let watch = setTimeout(stop, silence)
+      let problem: Problem | undefined
+      try {
+        const response = await ask(path, {
+          headers: { accept: "text/event-stream", ...headers() },
+          signal: attempt.signal
+        })
+        onLink({ _tag: "Open" })
+        const heard = () => {
+          clearTimeout(watch)
+          watch = setTimeout(stop, silence)
+        }
+        const body = response.body!.pipeThrough(
+          new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+            transform: (piece, controller) => {
+              heard()
+              controller.enqueue(piece)
+            }
+          })
+        )
+        for await (const message of messages(body)) {
+          failures = 0
+          onMessage(message)
+        }
+      } catch (error) {
+        if (signal.aborted) return
+        problem = error instanceof Problem ? error : undefined
+      } finally {
+        clearTimeout(watch)
+        signal.removeEventListener("abort", stop)
+      }
+      if (signal.aborted) return
+      if (problem !== undefined && [401, 403, 404, 410].includes(problem.status)) return onLost(problem)
+      const millis = problem?.retryAfter === undefined ? backoff(failures, Math.random()) : problem.retryAfter * 1000
+      failures++
+      onLink({ _tag: "Waiting", until: Date.now() + millis, problem })
+      await pause(millis, signal)
+    }
+  }
+
+  const at = (id: string): string => `/conversations/${id}`
+
   return {
-    list: () => get<ReadonlyArray<Listed>>("/"),
-    open: () => post<ReadView>("/"),
-    read: (id: string) => get<ReadView>(`/${id}`),
-    say: (id: string, text: string, key: string) => post<typeof Accepted.Encoded>(`/${id}/messages`, { text, key }),
-    resolve: (
-      id: string,
-      callId: string,
-      decision: { readonly decision: "approve" } | { readonly decision: "deny"; readonly reason?: string }
-    ) => post<typeof Accepted.Encoded>(`/${id}/approvals/${encodeURIComponent(callId)}`, decision),
-    resume: (id: string) => post<typeof Accepted.Encoded>(`/${id}/resume`),
-    cancel: (id: string) => post<ReadView>(`/${id}/cancel`),
+    me: () => get<Me>("/me"),
+    list: () => get<ReadonlyArray<Listed>>("/conversations"),
+    open: () => post<ReadView>("/conversations"),
+    read: (id: string) => get<ReadView>(at(id)),
+    say: (id: string, text: string, key: string) => post<typeof Accepted.Encoded>(`${at(id)}/messages`, { text, key }),
+    resolve: (id: string, callId: string, decision: Decision) =>
+      post<typeof Accepted.Encoded>(`${at(id)}/approvals/${encodeURIComponent(callId)}`, decision),
+    resume: (id: string) => post<typeof Accepted.Encoded>(`${at(id)}/resume`),
+    cancel: (id: string) => post<ReadView>(`${at(id)}/cancel`),
     remove: async (id: string): Promise<void> => {
-      await ask(`/${id}`, { method: "DELETE" })
+      await ask(at(id), { method: "DELETE" })
     },
 
-    /** Follows a conversation from a cursor on, and reconnects as often as it has to, until the signal. */
-    follow: async (id: string, after: number, follower: Follower, signal: AbortSignal): Promise<void> => {
+    /** Follows a conversation from a cursor on. */
+    follow: (id: string, after: number, follower: EventFollower, signal: AbortSignal): Promise<void> => {
       let cursor = after
-      let failures = 0
-      while (!signal.aborted) {
-        follower.onLink({ _tag: "Connecting" })
-        const attempt = new AbortController()
-        const stop = () => attempt.abort()
-        signal.addEventListener("abort", stop)
-        let watch = setTimeout(stop, silence)
-        let problem: Problem | undefined
-        try {
-          const response = await ask(`/${id}/events`, {
-            headers: { accept: "text/event-stream", "last-event-id": String(cursor) },
-            signal: attempt.signal
-          })
-          follower.onLink({ _tag: "Open" })
-          const heard = () => {
-            clearTimeout(watch)
-            watch = setTimeout(stop, silence)
-          }
-          const body = response.body!.pipeThrough(
-            new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
-              transform: (piece, controller) => {
-                heard()
-                controller.enqueue(piece)
-              }
-            })
-          )
-          for await (const { data, id } of messages(body)) {
-            failures = 0
-            cursor = Number(id)
-            follower.onEvent(cursor, JSON.parse(data) as ToldEvent)
-          }
-        } catch (error) {
-          if (signal.aborted) return
-          problem = error instanceof Problem ? error : undefined
-        } finally {
-          clearTimeout(watch)
-          signal.removeEventListener("abort", stop)
-        }
-        if (signal.aborted) return
-        if (problem !== undefined && [401, 404, 410].includes(problem.status)) return follower.onLost(problem)
-        const millis = problem?.retryAfter === undefined ? backoff(failures, Math.random()) : problem.retryAfter * 1000
-        failures++
-        follower.onLink({ _tag: "Waiting", until: Date.now() + millis, problem })
-        await pause(millis, signal)
-      }
-    }
+      return keepOpen(
+        `${at(id)}/events`,
+        () => ({ "last-event-id": String(cursor) }),
+        ({ data, id }) => {
+          cursor = Number(id)
+          follower.onEvent(cursor, JSON.parse(data) as ToldEvent)
+        },
+        follower,
+        signal
+      )
+    },
+
+    /** Follows what awaits a decision in all conversations. */
+    followWaiting: (follower: ListFollower, signal: AbortSignal): Promise<void> =>
+      keepOpen(
+        "/approvals/events",
+        () => ({}),
+        ({ data }) => follower.onList(JSON.parse(data) as ReadonlyArray<Awaiting>),
+        follower,
+        signal
+      )
   }
 }
 
@@ -190,8 +246,10 @@ export const explain = (problem: Problem): { readonly title: string; readonly ad
         title: "This conversation is gone",
         advice: "It was deleted, or belongs to somebody else. Open another."
       }
+    case "forbidden":
+      return { title: problem.title, advice: problem.detail }
     case "approval-not-found":
-      return { title: "That was decided already", advice: "The desk goes on with what was decided." }
+      return { title: "That doesn't wait any more", advice: "It was decided already: the first decision holds." }
     case "conversation-busy":
       return { title: "The desk is still busy here", advice: "Wait for its answer, or stop it." }
     case "nothing-to-resume":

@@ -12,6 +12,7 @@ type Part = Extract<Turn, { readonly _tag: "Assistant" }>["parts"][number]
 type Call = Extract<Part, { readonly _tag: "Call" }>
 type UserParts = Extract<Turn, { readonly _tag: "User" }>["parts"]
 type Approval = ReadView["approvals"][number]
+type Change = ReadView["changes"][number]
 
 /** How a call stands. */
 export type CallStanding = "Pending" | "Awaiting" | "Running" | "Succeeded" | "Failed" | "Denied" | "Interrupted"
@@ -132,19 +133,25 @@ export const partItems = (agent: string, parts: ReadonlyArray<Part>, key: string
       : []
   )
 
-/** What the user said, or why nothing of it is there. */
-export const saidItem = (key: string, parts: UserParts, reason: string | undefined): Said => ({
-  kind: "said",
-  key,
-  text: reason === undefined ? textOf(parts) : withheld,
-  ...(reason === undefined ? undefined : { remark: reason })
-})
+/** What the user said, or why nothing of it is there, or it isn't what was typed. */
+export const saidItem = (
+  key: string,
+  parts: UserParts,
+  blocked: string | undefined,
+  changed?: Pick<Change, "guardrail" | "reason">
+): Said => {
+  if (blocked !== undefined) return { kind: "said", key, text: withheld, remark: blocked }
+  const said: Said = { kind: "said", key, text: textOf(parts) }
+  return changed === undefined ? said : { ...said, remark: `${changed.guardrail}: ${changed.reason ?? "changed"}` }
+}
 
 /** What a turn shows. */
-export const turnItems = (turn: Turn, index: number): ReadonlyArray<Item> => {
+export const turnItems = (turn: Turn, index: number, changes: ReadonlyArray<Change>): ReadonlyArray<Item> => {
   switch (turn._tag) {
-    case "User":
-      return turn.mode === undefined ? [saidItem(`turn ${index}`, turn.parts, turn.blocked?.reason)] : []
+    case "User": {
+      const changed = changes.find((change) => change.turn === index)
+      return turn.mode === undefined ? [saidItem(`turn ${index}`, turn.parts, turn.blocked?.reason, changed)] : []
+    }
     case "Assistant":
       return partItems(turn.agent, turn.parts, `turn ${index}`)
     case "Summary":

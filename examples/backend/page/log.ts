@@ -1,26 +1,19 @@
 /**
  * The log of a conversation: an element for each item, which stays the same element while the item changes.
  */
+import { deciding, waiting } from "./approval.ts"
 import { make } from "./dom.ts"
-import type { Answer, Handoff, Item, Said, ToolCall } from "./items.ts"
+import type { Answer, Handoff, Said, ToolCall } from "./items.ts"
+import { type Entry, place, type Sent } from "./sent.ts"
 import type { Shown } from "./view.ts"
-import { agentOf, facts, isMove, phrase } from "./words.ts"
+import { agentOf, isMove, phrase } from "./words.ts"
 
-/** What can be done in the log. */
+/** What can be done in the log: only a colleague decides. */
 export interface Deeds {
-  readonly decide: (callId: string, decision: "approve" | "deny", reason: string) => void
+  readonly decide: ((callId: string, decision: "approve" | "deny", reason: string) => void) | undefined
   readonly sayAgain: (key: string) => void
+  readonly dismiss: (key: string) => void
 }
-
-/** Words that were sent, and aren't told yet. */
-export interface Sent {
-  readonly kind: "sent"
-  readonly key: string
-  readonly text: string
-  readonly isFailed: boolean
-}
-
-export type Entry = Item | Sent
 
 /** The mark of an agent. */
 export const mark = (agent: string): HTMLElement =>
@@ -57,7 +50,9 @@ const sent = (item: Sent, deeds: Deeds): HTMLElement =>
         "p",
         { class: "aside" },
         "Not sent. ",
-        make("button", { type: "button", class: "link", click: () => deeds.sayAgain(item.key) }, "Send again")
+        make("button", { type: "button", class: "link", click: () => deeds.sayAgain(item.key) }, "Send again"),
+        " ",
+        make("button", { type: "button", class: "link", click: () => deeds.dismiss(item.key) }, "Dismiss")
       )
       : make("p", { class: "aside" }, "Sending…")
   )
@@ -107,35 +102,10 @@ const details = (item: ToolCall): HTMLElement =>
 
 const callText = (item: ToolCall): HTMLElement => make("span", {}, phrase(item.name, item.params, item.standing))
 
-const approval = (item: ToolCall, deeds: Deeds): HTMLElement => {
-  const reason = make("input", {
-    id: `reason ${item.callId}`,
-    type: "text",
-    maxlength: "1000",
-    placeholder: "Optional",
-    autocomplete: "off"
-  })
-  const decide = (decision: "approve" | "deny") => () => deeds.decide(item.callId, decision, reason.value.trim())
-  return make(
-    "div",
-    { class: "approval", role: "group", "aria-label": `Approval: ${phrase(item.name, item.params, "Awaiting")}` },
-    make("p", { class: "approval-title" }, `${agentOf(item.agent).name} asks for your approval`),
-    make("p", { class: "muted" }, phrase(item.name, item.params, "Awaiting")),
-    make(
-      "dl",
-      {},
-      ...facts(item.params).map(([label, value]) => make("div", {}, make("dt", {}, label), make("dd", {}, value)))
-    ),
-    make("label", { for: `reason ${item.callId}` }, "Reason, if you deny it"),
-    reason,
-    make(
-      "div",
-      { class: "actions" },
-      make("button", { type: "button", class: "primary", click: decide("approve") }, "Approve"),
-      make("button", { type: "button", class: "danger", click: decide("deny") }, "Deny")
-    )
-  )
-}
+const approval = (item: ToolCall, { decide }: Deeds): HTMLElement =>
+  decide === undefined
+    ? waiting(item)
+    : deciding(item, (decision, reason) => decide(item.callId, decision, reason))
 
 const call = (item: ToolCall, deeds: Deeds): HTMLElement =>
   item.standing === "Awaiting"
@@ -201,7 +171,7 @@ export const makeLog = (root: HTMLElement, deeds: Deeds) => {
   return {
     draw: ({ items }: Shown, unsaid: ReadonlyArray<Sent>): void => {
       const isAtEnd = root.scrollHeight - root.scrollTop - root.clientHeight < 64
-      const next = new Map([...items, ...unsaid].map((item) => [item.key, draw(item)]))
+      const next = new Map(place(items, unsaid).map((item) => [item.key, draw(item)]))
       for (const [key, { element }] of drawn) if (next.get(key)?.element !== element) element.remove()
       let agent: string | undefined
       let position: Element | null = root.firstElementChild

@@ -1,12 +1,14 @@
 /**
- * The page: the door where a token is asked for, the list of conversations, and the one that is open.
+ * The page: the door where a token is asked for, the list of conversations, and the one that is open. A colleague sees what
+ * awaits approval in place of a welcome, and only looks on in conversations.
  *
  * The address says which one is open, `#/<id>`, so that a reload and the browser's history come back to it. A token may
  * come in the address, `#token=…`: it is kept for this tab, and taken out of the address.
  */
-import { asProblem, type Client, explain, type Listed, makeClient, type Problem } from "./client.ts"
+import { asProblem, type Client, explain, type Listed, makeClient, type Problem, type Role } from "./client.ts"
 import { find, make, say } from "./dom.ts"
 import { makeNotice } from "./notice.ts"
+import { openQueue, type Queue } from "./queue.ts"
 import { openTalk, type Talk } from "./talk.ts"
 
 const suggestions = [
@@ -20,6 +22,8 @@ const storage = "token"
 
 const notice = makeNotice()
 let client: Client | undefined
+let role: Role = "customer"
+let queue: Queue | undefined
 let talk: Talk | undefined
 let listed: ReadonlyArray<Listed> = []
 let soon: ReturnType<typeof setTimeout> | undefined
@@ -55,7 +59,8 @@ const drawList = (): void => {
     )
   ))
   if (focused !== undefined) list.querySelector<HTMLAnchorElement>(`a[href="${focused}"]`)?.focus()
-  say(find("side-status"), listed.length === 0 ? "No conversations yet. Say something, and one begins." : "")
+  const begins = role === "customer" ? " Say something, and one begins." : ""
+  say(find("side-status"), listed.length === 0 ? `No conversations yet.${begins}` : "")
 }
 
 /** How soon to look again at conversations that aren't open while something goes on in them, in milliseconds. */
@@ -91,15 +96,22 @@ const showDoor = (problem?: Problem): void => {
   find("token").focus()
 }
 
-/** Forgets the token, and asks for another. */
-const leave = (problem?: Problem): void => {
+/** Forgets the token, and all that was shown by it. */
+const forget = (): void => {
   sessionStorage.removeItem(storage)
   client = undefined
+  queue?.close()
+  queue = undefined
   closeTalk()
   clearTimeout(soon)
   delete room.dataset["view"]
   listed = []
   find("list").replaceChildren()
+}
+
+/** Forgets the token, and asks for another. */
+const leave = (problem?: Problem): void => {
+  forget()
   showDoor(problem)
 }
 
@@ -117,10 +129,14 @@ const route = (): void => {
   room.dataset["view"] = view
   notice.hide()
   closeTalk()
-  if (id === undefined) {
-    find("welcome").hidden = false
-  } else {
+  find("welcome").hidden = id !== undefined || role !== "customer"
+  find("queue").hidden = id !== undefined || role !== "colleague"
+  if (id === undefined) find("queue-link").setAttribute("aria-current", "page")
+  else find("queue-link").removeAttribute("aria-current")
+  if (id === undefined) find("queue-title").focus()
+  else {
     talk = openTalk(client, id, {
+      role,
       notice,
       onChange: () => void refresh(),
       onGone: (problem) => {
@@ -130,7 +146,7 @@ const route = (): void => {
         notice.show(problem)
       }
     })
-    words.focus()
+    ;(role === "customer" ? words : find("title")).focus()
   }
   drawList()
   void refresh()
@@ -142,7 +158,9 @@ const enter = async (token: string): Promise<void> => {
   const button = find("door-form").querySelector("button")!
   button.disabled = true
   try {
-    listed = await candidate.list()
+    const [me, conversations] = await Promise.all([candidate.me(), candidate.list()])
+    role = me.role
+    listed = conversations
   } catch (error) {
     const problem = asProblem(error)
     if (problem.status === 401) sessionStorage.removeItem(storage)
@@ -154,6 +172,12 @@ const enter = async (token: string): Promise<void> => {
   sessionStorage.setItem(storage, token)
   find("door").hidden = true
   room.hidden = false
+  for (const element of document.querySelectorAll<HTMLElement>("[data-for]")) {
+    element.hidden = element.dataset["for"] !== role
+  }
+  if (role === "colleague") {
+    queue = openQueue(candidate, { notice, onChange: () => void refresh(), onGone: leave })
+  }
   route()
 }
 
@@ -236,16 +260,22 @@ find("confirm").addEventListener("close", () => {
     find("new").focus()
   })
 })
-addEventListener("hashchange", route)
 find("suggestions").replaceChildren(
   ...suggestions.map((text) => make("li", {}, make("button", { type: "button", click: () => void speak(text) }, text)))
 )
 
-const given = /^#token=(.+)$/.exec(location.hash)?.[1]
-if (given !== undefined) {
-  sessionStorage.setItem(storage, decodeURIComponent(given))
-  history.replaceState(null, "", "#/")
+/** Comes in with the token in the address, or with the one that is kept. */
+const comeIn = (): void => {
+  const given = /^#token=(.+)$/.exec(location.hash)?.[1]
+  if (given !== undefined) {
+    forget()
+    sessionStorage.setItem(storage, decodeURIComponent(given))
+    history.replaceState(null, "", "#/")
+  }
+  const kept = sessionStorage.getItem(storage)
+  if (kept === null) showDoor()
+  else void enter(kept)
 }
-const kept = sessionStorage.getItem(storage)
-if (kept === null) showDoor()
-else void enter(kept)
+
+addEventListener("hashchange", () => location.hash.startsWith("#token=") ? comeIn() : route())
+comeIn()

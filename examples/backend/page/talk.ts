@@ -1,15 +1,18 @@
 /**
  * The conversation that is open: what is known of it, what is shown, and what the user does in it.
  */
-import { asProblem, type Client, type Link, type Problem, type ReadView, type ToldEvent } from "./client.ts"
+import { asProblem, type Client, type Link, type Problem, type ReadView, type Role, type ToldEvent } from "./client.ts"
 import { find, say } from "./dom.ts"
-import { makeLog, type Sent } from "./log.ts"
+import { makeLog } from "./log.ts"
 import type { Notice } from "./notice.ts"
+import { countOf, type Sent } from "./sent.ts"
 import { drawControl, drawStanding, drawStatus } from "./status.ts"
 import { catchUp, decided, fromView, type Shown, take } from "./view.ts"
 
 /** What a conversation tells the rest of the page. */
 export interface Around {
+  /** Who looks at it: a customer talks, a colleague decides. */
+  readonly role: Role
   readonly notice: Notice
   /** Something happened that a list of conversations shows. */
   readonly onChange: () => void
@@ -30,6 +33,14 @@ const nothing: Shown = {
   made: 0
 }
 
+const titleLength = 80
+
+/** What a conversation is called: the first words of the customer. */
+const titleOf = ({ items }: Shown): string => {
+  const text = items.find((item) => item.kind === "said")?.text ?? "Conversation"
+  return text.length <= titleLength ? text : `${text.slice(0, titleLength - 1)}…`
+}
+
 /** A key for a message, so that it is said once however often it is sent. */
 const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("")
@@ -37,7 +48,7 @@ const newKey = (): string =>
 export type Talk = ReturnType<typeof openTalk>
 
 /** Opens a conversation and follows it until it is closed. */
-export const openTalk = (client: Client, id: string, { notice, onChange, onGone }: Around) => {
+export const openTalk = (client: Client, id: string, { notice, onChange, onGone, role }: Around) => {
   const closing = new AbortController()
   let following = new AbortController()
   let shown = nothing
@@ -48,10 +59,16 @@ export const openTalk = (client: Client, id: string, { notice, onChange, onGone 
   let frame = 0
 
   const log = makeLog(find("log"), {
-    decide: (callId, decision, reason) => void decide(callId, decision, reason),
+    decide: role === "colleague" ? (callId, decision, reason) => void decide(callId, decision, reason) : undefined,
     sayAgain: (key) => {
       const again = unsaid.find((sent) => sent.key === key)
       if (again !== undefined) void send(again.text, key)
+    },
+    dismiss: (key) => {
+      unsaid = unsaid.filter((sent) => sent.key !== key)
+      notice.hide()
+      find("words").focus()
+      redraw()
     }
   })
 
@@ -63,13 +80,17 @@ export const openTalk = (client: Client, id: string, { notice, onChange, onGone 
   const draw = (): void => {
     frame = 0
     if (closing.signal.aborted) return
-    find("welcome").hidden = !isRead || shown.items.length > 0 || unsaid.length > 0
-    find("log").hidden = !find("welcome").hidden
+    const isFresh = role === "customer" && isRead && shown.items.length === 0 && unsaid.length === 0
+    find("welcome").hidden = !isFresh
+    find("log").hidden = isFresh
     find("head").hidden = false
+    // The welcome has a heading of its own.
+    find("title").hidden = isFresh
+    say(find("title"), titleOf(shown))
     drawControl(shown)
-    drawStanding(shown, isBusy(), () => void resume())
+    drawStanding(shown, isBusy(), role === "customer" ? () => void resume() : undefined)
     log.draw(shown, unsaid)
-    drawStatus(shown, link, !isRead ? "Opening" : isStopping ? "Stopping" : isBusy() ? "Busy" : "Free")
+    drawStatus(shown, link, !isRead ? "Opening" : isStopping ? "Stopping" : isBusy() ? "Busy" : "Free", role)
     const stop = find<HTMLButtonElement>("stop")
     const send = find<HTMLButtonElement>("send")
     const hadFocus = document.activeElement === stop || document.activeElement === send
@@ -173,7 +194,7 @@ export const openTalk = (client: Client, id: string, { notice, onChange, onGone 
   }
 
   const send = async (text: string, key = newKey()): Promise<void> => {
-    const sending: Sent = { kind: "sent", key, text, isFailed: false }
+    const sending: Sent = { kind: "sent", key, text, isFailed: false, after: countOf(shown.items) }
     unsaid = [...unsaid.filter((sent) => sent.key !== key), sending]
     redraw()
     const change = (to: Sent & { readonly cursor?: number }) => {
@@ -191,7 +212,7 @@ export const openTalk = (client: Client, id: string, { notice, onChange, onGone 
   const decide = async (callId: string, decision: "approve" | "deny", reason: string): Promise<void> => {
     const before = shown
     shown = decided(shown, callId, decision)
-    find("words").focus()
+    find("log").focus()
     redraw()
     const isDone = await ask(() =>
       client.resolve(
@@ -200,8 +221,10 @@ export const openTalk = (client: Client, id: string, { notice, onChange, onGone 
         decision === "approve" ? { decision } : { decision, ...(reason === "" ? undefined : { reason }) }
       )
     )
-    if (!isDone && shown.standing._tag === "Running") shown = before
-    redraw()
+    if (isDone || closing.signal.aborted) return
+    // Somebody else may have decided, which no event tells while other calls wait.
+    shown = before
+    void read()
   }
 
   const resume = async (): Promise<void> => {
@@ -210,7 +233,7 @@ export const openTalk = (client: Client, id: string, { notice, onChange, onGone 
   }
 
   const stop = async (): Promise<void> => {
-    if (!isBusy() || isStopping) return
+    if (role !== "customer" || !isBusy() || isStopping) return
     isStopping = true
     redraw()
     await ask(() => client.cancel(id))

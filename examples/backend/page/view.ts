@@ -15,7 +15,6 @@ import {
   partItems,
   type Said,
   saidItem,
-  textOf,
   type ToolCall,
   turnItems
 } from "./items.ts"
@@ -67,7 +66,7 @@ const standingOfView = ({ approvals, isRunning, state: { conversation, status } 
 export const fromView = (view: ReadView): Shown => {
   const { conversation, status } = view.state
   const request = status._tag === "HandoffRequested" ? status.request : undefined
-  const items = conversation.turns.flatMap(turnItems).map((item): Item =>
+  const items = conversation.turns.flatMap((turn, index) => turnItems(turn, index, view.changes)).map((item): Item =>
     item.kind === "call" && item.callId === request?.callId ? handoffItem(item.key, item.agent, request, false) : item
   )
   const shown = new Set(items.map(({ key }) => key))
@@ -196,11 +195,7 @@ const takeOwn = (self: Shown, event: ToldEvent): Shown => {
     case "GuardrailSettled": {
       const replaced = event.replaced
       if (replaced === undefined || !("input" in replaced)) return self
-      const why = `${event.guardrail}: ${event.reason ?? "changed"}`
-      return changeSaid(self, (said) =>
-        replaced.blocked === undefined
-          ? { ...said, text: textOf(replaced.input), remark: why }
-          : saidItem(said.key, replaced.input, replaced.blocked.reason))
+      return changeSaid(self, ({ key }) => saidItem(key, replaced.input, replaced.blocked?.reason, event))
     }
     case "LimitReached":
       return remark(self, `A limit was met (${event.limit}): one more answer.`)
@@ -219,7 +214,7 @@ const takeOwn = (self: Shown, event: ToldEvent): Shown => {
       const left = event.phase === "SetUp" && event.isResumed !== true
         ? { ...self, modes: event.stack.slice(0, -1) }
         : self
-      return remark(left, `The mode ${event.name} failed: ${event.message}`)
+      return remark(left, `Something that this needs has failed: ${event.message}`)
     }
     case "RunCompleted":
       return ended(

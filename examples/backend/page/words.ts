@@ -54,12 +54,12 @@ const tools = byName<(params: Params) => Forms>({
   ],
   set_aside: ({ quantity, sku }) => ["set aside", "setting aside", "set aside", `${said(quantity)} × ${said(sku)}`],
   enter_supervised_refund_mode: ({ amount, order }) => [
-    "begin",
-    "beginning",
-    "began",
-    `a supervised refund of ${euros(amount)}, order ${said(order)}`
+    "ask for",
+    "asking for",
+    "asked for",
+    `a colleague's check of a refund of ${euros(amount)}, order ${said(order)}`
   ],
-  exit_current_mode: () => ["leave", "leaving", "left", "the mode"]
+  exit_current_mode: () => ["finish", "finishing", "finished", "the colleague's check"]
 })
 
 const formsOf = (name: string, params: unknown): Forms =>
@@ -87,6 +87,17 @@ export const phrase = (name: string, params: unknown, standing: CallStanding): s
       return `Was stopped while ${ing} ${about}`
   }
 }
+
+/** What is asked for, as a line goes on with it. */
+export const request = (name: string, params: unknown): string => {
+  const [base, , , about] = formsOf(name, params)
+  return `${base} ${about}`
+}
+
+const modes = byName({ "supervised refund": "A colleague checks this refund" })
+
+/** What a mode means to a customer; nothing if it means nothing to them. */
+export const modeOf = (name: string): string | undefined => modes.get(name)
 
 /** Whether a call moves between modes. */
 export const isMove = (name: string): boolean => name === "exit_current_mode" || /^enter_\w+_mode$/.test(name)

@@ -67,7 +67,8 @@ const titleOf = (text: string): string => {
 
 const pageSize = 200
 
-const approvalsOf = (state: AgentState.AgentState): ReadonlyArray<Approval> =>
+/** The calls that await a decision. */
+export const approvalsOf = (state: AgentState.AgentState): ReadonlyArray<Approval> =>
   AgentState.pendingApprovals(state).map(({ callId, name, params, path }) => ({ callId, name, params, path }))
 
 /** Where a conversation is held here, that tells whether it runs. */
@@ -104,7 +105,7 @@ const make = Effect.gen(function*() {
     const current = runs.find(row.id)
     const held = current?.seen === undefined ? before ?? current : current
     const seen = held?.seen
-    const now = seen !== undefined && seen.cursor > cursor ? seen : { state, cursor }
+    const now = seen !== undefined && seen.cursor > cursor ? seen : { state, cursor, changes: row.changes }
     return { ...summaryOf(row, held), ...now, approvals: approvalsOf(now.state) }
   }
 

@@ -3,14 +3,17 @@
  */
 import { type Deferred, Effect } from "effect"
 import { AgentEvent, AgentState } from "troupe"
-import type { Event } from "../api/Conversations.ts"
+import type { Change, Event } from "../api/Conversations.ts"
 import type { Lease } from "../store/Store.ts"
+import { withChange } from "./changes.ts"
 
 /** What is known here of a conversation while it is held. */
 export interface Held {
   readonly tenant: string
-  /** The state and the number of the last event in it, which change in one step; none before the first event. */
-  seen: { readonly state: AgentState.AgentState; readonly cursor: number } | undefined
+  /** The state, what guardrails changed in it, and its last event's number, which change in one step; none before the first event. */
+  seen:
+    | { readonly state: AgentState.AgentState; readonly changes: ReadonlyArray<Change>; readonly cursor: number }
+    | undefined
   /** Ends when a run begins. What is held without one is so for a moment. */
   readonly begun: Deferred.Deferred<void>
   /** Whether the run has ended, so that only its lease is still to be released. */
@@ -32,17 +35,27 @@ const told = (event: AgentEvent.AgentEvent): Event => {
  *
  * That a call has its result is told when that is saved: a call whose result was told never runs again.
  */
-export const observer = (held: Held, lease: Lease, state: AgentState.AgentState) => {
+export const observer = (
+  held: Held,
+  lease: Lease,
+  state: AgentState.AgentState,
+  before: ReadonlyArray<Change>
+) => {
   let folded = state
+  let changes = before
   return (event: AgentEvent.AgentEvent): Effect.Effect<void> =>
     Effect.sync(() => {
       const isEnd = AgentEvent.isRunEnd(event)
       const awaitsSave = event._tag === "ToolCallSettled"
-      if (isEnd && (event._tag !== "RunInterrupted" || held.isCancelled)) lease.mark({ isInFlight: false })
       const { number } = lease.log(told(event), awaitsSave ? "afterSave" : undefined)
       folded = AgentState.reduce(folded, event)
+      const changed = withChange(changes, event)
+      if (changed !== changes) lease.mark({ changes: changed })
+      changes = changed
+      if (isEnd) lease.mark({ awaits: AgentState.pendingApprovals(folded).length > 0 })
+      if (isEnd && (event._tag !== "RunInterrupted" || held.isCancelled)) lease.mark({ isInFlight: false })
       // The session shows the next event when the state with this one is saved.
-      if (!awaitsSave) held.seen = { state: folded, cursor: number }
+      if (!awaitsSave) held.seen = { state: folded, changes, cursor: number }
       held.isOver ||= isEnd
     })
 }

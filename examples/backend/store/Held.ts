@@ -109,7 +109,7 @@ export const writer = (sql: SqlClient.SqlClient, states: KeyValueStore.KeyValueS
   const write = Effect.fnUntraced(function*(
     held: Held,
     events: ReadonlyArray<Numbered>,
-    { isInFlight, title }: Held["marks"],
+    { awaits, changes, isInFlight, title }: Held["marks"],
     keys: ReadonlyArray<string>,
     saved: Writing["saved"]
   ) {
@@ -121,7 +121,9 @@ export const writer = (sql: SqlClient.SqlClient, states: KeyValueStore.KeyValueS
         kept = kept + ${events.length},
         cursor = COALESCE(${saved?.cursor ?? null}, cursor),
         title = COALESCE(${title?.replaceAll("\0", "\uFFFD") ?? null}, title),
+        changes = COALESCE(${changes === undefined ? null : JSON.stringify(changes)}, changes),
         in_flight = COALESCE(${isInFlight === undefined ? null : Number(isInFlight)}, in_flight),
+        awaits = COALESCE(${awaits === undefined ? null : Number(awaits)}, awaits),
         updated_at = COALESCE(${touched}, updated_at)
       WHERE id = ${id} AND lease = ${token}
       RETURNING kept`

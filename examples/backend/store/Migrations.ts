@@ -55,8 +55,28 @@ const conversations = Effect.gen(function*() {
     CREATE TABLE ${sql(states)} (id TEXT PRIMARY KEY, value ${bytes} NOT NULL, value_type INTEGER NOT NULL)`
 })
 
+/** `awaits` is 1 if calls awaited approval when the last run ended, or may have before it was kept. */
+const approvals = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE conversations ADD COLUMN awaits INTEGER NOT NULL DEFAULT 0`
+  yield* sql`CREATE INDEX conversations_awaiting ON conversations (tenant, updated_at) WHERE awaits = 1`
+  yield* sql`
+    UPDATE conversations SET awaits = 1
+    WHERE id IN (SELECT conversation FROM events WHERE event LIKE '%"_tag":"ApprovalRequested"%')`
+})
+
+/** `changes` is what guardrails changed of what the user said, as JSON. */
+const changes = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE conversations ADD COLUMN changes TEXT NOT NULL DEFAULT '[]'`
+})
+
 /** Brings the tables up to date. */
 export const run = Migrator.make({})({
-  loader: Migrator.fromRecord({ "0001_conversations": conversations }),
+  loader: Migrator.fromRecord({
+    "0001_conversations": conversations,
+    "0002_approvals": approvals,
+    "0003_changes": changes
+  }),
   table: "migrations"
 })

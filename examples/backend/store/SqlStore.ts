@@ -6,6 +6,7 @@ import { Clock, DateTime, Effect, Layer, type Redacted, Schema } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { type Migrator, SqlClient, type SqlError } from "effect/sql"
 import { Session } from "troupe"
+import { Change } from "../api/Conversations.ts"
 import { EventJson, keyOf } from "./Held.ts"
 import * as Leases from "./Leases.ts"
 import * as Locks from "./Locks.ts"
@@ -30,7 +31,10 @@ interface ConversationRow {
   readonly updated_at: Integer
   readonly in_flight: Integer
   readonly cursor: Integer
+  readonly changes: string
 }
+
+const decodeChanges = Schema.decodeSync(Schema.fromJsonString(Schema.Array(Change)))
 
 const rowOf = (row: ConversationRow): Row => ({
   tenant: row.tenant,
@@ -38,7 +42,8 @@ const rowOf = (row: ConversationRow): Row => ({
   title: row.title,
   createdAt: DateTime.makeUnsafe(Number(row.created_at)),
   updatedAt: DateTime.makeUnsafe(Number(row.updated_at)),
-  isInFlight: Number(row.in_flight) === 1
+  isInFlight: Number(row.in_flight) === 1,
+  changes: decodeChanges(row.changes)
 })
 
 const decode = Schema.decodeEffect(EventJson)
@@ -48,7 +53,7 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
   const states = yield* KeyValueStore.KeyValueStore
   const waiters = new Waiters()
   const leases = yield* Leases.make(waiters, keep)
-  const columns = sql`id, tenant, title, created_at, updated_at, in_flight, cursor`
+  const columns = sql`id, tenant, title, created_at, updated_at, in_flight, cursor, changes`
   const withStates = Effect.provideService(KeyValueStore.KeyValueStore, states)
 
   /** The number of the last event that is kept; none of a conversation that isn't there. */
@@ -71,7 +76,7 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
         yield* sql`INSERT INTO conversations ${sql.insert(row)}`
         const { save } = yield* withStates(Session.store(id).open)
         yield* save(state)
-        return { row: rowOf({ ...row, in_flight: 0, cursor: 0 }), state, cursor: 0 }
+        return { row: rowOf({ ...row, in_flight: 0, cursor: 0, changes: "[]" }), state, cursor: 0 }
       }).pipe(Effect.scoped, inTransaction(sql), failedTo("keep a conversation")),
 
     list: (tenant) =>
@@ -79,6 +84,14 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
         SELECT ${columns} FROM conversations WHERE tenant = ${tenant} ORDER BY updated_at DESC, id LIMIT 100`.pipe(
         Effect.map((rows) => rows.map(rowOf)),
         failedTo("list conversations")
+      ),
+
+    awaiting: (tenant) =>
+      sql<ConversationRow>`
+        SELECT ${columns} FROM conversations WHERE tenant = ${tenant} AND awaits = 1
+        ORDER BY updated_at, id LIMIT 100`.pipe(
+        Effect.map((rows) => rows.map(rowOf)),
+        failedTo("list what awaits approval")
       ),
 
     read: (tenant, id) =>

@@ -2,7 +2,7 @@
  * Where conversations are kept: in an embedded database by default, or in Postgres, which several instances may share.
  *
  * 1. A conversation has a state, a log of numbered events, and marks: whether a run is in flight, whether somebody wants it
- *    cancelled, which messages were taken in.
+ *    cancelled, whether calls awaited approval at the end of a run, which messages were taken in.
  * 2. Only who holds the lease on a conversation runs it. The lease of a process that dies is free at once; one that can't be
  *    held any longer is lost, and what runs under it has to stop.
  * 3. Each save of a state writes, in one transaction, the state, the events that were logged until then, the number of the
@@ -13,7 +13,7 @@
 import { Context, type DateTime, Effect, Schema, type Scope } from "effect"
 import type { KeyValueStore } from "effect/persistence"
 import type { AgentState } from "troupe"
-import type { Event } from "../api/Conversations.ts"
+import type { Change, Event } from "../api/Conversations.ts"
 
 /** The store can't be reached, or can't do what it was asked for. */
 export class StoreFailed extends Schema.TaggedError<StoreFailed>()("StoreFailed", {
@@ -45,6 +45,8 @@ export interface Row {
   readonly updatedAt: DateTime.Utc
   /** Whether a run was begun that hasn't ended: whoever finds the lease free goes on with it. */
   readonly isInFlight: boolean
+  /** What guardrails changed of what the user said. */
+  readonly changes: ReadonlyArray<Change>
 }
 
 /** A state as it was saved last, and the number of the last event in it. */
@@ -62,7 +64,10 @@ export interface Numbered {
 /** What is written beside the state with its next save. What isn't given stays. */
 export interface Marks {
   readonly isInFlight?: boolean
+  /** Whether calls awaited approval when the last run ended: some of them may be decided since. */
+  readonly awaits?: boolean
   readonly title?: string
+  readonly changes?: ReadonlyArray<Change>
   /** The key of a message that was taken in. */
   readonly messageKey?: string
 }
@@ -92,6 +97,8 @@ export class Store extends Context.Service<Store, {
   readonly create: (tenant: string, id: string, state: AgentState.AgentState) => Effect.Effect<Saved, StoreFailed>
   /** A tenant's conversations, the last touched first, at most a hundred. */
   readonly list: (tenant: string) => Effect.Effect<ReadonlyArray<Row>, StoreFailed>
+  /** A tenant's conversations whose last run ended with calls that await approval, the longest untouched first, at most a hundred. */
+  readonly awaiting: (tenant: string) => Effect.Effect<ReadonlyArray<Row>, StoreFailed>
   /** A conversation as it was saved last; none where the tenant has no such one. */
   readonly read: (tenant: string, id: string) => Effect.Effect<Saved | undefined, StoreFailed>
   /** Removes a conversation with its state, its events and its marks. A lease on it is lost. */

@@ -22,7 +22,8 @@ for (const backing of backings) {
           title: "",
           createdAt: DateTime.makeUnsafe(0),
           updatedAt: DateTime.makeUnsafe(0),
-          isInFlight: false
+          isInFlight: false,
+          changes: []
         })
         assert.isUndefined(yield* store.read("bob", "1"))
         assert.isUndefined(yield* store.read("ada", "2"))
@@ -97,30 +98,37 @@ for (const backing of backings) {
     it.effect("writes the state, what was logged, its cursor and the marks at once", () =>
       Effect.gen(function*() {
         const { database, lease, store } = yield* leased(backing)
-        lease.mark({ isInFlight: true })
+        lease.mark({ isInFlight: true, awaits: true })
+        const changes = [{ turn: 0, guardrail: "pii", reason: "a card\0" }]
+        lease.mark({ changes })
         lease.mark({ title: "Hi", messageKey: "k" })
         lease.mark({ messageKey: "l" })
         assert.deepStrictEqual([lease.log(event(0)), lease.log(event(1))].map(({ number }) => number), [1, 2])
         const before = yield* store.read("ada", "1")
         assert.deepStrictEqual([before?.state, before?.cursor, before?.row.isInFlight], [state("a"), 0, false])
         assert.isFalse(yield* store.hasMessage("1", "k"))
+        assert.deepStrictEqual(yield* store.awaiting("ada"), [])
         yield* save(lease, "1", state("b"))
         const after = yield* store.read("ada", "1")
         assert.deepStrictEqual(
-          [after?.state, after?.cursor, after?.row.isInFlight, after?.row.title],
-          [state("b"), 2, true, "Hi"]
+          [after?.state, after?.cursor, after?.row.isInFlight, after?.row.title, after?.row.changes],
+          [state("b"), 2, true, "Hi", changes]
         )
+        assert.deepStrictEqual(yield* store.awaiting("ada"), [after!.row])
+        assert.deepStrictEqual(yield* store.awaiting("bob"), [])
         assert.deepStrictEqual(
           (yield* database.sql("SELECT number FROM events ORDER BY number")).map(({ number }) => Number(number)),
           [1, 2]
         )
         assert.isTrue((yield* store.hasMessage("1", "k")) && (yield* store.hasMessage("1", "l")))
         assert.isFalse(yield* store.hasMessage("2", "k"))
-        lease.mark({ isInFlight: false })
+        lease.mark({ isInFlight: false, awaits: false })
         lease.log(event(2))
         yield* save(lease, "1", state("c"))
         const last = yield* store.read("ada", "1")
         assert.deepStrictEqual([last?.cursor, last?.row.isInFlight, last?.row.title], [3, false, "Hi"])
+        assert.deepStrictEqual(last?.row.changes, changes)
+        assert.deepStrictEqual(yield* store.awaiting("ada"), [])
       }))
 
     it.effect("is read whole: a state is always given with its own cursor", () =>

@@ -1,0 +1,42 @@
+/**
+ * Who somebody is here, and what awaits a colleague's decision in all of a tenant's conversations.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { Authentication, Role } from "./Authentication.ts"
+import { Approval, ConversationId } from "./Conversations.ts"
+import { Forbidden, TooManyRequests, Unavailable } from "./Problems.ts"
+
+/** A call that awaits a decision, and the conversation that it is made in. */
+export const Waiting = Schema.Struct({
+  conversation: ConversationId,
+  title: Schema.String,
+  updatedAt: Schema.DateTimeUtcFromString,
+  ...Approval.fields
+})
+
+/** All that awaits a decision: what a list before it had and this one hasn't is decided, or gone. */
+export const StreamedWaiting = Schema.Struct({
+  id: Schema.FiniteFromString.check(Schema.isInt()),
+  event: Schema.String,
+  data: Schema.fromJsonString(Schema.toCodecJson(Schema.Array(Waiting)))
+})
+
+export class Approvals extends HttpApiGroup.make("approvals")
+  .add(
+    /** The tenant and the role that the token stands for. */
+    HttpApiEndpoint.get("me", "/me", { success: Schema.Struct({ tenant: Schema.String, role: Role }) }),
+    /** What awaits a decision, the longest waiting conversation first, of a hundred conversations at most. */
+    HttpApiEndpoint.get("waiting", "/approvals", {
+      success: Schema.Array(Waiting),
+      error: [Forbidden, Unavailable]
+    }),
+    /** Streams the same list, at once and whenever it changes. */
+    HttpApiEndpoint.get("follow", "/approvals/events", {
+      success: HttpApiSchema.StreamSse({ events: StreamedWaiting }),
+      error: [Forbidden, Unavailable, TooManyRequests]
+    })
+  )
+  .middleware(Authentication)
+  .prefix("/v1")
+{}
