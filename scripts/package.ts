@@ -2,7 +2,7 @@
  * Checks the package as users get it: what the tarball holds, what each entry point weighs, and whether a fresh project
  * that installs it type-checks and runs, entry by entry and example by example, on every supported Node.
  *
- * Wants `npm run build` first.
+ * Wants `npm run build` and `npm run checks` first.
  */
 import { Effect } from "effect"
 import { buildSync } from "esbuild"
@@ -198,8 +198,14 @@ const nodeOf = (major: number): string => {
 
 try {
   const tarball = pack()
-  check("publint", run(root, process.execPath, join(root, "node_modules/.bin/publint"), "run", "--strict", tarball))
-  check("attw", run(root, process.execPath, join(root, "node_modules/.bin/attw"), "--profile", "esm-only", tarball))
+  check(
+    "publint",
+    run(root, process.execPath, join(root, "checks/node_modules/.bin/publint"), "run", "--strict", tarball)
+  )
+  check(
+    "attw",
+    run(root, process.execPath, join(root, "checks/node_modules/.bin/attw"), "--profile", "esm-only", tarball)
+  )
   const consumer = install(tarball)
   const { dependencies = {} } = JSON.parse(readFileSync(join(consumer, "node_modules/troupe/package.json"), "utf8"))
   check("it depends on nothing but its peer", Object.keys(dependencies))

@@ -96,6 +96,13 @@ export * as Handoff from "./handoff/Handoff.ts"
 export * as HandoffPolicy from "./handoff/HandoffPolicy.ts"
 
 /**
+ * The tools of an MCP server as a toolkit of an agent.
+ *
+ * @since 0.1.0
+ */
+export * as McpToolkit from "./agent/definition/McpToolkit.ts"
+
+/**
  * Scoped resources over a conversation: what entering sets up, and what leaving undoes.
  *
  * @since 0.1.0

@@ -87,13 +87,20 @@ export type AnyModel = LanguageModelV3 | LanguageModelV4
  *
  * - `codecTransformer` makes the JSON Schema of structured output. By default it is that of Anthropic for its models, and that
  *   of OpenAI, which many follow, for all others.
+ * - `resultFiles` says whether results of tools may have files in them, as images. Else the model reads the texts beside them and a
+ *   note. By default they may, but for providers that speak OpenAI's chat completions: there a result is a text, and packages
+ *   would make one of the file's base64.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options extends Settings {
   readonly codecTransformer?: LanguageModel.CodecTransformer
+  readonly resultFiles?: boolean
 }
+
+/** Providers whose results are texts. Vertex has Gemini's own protocol under the name of a chat. */
+const textResults = /(?<!vertex)\.(chat|completion)$/i
 
 type Method = "generateText" | "streamText"
 
@@ -153,6 +160,7 @@ interface Given {
   readonly model: AnyModel
   readonly settings: Settings
   readonly transformer: LanguageModel.CodecTransformer
+  readonly takesFiles: boolean
 }
 
 /** A call as a provider is given it, and how long it is waited for. */
@@ -164,7 +172,7 @@ interface Prepared {
 /** Prepares a call, of what is asked and what is set. */
 const prepare = (
   method: Method,
-  { model, settings, transformer }: Given,
+  { model, settings, takesFiles, transformer }: Given,
   request: LanguageModel.ProviderOptions,
   fiber: Fiber.Fiber<unknown, unknown>
 ): Result.Result<Prepared, AiError.AiError> => {
@@ -172,7 +180,7 @@ const prepare = (
   const { timeouts, ...all } = over(settings, fiber.getRef(CurrentSettings))
   Spans.annotateRequest(request.span, model, all)
   try {
-    const options = toCallOptions(request, all, transformer)
+    const options = toCallOptions(request, all, transformer, takesFiles)
     return Result.succeed({ options, patience: Timeouts.begin(timeouts, fiber.getRef(Clock.Clock)) })
   } catch (error) {
     const description = error instanceof Error ? error.message : String(error)
@@ -316,10 +324,13 @@ const streamText = (given: Given) => (request: LanguageModel.ProviderOptions) =>
  */
 export const make = (
   of: AnyModel,
-  { codecTransformer = /anthropic/i.test(known(of).provider) ? toCodecAnthropic : toCodecOpenAI, ...settings }:
-    Options = {}
+  {
+    codecTransformer = /anthropic/i.test(known(of).provider) ? toCodecAnthropic : toCodecOpenAI,
+    resultFiles = !textResults.test(known(of).provider),
+    ...settings
+  }: Options = {}
 ): Effect.Effect<LanguageModel.LanguageModel> => {
-  const given: Given = { model: known(of), settings, transformer: codecTransformer }
+  const given: Given = { model: known(of), settings, transformer: codecTransformer, takesFiles: resultFiles }
   const whole = generateText(given)
   const streamed = streamText(given)
   return LanguageModel.make({

@@ -78,12 +78,16 @@ const toFormat = (
 export const toCallOptions = (
   request: LanguageModel.ProviderOptions,
   { headers, providerOptions, stopSequences, ...settings }: Omit<Settings, "timeouts">,
-  transformer: LanguageModel.CodecTransformer
+  transformer: LanguageModel.CodecTransformer,
+  takesFiles: boolean
 ): LanguageModelV4CallOptions => {
   const { prompt, responseFormat, toolChoice, tools } = request
   return {
     ...settings,
-    prompt: toMessages(prompt, (name) => tools.some((tool) => tool.name === name && Tool.isProviderDefined(tool))),
+    prompt: toMessages(prompt, {
+      takesText: (name) => tools.some((tool) => tool.name === name && Tool.isProviderDefined(tool)),
+      takesFiles
+    }),
     ...(tools.length === 0
       ? undefined
       : { tools: toTools(tools, transformer), toolChoice: toChoice(toolChoice) }),

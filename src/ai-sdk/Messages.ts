@@ -25,7 +25,13 @@ type Content<Role extends LanguageModelV4Message["role"]> = Extract<
 >["content"]
 
 /** The names of tools that take text and not an object, as providers define some. */
-export type TakesText = (toolName: string) => boolean
+type TakesText = (toolName: string) => boolean
+
+/** What a provider takes: files in results, and text as the parameters of which tools. */
+export interface Takes {
+  readonly takesText: TakesText
+  readonly takesFiles: boolean
+}
 
 const textPart = (part: Prompt.TextPart): LanguageModelV4TextPart => ({
   type: "text",
@@ -60,12 +66,17 @@ const isDenial = (result: unknown): result is { readonly reason?: string } =>
 
 const isText = (part: Prompt.ToolModelOutputPart): part is Prompt.TextPart => part.type === "text"
 
+/** What stands for a file that a result can't have. */
+const noteOf = (part: Prompt.ToolModelOutputPart): string =>
+  isText(part) ? part.text : `[A file of type ${part.mediaType}: this provider takes none in results.]`
+
 /** What a model is told of a result. Content has no place for a failure, text has. */
-const outputOf = (part: Prompt.ToolResultPart): LanguageModelV4ToolResultOutput => {
+const outputOf = (part: Prompt.ToolResultPart, takesFiles: boolean): LanguageModelV4ToolResultOutput => {
   const { isFailure, modelOutput, providerExecuted, result } = part
   if (modelOutput !== undefined) {
-    if (isFailure && modelOutput.every(isText)) {
-      return { type: "error-text", value: modelOutput.map(({ text }) => text).join("\n") }
+    const isPlain = modelOutput.every(isText)
+    if ((isFailure && isPlain) || !(takesFiles || isPlain)) {
+      return { type: isFailure ? "error-text" : "text", value: modelOutput.map(noteOf).join("\n") }
     }
     return { type: "content", value: modelOutput.map((output) => isText(output) ? textPart(output) : filePart(output)) }
   }
@@ -81,11 +92,11 @@ const outputOf = (part: Prompt.ToolResultPart): LanguageModelV4ToolResultOutput 
   return { type: isFailure ? "error-json" : "json", value: toJson(result) as JSONValue }
 }
 
-const resultPart = (part: Prompt.ToolResultPart): LanguageModelV4ToolResultPart => ({
+const resultPart = (part: Prompt.ToolResultPart, takesFiles: boolean): LanguageModelV4ToolResultPart => ({
   type: "tool-result",
   toolCallId: part.id,
   toolName: part.name,
-  output: outputOf(part),
+  output: outputOf(part, takesFiles),
   ...toProviderOptions(part.options)
 })
 
@@ -94,7 +105,10 @@ const userContent = ({ content }: Prompt.UserMessage): Content<"user"> =>
     part.type === "file" ? [filePart(part)] : says(part) ? [textPart(part)] : []
   )
 
-const assistantContent = ({ content }: Prompt.AssistantMessage, takesText: TakesText): Content<"assistant"> =>
+const assistantContent = (
+  { content }: Prompt.AssistantMessage,
+  { takesFiles, takesText }: Takes
+): Content<"assistant"> =>
   content.flatMap((part): Content<"assistant"> => {
     switch (part.type) {
       case "text":
@@ -109,17 +123,17 @@ const assistantContent = ({ content }: Prompt.AssistantMessage, takesText: Takes
       case "tool-call":
         return [callPart(part, takesText)]
       case "tool-result":
-        return [resultPart(part)]
+        return [resultPart(part, takesFiles)]
       case "tool-approval-request":
         return []
     }
   })
 
 /** Approvals are ours: `effect/ai` has answered them before a provider is asked. */
-const toolContent = ({ content }: Prompt.ToolMessage): Content<"tool"> =>
-  content.flatMap((part) => part.type === "tool-result" ? [resultPart(part)] : [])
+const toolContent = ({ content }: Prompt.ToolMessage, takesFiles: boolean): Content<"tool"> =>
+  content.flatMap((part) => part.type === "tool-result" ? [resultPart(part, takesFiles)] : [])
 
-const toMessage = (message: Prompt.Message, takesText: TakesText): LanguageModelV4Message => {
+const toMessage = (message: Prompt.Message, takes: Takes): LanguageModelV4Message => {
   const options = toProviderOptions(message.options)
   switch (message.role) {
     case "system":
@@ -127,9 +141,9 @@ const toMessage = (message: Prompt.Message, takesText: TakesText): LanguageModel
     case "user":
       return { role: "user", content: userContent(message), ...options }
     case "assistant":
-      return { role: "assistant", content: assistantContent(message, takesText), ...options }
+      return { role: "assistant", content: assistantContent(message, takes), ...options }
     case "tool":
-      return { role: "tool", content: toolContent(message), ...options }
+      return { role: "tool", content: toolContent(message, takes.takesFiles), ...options }
   }
 }
 
@@ -144,19 +158,23 @@ const isSettled = (message: Prompt.Message): boolean =>
  */
 const sent = new WeakMap<Prompt.Message, LanguageModelV4Message>()
 
+/** The same for providers that take no files in results. */
+const sentAsText = new WeakMap<Prompt.Message, LanguageModelV4Message>()
+
 const freeze = (message: LanguageModelV4Message): LanguageModelV4Message => {
   if (typeof message.content !== "string") { for (const part of Object.freeze(message.content)) Object.freeze(part) }
   return Object.freeze(message)
 }
 
 /** Gives the messages of a prompt. One that says nothing is left out. */
-export const toMessages = ({ content }: Prompt.Prompt, takesText: TakesText): LanguageModelV4Prompt => {
+export const toMessages = ({ content }: Prompt.Prompt, takes: Takes): LanguageModelV4Prompt => {
   const messages: LanguageModelV4Prompt = []
+  const known = takes.takesFiles ? sent : sentAsText
   for (const message of content) {
-    let made = sent.get(message)
+    let made = known.get(message)
     if (made === undefined) {
-      made = toMessage(message, takesText)
-      if (isSettled(message)) sent.set(message, freeze(made))
+      made = toMessage(message, takes)
+      if (isSettled(message)) known.set(message, freeze(made))
     }
     if (made.content.length > 0) messages.push(made)
   }

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { AssistantPart, Conversation, Turn } from "./StateSchema.ts"
+import type { AssistantPart, Conversation, Settled, Turn } from "./StateSchema.ts"
 
 const bytesPerToken = 4
 
@@ -26,6 +26,12 @@ const bytesOf = (text: string): number => {
 /** Estimates the tokens of a text: a quarter of its bytes. */
 export const estimateText: CountTokens = (text) => bytesOf(text) / bytesPerToken
 
+/** Counts what the model reads of a result. */
+const tokensOfResult = ({ modelOutput, result }: Settled, count: CountTokens): number =>
+  modelOutput === undefined
+    ? count(JSON.stringify(result))
+    : modelOutput.reduce((sum, part) => sum + (part.type === "file" ? tokensPerFile : count(part.text)), 0)
+
 const tokensOfPart = (part: AssistantPart, count: CountTokens): number => {
   switch (part._tag) {
     case "Text":
@@ -37,7 +43,7 @@ const tokensOfPart = (part: AssistantPart, count: CountTokens): number => {
       return 0
     case "Call":
       return count(part.name) + count(JSON.stringify(part.params)) +
-        (part.state._tag === "Settled" ? count(JSON.stringify(part.state.modelOutput ?? part.state.result)) : 0)
+        (part.state._tag === "Settled" ? tokensOfResult(part.state, count) : 0)
   }
 }
 

@@ -6,6 +6,7 @@
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Tool from "effect/ai/Tool"
+import type * as Context from "effect/Context"
 import type { RunningAgent } from "../agent/journal/CurrentAgent.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 
@@ -19,6 +20,10 @@ import type { AgentState } from "../domain/StateSchema.ts"
  * - `iteration` counts the earlier answers in the agent's run, from 0; `callCount` the requests to the layer, from 1.
  * - `system` joins the system messages, and `lastUserText` is the text of the last user message, both `""` without one.
  * - `lastToolResults` are those that came in since the model last spoke: none as long as no tool has answered.
+ * - `model` and `settings` are what a request to a mock provider names and sets, as its body has them: `temperature`,
+ *   `max_tokens`. To a mock model they are `undefined` and empty, for settings are a provider's own there.
+ * - `context` is what a request to a mock model runs with, an agent's `settings` included:
+ *   `Context.get(request.context, AiSdkModel.CurrentSettings)`. Of a request to a mock provider it is empty.
  *
  * @category models
  * @since 0.1.0
@@ -39,14 +44,31 @@ export interface MockRequest {
   readonly toolChoice: LanguageModel.ToolChoice<string>
   readonly responseFormat: LanguageModel.ProviderOptions["responseFormat"]
   readonly streaming: boolean
+  readonly model: string | undefined
+  readonly settings: Readonly<Record<string, unknown>>
+  readonly context: Context.Context<never>
 }
 
-/** What a request is made of: what a provider is given, and of a request without a run which turn it is. */
+/** What a request is made of: what a provider is given, and of a request without a run which turn it is and what its body sets. */
 export interface Asking
   extends Pick<LanguageModel.ProviderOptions, "prompt" | "tools" | "toolChoice" | "responseFormat">
 {
   readonly iteration?: number
+  readonly model?: string
+  readonly body?: object
 }
+
+/** What of a body stands under other names of a request. The rest are settings. */
+const elsewhere: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "input",
+  "system",
+  "instructions",
+  "tools",
+  "tool_choice",
+  "stream"
+])
 
 const noPath: ReadonlyArray<string> = []
 
@@ -63,13 +85,17 @@ class Request implements MockRequest {
   readonly toolChoice: LanguageModel.ToolChoice<string>
   readonly responseFormat: LanguageModel.ProviderOptions["responseFormat"]
   readonly streaming: boolean
+  readonly model: string | undefined
+  readonly context: Context.Context<never>
   readonly #iteration: number | undefined
+  readonly #body: object | undefined
 
   constructor(
     options: Asking,
     running: RunningAgent | undefined,
     callCount: number,
-    streaming: boolean
+    streaming: boolean,
+    context: Context.Context<never>
   ) {
     this.agent = running?.agent ?? ""
     this.path = running?.path ?? noPath
@@ -80,7 +106,14 @@ class Request implements MockRequest {
     this.toolChoice = options.toolChoice
     this.responseFormat = options.responseFormat
     this.streaming = streaming
+    this.model = options.model
+    this.context = context
     this.#iteration = options.iteration
+    this.#body = options.body
+  }
+
+  get settings(): Readonly<Record<string, unknown>> {
+    return Object.fromEntries(Object.entries(this.#body ?? {}).filter(([name]) => !elsewhere.has(name)))
   }
 
   get iteration(): number {
@@ -121,5 +154,6 @@ export const make = (
   options: Asking,
   running: RunningAgent | undefined,
   callCount: number,
-  streaming: boolean
-): MockRequest => new Request(options, running, callCount, streaming)
+  streaming: boolean,
+  context: Context.Context<never>
+): MockRequest => new Request(options, running, callCount, streaming, context)

@@ -53,7 +53,7 @@ export class ModelSession<R> {
   ask(options: LanguageModel.ProviderOptions, streaming: boolean): Effect.Effect<Sending, AiError.AiError> {
     return Effect.withFiber((fiber) => {
       const index = this.calls.length
-      const request = MockRequest.make(options, fiber.getRef(CurrentAgent), index + 1, streaming)
+      const request = MockRequest.make(options, fiber.getRef(CurrentAgent), index + 1, streaming, fiber.context)
       this.calls.push({ request })
       const answer = this.#answer(request)
       const provided: ReturnType<Answer> = Exit.isExit(answer)

@@ -168,3 +168,79 @@ describe("ToolPolicy", () => {
       }).pipe(Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("work", {}), "Done."))))
     }))
 })
+
+describe("ToolPolicy.setAll", () => {
+  it.effect("counts for handlers of the environment and for those that a toolkit has, after what a tool sets itself", () =>
+    Effect.gen(function*() {
+      const Look = Tool.make("look", { success: Schema.String })
+      const Slow = ToolPolicy.set(Tool.make("slow", { success: Schema.String }), {
+        timeout: "9 seconds",
+        exclusive: true
+      })
+      const Kit = Toolkit.make(Look, Slow)
+      const layer = Kit.toLayer({
+        look: () => Effect.never,
+        slow: () => Effect.delay(Effect.succeed("slow"), "5 seconds")
+      })
+      const own = yield* Effect.provide(Kit, layer)
+      const policy = { timeout: "2 seconds" } as const
+      for (const toolkit of [ToolPolicy.setAll(Kit, policy), ToolPolicy.setAll(policy)(own)]) {
+        assert.deepInclude(ToolPolicy.get(toolkit.tools.slow), { timeout: "9 seconds", exclusive: true })
+        yield* Effect.gen(function*() {
+          const fiber = yield* Effect.forkChild(Agent.run(Agent.make("a", { toolkit }), "Go"))
+          for (let time = 0; time < 10; time++) yield* TestClock.adjust("1 second")
+          yield* Fiber.join(fiber)
+          assert.deepStrictEqual((yield* told).map(({ result }) => result), ["The tool \"look\" timed out.", "slow"])
+        }).pipe(Effect.provide([
+          layer,
+          MockModel.layer(MockModel.queue(
+            MockResponse.all(MockResponse.toolCall("look", {}), MockResponse.toolCall("slow", {})),
+            "Done."
+          ))
+        ]))
+      }
+    }))
+})
+
+describe("A maxLength", () => {
+  it.effect("cuts what the model reads of results and failures, as text or as JSON, and says how much is left out", () =>
+    Effect.gen(function*() {
+      const names = ["short", "long", "pair", "json", "fails"] as const
+      const tool = <const Name extends string>(name: Name) =>
+        Tool.make(name, { success: Schema.Unknown, failure: Schema.String })
+      const Kit = ToolPolicy.setAll(
+        Toolkit.make(tool("short"), tool("long"), tool("pair"), tool("json"), tool("fails")),
+        { maxLength: 10 }
+      )
+      yield* Effect.gen(function*() {
+        yield* Agent.run(Agent.make("a", { toolkit: Kit }), "Go")
+        const note = (left: number, all: number) => `\n[Cut here: ${left} of ${all} characters are left out.]`
+        assert.deepStrictEqual((yield* told).map(({ isFailure, result }) => [isFailure, result]), [
+          [false, "0123456789"],
+          [false, `${"a".repeat(10)}${note(90, 100)}`],
+          // Half a character is none.
+          [false, `123456789${note(2, 11)}`],
+          [false, `{"a":[1,2,${note(5, 15)}`],
+          [true, `${"b".repeat(10)}${note(1, 11)}`]
+        ])
+      }).pipe(Effect.provide([
+        Kit.toLayer({
+          short: () => Effect.succeed("0123456789"),
+          long: () => Effect.succeed("a".repeat(100)),
+          pair: () => Effect.succeed("123456789\u{1F600}"),
+          json: () => Effect.succeed({ a: [1, 2, 3, 4] }),
+          fails: () => Effect.fail("b".repeat(11))
+        }),
+        MockModel.layer(MockModel.queue(
+          MockResponse.all(...names.map((name) => MockResponse.toolCall(name, {}))),
+          "Done."
+        ))
+      ]))
+    }))
+
+  it("can't be negative or a fraction", () => {
+    for (const maxLength of [-1, 0.5, NaN]) {
+      assert.throws(() => ToolPolicy.set(Work, { maxLength }), `"maxLength" is ${maxLength}, not a whole number`)
+    }
+  })
+})

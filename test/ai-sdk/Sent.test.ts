@@ -135,7 +135,7 @@ describe("A request to a model of the AI SDK", () => {
   it.effect("has all that stands in a prompt, with what its provider attached", () =>
     Effect.gen(function*() {
       const { asked, model } = saying([answer])
-      yield* Effect.provide(ask(), AiSdkModel.layer(model))
+      yield* Effect.provide(ask(), AiSdkModel.layer(model, { resultFiles: true }))
       assert.deepStrictEqual(asked[0]!.prompt as unknown, [
         { role: "system", content: "Be brief.", providerOptions },
         { role: "user", content: user },
@@ -156,10 +156,30 @@ describe("A request to a model of the AI SDK", () => {
       ])
     }))
 
+  it.effect("has a note for each file in a result where the provider takes texts alone, whoever was asked before", () =>
+    Effect.gen(function*() {
+      const outputs = Effect.fnUntraced(function*(provider: string, options?: AiSdkModel.Options) {
+        const { asked, model } = saying([answer, answer])
+        yield* Effect.provide(ask(), AiSdkModel.layer({ ...model, provider }, options))
+        const [message] = asked[0]!.prompt.filter(({ role }) => role === "tool")
+        return (message!.content as ReadonlyArray<{ readonly output?: unknown }>)[6]?.output
+      })
+      const value = "this\n[A file of type image/png: this provider takes none in results.]\n" +
+        "[A file of type application/pdf: this provider takes none in results.]"
+      for (const provider of ["openai.chat", "mistral.chat", "house.completion"]) {
+        assert.deepStrictEqual(yield* outputs(provider), { type: "text", value })
+      }
+      for (const provider of ["openai.responses", "anthropic.messages", "google.vertex.chat", "amazon-bedrock"]) {
+        assert.deepInclude(yield* outputs(provider), { type: "content" })
+      }
+      assert.deepStrictEqual(yield* outputs("openai.responses", { resultFiles: false }), { type: "text", value })
+      assert.deepInclude(yield* outputs("house.chat", { resultFiles: true }), { type: "content" })
+    }))
+
   it.effect("has the same in specification 3, where data is untagged", () =>
     Effect.gen(function*() {
       const { asked, model } = saying3([answer])
-      yield* Effect.provide(ask(), AiSdkModel.layer(model))
+      yield* Effect.provide(ask(), AiSdkModel.layer(model, { resultFiles: true }))
       assert.deepStrictEqual(asked[0]!.prompt as unknown, [
         { role: "system", content: "Be brief.", providerOptions },
         {

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, ExecutionPlan, Exit, Fiber, Layer, Schema, Stream } from "effect"
 import { AiError, LanguageModel, Tool, Toolkit } from "effect/ai"
-import mermaid from "mermaid"
 import {
   Agent,
   type AgentEvent,
@@ -18,6 +17,7 @@ import { MockModel, MockResponse } from "troupe/testing"
 import { imbalances } from "../agent/balanced.ts"
 import { recorded, tree } from "../agent/spans.ts"
 import { told, watch } from "../agent/watch.ts"
+import { parse } from "../mermaid.ts"
 import {
   checked,
   handlers,
@@ -105,7 +105,7 @@ describe("A run that changes hands", () => {
         assert.include(markdown, line)
       }
       const diagram = Trace.toMermaid(events)
-      yield* Effect.promise(() => mermaid.parse(diagram))
+      yield* Effect.promise(() => parse(diagram))
       assert.deepStrictEqual(diagram.split("\n").filter((line) => line.includes("takes over")), [
         "  Agent1->>Agent3: takes over#58; why",
         "  Agent3->>Agent4: takes over"
@@ -118,7 +118,7 @@ describe("A run that changes hands", () => {
       const markdown = Trace.toMarkdown(events)
       assert.include(markdown, "`b` didn't take over before the run ended")
       assert.include(markdown, "## Stopped before `b` took over: `a`")
-      yield* Effect.promise(() => mermaid.parse(Trace.toMermaid(events)))
+      yield* Effect.promise(() => parse(Trace.toMermaid(events)))
     }).pipe(Effect.provide([models({ a: [all(sign, handTo("b"))] }), handlers])))
 })
 
@@ -305,7 +305,7 @@ describe("An agent that was called", () => {
       ])
       assert.strictEqual(state.run.handoffs, undefined)
       assert.strictEqual(state.steps, 5)
-      yield* Effect.promise(() => mermaid.parse(Trace.toMermaid(events)))
+      yield* Effect.promise(() => parse(Trace.toMermaid(events)))
     }).pipe(Effect.provide([
       models({ top: [call, "Thanks."], a: [handTo("b")], b: [handTo("c")], c: ["From c."] }),
       handlers

@@ -406,6 +406,35 @@ describe("A cassette", () => {
       assert.notInclude(yield* content(path), "sk-secret")
     }).pipe(withFiles))
 
+  it.effect("has no key that a provider repeats in its failure, neither there nor for who calls the agent", () =>
+    Effect.gen(function*() {
+      const written = ["sk-proj-aBcD1234efGH5678.ijKL", "my-proxy-key-1", "hunterhunter"]
+      const masked = "sk-abc***xyz"
+      const [path, again] = [yield* newPath, yield* newPath]
+      for (const key of [...written, masked]) {
+        const message = `Incorrect API key provided: ${key}. Find yours at https://example.com/api-keys.`
+        const model = MockModel.layer(MockModel.byAgent({
+          boss: MockModel.queue(MockResponse.toolCall("worker", { task: "Work" }), "It failed."),
+          worker: MockModel.repeat(MockResponse.httpError(401, { body: { error: { message } } }))
+        }))
+        const worker = Agent.make("worker")
+        const boss = Agent.make("boss", { agents: [Agent.asTool(worker)] })
+        const run = Agent.run(boss, "Go").pipe(Effect.map(AgentState.text))
+        yield* run.pipe(Effect.provide(Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(model))))
+        assert.strictEqual(yield* run.pipe(Effect.provide(player(path))), "It failed.")
+        const tape = yield* content(path)
+        assert.strictEqual(tape.includes(key), key === masked, tape)
+        assert.include(tape, "https://example.com/api-keys")
+      }
+      const plain = "This model's maximum context length is 128000 tokens; your token_count 130000. The key is expired."
+      const failing = MockModel.layer(
+        MockModel.queue(MockResponse.httpError(400, { body: { error: { message: plain } } }))
+      )
+      const ask = Effect.flip(LanguageModel.generateText({ prompt: "Hello" }))
+      yield* ask.pipe(Effect.provide(recordingModel(again, failing)))
+      assert.include((yield* ask.pipe(Effect.provide(player(again)))).message, plain)
+    }).pipe(withFiles))
+
   it.effect("plays failures and defects of tools as they were, without queries", () =>
     Effect.gen(function*() {
       const path = yield* newPath

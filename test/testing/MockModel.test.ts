@@ -2,7 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Ref, Schema, Stream } from "effect"
 import { AiError, LanguageModel, Prompt } from "effect/ai"
 import { TestClock } from "effect/testing"
+import * as Agent from "../../src/agent/Agent.ts"
 import { CurrentAgent } from "../../src/agent/journal/CurrentAgent.ts"
+import * as AiSdkModel from "../../src/ai-sdk/AiSdkModel.ts"
 import * as AgentState from "../../src/domain/AgentState.ts"
 import { MockModel, MockResponse } from "../../src/testing/index.ts"
 import { ask, say, stream, streamParts, Tools } from "./ask.ts"
@@ -94,6 +96,18 @@ describe("MockModel.layer", () => {
 })
 
 describe("MockModel.calls", () => {
+  it.effect("have what each request ran with, an agent's settings included", () =>
+    Effect.gen(function*() {
+      const settings = AiSdkModel.settings({ temperature: 0, seed: 7 })
+      yield* Agent.run(Agent.make("a", { settings }), "Hello")
+      const [call] = yield* MockModel.calls
+      assert.deepStrictEqual(Context.get(call!.request.context, AiSdkModel.CurrentSettings), {
+        temperature: 0,
+        seed: 7
+      })
+      assert.deepStrictEqual([call!.request.model, call!.request.settings], [undefined, {}])
+    }).pipe(Effect.provide(MockModel.layer(MockModel.queue("Hi")))))
+
   it.effect("gives requests with their responses, and a request without one while it is in flight", () =>
     Effect.gen(function*() {
       const slow = MockResponse.delay("slow", "1 hour")

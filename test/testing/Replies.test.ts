@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import { LanguageModel } from "effect/ai"
+import { AiError, LanguageModel } from "effect/ai"
 import { MockModel, MockResponse } from "../../src/testing/index.ts"
 import { ask, say } from "./ask.ts"
 import { as, defectOf, overloaded, reasonOf } from "./outcome.ts"
@@ -231,7 +231,12 @@ describe("What makes no sense of a script", () => {
       assert.include(yield* exitOf(expecting), "neither true nor false")
       const failing = MockModel.make(() => Effect.fail("no" as never))
       assert.include(yield* exitOf(failing), `A handler failed with "no", which is no AiError`)
-      assert.throws(() => MockModel.repeat("Hi", NaN), /NaN times/)
+      for (const times of [NaN, -1, 1.5]) {
+        const expected = "not a whole number from 0 on or Infinity"
+        assert.throws(() => MockModel.repeat("Hi", times), `"repeat" is ${times}, ${expected}`)
+        const failing = () => MockModel.failTimes(times, new AiError.UnknownError({}), "Hi")
+        assert.throws(failing, `"failTimes" is ${times}, ${expected}`)
+      }
       const unknown = [{ role: "developer", content: "Hi" }] as never
       assert.throws(() => MockModel.transcript(unknown), /Transcript entry 1 has the role "developer"/)
     }))

@@ -23,10 +23,13 @@
  * @since 0.1.0
  */
 import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import { dual } from "effect/Function"
 import type * as Schedule from "effect/Schedule"
+import { countOf } from "../../domain/InvalidLimit.ts"
+import type { AnyToolkit } from "../../modes/AnyToolkit.ts"
 
 /**
  * How a tool is run.
@@ -37,6 +40,9 @@ import type * as Schedule from "effect/Schedule"
  * - `exclusive`: no other call of the turn runs beside it; `false` by default.
  * - `idempotent`: running it twice does what running it once does, so an attempt that timed out is repeated too; by default what
  *   the tool's `Tool.Idempotent` annotation says. Of any other tool, nobody knows whether such an attempt took effect.
+ * - `maxLength`: how many characters of a result the model reads; all by default. The rest is cut, and the model is told how much
+ *   there was. A result that isn't a text is cut as JSON. If the tool says by `toModelOutput` what the model reads, the texts
+ *   in that are cut, and the result stays whole for programs.
  *
  * @category models
  * @since 0.1.0
@@ -46,6 +52,7 @@ export interface ToolPolicy {
   readonly retry?: Schedule.Schedule<unknown, unknown>
   readonly exclusive?: boolean
   readonly idempotent?: boolean
+  readonly maxLength?: number
 }
 
 /**
@@ -56,8 +63,14 @@ export interface ToolPolicy {
  */
 export const ToolPolicy = Context.Reference<ToolPolicy>("troupe/agent/ToolPolicy", { defaultValue: () => ({}) })
 
+/** Gives a policy, or throws `InvalidLimit` for a length that can't be. */
+const checked = (policy: ToolPolicy): ToolPolicy => {
+  if (policy.maxLength !== undefined) countOf("maxLength", policy.maxLength, 0)
+  return policy
+}
+
 /**
- * Sets how a tool is run.
+ * Sets how a tool is run. Throws `InvalidLimit` for a `maxLength` that can't be.
  *
  * @category combinators
  * @since 0.1.0
@@ -65,7 +78,40 @@ export const ToolPolicy = Context.Reference<ToolPolicy>("troupe/agent/ToolPolicy
 export const set: {
   (policy: ToolPolicy): <T extends Annotatable>(tool: T) => T
   <T extends Annotatable>(tool: T, policy: ToolPolicy): T
-} = dual(2, <T extends Annotatable>(tool: T, policy: ToolPolicy): T => tool.annotate(ToolPolicy, policy) as T)
+} = dual(2, <T extends Annotatable>(tool: T, policy: ToolPolicy): T => tool.annotate(ToolPolicy, checked(policy)) as T)
+
+/**
+ * Sets how all tools of a toolkit are run, if it has handlers or not. What a tool's own policy sets counts before it.
+ *
+ * **Example** (Tools that end a call after half a minute, and one that takes longer)
+ *
+ * ```ts
+ * import { Schema } from "effect"
+ * import { Tool, Toolkit } from "effect/ai"
+ * import { ToolPolicy } from "troupe"
+ *
+ * const Look = Tool.make("look", { success: Schema.String })
+ * const Reindex = ToolPolicy.set(Tool.make("reindex", { success: Schema.String }), { timeout: "5 minutes" })
+ *
+ * const Kit = ToolPolicy.setAll(Toolkit.make(Look, Reindex), { timeout: "30 seconds", maxLength: 10_000 })
+ *
+ * ToolPolicy.get(Kit.tools.look).timeout // => "30 seconds"
+ * ToolPolicy.get(Kit.tools.reindex).timeout // => "5 minutes"
+ * ToolPolicy.get(Kit.tools.reindex).maxLength // => 10000
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const setAll: {
+  (policy: ToolPolicy): <T extends AnyToolkit>(toolkit: T) => T
+  <T extends AnyToolkit>(toolkit: T, policy: ToolPolicy): T
+} = dual(2, <T extends AnyToolkit>(toolkit: T, policy: ToolPolicy): T => {
+  const all: Readonly<Record<string, Tool.Any>> = toolkit.tools
+  const tools = Object.values(all).map((tool) => set(tool, { ...policy, ...Context.get(tool.annotations, ToolPolicy) }))
+  const made = Toolkit.make(...tools)
+  return ("handle" in toolkit ? { ...toolkit, tools: made.tools } : made) as unknown as T
+})
 
 /** A tool, as far as setting a policy needs one. Annotating a tool keeps its type. */
 interface Annotatable {

@@ -63,6 +63,28 @@ export const parts = (json: Schema.Json, change: Change): Schema.Json => {
 const withoutQuery = (text: string): string =>
   text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)([^\s/?#@]*@)?([^\s?#)"'\]]*)(\?[^\s#)"'\]]*)?/gi, "$1$3")
 
+/** A key that is written out. What is masked in part (`sk-abc***xyz`) is none. */
+const written = (begin: string): string => String.raw`${begin}(?:[\w~+/=-]|\.(?=\w)){6,}(?![\w~+/=-]|\.\w|\.{2}|[*…])`
+
+/** Keys by how those of providers begin, or by letters and digits that are too long for a name. */
+const keys = new RegExp(
+  String.raw`(?<![\w*….-])(?:${written(String.raw`(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi)[-_]|AIza|Bearer )`)}|${
+    written(String.raw`(?=[\w-]*\d)(?=[\w-]*[a-z])(?=[\w-]{32})`)
+  })`,
+  "gi"
+)
+
+/** What an error says was given for a key. A word alone is none: of a key it says "expired" or "invalid". */
+const given = new RegExp(
+  String.raw`(?<![a-z])((?:key|token|secret|credentials?|authorization|password)\b` +
+    String.raw`(?:["'\x60)]*\s*(?:[:=]|is\b|was\b|provided\b|passed\b|given\b|received\b|used\b))*[\s"'\x60(]*)` +
+    written(String.raw`(?:(?<=(?:provided|passed|given|received)\s*[:=]\s*["'\x60]?)|(?=[\w~.-]*[\d_+/=~-]))`),
+  "gi"
+)
+
+/** Takes out of what a failure says the key that the request had, as some providers repeat it. */
+const withoutKeys = (text: string): string => text.replace(keys, mask).replace(given, `$1${mask}`)
+
 const reasonFields: ReadonlySet<string> = new Set(["_tag", "kind", "reason", "module", "method", "status"])
 
 const isRecord = (json: Schema.Json | undefined): json is { readonly [field: string]: Schema.Json } =>
@@ -74,7 +96,7 @@ const withoutHeaders = (json: Schema.Json): Schema.Json => {
   return isRecord(response) ? { ...rest, response: { ...response, headers: {} } } : rest
 }
 
-/** Takes out of an encoded failure the headers, what a network's own error said, and the query of each address. */
+/** Takes out of an encoded failure the headers, what a network's own error said, the query of each address, and keys. */
 export const failure = (json: Schema.Json, change: Change): Schema.Json => {
   if (!isRecord(json) || !isRecord(json["reason"])) return json
   const { cause: _, http, ...reason } = json["reason"]
@@ -84,4 +106,4 @@ export const failure = (json: Schema.Json, change: Change): Schema.Json => {
 }
 
 /** Takes out of the text of a failure what is taken out of the failure. */
-export const message = (text: string, change: Change): string => change(withoutQuery(text))
+export const message = (text: string, change: Change): string => change(withoutKeys(withoutQuery(text)))

@@ -5,6 +5,7 @@
  */
 import type * as AiError from "effect/ai/AiError"
 import * as Effect from "effect/Effect"
+import { countOf } from "../../domain/InvalidLimit.ts"
 import {
   type Answer,
   CurrentBuilding,
@@ -62,13 +63,13 @@ export const queue = <const Replies extends ReadonlyArray<Reply<unknown>>>(
 /**
  * Makes a handler that gives the same reply each time, or begins a handler anew each time that it has nothing more to say.
  *
- * Without `times` it goes on for ever.
+ * Without `times` it goes on for ever. Throws `InvalidLimit` for `times` that can't be, such as a negative number or a fraction.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const repeat = <R = never>(self: Reply<R> | Handler<R>, times = Infinity): Handler<R> => {
-  if (Number.isNaN(times)) throw new RangeError("A handler can't be repeated NaN times")
+  countOf("repeat", times, 0)
   const isReply = !isHandler(self)
   const begin = Effect.provideService(toHandler(self).make, CurrentBuilding, undefined)
   return stateful(() => {
@@ -99,7 +100,8 @@ export const repeat = <R = never>(self: Reply<R> | Handler<R>, times = Infinity)
 }
 
 /**
- * Makes a handler that fails with the error a number of times, and then answers as another does.
+ * Makes a handler that fails with the error a number of times, and then answers as another does. Throws `InvalidLimit` for a
+ * number that can't be.
  *
  * **Example** (A provider that recovers)
  *
@@ -128,6 +130,7 @@ export const failTimes = <R = never>(
   error: AiError.AiError | AiError.AiErrorReason,
   then: Reply<R> | Handler<R>
 ): Handler<R> => {
+  countOf("failTimes", times, 0)
   const failure = Effect.succeed(MockResponse.fail(error))
   const { make } = toHandler(then)
   const failing = stateful<never>(() => {

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { choose as chooseStep } from "../chain/Choose.ts"
 import { countTurns } from "../chain/Find.ts"
@@ -33,7 +34,7 @@ const fallback = (asked: Asked) => ({ by: "fallback", response: MockResponse.tex
 const ask = <R>(asked: Asked, number: number, handler: Answer<R>): Effect.Effect<Chosen, never, R> => {
   const { messages } = asked
   const iteration = countTurns(messages, messages.findLastIndex(({ role }) => role === "user") + 1)
-  const request = MockRequest.make({ ...asked, iteration }, undefined, number, asked.isStreaming)
+  const request = MockRequest.make({ ...asked, iteration }, undefined, number, asked.isStreaming, Context.empty())
   const notes: Array<string> = []
   const by = () => notes.length === 0 ? "handler" : `handler: ${notes.join(" > ")}`
   return Effect.match(handler(request, (what) => void notes.push(what)), {

@@ -40,6 +40,32 @@ describe("MockProvider.make", () => {
       assert.deepStrictEqual(ids(await ask(bodyOf("one"))), ids(await ask(bodyOf("one", { stream: true }))))
     }))
 
+  it.effect("shows a handler the model and the settings of a request", () =>
+    Effect.promise(async () => {
+      const seen: Array<unknown> = []
+      const handler = MockModel.make(({ model, settings }) => {
+        seen.push({ model, ...settings })
+        return "Hi"
+      })
+      const { fetch } = MockProvider.make({ handler })
+      const ask = (path: string, body: object) =>
+        fetch(`http://mock${path}`, {
+          method: "POST",
+          headers: { "anthropic-version": "2023-06-01" },
+          body: JSON.stringify(body)
+        })
+      const messages = [{ role: "user", content: "Hello" }]
+      const tools = [{ type: "function", function: { name: "a" } }]
+      await ask("/v1/chat/completions", { model: "gpt-5", messages, tools, temperature: 0, stop: ["x"], stream: false })
+      await ask("/v1/messages", { model: "claude", messages, system: "Be kind.", max_tokens: 9, top_p: 0.5 })
+      await ask("/v1/responses", { model: "o9", input: "Hello", instructions: "Be kind.", max_output_tokens: 99 })
+      assert.deepStrictEqual(seen, [
+        { model: "gpt-5", temperature: 0, stop: ["x"] },
+        { model: "claude", max_tokens: 9, top_p: 0.5 },
+        { model: "o9", max_output_tokens: 99 }
+      ])
+    }))
+
   it.effect("begins anew with each provider that is made of a handler", () =>
     Effect.promise(async () => {
       const handler = MockModel.queue("one")

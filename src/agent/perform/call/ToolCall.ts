@@ -27,6 +27,7 @@ import * as Codec from "../../definition/Codec.ts"
 import { CurrentOverrides, type ToolHandler } from "../../definition/Overrides.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as Handlers from "./Handlers.ts"
+import { shortened } from "./ResultLength.ts"
 
 /**
  * What came of a call: its result, what the handler itself gave where that is what was settled, and the cause that ends the
@@ -88,8 +89,14 @@ const asEffect = <A>(value: A | Effect.Effect<A>): Effect.Effect<A> =>
  */
 const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<CallResult, never, unknown> => {
   const { name } = entry.tool
+  const own = (said: CallResult): CallResult => ({
+    ...said,
+    own: Exit.fail(error),
+    ...(entry.isFatal ? { fatal: Cause.fail(error) } : undefined)
+  })
   if (error instanceof TimedOut) return Effect.succeed(failed(`The tool "${name}" timed out.`))
   if (isOfToolkit(entry, error)) return Effect.succeed(failed(`The tool "${name}" failed: ${error.message}`))
+  if (isOfClient(error)) return Effect.succeed(own(failed(`The tool "${name}" failed: ${error.message}`)))
   const answer = (encoded: Codec.CodecExit): CallResult => {
     if (Exit.isFailure(encoded)) {
       const said = failed(`The tool "${name}" failed: ${messageOf(error)}`)
@@ -97,11 +104,6 @@ const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<CallResul
     }
     return own(failed(JsonValue.fromUnknown(encoded.value)))
   }
-  const own = (said: CallResult): CallResult => ({
-    ...said,
-    own: Exit.fail(error),
-    ...(entry.isFatal ? { fatal: Cause.fail(error) } : undefined)
-  })
   const encoded = Codec.run(entry.encodeFailure, error)
   return Exit.isExit(encoded) ? Effect.succeed(answer(encoded)) : Effect.map(encoded, answer)
 }
@@ -168,6 +170,10 @@ const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params
 /** Checks whether a toolkit with handlers of its own made an error: of parameters or a result, or of a reason that a handler gave. */
 const isOfToolkit = ({ tool }: HandledTool, error: unknown): error is AiError.AiError =>
   AiError.isAiError(error) && error.module === "Toolkit" && error.method === `${tool.name}.handle`
+
+/** Checks whether a client of an MCP server made an error, whose JSON holds all that the server sent. */
+const isOfClient = (error: unknown): error is Error =>
+  error instanceof Error && "_tag" in error && error._tag === "McpClientError"
 
 /** Gives what a handler failed with, which its toolkit wraps if it was the reason of an `AiError`. */
 const unwrapped = (entry: HandledTool, error: unknown): unknown =>
@@ -247,5 +253,15 @@ export const run = (
       while: (error) => policy.idempotent === true || !(error instanceof TimedOut)
     })
   }
-  return Effect.catch(attempt, (error) => failedWith(entry, error))
+  const { maxLength } = policy
+  if (maxLength === undefined) return Effect.catch(attempt, (error) => failedWith(entry, error))
+  const shorten = (result: CallResult): CallResult => ({
+    ...result,
+    settlement: shortened(result.settlement, maxLength)
+  })
+  return Effect.catch(Effect.map(attempt, shorten), (error) => {
+    const failure = failedWith(entry, error)
+    // That it timed out are words of ours.
+    return error instanceof TimedOut ? failure : Effect.map(failure, shorten)
+  })
 }

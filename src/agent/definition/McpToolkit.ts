@@ -1,0 +1,237 @@
+/**
+ * The tools of an MCP server as a toolkit of an agent.
+ *
+ * 1. The model sees images that the server gives, and other files, as far as its provider takes them in results.
+ * 2. What fails is told in a sentence, or in the server's own words.
+ * 3. A toolkit has the tools of the time at which it was made. Make one for each run, and what has changed is there.
+ *
+ * **Example** (An agent with all tools of a server, none of which may take longer or say more than this)
+ *
+ * ```ts
+ * import { Context, Effect, Layer, Schema } from "effect"
+ * import { McpClient, McpProtocol, McpServer, Tool, Toolkit } from "effect/ai"
+ * import { FetchHttpClient, HttpRouter } from "effect/http"
+ * import { Agent, AgentState, McpToolkit, ToolPolicy } from "troupe"
+ * import { MockModel, MockResponse } from "troupe/testing"
+ *
+ * // Somewhere else there is a server.
+ * const Weather = Toolkit.make(Tool.make("weather", { success: Schema.String }))
+ * const handlers = Weather.toLayer({ weather: () => Effect.succeed("22 °C and no rain. It is a long report.") })
+ * const registrations = McpServer.toolkit(Weather).pipe(Layer.provide(handlers))
+ * const protocol = McpProtocol.v2025_11_25
+ * const { dispose, handler } = HttpRouter.toWebHandler(
+ *   McpServer.layerHttp({ name: "weather", version: "1.0.0", path: "/mcp", protocols: [protocol], registrations }),
+ *   { disableLogger: true }
+ * )
+ * const fetch = (input: RequestInfo | URL, init?: RequestInit) => handler(new Request(input, init), Context.empty())
+ *
+ * const client = McpClient.layerHttp({ name: "app", version: "1.0.0", protocol, url: "http://localhost/mcp" }).pipe(
+ *   Layer.provide(FetchHttpClient.layer),
+ *   Layer.provide(Layer.succeed(FetchHttpClient.Fetch, fetch))
+ * )
+ *
+ * const program = Effect.gen(function*() {
+ *   const tools = yield* McpToolkit.make(yield* McpClient.McpClient, { needsApproval: "destructive" })
+ *   const toolkit = ToolPolicy.setAll(tools, { timeout: "30 seconds", maxLength: 10_000 })
+ *   const state = yield* Agent.run(Agent.make("remote", { toolkit }), "Will it rain?")
+ *   return AgentState.pendingApprovals(state).map((call) => call.name)
+ * })
+ *
+ * const waiting = program.pipe(
+ *   Effect.provide(client),
+ *   Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("weather", {})))),
+ *   Effect.ensuring(Effect.promise(dispose))
+ * )
+ *
+ * // The server doesn't say that the tool only reads.
+ * await Effect.runPromise(waiting) // => ["weather"]
+ * ```
+ *
+ * @since 0.1.0
+ */
+import type * as McpClient from "effect/ai/McpClient"
+import type { McpClientError } from "effect/ai/McpClientError"
+import type * as McpSchema from "effect/ai/McpSchema"
+import * as Prompt from "effect/ai/Prompt"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import * as Effect from "effect/Effect"
+import * as Base64 from "effect/encoding/Base64"
+import * as Schema from "effect/Schema"
+import { from as nameFrom } from "../../domain/ToolName.ts"
+
+/** A text of a result, or a file with its data in base64. */
+const Piece = Schema.Union([
+  Schema.Struct({ text: Schema.String }),
+  Schema.Struct({ mediaType: Schema.String, data: Schema.String })
+])
+
+/**
+ * Schema for what a tool of a server gives: a text, or what there is in order if that isn't text alone.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const McpResult = Schema.Union([Schema.String, Schema.Array(Piece)])
+
+/**
+ * What a tool of a server gives: a text, or what there is in order if that isn't text alone.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type McpResult = typeof McpResult.Type
+
+/**
+ * How the tools of a server are taken.
+ *
+ * **Details**
+ *
+ * - `prefix` stands before the name of each tool, such as `"reports__"`.
+ * - `needsApproval` says which tools wait for somebody's yes; none by default. `"destructive"` is what the server says of them by its
+ *   annotations: a tool is destructive unless `readOnlyHint` is true or `destructiveHint` is false, as in the specification. These
+ *   are hints, which bind no server that you don't trust.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly prefix?: string
+  readonly needsApproval?: "destructive" | ((tool: McpSchema.Tool) => boolean)
+}
+
+/**
+ * A tool of a server. It fails with words that the model reads.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface McpTool extends
+  Tool.Tool<string, {
+    readonly parameters: typeof Schema.Unknown
+    readonly success: typeof McpResult
+    readonly failure: typeof Schema.String
+    readonly failureMode: "error"
+  }>
+{}
+
+type Piece = typeof Piece.Type
+
+const file = (mediaType: string, data: Uint8Array): Piece => ({ mediaType, data: Base64.encode(data) })
+
+const pieceOf = (block: McpSchema.ContentBlock): Piece => {
+  switch (block.type) {
+    case "text":
+      return { text: block.text }
+    case "image":
+    case "audio":
+      return file(block.mimeType, block.data)
+    case "resource_link": {
+      const { description, name, title = name, uri } = block
+      return { text: `${title}: ${uri}${description === undefined ? "" : `\n${description}`}` }
+    }
+    case "resource": {
+      const { resource } = block
+      return "text" in resource
+        ? { text: resource.text }
+        : file(resource.mimeType ?? "application/octet-stream", resource.blob)
+    }
+  }
+}
+
+const textOf = (piece: Piece): string => "text" in piece ? piece.text : `[A file of type ${piece.mediaType}]`
+
+const resultOf = ({ content, structuredContent }: McpSchema.CallToolResult): McpResult => {
+  const pieces = content.map(pieceOf)
+  if (pieces.length === 0 && structuredContent !== undefined) return JSON.stringify(structuredContent)
+  return pieces.every((piece) => "text" in piece) ? pieces.map(textOf).join("\n") : pieces
+}
+
+/** What the model reads. A text alone is the result itself. */
+const toModelOutput = (result: McpResult): ReadonlyArray<Prompt.ToolModelOutputPart> =>
+  typeof result === "string"
+    ? undefined as never
+    : result.map((piece) =>
+      "text" in piece
+        ? Prompt.makePart("text", { text: piece.text })
+        : Prompt.makePart("file", { mediaType: piece.mediaType, data: piece.data })
+    )
+
+/** Checks whether a tool may destroy something. What a server doesn't say it may. */
+const isDestructive = ({ annotations }: McpSchema.Tool): boolean =>
+  annotations?.readOnlyHint !== true && annotations?.destructiveHint !== false
+
+const toTool = (
+  name: string,
+  descriptor: McpSchema.Tool,
+  needsApproval: (tool: McpSchema.Tool) => boolean
+): McpTool => {
+  const { annotations, description, inputSchema } = descriptor
+  return Tool.dynamic(name, {
+    parameters: inputSchema,
+    description,
+    success: McpResult,
+    failure: Schema.String,
+    needsApproval: needsApproval(descriptor),
+    toModelOutput
+  })
+    .annotate(Tool.Strict, false)
+    .annotate(Tool.Readonly, annotations?.readOnlyHint === true)
+    .annotate(Tool.Destructive, isDestructive(descriptor))
+    .annotate(Tool.Idempotent, annotations?.readOnlyHint === true || annotations?.idempotentHint === true)
+}
+
+const isArguments = Schema.is(Schema.Record(Schema.String, Schema.Unknown))
+
+const call = (client: McpClient.McpClient, name: string, tool: McpSchema.Tool) =>
+  Effect.fnUntraced(function*(params: unknown) {
+    if (!isArguments(params)) return yield* Effect.fail(`The parameters of the tool "${name}" must be a JSON object.`)
+    const result = yield* Effect.mapError(
+      client.callTool({ tool, arguments: params }),
+      (error) => `The tool "${name}" failed: ${error.message}`
+    )
+    if (result.isError !== true) return resultOf(result)
+    const said = result.content.map(pieceOf).map(textOf).join("\n")
+    return yield* Effect.fail(said.trim() === "" ? `The tool "${name}" failed.` : said)
+  })
+
+/** Names that models can use, each told from those before it. */
+const namesOf = (tools: ReadonlyArray<McpSchema.Tool>, prefix: string): ReadonlyArray<string> => {
+  const taken = new Set<string>()
+  return tools.map(({ name }) => {
+    let free = nameFrom(prefix, name)
+    for (let count = 2; taken.has(free); count++) free = nameFrom(prefix, name, `_${count}`)
+    taken.add(free)
+    return free
+  })
+}
+
+/**
+ * Asks a server for its tools and makes a toolkit of them, with handlers that call the server.
+ *
+ * **Details**
+ *
+ * - A text is the result as it is, and so is the JSON of a result that has structured content alone. Images and other files go to the
+ *   model beside the texts, by `toModelOutput`.
+ * - An error that the server reports is told in the server's words; one on the way to it in a sentence.
+ * - Letters that providers don't take in names of tools become `_`.
+ * - The server says which tools only read, may destroy something, or may be repeated: as annotations of `Tool`, such as
+ *   `Tool.Idempotent`, by which `ToolPolicy` repeats what timed out.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (
+  client: McpClient.McpClient,
+  { needsApproval = () => false, prefix = "" }: Options = {}
+): Effect.Effect<Toolkit.WithHandler<Record<string, McpTool>>, McpClientError> =>
+  Effect.flatMap(client.listTools(), (descriptors) => {
+    const names = namesOf(descriptors, prefix)
+    const isApproved = needsApproval === "destructive" ? isDestructive : needsApproval
+    const tools = descriptors.map((descriptor, index) => toTool(names[index]!, descriptor, isApproved))
+    const toolkit = Toolkit.make(...tools)
+    const handlers = Object.fromEntries(
+      descriptors.map((descriptor, index) => [names[index]!, call(client, names[index]!, descriptor)])
+    )
+    return Effect.flatMap(toolkit.toHandlers(handlers), (handlers) => Effect.provideContext(toolkit, handlers))
+  })
