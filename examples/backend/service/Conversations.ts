@@ -57,14 +57,6 @@ export class Conversations extends Context.Service<Conversations, {
   ) => Effect.Effect<Stream.Stream<Page, StoreFailed>, ConversationNotFound | CursorExpired | Unavailable>
 }>()("backend/Conversations") {}
 
-const titleLength = 80
-
-/** The first words of a conversation, in one line. */
-const titleOf = (text: string): string => {
-  const line = text.replace(/\s+/g, " ").trim()
-  return line.length <= titleLength ? line : `${Array.from(line).slice(0, titleLength - 1).join("")}…`
-}
-
 const pageSize = 200
 
 const approvalsOf = (state: AgentState.AgentState): ReadonlyArray<Approval> =>
@@ -130,10 +122,7 @@ const make = Effect.gen(function*() {
   const saying = (text: string, key: string | undefined): Work<never> =>
     Effect.fnUntraced(function*({ accept, run, saved, session }) {
       if (key !== undefined && (yield* store.hasMessage(saved.row.id, key))) return yield* accept
-      yield* run(yield* session, {
-        ...(saved.row.title === "" ? { title: titleOf(text) } : undefined),
-        ...(key === undefined ? undefined : { messageKey: key })
-      }, text)
+      yield* run(yield* session, key === undefined ? {} : { messageKey: key }, text)
     })
 
   const resuming: Work<NothingToResume> = (holding) => {

@@ -5,6 +5,7 @@ import { type Deferred, Effect } from "effect"
 import { AgentEvent, AgentState } from "troupe"
 import type { Event } from "../api/Conversations.ts"
 import type { Lease } from "../store/Store.ts"
+import { titleAfter } from "./title.ts"
 
 /** What is known here of a conversation while it is held. */
 export interface Held {
@@ -30,9 +31,10 @@ const told = (event: AgentEvent.AgentEvent): Event => {
  * Sees the events of a run that goes on from `state`: logs each one and folds it, in one step. The end of a run takes the
  * conversation out of flight in the same save as the state that it left. A run that was broken off stays in flight.
  *
- * That a call has its result is told when that is saved: a call whose result was told never runs again.
+ * That a call has its result is told when that is saved: a call whose result was told never runs again. A conversation that
+ * isn't `isTitled` gets its title with the save of its first words.
  */
-export const observer = (held: Held, lease: Lease, state: AgentState.AgentState) => {
+export const observer = (held: Held, lease: Lease, state: AgentState.AgentState, isTitled: boolean) => {
   let folded = state
   return (event: AgentEvent.AgentEvent): Effect.Effect<void> =>
     Effect.sync(() => {
@@ -40,7 +42,10 @@ export const observer = (held: Held, lease: Lease, state: AgentState.AgentState)
       const awaitsSave = event._tag === "ToolCallSettled"
       if (isEnd && (event._tag !== "RunInterrupted" || held.isCancelled)) lease.mark({ isInFlight: false })
       const { number } = lease.log(told(event), awaitsSave ? "afterSave" : undefined)
-      folded = AgentState.reduce(folded, event)
+      const after = AgentState.reduce(folded, event)
+      const title = titleAfter(event, folded, after, isTitled)
+      if (title !== undefined) lease.mark({ title })
+      folded = after
       // The session shows the next event when the state with this one is saved.
       if (!awaitsSave) held.seen = { state: folded, cursor: number }
       held.isOver ||= isEnd

@@ -120,13 +120,13 @@ const make = Effect.gen(function*() {
   })
 
   /** Runs a session until it ends, the lease is lost, or somebody cancels it. What runs is stopped then, with its requests. */
-  const runIn = (held: Held, id: string, lease: Lease): Holding["run"] =>
+  const runIn = (held: Held, { row: { id, title } }: Saved, lease: Lease): Holding["run"] =>
     Effect.fnUntraced(function*(session, marks, input) {
       Deferred.doneUnsafe(held.begun, Effect.void)
       lease.mark({ ...marks, isInFlight: true })
       const state = AgentState.reopen(yield* session.state)
       yield* Stream.runDrain(session.stream(input)).pipe(
-        Agent.observe(observer(held, lease, input === undefined ? state : yield* session.state)),
+        Agent.observe(observer(held, lease, input === undefined ? state : yield* session.state, title !== "")),
         around,
         Effect.catch((error) =>
           Session.isSessionError(error)
@@ -199,7 +199,7 @@ const make = Effect.gen(function*() {
             set: (key, value) => Effect.tap(lease.states.set(key, value), accept)
           }),
           accept,
-          run: runIn(held, id, lease)
+          run: runIn(held, saved, lease)
         }).pipe(Effect.tapCause(giveUp(id, lease)))
         yield* accept
       })
