@@ -15,7 +15,7 @@ import { Settings } from "../config.ts"
 import { type Numbered, type Row, type Saved, Store, type StoreFailed } from "../store/Store.ts"
 import { Agents } from "./Agents.ts"
 import type { Held } from "./Held.ts"
-import { type NotHeld, Runs, unavailable, type Work } from "./Runs.ts"
+import { type NotHeld, Runs, unavailableIn, type Work } from "./Runs.ts"
 import { toTrace } from "./trace.ts"
 
 type View = typeof Api.View.Type
@@ -82,6 +82,7 @@ const make = Effect.gen(function*() {
   const agents = yield* Agents
   const runs = yield* Runs
   const settings = yield* Settings
+  const unavailable = unavailableIn(store)
 
   /** Finds a conversation of the tenant's. */
   const find = (tenant: string, id: string): Effect.Effect<Saved, ConversationNotFound | Unavailable> =>

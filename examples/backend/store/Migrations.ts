@@ -9,6 +9,9 @@ import { Migrator, SqlClient } from "effect/sql"
 /** The table of the states, as `KeyValueStore.layerSql` wants it. */
 export const states = "states"
 
+/** The table that is written to, to see whether anything can be. */
+export const writable = "writable"
+
 /**
  * - `last` is the highest number of an event that is kept, `base` the number that the last lease began above, `gone` the
  *   highest number of an event that is kept no longer, and `kept` about how many are.
@@ -55,8 +58,14 @@ const conversations = Effect.gen(function*() {
     CREATE TABLE ${sql(states)} (id TEXT PRIMARY KEY, value ${bytes} NOT NULL, value_type INTEGER NOT NULL)`
 })
 
+const probe = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const bytes = sql.onDialectOrElse({ pg: () => sql.literal("BYTEA"), orElse: () => sql.literal("BLOB") })
+  yield* sql`CREATE TABLE ${sql(writable)} (id INTEGER PRIMARY KEY, padding ${bytes})`
+})
+
 /** Brings the tables up to date. */
 export const run = Migrator.make({})({
-  loader: Migrator.fromRecord({ "0001_conversations": conversations }),
+  loader: Migrator.fromRecord({ "0001_conversations": conversations, "0002_writable": probe }),
   table: "migrations"
 })
