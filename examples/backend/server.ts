@@ -48,7 +48,11 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
   })
   return shutdown(server).pipe(
     Layer.provideMerge(
-      HttpRouter.serve(Routes.layer, { disableLogger: true, disableListenLog: true })
+      HttpRouter.serve(Routes.layer, {
+        disableLogger: true,
+        disableListenLog: true,
+        routerConfig: { caseSensitive: true }
+      })
     ),
     Layer.provideMerge(NodeHttpServer.layer(() => server, { host, port })),
     Layer.provide(conversations)

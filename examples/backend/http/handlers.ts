@@ -122,7 +122,7 @@ const health = HttpApiBuilder.group(
         runs.open.pipe(
           Effect.andThen(Effect.mapError(
             store.check,
-            () => new Unavailable({ detail: "The store can't be reached", retryAfter: 1 })
+            () => new Unavailable({ detail: "The store can't be reached, or can't be written to", retryAfter: 1 })
           )),
           Effect.as({ status: "ready" as const }),
           withHeaders

@@ -7,7 +7,7 @@ import type { Unavailable } from "../api/Problems.ts"
 import { Settings } from "../config.ts"
 import { type Row, Store, type StoreFailed } from "../store/Store.ts"
 import { approvalsOf } from "./Conversations.ts"
-import { Runs, unavailable } from "./Runs.ts"
+import { Runs, unavailableIn } from "./Runs.ts"
 
 type Waiting = typeof Api.Waiting.Type
 
@@ -39,6 +39,7 @@ const make = Effect.gen(function*() {
   const store = yield* Store
   const runs = yield* Runs
   const { heartbeat } = yield* Settings
+  const unavailable = unavailableIn(store)
 
   const waitingIn = (tenant: string) => ({ id }: Row) =>
     Effect.map(

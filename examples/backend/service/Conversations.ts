@@ -15,7 +15,7 @@ import { Settings } from "../config.ts"
 import { type Numbered, type Row, type Saved, Store, type StoreFailed } from "../store/Store.ts"
 import { Agents } from "./Agents.ts"
 import type { Held } from "./Held.ts"
-import { type NotHeld, Runs, unavailable, type Work } from "./Runs.ts"
+import { type NotHeld, Runs, unavailableIn, type Work } from "./Runs.ts"
 import { toTrace } from "./trace.ts"
 
 type View = typeof Api.View.Type
@@ -57,14 +57,6 @@ export class Conversations extends Context.Service<Conversations, {
   ) => Effect.Effect<Stream.Stream<Page, StoreFailed>, ConversationNotFound | CursorExpired | Unavailable>
 }>()("backend/Conversations") {}
 
-const titleLength = 80
-
-/** The first words of a conversation, in one line. */
-const titleOf = (text: string): string => {
-  const line = text.replace(/\s+/g, " ").trim()
-  return line.length <= titleLength ? line : `${Array.from(line).slice(0, titleLength - 1).join("")}…`
-}
-
 const pageSize = 200
 
 /** The calls that await a decision. */
@@ -91,6 +83,7 @@ const make = Effect.gen(function*() {
   const agents = yield* Agents
   const runs = yield* Runs
   const settings = yield* Settings
+  const unavailable = unavailableIn(store)
 
   /** Finds a conversation of the tenant's. */
   const find = (tenant: string, id: string): Effect.Effect<Saved, ConversationNotFound | Unavailable> =>
@@ -131,10 +124,7 @@ const make = Effect.gen(function*() {
   const saying = (text: string, key: string | undefined): Work<never> =>
     Effect.fnUntraced(function*({ accept, run, saved, session }) {
       if (key !== undefined && (yield* store.hasMessage(saved.row.id, key))) return yield* accept
-      yield* run(yield* session, {
-        ...(saved.row.title === "" ? { title: titleOf(text) } : undefined),
-        ...(key === undefined ? undefined : { messageKey: key })
-      }, text)
+      yield* run(yield* session, key === undefined ? {} : { messageKey: key }, text)
     })
 
   const resuming: Work<NothingToResume> = (holding) => {

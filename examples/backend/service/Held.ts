@@ -6,6 +6,7 @@ import { AgentEvent, AgentState } from "troupe"
 import type { Change, Event } from "../api/Conversations.ts"
 import type { Lease } from "../store/Store.ts"
 import { withChange } from "./changes.ts"
+import { titleAfter } from "./title.ts"
 
 /** What is known here of a conversation while it is held. */
 export interface Held {
@@ -33,13 +34,15 @@ const told = (event: AgentEvent.AgentEvent): Event => {
  * Sees the events of a run that goes on from `state`: logs each one and folds it, in one step. The end of a run takes the
  * conversation out of flight in the same save as the state that it left. A run that was broken off stays in flight.
  *
- * That a call has its result is told when that is saved: a call whose result was told never runs again.
+ * That a call has its result is told when that is saved: a call whose result was told never runs again. A conversation that
+ * isn't `isTitled` gets its title with the save of its first words.
  */
 export const observer = (
   held: Held,
   lease: Lease,
   state: AgentState.AgentState,
-  before: ReadonlyArray<Change>
+  before: ReadonlyArray<Change>,
+  isTitled: boolean
 ) => {
   let folded = state
   let changes = before
@@ -48,7 +51,10 @@ export const observer = (
       const isEnd = AgentEvent.isRunEnd(event)
       const awaitsSave = event._tag === "ToolCallSettled"
       const { number } = lease.log(told(event), awaitsSave ? "afterSave" : undefined)
-      folded = AgentState.reduce(folded, event)
+      const after = AgentState.reduce(folded, event)
+      const title = titleAfter(event, folded, after, isTitled)
+      if (title !== undefined) lease.mark({ title })
+      folded = after
       const changed = withChange(changes, event)
       if (changed !== changes) lease.mark({ changes: changed })
       changes = changed

@@ -87,12 +87,16 @@ const busy = (conversation: string) => new ConversationBusy({ conversation })
 /** The service is shutting down: another instance, or the next one, can do it. */
 const closing = new Unavailable({ detail: "The service is shutting down", retryAfter: 5 })
 
-/** The store is out of reach, or can't be read. What is wrong is logged, and isn't the client's affair. */
-export const unavailable = (error: Session.SessionError | StoreFailed): Effect.Effect<never, Unavailable> =>
-  Effect.andThen(
-    Effect.logWarning(error.message, Cause.fail(error)),
-    Effect.fail(new Unavailable({ detail: "The store can't be reached", retryAfter: 1 }))
-  )
+/**
+ * The store is out of reach, or can't be read. What is wrong isn't the client's affair; it is logged, unless the store is away,
+ * which says so itself.
+ */
+export const unavailableIn =
+  (store: Store["Service"]) => (error: Session.SessionError | StoreFailed): Effect.Effect<never, Unavailable> =>
+    Effect.suspend(() => {
+      const told = Effect.fail(new Unavailable({ detail: "The store can't be reached", retryAfter: 1 }))
+      return store.isAway() ? told : Effect.andThen(Effect.logWarning(error.message, Cause.fail(error)), told)
+    })
 
 const defaults: StartOptions = { patience: 2000 }
 
@@ -101,6 +105,9 @@ const make = Effect.gen(function*() {
   const agents = yield* Agents
   const settings = yield* Settings
   const around = yield* Around
+  const unavailable = unavailableIn(store)
+  /** Logs what follows from the store's being away only where it isn't. */
+  const warn = (message: string) => Effect.suspend(() => store.isAway() ? Effect.void : Effect.logWarning(message))
   const all = new Map<string, Held>()
   const fibers = yield* FiberMap.make<string, void, never>()
   const closed = yield* Deferred.make<void>()
@@ -126,14 +133,16 @@ const make = Effect.gen(function*() {
       lease.mark({ ...marks, isInFlight: true })
       const state = AgentState.reopen(yield* session.state)
       yield* Stream.runDrain(session.stream(input)).pipe(
-        Agent.observe(observer(held, lease, input === undefined ? state : yield* session.state, row.changes)),
+        Agent.observe(
+          observer(held, lease, input === undefined ? state : yield* session.state, row.changes, row.title !== "")
+        ),
         around,
         Effect.catch((error) =>
           Session.isSessionError(error)
             ? Effect.fail(error)
             : Effect.logWarning(`A run failed: ${error instanceof Error ? error.message : String(error)}`)
         ),
-        Effect.raceFirst(Effect.andThen(lease.lost, Effect.logWarning("The lease was lost"))),
+        Effect.raceFirst(Effect.andThen(lease.lost, warn("The lease was lost"))),
         Effect.raceFirst(Effect.andThen(lease.cancelled, Effect.sync(() => void (held.isCancelled = true)))),
         Effect.annotateLogs({ conversation: row.id }),
         Effect.annotateSpans({ "gen_ai.conversation.id": row.id })
@@ -246,7 +255,7 @@ const make = Effect.gen(function*() {
       { concurrency: 10, discard: true }
     )
   }).pipe(
-    Effect.catch((error) => Effect.logWarning(`Conversations in flight can't be gone on with: ${error.message}`)),
+    Effect.catch((error) => warn(`Conversations in flight can't be gone on with: ${error.message}`)),
     Effect.repeat(Schedule.spaced(settings.recovery))
   )
   yield* Effect.forkScoped(recover)

@@ -11,6 +11,7 @@ import { SqlClient } from "effect/sql"
 import { Session } from "troupe"
 import * as Held from "./Held.ts"
 import * as Locks from "./Locks.ts"
+import * as Outage from "./Outage.ts"
 import { Recent } from "./Recent.ts"
 import { failedTo, type Lease } from "./Store.ts"
 import type { Waiters } from "./Waiters.ts"
@@ -31,6 +32,7 @@ export const make = Effect.fnUntraced(function*(waiters: Waiters, keep: number) 
   const sql = yield* SqlClient.SqlClient
   const states = yield* KeyValueStore.KeyValueStore
   const locks = yield* Locks.Locks
+  const outage = yield* Outage.Outage
   const write = Held.writer(sql, states, keep)
   const all = new Map<string, Held.Held>()
 
@@ -42,7 +44,10 @@ export const make = Effect.fnUntraced(function*(waiters: Waiters, keep: number) 
 
   /** Writes under a lease, and loses it where it isn't held any more. */
   const persist = (held: Held.Held, writing: Held.Writing) =>
-    Effect.tapErrorTag(write(held, writing), "LeaseLost", () => Effect.sync(() => lose(held)))
+    Effect.tapError(
+      write(held, writing),
+      (error) => error._tag === "LeaseLost" ? Effect.sync(() => lose(held)) : outage.notice(error)
+    )
 
   const leaseOf = (held: Held.Held, last: number): Lease => ({
     lost: Deferred.await(held.lost),
@@ -117,7 +122,7 @@ export const make = Effect.fnUntraced(function*(waiters: Waiters, keep: number) 
       persist(held, { marks: false }),
       "LeaseLost",
       (error) => held.isReleased ? Effect.void : Effect.fail(error)
-    ).pipe(Effect.ignoreCause({ log: "Warn", message: "Events can't be kept" }))
+    ).pipe(Outage.ignore(outage, "Events can't be kept"))
 
   const flushAll = Effect.suspend(() =>
     Effect.forEach(
@@ -152,7 +157,7 @@ export const make = Effect.fnUntraced(function*(waiters: Waiters, keep: number) 
     }
   })
   if (locks.isShared) {
-    const polled = Effect.ignoreCause(poll, { log: "Warn", message: "Other instances can't be followed" })
+    const polled = Outage.ignore(outage, "Other instances can't be followed")(poll)
     yield* Effect.forkScoped(Effect.forever(Effect.delay(polled, polling)))
   }
 

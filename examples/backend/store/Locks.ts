@@ -4,6 +4,7 @@
 import { PgConnection } from "@effect/sql-pg"
 import { Context, Effect, Exit, Fiber, Layer, Queue, Scope } from "effect"
 import { SqlError } from "effect/sql"
+import { Outage } from "./Outage.ts"
 
 /** Somebody who takes locks. `lost` is run when a lock that was taken is gone. */
 export interface Holder {
@@ -40,7 +41,7 @@ interface Session {
 const ended = new SqlError.SqlError({
   reason: new SqlError.ConnectionError({
     cause: new Error("Connection ended"),
-    message: "The connection that holds the locks ended"
+    message: "the connection that holds the leases ended"
   })
 })
 
@@ -56,6 +57,7 @@ const key = "hashtextextended(current_schema() || '.conversations/' || $1::text,
 
 const make = Effect.fnUntraced(function*(config: PgConnection.Config) {
   const scope = yield* Effect.scope
+  const outage = yield* Outage
   let current: Session | undefined
   let connecting: Fiber.Fiber<Session, SqlError.SqlError> | undefined
 
@@ -83,7 +85,7 @@ const make = Effect.fnUntraced(function*(config: PgConnection.Config) {
     }
     yield* untilEnd(connection, heard).pipe(
       Effect.exit,
-      Effect.andThen(Effect.logWarning("The connection that holds the leases ended")),
+      Effect.andThen(outage.notice(ended)),
       Effect.andThen(session.end),
       Effect.forkIn(scope)
     )
@@ -131,4 +133,5 @@ const make = Effect.fnUntraced(function*(config: PgConnection.Config) {
  *
  * When the connection ends, every lock that was taken is lost, and the next one is taken on a new connection.
  */
-export const layerPostgres = (config: PgConnection.Config): Layer.Layer<Locks> => Layer.effect(Locks, make(config))
+export const layerPostgres = (config: PgConnection.Config): Layer.Layer<Locks, never, Outage> =>
+  Layer.effect(Locks, make(config))

@@ -9,6 +9,9 @@ import { Migrator, SqlClient } from "effect/sql"
 /** The table of the states, as `KeyValueStore.layerSql` wants it. */
 export const states = "states"
 
+/** The table that is written to, to see whether anything can be. */
+export const writable = "writable"
+
 /**
  * - `last` is the highest number of an event that is kept, `base` the number that the last lease began above, `gone` the
  *   highest number of an event that is kept no longer, and `kept` about how many are.
@@ -71,12 +74,20 @@ const changes = Effect.gen(function*() {
   yield* sql`ALTER TABLE conversations ADD COLUMN changes TEXT NOT NULL DEFAULT '[]'`
 })
 
+/** The rows that a store writes to see whether it can. */
+const probe = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const bytes = sql.onDialectOrElse({ pg: () => sql.literal("BYTEA"), orElse: () => sql.literal("BLOB") })
+  yield* sql`CREATE TABLE ${sql(writable)} (id INTEGER PRIMARY KEY, padding ${bytes})`
+})
+
 /** Brings the tables up to date. */
 export const run = Migrator.make({})({
   loader: Migrator.fromRecord({
     "0001_conversations": conversations,
     "0002_approvals": approvals,
-    "0003_changes": changes
+    "0003_changes": changes,
+    "0004_writable": probe
   }),
   table: "migrations"
 })

@@ -11,8 +11,9 @@ import { EventJson, keyOf } from "./Held.ts"
 import * as Leases from "./Leases.ts"
 import * as Locks from "./Locks.ts"
 import * as Migrations from "./Migrations.ts"
+import { layer as layerOutage, Outage } from "./Outage.ts"
 import * as Sqlite from "./Sqlite.ts"
-import { EventsGone, failedTo, type Numbered, type Row, Store, StoreFailed } from "./Store.ts"
+import { EventsGone, failedTo as failed, type Numbered, type Row, Store, StoreFailed } from "./Store.ts"
 import { inTransaction } from "./Transaction.ts"
 import { Waiters } from "./Waiters.ts"
 
@@ -51,10 +52,14 @@ const decode = Schema.decodeEffect(EventJson)
 const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
   const sql = yield* SqlClient.SqlClient
   const states = yield* KeyValueStore.KeyValueStore
+  const outage = yield* Outage
   const waiters = new Waiters()
   const leases = yield* Leases.make(waiters, keep)
   const columns = sql`id, tenant, title, created_at, updated_at, in_flight, cursor, changes`
   const withStates = Effect.provideService(KeyValueStore.KeyValueStore, states)
+
+  const failedTo = (operation: string) => <A, E, R>(self: Effect.Effect<A, E, R>) =>
+    failed(operation)(Effect.tapError(self, outage.notice))
 
   /** The number of the last event that is kept; none of a conversation that isn't there. */
   const lastOf = (id: string) =>
@@ -160,6 +165,7 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
         const last = kept.at(-1)?.number ?? after
         return [...kept, ...rest.filter(({ number }) => number > last)].slice(0, limit)
       }).pipe(
+        Effect.tapError(outage.notice),
         Effect.mapError((cause) =>
           cause instanceof EventsGone ? cause : new StoreFailed({ operation: "read events", cause })
         )
@@ -180,7 +186,8 @@ const make = Effect.fnUntraced(function*({ keep = 5000 }: Options) {
         })
       ),
 
-    check: sql`SELECT 1`.pipe(Effect.asVoid, failedTo("be reached"))
+    check: failed("be written to")(outage.check),
+    isAway: outage.isOn
   })
 })
 
@@ -202,7 +209,7 @@ export const layerFolder = (
 ): Layer.Layer<
   Store,
   Sqlite.FolderInUse | Sqlite.FolderUnusable | Migrator.MigrationError | SqlError.SqlError
-> => layerSql(options).pipe(Layer.provide(Locks.layerSingle), Layer.provide(Sqlite.layer(folder)))
+> => layerSql(options).pipe(Layer.provide([Locks.layerSingle, layerOutage]), Layer.provide(Sqlite.layer(folder)))
 
 /** The largest row that can be read, in bytes: a state is one value. */
 const maxMessageSize = 256 * 1024 * 1024
@@ -214,5 +221,6 @@ export const layerPostgres = (
 ): Layer.Layer<Store, Migrator.MigrationError | SqlError.SqlError> =>
   layerSql(options).pipe(
     Layer.provide(Locks.layerPostgres({ url })),
+    Layer.provide(layerOutage),
     Layer.provide(PgClient.layer({ url, maxMessageSize }))
   )

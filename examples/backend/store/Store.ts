@@ -125,6 +125,8 @@ export class Store extends Context.Service<Store, {
    * when the conversation is removed.
    */
   readonly awaitEvents: (id: string, after: number) => Effect.Effect<void>
-  /** Whether the store can be reached. */
+  /** Fails where the store can't be reached, or can't be written to. It looks at most once in five seconds. */
   readonly check: Effect.Effect<void, StoreFailed>
+  /** Whether the store is away, as far as it knows. It logs when it goes and when it is back, so nobody else has to. */
+  readonly isAway: () => boolean
 }>()("backend/Store") {}

@@ -45,21 +45,14 @@ const clausesOf = (text: string): ReadonlyArray<Clause> =>
     .filter((words) => words.trim() !== "")
     .map((words) => ({ words, wish: wishOf(words), orders: ordersOf(words) }))
 
-/** The nearest of some clauses that has something: before a place, or else behind it. */
+/** What the nearest of some clauses has, for each of them: one before it, itself included, or else one behind it. */
 const nearest = <A>(
   clauses: ReadonlyArray<Clause>,
-  at: number,
   has: (clause: Clause) => A | undefined
-): A | undefined => {
-  for (let index = Math.min(at, clauses.length - 1); index >= 0; index--) {
-    const found = has(clauses[index]!)
-    if (found !== undefined) return found
-  }
-  for (let index = at + 1; index < clauses.length; index++) {
-    const found = has(clauses[index]!)
-    if (found !== undefined) return found
-  }
-  return undefined
+): ReadonlyArray<A | undefined> => {
+  const all = clauses.map(has)
+  let found = all.find((one) => one !== undefined)
+  return all.map((one) => found = one ?? found)
 }
 
 export const isAbout = (kind: Kind) => (clause: Clause): Wish | undefined =>
@@ -72,14 +65,12 @@ export const wishesOfOrders = (clauses: ReadonlyArray<Clause>): ReadonlyMap<stri
     const known = found.get(order)
     if (known === undefined || (wish !== undefined && rank(wish) < rank(known))) found.set(order, wish)
   }
-  clauses.forEach((clause, at) => {
-    const wish = nearest(clauses, at, isAbout("order"))
-    for (const order of clause.orders) add(order, wish)
-    if (clause.orders.length === 0 && isAbout("order")(clause) !== undefined) {
-      const orders = nearest(clauses, at, ({ orders }) => orders.length > 0 ? orders : undefined) ?? []
-      for (const order of orders) add(order, wish)
-    }
-  })
+  const wishes = nearest(clauses, isAbout("order"))
+  const named = nearest(clauses, ({ orders }) => orders.length > 0 ? orders : undefined)
+  for (const [at, clause] of clauses.entries()) {
+    const isMeant = clause.orders.length > 0 || isAbout("order")(clause) !== undefined
+    for (const order of isMeant ? named[at] ?? [] : []) add(order, wishes[at])
+  }
   return found
 }
 

@@ -5,7 +5,7 @@
  * neighbours, and what the whole message lacks from the exchange before. So "Cancel 1044 and tell me where 1043 is" is two
  * tasks, and "1042" alone answers the question that the desk has asked.
  */
-import { bestOf, products } from "../shop/catalogue.ts"
+import { products, productWords } from "../shop/catalogue.ts"
 import { languageOf } from "./languages.ts"
 import { type Clause, isAbout, type Message, messageOf, type Remedy, wishesOfOrders } from "./message.ts"
 import { kindOf, rank, type Wish } from "./wishes.ts"
@@ -60,7 +60,7 @@ const openTasks = (before: Before | undefined): ReadonlyArray<Task> =>
 
 const isOfOrder = (wish: Wish): boolean => kindOf(wish) === "order"
 
-const names = (words: string): boolean => bestOf(products, words).length > 0
+const names = (words: string): boolean => productWords(words).length > 0
 
 /** The words for the product that was spoken of last: the one that the desk has named, or what the customer called it. */
 export const productOf = ({ tasks }: Reading, answer: string, before: Before | undefined): string | undefined => {
@@ -128,24 +128,31 @@ const readWish = ({ clauses, details }: Message, before: Before | undefined): Re
   return [wish === "warranty" && !isOfOne ? { ...task, wish: "terms" } : task]
 }
 
-/** The words of the first clauses that have no wish, and name products only. */
-const bareNames = (clauses: ReadonlyArray<Clause>): ReadonlyArray<string> => {
-  const end = clauses.findIndex(({ orders, wish, words }) => wish !== undefined || orders.length > 0 || !names(words))
-  return clauses.slice(0, end < 0 ? clauses.length : end).map(({ words }) => words)
+const isBareName = ({ orders, wish, words }: Clause): boolean =>
+  wish === undefined && orders.length === 0 && names(words)
+
+/** The words of the clauses beside one, in a direction, that name products only. */
+const bareNames = (clauses: ReadonlyArray<Clause>, at: number, step: -1 | 1): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  for (let next = at + step; clauses[next] !== undefined && isBareName(clauses[next]!); next += step) {
+    found.push(clauses[next]!.words)
+  }
+  return found
 }
 
 /** What is asked about the shop. "It" is the product that was spoken of, and bare names go with the question before them. */
 const readQuestions = ({ clauses }: Message, before: Before | undefined): ReadonlyArray<Task> => {
   const product = clauses.find(({ words }) => names(words))?.words ?? before?.product
-  const asked = clauses.flatMap((clause, at): ReadonlyArray<Task> => {
+  const seen = new Set<Wish>()
+  return clauses.flatMap((clause, at): ReadonlyArray<Task> => {
     const wish = isAbout("shop")(clause)
-    if (wish === undefined) return []
-    const more = bareNames(clauses.slice(0, at).reverse()).concat(bareNames(clauses.slice(at + 1)))
+    if (wish === undefined || seen.has(wish)) return []
+    seen.add(wish)
+    const more = [...bareNames(clauses, at, -1), ...bareNames(clauses, at, 1)]
     const isMeant = product !== undefined && !names(clause.words) &&
       /\b(it|its|they|them|that|this|one|two|three|cheaper|another|\d)\b/.test(clause.words)
     return [{ wish, words: [...(isMeant ? [product] : []), clause.words, ...more].join(" ") }]
   })
-  return asked.filter(({ wish }, at) => asked.findIndex((other) => other.wish === wish) === at)
 }
 
 /** What is said besides: of several things, not the greeting. */

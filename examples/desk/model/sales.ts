@@ -3,7 +3,7 @@
  */
 import { Result } from "effect"
 import { SearchProducts, SetAside } from "../agents/sales.ts"
-import { bestOf, keywords, kinds, type Product, products } from "../shop/catalogue.ts"
+import { bestOf, kinds, type Product, products, productWords } from "../shop/catalogue.ts"
 import { consult, type Exchange, type Move } from "./evidence.ts"
 import { dayOf, euros, list } from "./phrases.ts"
 import { brokenDown, explain } from "./refusals.ts"
@@ -22,11 +22,8 @@ const search = (
 
 const range = `We have ${list(kinds.map((kind) => `${kind}s`), "and")}.`
 
-const vocabulary = new Set(products.flatMap(({ name }) => keywords(name)))
-
 /** The words of a text that name products, unlike those of "set it aside". */
-const namesIn = (words: string): string =>
-  keywords(words).filter((word) => vocabulary.has(word) && word !== "set").join(" ")
+const namesIn = (words: string): string => productWords(words).filter((word) => word !== "set").join(" ")
 
 const availability = ({ restock, stock }: Product): string =>
   stock > 0 ? `${stock} in stock` : restock === undefined ? "sold out" : `out of stock until ${dayOf(restock)}`

@@ -45,6 +45,12 @@ export const kinds: ReadonlyArray<string> = [...new Set(products.map(({ kind }) 
 export const keywords = (text: string): ReadonlyArray<string> =>
   (text.toLowerCase().match(/[a-z]{3,}/g) ?? []).map((word) => word.replace(/(?<=[a-z]{3})(?<!s)s$/, ""))
 
+const vocabulary = new Set(products.flatMap(({ name }) => keywords(name)))
+
+/** The words of a text that stand in names of products. */
+export const productWords = (text: string): ReadonlyArray<string> =>
+  keywords(text).filter((word) => vocabulary.has(word))
+
 /** The words of a name that say what a thing is: the desk of "standing desk", not that of "desk lamp". */
 const heads = (name: string): ReadonlyArray<string> =>
   keywords((name.match(/\w+(?=$|,| and | set\b| pack\b)/g) ?? []).join(" "))

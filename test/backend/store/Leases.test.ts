@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { PassThrough } from "node:stream"
 import { gap, maxWaiting } from "../../../examples/backend/store/Held.ts"
 import { layerPostgres, Locks } from "../../../examples/backend/store/Locks.ts"
+import { Outage } from "../../../examples/backend/store/Outage.ts"
 import {
   backings,
   begun,
@@ -175,7 +176,9 @@ describe("The connection that holds the leases, where there is no server,", () =
         setImmediate(() => wire.destroy())
         return wire
       }
-      const { take } = yield* Effect.map(Layer.build(layerPostgres({ stream, username: "troupe" })), Context.get(Locks))
+      const outage = Outage.of({ isOn: () => false, notice: () => Effect.succeed(true), check: Effect.void })
+      const locks = layerPostgres({ stream, username: "troupe" }).pipe(Layer.provide(Layer.succeed(Outage, outage)))
+      const { take } = yield* Effect.map(Layer.build(locks), Context.get(Locks))
       const failing = Effect.flip(take({ id: "1", lost: Effect.void }))
       for (const round of [1, 2]) {
         const errors = yield* Effect.all([failing, failing, failing], { concurrency: "unbounded" })
@@ -244,6 +247,6 @@ postgres.describe("Instances on one Postgres", () => {
       const stores = yield* Effect.all(Array.from({ length: 4 }, () => database.open()), { concurrency: "unbounded" })
       for (const [i, store] of stores.entries()) yield* store.create("ada", `${i}`, state("a"))
       assert.strictEqual((yield* stores[0]!.list("ada")).length, 4)
-      assert.strictEqual((yield* database.sql("SELECT * FROM migrations")).length, 1)
+      assert.strictEqual((yield* database.sql("SELECT * FROM migrations")).length, 2)
     }))
 })

@@ -30,6 +30,7 @@ for (const backing of backings) {
             "DROP INDEX conversations_awaiting",
             "ALTER TABLE conversations DROP COLUMN awaits",
             "ALTER TABLE conversations DROP COLUMN changes",
+            "DROP TABLE writable",
             "DELETE FROM migrations WHERE migration_id > 1"
           ]
         ) yield* database.sql(statement)

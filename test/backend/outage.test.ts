@@ -1,0 +1,116 @@
+import { assert, it } from "@effect/vitest"
+import { Context, Effect, Layer, Logger, Redacted } from "effect"
+import { connect, createServer, type Socket } from "node:net"
+import { MockModel } from "troupe/testing"
+import { layerPostgres } from "../../examples/backend/store/SqlStore.ts"
+import { Store } from "../../examples/backend/store/Store.ts"
+import { assistant } from "./assistant.ts"
+import { serve } from "./serving.ts"
+import { backings, postgres } from "./store/backings.ts"
+
+/** What is logged, a line for each entry with its cause. */
+const logging = () => {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ message }) => void lines.push(String(message)))
+  return { lines, logged: Effect.provide(Logger.layer([logger])) }
+}
+
+const until = (holds: Effect.Effect<boolean>): Effect.Effect<void> =>
+  Effect.flatMap(holds, (holds_) => holds_ ? Effect.void : Effect.andThen(Effect.sleep("50 millis"), until(holds)))
+
+/** A way to a server, which can be cut and mended. */
+const wire = (host: string, port: number) =>
+  Effect.gen(function*() {
+    const sockets = new Set<Socket>()
+    const keep = (socket: Socket) => sockets.add(socket.on("error", () => {}).on("close", () => sockets.delete(socket)))
+    const server = createServer((near) => {
+      const far = connect(port, host)
+      keep(near)
+      keep(far)
+      near.pipe(far).pipe(near)
+    })
+    const listen = (at: number) =>
+      Effect.callback<number>((resume) => {
+        server.listen(at, "127.0.0.1", () => {
+          const address = server.address()
+          resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0))
+        })
+      })
+    const cut = Effect.sync(() => {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    })
+    const at = yield* listen(0)
+    yield* Effect.addFinalizer(() => cut)
+    return { at, cut, mend: listen(at) }
+  })
+
+postgres.describe("A Postgres that goes away", () => {
+  it.live("is told once when it goes and once when it is back, whatever is asked and run meanwhile", () => {
+    const { lines, logged } = logging()
+    return logged(Effect.gen(function*() {
+      const { place } = yield* postgres.make
+      const url = new URL(place)
+      const way = yield* wire(url.hostname, Number(url.port))
+      url.hostname = "127.0.0.1"
+      url.port = String(way.at)
+      const store = Context.get(yield* Layer.build(Layer.fresh(layerPostgres(Redacted.make(url.href)))), Store)
+      const serving = yield* serve({
+        store,
+        agents: assistant(MockModel.make(() => Effect.as(Effect.sleep("200 millis"), "An answer.")))
+      })
+      const begun = yield* Effect.all(Array.from({ length: 10 }, () => serving.begin()), { concurrency: 10 })
+      for (const { id } of begun) yield* Effect.forkScoped(Effect.exit(serving.watch(id)))
+      const ready = Effect.map(serving.fetch("/ready"), ({ status }) => status)
+      assert.strictEqual(yield* ready, 200)
+      yield* way.cut
+      // Flushes, polls, looks for runs in flight, and requests go on failing.
+      for (let round = 0; round < 5; round++) {
+        yield* Effect.forEach(begun, ({ id }) => serving.fetch(`/v1/conversations/${id}`), { concurrency: 10 })
+        yield* Effect.sleep("300 millis")
+      }
+      assert.strictEqual(yield* ready, 503)
+      assert.deepEqual(lines.map((line) => line.split(":")[0]), ["The database is away"])
+      yield* way.mend
+      yield* until(Effect.map(ready, (status) => status === 200))
+      const { conversations } = yield* serving.client()
+      yield* until(Effect.map(
+        Effect.orDie(conversations.list()),
+        (list) => list.length === 10 && list.every(({ isRunning }) => !isRunning)
+      ))
+      assert.deepEqual(lines.map((line) => line.split(/:| after/)[0]), ["The database is away", "The database is back"])
+    }))
+  }, 30_000)
+})
+
+for (const backing of backings) {
+  backing.describe(`A store that can't be written to ${backing.name}`, () => {
+    it.live("isn't ready, which costs a write in five seconds, and says so in one line", () => {
+      const { lines, logged } = logging()
+      return logged(Effect.gen(function*() {
+        const database = yield* backing.make
+        const { sql } = database
+        const serving = yield* serve({ store: yield* database.open() })
+        const ready = Effect.map(serving.fetch("/ready"), ({ status }) => status)
+        if (backing.isShared) {
+          yield* sql("CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE disk_full; END'")
+          yield* sql("CREATE TRIGGER full_disk BEFORE INSERT ON writable EXECUTE FUNCTION full_disk()")
+        } else {
+          yield* sql(
+            "CREATE TRIGGER full_disk BEFORE INSERT ON writable BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+          )
+        }
+        for (let asked = 0; asked < 5; asked++) assert.strictEqual(yield* ready, 503)
+        assert.lengthOf(lines, 1)
+        yield* sql(`DROP TRIGGER full_disk${backing.isShared ? " ON writable" : ""}`)
+        yield* until(Effect.map(ready, (status) => status === 200))
+        assert.match(lines[1]!, /^The database is back/)
+        yield* sql("DELETE FROM writable")
+        // What was believed a moment ago isn't tried again.
+        for (let asked = 0; asked < 5; asked++) assert.strictEqual(yield* ready, 200)
+        assert.deepEqual(yield* sql("SELECT * FROM writable"), [])
+        assert.lengthOf(lines, 2)
+      }))
+    }, 30_000)
+  })
+}
