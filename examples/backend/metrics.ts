@@ -1,14 +1,14 @@
 /**
  * Metrics of agents, kept from what their runs tell. This file needs nothing of the backend: copy it whole.
  *
- * Names and buckets that begin with `gen_ai.` are those of the OpenTelemetry semantic conventions for generative AI
- * (metrics, and inference token metrics; both are in development). What those have no name for begins with `troupe.`:
+ * Requests to models are measured by the library itself, as `gen_ai.client.operation.duration` and `gen_ai.client.token.usage`. Names and
+ * buckets here that begin with `gen_ai.` are those of the OpenTelemetry semantic conventions for generative AI, too (metrics, and inference
+ * token metrics; both are in development). What those have no name for begins with `troupe.`:
  *
  * | metric | counts, or measures in seconds | by |
  * |---|---|---|
  * | `gen_ai.invoke_agent.duration` | runs, called agents' included | agent, `error.type` |
- * | `gen_ai.client.operation.duration` | requests to a model | agent, model, `error.type` |
- * | `gen_ai.client.inference.usage.*` | input, cached input, output and reasoning tokens | agent, model |
+ * | `gen_ai.client.inference.usage.*` | cached input and reasoning tokens, which the library's don't tell apart | agent, model |
  * | `gen_ai.execute_tool.duration` | tools that ran | agent, tool, `error.type` |
  * | `troupe.runs` | runs that ended, not those of called agents | agent, outcome |
  * | `troupe.steps` | steps | agent |
@@ -30,12 +30,6 @@ const invokeAgent = Metric.histogram("gen_ai.invoke_agent.duration", {
   attributes: { ...seconds, "gen_ai.operation.name": "invoke_agent" }
 })
 
-const askModel = Metric.histogram("gen_ai.client.operation.duration", {
-  description: "GenAI operation duration.",
-  boundaries: Metric.exponentialBoundaries({ start: 0.01, factor: 2, count: 14 }),
-  attributes: { ...seconds, "gen_ai.operation.name": "chat" }
-})
-
 const executeTool = Metric.histogram("gen_ai.execute_tool.duration", {
   description: "Duration of a tool's execution.",
   boundaries: Metric.exponentialBoundaries({ start: 0.01, factor: 2, count: 14 }),
@@ -49,10 +43,8 @@ const tokens = (kind: string, description: string) =>
     attributes: { unit: "{token}", "gen_ai.operation.name": "chat", "gen_ai.token.modality": "unknown" }
   })
 
-const usage: Readonly<Record<keyof Usage.RequestUsage, Metric.Counter<number>>> = {
-  input: tokens("input_tokens", "The number of input tokens used, including cached tokens."),
+const usage: Readonly<Record<"cached" | "reasoning", Metric.Counter<number>>> = {
   cached: tokens("cache_read.input_tokens", "The number of input tokens that were read from a cache."),
-  output: tokens("output_tokens", "The number of output tokens used, including reasoning tokens."),
   reasoning: tokens("reasoning.output_tokens", "The number of output tokens used for reasoning.")
 }
 
@@ -92,35 +84,17 @@ const tools = new Set<string>()
 /** Makes an observer that keeps the metrics of runs that follow each other, and of the agents that these call. */
 const make = (): Agent.Observer => {
   const runStarts = new Map<string, number>()
-  const modelStarts = new Map<string, number>()
   const running = new Set<string>()
 
   const spent = (event: AgentEvent.AgentEvent, used: Usage.RequestUsage, model: string | undefined) =>
     Effect.forEach(
-      ["input", "cached", "output", "reasoning"] as const,
+      ["cached", "reasoning"] as const,
       (kind) =>
         used[kind] === undefined
           ? Effect.void
           : record(usage[kind], used[kind], { ...agentOf(event), "gen_ai.response.model": model }),
       { discard: true }
     )
-
-  const answered = (
-    event: AgentEvent.ModelResponded | AgentEvent.ModelCallFailed,
-    place: string,
-    error: string | undefined
-  ) => {
-    const start = modelStarts.get(place)
-    modelStarts.delete(place)
-    return Effect.andThen(
-      record(askModel, between(start, event.at), {
-        ...agentOf(event),
-        "gen_ai.response.model": event.model,
-        "error.type": error
-      }),
-      event.usage === undefined ? Effect.void : spent(event, event.usage, event.model)
-    )
-  }
 
   return (event) => {
     const agent = agentOf(event)
@@ -147,13 +121,8 @@ const make = (): Agent.Observer => {
       }
       case "StepStarted":
         return record(steps, 1, agent)
-      case "ModelCallStarted":
-        modelStarts.set(place, event.at)
-        return Effect.void
       case "ModelResponded":
-        return answered(event, place, undefined)
       case "ModelCallFailed":
-        return answered(event, place, event.tag)
       case "ConversationSummarized":
         return event.usage === undefined ? Effect.void : spent(event, event.usage, event.model)
       case "ToolCallStarted":

@@ -244,7 +244,8 @@ const open = (
   roster: Roster,
   services: SessionServices.MergeServices,
   state: AgentState.AgentState,
-  store: OpenDocument | undefined
+  store: OpenDocument | undefined,
+  id?: string
 ): Effect.Effect<Untyped, never, Scope.Scope> =>
   Effect.gen(function*() {
     const ref = yield* SubscriptionRef.make(state)
@@ -257,7 +258,7 @@ const open = (
     const queue = yield* OperationQueue.make(agent.name)
     const isNew = state.steps === 0 && state.conversation.turns.length === 0
     const unsaved = store === undefined ? undefined : []
-    const log = { run: undefined, events: isNew ? 0 : undefined, unsaved }
+    const log = { session: id, run: undefined, events: isNew ? 0 : undefined, unsaved }
     const session: OpenSession = { agent, roster, services, queue, ref, store, live, log }
     const made: Untyped = fromOpen(session, end)
     yield* SessionModes.resume(session)
@@ -352,7 +353,7 @@ export const make = <
     const roster = extend(rosterOf(agent), options?.modes ?? [])
     const store = options?.store === undefined ? undefined : yield* options.store.open
     const state = store?.restored ?? options?.state ?? AgentState.make(roster.first.name)
-    return (yield* open(agent, roster, services, state, store)) as Session<Output, E>
+    return (yield* open(agent, roster, services, state, store, options?.store?.id)) as Session<Output, E>
   })
 
 /**

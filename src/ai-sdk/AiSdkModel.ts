@@ -341,18 +341,21 @@ export const make = (
 }
 
 /**
- * Provides a model as the `LanguageModel`.
+ * Provides a model as the `LanguageModel`. Spans and metrics of agents have its name and that of its provider.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layer = (model: AnyModel, options?: Options): Layer.Layer<LanguageModel.LanguageModel> =>
-  Layer.effect(LanguageModel.LanguageModel, make(model, options))
+export const layer: (model: AnyModel, options?: Options) => Layer.Layer<LanguageModel.LanguageModel> = (
+  of,
+  options
+) => model(of, options)
 
 /**
  * Gives a model as a `Model` of `effect/ai`: a Layer that also says the names of the provider and of the model.
  *
- * The provider's name is what stands before the first dot of its id in the AI SDK: `openai`, of `openai.responses`.
+ * The provider's name is the one that OpenTelemetry lists for it, such as `gcp.gemini`, or else what stands before the first dot of its
+ * id in the AI SDK: `openai`, of `openai.responses`.
  *
  * @category constructors
  * @since 0.1.0
@@ -361,4 +364,8 @@ export const model = (
   model: AnyModel,
   options?: Options
 ): Model.Model<string, LanguageModel.LanguageModel, never> =>
-  Model.make(Spans.providerOf(known(model)), known(model).modelId, layer(model, options))
+  Model.make(
+    Spans.providerOf(known(model)),
+    known(model).modelId,
+    Layer.effect(LanguageModel.LanguageModel, make(model, options))
+  )

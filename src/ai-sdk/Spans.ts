@@ -17,9 +17,6 @@ interface Named {
   readonly provider: string
 }
 
-/** The name of a model's provider, apart from which of its interfaces is used. */
-export const providerOf = ({ provider }: Named): string => provider.split(".")[0] ?? provider
-
 /** Providers by the names that the conventions list for them, which aren't those of the AI SDK. */
 const listed: ReadonlyArray<readonly [RegExp, Telemetry.WellKnownProviderName]> = [
   [/^(google\.vertex|vertex)\b/, "gcp.vertex_ai"],
@@ -31,9 +28,9 @@ const listed: ReadonlyArray<readonly [RegExp, Telemetry.WellKnownProviderName]> 
   [/^moonshotai\b/, "moonshot_ai"]
 ]
 
-/** The name of a model's provider by the conventions. */
-const conventionalOf = (model: Named): string =>
-  listed.find(([known]) => known.test(model.provider))?.[1] ?? providerOf(model)
+/** The name of a model's provider by the conventions, or else that of the AI SDK, apart from which of its interfaces is used. */
+export const providerOf = ({ provider }: Named): string =>
+  listed.find(([known]) => known.test(provider))?.[1] ?? provider.split(".")[0] ?? provider
 
 /** Says what is asked. */
 export const annotateRequest = (
@@ -44,7 +41,7 @@ export const annotateRequest = (
   // Nobody sees what is said of a span that isn't sampled.
   if (!span.sampled) return
   Telemetry.addGenAIAnnotations(span, {
-    provider: { name: conventionalOf(model) },
+    provider: { name: providerOf(model) },
     operation: { name: "chat" },
     request: {
       model: model.modelId,

@@ -64,10 +64,13 @@ describe("Spans", () => {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": "desk",
         "gen_ai.agent.description": "Helps",
+        "gen_ai.conversation.id": spans[0]?.attributes.get("gen_ai.conversation.id"),
+        "gen_ai.response.finish_reasons": ["stop"],
         "troupe.status": "Complete",
         "troupe.steps": 5
       })
       assert.deepStrictEqual(attributesOf(spans, "execute_tool look"), {
+        "gen_ai.conversation.id": spans[0]?.attributes.get("gen_ai.conversation.id"),
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.agent.name": "desk",
         "gen_ai.tool.name": "look",

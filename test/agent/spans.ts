@@ -21,6 +21,12 @@ export const recorded = <A, E, R>(self: Effect.Effect<A, E, R>) =>
     )
   })
 
+/** Gives the attributes of a span, but for the conversation's id: that of a run is another one each time. */
+export const attributesOf = (span: Tracer.Span | undefined) => {
+  const { "gen_ai.conversation.id": _, ...attributes } = Object.fromEntries(span?.attributes ?? [])
+  return attributes
+}
+
 /** Gives the name of the span around another. */
 const parentOf = (span: Tracer.Span | undefined): string | undefined => {
   const parent = span === undefined ? undefined : Option.getOrUndefined(span.parent)

@@ -88,11 +88,10 @@ describe("what the backend exports", () => {
         "cancel_order Failed": 1
       })
       assert.deepStrictEqual(points("troupe.approvals", "gen_ai.tool.name"), { open_claim: 1 })
-      assert.deepStrictEqual(points("gen_ai.client.operation.duration", "gen_ai.agent.name", "error.type"), {
-        "triage ": 2,
-        "refunds ": 2,
-        "orders ": 2
+      assert.deepStrictEqual(points("gen_ai.client.operation.duration", "gen_ai.operation.name", "error.type"), {
+        "chat ": 6
       })
+      assert.deepStrictEqual(unitOf(stub, "gen_ai.client.operation.duration"), "s")
       assert.deepStrictEqual(points("troupe.steps", "gen_ai.agent.name"), { triage: 2, refunds: 2, orders: 2 })
       assert.deepStrictEqual(unitOf(stub, "gen_ai.invoke_agent.duration"), "s")
     }))
@@ -175,7 +174,7 @@ describe("metrics of agents", () => {
       Effect.map((snapshot) =>
         Object.fromEntries(snapshot.map(({ attributes, id, state }) => {
           const { unit: _, "gen_ai.operation.name": __, "gen_ai.token.modality": ___, ...by } = attributes ?? {}
-          const value = "sum" in state ? `${state.count} in ${state.sum} s` : "count" in state ? state.count : undefined
+          const value = "sum" in state ? `${state.count} in ${state.sum}` : "count" in state ? state.count : undefined
           return [[id, ...Object.values(by)].join(" "), value]
         }))
       ),
@@ -190,9 +189,9 @@ describe("metrics of agents", () => {
         )))
       )
       assert.deepInclude(metrics, {
-        "gen_ai.client.inference.usage.input_tokens clerk": 10,
+        "gen_ai.client.token.usage input": "1 in 10",
         "gen_ai.client.inference.usage.cache_read.input_tokens clerk": 4,
-        "gen_ai.client.inference.usage.output_tokens clerk": 7,
+        "gen_ai.client.token.usage output": "1 in 7",
         "gen_ai.client.inference.usage.reasoning.output_tokens clerk": 3
       })
       const unknown = yield* kept(measured(Agent.run(agent, "Hello"))).pipe(
@@ -210,8 +209,8 @@ describe("metrics of agents", () => {
       assert.deepInclude(metrics, {
         "troupe.tool_calls clerk _OTHER Failed": 2,
         "troupe.runs clerk Failed": 1,
-        "gen_ai.invoke_agent.duration clerk ModelCallFailed": "1 in 0 s",
-        "gen_ai.client.operation.duration clerk RateLimitError": "1 in 0 s"
+        "gen_ai.invoke_agent.duration clerk ModelCallFailed": "1 in 0",
+        "gen_ai.client.operation.duration RateLimitError": "1 in 0"
       })
       assert.strictEqual(metrics["gen_ai.execute_tool.duration clerk _OTHER Failed"], undefined)
     }))
@@ -226,11 +225,9 @@ describe("metrics of agents", () => {
       yield* TestClock.adjust("10 seconds")
       const metrics = yield* Fiber.join(fiber)
       assert.deepStrictEqual(
-        ["clerk", "quick"].map((name) => [
-          metrics[`gen_ai.invoke_agent.duration ${name}`],
-          metrics[`gen_ai.client.operation.duration ${name}`]
-        ]),
-        [["1 in 5 s", "1 in 5 s"], ["1 in 2 s", "1 in 2 s"]]
+        ["gen_ai.invoke_agent.duration clerk", "gen_ai.invoke_agent.duration quick", "gen_ai.client.operation.duration"]
+          .map((name) => metrics[name]),
+        ["1 in 5", "1 in 2", "2 in 7"]
       )
     }).pipe(Effect.provide(MockModel.layer(MockModel.byAgent({
       clerk: MockModel.make(() => Effect.as(Effect.sleep("5 seconds"), "Hi")),
@@ -244,8 +241,8 @@ describe("metrics of agents", () => {
       const metrics = yield* Fiber.join(fiber)
       assert.deepInclude(metrics, {
         "troupe.runs clerk Interrupted": 1,
-        "gen_ai.invoke_agent.duration clerk Interrupted": "1 in 3 s",
-        "gen_ai.client.operation.duration clerk Interrupted": "1 in 3 s"
+        "gen_ai.invoke_agent.duration clerk Interrupted": "1 in 3",
+        "gen_ai.client.operation.duration Interrupted": "1 in 3"
       })
     }).pipe(Effect.provide(MockModel.layer(MockModel.make(() => Effect.never)))))
 })

@@ -4,7 +4,7 @@ import { Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { Agent, AgentEvent, AgentState, Handoff, Mode, ModeTransition, Session, Trace } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
-import { recorded, tree } from "../agent/spans.ts"
+import { attributesOf, recorded, tree } from "../agent/spans.ts"
 import { ofTag, watch } from "../agent/watch.ts"
 import { stackOf } from "./sent.ts"
 
@@ -514,7 +514,7 @@ describe("The spans of modes", () => {
         ["exit_mode traced", "caller"],
         ["cleaning up", "exit_mode traced"]
       ])
-      assert.deepStrictEqual(Object.fromEntries(spans[2]?.attributes ?? []), {
+      assert.deepStrictEqual(attributesOf(spans[2]), {
         "gen_ai.operation.name": "enter_mode",
         "gen_ai.agent.name": "a",
         "troupe.mode.name": "traced"

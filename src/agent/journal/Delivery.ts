@@ -14,9 +14,11 @@ import type { Observer } from "./Observer.ts"
 import { findAround, within } from "./OperationsUnderWay.ts"
 
 /**
- * What is known of the events that were told before: the id of the last run, and how many there were, pieces of streams aside.
+ * What is known of the events that were told before: the id of the last run, and how many there were, pieces of streams aside. What a
+ * session tells belongs to that: its id is the one that it is stored under, or else that of its first run.
  */
 interface Log {
+  readonly session?: string | undefined
   readonly run?: string | undefined
   readonly events?: number | undefined
 }

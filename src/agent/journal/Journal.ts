@@ -14,6 +14,7 @@
  * | `Journal.takenIds` | a cache: reading all calls anew for each answer would make a step cost what the run does |
  * | `Journal.withheld` | what nobody may be told before guardrails have looked at its words |
  * | `Loop.finished` | facts that have no event yet: it is told later, in the order of the calls |
+ * | `Loop.request`, `Loop.asked` | what a model says of itself, for spans and metrics: no event has that |
  * | `LiveModes.open`, `atWork` | live scopes, which are no data |
  * | slots: the models of `OwnModel` | live scopes, which are no data |
  * | slots: `PromptCache`, the handlers of `Handlers`, what `InputGuard` let pass | caches of a loop, or of a session, checked against what they were made of |
@@ -45,6 +46,8 @@ export class Journal {
   readonly recordsContent: boolean
   /** The id of the run. */
   readonly run: string
+  /** The id of the session that keeps the conversation, if it has one. */
+  readonly session: string | undefined
   readonly #delivering: Delivery.Delivering
   readonly #receiver: Delivery.Receiver | undefined
   readonly #beside: ReadonlyArray<AgentState> | undefined
@@ -60,10 +63,11 @@ export class Journal {
     run = "",
     beside?: ReadonlyArray<AgentState>
   ) {
-    const { clock, observers, recordsContent } = services
+    const { clock, isTraced, observers, recordsContent } = services
     this.#delivering = Delivery.make(observers, receiver)
-    // A run that nobody looks at needs no id: it stands in events alone, so that states of equal runs are equal.
-    this.run = run !== "" || !this.#delivering.isObserved ? run : RunId.make(services.random)
+    // A run that nobody looks at needs no id: it stands in events and spans alone, so that states of equal runs are equal.
+    this.run = run !== "" || !(isTraced || this.#delivering.isObserved) ? run : RunId.make(services.random)
+    this.session = receiver?.log.session
     this.#receiver = receiver
     this.#beside = beside
     this.clock = clock
@@ -71,6 +75,10 @@ export class Journal {
     this.#state = state
   }
 
+  /** The id of the conversation: its session's, or else that of the run, if either has one. */
+  get conversation(): string | undefined {
+    return this.session ?? (this.run === "" ? undefined : this.run)
+  }
   /** The state of the outermost agent. */
   get state(): AgentState {
     return this.#state

@@ -20,6 +20,7 @@ import { extend } from "../definition/Roster.ts"
 import type { Known } from "../rules/Known.ts"
 import type { Journal } from "./Journal.ts"
 import * as LiveModes from "./LiveModes.ts"
+import type { ModelRequest } from "./ModelRequest.ts"
 
 /**
  * What runs loops, for those that are run by one: `runCalled` runs the agent that answers a call and gives its state when it stopped,
@@ -50,6 +51,9 @@ export class Loop {
   readonly slots: Array<unknown> = []
   /** What has come to its end and isn't told yet. */
   finished: Underway.Finished = Underway.nothingFinished
+  /** The request to the model that began last, and the last one of the agent in control. */
+  request: ModelRequest | undefined = undefined
+  asked: ModelRequest | undefined = undefined
   readonly #roster: Roster
   readonly #before: AgentState
   constructor(
@@ -262,10 +266,18 @@ export const keepAnswer = (self: Loop, answer: Underway.Finished["answer"]): voi
 export const endRequest = (self: Loop, why: { readonly tag: string; readonly message: string }): void => {
   const end = Underway.endOfRequest(self.underway, self.finished, why)
   keepAnswer(self, undefined)
-  if (end !== undefined) emit(self, end)
+  if (end !== undefined) emitMissing(self, end)
+}
+
+/** Tells the end of what has none of its own. */
+const emitMissing = (self: Loop, missing: Happening): void => {
+  emit(self, missing)
+  if (missing._tag === "ModelCallFailed") self.request?.end(missing, missing.tag)
 }
 
 /** Ends what has started and not ended, but the run and its modes. */
 export const close = (self: Loop, why: Underway.Why | undefined): void => {
-  for (const missing of Underway.closing(self.underway, self.state, self.finished, why, now(self))) emit(self, missing)
+  for (const missing of Underway.closing(self.underway, self.state, self.finished, why, now(self))) {
+    emitMissing(self, missing)
+  }
 }

@@ -14,11 +14,14 @@ export class RunServices {
   readonly clock: Clock.Clock
   readonly observers: ReadonlyArray<Observer>
   readonly recordsContent: boolean
+  /** Whether a tracer of the program's own gets the spans. */
+  readonly isTraced: boolean
   readonly random: typeof Random.Random.Service
   constructor(fiber: Fiber.Fiber<unknown, unknown>) {
     this.clock = fiber.getRef(Clock.Clock)
     this.observers = fiber.getRef(CurrentObservers)
     this.recordsContent = fiber.getRef(RecordContent)
+    this.isTraced = fiber.cache.tracerEnabled && fiber.cache.tracer !== undefined
     this.random = fiber.getRef(Random.Random)
   }
 }

@@ -3,9 +3,11 @@
  *
  * A run is a span `invoke_agent <name>`, a call a span `execute_tool <name>`, entering and leaving a mode `enter_mode <name>` and
  * `exit_mode <name>`, making a summary `summarize_conversation <name>`; `effect/ai` adds the model's own beneath the
- * run. What was said is recorded only where `RecordContent` asks for it.
+ * run. What was said is recorded only where `RecordContent` asks for it. A run's span, and those below it, have the id of the
+ * conversation.
  *
- * Source of the names: OpenTelemetry semantic conventions for generative AI, agent and framework spans.
+ * Source of the names: OpenTelemetry semantic conventions 1.41 for generative AI, agent and framework spans. A test holds
+ * `docs/telemetry.md`, which lists them, to what is here.
  *
  * @since 0.1.0
  */
@@ -17,13 +19,15 @@ import * as Exit from "effect/Exit"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import * as AgentStatus from "../../domain/AgentStatus.ts"
-import { lastAssistantText, lastUserText } from "../../domain/Conversation.ts"
 import type { Settlement } from "../../domain/Happening.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import type { TokenCount } from "../../domain/Usage.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
 import { fromCause } from "./Failure.ts"
+import type { Journal } from "./Journal.ts"
 import type { Loop } from "./Loop.ts"
+import type { ModelRequest } from "./ModelRequest.ts"
+import { messagesOf, offeredIn } from "./SpanContent.ts"
 import type { SpanRecorder } from "./SpanRecorder.ts"
 
 const attribute = (span: Tracer.Span, name: string, value: unknown): void => {
@@ -44,16 +48,44 @@ export const inSpan = (span: Tracer.Span) => <R>(services: Context.Context<R>): 
 export const within = <A, E, R>(self: Effect.Effect<A, E, R>, span: Tracer.Span): Effect.Effect<A, E, R> =>
   Effect.updateContext(self, inSpan(span)<R>)
 
+/** The id that spans were given by a run, and by no program. */
+const OwnConversation = Context.Reference<string | undefined>("troupe/agent/Telemetry/OwnConversation", {
+  defaultValue: () => undefined
+})
+
+const conversationId = "gen_ai.conversation.id"
+
+/**
+ * Gives the spans of a run the id of its conversation: that of the session, or else of the run. What a program has annotated comes
+ * first, and a run within another one's has an id of its own only in a session.
+ */
+const inConversation =
+  ({ conversation = "", session }: Journal) => <R>(services: Context.Context<R>): Context.Context<R> => {
+    const annotations = Context.get(services, References.TracerSpanAnnotations)
+    const known = annotations[conversationId]
+    if (known !== undefined && (session === undefined || known !== Context.get(services, OwnConversation))) {
+      return services
+    }
+    return Context.add(services, OwnConversation, conversation).pipe(
+      Context.add(References.TracerSpanAnnotations, { ...annotations, [conversationId]: conversation })
+    )
+  }
+
 /** Puts a run into its span; `use` ends what the span says by `endRun`. */
 export const runSpan = <A, E, R>(
+  { journal, parent }: Loop,
   inControl: Definition,
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.useSpan(
+): Effect.Effect<A, E, R> => {
+  const spanned = Effect.useSpan(
     `invoke_agent ${inControl.name}`,
     { attributes: runAttributes(inControl) },
     (span) => within(use(span), span)
   )
+  return parent !== undefined || journal.conversation === undefined
+    ? spanned
+    : Effect.updateContext(spanned, inConversation(journal)<R>)
+}
 
 /** Puts the time in which an agent that took over is in control into a span of its own, below the run's. */
 export const handoffSpan = <A, E, R>(loop: Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -61,8 +93,13 @@ export const handoffSpan = <A, E, R>(loop: Loop, self: Effect.Effect<A, E, R>): 
     `invoke_agent ${loop.definition.name}`,
     { attributes: { ...runAttributes(loop.definition), ...handoffAttributes(loop) } },
     (span) => {
-      const { run } = loop.state
-      return Effect.onExit(within(self, span), (exit) => Effect.sync(() => endHandoff(span, loop, run, exit)))
+      const { asked, state: { run } } = loop
+      loop.asked = undefined
+      return Effect.onExit(within(self, span), (exit) =>
+        Effect.sync(() => {
+          endHandoff(span, loop, run, exit)
+          loop.asked = asked
+        }))
     }
   )
 
@@ -138,8 +175,30 @@ type Run = AgentState["run"]
 const since = (before: TokenCount | undefined, after: TokenCount): number | undefined =>
   after.unreported === (before?.unreported ?? 0) ? after.known - (before?.known ?? 0) : undefined
 
-/** Says in a span what a run, or its part since a time, used, and where it stands. */
-const attributeRun = (span: Tracer.Span, { run, status }: AgentState, before?: Run): void => {
+/** Says in a span which model was asked last in it, as far as the model says that, and what it answered. */
+const attributeModel = (span: Tracer.Span, { names: { model, provider }, outcome }: ModelRequest): void => {
+  attribute(span, "gen_ai.provider.name", provider)
+  attribute(span, "gen_ai.request.model", model)
+  attribute(span, "gen_ai.response.model", outcome?.model)
+  if (outcome?.finishReason !== undefined) span.attribute("gen_ai.response.finish_reasons", [outcome.finishReason])
+}
+
+/** Says in a span what was said, if that is recorded. */
+const attributeContent = (span: Tracer.Span, { asked, journal, state: { conversation } }: Loop): void => {
+  if (!journal.recordsContent || !span.sampled) return
+  const { input, output } = messagesOf(conversation)
+  attribute(span, "gen_ai.input.messages", input)
+  attribute(span, "gen_ai.output.messages", output)
+  if (asked === undefined) return
+  const { instructions, tools } = offeredIn(asked)
+  attribute(span, "gen_ai.system_instructions", instructions)
+  attribute(span, "gen_ai.tool.definitions", tools)
+}
+
+/** Says in a span what a run, or its part since a time, asked and used, and where it stands. */
+const attributeRun = (span: Tracer.Span, loop: Loop, { run, status }: AgentState, before?: Run): void => {
+  if (loop.asked !== undefined) attributeModel(span, loop.asked)
+  attributeContent(span, loop)
   const { cached, input, output, reasoning } = run.usage
   attribute(span, "gen_ai.usage.input_tokens", since(before?.usage.input, input))
   attribute(span, "gen_ai.usage.output_tokens", since(before?.usage.output, output))
@@ -155,7 +214,7 @@ const endHandoff = (span: Tracer.Span, loop: Loop, before: Run, exit: Exit.Exit<
     ? fromCause(loop, exit.cause)
     : undefined
   const { state } = loop
-  attributeRun(span, failure === undefined ? state : { ...state, status: AgentStatus.failed(failure) }, before)
+  attributeRun(span, loop, failure === undefined ? state : { ...state, status: AgentStatus.failed(failure) }, before)
   if (failure !== undefined) sayFailure(span, loop, failure)
 }
 
@@ -165,12 +224,8 @@ const sayFailure = (span: Tracer.Span, loop: Loop, { message, tag }: AgentStatus
 
 /** Says in a run's span how it ended. */
 export const endRun = (span: Tracer.Span, loop: Loop): void => {
-  const { journal, state } = loop
-  attributeRun(span, state)
-  if (journal.recordsContent) {
-    attribute(span, "gen_ai.input.messages", lastUserText(state.conversation))
-    attribute(span, "gen_ai.output.messages", lastAssistantText(state.conversation))
-  }
+  const { state } = loop
+  attributeRun(span, loop, state)
   if (state.status._tag === "Failed") sayFailure(span, loop, state.status.error)
 }
 

@@ -44,7 +44,7 @@ const play = (
 ): Effect.Effect<Decision, unknown, unknown> => {
   const run = (picked: Exit.Exit<Definition, unknown>) => {
     const inControl = Exit.isSuccess(picked) ? picked.value : loop.definition
-    return Telemetry.runSpan(inControl, (span) =>
+    return Telemetry.runSpan(loop, inControl, (span) =>
       Effect.onExit(
         provideLoop(loop, begin(loop, from, picked, mode)),
         (exit) => {

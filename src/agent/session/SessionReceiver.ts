@@ -29,9 +29,10 @@ const isPiece = ({ _tag }: AgentEvent): boolean =>
 
 /**
  * What a session knows of earlier events: the id of the last run, their number if it has seen
- * all of them, and those that the store doesn't have yet.
+ * all of them, and those that the store doesn't have yet. `session` is the id that it is stored under, or else that of its first run.
  */
 export interface Log {
+  session: string | undefined
   run: string | undefined
   events: number | undefined
   readonly unsaved: Array<AgentEvent> | undefined
@@ -114,6 +115,7 @@ export class SessionReceiver implements Receiver {
   #apply(event: AgentEvent, state: AgentState): void {
     const { log, ref } = this.#target
     log.run = event.run
+    log.session ??= event.run
     if (log.events !== undefined && !isPiece(event)) log.events++
     if (state === ref.value) return
     if (log.unsaved !== undefined && !isSavedFirst(event)) log.unsaved.push(event)

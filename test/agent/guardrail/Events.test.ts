@@ -10,7 +10,7 @@ import { MockModel, MockResponse } from "troupe/testing"
 import { problems } from "../../domain/legal.ts"
 import { interruptAt } from "../../handoff/interrupter.ts"
 import { imbalances } from "../balanced.ts"
-import { recorded, tree } from "../spans.ts"
+import { attributesOf, recorded, tree } from "../spans.ts"
 import { ofTag } from "../watch.ts"
 import { model, ran, said } from "./looking.ts"
 
@@ -271,7 +271,7 @@ describe("The span of a guardrail", () => {
         ["guardrail refusing", "invoke_agent agent"]
       ])
       assert.deepStrictEqual(
-        looks.map(({ attributes }) => Object.fromEntries(attributes)),
+        looks.map(attributesOf),
         [
           ["at once", "input", "Pass"],
           ["later", "input", "Pass"],

@@ -4,7 +4,7 @@ import { LanguageModel, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { Agent, Guardrail } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
-import { recorded, tree } from "../spans.ts"
+import { attributesOf, recorded, tree } from "../spans.ts"
 import { model } from "./looking.ts"
 
 const Kit = Toolkit.make(
@@ -42,7 +42,7 @@ describe("The spans of guardrails", () => {
       ])
       const guardrails = spans.filter(({ name }) => name.startsWith("guardrail"))
       assert.deepStrictEqual(
-        guardrails.map(({ attributes }) => Object.fromEntries(attributes)),
+        guardrails.map(attributesOf),
         [
           ["first", "input", "Pass"],
           ["second", "input", "Warn"],

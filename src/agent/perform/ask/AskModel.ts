@@ -16,6 +16,7 @@ import type { Happening } from "../../../domain/Happening.ts"
 import * as Answer from "../../../domain/ModelAnswer.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import * as Loop from "../../journal/Loop.ts"
+import { ModelRequest } from "../../journal/ModelRequest.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { requestIn } from "../../rules/OfferedTools.ts"
 import * as AnswerGuard from "../guard/AnswerGuard.ts"
@@ -154,12 +155,13 @@ const isFree = ({ reason }: AiError.AiError, { arriving }: Asking): boolean =>
 
 /** One attempt: told when it starts and when it fails. Its answer is told by `askModel`. */
 const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
-  Effect.suspend(() => {
+  Effect.withFiber((fiber) => {
     const { journal } = loop
     const { window } = asking
     const attempt = asking.attempts++
     Loop.keepAnswer(loop, unknownUse)
     asking.arriving = undefined
+    loop.request = loop.asked = new ModelRequest(fiber, journal.clock, journal.recordsContent ? options : undefined)
     Loop.emit(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) })
     return journal.isObserved
       ? Effect.andThen(journal.flush, journal.isStreaming ? streamed(loop, options, asking) : whole(options))
@@ -216,6 +218,7 @@ const answerTo = (
   return Effect.map(answering, (answer) => {
     // It has its price also if it isn't told.
     const { model, usage } = answer
+    loop.request?.end(answer)
     Loop.keepAnswer(loop, { usage, ...(model === undefined ? undefined : { model }) })
     return { ...answer, counted }
   })

@@ -15,6 +15,7 @@ import * as Stream from "effect/Stream"
 import type { ModelLayer, OwnModel, Plan } from "../../definition/AgentDefinition.ts"
 import { CurrentOverrides, type Overrides } from "../../definition/Overrides.ts"
 import { type Loop, Slot } from "../../journal/Loop.ts"
+import { keepNames } from "../../journal/ModelRequest.ts"
 import { modelIn } from "../../rules/ModelInUse.ts"
 
 /** Gives the layer of a step of a plan, and of a context where something stands in for it. */
@@ -29,8 +30,8 @@ const preparePlan = Effect.fnUntraced(function*(plan: Plan, scope: Scope.Scope, 
   for (const step of plan.steps) {
     const layer = layerOf(step, overrides)
     const provide = layer === undefined
-      ? step.provide
-      : Layer.effectContext(yield* Effect.cached(Layer.buildWithScope(layer, scope)))
+      ? keepNames(step.provide as Context.Context<never>)
+      : Layer.effectContext(yield* Effect.cached(Effect.map(Layer.buildWithScope(layer, scope), keepNames)))
     steps.push({ ...step, provide } as ExecutionPlan.make.Step)
   }
   return ExecutionPlan.make(...steps as [ExecutionPlan.make.Step]) as Plan
@@ -45,7 +46,7 @@ const build = (
   const making: Effect.Effect<Built, unknown, unknown> = model._tag === "Layer"
     ? Effect.map(
       Layer.buildWithScope(overrides.model?.(model.layer) ?? model.layer, scope),
-      (context) => ({ context: context as Context.Context<never>, plan: undefined })
+      (context) => ({ context: keepNames(context) as Context.Context<never>, plan: undefined })
     )
     : Effect.map(preparePlan(model.plan, scope, overrides), (plan) => ({
       context: Context.make(LanguageModel.LanguageModel, fromPlan(plan)) as Context.Context<never>,

@@ -14,6 +14,7 @@ import { fit, type Sent } from "../../../domain/window/Choosing.ts"
 import { hasRoom, type Room, tokensIn, type WindowTurn } from "../../../domain/window/WindowTurn.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import * as Loop from "../../journal/Loop.ts"
+import { ModelRequest } from "../../journal/ModelRequest.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { Fail } from "../../rules/Decision.ts"
 import type { Step } from "../../window/Strategy.ts"
@@ -129,11 +130,14 @@ const summarize = Effect.fnUntraced(function*(
   const before = loop.state.conversation.summaries?.at(-1)
   const extended = entries.extend(before, goes)
   const startedAt = Loop.now(loop)
-  const { text, ...used } = yield* Telemetry.summarySpan(
-    loop,
-    goes.length,
-    OwnModel.provide(loop, model, Effect.suspend(() => make(madeOf(loop.state.conversation.turns, extended, before))))
-  )
+  let request: ModelRequest | undefined
+  const making = Effect.withFiber((fiber) => {
+    request = new ModelRequest(fiber, loop.journal.clock)
+    return make(madeOf(loop.state.conversation.turns, extended, before))
+  })
+  const { text, ...used } = yield* Telemetry.summarySpan(loop, goes.length, OwnModel.provide(loop, model, making))
+  // One that says what it used was made by a model.
+  if (used.usage !== undefined) request?.end(used)
   if (text.trim() === "") return yield* Effect.fail(new EmptySummary({ agent: entries.agent, turns: goes.length }))
   Loop.emit(loop, {
     _tag: "ConversationSummarized",
