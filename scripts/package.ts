@@ -120,10 +120,7 @@ const weigh = (consumer: string): void => {
 }
 
 /** A project outside of the repository with the tarball in it and the examples of the documentation as its sources. */
-const install = (tarball: string): string => {
-  const { devDependencies: versions }: { devDependencies: Readonly<Record<string, string>> } = JSON.parse(
-    readFileSync(join(root, "package.json"), "utf8")
-  )
+const install = (tarball: string, versions: Readonly<Record<string, string>>): string => {
   const consumer = join(temporary, "consumer")
   mkdirSync(join(consumer, "scripts"), { recursive: true })
   writeFileSync(join(consumer, "package.json"), JSON.stringify({ name: "consumer", private: true, type: "module" }))
@@ -183,6 +180,51 @@ const install = (tarball: string): string => {
   return consumer
 }
 
+/** A program with a model of the AI SDK's specification 3. */
+const olderProgram = `import { createOpenAI } from "@ai-sdk/openai"
+import { Effect } from "effect"
+import { Agent, AgentState } from "troupe"
+import { AiSdkModel } from "troupe/ai-sdk"
+import { MockModel, MockProvider } from "troupe/testing"
+
+const mock = MockProvider.make({ handler: MockModel.queue("It runs.") })
+const model = createOpenAI({ apiKey: "none", fetch: mock.fetch })("gpt-5")
+const program = Agent.run(Agent.make("assistant"), "Does it run?").pipe(
+  Effect.map(AgentState.text),
+  Effect.provide(AiSdkModel.layer(model, { maxOutputTokens: 1000, reasoning: "low" }))
+)
+const text: string = await Effect.runPromise(program)
+if (text !== "It runs.") throw new Error(text)
+`
+
+/** Checks that a project takes the tarball whose own dependencies are the AI SDK's packages of specification 3. */
+const installBesideOlder = (tarball: string, versions: Readonly<Record<string, string>>): void => {
+  const folder = join(temporary, "older")
+  const openai = versions["ai-sdk-openai-3"]?.replace("npm:", "") ?? ""
+  const same = ["effect", "typescript", "@types/node"].map((name) => `${name}@${versions[name]}`)
+  mkdirSync(folder)
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "older", private: true, type: "module" }))
+  writeFileSync(join(folder, "main.ts"), olderProgram)
+  const install = ["install", "--no-audit", "--no-fund"]
+  const flags = [
+    "--noEmit",
+    "--skipLibCheck",
+    "--strict",
+    "--module",
+    "nodenext",
+    "--target",
+    "es2023",
+    "--types",
+    "node"
+  ]
+  check("a project with the AI SDK's specification 3 installs it, type-checks and runs", [
+    ...run(folder, "npm", ...install, "@ai-sdk/provider@3", openai, ...same),
+    ...run(folder, "npm", ...install, tarball),
+    ...run(folder, process.execPath, "node_modules/typescript/bin/tsc", ...flags, "main.ts"),
+    ...run(folder, process.execPath, "main.ts")
+  ])
+}
+
 /** A Node of the given major: this machine's own, the one that develops the project, or a fresh one. */
 const nodeOf = (major: number): string => {
   for (const node of ["node", join(root, "node_modules/.bin/node")]) {
@@ -206,7 +248,11 @@ try {
     "attw",
     run(root, process.execPath, join(root, "checks/node_modules/.bin/attw"), "--profile", "esm-only", tarball)
   )
-  const consumer = install(tarball)
+  const { devDependencies: versions }: { devDependencies: Readonly<Record<string, string>> } = JSON.parse(
+    readFileSync(join(root, "package.json"), "utf8")
+  )
+  const consumer = install(tarball, versions)
+  installBesideOlder(tarball, versions)
   const { dependencies = {} } = JSON.parse(readFileSync(join(consumer, "node_modules/troupe/package.json"), "utf8"))
   check("it depends on nothing but its peer", Object.keys(dependencies))
   weigh(consumer)

@@ -8,7 +8,7 @@ import type * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
 import { retryAfter } from "./RetryAfter.ts"
 import { shown } from "./ShownHeaders.ts"
-import { causes, isOf, isReport, read, textIn, type Thrown } from "./Thrown.ts"
+import { causes, isOf, read, reportIn, textIn, type Thrown } from "./Thrown.ts"
 
 /** When an error came: at which time in milliseconds, and whether the model had begun to answer. */
 export interface When {
@@ -208,8 +208,9 @@ const other = (error: unknown, thrown: Thrown, { isAnswering }: When): AiError.A
 /** Gives the reason of an error that was thrown, or that stood in a stream. */
 export const reasonOf = (error: unknown, when: When): AiError.AiErrorReason => {
   // A report in a form that the package doesn't know is a report all the same.
-  const report = isOf(error, "TypeValidationError") && Predicate.hasProperty(error, "value") ? error.value : undefined
-  if (when.isAnswering && isReport(report)) return reasonOf(report, when)
+  const part = isOf(error, "TypeValidationError") && Predicate.hasProperty(error, "value") ? error.value : undefined
+  const report = when.isAnswering ? reportIn(part) : undefined
+  if (report !== undefined) return reasonOf(report, when)
   const thrown = read(error)
   const status = statusOf(thrown)
   if (status !== undefined) return refused(thrown, status, when)

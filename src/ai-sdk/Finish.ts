@@ -69,7 +69,14 @@ export const issueOf = (ending: Ending, { calls, isSpeaking }: Come): AiError.Ai
       description: "The answer ended with calls, and has none with a tool's name"
     })
   }
-  return isFiltered(ending) && !isSpeaking
+  if (isSpeaking) return undefined
+  if (ending.finishReason.unified === "error") {
+    const { raw } = ending.finishReason
+    return new AiError.InvalidOutputError({
+      description: `The answer ended by an error${raw ? ` ("${raw}")` : ""}, and says nothing`
+    })
+  }
+  return isFiltered(ending)
     ? new AiError.ContentPolicyError({ description: "The provider's content filter left nothing of the answer" })
     : undefined
 }

@@ -25,6 +25,9 @@ export interface Arriving {
   calls: number
   isSpeaking: boolean
   carried: number
+  /** The call whose parameters came last, and what came of them. */
+  writing: string | undefined
+  written: string
   /** Calls of which nothing is shown: the provider runs them with tools of its own. */
   readonly hidden: Set<string>
 }
@@ -38,6 +41,8 @@ export const begin = (asked: Asked, headers: Arriving["headers"]): Arriving => (
   calls: 0,
   isSpeaking: false,
   carried: 0,
+  writing: undefined,
+  written: "",
   hidden: new Set()
 })
 
@@ -76,9 +81,16 @@ export const ended = ({ calls, headers = {}, isSpeaking }: Arriving): AiError.Ai
     : cutOff()
 }
 
-/** Packages whose provider said no reason call it another one, or an interruption: the stream ended before that. */
-const isCutOff = ({ finishReason: { raw, unified } }: Ending): boolean =>
-  unified === "interrupted" || (unified === "other" && (raw === undefined || raw === null))
+/**
+ * Packages whose provider said no reason call it another one, an interruption, or calls where some came: the stream ended before that.
+ * One that says calls by itself knows at least what was used.
+ */
+const isCutOff = ({ finishReason: { raw, unified }, usage: { inputTokens, outputTokens } }: Ending): boolean => {
+  if (unified === "interrupted") return true
+  if (raw !== undefined && raw !== null) return false
+  return unified === "other" ||
+    (unified === "tool-calls" && inputTokens.total === undefined && outputTokens.total === undefined)
+}
 
 const finish = (self: Arriving, part: Extract<Part, { readonly type: "finish" }>): Read => {
   const issue = isCutOff(part) ? ended(self) : issueOf(part, self)
@@ -104,6 +116,8 @@ export const take = (self: Arriving, part: Exclude<Part, { readonly type: "error
         ? none
         : one({ type: part.type, id: part.id, delta: part.delta, ...toMetadata(part.providerMetadata) })
     case "tool-input-start": {
+      self.writing = part.id
+      self.written = ""
       const name = self.asked.nameOf(part.toolName)
       const isTheirs = part.providerExecuted === true
       if (isTheirs && !self.asked.isOffered(name)) {
@@ -119,6 +133,7 @@ export const take = (self: Arriving, part: Exclude<Part, { readonly type: "error
       })
     }
     case "tool-input-delta":
+      if (part.id === self.writing) self.written += part.delta
       return self.hidden.has(part.id)
         ? none
         : one({ type: "tool-params-delta", id: part.id, delta: part.delta, ...toMetadata(part.providerMetadata) })
@@ -139,10 +154,25 @@ export const take = (self: Arriving, part: Exclude<Part, { readonly type: "error
     case "custom":
       // That a message begins is news of the stream, and nothing that the model says.
       return part.kind.endsWith(".message_start") ? none : spoken(self, part)
+    case "tool-call":
+      return spoken(self, isMadeUp(self, part) ? { ...part, input: self.written } : part)
     default:
       return spoken(self, part)
   }
 }
+
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Checks whether a package gives no parameters in the place of some that it couldn't read: what the model wrote says more. */
+const isMadeUp = ({ writing, written }: Arriving, part: Extract<Part, { readonly type: "tool-call" }>): boolean =>
+  part.input === "{}" && part.toolCallId === writing && written.trim() !== "" && !isJson(written)
 
 const spoken = (self: Arriving, part: Content): Read =>
   Result.map(toPart(part, self.asked), (made) => made === undefined ? [] : streamed(self, made))

@@ -52,10 +52,13 @@ const parse = (text: string): unknown => {
   }
 }
 
-/** Checks whether a part of a stream reports an error, in whichever form. */
-export const isReport = (value: unknown): boolean =>
+const isReport = (value: unknown): boolean =>
   Predicate.hasProperty(value, "error") || textIn(value, "type") === "error" || textIn(value, "object") === "error" ||
   textIn(value, "detail") !== undefined
+
+/** Gives the error that a part of a stream reports, in whichever form: in the part, or in what it adds to the answer. */
+export const reportIn = (part: unknown): unknown =>
+  [part, Predicate.hasProperty(part, "delta") ? part.delta : undefined].find(isReport)
 
 /** What is said in a body: `{ error: { message, type, code } }`, the same without an envelope, or in a list. */
 const saidIn = (value: unknown): Said => {
@@ -119,12 +122,17 @@ export interface Thrown {
   readonly cause: unknown
 }
 
-const statusIn = (error: unknown): number | undefined => {
+/** The status of a response. */
+const responseStatus = (error: unknown): number | undefined => {
   for (const key of ["statusCode", "status"]) {
     const status = Predicate.hasProperty(error, key) ? error[key] : undefined
     if (typeof status === "number" && Number.isInteger(status)) return status
   }
-  // In a stream some give the status as the code of the error.
+  return undefined
+}
+
+/** The status that an error has as its code. */
+const statusInCode = (error: unknown): number | undefined => {
   const code = Number(textIn(Predicate.hasProperty(error, "error") ? error.error : error, "code"))
   return Number.isInteger(code) && code >= 400 && code < 600 ? code : undefined
 }
@@ -153,7 +161,10 @@ export const read = (error: unknown): Thrown => {
   const inBody = saidIn(body === undefined ? undefined : parse(body))
   const inData = saidIn(data)
   const itself = saidIn(error)
-  const status = statusIn(error)
+  const answer = responseStatus(error)
+  const isRefusal = answer !== undefined && answer >= 400
+  // In a stream, or in a response that went well until then, some give the status as the code of the error.
+  const status = isRefusal ? answer : statusInCode(error) ?? statusInCode(data) ?? answer
   return {
     message: wordsOf(error, inBody.message ?? textIn(error, "message") ?? itself.message, status),
     status,
@@ -162,7 +173,7 @@ export const read = (error: unknown): Thrown => {
     names: [...new Set([...inBody.names, ...inData.names, ...itself.names])],
     parameter: inBody.parameter ?? inData.parameter ?? itself.parameter,
     details: [inBody, inData, itself].find(({ details }) => details.length > 0)?.details ?? [],
-    isRetryable: typeof isRetryable === "boolean" ? isRetryable : undefined,
+    isRetryable: typeof isRetryable === "boolean" && (isRefusal || answer === undefined) ? isRetryable : undefined,
     url: textIn(error, "url"),
     cause: Predicate.hasProperty(error, "cause") ? error.cause : undefined
   }

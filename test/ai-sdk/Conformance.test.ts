@@ -1,23 +1,71 @@
 /** The same agents through the clients of each provider, over a socket, and through the mock model: a table of both. */
-import { NodeHttpServer } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { LanguageModel } from "effect/ai"
-import { createServer } from "node:http"
 import { Agent } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
-import { MockModel, MockProvider, MockResponse } from "troupe/testing"
-import { served } from "../testing/provider/serve.ts"
-import { bodies } from "./bodies.ts"
+import { MockModel, MockResponse } from "troupe/testing"
 import { plainPrompt, plainState } from "./plain.ts"
-import { layerOf, providers } from "./providers.ts"
+import { type Provider, providers } from "./providers.ts"
 import { type Scenario, scenarios, ways } from "./scenarios.ts"
+import { mock, Served } from "./Served.ts"
+import { type WireProvider, wireProviders } from "./wire/providers.ts"
+import { serve } from "./wire/Wire.ts"
+
+/** A provider, how it is served, and what is expected of its package. */
+interface Case extends Pick<WireProvider, "modelOf"> {
+  readonly serve: (handler: MockModel.Handler) => Layer.Layer<Served>
+  readonly reasons: boolean
+  /** What is sent back of a thought, if it is known. */
+  readonly thoughts: ReadonlyArray<unknown> | undefined
+  readonly counts: WireProvider["counts"] | undefined
+  readonly forgets: boolean
+  readonly marksFailures: boolean
+  readonly takesSettings: boolean
+}
+
+const ofMock = (what: string, { modelOf, protocol, reasons, signs }: Provider): Case => ({
+  modelOf,
+  serve: mock(protocol),
+  reasons,
+  thoughts: signs
+    ? [{ type: "thinking", thinking: "Paris, then.", signature: "c2lnbmVk" }]
+    : protocol === "openai-chat"
+    ? ["Paris, then."]
+    : undefined,
+  counts: undefined,
+  forgets: false,
+  marksFailures: protocol === "anthropic-messages",
+  // Models that think take no others: their packages leave them out, and warn.
+  takesSettings: what === "what is compatible with OpenAI"
+})
+
+const ofWire = ({ counts, forgets = false, modelOf, thoughts, wire }: WireProvider): Case => ({
+  modelOf,
+  serve: (handler) => serve(wire, handler),
+  reasons: true,
+  thoughts,
+  counts,
+  forgets,
+  marksFailures: false,
+  takesSettings: true
+})
+
+const cases: Readonly<Record<string, Case>> = {
+  ...Object.fromEntries(Object.entries(providers).map(([what, provider]) => [what, ofMock(what, provider)])),
+  ...Object.fromEntries(Object.entries(wireProviders).map(([what, provider]) => [what, ofWire(provider)]))
+}
 
 /** Options of providers, of which each reads its own. */
 const optionsOf = (scenario: Scenario | undefined): AiSdkModel.Options => ({
   providerOptions: {
     openai: { store: false },
-    ...(scenario?.thinks === true ? { anthropic: { thinking: { type: "enabled", budgetTokens: 1024 } } } : undefined)
+    ...(scenario?.thinks === true
+      ? {
+        anthropic: { thinking: { type: "enabled", budgetTokens: 1024 } },
+        amazonBedrock: { reasoningConfig: { type: "enabled", budgetTokens: 1024 } }
+      }
+      : undefined)
   }
 })
 
@@ -31,22 +79,14 @@ const expected = (name: string) =>
     }).pipe(Effect.provide(MockModel.layer(script())))
   })
 
-/** A mock provider that is served, and for each response a promise of whether it was sent to its end. */
-const watched = (handler: MockModel.Handler) => {
-  const ends: Array<Promise<boolean>> = []
-  const server = () =>
-    createServer().on("request", (_, response) => {
-      ends.push(new Promise((resolve) => response.on("close", () => resolve(response.writableFinished))))
-    })
-  const layer = MockProvider.layerServer({ handler }).pipe(
-    Layer.provideMerge(NodeHttpServer.layer(server, { host: "127.0.0.1", port: 0 }))
-  )
-  return { ends, layer }
-}
+for (const [what, provider] of Object.entries(cases)) {
+  const { counts, marksFailures, modelOf, reasons, serve, takesSettings, thoughts } = provider
 
-for (const [what, provider] of Object.entries(providers)) {
-  const { protocol, reasons, signs } = provider
-  const read = bodies[protocol]
+  /** The model of the provider that is served. */
+  const layerOf = (options?: AiSdkModel.Options) =>
+    Layer.unwrap(Effect.map(Served, ({ url }) => AiSdkModel.layer(modelOf({ baseURL: `${url}/v1` }), options)))
+
+  const sent = Effect.flatMap(Served, ({ sent }) => sent)
 
   describe(`an agent with ${what}, over a socket`, () => {
     for (const [name, scenario] of Object.entries(scenarios)) {
@@ -58,17 +98,14 @@ for (const [what, provider] of Object.entries(providers)) {
             yield* Effect.gen(function*() {
               const state = yield* run(way)
               assert.deepStrictEqual(plainState(state, provider), plainState(wanted, provider), how)
-              const entries = yield* MockProvider.entries
-              assert.deepStrictEqual(entries.map(({ protocol }) => protocol), Array(requests).fill(protocol), how)
+              const all = yield* sent
+              assert.lengthOf(all, requests, how)
               assert.deepStrictEqual(
-                entries.map(({ asked }) => asked && plainPrompt(asked.prompt)),
-                prompts.map(plainPrompt),
+                all.map(({ prompt }) => plainPrompt(prompt)),
+                prompts.map((prompt) => plainPrompt(prompt, provider)),
                 how
               )
-            }).pipe(
-              Effect.provide(layerOf(provider, optionsOf(scenario))),
-              Effect.provide(served({ handler: script(), strict: true }))
-            )
+            }).pipe(Effect.provide(layerOf(optionsOf(scenario))), Effect.provide(serve(script())))
           }
         }))
     }
@@ -76,12 +113,8 @@ for (const [what, provider] of Object.entries(providers)) {
     const asked = (name: string, way = ways["streamed"]!) =>
       Effect.gen(function*() {
         const state = yield* scenarios[name]!.run(way)
-        const sent = (yield* MockProvider.entries).map(({ asked }) => read(asked?.body))
-        return { state, sent }
-      }).pipe(
-        Effect.provide(layerOf(provider, optionsOf(scenarios[name]))),
-        Effect.provide(served({ handler: scenarios[name]!.script(), strict: true }))
-      )
+        return { state, sent: (yield* sent).map(({ body }) => body) }
+      }).pipe(Effect.provide(layerOf(optionsOf(scenarios[name]))), Effect.provide(serve(scenarios[name]!.script())))
 
     it.effect("is sent the results of its calls by their ids, the failure and the drawing among them", () =>
       Effect.gen(function*() {
@@ -93,7 +126,7 @@ for (const [what, provider] of Object.entries(providers)) {
         assert.deepStrictEqual(results.map(({ id }) => id), ids)
         assert.deepStrictEqual(JSON.parse(results[0]!.text), { celsius: 22 })
         assert.include(results[1]!.text, "NoStation")
-        assert.strictEqual(results[1]!.isError, protocol === "anthropic-messages" ? true : undefined)
+        assert.strictEqual(results[1]!.isError, marksFailures ? true : undefined)
         assert.include(results[2]!.text, "A drawing of the Seine")
         // Where a result is a text, a note stands for the drawing.
         assert.match(results[2]!.text, /iVBORw0KGgo|A file of type image\/png/)
@@ -104,22 +137,17 @@ for (const [what, provider] of Object.entries(providers)) {
       }))
 
     if (reasons) {
-      it.effect(`is sent back what it thought${signs ? ", with its signature unchanged" : ""}`, () =>
+      it.effect("is sent back what it thought, with its signature unchanged if there is one", () =>
         Effect.gen(function*() {
           for (const way of Object.values(ways)) {
             const { sent, state } = yield* asked("thinks before it calls a tool, and before it answers", way)
-            const thought = signs
-              ? [{ type: "thinking", thinking: "Paris, then.", signature: "c2lnbmVk" }]
-              : protocol === "openai-chat"
-              ? ["Paris, then."]
-              : []
-            if (protocol !== "openai-responses") assert.deepStrictEqual(sent[1]!.thoughts, thought)
-            const usage = state.run.usage
+            if (thoughts !== undefined) assert.deepStrictEqual(sent[1]!.thoughts, thoughts)
+            const { cached, reasoning } = state.run.usage
             assert.deepStrictEqual(
-              [usage.cached, usage.reasoning].map((count) => [count.known, count.unreported]),
-              [[30, 0], [usage.reasoning.known, 0]]
+              { cached: [cached.known, cached.unreported], reasoning: [reasoning.known, reasoning.unreported] },
+              counts as unknown ?? { cached: [30, 0], reasoning: [reasoning.known, 0] }
             )
-            assert.isAtLeast(usage.reasoning.known, 3)
+            if (counts === undefined) assert.isAtLeast(reasoning.known, 3)
           }
         }))
     }
@@ -128,56 +156,48 @@ for (const [what, provider] of Object.entries(providers)) {
       Effect.gen(function*() {
         const schema = Schema.Struct({ city: Schema.String, celsius: Schema.Finite })
         const { value } = yield* LanguageModel.generateObject({ prompt: "Report.", schema, objectName: "report" }).pipe(
-          Effect.provide(layerOf(provider))
+          Effect.provide(layerOf())
         )
         assert.deepStrictEqual(value, { city: "Paris", celsius: 22 })
-        const [sent] = (yield* MockProvider.entries).map(({ asked }) => read(asked?.body))
-        assert.deepInclude(sent!.format, { type: "object", required: ["city", "celsius"] })
-      }).pipe(Effect.provide(served({
-        handler: MockModel.queue(MockResponse.json({ city: "Paris", celsius: 22 })),
-        strict: true
-      }))))
+        const [first] = yield* sent
+        assert.deepInclude(first!.body.format, { type: "object", required: ["city", "celsius"] })
+      }).pipe(Effect.provide(serve(MockModel.queue(MockResponse.json({ city: "Paris", celsius: 22 }))))))
 
     it.effect("is sent settings and headers, of its layer and of the agent", () =>
       Effect.gen(function*() {
         const agent = Agent.make("assistant", {
           settings: AiSdkModel.settings({ temperature: 0, headers: { "x-agent": "a" } })
         })
-        const model = layerOf(provider, { temperature: 1, topP: 0.5, maxOutputTokens: 77, headers: { "x-layer": "l" } })
+        const model = layerOf({ temperature: 1, topP: 0.5, maxOutputTokens: 77, headers: { "x-layer": "l" } })
         yield* Agent.run(agent, "Hello").pipe(Effect.provide(model))
-        const [entry] = yield* MockProvider.entries
-        const { settings } = read(entry!.asked?.body)
+        const [first] = yield* sent
+        const { settings } = first!.body
         assert.strictEqual(settings.maxTokens, 77)
-        // Models that think take no others: their packages leave them out, and warn.
-        if (what === "what is compatible with OpenAI") {
-          assert.deepStrictEqual([settings.temperature, settings.topP], [0, 0.5])
-        }
-        assert.deepInclude(entry!.headers, { "x-agent": "a", "x-layer": "l" })
-      }).pipe(Effect.provide(served({ handler: MockModel.queue("Hello."), strict: true }))))
+        if (takesSettings) assert.deepStrictEqual([settings.temperature, settings.topP], [0, 0.5])
+        assert.deepInclude(first!.headers, { "x-agent": "a", "x-layer": "l" })
+      }).pipe(Effect.provide(serve(MockModel.queue("Hello.")))))
 
     it.effect("lets go of the connection when it is interrupted in mid-stream, or before there is an answer", () =>
       Effect.gen(function*() {
-        const { ends, layer } = watched(
-          MockModel.queue(MockResponse.hang("one two three four", 2), MockResponse.hang())
+        const { ends, wait } = yield* Served
+        const seen = yield* Agent.stream(Agent.make("assistant"), "Count.").pipe(
+          Stream.filter((event) => event._tag === "TextDelta"),
+          Stream.take(2),
+          Stream.map(({ delta }) => delta),
+          Stream.runCollect,
+          Effect.provide(layerOf())
         )
-        yield* Effect.gen(function*() {
-          const seen = yield* Agent.stream(Agent.make("assistant"), "Count.").pipe(
-            Stream.filter((event) => event._tag === "TextDelta"),
-            Stream.take(2),
-            Stream.map(({ delta }) => delta),
-            Stream.runCollect,
-            Effect.provide(layerOf(provider))
-          )
-          assert.deepStrictEqual(seen, ["one", " two"])
-          assert.isFalse(yield* Effect.promise(() => ends[0]!))
-          const fiber = yield* Agent.run(Agent.make("assistant"), "Count on.").pipe(
-            Effect.provide(layerOf(provider)),
-            Effect.forkChild({ startImmediately: true })
-          )
-          yield* MockProvider.wait(2)
-          yield* Fiber.interrupt(fiber)
-          assert.isFalse(yield* Effect.promise(() => ends[1]!))
-        }).pipe(Effect.provide(layer))
-      }))
+        assert.deepStrictEqual(seen, ["one", " two"])
+        assert.isFalse(yield* Effect.promise(() => ends[0]!))
+        const fiber = yield* Agent.run(Agent.make("assistant"), "Count on.").pipe(
+          Effect.provide(layerOf()),
+          Effect.forkChild({ startImmediately: true })
+        )
+        yield* wait(2)
+        yield* Fiber.interrupt(fiber)
+        assert.isFalse(yield* Effect.promise(() => ends[1]!))
+      }).pipe(
+        Effect.provide(serve(MockModel.queue(MockResponse.hang("one two three four", 2), MockResponse.hang())))
+      ))
   })
 }

@@ -2,11 +2,15 @@
 import type { Protocol } from "./providers.ts"
 
 type Json = string | number | boolean | null | undefined | ReadonlyArray<Json> | { readonly [key: string]: Json }
-type Fields = { readonly [key: string]: Json }
+export type Fields = { readonly [key: string]: Json }
 
-const fields = (value: unknown): Fields => typeof value === "object" && value !== null ? value as Fields : {}
-const list = (value: unknown): ReadonlyArray<Fields> => Array.isArray(value) ? value.map(fields) : []
-const text = (value: unknown): string => typeof value === "string" ? value : JSON.stringify(value) ?? ""
+export const fields = (value: unknown): Fields => typeof value === "object" && value !== null ? value as Fields : {}
+export const list = (value: unknown): ReadonlyArray<Fields> => Array.isArray(value) ? value.map(fields) : []
+export const text = (value: unknown): string => typeof value === "string" ? value : JSON.stringify(value) ?? ""
+
+/** The words of a content, which is text or parts. */
+const words = (content: Json): string =>
+  typeof content === "string" ? content : list(content).map((part) => text(part["text"])).join("")
 
 /** A body as any protocol has it. */
 export interface Body {
@@ -22,14 +26,17 @@ export interface Body {
   readonly said: Json
 }
 
-const chat = (body: unknown): Body => {
+export const chat = (body: unknown): Body => {
   const sent = fields(body)
   const messages = list(sent["messages"])
   const of = (role: string) => messages.filter((message) => message["role"] === role)
   return {
-    system: text([...of("developer"), ...of("system")][0]?.["content"]),
+    system: words([...of("developer"), ...of("system")][0]?.["content"]),
     results: of("tool").map((message) => ({ id: text(message["tool_call_id"]), text: text(message["content"]) })),
-    thoughts: of("assistant").flatMap((message) => message["reasoning_content"] ?? []),
+    thoughts: of("assistant").flatMap((message) =>
+      message["reasoning_content"] ?? message["reasoning_details"] ?? message["reasoning"] ??
+        list(message["content"]).filter(({ type }) => type === "thinking")
+    ),
     tools: list(sent["tools"]).map((tool) => {
       const { description, name, parameters } = fields(tool["function"])
       return { name, description, parameters: fields(parameters) }

@@ -45,10 +45,17 @@ const contentOf = (part: Exclude<Prompt.Message["content"], string>[number]): Re
   }
 }
 
-/** The words and calls of a prompt, message by message, and which tools gave results. */
-export const plainPrompt = ({ content }: Prompt.Prompt): ReadonlyArray<unknown> =>
-  content.flatMap((message) =>
-    typeof message.content === "string"
-      ? [[message.role, ["text", message.content]]]
-      : message.content.flatMap(contentOf).map((said) => [message.role, said])
-  )
+/**
+ * The words and calls of a prompt, message by message, and which tools gave results. What an assistant says beside its calls
+ * is left out for a provider's package that forgets it.
+ */
+export const plainPrompt = (
+  { content }: Prompt.Prompt,
+  { forgets = false }: { readonly forgets?: boolean } = {}
+): ReadonlyArray<unknown> =>
+  content.flatMap((message) => {
+    if (typeof message.content === "string") return [[message.role, ["text", message.content]]]
+    const calls = message.content.some((part) => part.type === "tool-call")
+    const parts = forgets && calls ? message.content.filter((part) => part.type !== "text") : message.content
+    return parts.flatMap(contentOf).map((said) => [message.role, said])
+  })
