@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Result, Schema, Stream } from "effect"
-import { AiError, LanguageModel, type Prompt, ResponseIdTracker, Tokenizer, Tool, Toolkit } from "effect/ai"
+import { AiError, LanguageModel, Prompt, ResponseIdTracker, Tokenizer, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, ContextWindow, Conversation, StopWhen } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { byCharacter, lastSent, makeWatch, sent } from "./windows.ts"
@@ -240,6 +240,27 @@ describe("A context window", () => {
           "Agent \"guide\" has to send about 3000 tokens; its context window has room for 2000, which is 1000 less"
         )
       }).pipe(Effect.provide(echo)))
+
+    it.effect("estimates a file in a result as a file, not by its size", () =>
+      Effect.gen(function*() {
+        const watch = makeWatch()
+        const Draw = Toolkit.make(Tool.make("draw", {
+          success: Schema.String,
+          toModelOutput: (data) => [
+            Prompt.makePart("text", { text: "x".repeat(40) }),
+            Prompt.makePart("file", { mediaType: "image/png", data })
+          ]
+        }))
+        const contextWindow = ContextWindow.make({ maxTokens: 9_000 })
+        yield* Agent.run(Agent.make("guide", { toolkit: Draw, contextWindow }), "Hi").pipe(
+          Agent.observe(watch.observer),
+          Effect.provide(Draw.toLayer({ draw: () => Effect.succeed("A".repeat(99_999)) })),
+          Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("draw", {}), "Done.")))
+        )
+        const tokens = watch.windows.map((window) => window?.tokens ?? 0)
+        // The call's name and parameters, the text, and the file.
+        assert.strictEqual(tokens[1]! - tokens[0]!, Math.ceil(1 + 0.5 + 10 + 1_000))
+      }))
 
     const reporting = (factor: number) =>
       MockModel.layer(MockModel.make(({ messages }) => {

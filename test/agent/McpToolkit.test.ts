@@ -5,7 +5,7 @@ import { Effect, FileSystem, Layer } from "effect"
 import { McpClient, McpProtocol } from "effect/ai"
 import { ChildProcess } from "effect/process"
 import { join } from "node:path"
-import { Agent, AgentState, McpToolkit, ToolPolicy } from "troupe"
+import { Agent, AgentState, McpToolkit, Session, ToolPolicy } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
 import { Cassette, MockModel, MockProvider, MockResponse } from "troupe/testing"
 import { told, toldOf } from "./watch.ts"
@@ -157,11 +157,14 @@ describe("Tools of an MCP server", () => {
           assert.strictEqual(yield* toldOf("b"), "new")
           const offered = (yield* MockModel.calls).map(({ request }) => request.toolNames.includes("shop__learned"))
           assert.deepStrictEqual(offered, [false, false, true, true])
+          const session = yield* Session.make(yield* remote, { state: next })
+          assert.strictEqual(AgentState.text(yield* session.call("And then?")), "In a session.")
         }).pipe(Effect.provide(MockModel.layer(MockModel.queue(
           toolCall("shop__learn", {}, { id: "a" }),
           "Done.",
           toolCall("shop__learned", {}, { id: "b" }),
-          "All done."
+          "All done.",
+          "In a session."
         ))))
       }))
   })
