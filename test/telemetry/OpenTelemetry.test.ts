@@ -14,7 +14,10 @@ import { attributesOf, exported, json } from "./sdk.ts"
 const Tools = Toolkit.make(
   Tool.make("look", {
     description: "Looks around",
-    parameters: Schema.Struct({ at: Schema.String }),
+    parameters: Schema.Struct({
+      at: Schema.String,
+      area: Schema.optionalKey(Schema.Tuple([Schema.Number, Schema.Number]))
+    }),
     success: Schema.String
   })
 )
@@ -81,6 +84,8 @@ describe("What was said", () => {
       const tools = Schema.decodeUnknownSync(ToolDefinitions)(json(run["gen_ai.tool.definitions"]))
       assert.deepInclude(tools[0], { type: "function", name: "look", description: "Looks around" })
       assert.deepInclude(tools[0]?.parameters, { type: "object", required: ["at"] })
+      // As draft 07 writes it.
+      assert.match(JSON.stringify(tools[0]?.parameters), /"items":\[/)
     }))
 
   it.effect("ends with the calls that wait, and holds nothing that a guardrail blocked", () =>
@@ -136,6 +141,12 @@ describe("The model of a run", () => {
         )
       assert.deepStrictEqual(yield* spansOf(clerk), [["openai", "gpt"], ["anthropic", "claude"]])
       assert.deepStrictEqual(yield* spansOf(plain), [["openai", "gpt"], [undefined, undefined]])
+      const silent = Agent.make("clerk", { instructions: () => Effect.die("no instructions") })
+      const { spans } = yield* exported(Agent.run(Agent.make("first", { handoffs: [Handoff.to(silent)] }), "Hi")).pipe(
+        Effect.provide(named("openai", "gpt", to("clerk")))
+      )
+      assert.include(spans.map(({ name }) => name), "invoke_agent clerk")
+      assert.notProperty(attributesOf(spans, "invoke_agent clerk"), "gen_ai.provider.name")
     }))
 
   it.effect("has one name in the agent's span, in the model's and in metrics, by either Layer of the AI SDK", () =>
