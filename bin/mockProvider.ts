@@ -72,7 +72,8 @@ const settings: { readonly [Name in keyof Required<MockProvider.Options>]: true 
   models: true,
   retryAfter: true,
   status: true,
-  strict: true
+  strict: true,
+  unknownFields: true
 }
 
 const readScript = async (file: string): Promise<MockProvider.Options> => {

@@ -68,6 +68,8 @@ const isOf = <Name extends keyof Bodies>(
  * - `handler` answers where no step of an instruction chain does. Without one, the last user text is said back.
  * - `strict` makes an error of each request that nothing was foreseen for and of each that is refused, which fails the
  *   scope of the layer with the reasons. A refused `thread` is none, as its client goes on without. Else such a request is answered with its last user text.
+ * - `unknownFields` says what to do with a field of a request that the provider doesn't know: to refuse the request, as by default, or to
+ *   take it, as servers do that speak like the provider and know more.
  * - `status` are statuses sent in turn, as `[429, 500, 200]`, counted for each body of a request apart, so that retries
  *   are counted and conversations side by side don't take each other's. 200, and any request after them, is answered.
  * - `retryAfter` is what a 429, 503 or 529 of these tells to wait, unless it has headers of its own. By default, none.
@@ -82,6 +84,7 @@ export interface Options<R = never> {
   readonly chain?: InstructionChain.InstructionChain
   readonly handler?: Handler<R>
   readonly strict?: boolean
+  readonly unknownFields?: "refuse" | "take"
   readonly status?: ReadonlyArray<Status>
   readonly retryAfter?: Duration.Input
   readonly apiKey?: string
@@ -177,6 +180,7 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
     attempt: counter(status, Duration.toSeconds(Duration.fromInputUnsafe(retryAfter))),
     journal,
     isStrict,
+    takesUnknown: options.unknownFields === "take",
     closing: closing.signal
   }
   const entries = Effect.sync(() => journal.entries)

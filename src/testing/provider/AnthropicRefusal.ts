@@ -3,7 +3,8 @@
  *
  * @since 0.1.0
  */
-import type { Flaw, Step } from "./Flaw.ts"
+import type { Step } from "./Cases.ts"
+import type { Flaw } from "./Flaw.ts"
 import type { Refusal } from "./Protocol.ts"
 
 /** Refuses a request as Anthropic does. */
@@ -43,6 +44,8 @@ export const refuseFlaw = (flaw: Flaw): Refusal => {
       )
     case "Empty":
       return refuse(`${pathOf(at)}: List should have at least 1 item after validation, not 0`)
+    case "Unknown":
+      return refuse(`${pathOf(at)}: Extra inputs are not permitted`)
     case "Unfit":
       return refuse(`${pathOf(at)}: ${flaw.message}`)
   }

@@ -12,10 +12,13 @@ import { first } from "./Refusals.ts"
 const refuseNothing = (position: number): Refusal =>
   refuse("Invalid value for 'content': expected a string, got null.", `messages.[${position}].content`)
 
-/** OpenAI has words of its own for a model that is missing, and for a message that says nothing. */
+/** OpenAI has words of its own for a model that is missing, for a message that says nothing, and for arguments that it doesn't know. */
 const refuseShape = (flaw: Flaw.Flaw): Refusal => {
   const [list, position] = flaw.at
   if (flaw._tag === "Missing" && list === "model") return refuse("you must provide a model parameter")
+  if (flaw._tag === "Unknown" && flaw.at.length === 1) {
+    return refuse(`Unrecognized request argument${flaw.names.length > 1 ? "s" : ""} supplied: ${flaw.names.join(", ")}`)
+  }
   const isNothing = flaw._tag === "Mistyped" && flaw.value === null && flaw.at.at(-1) === "content"
   return isNothing && list === "messages" && typeof position === "number" ? refuseNothing(position) : refuseFlaw(flaw)
 }

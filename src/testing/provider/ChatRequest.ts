@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { knowing } from "./KnownFields.ts"
 import { content, count, jsonSchema, optional, tool } from "./OpenAiSchema.ts"
 
 const Part = Schema.Union([
@@ -59,9 +60,11 @@ const Message = Schema.Union([
   spoken("developer")
 ])
 
+const Name = Schema.Struct({ name: Schema.String }).annotate(knowing())
+
 const Named = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct({ name: Schema.String }) }),
-  Schema.Struct({ type: Schema.Literal("custom"), custom: Schema.Struct({ name: Schema.String }) })
+  Schema.Struct({ type: Schema.Literal("function"), function: Name }).annotate(knowing()),
+  Schema.Struct({ type: Schema.Literal("custom"), custom: Name }).annotate(knowing())
 ])
 
 const Choice = Schema.Union([
@@ -72,36 +75,77 @@ const Choice = Schema.Union([
     allowed_tools: Schema.Struct({
       mode: Schema.Literals(["auto", "required"]),
       tools: Schema.NonEmptyArray(Named)
-    })
-  })
+    }).annotate(knowing())
+  }).annotate(knowing())
 ])
 
 const Format = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("json_object") }),
-  Schema.Struct({ type: Schema.Literal("json_schema"), json_schema: Schema.Struct(jsonSchema) }),
-  Schema.Struct({ type: Schema.Literal("text") })
+  Schema.Struct({ type: Schema.Literal("json_object") }).annotate(knowing()),
+  Schema.Struct({
+    type: Schema.Literal("json_schema"),
+    json_schema: Schema.Struct(jsonSchema).annotate(knowing())
+  }).annotate(knowing()),
+  Schema.Struct({ type: Schema.Literal("text") }).annotate(knowing())
 ])
 
-/** Schema for the body of a request for a chat completion. */
+/**
+ * Schema for the body of a request for a chat completion. Messages are open: servers that speak like OpenAI have fields of their
+ * own there, as `reasoning_content`.
+ */
 export const ChatRequest = Schema.StructWithRest(
   Schema.Struct({
     model: Schema.String,
     messages: Schema.NonEmptyArray(Message),
     tools: optional(Schema.Array(Schema.Union([
-      Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct(tool) }),
+      Schema.Struct({
+        type: Schema.Literal("function"),
+        function: Schema.Struct(tool).annotate(knowing())
+      }).annotate(knowing()),
       Schema.Struct({
         type: Schema.Literal("custom"),
-        custom: Schema.Struct({ name: Schema.String, description: optional(Schema.String) })
-      })
+        custom: Schema.Struct({ name: Schema.String, description: optional(Schema.String) }).annotate(knowing("format"))
+      }).annotate(knowing())
     ]))),
     tool_choice: optional(Choice),
     response_format: optional(Format),
     n: optional(count(128)),
     stream: optional(Schema.Boolean),
-    stream_options: optional(Schema.Struct({ include_usage: optional(Schema.Boolean) }))
+    stream_options: optional(
+      Schema.Struct({ include_usage: optional(Schema.Boolean) }).annotate(knowing("include_obfuscation"))
+    )
   }),
   [Schema.Record(Schema.String, Schema.Json)]
-)
+).annotate(knowing(
+  "audio",
+  "frequency_penalty",
+  "function_call",
+  "functions",
+  "logit_bias",
+  "logprobs",
+  "max_completion_tokens",
+  "max_tokens",
+  "metadata",
+  "modalities",
+  "moderation",
+  "parallel_tool_calls",
+  "prediction",
+  "presence_penalty",
+  "prompt_cache_key",
+  "prompt_cache_options",
+  "prompt_cache_retention",
+  "reasoning_effort",
+  "safety_identifier",
+  "seed",
+  "service_tier",
+  "stop",
+  "store",
+  "temperature",
+  "top_logprobs",
+  "top_p",
+  "user",
+  "verbosity",
+  "web_search_options"
+))
 
 /**
  * The body of a request for a chat completion, as far as it matters here. It may hold more.

@@ -6,13 +6,12 @@
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as SchemaAST from "effect/SchemaAST"
+import type * as SchemaAST from "effect/SchemaAST"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
+import { literalsOf, narrow, type Step, tagsOf } from "./Cases.ts"
+import { type UnknownFields, unknownIn } from "./KnownFields.ts"
 import type { Refusal } from "./Protocol.ts"
-
-/** A step of the way into a body: a key, an index, or the case of a union that a tag tells. */
-export type Step = PropertyKey | { readonly tag: string }
 
 interface At {
   readonly at: ReadonlyArray<Step>
@@ -50,8 +49,13 @@ interface Unfit extends At {
   readonly title: string | undefined
 }
 
+/** The provider doesn't know fields. */
+interface Unknown extends UnknownFields {
+  readonly _tag: "Unknown"
+}
+
 /** The first thing that is wrong with a body. */
-export type Flaw = Missing | Mistyped | Unsupported | Empty | Unfit
+export type Flaw = Missing | Mistyped | Unsupported | Empty | Unfit | Unknown
 
 /** What a value was to be, as the schema's own annotation has it, or else as a type of JSON. */
 const expectedOf = (ast: SchemaAST.AST): string => {
@@ -73,43 +77,6 @@ const expectedOf = (ast: SchemaAST.AST): string => {
   }
 }
 
-const membersOf = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> =>
-  SchemaAST.isUnion(ast) ? ast.types.flatMap(membersOf) : [ast]
-
-const literalsOf = (ast: SchemaAST.AST): ReadonlyArray<string> =>
-  membersOf(ast).flatMap((member) => SchemaAST.isLiteral(member) ? [String(member.literal)] : [])
-
-/** Whether a key's type may tell cases apart: it is of literals, or any string. */
-const isTag = (ast: SchemaAST.AST | undefined): ast is SchemaAST.AST =>
-  ast !== undefined &&
-  membersOf(ast).every((member) =>
-    SchemaAST.isLiteral(member) || SchemaAST.isString(member) || SchemaAST.isNull(member)
-  )
-
-const typeOf = ({ propertySignatures }: SchemaAST.Objects, key: PropertyKey): SchemaAST.AST | undefined =>
-  propertySignatures.find(({ name }) => name === key)?.type
-
-/** The key that tells cases apart: literals of one of them aren't those of another. */
-const tagOf = (cases: ReadonlyArray<SchemaAST.Objects>): PropertyKey | undefined =>
-  cases[0]?.propertySignatures.map(({ name }) => name).find((key) => {
-    const types = cases.map((each) => typeOf(each, key))
-    return types.every(isTag) && new Set(types.map((type) => literalsOf(type).join())).size > 1
-  })
-
-/** The cases that a tag may mean. One that names it goes before one that takes any. */
-const casesOf = (cases: ReadonlyArray<SchemaAST.Objects>, key: PropertyKey, tag: unknown) => {
-  const takes = (accepts: (type: SchemaAST.AST) => boolean) =>
-    cases.filter((each) => {
-      const type = typeOf(each, key)
-      return type !== undefined && accepts(type)
-    })
-  if (tag === undefined) return takes(({ context }) => context?.isOptional === true)
-  if (tag === null) return takes((type) => membersOf(type).some(SchemaAST.isNull))
-  if (typeof tag !== "string") return []
-  const named = takes((type) => literalsOf(type).includes(tag))
-  return named.length > 0 ? named : takes((type) => membersOf(type).some(SchemaAST.isString))
-}
-
 /** The issue of a case, among those of a union. */
 const issueOf = (issue: SchemaIssue.Issue, ast: SchemaAST.AST): SchemaIssue.Issue | undefined => {
   if ("ast" in issue && issue.ast === ast) return issue
@@ -121,30 +88,17 @@ const issueOf = (issue: SchemaIssue.Issue, ast: SchemaAST.AST): SchemaIssue.Issu
   return undefined
 }
 
-const tagsOf = (cases: ReadonlyArray<SchemaAST.Objects>, key: PropertyKey): ReadonlyArray<string> => {
-  const types = cases.map((each) => typeOf(each, key))
-  return [...new Set(types.flatMap((type) => type === undefined ? [] : literalsOf(type)))]
-}
-
 const ofCases = (
   issue: SchemaIssue.AnyOf,
   value: { readonly [key: PropertyKey]: unknown },
   at: ReadonlyArray<Step>
 ): Flaw | undefined => {
-  let cases = membersOf(issue.ast).filter(SchemaAST.isObjects)
-  let within = at
-  for (let key = tagOf(cases); key !== undefined; key = tagOf(cases)) {
-    const tag = value[key]
-    const left = casesOf(cases, key, tag)
-    if (left.length === 0) {
-      const here = [...within, key]
-      if (tag === undefined) return { _tag: "Missing", at: here }
-      if (typeof tag !== "string") return { _tag: "Mistyped", at: here, expected: "string", value: tag }
-      return { _tag: "Unsupported", isTag: true, at: here, value: tag, values: tagsOf(cases, key) }
-    }
-    within = [...within, { tag: String(tag ?? tagsOf(left, key)[0]) }]
-    if (left.length === cases.length) break
-    cases = left
+  const { at: within, cases, stuck } = narrow(issue.ast, value, at)
+  if (stuck !== undefined) {
+    const [here, tag] = [[...within, stuck], value[stuck]]
+    if (tag === undefined) return { _tag: "Missing", at: here }
+    if (typeof tag !== "string") return { _tag: "Mistyped", at: here, expected: "string", value: tag }
+    return { _tag: "Unsupported", isTag: true, at: here, value: tag, values: tagsOf(cases, stuck) }
   }
   const [only, ...others] = cases
   const found = only === undefined || others.length > 0 ? undefined : issueOf(issue, only)
@@ -198,7 +152,8 @@ const flawOf = (issue: SchemaIssue.Issue, value: unknown, at: ReadonlyArray<Step
 
 /**
  * Makes what reads bodies by a schema that changes nothing, so that the body itself comes out, with all that the schema
- * leaves open. What doesn't fit is refused for its first flaw, and what fits may still be refused for what it means.
+ * leaves open. What doesn't fit is refused for its first flaw, fields that the provider doesn't know unless they are to be
+ * taken, and what fits may still be refused for what it means.
  */
 export const reader = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,
@@ -206,11 +161,12 @@ export const reader = <S extends Schema.ConstraintDecoder<unknown>>(
   check: (body: S["Type"]) => Refusal | undefined
 ) => {
   const decode = SchemaParser.decodeUnknownResult(schema)
-  return (body: unknown): Result.Result<S["Type"], Refusal> => {
+  return (body: unknown, takesUnknown = false): Result.Result<S["Type"], Refusal> => {
     const decoded = decode(body)
     if (Result.isFailure(decoded)) return Result.fail(refuseFlaw(flawOf(decoded.failure, body, [])))
     Schema.asserts(schema, body)
-    const refusal = check(body)
+    const unknown = takesUnknown ? undefined : unknownIn(schema.ast, body)
+    const refusal = unknown === undefined ? check(body) : refuseFlaw({ _tag: "Unknown", ...unknown })
     return refusal === undefined ? Result.succeed(body) : Result.fail(refusal)
   }
 }

@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { knowing } from "./KnownFields.ts"
 
 /** A field that may be left out, or null, which says the same. */
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -27,24 +28,31 @@ const Id = matching(/^[a-zA-Z0-9_-]+$/)
 const content = <S extends Schema.Constraint>(blocks: S) =>
   Schema.Union([Schema.String, Schema.Array(blocks)]).annotate({ expected: "list" })
 
-const Text = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
+const Text = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }).annotate(
+  knowing("cache_control", "citations")
+)
 
 const Source = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("base64"), data: Schema.String, media_type: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("base64"), data: Schema.String, media_type: Schema.String }).annotate(knowing()),
   Schema.Struct({
     type: Schema.Literal("content"),
     content: content(Schema.Struct({ type: Schema.String, text: Schema.optionalKey(Schema.String) }))
-  }),
-  Schema.Struct({ type: Schema.Literal("file"), file_id: Schema.String }),
-  Schema.Struct({ type: Schema.Literal("text"), data: Schema.String, media_type: Schema.String }),
-  Schema.Struct({ type: Schema.Literal("url"), url: Schema.String })
+  }).annotate(knowing()),
+  Schema.Struct({ type: Schema.Literal("file"), file_id: Schema.String }).annotate(knowing()),
+  Schema.Struct({ type: Schema.Literal("text"), data: Schema.String, media_type: Schema.String }).annotate(knowing()),
+  Schema.Struct({ type: Schema.Literal("url"), url: Schema.String }).annotate(knowing())
 ])
 
-const Image = Schema.Struct({ type: Schema.Literal("image"), source: Source })
+const Image = Schema.Struct({ type: Schema.Literal("image"), source: Source }).annotate(
+  knowing("cache_control", "transformations")
+)
 
 const Document = Schema.Struct({ type: Schema.Literal("document"), source: Source, title: optional(Schema.String) })
+  .annotate(knowing("cache_control", "citations", "context"))
 
-const SearchResult = Schema.Struct({ type: Schema.Literal("search_result") })
+const SearchResult = Schema.Struct({ type: Schema.Literal("search_result") }).annotate(
+  knowing("cache_control", "citations", "content", "source", "title")
+)
 
 /** What the result of a tool may hold. */
 const Inner = Schema.Union([
@@ -52,11 +60,12 @@ const Inner = Schema.Union([
   Image,
   Document,
   SearchResult,
-  Schema.Struct({ type: Schema.Literal("tool_reference") })
+  Schema.Struct({ type: Schema.Literal("tool_reference") }).annotate(knowing("cache_control", "tool_name"))
 ])
 
 const called = <Type extends string>(type: Type) =>
   Schema.Struct({ type: Schema.Literal(type), id: Id, input: Schema.JsonObject, name: Schema.String })
+    .annotate(knowing("cache_control", "caller", "toolset_name"))
 
 const shown = <Type extends string>(type: Type) =>
   Schema.Struct({ type: Schema.Literal(type), tool_use_id: Id, content: Schema.optionalKey(Schema.Json) })
@@ -64,21 +73,23 @@ const shown = <Type extends string>(type: Type) =>
 const Block = Schema.Union([
   shown("bash_code_execution_tool_result"),
   shown("code_execution_tool_result"),
-  Schema.Struct({ type: Schema.Literal("container_upload"), file_id: Schema.optionalKey(Schema.String) }),
+  Schema.Struct({ type: Schema.Literal("container_upload"), file_id: Schema.optionalKey(Schema.String) })
+    .annotate(knowing("cache_control")),
   Document,
   Image,
-  Schema.Struct({ type: Schema.Literal("redacted_thinking"), data: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("redacted_thinking"), data: Schema.String }).annotate(knowing()),
   SearchResult,
   called("server_tool_use"),
   Text,
   shown("text_editor_code_execution_tool_result"),
-  Schema.Struct({ type: Schema.Literal("thinking"), signature: Schema.String, thinking: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("thinking"), signature: Schema.String, thinking: Schema.String })
+    .annotate(knowing()),
   Schema.Struct({
     type: Schema.Literal("tool_result"),
     tool_use_id: Id,
     content: Schema.optionalKey(content(Inner)),
     is_error: optional(Schema.Boolean)
-  }),
+  }).annotate(knowing("cache_control", "toolset_name")),
   shown("tool_search_tool_result"),
   called("tool_use"),
   shown("web_fetch_tool_result"),
@@ -88,7 +99,7 @@ const Block = Schema.Union([
 const Message = Schema.Struct({
   role: Schema.Literals(["user", "assistant", "system"]),
   content: content(Block)
-})
+}).annotate(knowing())
 
 /** A tool that a request offers. One with another type than `"custom"` is the provider's own. */
 const Tool = Schema.Union([
@@ -99,7 +110,14 @@ const Tool = Schema.Union([
     input_schema: Schema.StructWithRest(Schema.Struct({ type: Schema.Literal("object") }), [
       Schema.Record(Schema.String, Schema.Json)
     ])
-  }),
+  }).annotate(knowing(
+    "allowed_callers",
+    "cache_control",
+    "defer_loading",
+    "eager_input_streaming",
+    "input_examples",
+    "strict"
+  )),
   Schema.Struct({
     type: Schema.String.check(Schema.makeFilter((type) => type !== "custom")),
     name: Schema.String
@@ -107,20 +125,24 @@ const Tool = Schema.Union([
 ])
 
 const Choice = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("auto") }),
-  Schema.Struct({ type: Schema.Literal("any") }),
-  Schema.Struct({ type: Schema.Literal("tool"), name: Schema.String }),
-  Schema.Struct({ type: Schema.Literal("none") })
+  Schema.Struct({ type: Schema.Literal("auto") }).annotate(knowing("disable_parallel_tool_use")),
+  Schema.Struct({ type: Schema.Literal("any") }).annotate(knowing("disable_parallel_tool_use")),
+  Schema.Struct({ type: Schema.Literal("tool"), name: Schema.String }).annotate(knowing("disable_parallel_tool_use")),
+  Schema.Struct({ type: Schema.Literal("none") }).annotate(knowing())
 ])
 
 const Thinking = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("adaptive") }),
-  Schema.Struct({ type: Schema.Literal("between_tools") }),
-  Schema.Struct({ type: Schema.Literal("disabled") }),
-  Schema.Struct({ type: Schema.Literal("enabled"), budget_tokens: integer(1024) })
+  Schema.Struct({ type: Schema.Literal("adaptive") }).annotate(knowing("block_binding", "display")),
+  Schema.Struct({ type: Schema.Literal("between_tools") }).annotate(knowing()),
+  Schema.Struct({ type: Schema.Literal("disabled") }).annotate(knowing()),
+  Schema.Struct({ type: Schema.Literal("enabled"), budget_tokens: integer(1024) }).annotate(
+    knowing("block_binding", "display")
+  )
 ])
 
-const Output = Schema.Struct({ type: Schema.Literal("json_schema"), schema: Schema.JsonObject })
+const Output = Schema.Struct({ type: Schema.Literal("json_schema"), schema: Schema.JsonObject }).annotate(
+  knowing()
+)
 
 /** Schema for the body of a request for a message. */
 export const MessagesRequest = Schema.StructWithRest(
@@ -133,11 +155,32 @@ export const MessagesRequest = Schema.StructWithRest(
     tools: optional(Schema.Array(Tool)),
     tool_choice: optional(Choice),
     thinking: optional(Thinking),
-    output_config: optional(Schema.Struct({ format: optional(Output) })),
+    output_config: optional(Schema.Struct({ format: optional(Output) }).annotate(knowing("effort", "task_budget"))),
     output_format: optional(Output)
   }),
   [Schema.Record(Schema.String, Schema.Json)]
-)
+).annotate(knowing(
+  "billing_policy",
+  "cache_control",
+  "compaction",
+  "container",
+  "context_management",
+  "diagnostics",
+  "fallback_credit_token",
+  "fallbacks",
+  "inference_geo",
+  "mcp_servers",
+  "metadata",
+  "service_tier",
+  "speed",
+  "stop_sequences",
+  "temperature",
+  "thread",
+  "top_k",
+  "top_p",
+  "user_profile_id",
+  "workspace_id"
+))
 
 /**
  * The body of a request for a message, as far as it matters here. It may hold more.

@@ -4,7 +4,8 @@
  * @since 0.1.0
  */
 import type * as Schema from "effect/Schema"
-import type { Flaw, Step } from "./Flaw.ts"
+import type { Step } from "./Cases.ts"
+import type { Flaw } from "./Flaw.ts"
 import { notStrict } from "./Format.ts"
 import type { Fields, Refusal } from "./Protocol.ts"
 
@@ -104,6 +105,8 @@ export const refuseFlaw = (flaw: Flaw): Refusal => {
         param,
         "empty_array"
       )
+    case "Unknown":
+      return refuse(`Unknown parameter: '${param}'.`, param, "unknown_parameter")
     case "Unfit":
       return refuse(`Invalid '${param}': ${flaw.message}`, param, flaw.title ?? "invalid_value")
   }

@@ -74,12 +74,12 @@ export interface Writing<A extends Asked> {
 
 /** Puts together how a protocol reads bodies, what they ask for, and how responses to that are written. */
 export const reading = <Body, A extends Asked>(
-  read: (body: unknown) => Result.Result<Body, Refusal>,
+  read: (body: unknown, takesUnknown: boolean) => Result.Result<Body, Refusal>,
   fromRequest: (request: Body) => A,
   { frames, omits, whole }: Writing<A>
 ): Protocol["read"] =>
-(body) =>
-  Result.map(read(body), (request) => {
+(body, takesUnknown) =>
+  Result.map(read(body, takesUnknown), (request) => {
     const asked = fromRequest(request)
     return {
       asked,
@@ -102,8 +102,8 @@ export const piece = (frames: ReadonlyArray<SseFrame>): ReadonlyArray<SseFrame> 
 export interface Protocol {
   readonly name: Asked["protocol"]
   readonly path: string
-  /** Reads a body, or refuses it where the provider would. */
-  readonly read: (body: unknown) => Result.Result<Reading, Refusal>
+  /** Reads a body, or refuses it where the provider would, unless it is to take fields that the provider doesn't know. */
+  readonly read: (body: unknown, takesUnknown: boolean) => Result.Result<Reading, Refusal>
   /** The body of an error, in a response with this id. */
   readonly error: (refusal: Refusal, id: string) => Schema.Json
   /** An error in the middle of a stream, behind so many frames, where the protocol has one. */

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { knowing } from "./KnownFields.ts"
 import { content, Filled, jsonSchema, optional, tool } from "./OpenAiSchema.ts"
 
 /** The id of an item, which says of what kind it is. */
@@ -15,24 +16,28 @@ const id = (prefix: string) =>
   )
 
 const InputPart = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("input_text"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("input_text"), text: Schema.String }).annotate(
+    knowing("prompt_cache_breakpoint")
+  ),
   Schema.Struct({
     type: Schema.Literal("input_image"),
     file_id: optional(Schema.String),
     image_url: optional(Schema.String)
-  }),
+  }).annotate(knowing("detail", "prompt_cache_breakpoint")),
   Schema.Struct({
     type: Schema.Literal("input_file"),
     file_data: optional(Schema.String),
     file_id: optional(Schema.String),
     file_url: optional(Schema.String),
     filename: optional(Schema.String)
-  })
+  }).annotate(knowing("detail", "prompt_cache_breakpoint"))
 ])
 
 const OutputPart = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("output_text"), text: Schema.String }),
-  Schema.Struct({ type: Schema.Literal("refusal"), refusal: Schema.String })
+  Schema.Struct({ type: Schema.Literal("output_text"), text: Schema.String }).annotate(
+    knowing("annotations", "logprobs")
+  ),
+  Schema.Struct({ type: Schema.Literal("refusal"), refusal: Schema.String }).annotate(knowing())
 ])
 
 const Input = content(Schema.Array(InputPart))
@@ -71,39 +76,42 @@ const Other = Schema.Struct({
 const message = Schema.optionalKey(Schema.Literal("message"))
 
 const Item = Schema.Union([
-  Schema.Struct({ type: message, role: Schema.Literal("assistant"), content: Output, id: optional(id("msg")) }),
+  Schema.Struct({ type: message, role: Schema.Literal("assistant"), content: Output, id: optional(id("msg")) })
+    .annotate(knowing("agent", "phase", "status")),
   Schema.Struct({
     type: message,
     role: Schema.Literals(["system", "developer", "user"]),
     content: Input,
     id: optional(Schema.String)
-  }),
+  }).annotate(knowing("agent", "phase", "status")),
   Schema.Struct({
     type: Schema.Literal("function_call"),
     id: optional(id("fc")),
     call_id: Filled,
     name: Filled,
     arguments: Schema.String
-  }),
+  }).annotate(knowing("agent", "async", "caller", "namespace", "status")),
   Schema.Struct({
     type: Schema.Literal("function_call_output"),
     id: optional(Schema.String),
     call_id: Filled,
     output: Input
-  }),
+  }).annotate(knowing("agent", "caller", "name", "namespace", "status")),
   Schema.Struct({
     type: Schema.Literal("reasoning"),
     id: id("rs"),
-    summary: Schema.Array(Schema.Struct({ type: Schema.String, text: Schema.String })),
+    summary: Schema.Array(Schema.Struct({ type: Schema.String, text: Schema.String }).annotate(knowing())),
     encrypted_content: optional(Schema.String)
-  }),
-  Schema.Struct({ type: Schema.Literal("item_reference"), id: Schema.String }),
+  }).annotate(knowing("agent", "content", "status")),
+  Schema.Struct({ type: Schema.Literal("item_reference"), id: Schema.String }).annotate(knowing("agent")),
   Other
 ])
 
 const Tool = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("function"), ...tool }),
-  Schema.Struct({ type: Schema.Literal("custom"), name: Filled, description: optional(Schema.String) }),
+  Schema.Struct({ type: Schema.Literal("function"), ...tool })
+    .annotate(knowing("allowed_callers", "async", "defer_loading", "output_schema")),
+  Schema.Struct({ type: Schema.Literal("custom"), name: Filled, description: optional(Schema.String) })
+    .annotate(knowing("allowed_callers", "async", "defer_loading", "format")),
   Schema.Struct({ type: Schema.String.check(Schema.makeFilter((type) => type !== "function" && type !== "custom")) })
 ])
 
@@ -111,21 +119,21 @@ const Reference = Schema.Struct({ type: Schema.String, name: Schema.optionalKey(
 
 const Choice = Schema.Union([
   Schema.Literals(["none", "auto", "required"]),
-  Schema.Struct({ type: Schema.Literals(["function", "custom"]), name: Schema.String }),
+  Schema.Struct({ type: Schema.Literals(["function", "custom"]), name: Schema.String }).annotate(knowing()),
   Schema.Struct({
     type: Schema.Literal("allowed_tools"),
     mode: Schema.Literals(["auto", "required"]),
     tools: Schema.NonEmptyArray(Reference)
-  }),
+  }).annotate(knowing()),
   Schema.Struct({
     type: Schema.String.check(Schema.makeFilter((type) => !["function", "custom", "allowed_tools"].includes(type)))
   })
 ])
 
 const Format = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("json_object") }),
-  Schema.Struct({ type: Schema.Literal("json_schema"), ...jsonSchema }),
-  Schema.Struct({ type: Schema.Literal("text") })
+  Schema.Struct({ type: Schema.Literal("json_object") }).annotate(knowing()),
+  Schema.Struct({ type: Schema.Literal("json_schema"), ...jsonSchema }).annotate(knowing()),
+  Schema.Struct({ type: Schema.Literal("text") }).annotate(knowing())
 ])
 
 /** Schema for the body of a request for a response. */
@@ -139,14 +147,38 @@ export const ResponsesRequest = Schema.StructWithRest(
     instructions: optional(Schema.String),
     tools: optional(Schema.Array(Tool)),
     tool_choice: optional(Choice),
-    text: optional(Schema.Struct({ format: Schema.optionalKey(Format) })),
+    text: optional(Schema.Struct({ format: Schema.optionalKey(Format) }).annotate(knowing("verbosity"))),
     reasoning: optional(Schema.JsonObject),
     include: optional(Schema.Array(Schema.String)),
     stream: optional(Schema.Boolean),
-    stream_options: optional(Schema.Struct({}))
+    stream_options: optional(Schema.Struct({}).annotate(knowing("include_obfuscation")))
   }),
   [Schema.Record(Schema.String, Schema.Json)]
-)
+).annotate(knowing(
+  "access_programs",
+  "background",
+  "context_management",
+  "conversation",
+  "image",
+  "max_output_tokens",
+  "max_tool_calls",
+  "metadata",
+  "moderation",
+  "multi_agent",
+  "parallel_tool_calls",
+  "prompt",
+  "prompt_cache_key",
+  "prompt_cache_options",
+  "prompt_cache_retention",
+  "safety_identifier",
+  "service_tier",
+  "store",
+  "temperature",
+  "top_logprobs",
+  "top_p",
+  "truncation",
+  "user"
+))
 
 /**
  * The body of a request for a response, as far as it matters here. It may hold more.

@@ -20,16 +20,16 @@ import { inputOf } from "./Tokens.ts"
 interface Endpoint {
   readonly name: string
   readonly method: "GET" | "POST"
-  readonly answer: (body: unknown) => Result.Result<Schema.Json, Refusal>
+  readonly answer: (body: unknown, takesUnknown: boolean) => Result.Result<Schema.Json, Refusal>
 }
 
 /** A request whose tokens are counted needn't say how many it allows. */
 const counting: Endpoint = {
   name: "count of tokens",
   method: "POST",
-  answer: (body) =>
+  answer: (body, takesUnknown) =>
     Result.map(
-      read(Predicate.isObject(body) ? { max_tokens: Number.MAX_SAFE_INTEGER, ...body } : body),
+      read(Predicate.isObject(body) ? { max_tokens: Number.MAX_SAFE_INTEGER, ...body } : body, takesUnknown),
       (request) => ({ input_tokens: inputOf(fromRequest(request)) })
     )
 }

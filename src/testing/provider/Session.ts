@@ -46,6 +46,7 @@ export interface Settings<R> {
   readonly attempt: (body: string) => Attempt | undefined
   readonly journal: Journal
   readonly isStrict: boolean
+  readonly takesUnknown: boolean
   readonly closing: AbortSignal
 }
 
@@ -104,7 +105,7 @@ const handle = <R>(
   route: Route,
   exchange: Exchange
 ): Effect.Effect<Response, TypeError, R> => {
-  const { apiKey, attempt, isStrict, journal, models } = settings
+  const { apiKey, attempt, isStrict, journal, models, takesUnknown } = settings
   const { protocol } = route
   const { number } = exchange
   const refuse = (refusal: Refusal) => {
@@ -123,7 +124,7 @@ const handle = <R>(
     return refuse(Refusals.ofStatus(protocol.name, 405, `Only ${allowed} requests are accepted.`))
   }
   if (route._tag === "Endpoint") {
-    const told = route.endpoint.answer(body)
+    const told = route.endpoint.answer(body, takesUnknown)
     return Result.isFailure(told)
       ? refuse(told.failure)
       : Effect.succeed(exchange.tell(route.endpoint.name, told.success))
@@ -132,7 +133,7 @@ const handle = <R>(
   if (failed !== undefined) {
     return Effect.succeed(exchange.fail(`status ${failed.number} of ${failed.of}`, failed))
   }
-  const read = protocol.read(body)
+  const read = protocol.read(body, takesUnknown)
   if (Result.isFailure(read)) return refuse(read.failure)
   const { asked } = read.success
   if (models?.includes(asked.model) === false) return refuse(Refusals.unknownModel(protocol.name, asked.model))

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { AiError, Tool } from "effect/ai"
 import { AuthenticationError, BadRequestError, type OpenAI, RateLimitError } from "openai"
+import { toResponseInputItems } from "openai/lib/responses/ResponseInputItems"
 import type { FunctionTool, Response, ResponseInputItem } from "openai/resources/responses/responses"
 import { InstructionChain, MockProvider, MockResponse } from "../../../src/testing/index.ts"
 import { calls, eachWay, resultOf } from "./booking.ts"
@@ -32,7 +33,7 @@ const loop = async (client: OpenAI, content: string, isStreamed: boolean) => {
       ? await client.responses.stream(request).finalResponse()
       : await client.responses.create(request)
     answers.push(answer)
-    input.push(...answer.output as ReadonlyArray<ResponseInputItem>)
+    input.push(...toResponseInputItems(answer.output))
     const calls = callsOf(answer)
     if (calls.length === 0) return answers
     for (const { arguments: given, call_id, name } of calls) {
