@@ -62,14 +62,14 @@ export class ModelRequest {
   readonly #clock: Clock.Clock
   readonly #context: Context.Context<never>
   readonly #startedAt: number
-  constructor(fiber: Fiber.Fiber<unknown, unknown>, clock: Clock.Clock, sent?: Sent) {
+  constructor(fiber: Fiber.Fiber<unknown, unknown>, clock: Clock.Clock, startedAt: number, sent?: Sent) {
     const context = fiber.context as Context.Context<never>
     const model = Context.getOrUndefined(context, LanguageModel.LanguageModel)
     this.names = (model === undefined ? undefined : named.get(model)) ?? namesIn(context)
     this.sent = sent
     this.#clock = clock
     this.#context = context
-    this.#startedAt = clock.currentTimeMillisUnsafe()
+    this.#startedAt = startedAt
   }
   /** Ends it, with the tag of what it failed with if it did. It ends once: what was answered isn't failed by what looks at the answer. */
   end(outcome: Outcome, error?: string): void {

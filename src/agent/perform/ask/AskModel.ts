@@ -161,8 +161,9 @@ const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
     const attempt = asking.attempts++
     Loop.keepAnswer(loop, unknownUse)
     asking.arriving = undefined
-    loop.request = loop.asked = new ModelRequest(fiber, journal.clock, journal.recordsContent ? options : undefined)
-    Loop.emit(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) })
+    const at = Loop.now(loop)
+    loop.request = loop.asked = new ModelRequest(fiber, journal.clock, at, journal.recordsContent ? options : undefined)
+    Loop.emit(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) }, at)
     return journal.isObserved
       ? Effect.andThen(journal.flush, journal.isStreaming ? streamed(loop, options, asking) : whole(options))
       : whole(options)

@@ -132,7 +132,7 @@ const summarize = Effect.fnUntraced(function*(
   const startedAt = Loop.now(loop)
   let request: ModelRequest | undefined
   const making = Effect.withFiber((fiber) => {
-    request = new ModelRequest(fiber, loop.journal.clock)
+    request = new ModelRequest(fiber, loop.journal.clock, Loop.now(loop))
     return make(madeOf(loop.state.conversation.turns, extended, before))
   })
   const { text, ...used } = yield* Telemetry.summarySpan(loop, goes.length, OwnModel.provide(loop, model, making))
