@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config"
 
 export default defineConfig({
-  ssr: { resolve: { conditions: ["@troupe/source", "node", "module", "import", "default"] } },
+  ssr: { resolve: { conditions: ["@troupe/source", "node", "import", "default"] } },
   test: {
     include: ["test/**/*.test.ts"],
     maxWorkers: 2,
