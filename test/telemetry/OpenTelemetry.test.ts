@@ -1,7 +1,7 @@
 import { createOpenAI } from "@ai-sdk/openai"
 import { assert, describe, it } from "@effect/vitest"
 import { SpanStatusCode } from "@opentelemetry/api"
-import { Effect, ExecutionPlan, Fiber, Schema, Stream } from "effect"
+import { Effect, ExecutionPlan, Exit, Fiber, Schema, Scope, Stream } from "effect"
 import { AiError, Model, Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import { TestClock } from "effect/testing"
@@ -253,6 +253,48 @@ describe("The conversation of a run", () => {
       assert.deepStrictEqual(
         [idsOf(annotated.spans, "outer"), idsOf(annotated.spans, "inner")],
         ["ticket-1", "ticket-1"]
+      )
+    }))
+})
+
+describe("A session that one tool has made and another one calls", () => {
+  it.effect("keeps its own id", () =>
+    Effect.gen(function*() {
+      const scope = yield* Effect.scope
+      let inner: Session.Session<string, never> | undefined
+      const Asking = Toolkit.make(Tool.make("ask"))
+      const ask = Effect.gen(function*() {
+        inner ??= yield* Session.make(Agent.make("inner"), { store: Session.store("inner") }).pipe(
+          Effect.provideService(Scope.Scope, scope)
+        )
+        yield* inner.call("Hi")
+      }).pipe(
+        Effect.orDie,
+        Effect.provide(MockModel.layer(MockModel.make(() => "Hi"))),
+        Effect.provide(KeyValueStore.layerMemory)
+      )
+      const outer = (id: string) =>
+        Effect.gen(function*() {
+          const session = yield* Session.make(Agent.make(id, { toolkit: Asking }), { store: Session.store(id) })
+          yield* session.call("Hi")
+        }).pipe(
+          Effect.provide(Asking.toLayer({ ask: () => Effect.asVoid(ask) })),
+          Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("ask", {}), "Hi"))),
+          Effect.provide(KeyValueStore.layerMemory)
+        )
+      const { exit, spans } = yield* exported(Effect.andThen(outer("one"), outer("two")))
+      assert.deepStrictEqual(exit, Exit.void)
+      assert.deepStrictEqual(
+        spans.filter(({ name }) => name.startsWith("invoke_agent")).map(({ attributes, name }) => [
+          name,
+          attributes["gen_ai.conversation.id"]
+        ]),
+        [
+          ["invoke_agent inner", "inner"],
+          ["invoke_agent one", "one"],
+          ["invoke_agent inner", "inner"],
+          ["invoke_agent two", "two"]
+        ]
       )
     }))
 })

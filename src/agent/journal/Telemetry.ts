@@ -49,7 +49,7 @@ export const within = <A, E, R>(self: Effect.Effect<A, E, R>, span: Tracer.Span)
   Effect.updateContext(self, inSpan(span)<R>)
 
 /** The id that spans were given by a run, and by no program. */
-const OwnConversation = Context.Reference<string | undefined>("troupe/agent/Telemetry/OwnConversation", {
+export const OwnConversation = Context.Reference<string | undefined>("troupe/agent/Telemetry/OwnConversation", {
   defaultValue: () => undefined
 })
 

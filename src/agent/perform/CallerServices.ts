@@ -18,6 +18,7 @@ import { CurrentAgent } from "../journal/CurrentAgent.ts"
 import { CurrentObservers } from "../journal/Observer.ts"
 import { CurrentOperations } from "../journal/OperationsUnderWay.ts"
 import { RecordContent } from "../journal/RecordContent.ts"
+import { OwnConversation } from "../journal/Telemetry.ts"
 
 const ofCaller: ReadonlySet<string> = new Set([
   Clock.Clock.key,
@@ -47,6 +48,7 @@ const ofCaller: ReadonlySet<string> = new Set([
   CurrentObservers.key,
   CurrentOperations.key,
   Host.key,
+  OwnConversation.key,
   RecordContent.key
 ])
 
