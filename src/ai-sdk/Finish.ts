@@ -71,9 +71,8 @@ export const issueOf = (ending: Ending, { calls, isSpeaking }: Come): AiError.Ai
   }
   if (isSpeaking) return undefined
   if (ending.finishReason.unified === "error") {
-    const { raw } = ending.finishReason
     return new AiError.InvalidOutputError({
-      description: `The answer ended by an error${raw ? ` ("${raw}")` : ""}, and says nothing`
+      description: `The answer says nothing, and ended with "${ending.finishReason.raw ?? "error"}"`
     })
   }
   return isFiltered(ending)

@@ -12,6 +12,7 @@ import { cutOff } from "./Failure.ts"
 import { type Ending, finishPart, issueOf } from "./Finish.ts"
 import { toMetadata } from "./Metadata.ts"
 import { shown } from "./ShownHeaders.ts"
+import { parse } from "./Thrown.ts"
 
 /** A part of a stream, in either specification. */
 export type Part = LanguageModelV3StreamPart | LanguageModelV4StreamPart
@@ -85,12 +86,9 @@ export const ended = ({ calls, headers = {}, isSpeaking }: Arriving): AiError.Ai
  * Packages whose provider said no reason call it another one, an interruption, or calls where some came: the stream ended before that.
  * One that says calls by itself knows at least what was used.
  */
-const isCutOff = ({ finishReason: { raw, unified }, usage: { inputTokens, outputTokens } }: Ending): boolean => {
-  if (unified === "interrupted") return true
-  if (raw !== undefined && raw !== null) return false
-  return unified === "other" ||
-    (unified === "tool-calls" && inputTokens.total === undefined && outputTokens.total === undefined)
-}
+const isCutOff = ({ finishReason: { raw, unified }, usage: { inputTokens, outputTokens } }: Ending): boolean =>
+  unified === "interrupted" || (typeof raw !== "string" &&
+    (unified === "other" || (unified === "tool-calls" && (inputTokens.total ?? outputTokens.total) === undefined)))
 
 const finish = (self: Arriving, part: Extract<Part, { readonly type: "finish" }>): Read => {
   const issue = isCutOff(part) ? ended(self) : issueOf(part, self)
@@ -161,18 +159,9 @@ export const take = (self: Arriving, part: Exclude<Part, { readonly type: "error
   }
 }
 
-const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** Checks whether a package gives no parameters in the place of some that it couldn't read: what the model wrote says more. */
 const isMadeUp = ({ writing, written }: Arriving, part: Extract<Part, { readonly type: "tool-call" }>): boolean =>
-  part.input === "{}" && part.toolCallId === writing && written.trim() !== "" && !isJson(written)
+  part.input === "{}" && part.toolCallId === writing && parse(written) === undefined
 
 const spoken = (self: Arriving, part: Content): Read =>
   Result.map(toPart(part, self.asked), (made) => made === undefined ? [] : streamed(self, made))

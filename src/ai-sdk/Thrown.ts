@@ -44,7 +44,8 @@ interface Said {
 
 const nothing: Said = { message: undefined, names: [], parameter: undefined, details: [] }
 
-const parse = (text: string): unknown => {
+/** Reads JSON, or gives nothing where there is none. */
+export const parse = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
@@ -124,11 +125,8 @@ export interface Thrown {
 
 /** The status of a response. */
 const responseStatus = (error: unknown): number | undefined => {
-  for (const key of ["statusCode", "status"]) {
-    const status = Predicate.hasProperty(error, key) ? error[key] : undefined
-    if (typeof status === "number" && Number.isInteger(status)) return status
-  }
-  return undefined
+  const status = Number(textIn(error, "statusCode") ?? textIn(error, "status"))
+  return Number.isInteger(status) ? status : undefined
 }
 
 /** The status that an error has as its code. */
@@ -162,9 +160,9 @@ export const read = (error: unknown): Thrown => {
   const inData = saidIn(data)
   const itself = saidIn(error)
   const answer = responseStatus(error)
-  const isRefusal = answer !== undefined && answer >= 400
+  const wentWell = answer !== undefined && answer < 400
   // In a stream, or in a response that went well until then, some give the status as the code of the error.
-  const status = isRefusal ? answer : statusInCode(error) ?? statusInCode(data) ?? answer
+  const status = (wentWell ? undefined : answer) ?? statusInCode(error) ?? statusInCode(data) ?? answer
   return {
     message: wordsOf(error, inBody.message ?? textIn(error, "message") ?? itself.message, status),
     status,
@@ -173,7 +171,7 @@ export const read = (error: unknown): Thrown => {
     names: [...new Set([...inBody.names, ...inData.names, ...itself.names])],
     parameter: inBody.parameter ?? inData.parameter ?? itself.parameter,
     details: [inBody, inData, itself].find(({ details }) => details.length > 0)?.details ?? [],
-    isRetryable: typeof isRetryable === "boolean" && (isRefusal || answer === undefined) ? isRetryable : undefined,
+    isRetryable: typeof isRetryable === "boolean" && !wentWell ? isRetryable : undefined,
     url: textIn(error, "url"),
     cause: Predicate.hasProperty(error, "cause") ? error.cause : undefined
   }
