@@ -23,7 +23,7 @@ const settings: Values = {
   data: "",
   database: Option.none(),
   tokens: ["ada", "bob"].map((tenant) => ({ tenant, token: Redacted.make(tokenOf(tenant)) })),
-  limits: { bodySize: 64 * 1024, rate: 100_000, runs: 50, streams: 50 },
+  limits: { bodySize: 64 * 1024, rate: 100_000, runs: 50, streams: 50, waiting: 50 },
   grace: Duration.seconds(5),
   arrival: Duration.seconds(30),
   recovery: Duration.millis(20),

@@ -6,6 +6,7 @@ import { AgentEvent, AgentState } from "troupe"
 import type { Event } from "../api/Conversations.ts"
 import type { Lease } from "../store/Store.ts"
 import { titleAfter } from "./title.ts"
+import type { Turn, Turns } from "./Turns.ts"
 
 /** What is known here of a conversation while it is held. */
 export interface Held {
@@ -32,12 +33,22 @@ const told = (event: AgentEvent.AgentEvent): Event => {
  * conversation out of flight in the same save as the state that it left. A run that was broken off stays in flight.
  *
  * That a call has its result is told when that is saved: a call whose result was told never runs again. A conversation that
- * isn't `isTitled` gets its title with the save of its first words.
+ * isn't `isTitled` gets its title with the save of its first words. Before each step the run waits for its turn.
  */
-export const observer = (held: Held, lease: Lease, state: AgentState.AgentState, isTitled: boolean) => {
+export const observer = (
+  held: Held,
+  lease: Lease,
+  turns: Turns,
+  state: AgentState.AgentState,
+  isTitled: boolean
+) => {
   let folded = state
+  let turn: Turn | undefined
+  const take = Effect.map(turns.take, (begun) => {
+    turn = begun
+  })
   return (event: AgentEvent.AgentEvent): Effect.Effect<void> =>
-    Effect.sync(() => {
+    Effect.suspend(() => {
       const isEnd = AgentEvent.isRunEnd(event)
       const awaitsSave = event._tag === "ToolCallSettled"
       if (isEnd && (event._tag !== "RunInterrupted" || held.isCancelled)) lease.mark({ isInFlight: false })
@@ -49,5 +60,9 @@ export const observer = (held: Held, lease: Lease, state: AgentState.AgentState,
       // The session shows the next event when the state with this one is saved.
       if (!awaitsSave) held.seen = { state: folded, cursor: number }
       held.isOver ||= isEnd
+      if (event.calls.length > 0) return Effect.void
+      if (event._tag === "StepStarted") return take
+      if (event._tag === "StepCompleted" || isEnd) turn?.end()
+      return Effect.void
     })
 }
