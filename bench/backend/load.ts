@@ -86,7 +86,7 @@ const leave = async (id: string, cursor: number): Promise<void> => {
   while ((await client.read(id)).isRunning) await sleep(20)
 }
 
-/** Asks until it is taken in: what is refused with 429 is asked again when the service says. */
+/** Asks until it is taken in: what is refused with 429 is asked again in the second after the one that the service says. */
 const insist = async <A>(ask: () => Promise<A>): Promise<A> => {
   const begun = performance.now()
   while (true) {
@@ -99,7 +99,7 @@ const insist = async <A>(ask: () => Promise<A>): Promise<A> => {
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 429) throw error
       refused++
-      await sleep(error.retryAfter * 1000)
+      await sleep((error.retryAfter + Math.random()) * 1000)
     }
   }
 }

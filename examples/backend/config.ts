@@ -78,7 +78,7 @@ const environment = Config.all({
     rate: atLeast("LIMIT_RATE", 1, 1200),
     runs: atLeast("LIMIT_RUNS", 1, 50),
     streams: atLeast("LIMIT_STREAMS", 1, 100),
-    waiting: atLeast("LIMIT_WAITING", 1, 16)
+    waiting: atLeast("LIMIT_WAITING", 1, 6)
   }),
   grace: Config.Duration("GRACE").pipe(Config.withDefault(Duration.seconds(10))),
   arrival: Config.Duration("ARRIVAL").pipe(Config.withDefault(Duration.seconds(30))),

@@ -18,6 +18,9 @@ const length = 20
 /** How long it takes to take something in, in milliseconds, as long as nothing is known of that. */
 const guess = 100
 
+/** How many are told to come for each one that there will be room for: some come late. */
+const ahead = 1.5
+
 /** A turn: `end` ends it, and may be called again. */
 export interface Turn {
   readonly end: () => void
@@ -66,7 +69,7 @@ export const make = (limit: number) => {
     enter: (): (() => void) | number => {
       const begun = performance.now()
       if (takenIn >= limit) {
-        free = Math.max(begun, free) + took / limit
+        free = Math.max(begun, free) + took / limit / ahead
         return Math.ceil((free - begun) / 1000)
       }
       takenIn++
