@@ -28,12 +28,14 @@ export interface View {
   readonly approvals: ReadonlyArray<{ readonly callId: string }>
 }
 
-/** An answer that isn't a success. */
+/** An answer that isn't a success. `retryAfter` is in seconds. */
 export class Refused extends Error {
   readonly status: number
-  constructor(status: number, what: string) {
+  readonly retryAfter: number
+  constructor(status: number, what: string, retryAfter = 0) {
     super(`${status} ${what}`)
     this.status = status
+    this.retryAfter = retryAfter
   }
 }
 
@@ -55,7 +57,10 @@ export class Client {
       ...(body === undefined ? undefined : { body: JSON.stringify(body) })
     })
     const text = await response.text()
-    if (!response.ok) throw new Refused(response.status, `${method} ${path}: ${text.slice(0, 300)}`)
+    if (!response.ok) {
+      const retryAfter = Number(response.headers.get("retry-after"))
+      throw new Refused(response.status, `${method} ${path}: ${text.slice(0, 300)}`, retryAfter)
+    }
     return (text === "" ? undefined : JSON.parse(text)) as A
   }
 

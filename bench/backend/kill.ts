@@ -76,7 +76,7 @@ const insist = async <A>(
     try {
       return await f()
     } catch (error) {
-      if (error instanceof Refused && error.status < 500 && error.status !== 409) {
+      if (error instanceof Refused && error.status < 500 && error.status !== 409 && error.status !== 429) {
         const answer = accepts(error)
         if (answer !== undefined) return answer
         throw error

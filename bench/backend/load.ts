@@ -12,7 +12,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { Client, isEnd, messages, pick, type Told } from "./client.ts"
+import { Client, isEnd, messages, pick, Refused, type Told } from "./client.ts"
 import { memoryOf, start } from "./service.ts"
 
 const { values } = parseArgs({
@@ -38,6 +38,8 @@ const client = new Client(service.url)
 
 const errors = new Map<string, number>()
 const accepted: Array<number> = []
+const awaited: Array<number> = []
+let refused = 0
 const answered: Array<number> = []
 let told = 0
 let reconnects = 0
@@ -84,19 +86,38 @@ const leave = async (id: string, cursor: number): Promise<void> => {
   while ((await client.read(id)).isRunning) await sleep(20)
 }
 
+/** Asks until it is taken in: what is refused with 429 is asked again in the second after the one that the service says. */
+const insist = async <A>(ask: () => Promise<A>): Promise<A> => {
+  const begun = performance.now()
+  while (true) {
+    const asked = performance.now()
+    try {
+      const answer = await ask()
+      accepted.push(performance.now() - asked)
+      awaited.push(performance.now() - begun)
+      return answer
+    } catch (error) {
+      if (!(error instanceof Refused) || error.status !== 429) throw error
+      refused++
+      await sleep((error.retryAfter + Math.random()) * 1000)
+    }
+  }
+}
+
 const converse = async (kind: "stays" | "drops" | "reconnects"): Promise<void> => {
   while (performance.now() < end) {
     try {
       const { id } = await client.open()
       for (let turn = 0; turn < turns; turn++) {
         const said = performance.now()
-        const { cursor } = await client.say(id, pick(messages), `${turn}`)
-        accepted.push(performance.now() - said)
+        const text = pick(messages)
+        const { cursor } = await insist(() => client.say(id, text, `${turn}`))
         if (kind === "drops") await leave(id, cursor)
         else await follow(id, cursor, kind === "reconnects")
         answered.push(performance.now() - said)
         for (const { callId } of (await client.read(id)).approvals) {
-          const { cursor } = await client.resolve(id, callId, pick(["approve", "deny"]))
+          const decision = pick(["approve", "deny"])
+          const { cursor } = await insist(() => client.resolve(id, callId, decision))
           await follow(id, cursor, kind === "reconnects")
         }
       }
@@ -132,6 +153,11 @@ console.log(`${count} conversations at a time for ${seconds} s`)
 console.log(`answers:      ${answered.length}, ${(answered.length / took).toFixed(0)} a second`)
 console.log(`events told:  ${told}, ${(told / took).toFixed(0)} a second`)
 console.log(`taken in:     ${[0.5, 0.95, 0.99].map((q) => quantile(accepted, q)).join(", ")} (median, 95 %, 99 %)`)
+console.log(
+  `refused:      ${refused} with 429; taken in after ${
+    [0.5, 0.95, 0.99].map((q) => quantile(awaited, q)).join(", ")
+  } with that`
+)
 console.log(`answered:     ${[0.5, 0.95, 0.99].map((q) => quantile(answered, q)).join(", ")} (median, 95 %, 99 %)`)
 console.log(`left:         ${drops} dropped, ${reconnects} came back`)
 const step = Math.max(1, Math.floor(memory.length / 12))

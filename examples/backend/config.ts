@@ -24,7 +24,7 @@ export interface Token {
   readonly isDemo?: boolean
 }
 
-/** How much of the service a tenant may use. */
+/** How much of the service may be used: by a tenant, where nothing else is said. */
 export interface Limits {
   /** Bytes of a request's body. */
   readonly bodySize: number
@@ -34,6 +34,8 @@ export interface Limits {
   readonly runs: number
   /** Streams of events that are open in this process. */
   readonly streams: number
+  /** Requests that are taken in at a time in this process, all tenants' together. */
+  readonly waiting: number
 }
 
 export class Settings extends Context.Service<Settings, {
@@ -80,7 +82,8 @@ const environment = Config.all({
     bodySize: atLeast("LIMIT_BODY", 1024, 64 * 1024),
     rate: atLeast("LIMIT_RATE", 1, 1200),
     runs: atLeast("LIMIT_RUNS", 1, 50),
-    streams: atLeast("LIMIT_STREAMS", 1, 100)
+    streams: atLeast("LIMIT_STREAMS", 1, 100),
+    waiting: atLeast("LIMIT_WAITING", 1, 6)
   }),
   grace: Config.Duration("GRACE").pipe(Config.withDefault(Duration.seconds(10))),
   arrival: Config.Duration("ARRIVAL").pipe(Config.withDefault(Duration.seconds(30))),

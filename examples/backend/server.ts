@@ -7,7 +7,11 @@ import { HttpRouter } from "effect/http"
 import { createServer, type Server } from "node:http"
 import { Settings } from "./config.ts"
 import * as Routes from "./http/routes.ts"
+<<<<<<< HEAD
 import * as Approvals from "./service/Approvals.ts"
+=======
+import * as Scheduler from "./scheduler.ts"
+>>>>>>> h-backend
 import * as Conversations from "./service/Conversations.ts"
 import * as Runs from "./service/Runs.ts"
 
@@ -57,4 +61,4 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
     Layer.provideMerge(NodeHttpServer.layer(() => server, { host, port })),
     Layer.provide(conversations)
   )
-}))
+})).pipe(Layer.provide(Scheduler.layer))

@@ -62,12 +62,12 @@ export class BodyTooLarge extends HttpApiError.Problem<BodyTooLarge>()("BodyTooL
   title: "The body is too large"
 }, { limit: Schema.Int }) {}
 
-/** The tenant asks too often, or has too many runs under way. `retryAfter` is in seconds. */
+/** The tenant asks too often, has too many runs under way, or too much is being taken in. `retryAfter` is in seconds. */
 export class TooManyRequests extends HttpApiError.Problem<TooManyRequests>()("TooManyRequests", {
   type: type("too-many-requests"),
   status: 429,
   title: "Too many requests"
-}, { retryAfter: Schema.Int, limit: Schema.Literals(["rate", "runs", "streams"]) }) {}
+}, { retryAfter: Schema.Int, limit: Schema.Literals(["rate", "runs", "streams", "waiting"]) }) {}
 
 /** The service is shutting down, or can't reach its store. `retryAfter` is in seconds. */
 export class Unavailable extends HttpApiError.Problem<Unavailable>()("Unavailable", {

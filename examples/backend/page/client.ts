@@ -261,6 +261,8 @@ export const explain = (problem: Problem): { readonly title: string; readonly ad
         ? { title: "Too many answers under way", advice: "Let another conversation come to its end first." }
         : problem.limit === "streams"
         ? { title: "Too many pages are open", advice: "Close one of them." }
+        : problem.limit === "waiting"
+        ? { title: "Many people are writing just now", advice: "Send it again in a moment." }
         : { title: "Too many requests", advice: "Take a breath." }
     case "unavailable":
       return { title: "The service can't do that now", advice: "It is starting, stopping, or has lost its store." }

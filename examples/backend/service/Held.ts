@@ -7,6 +7,7 @@ import type { Change, Event } from "../api/Conversations.ts"
 import type { Lease } from "../store/Store.ts"
 import { withChange } from "./changes.ts"
 import { titleAfter } from "./title.ts"
+import type { Turn, Turns } from "./Turns.ts"
 
 /** What is known here of a conversation while it is held. */
 export interface Held {
@@ -35,19 +36,31 @@ const told = (event: AgentEvent.AgentEvent): Event => {
  * conversation out of flight in the same save as the state that it left. A run that was broken off stays in flight.
  *
  * That a call has its result is told when that is saved: a call whose result was told never runs again. A conversation that
- * isn't `isTitled` gets its title with the save of its first words.
+ * isn't `isTitled` gets its title with the save of its first words. Before each step the run waits for its turn.
  */
 export const observer = (
   held: Held,
   lease: Lease,
+<<<<<<< HEAD
   state: AgentState.AgentState,
   before: ReadonlyArray<Change>,
   isTitled: boolean
 ) => {
   let folded = state
   let changes = before
+=======
+  turns: Turns,
+  state: AgentState.AgentState,
+  isTitled: boolean
+) => {
+  let folded = state
+  let turn: Turn | undefined
+  const take = Effect.map(turns.take, (begun) => {
+    turn = begun
+  })
+>>>>>>> h-backend
   return (event: AgentEvent.AgentEvent): Effect.Effect<void> =>
-    Effect.sync(() => {
+    Effect.suspend(() => {
       const isEnd = AgentEvent.isRunEnd(event)
       const awaitsSave = event._tag === "ToolCallSettled"
       const { number } = lease.log(told(event), awaitsSave ? "afterSave" : undefined)
@@ -63,5 +76,9 @@ export const observer = (
       // The session shows the next event when the state with this one is saved.
       if (!awaitsSave) held.seen = { state: folded, changes, cursor: number }
       held.isOver ||= isEnd
+      if (event.calls.length > 0) return Effect.void
+      if (event._tag === "StepStarted") return take
+      if (event._tag === "StepCompleted" || isEnd) turn?.end()
+      return Effect.void
     })
 }

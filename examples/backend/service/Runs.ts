@@ -22,6 +22,7 @@ import { Settings } from "../config.ts"
 import { type Lease, type Marks, type Saved, Store, StoreFailed } from "../store/Store.ts"
 import { Agents, type AnySession } from "./Agents.ts"
 import { type Held, observer } from "./Held.ts"
+import * as Turns from "./Turns.ts"
 
 /** A conversation under its lease, as `Work` gets it. */
 export interface Holding {
@@ -108,6 +109,7 @@ const make = Effect.gen(function*() {
   const unavailable = unavailableIn(store)
   /** Logs what follows from the store's being away only where it isn't. */
   const warn = (message: string) => Effect.suspend(() => store.isAway() ? Effect.void : Effect.logWarning(message))
+  const turns = Turns.make(settings.limits.waiting)
   const all = new Map<string, Held>()
   const fibers = yield* FiberMap.make<string, void, never>()
   const closed = yield* Deferred.make<void>()
@@ -133,9 +135,13 @@ const make = Effect.gen(function*() {
       lease.mark({ ...marks, isInFlight: true })
       const state = AgentState.reopen(yield* session.state)
       yield* Stream.runDrain(session.stream(input)).pipe(
+<<<<<<< HEAD
         Agent.observe(
           observer(held, lease, input === undefined ? state : yield* session.state, row.changes, row.title !== "")
         ),
+=======
+        Agent.observe(observer(held, lease, turns, input === undefined ? state : yield* session.state, title !== "")),
+>>>>>>> h-backend
         around,
         Effect.catch((error) =>
           Session.isSessionError(error)
@@ -187,6 +193,14 @@ const make = Effect.gen(function*() {
           limit: "runs"
         })
       }
+      const leave = options.isExempt === true ? () => {} : turns.enter()
+      if (typeof leave === "number") {
+        return yield* new TooManyRequests({
+          detail: `${settings.limits.waiting} requests are being taken in, which is the limit`,
+          retryAfter: leave,
+          limit: "waiting"
+        })
+      }
       const accepted = Deferred.makeUnsafe<number, E | NotHeld>()
       const held: Held = {
         tenant,
@@ -212,7 +226,7 @@ const make = Effect.gen(function*() {
         }).pipe(Effect.tapCause(giveUp(id, lease)))
         yield* accept
       })
-      yield* FiberMap.run(
+      const taking = FiberMap.run(
         fibers,
         id,
         Effect.scoped(holding).pipe(
@@ -227,7 +241,9 @@ const make = Effect.gen(function*() {
           Effect.catchCause(() => Effect.void)
         )
       )
-      return yield* Deferred.await(accepted)
+      return yield* Effect.andThen(taking, Deferred.await(accepted)).pipe(
+        Effect.ensuring(Effect.sync(leave))
+      )
     })
 
   const awaitEnd = (id: string): Effect.Effect<void> =>
