@@ -7,11 +7,8 @@ import { HttpRouter } from "effect/http"
 import { createServer, type Server } from "node:http"
 import { Settings } from "./config.ts"
 import * as Routes from "./http/routes.ts"
-<<<<<<< HEAD
-import * as Approvals from "./service/Approvals.ts"
-=======
 import * as Scheduler from "./scheduler.ts"
->>>>>>> h-backend
+import * as Approvals from "./service/Approvals.ts"
 import * as Conversations from "./service/Conversations.ts"
 import * as Runs from "./service/Runs.ts"
 

@@ -27,16 +27,11 @@ const settings: Values = {
   port: 0,
   data: "",
   database: Option.none(),
-<<<<<<< HEAD
   tokens: ["ada", "bob"].flatMap((tenant) => [
     { tenant, role: "customer", token: Redacted.make(tokenOf(tenant)) },
     { tenant, role: "colleague", token: Redacted.make(tokenOf(colleagueOf(tenant))) }
   ]),
-  limits: { bodySize: 64 * 1024, rate: 100_000, runs: 50, streams: 50 },
-=======
-  tokens: ["ada", "bob"].map((tenant) => ({ tenant, token: Redacted.make(tokenOf(tenant)) })),
   limits: { bodySize: 64 * 1024, rate: 100_000, runs: 50, streams: 50, waiting: 50 },
->>>>>>> h-backend
   grace: Duration.seconds(5),
   arrival: Duration.seconds(30),
   recovery: Duration.millis(20),

@@ -41,24 +41,17 @@ const told = (event: AgentEvent.AgentEvent): Event => {
 export const observer = (
   held: Held,
   lease: Lease,
-<<<<<<< HEAD
+  turns: Turns,
   state: AgentState.AgentState,
   before: ReadonlyArray<Change>,
   isTitled: boolean
 ) => {
   let folded = state
   let changes = before
-=======
-  turns: Turns,
-  state: AgentState.AgentState,
-  isTitled: boolean
-) => {
-  let folded = state
   let turn: Turn | undefined
   const take = Effect.map(turns.take, (begun) => {
     turn = begun
   })
->>>>>>> h-backend
   return (event: AgentEvent.AgentEvent): Effect.Effect<void> =>
     Effect.suspend(() => {
       const isEnd = AgentEvent.isRunEnd(event)

@@ -135,13 +135,16 @@ const make = Effect.gen(function*() {
       lease.mark({ ...marks, isInFlight: true })
       const state = AgentState.reopen(yield* session.state)
       yield* Stream.runDrain(session.stream(input)).pipe(
-<<<<<<< HEAD
         Agent.observe(
-          observer(held, lease, input === undefined ? state : yield* session.state, row.changes, row.title !== "")
+          observer(
+            held,
+            lease,
+            turns,
+            input === undefined ? state : yield* session.state,
+            row.changes,
+            row.title !== ""
+          )
         ),
-=======
-        Agent.observe(observer(held, lease, turns, input === undefined ? state : yield* session.state, title !== "")),
->>>>>>> h-backend
         around,
         Effect.catch((error) =>
           Session.isSessionError(error)

@@ -247,6 +247,6 @@ postgres.describe("Instances on one Postgres", () => {
       const stores = yield* Effect.all(Array.from({ length: 4 }, () => database.open()), { concurrency: "unbounded" })
       for (const [i, store] of stores.entries()) yield* store.create("ada", `${i}`, state("a"))
       assert.strictEqual((yield* stores[0]!.list("ada")).length, 4)
-      assert.strictEqual((yield* database.sql("SELECT * FROM migrations")).length, 2)
+      assert.strictEqual((yield* database.sql("SELECT * FROM migrations")).length, 4)
     }))
 })
