@@ -200,12 +200,12 @@ export const emitStart = (
   journal.record(eventOf(self, happening, pathOf(self, inControl), step, journal.nextSequence(), now(self)), self)
 }
 
-/** Tells that a step starts: one answer of the model and the calls in it, or calls that are still open. */
-export const emitStep = (self: Loop, step: number): void =>
-  self.journal.record(
-    eventOf(self, { _tag: "StepStarted" }, self.path, step, self.journal.nextSequence(), now(self)),
-    self
-  )
+/** Tells that a step starts or ends: one answer of the model and the calls in it, or calls that are still open. */
+export const emitStep = (self: Loop, _tag: "StepStarted" | "StepCompleted", step: number): void => {
+  const { calls, journal, path } = self
+  // Most steps have no more to say, so their events are made without a spread.
+  journal.record({ _tag, run: journal.run, path, calls, step, sequence: journal.nextSequence(), at: now(self) }, self)
+}
 
 /** Tells how the run ended. The event holds the state that it leaves behind. */
 export const emitEnd = (self: Loop, end: EndOf): void => {

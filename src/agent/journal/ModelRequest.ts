@@ -33,6 +33,12 @@ const namesIn = (context: Context.Context<never>): ModelNames => ({
 
 const named = new WeakMap<LanguageModel.LanguageModel, ModelNames>()
 
+/** Gives the names of the model that is asked in a context. */
+const namesOf = (context: Context.Context<never>): ModelNames => {
+  const model = Context.getOrUndefined(context, LanguageModel.LanguageModel)
+  return (model === undefined ? undefined : named.get(model)) ?? namesIn(context)
+}
+
 /** Keeps the names that come with a model. One that comes without any doesn't go by those of a model around it. */
 export const keepNames = <A>(built: Context.Context<A>): Context.Context<A> => {
   const model = Context.getOrUndefined(built as Context.Context<never>, LanguageModel.LanguageModel)
@@ -62,10 +68,16 @@ export class ModelRequest {
   readonly #clock: Clock.Clock
   readonly #context: Context.Context<never>
   readonly #startedAt: number
-  constructor(fiber: Fiber.Fiber<unknown, unknown>, clock: Clock.Clock, startedAt: number, sent?: Sent) {
+  /** `before` is a request that may have asked the same model. */
+  constructor(
+    fiber: Fiber.Fiber<unknown, unknown>,
+    clock: Clock.Clock,
+    startedAt: number,
+    before?: ModelRequest,
+    sent?: Sent
+  ) {
     const context = fiber.context as Context.Context<never>
-    const model = Context.getOrUndefined(context, LanguageModel.LanguageModel)
-    this.names = (model === undefined ? undefined : named.get(model)) ?? namesIn(context)
+    this.names = before !== undefined && before.#context === context ? before.names : namesOf(context)
     this.sent = sent
     this.#clock = clock
     this.#context = context

@@ -26,7 +26,8 @@ export type Extent = "Run" | "Step"
 const endStep = (loop: Loop.Loop, extent: Extent): void => {
   const isLast = extent === "Step" && loop.state.status._tag === "InProgress" &&
     decide(Loop.known(loop))._tag === "Finish"
-  Loop.emit(loop, { _tag: "StepCompleted", ...(isLast ? { endsRun: true } : undefined) })
+  if (isLast) Loop.emit(loop, { _tag: "StepCompleted", endsRun: true })
+  else Loop.emitStep(loop, "StepCompleted", loop.step)
 }
 
 /** Tells the events that carry a decision out. */
@@ -99,7 +100,7 @@ const takeSteps = Effect.fnUntraced(
     let decision = first
     while (!isOver(extent, progress, decision)) {
       if (decision._tag === "AskModel") {
-        Loop.emitStep(loop, loop.state.run.iteration)
+        Loop.emitStep(loop, "StepStarted", loop.state.run.iteration)
         // The request has what an observer changes now.
         if (loop.journal.isBehind()) yield* loop.journal.flush
         yield* askModel(loop)
@@ -108,7 +109,7 @@ const takeSteps = Effect.fnUntraced(
         if (calls._tag === "RunCalls") yield* runCalls(loop, calls.callIds)
         endStep(loop, extent)
       } else if (decision._tag === "RunCalls") {
-        Loop.emitStep(loop, Math.max(0, loop.state.run.iteration - 1))
+        Loop.emitStep(loop, "StepStarted", Math.max(0, loop.state.run.iteration - 1))
         yield* runCalls(loop, decision.callIds)
         endStep(loop, extent)
       } else yield* perform(loop, decision)
@@ -156,7 +157,7 @@ export const isFinished = (loop: Loop.Loop): boolean => decide(Loop.known(loop))
 export const finishStepping = (loop: Loop.Loop): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (loop.state.status._tag !== "InProgress" || !isFinished(loop)) return Effect.void
-    Loop.emitStep(loop, Math.max(0, loop.state.run.iteration - 1))
+    Loop.emitStep(loop, "StepStarted", Math.max(0, loop.state.run.iteration - 1))
     endStep(loop, "Step")
     return loop.journal.flush
   })

@@ -93,7 +93,7 @@ export const run = (loop: Loop.Loop, tool: Tool.Any, params: unknown): Effect.Ef
     return Effect.flatMap(encode(tool, params), (json) => {
       const [call] = withUniqueIds([named(tool.name, json)], loop.journal.takenIds) as [Call]
       let answered: CallResult | undefined
-      Loop.emitStep(loop, loop.step)
+      Loop.emitStep(loop, "StepStarted", loop.step)
       const invoked = (params: Schema.Json) =>
         ({ _tag: "ToolInvoked", callId: call.id, name: tool.name, params }) as const
       // What guardrails don't let pass isn't in the state, as with a call of the model.

@@ -9,6 +9,7 @@ import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import { format } from "effect/Formatter"
+import { identity } from "effect/Function"
 import * as Stream from "effect/Stream"
 import { ModelCallFailed } from "../../../domain/AgentError.ts"
 import { withUniqueIds } from "../../../domain/CallIds.ts"
@@ -162,7 +163,13 @@ const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
     Loop.keepAnswer(loop, unknownUse)
     asking.arriving = undefined
     const at = Loop.now(loop)
-    loop.request = loop.asked = new ModelRequest(fiber, journal.clock, at, journal.recordsContent ? options : undefined)
+    loop.request = loop.asked = new ModelRequest(
+      fiber,
+      journal.clock,
+      at,
+      loop.asked,
+      journal.recordsContent ? options : undefined
+    )
     Loop.emit(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) }, at)
     return journal.isObserved
       ? Effect.andThen(journal.flush, journal.isStreaming ? streamed(loop, options, asking) : whole(options))
@@ -177,7 +184,7 @@ const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
   )
 
 /** Asks the model of the agent, by its own model or plan where it has one, as often as its schedule says. */
-const ask = (loop: Loop.Loop, options: Options, asking: Asking) => {
+const attempts = (loop: Loop.Loop, options: Options, asking: Asking) => {
   const { retry, settings } = loop.definition
   let call: Effect.Effect<Answer.Answer, unknown, unknown> = attempt(loop, options, asking)
   if (retry !== undefined) {
@@ -198,16 +205,17 @@ interface Counted extends Answer.Answer {
   readonly counted: number | undefined
 }
 
-/** Asks the model with a prompt for its answer, as it is. */
-const answerTo = (
+/** Asks the model with a prompt for its answer, as it is, and takes that. */
+const answerTo = <A>(
   loop: Loop.Loop,
   request: Request,
   { counted, prompt, window }: RequestPrompt,
-  held: HeldBack | undefined
-): Effect.Effect<Counted, unknown, unknown> => {
+  held: HeldBack | undefined,
+  take: (answer: Counted) => A
+): Effect.Effect<A, unknown, unknown> => {
   const asking: Asking = { attempts: 0, arriving: undefined, window, held }
   const answering = Effect.catch(
-    ask(loop, { ...request, prompt }, asking),
+    attempts(loop, { ...request, prompt }, asking),
     (error) => {
       const { attempts } = asking
       if (!AiError.isAiError(error) || attempts === 0) return Effect.fail(error)
@@ -221,18 +229,25 @@ const answerTo = (
     const { model, usage } = answer
     loop.request?.end(answer)
     Loop.keepAnswer(loop, { usage, ...(model === undefined ? undefined : { model }) })
-    return { ...answer, counted }
+    return take({ ...answer, counted })
   })
 }
 
+/** Asks the model in the state that there is by now. */
+const ask = <A>(
+  loop: Loop.Loop,
+  held: HeldBack | undefined,
+  take: (answer: Counted) => A
+): Effect.Effect<A, unknown, unknown> => {
+  const request = requestIn(loop.definition, loop.state, loop.isChangingModes)
+  const made = makePrompt(loop, request)
+  return Effect.isEffect(made)
+    ? Effect.flatMap(made, (prompt) => answerTo(loop, request, prompt, held, take))
+    : answerTo(loop, request, made, held, take)
+}
+
 const answerOf = (loop: Loop.Loop, held: HeldBack | undefined): Effect.Effect<Counted, unknown, unknown> =>
-  Effect.suspend(() => {
-    const request = requestIn(loop.definition, loop.state, loop.isChangingModes)
-    const made = makePrompt(loop, request)
-    return Effect.isEffect(made)
-      ? Effect.flatMap(made, (prompt) => answerTo(loop, request, prompt, held))
-      : answerTo(loop, request, made, held)
-  })
+  Effect.suspend(() => ask(loop, held, identity))
 
 /** An input was replaced while the model was asked about it. */
 class InputReplaced {
@@ -336,8 +351,9 @@ export const askModel = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown>
     if (looking === undefined) loop.journal.release()
     return looking !== undefined || AnswerGuard.isGuarded(loop) || ScreenCalls.isGuarded(loop)
       ? askGuarded(loop, looking)
-      : Effect.map(
-        answerOf(loop, undefined),
+      : ask(
+        loop,
+        undefined,
         (answer) => tell(loop, responded(answer, withOwnIds(loop, answer.parts), undefined))
       )
   })

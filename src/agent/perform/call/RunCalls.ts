@@ -65,7 +65,9 @@ const runAll = (
   const run = jobs.length === 1
     ? execute(running, jobs[0]!)
     : Effect.forEach(groups(jobs), runGroup, { discard: true })
-  const ran = Effect.flatMap(run, () => running.fatal === undefined ? Effect.void : Effect.failCause(running.fatal))
+  const ran = jobs.some(({ entry }) => entry._tag === "Handled" && entry.isFatal)
+    ? Effect.flatMap(run, () => running.fatal === undefined ? Effect.void : Effect.failCause(running.fatal))
+    : run
   return loop.journal.isBehind() ? Effect.andThen(told, ran) : ran
 }
 
