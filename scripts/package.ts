@@ -17,7 +17,7 @@ const root = resolve(import.meta.dirname, "..")
 
 /** What each entry point may weigh in a bundle, minified and gzipped, without Effect. */
 const budgets: Readonly<Record<string, number>> = {
-  "troupe": 123_000,
+  "troupe": 124_000,
   "troupe/testing": 155_000,
   "troupe/ai-sdk": 11_500
 }
@@ -169,7 +169,12 @@ const install = (tarball: string, versions: Readonly<Record<string, string>>): s
         "effect",
         "typescript",
         "@types/node",
+        "@effect/opentelemetry",
         "@effect/platform-node",
+        "@opentelemetry/api",
+        "@opentelemetry/resources",
+        "@opentelemetry/sdk-trace-base",
+        "@opentelemetry/semantic-conventions",
         "@ai-sdk/provider",
         "@ai-sdk/openai",
         "@ai-sdk/anthropic",
