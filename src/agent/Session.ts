@@ -236,7 +236,7 @@ export interface Options<E = never, R = never, Modes extends ReadonlyArray<Mode.
   readonly modes?: Modes | undefined
 }
 
-/** Everything that a session can fail with, before its type says what of it. */
+/** Everything that a session can fail with. Its type names the part that it can fail with in fact. */
 type Untyped = Session<unknown, unknown>
 
 const open = (

@@ -33,10 +33,8 @@
  * @since 0.1.0
  */
 import type {
-  LanguageModelV3,
   LanguageModelV3GenerateResult,
   LanguageModelV3StreamResult,
-  LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4GenerateResult,
   LanguageModelV4StreamResult,
@@ -54,9 +52,9 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
+import { type AnyModel, isSupported, type Known, known, unsupported } from "./AnyModel.ts"
 import { toCallOptions } from "./CallOptions.ts"
 import { type Asked, askedOf, toPart } from "./Content.ts"
 import { isCutOff, reasonOf, type When } from "./Failure.ts"
@@ -67,18 +65,9 @@ import * as Specification3 from "./Specification3.ts"
 import * as Streamed from "./Streamed.ts"
 import * as Timeouts from "./Timeouts.ts"
 
+export type { AnyModel } from "./AnyModel.ts"
 export { CurrentSettings, type Settings, settings } from "./Settings.ts"
 export type { Timeouts } from "./Timeouts.ts"
-
-/**
- * A language model of a provider of the AI SDK.
- *
- * One of another specification doesn't type-check, and each request to it fails with `InvalidRequestError`.
- *
- * @category models
- * @since 0.1.0
- */
-export type AnyModel = LanguageModelV3 | LanguageModelV4
 
 /**
  * Settings of all requests to a model, and how it is given schemas.
@@ -137,27 +126,9 @@ const warnOf = (ending: Ending, { modelId, provider }: AnyModel): Effect.Effect<
     ? Effect.logWarning(`${provider} ${modelId}: the provider's content filter ended the answer`)
     : Effect.void
 
-const isSupported = (model: { readonly specificationVersion?: unknown }): boolean =>
-  model.specificationVersion === "v3" || model.specificationVersion === "v4"
-
-const unsupported = (model: { readonly specificationVersion?: unknown }): AiError.InvalidRequestError =>
-  new AiError.InvalidRequestError({
-    parameter: "specificationVersion",
-    description:
-      `A model that a provider's package makes is needed, such as openai("gpt-5"). One of the AI SDK's specification ${
-        model.specificationVersion === undefined ? "that doesn't say which" : `"${String(model.specificationVersion)}"`
-      } can't be used: it has to be "v3" or "v4"`
-  })
-
-/** Takes what isn't a model at all, as programs without types give it, for one of no specification, named by what it is. */
-const known = (model: unknown): AnyModel =>
-  Predicate.isObject(model) && typeof model["provider"] === "string"
-    ? model as unknown as AnyModel
-    : { provider: "unknown", modelId: typeof model === "string" ? model : "unknown" } as unknown as AnyModel
-
 /** A model, and what holds for every request to it. */
 interface Given {
-  readonly model: AnyModel
+  readonly model: Known
   readonly settings: Settings
   readonly transformer: LanguageModel.CodecTransformer
   readonly takesFiles: boolean
@@ -165,6 +136,7 @@ interface Given {
 
 /** A call as a provider is given it, and how long it is waited for. */
 interface Prepared {
+  readonly model: AnyModel
   readonly options: LanguageModelV4CallOptions
   readonly patience: Timeouts.Patience
 }
@@ -181,7 +153,7 @@ const prepare = (
   Spans.annotateRequest(request.span, model, all)
   try {
     const options = toCallOptions(request, all, transformer, takesFiles)
-    return Result.succeed({ options, patience: Timeouts.begin(timeouts, fiber.getRef(Clock.Clock)) })
+    return Result.succeed({ model, options, patience: Timeouts.begin(timeouts, fiber.getRef(Clock.Clock)) })
   } catch (error) {
     const description = error instanceof Error ? error.message : String(error)
     return Result.fail(failure(method, new AiError.UnsupportedSchemaError({ description })))
@@ -243,10 +215,10 @@ const generateText =
   (given: Given) =>
   (request: LanguageModel.ProviderOptions): Effect.Effect<Array<Response.PartEncoded>, AiError.AiError> =>
     Effect.withFiber((fiber) => {
-      const { model, transformer } = given
+      const { transformer } = given
       const prepared = prepare("generateText", given, request, fiber)
       if (Result.isFailure(prepared)) return Effect.fail(prepared.failure)
-      const { options, patience } = prepared.success
+      const { model, options, patience } = prepared.success
       const controller = new AbortController()
       const answer = attempt("generateText", patience, () => generate(model, options, controller.signal), {
         isWhole: true,
@@ -264,7 +236,7 @@ const generateText =
     })
 
 /** Opens a stream that is read as it is taken. Where it isn't read to its end, it is let go of, and so is its request. */
-const open = Effect.fnUntraced(function*(model: AnyModel, { options, patience }: Prepared) {
+const open = Effect.fnUntraced(function*({ model, options, patience }: Prepared) {
   const controller = new AbortController()
   let reader: ReadableStreamDefaultReader<Streamed.Part> | undefined
   let hasEnded = false
@@ -294,9 +266,10 @@ const broken = (reason: AiError.AiErrorReason) => Effect.fail(failure("streamTex
 
 const streamText = (given: Given) => (request: LanguageModel.ProviderOptions) =>
   Stream.unwrap(Effect.gen(function*() {
-    const { model, transformer } = given
+    const { transformer } = given
     const prepared = yield* Effect.withFiber((fiber) => Effect.fromResult(prepare("streamText", given, request, fiber)))
-    const { headers, next } = yield* open(model, prepared)
+    const { model } = prepared
+    const { headers, next } = yield* open(prepared)
     const arriving = Streamed.begin(askedOf(request, transformer), headers)
     return Stream.fromPull(Effect.succeed(Effect.gen(function*() {
       while (true) {

@@ -123,7 +123,7 @@ export const evaluate = (
 }
 
 /**
- * What of a condition still counts once its agent has handed over: its budgets (`docs/decisions/0010`). Steps, and what a model
+ * The part of a condition that still counts once its agent has handed over: its budgets (`docs/decisions/0010`). Steps, and what a model
  * answers, are the agent's own.
  */
 export const budgetOf = (self: StopWhen): StopWhen | undefined => {

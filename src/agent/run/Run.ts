@@ -186,7 +186,7 @@ const talk: Loop.Runner["talk"] = (loop, input) =>
       InputGuard.withhold(loop, loop.definition)
       Loop.emit(loop, { _tag: "InputGiven", input, mode })
     }
-    // What of it breaks off is ended here: the run goes on, if only to clean up.
+    // Events that it leaves without an end get one here: the run goes on, if only to clean up.
     const within = Effect.onExit(Effect.andThen(loop.journal.flush, runLoop(loop, "Run")), (exit) => {
       close(loop, exit)
       return loop.journal.flush

@@ -23,30 +23,9 @@ import { requestIn } from "../../rules/OfferedTools.ts"
 import * as AnswerGuard from "../guard/AnswerGuard.ts"
 import * as InputGuard from "../guard/InputGuard.ts"
 import * as ScreenCalls from "../guard/ScreenCalls.ts"
+import * as HeldBack from "./HeldBack.ts"
 import { planOf } from "./OwnModel.ts"
 import { makePrompt, type RequestPrompt } from "./RequestPrompt.ts"
-
-const tellPart = (
-  loop: Loop.Loop,
-  where: Loop.Where,
-  answer: Answer.Arriving,
-  part: Answer.Incoming,
-  at: number
-): void => {
-  switch (part.type) {
-    case "text-delta":
-      return Loop.emitDelta(loop, where, "TextDelta", part.delta, at)
-    case "reasoning-delta":
-      return AnswerGuard.hidesThoughts(loop) ? undefined : Loop.emitDelta(loop, where, "ReasoningDelta", part.delta, at)
-    case "tool-params-delta": {
-      const name = answer.names.get(part.id) ?? ""
-      if (ScreenCalls.isHidden(loop, name)) return
-      return Loop.emit(loop, { _tag: "ToolParamsDelta", callId: part.id, name, delta: part.delta })
-    }
-    default:
-      return
-  }
-}
 
 /** The error of a stream in which the provider reported one. */
 export const brokenOff = (error: unknown): AiError.AiError =>
@@ -76,47 +55,13 @@ const streamed = (
       const at = Loop.now(loop)
       for (const part of parts) {
         if (part.type === "error") return Effect.fail(brokenOff(part.error))
-        if (held === undefined || held.isOpen) tellPart(loop, where, answer, part, at)
-        else held.parts.push(part)
+        HeldBack.take(loop, held, where, answer, part, at)
         Answer.add(answer, part)
         if (part.type === "response-metadata" || part.type === "finish") Loop.keepAnswer(loop, brokenOffUse(answer))
       }
       return loop.journal.isBehind() ? loop.journal.flush : Effect.void
     }).pipe(Effect.map(() => Answer.finish(answer)))
   })
-
-/** What of an answer has arrived and may not be shown yet. Once it is open, pieces are shown as they arrive. */
-interface HeldBack {
-  answer: Answer.Arriving | undefined
-  parts: Array<Answer.Incoming>
-  isOpen: boolean
-}
-
-/** Forgets what was held back of an answer that didn't come to its end. */
-const drop = (held: HeldBack | undefined): void => {
-  if (held === undefined) return
-  held.answer = undefined
-  held.parts = []
-}
-
-/** Shows the pieces that were held back and may be shown, and from now on each as it arrives. */
-const release = (
-  loop: Loop.Loop,
-  held: HeldBack | undefined,
-  shows: AnswerGuard.Seen["shows"]
-): Effect.Effect<void> => {
-  if (held === undefined || held.isOpen) return Effect.void
-  const { answer, parts } = held
-  const { path, step } = loop
-  held.isOpen = true
-  held.parts = []
-  if (answer === undefined) return Effect.void
-  // One after the other, at the pace of those who look, so that an interruption stops what is shown.
-  return Effect.forEach(parts.filter(shows), (part) => {
-    tellPart(loop, { path, step }, answer, part, Loop.now(loop))
-    return loop.journal.flush
-  }, { discard: true })
-}
 
 const whole = (options: Options): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
   Effect.map(LanguageModel.generateText(options), ({ content }) => Answer.fromParts(content))
@@ -128,7 +73,7 @@ interface Asking {
   attempts: number
   arriving: Answer.Arriving | undefined
   readonly window: RequestPrompt["window"]
-  readonly held: HeldBack | undefined
+  readonly held: HeldBack.HeldBack | undefined
 }
 
 /** What an attempt used that is cut short, as far as the provider has said that. */
@@ -176,7 +121,7 @@ const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
       : whole(options)
   }).pipe(
     Effect.catch((error: AiError.AiError) => {
-      drop(asking.held)
+      HeldBack.drop(asking.held)
       if (isFree(error, asking)) Loop.keepAnswer(loop, undefined)
       Loop.endRequest(loop, { tag: error.reason._tag, message: error.message })
       return Effect.andThen(loop.journal.flush, Effect.fail(error))
@@ -184,7 +129,7 @@ const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
   )
 
 /** Asks the model of the agent, by its own model or plan where it has one, as often as its schedule says. */
-const attempts = (loop: Loop.Loop, options: Options, asking: Asking) => {
+const askOften = (loop: Loop.Loop, options: Options, asking: Asking) => {
   const { retry, settings } = loop.definition
   let call: Effect.Effect<Answer.Answer, unknown, unknown> = attempt(loop, options, asking)
   if (retry !== undefined) {
@@ -210,12 +155,12 @@ const answerTo = <A>(
   loop: Loop.Loop,
   request: Request,
   { counted, prompt, window }: RequestPrompt,
-  held: HeldBack | undefined,
+  held: HeldBack.HeldBack | undefined,
   take: (answer: Counted) => A
 ): Effect.Effect<A, unknown, unknown> => {
   const asking: Asking = { attempts: 0, arriving: undefined, window, held }
   const answering = Effect.catch(
-    attempts(loop, { ...request, prompt }, asking),
+    askOften(loop, { ...request, prompt }, asking),
     (error) => {
       const { attempts } = asking
       if (!AiError.isAiError(error) || attempts === 0) return Effect.fail(error)
@@ -236,7 +181,7 @@ const answerTo = <A>(
 /** Asks the model in the state that there is by now. */
 const ask = <A>(
   loop: Loop.Loop,
-  held: HeldBack | undefined,
+  held: HeldBack.HeldBack | undefined,
   take: (answer: Counted) => A
 ): Effect.Effect<A, unknown, unknown> => {
   const request = requestIn(loop.definition, loop.state, loop.isChangingModes)
@@ -246,7 +191,7 @@ const ask = <A>(
     : answerTo(loop, request, made, held, take)
 }
 
-const answerOf = (loop: Loop.Loop, held: HeldBack | undefined): Effect.Effect<Counted, unknown, unknown> =>
+const answerOf = (loop: Loop.Loop, held: HeldBack.HeldBack | undefined): Effect.Effect<Counted, unknown, unknown> =>
   Effect.suspend(() => ask(loop, held, identity))
 
 /** An input was replaced while the model was asked about it. */
@@ -261,41 +206,26 @@ class InputReplaced {
 const answerBeside = (
   loop: Loop.Loop,
   guardrails: Effect.Effect<boolean, Fail, unknown>,
-  held: HeldBack,
+  held: HeldBack.HeldBack,
   isHeldOn: boolean
 ): Effect.Effect<Counted, unknown, unknown> => {
   const passed = Effect.flatMap(
     guardrails,
     (isReplaced) =>
-      isReplaced ? Effect.fail(new InputReplaced()) : isHeldOn ? Effect.void : release(loop, held, () => true)
+      isReplaced ? Effect.fail(new InputReplaced()) : isHeldOn ? Effect.void : HeldBack.release(loop, held, () => true)
   )
   return Effect.all([answerOf(loop, held), passed], { concurrency: 2 }).pipe(
     Effect.map(([answer]) => answer),
     Effect.catch((error) => {
       if (error instanceof InputReplaced) {
         Loop.endRequest(loop, { tag: "Interrupted", message: "What the user said was replaced." })
-        drop(held)
+        HeldBack.drop(held)
         return answerOf(loop, isHeldOn ? held : undefined)
       }
       if (error instanceof Fail) Loop.endRequest(loop, { tag: error.reason._tag, message: error.reason.message })
       return Effect.fail(error)
     })
   )
-}
-
-/** Shows what the guardrails have let pass of an answer. */
-const show = (
-  loop: Loop.Loop,
-  { instead, shows }: AnswerGuard.Seen,
-  held: HeldBack | undefined
-): Effect.Effect<void> => {
-  if (!loop.journal.isStreaming) return Effect.void
-  const shown = release(loop, held, shows)
-  if (instead.length === 0) return shown
-  return Effect.flatMap(shown, () => {
-    for (const piece of instead) Loop.emit(loop, piece)
-    return loop.journal.flush
-  })
 }
 
 /** Makes the event of an answer, with these parts of it. */
@@ -328,14 +258,14 @@ const askGuarded = Effect.fnUntraced(function*(loop: Loop.Loop, looking: InputGu
   const beside = looking?.beside
   const isGuarded = AnswerGuard.isGuarded(loop)
   const isHeldOn = isGuarded && !loop.definition.guardrails.isReleasedEarly
-  const held: HeldBack | undefined = isHeldOn || beside !== undefined
+  const held: HeldBack.HeldBack | undefined = isHeldOn || beside !== undefined
     ? { answer: undefined, parts: [], isOpen: false }
     : undefined
   const answer = yield* beside === undefined || held === undefined
     ? answerOf(loop, held)
     : answerBeside(loop, beside, held, isHeldOn)
   const seen = isGuarded ? yield* AnswerGuard.see(loop, answer) : undefined
-  if (seen !== undefined) yield* show(loop, seen, held)
+  if (seen !== undefined) yield* HeldBack.show(loop, seen, held)
   const made = (parts: Answer.Answer["parts"]) => responded(answer, parts, seen?.feedback)
   const parts = withOwnIds(loop, seen?.parts ?? answer.parts)
   const screened = ScreenCalls.isGuarded(loop) && parts.some(({ _tag }) => _tag === "Call")

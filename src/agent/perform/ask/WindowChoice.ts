@@ -1,5 +1,5 @@
 /**
- * Choosing what of a conversation a request sends, by the context window of the agent in control.
+ * Choosing the turns that a request sends, by the context window of the agent in control.
  *
  * @since 0.1.0
  */
@@ -59,7 +59,7 @@ const entriesOf = (
   return cache.entries = new Entries(name, countsTokens ? new Counter(way) : undefined)
 }
 
-/** The limits of a window in a state, and what of them is used beside turns. */
+/** The limits of a window in a state, and how many tokens go to what is sent beside turns. */
 interface Limits {
   readonly room: Room
   readonly limit: number

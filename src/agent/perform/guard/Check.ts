@@ -22,7 +22,7 @@ import * as Span from "./Span.ts"
 type Replaced = GuardrailSettled["replaced"]
 
 /**
- * How a kind of value is checked: what of it guardrails look at, how what they replaced is put in its place (or what is wrong with
+ * How a kind of value is checked: the part that guardrails look at, how what they replaced is put in its place (or what is wrong with
  * that), and what the state holds then.
  */
 export interface Kind<A> {
