@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config"
 export default defineConfig({
   ssr: { resolve: { conditions: ["@troupe/source", "node", "import", "default"] } },
   test: {
-    include: ["test/**/*.test.ts"],
+    include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
     maxWorkers: 2,
     pool: "threads",
     isolate: false,

@@ -17,11 +17,11 @@ const output = (...args: ReadonlyArray<string>): string =>
 export const memory = (subject: "troupe" | "by-hand", which: "each" | "last"): { bytes: number; kept: number } =>
   JSON.parse(output("--expose-gc", join(here, "memory.ts"), subject, which))
 
-/** Builds Troupe as it is published, so that no types are stripped while it is imported. */
-const build = (): string => {
+/** Builds Troupe as it is published, so that no types are stripped while it is imported, and gives the folder. */
+export const build = (): string => {
   const out = join(root, ".bench", "dist")
   execFileSync(process.execPath, [join(root, "scripts", "build.ts"), out], { stdio: "inherit" })
-  return pathToFileURL(join(out, "index.js")).href
+  return out
 }
 
 const effect = ["Effect", "Schema", "Stream", "ai/LanguageModel", "ai/Tool", "ai/Toolkit"].map((name) =>
@@ -29,16 +29,25 @@ const effect = ["Effect", "Schema", "Stream", "ai/LanguageModel", "ai/Tool", "ai
 )
 
 export interface Import {
-  readonly troupe: number
+  readonly took: number
+  readonly ratio: number
+}
+
+export interface Imports {
   readonly byHand: number
-  readonly aiSdk: number | undefined
-  readonly toByHand: number
-  readonly toAiSdk: number | undefined
+  readonly all: Import
+  readonly loop: Import
+  readonly withAiSdk: Import
+  readonly aiSdk: Import | undefined
 }
 
 /** Gives the milliseconds that it takes to import what an agent is written with, each time in a new process. */
-export const coldImport = (rounds: number): Import => {
-  const subjects = [[build(), ...effect], effect]
+export const coldImport = (dist: string, rounds: number): Imports => {
+  const built = (...names: ReadonlyArray<string>): ReadonlyArray<string> => [
+    ...names.map((name) => pathToFileURL(join(dist, `${name}.js`)).href),
+    ...effect
+  ]
+  const subjects = [effect, built("index"), built("Agent", "AgentState"), built("Agent", "AgentState", "ai-sdk/index")]
   if (existsSync(join(here, "node_modules", "ai"))) subjects.push(["ai", "zod"])
   const samples: ReadonlyArray<Array<number>> = subjects.map(() => [])
   for (let round = 0; round < rounds; round++) {
@@ -47,12 +56,9 @@ export const coldImport = (rounds: number): Import => {
       samples[at]!.push(Number(output(join(here, "cold.ts"), ...subjects[at]!)))
     })
   }
-  const [troupe, byHand, aiSdk] = samples
-  return {
-    troupe: median(troupe!),
-    byHand: median(byHand!),
-    aiSdk: aiSdk && median(aiSdk),
-    toByHand: ratio(troupe!, byHand!),
-    toAiSdk: aiSdk && ratio(troupe!, aiSdk)
-  }
+  const [byHand, all, loop, withAiSdk, aiSdk] = samples.map((took): Import => ({
+    took: median(took),
+    ratio: ratio(took, samples[0]!)
+  }))
+  return { byHand: byHand!.took, all: all!, loop: loop!, withAiSdk: withAiSdk!, aiSdk }
 }

@@ -7,8 +7,9 @@
  * 1. every line of a compiled example has the number that it has in the documentation
  * 2. every claim becomes a call of `$claim`, and a claim that stands behind nothing is a problem
  * 3. a block that can't be run is a problem, never skipped
+ * 4. a block ```` ```ts examples/… ```` shows a file, whose own tests run it, and is a problem where it isn't that file
  */
-import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
 import { type Expression, parseSync, type Program, Visitor } from "oxc-parser"
 
@@ -40,7 +41,7 @@ interface Block {
   readonly lines: ReadonlyArray<string>
 }
 
-const fence = /^\s*(`{3,})\s*(\S*)/
+const fence = /^\s*(`{3,})\s*(\S*)[ \t]*(\S*)/
 const otherNames = new Set(["typescript", "tsx", "mts", "javascript", "js", "jsx", "mjs"])
 
 /**
@@ -61,13 +62,23 @@ const documentation = (file: string, text: string): ReadonlyArray<string | undef
   return docs
 }
 
+/** Says what is wrong with a block that shows a file, if anything is. */
+const shownProblem = (shown: string, lines: ReadonlyArray<string>): string | undefined => {
+  const file = join(root, shown)
+  if (!shown.startsWith("examples/") || !existsSync(file)) return `shows ${shown}, which is no file of examples`
+  const written = readFileSync(file, "utf8").trimEnd().split("\n")
+  const at = written.findIndex((line, i) => line !== lines[i])
+  if (at === -1 && written.length === lines.length) return undefined
+  return `isn't ${shown} from its line ${at === -1 ? written.length + 1 : at + 1} on`
+}
+
 /** The `ts` blocks of a file. */
 const blocks = (file: string, text: string): { found: ReadonlyArray<Block>; problems: ReadonlyArray<Problem> } => {
   const inCode = !file.endsWith(".md")
   const found: Array<Block> = []
   const problems: Array<Problem> = []
   const problem = (line: number, message: string) => problems.push({ file, line, message })
-  let open: { ticks: string; name: string; line: number; lines: Array<string> } | undefined
+  let open: { ticks: string; name: string; shown: string; line: number; lines: Array<string> } | undefined
   let title: string | undefined
   let awaited: number | undefined
   const commentEnds = () => {
@@ -82,20 +93,22 @@ const blocks = (file: string, text: string): { found: ReadonlyArray<Block>; prob
       commentEnds()
       continue
     }
-    const [, ticks = "", name = ""] = fence.exec(content) ?? []
+    const [, ticks = "", name = "", shown = ""] = fence.exec(content) ?? []
     if (open !== undefined) {
       if (ticks.length < open.ticks.length || name !== "") {
         open.lines.push(content)
         continue
       }
-      if (open.name === "ts") found.push({ line: open.line, title, lines: open.lines })
+      if (open.name === "ts" && open.shown === "") found.push({ line: open.line, title, lines: open.lines })
+      const wrong = open.name === "ts" && open.shown !== "" ? shownProblem(open.shown, open.lines) : undefined
+      if (wrong !== undefined) problem(open.line, wrong)
       if (inCode) title = undefined
       open = undefined
     } else if (ticks !== "") {
       if (otherNames.has(name)) problem(line, `write \`\`\`ts, not \`\`\`${name}, so that the block runs`)
       if (inCode && name === "ts" && title === undefined) problem(line, "a ts block needs its **Example** (Title)")
       if (name === "ts") awaited = undefined
-      open = { ticks, name, line, lines: [] }
+      open = { ticks, name, shown, line, lines: [] }
     } else if (!inCode) {
       title = /^#+ (.*)$/.exec(content)?.[1] ?? title
     } else if (content.includes("**Example**")) {

@@ -20,9 +20,11 @@ export const floors: Readonly<Record<string, ReadonlyArray<string>>> = {
   domain: [],
   handoff: ["domain"],
   modes: ["domain"],
-  agent: ["domain", "handoff", "modes"],
-  testing: ["domain", "agent"],
-  "ai-sdk": []
+  model: [],
+  agent: ["domain", "handoff", "modes", "model"],
+  testing: ["domain", "agent", "model"],
+  "ai-sdk": ["model"],
+  cluster: ["domain", "handoff", "modes", "agent"]
 }
 
 /**
@@ -45,7 +47,7 @@ export const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
 const modules: ReadonlyArray<string> = ["Agent.ts", "ContextWindow.ts", "Guardrail.ts", "Session.ts", "StopWhen.ts"]
 
 /** Floors that have entry points of their own. */
-const aside: ReadonlyArray<string> = ["testing", "ai-sdk"]
+const aside: ReadonlyArray<string> = ["testing", "ai-sdk", "cluster"]
 
 /** What a floor may import beside Effect, its types only: nobody has to install it to load the floor. */
 const typed: Readonly<Record<string, string>> = { "ai-sdk": "@ai-sdk/provider" }

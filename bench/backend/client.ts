@@ -106,6 +106,9 @@ export class Client {
 export const isEnd = ({ data, event }: Told): boolean =>
   data.calls.length === 0 && /^Run(Completed|Failed|Interrupted)$/.test(event)
 
+/** Whether an event tells what somebody decided: it stands between two runs. */
+export const isDecision = ({ event }: Told): boolean => event === "CallApproved" || event === "CallDenied"
+
 /** What customers say: simple questions, handoffs, calls side by side, claims that need an approval. */
 export const messages = [
   "Where is order 1042?",

@@ -18,7 +18,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { AgentState } from "../../src/index.ts"
-import { Client, isEnd, messages, pick, Refused, type Told, type View } from "./client.ts"
+import { Client, isDecision, isEnd, messages, pick, Refused, type Told, type View } from "./client.ts"
 import { type Service, start } from "./service.ts"
 
 const { values } = parseArgs({
@@ -137,7 +137,8 @@ const converse = async (): Promise<void> => {
 /** Whether an event is the next one of its run, or the first of a run where the one before has ended, or was killed. */
 const follows = (before: Told | undefined, { data }: Told): boolean =>
   data.sequence === 0
-    ? before === undefined || isEnd(before) || killed.some(({ from, to }) => before.data.at <= to && from <= data.at)
+    ? before === undefined || isEnd(before) || isDecision(before) ||
+      killed.some(({ from, to }) => before.data.at <= to && from <= data.at)
     : before !== undefined && data.sequence === before.data.sequence + 1
 
 /** What is wrong with a conversation at the end. */

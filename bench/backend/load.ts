@@ -12,7 +12,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { Client, isEnd, messages, pick, Refused, type Told } from "./client.ts"
+import { Client, isDecision, isEnd, messages, pick, Refused, type Told } from "./client.ts"
 import { memoryOf, start } from "./service.ts"
 
 const { values } = parseArgs({
@@ -57,8 +57,9 @@ const follow = async (id: string, cursor: number, leaves: boolean): Promise<void
   const take = (event: Told): void => {
     told++
     if (event.id <= last) fail("an event came twice, or out of order")
-    if (event.data.sequence !== sequence + 1) fail("an event is missing")
     last = event.id
+    if (isDecision(event)) return
+    if (event.data.sequence !== sequence + 1) fail("an event is missing")
     sequence = event.data.sequence
   }
   while (true) {

@@ -34,8 +34,8 @@ export interface Limits {
   readonly runs: number
   /** Streams of events that are open in this process. */
   readonly streams: number
-  /** Requests that are taken in at a time in this process, all tenants' together. */
-  readonly waiting: number
+  /** How long a request may have to wait until it is taken in. */
+  readonly waiting: Duration.Duration
 }
 
 export class Settings extends Context.Service<Settings, {
@@ -83,9 +83,9 @@ const environment = Config.all({
     rate: atLeast("LIMIT_RATE", 1, 1200),
     runs: atLeast("LIMIT_RUNS", 1, 50),
     streams: atLeast("LIMIT_STREAMS", 1, 100),
-    waiting: atLeast("LIMIT_WAITING", 1, 6)
+    waiting: Config.Duration("LIMIT_WAITING").pipe(Config.withDefault(Duration.millis(100)))
   }),
-  grace: Config.Duration("GRACE").pipe(Config.withDefault(Duration.seconds(10))),
+  grace: Config.Duration("GRACE").pipe(Config.withDefault(Duration.millis(100))),
   arrival: Config.Duration("ARRIVAL").pipe(Config.withDefault(Duration.seconds(30))),
   recovery: Config.Duration("RECOVERY").pipe(Config.withDefault(Duration.seconds(3))),
   heartbeat: Config.Duration("HEARTBEAT").pipe(Config.withDefault(Duration.seconds(15)))

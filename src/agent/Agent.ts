@@ -74,6 +74,7 @@ export {
   DuplicateTool
 } from "./definition/DuplicateName.ts"
 export type { Input } from "./definition/Input.ts"
+export { InvalidParams } from "./definition/InvalidParams.ts"
 export { CurrentAgent, type RunningAgent } from "./journal/CurrentAgent.ts"
 export { CurrentObservers, observe, type Observer } from "./journal/Observer.ts"
 export { RecordContent } from "./journal/RecordContent.ts"

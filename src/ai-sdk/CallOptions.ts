@@ -11,7 +11,8 @@ import type {
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Tool from "effect/ai/Tool"
 import * as SchemaAST from "effect/SchemaAST"
-import { toMessages } from "./Messages.ts"
+import type { Span } from "effect/Tracer"
+import { type Sent, toMessages } from "./Messages.ts"
 import type { Settings } from "./Settings.ts"
 import { schemaOf } from "./StrictTool.ts"
 
@@ -74,17 +75,20 @@ const toFormat = (
   }
 }
 
+/** What is asked, by `effect/ai` or by a loop. */
+export type Asking = Omit<LanguageModel.ProviderOptions, "span"> & Sent & { readonly span: Span | undefined }
+
 /** Gives the options of a call, apart from the signal that stops it. Throws where a schema has no form for the provider. */
 export const toCallOptions = (
-  request: LanguageModel.ProviderOptions,
+  request: Asking,
   { headers, providerOptions, stopSequences, ...settings }: Omit<Settings, "timeouts">,
   transformer: LanguageModel.CodecTransformer,
   takesFiles: boolean
 ): LanguageModelV4CallOptions => {
-  const { prompt, responseFormat, toolChoice, tools } = request
+  const { responseFormat, toolChoice, tools } = request
   return {
     ...settings,
-    prompt: toMessages(prompt, {
+    prompt: toMessages(request, {
       takesText: (name) => tools.some((tool) => tool.name === name && Tool.isProviderDefined(tool)),
       takesFiles
     }),

@@ -11,7 +11,7 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Predicate from "effect/Predicate"
 import { toData } from "./FileData.ts"
-import { own, toMetadata, toProviderOptions } from "./Metadata.ts"
+import { ours, toMetadata, toProviderOptions } from "./Metadata.ts"
 
 type Assistant = Extract<LanguageModelV4Message, { readonly role: "assistant" }>["content"][number]
 
@@ -29,7 +29,7 @@ const isCarrying = (options: unknown): options is { readonly carries: Sent } =>
 
 /** Gives what a part carries, as it is sent back. */
 export const carried = ({ options }: Prompt.ReasoningPart | Prompt.FilePart): Assistant | undefined => {
-  const mine = options[own]
+  const mine = options[ours]
   if (!isCarrying(mine)) return undefined
   const { data, ...sent } = mine.carries
   return {

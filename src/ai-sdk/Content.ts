@@ -26,13 +26,15 @@ export interface Asked {
   readonly isOffered: (name: string) => boolean
   /** Parameters as the tool of a name has them. */
   readonly paramsOf: (name: string, params: unknown) => unknown
+  /** Whether a provider asks for an approval before it runs a call. */
+  readonly awaitsApproval: (id: string) => boolean
   /** Whether calls are checked by the caller, also those whose parameters can't be read. */
   readonly isDeferred: boolean
 }
 
 /** Gives what of a request is needed to read its answer. */
 export const askedOf = (
-  { toolCallValidation, tools }: LanguageModel.ProviderOptions,
+  { toolCallValidation, tools }: Pick<LanguageModel.ProviderOptions, "toolCallValidation" | "tools">,
   transformer: LanguageModel.CodecTransformer
 ): Asked => {
   const offered = (name: string) => tools.find((tool) => tool.name === name)
@@ -40,6 +42,7 @@ export const askedOf = (
     nameOf: (name) => offered(name) === undefined ? new Tool.NameMapper(tools).getCustomName(name) : name,
     isOffered: (name) => offered(name) !== undefined,
     paramsOf: (name, params) => paramsOf(offered(name), transformer, params),
+    awaitsApproval: () => false,
     isDeferred: toolCallValidation === "deferred"
   }
 }
@@ -58,30 +61,45 @@ const parse = ({ input, toolName }: Of<"tool-call">, { isDeferred }: Asked) => {
   }).pipe(Result.orElse((error) => isDeferred ? Result.succeed<unknown>(input) : Result.fail(error)))
 }
 
-/** A call. One that the provider ran by a tool that wasn't offered is none of ours, and only sent back. */
+/** Adds for which calls a provider asks for an approval, as parts of its answer say. Only an agent can give one. */
+export const withApprovals = (asked: Asked, content: ReadonlyArray<Content>): Asked => {
+  const ids = asked.isDeferred
+    ? content.flatMap((part) => part.type === "tool-approval-request" ? [part.toolCallId] : [])
+      .filter((id) => !content.some((part) => part.type === "tool-result" && part.toolCallId === id))
+    : []
+  return ids.length === 0 ? asked : { ...asked, awaitsApproval: (id) => ids.includes(id) }
+}
+
+/**
+ * A call. One that the provider ran by a tool that wasn't offered is none of ours, and only sent back, unless it asks for an approval
+ * before.
+ */
 const toCall = (part: Of<"tool-call">, asked: Asked): Read => {
   if (part.toolName.trim() === "") {
     return Result.fail(new AiError.InvalidOutputError({ description: "The model called a tool without a name" }))
   }
   const name = asked.nameOf(part.toolName)
   const isTheirs = part.providerExecuted === true
-  return Result.map(parse(part, asked), (params) =>
-    isTheirs && !asked.isOffered(name)
-      ? carry({
-        type: "tool-call",
-        toolCallId: part.toolCallId,
-        toolName: part.toolName,
-        input: params,
-        providerExecuted: true
-      }, part.providerMetadata)
-      : {
-        type: "tool-call",
-        id: part.toolCallId,
-        name,
-        params: asked.paramsOf(name, params),
-        ...(isTheirs ? { providerExecuted: true } : undefined),
-        ...toMetadata(part.providerMetadata)
-      })
+  return Result.map(
+    parse(part, asked),
+    (params) =>
+      isTheirs && !asked.isOffered(name) && !asked.awaitsApproval(part.toolCallId)
+        ? carry({
+          type: "tool-call",
+          toolCallId: part.toolCallId,
+          toolName: part.toolName,
+          input: params,
+          providerExecuted: true
+        }, part.providerMetadata)
+        : {
+          type: "tool-call",
+          id: part.toolCallId,
+          name,
+          params: asked.paramsOf(name, params),
+          ...(isTheirs ? { providerExecuted: true } : undefined),
+          ...toMetadata(part.providerMetadata)
+        }
+  )
 }
 
 const toResult = (part: Of<"tool-result">, asked: Asked): Response.PartEncoded => {

@@ -98,7 +98,7 @@ const refused = (thrown: Thrown, status: number, { now }: When): AiError.AiError
       ? new AiError.UnknownError({ description, ...http })
       : waiting(new AiError.InternalProviderError({ description, ...http }), wait)
   }
-  if (isRetryable === true) return new AiError.InternalProviderError({ description, ...http })
+  if (isRetryable === true) return waiting(new AiError.InternalProviderError({ description, ...http }), wait)
   const parameter = thrown.parameter ?? (/model_not_found|no_such_model/.test(names) ? "model" : undefined)
   return new AiError.InvalidRequestError({
     description,

@@ -9,14 +9,19 @@ import type {
   LanguageModelV4Message,
   LanguageModelV4Prompt,
   LanguageModelV4TextPart,
+  LanguageModelV4ToolApprovalResponsePart,
   LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultOutput,
   LanguageModelV4ToolResultPart
 } from "@ai-sdk/provider"
 import type * as Prompt from "effect/ai/Prompt"
 import * as Predicate from "effect/Predicate"
+import type * as NativeModel from "../model/NativeModel.ts"
+import type { Form } from "../model/Projection.ts"
 import { carried } from "./Carried.ts"
+import { hasAddress } from "./Download.ts"
 import { toData } from "./FileData.ts"
+import { freeze } from "./Frozen.ts"
 import { toJson, toProviderOptions } from "./Metadata.ts"
 
 type Content<Role extends LanguageModelV4Message["role"]> = Extract<
@@ -49,7 +54,7 @@ const filePart = (part: Prompt.FilePart): LanguageModelV4FilePart => ({
 
 /** A text that says nothing is left out, unless its provider attached something: providers refuse one. */
 const says = (part: { readonly text: string; readonly options: Prompt.ProviderOptions }): boolean =>
-  part.text !== "" || toProviderOptions(part.options).providerOptions !== undefined
+  part.text !== "" || toProviderOptions(part.options) !== undefined
 
 const callPart = (part: Prompt.ToolCallPart, takesText: TakesText): LanguageModelV4ToolCallPart => ({
   type: "tool-call",
@@ -129,9 +134,17 @@ const assistantContent = (
     }
   })
 
-/** Approvals are ours: `effect/ai` has answered them before a provider is asked. */
+/** An approval that is left here is one that the provider asked for: `effect/ai` and agents have answered all others. */
+const approvalPart = (part: Prompt.ToolApprovalResponsePart): LanguageModelV4ToolApprovalResponsePart => ({
+  type: "tool-approval-response",
+  approvalId: part.approvalId,
+  approved: part.approved,
+  ...(part.reason === undefined ? undefined : { reason: part.reason }),
+  ...toProviderOptions(part.options)
+})
+
 const toolContent = ({ content }: Prompt.ToolMessage, takesFiles: boolean): Content<"tool"> =>
-  content.flatMap((part) => part.type === "tool-result" ? [resultPart(part, takesFiles)] : [])
+  content.map((part) => part.type === "tool-result" ? resultPart(part, takesFiles) : approvalPart(part))
 
 const toMessage = (message: Prompt.Message, takes: Takes): LanguageModelV4Message => {
   const options = toProviderOptions(message.options)
@@ -152,31 +165,57 @@ const isSettled = (message: Prompt.Message): boolean =>
   message.role !== "assistant" ||
   message.content.every((part) => part.type !== "tool-call" || Predicate.isObject(part.params))
 
-/**
- * Messages as they are sent. A message is a value that later requests hold again, so it is converted once. What is kept is frozen:
- * all requests share it, and one that changed it would change the others.
- */
-const sent = new WeakMap<Prompt.Message, LanguageModelV4Message>()
-
-/** The same for providers that take no files in results. */
-const sentAsText = new WeakMap<Prompt.Message, LanguageModelV4Message>()
-
-const freeze = (message: LanguageModelV4Message): LanguageModelV4Message => {
-  if (typeof message.content !== "string") { for (const part of Object.freeze(message.content)) Object.freeze(part) }
-  return Object.freeze(message)
+/** What all requests to providers of a kind share: a message is a value that later requests hold again, so it is converted once. */
+interface Shared extends Form<LanguageModelV4Message> {
+  readonly known: WeakMap<Prompt.Message, LanguageModelV4Message>
 }
 
+const noText: TakesText = () => false
+
+const sharing = (takesFiles: boolean): Shared => ({
+  known: new WeakMap(),
+  convert: (message) => {
+    if (!isSettled(message)) return undefined
+    const converted = freeze(toMessage(message, { takesFiles, takesText: noText }))
+    return converted.content.length === 0 ? undefined : converted
+  },
+  marks: hasAddress
+})
+
+const shared = { withFiles: sharing(true), withoutFiles: sharing(false) }
+
+const convert = (message: Prompt.Message, takes: Takes, { known }: Shared): LanguageModelV4Message => {
+  const before = known.get(message)
+  if (before !== undefined) return before
+  const converted = toMessage(message, takes)
+  if (isSettled(message)) known.set(message, freeze(converted))
+  return converted
+}
+
+/** Prompts in which there are files by address. */
+const addressed = new WeakSet<LanguageModelV4Prompt>()
+
+/** Checks whether there are files by address in a prompt that was made here. */
+export const hasAddresses = (prompt: LanguageModelV4Prompt): boolean => addressed.has(prompt)
+
+const marked = (prompt: LanguageModelV4Prompt, isMarked: boolean): LanguageModelV4Prompt => {
+  if (isMarked) addressed.add(prompt)
+  return prompt
+}
+
+/** What is to be converted: a prompt, and the projection that it ends with if that is known. */
+export type Sent = { readonly prompt: Prompt.Prompt } & Partial<Pick<NativeModel.Request, "system" | "projection">>
+
 /** Gives the messages of a prompt. One that says nothing is left out. */
-export const toMessages = ({ content }: Prompt.Prompt, takes: Takes): LanguageModelV4Prompt => {
-  const messages: LanguageModelV4Prompt = []
-  const known = takes.takesFiles ? sent : sentAsText
-  for (const message of content) {
-    let made = known.get(message)
-    if (made === undefined) {
-      made = toMessage(message, takes)
-      if (isSettled(message)) known.set(message, freeze(made))
-    }
-    if (made.content.length > 0) messages.push(made)
+export const toMessages = (sent: Sent, takes: Takes): LanguageModelV4Prompt => {
+  const form = takes.takesFiles ? shared.withFiles : shared.withoutFiles
+  const { system } = sent
+  const projection = sent.projection?.in(form)
+  if (projection !== undefined) {
+    const { isMarked, messages } = projection
+    return marked(system === undefined ? messages.slice() : [toMessage(system, takes)].concat(messages), isMarked)
   }
-  return messages
+  const all = sent.prompt.content.map((message) => convert(message, takes, form))
+    .filter(({ content }) => content.length > 0)
+  return marked(all, all.some(hasAddress))
 }

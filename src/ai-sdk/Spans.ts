@@ -3,12 +3,7 @@
  *
  * @since 0.1.0
  */
-import type * as AiError from "effect/ai/AiError"
-import type * as Response from "effect/ai/Response"
 import * as Telemetry from "effect/ai/Telemetry"
-import * as Clock from "effect/Clock"
-import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import type { Span } from "effect/Tracer"
 import type { Settings } from "./Settings.ts"
 
@@ -29,17 +24,20 @@ const listed: ReadonlyArray<readonly [RegExp, Telemetry.WellKnownProviderName]> 
 ]
 
 /** The name of a model's provider by the conventions, or else that of the AI SDK, apart from which of its interfaces is used. */
-export const providerOf = ({ provider }: Named): string =>
+const providerOf = ({ provider }: Named): string =>
   listed.find(([known]) => known.test(provider))?.[1] ?? provider.split(".")[0] ?? provider
+
+/** The names of a model and of its provider by the conventions. */
+export const namesOf = (model: Named) => ({ model: model.modelId, provider: providerOf(model) })
 
 /** Says what is asked. */
 export const annotateRequest = (
-  span: Span,
+  span: Span | undefined,
   model: Named,
   settings: Settings
 ): void => {
   // Nobody sees what is said of a span that isn't sampled.
-  if (!span.sampled) return
+  if (span?.sampled !== true) return
   Telemetry.addGenAIAnnotations(span, {
     provider: { name: providerOf(model) },
     operation: { name: "chat" },
@@ -55,45 +53,4 @@ export const annotateRequest = (
       stopSequences: settings.stopSequences
     }
   })
-}
-
-const attribute = (span: Span, name: string, value: unknown): void => {
-  if (value !== undefined && value !== null) span.attribute(name, value)
-}
-
-/** Ends a span with an error. It names the reason and the status alone: a provider may repeat in its words what was said. */
-export const fail = (span: Span, { reason }: AiError.AiError): Effect.Effect<void> =>
-  Clock.clockWith((clock) =>
-    Effect.sync(() => {
-      if (span.status._tag === "Ended") return
-      const status = "http" in reason ? reason.http?.response?.status : undefined
-      span.attribute("error.type", reason._tag)
-      attribute(span, "http.response.status_code", status)
-      const message = status === undefined ? reason._tag : `${reason._tag}, status ${status}`
-      const endTime = span.status.startTime === 0n ? 0n : clock.currentTimeNanosUnsafe()
-      span.end(endTime, Exit.fail({ name: reason._tag, message }))
-    })
-  )
-
-/** Says what was answered, as far as parts of the response tell it. */
-export const annotateResponse = (
-  span: Span,
-  parts: ReadonlyArray<Response.PartEncoded | Response.StreamPartEncoded>
-): void => {
-  if (!span.sampled) return
-  for (const part of parts) {
-    if (part.type === "response-metadata") {
-      Telemetry.addGenAIAnnotations(span, { response: { id: part.id, model: part.modelId } })
-    }
-    if (part.type === "finish") {
-      Telemetry.addGenAIAnnotations(span, {
-        response: { finishReasons: [part.reason] },
-        usage: { inputTokens: part.usage.inputTokens.total, outputTokens: part.usage.outputTokens.total }
-      })
-      const { inputTokens, outputTokens } = part.usage
-      attribute(span, "gen_ai.usage.cache_read.input_tokens", inputTokens.cacheRead)
-      attribute(span, "gen_ai.usage.cache_creation.input_tokens", inputTokens.cacheWrite)
-      attribute(span, "gen_ai.usage.reasoning.output_tokens", outputTokens.reasoning)
-    }
-  }
 }

@@ -14,6 +14,7 @@ import type {
   SharedV4FileData
 } from "@ai-sdk/provider"
 import * as Base64 from "effect/encoding/Base64"
+import { freeze } from "./Frozen.ts"
 
 const toData = (data: SharedV4FileData): LanguageModelV3DataContent => {
   switch (data.type) {
@@ -64,18 +65,24 @@ const toParts = (part: Parts4): ReadonlyArray<Parts3> => {
   }
 }
 
+const toMessage = (message: LanguageModelV4Message): LanguageModelV3Message =>
+  (message.role === "system"
+    ? message
+    : { ...message, content: (message.content as ReadonlyArray<Parts4>).flatMap(toParts) }) as LanguageModelV3Message
+
+const made = new WeakMap<LanguageModelV4Message, LanguageModelV3Message>()
+
+/** A message that is kept is frozen, and converted once. Its form is frozen as it is, for all requests share that. */
+const convert = (message: LanguageModelV4Message): LanguageModelV3Message => {
+  const known = made.get(message)
+  if (known !== undefined) return known
+  const converted = toMessage(message)
+  if (Object.isFrozen(message)) made.set(message, freeze(converted))
+  return converted
+}
+
 /** Gives a request as a model of specification 3 reads it. */
 export const toCallOptions = (options: LanguageModelV4CallOptions): LanguageModelV3CallOptions => {
   const { prompt, reasoning: _, ...rest } = options
-  return {
-    ...rest,
-    prompt: prompt.map((message) =>
-      (message.role === "system"
-        ? message
-        : {
-          ...message,
-          content: (message.content as ReadonlyArray<Parts4>).flatMap(toParts)
-        }) as LanguageModelV3Message
-    )
-  }
+  return { ...rest, prompt: prompt.map(convert) }
 }

@@ -7,7 +7,7 @@ import type { LanguageModelV3StreamPart, LanguageModelV4StreamPart, SharedV4Warn
 import * as AiError from "effect/ai/AiError"
 import type * as Response from "effect/ai/Response"
 import * as Result from "effect/Result"
-import { type Asked, citing, type Content, toPart } from "./Content.ts"
+import { type Asked, citing, type Content, toPart, withApprovals } from "./Content.ts"
 import { cutOff } from "./Failure.ts"
 import { type Ending, finishPart, issueOf } from "./Finish.ts"
 import { toMetadata } from "./Metadata.ts"
@@ -29,6 +29,8 @@ export interface Arriving {
   /** The call whose parameters came last, and what came of them. */
   writing: string | undefined
   written: string
+  /** A call of a tool of the provider's own: what comes next may ask for an approval of it. */
+  held: Extract<Content, { readonly type: "tool-call" }> | undefined
   /** Calls of which nothing is shown: the provider runs them with tools of its own. */
   readonly hidden: Set<string>
 }
@@ -44,6 +46,7 @@ export const begin = (asked: Asked, headers: Arriving["headers"]): Arriving => (
   carried: 0,
   writing: undefined,
   written: "",
+  held: undefined,
   hidden: new Set()
 })
 
@@ -97,8 +100,19 @@ const finish = (self: Arriving, part: Extract<Part, { readonly type: "finish" }>
   return one(finishPart(part, self))
 }
 
+type Taken = Exclude<Part, { readonly type: "error" }>
+
 /** Takes in a part, and gives those that it comes to. A part that reports an error isn't for this. */
-export const take = (self: Arriving, part: Exclude<Part, { readonly type: "error" }>): Read => {
+export const take = (self: Arriving, part: Taken): Read => {
+  const { held } = self
+  if (held === undefined) return takeOne(self, part)
+  if (!isNews(part)) return takeOne(self, part)
+  self.held = undefined
+  const before = spoken(self, held, part.type === "tool-approval-request" ? [part] : [])
+  return Result.flatMap(before, (before) => Result.map(takeOne(self, part), (parts) => [...before, ...parts]))
+}
+
+const takeOne = (self: Arriving, part: Taken): Read => {
   if (part.type === "tool-call") self.calls++
   if (part.type === "text-delta" || part.type === "file") self.isSpeaking ||= part.type === "file" || part.delta !== ""
   switch (part.type) {
@@ -152,8 +166,14 @@ export const take = (self: Arriving, part: Exclude<Part, { readonly type: "error
     case "custom":
       // That a message begins is news of the stream, and nothing that the model says.
       return part.kind.endsWith(".message_start") ? none : spoken(self, part)
-    case "tool-call":
-      return spoken(self, isMadeUp(self, part) ? { ...part, input: self.written } : part)
+    case "tool-call": {
+      const call = isMadeUp(self, part) ? { ...part, input: self.written } : part
+      if (part.providerExecuted !== true || self.asked.isOffered(self.asked.nameOf(part.toolName))) {
+        return spoken(self, call)
+      }
+      self.held = call
+      return none
+    }
     default:
       return spoken(self, part)
   }
@@ -163,8 +183,8 @@ export const take = (self: Arriving, part: Exclude<Part, { readonly type: "error
 const isMadeUp = ({ writing, written }: Arriving, part: Extract<Part, { readonly type: "tool-call" }>): boolean =>
   part.input === "{}" && part.toolCallId === writing && parse(written) === undefined
 
-const spoken = (self: Arriving, part: Content): Read =>
-  Result.map(toPart(part, self.asked), (made) => made === undefined ? [] : streamed(self, made))
+const spoken = (self: Arriving, part: Content, next: ReadonlyArray<Content> = []): Read =>
+  Result.map(toPart(part, withApprovals(self.asked, next)), (made) => made === undefined ? [] : streamed(self, made))
 
 /** Gives the part that says what the response is called, which model made it, and when. */
 export const responsePart = (

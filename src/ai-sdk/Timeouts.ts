@@ -168,6 +168,84 @@ export const waitFor = <A>(
     })
   })
 
+/** Pieces that are taken one after the other before others get their turn. */
+const turn = 256
+
+/**
+ * Waits for one piece after the other, as long as patience lasts, until `each` gives an effect of one: that is what it comes to.
+ *
+ * Pieces that nobody has to wait for cost no turn of the runtime.
+ */
+export const waitForEach = <A, B, E>(
+  self: Patience,
+  next: () => PromiseLike<A>,
+  each: (piece: A) => Effect.Effect<B, E> | undefined
+): Effect.Effect<B, E | AiError.NetworkError | Thrown> => {
+  const goOn: Effect.Effect<B, E | AiError.NetworkError | Thrown> = Effect.suspend(() =>
+    self.clock === ofProcess
+      ? Effect.flatten(timed(self, next, each, goOn))
+      : Effect.flatMap(waitFor(self, next), (piece) => each(piece) ?? goOn)
+  )
+  return goOn
+}
+
+const timed = <A, B, E>(
+  self: Patience,
+  next: () => PromiseLike<A>,
+  each: (piece: A) => Effect.Effect<B, E> | undefined,
+  goOn: Effect.Effect<B, E | AiError.NetworkError | Thrown>
+) =>
+  Effect.callback<Effect.Effect<B, E | AiError.NetworkError | Thrown>>((resume) => {
+    const { clock, endsAt } = self
+    let left = turn
+    let from = clock.currentTimeMillisUnsafe()
+    let isOver = false
+    const stop = (comesTo: Effect.Effect<B, E | AiError.NetworkError | Thrown>): void => {
+      isOver = true
+      self.isUp = undefined
+      resume(Effect.succeed(comesTo))
+    }
+    const isUp = (): void => stop(Effect.fail(reasonOf(self)))
+    const settle = (): void => {
+      const now = clock.currentTimeMillisUnsafe()
+      self.left -= now - from
+      from = now
+    }
+    const fail = (error: unknown): void => {
+      if (isOver) return
+      settle()
+      stop(Effect.fail({ _tag: "Thrown", error }))
+    }
+    const arrive = (piece: A): void => {
+      if (isOver) return
+      settle()
+      let comesTo
+      try {
+        comesTo = each(piece)
+      } catch (defect) {
+        return stop(Effect.die(defect))
+      }
+      if (comesTo !== undefined) return stop(comesTo)
+      if (--left === 0) return stop(Effect.andThen(Effect.yieldNow, goOn))
+      wait()
+    }
+    const wait = (): void => {
+      self.dueAt = Math.min(from + self.left, endsAt)
+      try {
+        Promise.resolve(next()).then(arrive, fail)
+      } catch (error) {
+        return fail(error)
+      }
+      watch(self)
+    }
+    self.isUp = isUp
+    wait()
+    return Effect.sync(() => {
+      isOver = true
+      self.isUp = undefined
+    })
+  })
+
 /** What a provider threw, or what its promise was rejected with. */
 export interface Thrown {
   readonly _tag: "Thrown"

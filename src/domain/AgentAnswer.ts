@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as AgentStatus from "./AgentStatus.ts"
-import { fork } from "./Conversation.ts"
+import { fork } from "./conversation/Turns.ts"
 import { statusOf } from "./ImpliedStatus.ts"
 import type { AgentState, Assistant, Turn } from "./StateSchema.ts"
 

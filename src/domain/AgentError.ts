@@ -7,10 +7,10 @@
  * @since 0.1.0
  */
 import * as AiError from "effect/ai/AiError"
-import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { listOf, showShortly } from "./Described.ts"
+import { listOf } from "./Described.ts"
+import { ErrorClass, showShortly, StateErrorClass } from "./ErrorClass.ts"
 import { Stage } from "./GuardrailStage.ts"
 import type { AgentState } from "./StateSchema.ts"
 
@@ -20,15 +20,19 @@ import type { AgentState } from "./StateSchema.ts"
  * @category errors
  * @since 0.1.0
  */
-export class ModelCallFailed extends Schema.TaggedError<ModelCallFailed>("troupe/domain/AgentError/ModelCallFailed")(
+export class ModelCallFailed extends ErrorClass<ModelCallFailed>("troupe/domain/AgentError")(
   "ModelCallFailed",
-  { agent: Schema.String, step: Schema.Int, attempts: Schema.Int, error: AiError.AiError }
-) {
-  override get message(): string {
-    const attempts = this.attempts === 1 ? "1 attempt" : `${this.attempts} attempts`
-    return `The model of agent "${this.agent}" gave no answer in step ${this.step} after ${attempts}: ${this.error.message}`
-  }
-}
+  {
+    agent: Schema.String,
+    step: Schema.Int,
+    attempts: Schema.Int,
+    error: AiError.AiError
+  },
+  ({ agent, attempts, error, step }) =>
+    `The model of agent "${agent}" gave no answer in step ${step} after ${attempts} attempt${
+      attempts === 1 ? "" : "s"
+    }: ${error.message}`
+) {}
 
 /**
  * The run took all the steps that it may take.
@@ -36,14 +40,11 @@ export class ModelCallFailed extends Schema.TaggedError<ModelCallFailed>("troupe
  * @category errors
  * @since 0.1.0
  */
-export class StepLimitReached extends Schema.TaggedError<StepLimitReached>("troupe/domain/AgentError/StepLimitReached")(
-  "StepLimitReached",
-  { agent: Schema.String, limit: Schema.Number, steps: Schema.Int }
-) {
-  override get message(): string {
-    return `Agent "${this.agent}" reached its limit of ${this.limit} steps`
-  }
-}
+export class StepLimitReached extends ErrorClass<StepLimitReached>("troupe/domain/AgentError")("StepLimitReached", {
+  agent: Schema.String,
+  limit: Schema.Number,
+  steps: Schema.Int
+}, ({ agent, limit }) => `Agent "${agent}" reached its limit of ${limit} steps`) {}
 
 /**
  * The run used up a budget: tokens, milliseconds, money, or calls, of one `tool` or of all. With `unpriced` it isn't known what so many
@@ -52,30 +53,24 @@ export class StepLimitReached extends Schema.TaggedError<StepLimitReached>("trou
  * @category errors
  * @since 0.1.0
  */
-export class BudgetExceeded extends Schema.TaggedError<BudgetExceeded>("troupe/domain/AgentError/BudgetExceeded")(
-  "BudgetExceeded",
-  {
-    agent: Schema.String,
-    budget: Schema.Literals(["tokens", "duration", "cost", "toolCalls"]),
-    limit: Schema.Number,
-    used: Schema.Number,
-    tool: Schema.optionalKey(Schema.String),
-    unpriced: Schema.optionalKey(Schema.Int)
+export class BudgetExceeded extends ErrorClass<BudgetExceeded>("troupe/domain/AgentError")("BudgetExceeded", {
+  agent: Schema.String,
+  budget: Schema.Literals(["tokens", "duration", "cost", "toolCalls"]),
+  limit: Schema.Number,
+  used: Schema.Number,
+  tool: Schema.optionalKey(Schema.String),
+  unpriced: Schema.optionalKey(Schema.Int)
+}, ({ agent, budget, limit, tool, unpriced, used }) => {
+  const what = {
+    tokens: `used ${used} of ${limit} tokens`,
+    duration: `ran for ${used} of ${limit} ms`,
+    toolCalls: `made ${used} of ${limit} calls${tool === undefined ? "" : ` of "${tool}"`}`,
+    cost: unpriced === undefined
+      ? `cost ${used} of ${limit}`
+      : `cost at least ${used} of ${limit}: the price of ${unpriced} request${unpriced === 1 ? "" : "s"} isn't known`
   }
-) {
-  override get message(): string {
-    const { limit, tool, unpriced, used } = this
-    const what = {
-      tokens: `used ${used} of ${limit} tokens`,
-      duration: `ran for ${used} of ${limit} ms`,
-      toolCalls: `made ${used} of ${limit} calls${tool === undefined ? "" : ` of "${tool}"`}`,
-      cost: unpriced === undefined
-        ? `cost ${used} of ${limit}`
-        : `cost at least ${used} of ${limit}: the price of ${unpriced} request${unpriced === 1 ? "" : "s"} isn't known`
-    }
-    return `Agent "${this.agent}" ${what[this.budget]}`
-  }
-}
+  return `Agent "${agent}" ${what[budget]}`
+}) {}
 
 /**
  * The input can't be given to a model.
@@ -83,16 +78,16 @@ export class BudgetExceeded extends Schema.TaggedError<BudgetExceeded>("troupe/d
  * @category errors
  * @since 0.1.0
  */
-export class InputRejected extends Schema.TaggedError<InputRejected>("troupe/domain/AgentError/InputRejected")(
-  "InputRejected",
-  { agent: Schema.String, issue: Schema.Literals(["Empty", "TooLong"]), length: Schema.Int, limit: Schema.Int }
-) {
-  override get message(): string {
-    return this.issue === "Empty"
-      ? `Agent "${this.agent}" was given an empty input`
-      : `Agent "${this.agent}" was given an input of ${this.length} characters; its limit is ${this.limit}`
-  }
-}
+export class InputRejected extends ErrorClass<InputRejected>("troupe/domain/AgentError")("InputRejected", {
+  agent: Schema.String,
+  issue: Schema.Literals(["Empty", "TooLong"]),
+  length: Schema.Int,
+  limit: Schema.Int
+}, ({ agent, issue, length, limit }) =>
+  issue === "Empty"
+    ? `Agent "${agent}" was given an empty input`
+    : `Agent "${agent}" was given an input of ${length} characters; its limit is ${limit}`)
+{}
 
 /**
  * What has to be sent, whatever is left out, is more than the agent's context window has room for.
@@ -102,24 +97,20 @@ export class InputRejected extends Schema.TaggedError<InputRejected>("troupe/dom
  * @category errors
  * @since 0.1.0
  */
-export class ContextWindowExceeded
-  extends Schema.TaggedError<ContextWindowExceeded>("troupe/domain/AgentError/ContextWindowExceeded")(
-    "ContextWindowExceeded",
-    {
-      agent: Schema.String,
-      unit: Schema.Literals(["tokens", "turns"]),
-      limit: Schema.Number,
-      needed: Schema.Number,
-      over: Schema.Number,
-      isEstimated: Schema.Boolean
-    }
-  )
-{
-  override get message(): string {
-    return `Agent "${this.agent}" has to send ${this.isEstimated ? "about " : ""}${this.needed} ${this.unit}; ` +
-      `its context window has room for ${this.limit}, which is ${this.over} less`
-  }
-}
+export class ContextWindowExceeded extends ErrorClass<ContextWindowExceeded>("troupe/domain/AgentError")(
+  "ContextWindowExceeded",
+  {
+    agent: Schema.String,
+    unit: Schema.Literals(["tokens", "turns"]),
+    limit: Schema.Number,
+    needed: Schema.Number,
+    over: Schema.Number,
+    isEstimated: Schema.Boolean
+  },
+  ({ agent, isEstimated, limit, needed, over, unit }) =>
+    `Agent "${agent}" has to send ${isEstimated ? "about " : ""}${needed} ${unit}; ` +
+    `its context window has room for ${limit}, which is ${over} less`
+) {}
 
 /**
  * The model's answer didn't fit the agent's output schema, after all corrections.
@@ -127,14 +118,12 @@ export class ContextWindowExceeded
  * @category errors
  * @since 0.1.0
  */
-export class OutputInvalid extends Schema.TaggedError<OutputInvalid>("troupe/domain/AgentError/OutputInvalid")(
+export class OutputInvalid extends ErrorClass<OutputInvalid>("troupe/domain/AgentError")(
   "OutputInvalid",
-  { agent: Schema.String, corrections: Schema.Int, issue: Schema.String }
-) {
-  override get message(): string {
-    return `The answer of agent "${this.agent}" doesn't fit its output schema after ${this.corrections} corrections: ${this.issue}`
-  }
-}
+  { agent: Schema.String, corrections: Schema.Int, issue: Schema.String },
+  ({ agent, corrections, issue }) =>
+    `The answer of agent "${agent}" doesn't fit its output schema after ${corrections} corrections: ${issue}`
+) {}
 
 /**
  * A guardrail blocked what it stands on.
@@ -142,14 +131,12 @@ export class OutputInvalid extends Schema.TaggedError<OutputInvalid>("troupe/dom
  * @category errors
  * @since 0.1.0
  */
-export class GuardrailBlocked extends Schema.TaggedError<GuardrailBlocked>("troupe/domain/AgentError/GuardrailBlocked")(
+export class GuardrailBlocked extends ErrorClass<GuardrailBlocked>("troupe/domain/AgentError")(
   "GuardrailBlocked",
-  { agent: Schema.String, guardrail: Schema.String, stage: Stage, reason: Schema.String }
-) {
-  override get message(): string {
-    return `Guardrail "${this.guardrail}" of agent "${this.agent}" blocked the ${this.stage}: ${this.reason}`
-  }
-}
+  { agent: Schema.String, guardrail: Schema.String, stage: Stage, reason: Schema.String },
+  ({ agent, guardrail, reason, stage }) =>
+    `Guardrail "${guardrail}" of agent "${agent}" blocked the ${stage}: ${reason}`
+) {}
 
 /**
  * The agent that should take over isn't there.
@@ -157,16 +144,11 @@ export class GuardrailBlocked extends Schema.TaggedError<GuardrailBlocked>("trou
  * @category errors
  * @since 0.1.0
  */
-export class HandoffTargetNotFound
-  extends Schema.TaggedError<HandoffTargetNotFound>("troupe/domain/AgentError/HandoffTargetNotFound")(
-    "HandoffTargetNotFound",
-    { agent: Schema.String, target: Schema.String, available: Schema.Array(Schema.String) }
-  )
-{
-  override get message(): string {
-    return `Agent "${this.agent}" can't hand over to "${this.target}"; available: ${listOf(this.available)}`
-  }
-}
+export class HandoffTargetNotFound extends ErrorClass<HandoffTargetNotFound>("troupe/domain/AgentError")(
+  "HandoffTargetNotFound",
+  { agent: Schema.String, target: Schema.String, available: Schema.Array(Schema.String) },
+  ({ agent, available, target }) => `Agent "${agent}" can't hand over to "${target}"; available: ${listOf(available)}`
+) {}
 
 /**
  * The run changed hands as often as it may.
@@ -175,15 +157,11 @@ export class HandoffTargetNotFound
  * @since 0.1.0
  */
 export class HandoffLimitReached
-  extends Schema.TaggedError<HandoffLimitReached>("troupe/domain/AgentError/HandoffLimitReached")(
-    "HandoffLimitReached",
-    { limit: Schema.Int, trail: Schema.Array(Schema.String) }
-  )
-{
-  override get message(): string {
-    return `The run reached its limit of ${this.limit} handoffs: ${this.trail.join(" → ")}`
-  }
-}
+  extends ErrorClass<HandoffLimitReached>("troupe/domain/AgentError")("HandoffLimitReached", {
+    limit: Schema.Int,
+    trail: Schema.Array(Schema.String)
+  }, ({ limit, trail }) => `The run reached its limit of ${limit} handoffs: ${trail.join(" → ")}`)
+{}
 
 /**
  * A state names an agent, a tool or a mode that the given definition doesn't have.
@@ -191,21 +169,17 @@ export class HandoffLimitReached
  * @category errors
  * @since 0.1.0
  */
-export class AgentMismatch extends Schema.TaggedError<AgentMismatch>("troupe/domain/AgentError/AgentMismatch")(
+export class AgentMismatch extends ErrorClass<AgentMismatch>("troupe/domain/AgentError")(
   "AgentMismatch",
   {
     agent: Schema.String,
     missing: Schema.Literals(["agent", "tool", "mode"]),
     wanted: Schema.String,
     available: Schema.Array(Schema.String)
-  }
-) {
-  override get message(): string {
-    return `The state names the ${this.missing} "${this.wanted}", which agent "${this.agent}" doesn't have; available: ${
-      listOf(this.available)
-    }`
-  }
-}
+  },
+  ({ agent, available, missing, wanted }) =>
+    `The state names the ${missing} "${wanted}", which agent "${agent}" doesn't have; available: ${listOf(available)}`
+) {}
 
 /**
  * A move between modes that was asked for can't be taken.
@@ -213,15 +187,11 @@ export class AgentMismatch extends Schema.TaggedError<AgentMismatch>("troupe/dom
  * @category errors
  * @since 0.1.0
  */
-export class ModeFailed extends Schema.TaggedError<ModeFailed>("troupe/domain/AgentError/ModeFailed")("ModeFailed", {
+export class ModeFailed extends ErrorClass<ModeFailed>("troupe/domain/AgentError")("ModeFailed", {
   agent: Schema.String,
   mode: Schema.String,
   issue: Schema.String
-}) {
-  override get message(): string {
-    return `Agent "${this.agent}" can't enter mode "${this.mode}": ${this.issue}`
-  }
-}
+}, ({ agent, issue, mode }) => `Agent "${agent}" can't enter mode "${mode}": ${issue}`) {}
 
 /**
  * Schema for what went wrong in a run.
@@ -263,23 +233,16 @@ const State = Schema.declare(
  * @category errors
  * @since 0.1.0
  */
-export class AgentError extends Schema.TaggedError<AgentError>("troupe/domain/AgentError")("AgentError", {
+export class AgentError extends StateErrorClass<AgentError>("troupe/domain")("AgentError", {
   state: State,
   reason: Reason
-}) {
-  override get message(): string {
-    return this.reason.message
-  }
-  /** The state alone has a hundred lines. */
+}, ({ reason }) => reason.message) {
   constructor(fields: { readonly state: AgentState; readonly reason: Reason }, options?: Schema.MakeOptions) {
     super(fields, options)
     showShortly(
       this,
       `\`reason\` is ${this.reason._tag}; \`state\` has all that was said and done (\`AgentState.toJson\`)`
     )
-  }
-  override [NodeInspectSymbol](): string {
-    return this.stack ?? this.message
   }
 }
 

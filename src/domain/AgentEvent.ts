@@ -3,7 +3,7 @@
  *
  * 1. `AgentState.reduce` takes events in; the state after a run is the fold of its events over the state before it.
  * 2. Every start has exactly one end, whatever happens: `starts` says which ends which.
- * 3. `TextDelta`, `ReasoningDelta`, `ToolParamsDelta` and `ToolCallProgressed` change no state.
+ * 3. Some change no state, such as `TextDelta` and whatever else only starts or shows something: `reduce` lists them.
  * 4. `sequence` grows by one from event to event of a run, the events of called agents included.
  *
  * @since 0.1.0
@@ -269,8 +269,8 @@ export interface FeedbackGiven extends Case<"FeedbackGiven"> {}
 export interface GuardrailStarted extends Case<"GuardrailStarted"> {}
 /**
  * A guardrail gave its verdict, or was interrupted; `started` is the `sequence` of its start. `reason` says why it didn't simply
- * pass, and `replaced` what now stands in the state in the place of what it looked at: what a user said in a turn, the parameters
- * of a call, the text of an answer. `duration` is in milliseconds.
+ * pass. The last that was asked says what stands in the state in the place of what they looked at, if anything `replaced` it: what a user
+ * said in a turn, or the parameters of a call. `duration` is in milliseconds.
  */
 export interface GuardrailSettled extends Case<"GuardrailSettled"> {}
 /** A limit was met that lets the model answer once more: `limit` says which, `text` is what the model is told. */

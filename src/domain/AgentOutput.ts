@@ -5,6 +5,7 @@
  */
 import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { ErrorClass } from "./ErrorClass.ts"
 import type { AgentState } from "./StateSchema.ts"
 
 /**
@@ -13,15 +14,11 @@ import type { AgentState } from "./StateSchema.ts"
  * @category errors
  * @since 0.1.0
  */
-export class NoOutput extends Schema.TaggedError<NoOutput>("troupe/domain/AgentOutput/NoOutput")("NoOutput", {
+export class NoOutput extends ErrorClass<NoOutput>("troupe/domain/AgentOutput")("NoOutput", {
   agent: Schema.String,
   status: Schema.String,
   issue: Schema.String
-}) {
-  override get message(): string {
-    return `The state of agent "${this.agent}" (${this.status}) holds no output: ${this.issue}`
-  }
-}
+}, ({ agent, issue, status }) => `The state of agent "${agent}" (${status}) holds no output: ${issue}`) {}
 
 /**
  * Names the function by which something that gives answers reads them from a state.

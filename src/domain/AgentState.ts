@@ -8,7 +8,7 @@
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
-import { lastAssistantText } from "./Conversation.ts"
+import { lastAssistantText } from "./conversation/Turns.ts"
 import type { AgentState } from "./StateSchema.ts"
 
 export * from "./AgentOutput.ts"

@@ -15,6 +15,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { listOf } from "./Described.ts"
+import { ErrorClass } from "./ErrorClass.ts"
 
 /**
  * Schema for the wish that another agent take over.
@@ -101,15 +102,11 @@ type Tag = AgentStatus["_tag"]
  * @category errors
  * @since 0.1.0
  */
-export class IllegalMove extends Schema.TaggedError<IllegalMove>("troupe/domain/AgentStatus/IllegalMove")(
+export class IllegalMove extends ErrorClass<IllegalMove>("troupe/domain/AgentStatus")(
   "IllegalMove",
-  { from: Tag, to: Tag }
-) {
-  override get message(): string {
-    const next = listOf(moves[this.from])
-    return `An agent can't go from "${this.from}" to "${this.to}"; from "${this.from}" it can go to ${next}`
-  }
-}
+  { from: Tag, to: Tag },
+  ({ from, to }) => `An agent can't go from "${from}" to "${to}"; from "${from}" it can go to ${listOf(moves[from])}`
+) {}
 
 /**
  * Moves that an agent may make, as data, each with its reason. `AgentState.reduce` makes no other: an event that would doesn't fit.

@@ -1,7 +1,7 @@
 /**
  * Calls that wait for somebody's yes or no, at any depth, found and resolved by call id.
  *
- * 1. `approve` and `deny` take any subset in any order; the same answer twice changes nothing.
+ * 1. `approve` and `deny` take any subset in any order; the same answer twice, or two denials, change nothing.
  * 2. Resolving a call only ever goes forward: an approved call isn't denied later, nor the other way round.
  * 3. A call in an agent that was called by an agent is found like any other, by its own id.
  * 4. A run that has ended stays ended: `AgentState.reopen` lets it go on with what was answered.
@@ -15,8 +15,9 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { CallApproved, CallDenied } from "./AgentEvent.ts"
 import { ReadParams, type ReadsParams } from "./CallParams.ts"
-import { callsOf, lastAssistant, openCalls } from "./Conversation.ts"
+import { callsOf, lastAssistant, openCalls } from "./conversation/Turns.ts"
 import { listOf } from "./Described.ts"
+import { ErrorClass } from "./ErrorClass.ts"
 import * as JsonValue from "./JsonValue.ts"
 import { reduce } from "./Reducer.ts"
 import type { AgentState, Call } from "./StateSchema.ts"
@@ -45,19 +46,20 @@ export interface PendingApproval {
  * @since 0.1.0
  */
 export class NotAwaitingApproval
-  extends Schema.TaggedError<NotAwaitingApproval>("troupe/domain/Approval/NotAwaitingApproval")("NotAwaitingApproval", {
+  extends ErrorClass<NotAwaitingApproval>("troupe/domain/Approval")("NotAwaitingApproval", {
     callId: Schema.String,
-    found: Schema.Literals(["Unknown", "Pending", "Approved", "Delegated", "Settled"]),
+    found: Schema.Literals(["Unknown", "Pending", "Approved", "Delegated", "Settled", "RunByProvider"]),
     awaiting: Schema.Array(Schema.String)
+  }, ({ awaiting, callId, found }) => {
+    if (found === "RunByProvider") {
+      return `The provider runs call "${callId}" with the parameters that it asked for: approve it without others, or deny it`
+    }
+    const what = found === "Unknown"
+      ? `No call has the id "${callId}"`
+      : `Call "${callId}" doesn't await approval, it is ${found}`
+    return `${what}; awaiting approval: ${listOf(awaiting)}`
   })
-{
-  override get message(): string {
-    const what = this.found === "Unknown"
-      ? `No call has the id "${this.callId}"`
-      : `Call "${this.callId}" doesn't await approval, it is ${this.found}`
-    return `${what}; awaiting approval: ${listOf(this.awaiting)}`
-  }
-}
+{}
 
 /**
  * Error for an approval with parameters that don't fit the tool of the call.
@@ -65,14 +67,11 @@ export class NotAwaitingApproval
  * @category errors
  * @since 0.1.0
  */
-export class ParamsRejected extends Schema.TaggedError<ParamsRejected>("troupe/domain/Approval/ParamsRejected")(
+export class ParamsRejected extends ErrorClass<ParamsRejected>("troupe/domain/Approval")(
   "ParamsRejected",
-  { callId: Schema.String, tool: Schema.String, issue: Schema.String }
-) {
-  override get message(): string {
-    return `Call "${this.callId}" can't be approved with these parameters of tool "${this.tool}": ${this.issue}`
-  }
-}
+  { callId: Schema.String, tool: Schema.String, issue: Schema.String },
+  ({ callId, issue, tool }) => `Call "${callId}" can't be approved with these parameters of tool "${tool}": ${issue}`
+) {}
 
 /**
  * Gives the calls that wait for approval, in this agent and in those that it called, in the order of its calls.
@@ -173,7 +172,15 @@ const answer = <Event>(
 const writtenOf = ({ asked, params }: Call): Schema.Json => asked === undefined ? params : asked
 
 /** Gives an approval as what happened, unless it happened before. Parameters that the model asked for are no others. */
-export const approval = (self: AgentState, callId: string, params: Schema.Json | undefined): Answer<CallApproved> =>
+export const approval = (self: AgentState, callId: string, params: Schema.Json | undefined): Answer<CallApproved> => {
+  const call = params === undefined ? undefined : locate(self, callId, [self.agent], [])?.call
+  const awaiting = call?.approvalId === undefined || Equal.equals(call.params, params)
+  return awaiting
+    ? approvalOf(self, callId, params)
+    : Result.fail(new NotAwaitingApproval({ callId, found: "RunByProvider", awaiting: [callId] }))
+}
+
+const approvalOf = (self: AgentState, callId: string, params: Schema.Json | undefined): Answer<CallApproved> =>
   answer<CallApproved>(
     self,
     callId,
@@ -229,7 +236,8 @@ type Approved<E = never> = Result.Result<AgentState, NotAwaitingApproval | E>
  * JSON, and decoded when the call runs, as those of any call. Given the `agent` too, they are decoded now: what doesn't fit fails
  * with `ParamsRejected`, and so does what its schema can't decode at once.
  *
- * Fails with `NotAwaitingApproval` when no call has the id, or the one that has it doesn't wait for approval.
+ * Fails with `NotAwaitingApproval` when no call has the id, or the one that has it doesn't wait for approval, or is run by the provider
+ * and `params` are others than it asked for.
  *
  * **Example** (Less than was asked for)
  *
@@ -279,7 +287,7 @@ export const approve: {
 )
 
 /**
- * Keeps a call from running; the model reads the reason. Denying it twice is denying it once.
+ * Keeps a call from running; the model reads the reason. Denying it again changes nothing: the first reason stays.
  *
  * Fails with `NotAwaitingApproval` when no call has the id, or the one that has it doesn't wait for approval.
  *

@@ -5,7 +5,7 @@
  */
 import { dual } from "effect/Function"
 import { isTerminal } from "./AgentStatus.ts"
-import { appendUnchecked, empty, hasOpenCalls, textOf } from "./Conversation.ts"
+import { appendUnchecked, empty, hasOpenCalls, textOf } from "./conversation/Turns.ts"
 import { statusOf, withConversation } from "./ImpliedStatus.ts"
 import { fromInput } from "./PartCopy.ts"
 import * as RunRecord from "./RunRecord.ts"

@@ -6,7 +6,7 @@
  * @since 0.1.0
  */
 import type { HandoffRequest } from "./AgentStatus.ts"
-import { openCalls } from "./Conversation.ts"
+import { openCalls } from "./conversation/Turns.ts"
 import type { AgentState, Call } from "./StateSchema.ts"
 
 /** Ask the model for its next answer. */

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
-import { lastAssistant } from "./Conversation.ts"
+import { lastAssistant } from "./conversation/Turns.ts"
 import type { AgentState, AssistantPart } from "./StateSchema.ts"
 
 /**

@@ -33,13 +33,3 @@ export const kindOf = (u: unknown): string => {
   if (u === undefined || u === null) return String(u)
   return Array.isArray(u) ? "an array" : `${/^[aeiou]/.test(typeof u) ? "an" : "a"} ${typeof u}`
 }
-
-/**
- * Lets an error that holds a whole state be shown in two lines, also if nobody catches it: what went wrong, and where the rest is. What it
- * holds can be read as before. Its own frames are those of the loop, so they are left out.
- */
-export const showShortly = (self: Error, where: string): void => {
-  for (const key of Object.keys(self)) Object.defineProperty(self, key, { enumerable: false })
-  const value = `${self.name}: ${self.message}\n    ${where}`
-  Object.defineProperty(self, "stack", { value, writable: true, configurable: true })
-}

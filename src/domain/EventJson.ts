@@ -26,13 +26,19 @@ const codec = lazy(() => {
 /** Writes events as JSON. */
 export const toJson = (events: ReadonlyArray<AgentEvent>): Schema.Json => codec().encode(events) as Schema.Json
 
+/** An event as it was stored: the end of a run has no state. */
+export type Stored<E extends AgentEvent = AgentEvent> = E extends { readonly state: unknown } ? Omit<E, "state"> : E
+
+/** Reads events that were written as JSON, or says what in them can't be read. */
+export const fromJson = (events: unknown): Result.Result<ReadonlyArray<Stored>, string> =>
+  Result.mapError(codec().decode(events), ({ issue }) => {
+    const { issue: what, path } = problemIn(issue)
+    return `${what} at "events/${path.join("/")}"`
+  }) as Result.Result<ReadonlyArray<Stored>, string>
+
+/** Takes an event that was stored into the state before it: `reduceAt` reads no state in an event. */
+export const reduce = (state: AgentState, event: Stored): AgentState => reduceAt(state, event as AgentEvent, 0)
+
 /** Takes events that were written as JSON into the state before them, or says what in them can't be read. */
 export const fold = (state: AgentState, events: unknown): Result.Result<AgentState, string> =>
-  Result.mapBoth(codec().decode(events), {
-    // `reduceAt` reads no state in an event.
-    onSuccess: (events) => events.reduce((state, event) => reduceAt(state, event as AgentEvent, 0), state),
-    onFailure: ({ issue }) => {
-      const { issue: what, path } = problemIn(issue)
-      return `${what} at "events/${path.join("/")}"`
-    }
-  })
+  Result.map(fromJson(events), (events) => events.reduce(reduce, state))

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { callsOf } from "./Conversation.ts"
+import { callsOf } from "./conversation/Turns.ts"
 import type { Call, Turn } from "./StateSchema.ts"
 
 /** The tool that is called with an answer. */

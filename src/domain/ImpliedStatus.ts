@@ -5,7 +5,7 @@
  */
 import { dual } from "effect/Function"
 import * as AgentStatus from "./AgentStatus.ts"
-import { callsOf, hasOpenCalls, isOpen, lastAssistant } from "./Conversation.ts"
+import { callsOf, hasOpenCalls, isOpen, lastAssistant } from "./conversation/Turns.ts"
 import type { AgentState, Conversation } from "./StateSchema.ts"
 
 /**
@@ -21,7 +21,9 @@ export const statusOf = (conversation: Conversation): AgentStatus.AgentStatus =>
   if (hasOpenCalls(conversation)) return AgentStatus.waitingForTools
   const last = conversation.turns[conversation.turns.length - 1]
   return last?._tag === "Assistant" && last.finishReason !== "pause" &&
-      !last.parts.some((part) => part._tag === "Call" && part.providerExecuted !== true)
+      !last.parts.some((part) =>
+        part._tag === "Call" && (part.providerExecuted !== true || part.approvalId !== undefined)
+      )
     ? AgentStatus.complete
     : AgentStatus.inProgress
 }

@@ -35,17 +35,12 @@ export const metadataOf = (
   }
 }
 
-export const textOf = (part: Prompt.TextPart, message: number, report: Report): Part.Text => ({
-  _tag: "Text",
-  text: part.text,
-  ...metadataOf(part.options, { message }, report)
-})
-
-export const reasoningOf = (part: Prompt.ReasoningPart, message: number, report: Report): Part.Reasoning => ({
-  _tag: "Reasoning",
-  text: part.text,
-  ...metadataOf(part.options, { message }, report)
-})
+export const spokenOf = <Tag extends "Text" | "Reasoning">(
+  _tag: Tag,
+  { options, text }: Prompt.TextPart | Prompt.ReasoningPart,
+  message: number,
+  report: Report
+) => ({ _tag, text, ...metadataOf(options, { message }, report) })
 
 export const fileOf = (part: Prompt.FilePart, message: number, report: Report): Part.File => ({
   _tag: "File",

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { ErrorClass } from "./ErrorClass.ts"
 
 /**
  * Error for a limit that can't be, such as half a step.
@@ -11,15 +12,11 @@ import * as Schema from "effect/Schema"
  * @category errors
  * @since 0.1.0
  */
-export class InvalidLimit extends Schema.TaggedError<InvalidLimit>("troupe/domain/InvalidLimit")("InvalidLimit", {
+export class InvalidLimit extends ErrorClass<InvalidLimit>("troupe/domain")("InvalidLimit", {
   option: Schema.String,
   limit: Schema.Number,
   expected: Schema.String
-}) {
-  override get message(): string {
-    return `"${this.option}" is ${this.limit}, not ${this.expected}`
-  }
-}
+}, ({ expected, limit, option }) => `"${option}" is ${limit}, not ${expected}`) {}
 
 /** Checks whether so many can be allowed. */
 export const isCount = (limit: number, least: number): boolean =>

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { ErrorClass } from "./ErrorClass.ts"
 
 /**
  * Error for a name that can't be: an agent's, a mode's or a guardrail's that is empty, or one of a tool that providers refuse.
@@ -11,13 +12,11 @@ import * as Schema from "effect/Schema"
  * @category errors
  * @since 0.1.0
  */
-export class InvalidName extends Schema.TaggedError<InvalidName>("troupe/domain/InvalidName")("InvalidName", {
+export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("InvalidName", {
   what: Schema.Literals(["agent", "mode", "guardrail", "tool"]),
   name: Schema.String
-}) {
-  override get message(): string {
-    return this.what !== "tool"
-      ? `The name of ${this.what === "agent" ? "an" : "a"} ${this.what} can't be empty`
-      : `A tool can't have the name "${this.name}": providers take 1 to 64 letters, digits, "_" and "-"`
-  }
-}
+}, ({ name, what }) =>
+  what !== "tool"
+    ? `The name of ${what === "agent" ? "an" : "a"} ${what} can't be empty`
+    : `A tool can't have the name "${name}": providers take 1 to 64 letters, digits, "_" and "-"`)
+{}

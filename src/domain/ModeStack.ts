@@ -14,9 +14,9 @@ import type { Adjustment } from "./Adjustment.ts"
 import { countToAnswer } from "./AgentAnswer.ts"
 import * as AgentStatus from "./AgentStatus.ts"
 import { withUniqueIds } from "./CallIds.ts"
-import { appendUnchecked, callIds, hasOpenCalls, make, settleOpenCalls, textOf } from "./Conversation.ts"
 import { pin, unpin } from "./conversation/Pin.ts"
 import { withTurns as withSummaries } from "./conversation/Summaries.ts"
+import { appendUnchecked, callIds, hasOpenCalls, make, settleOpenCalls, textOf } from "./conversation/Turns.ts"
 import { acceptedCall } from "./FinalAnswer.ts"
 import { statusOf } from "./ImpliedStatus.ts"
 import * as Isolation from "./Isolation.ts"
@@ -56,11 +56,16 @@ export const value = (self: Pick<AgentState, "modes">, key: string): Schema.Json
   return frame?.values[key]
 }
 
+/**
+ * How many of the modes that were entered a state names: the last ones. A conversation may enter any number, and each save would hold
+ * them all.
+ */
+const maxHistory = 100
+
 /** Gives the name of the mode that was entered before the innermost one, or before now outside of any. */
 export const previous = (self: Pick<AgentState, "modes" | "modeHistory">): string | undefined => {
-  const { modeHistory = [] } = self
   const frame = top(self)
-  return modeHistory[(frame === undefined ? modeHistory.length : frame.before.entered ?? 0) - 1]
+  return (frame === undefined ? self : frame.before).modeHistory?.at(-1)
 }
 
 const withTop = (self: AgentState, frame: ModeFrame): AgentState => ({
@@ -94,15 +99,12 @@ export const enter = (self: AgentState, { isolation, name, params }: Entered, at
     values: firstValues(params),
     enteredAt: at,
     turns: self.conversation.turns.length,
-    before: {
-      ...Struct.pick(self, ["initialQuery", "settings", "transition"]),
-      ...(modeHistory.length === 0 ? undefined : { entered: modeHistory.length })
-    }
+    before: Struct.pick(self, ["initialQuery", "settings", "transition", "modeHistory"])
   }
   return {
     ...(isTaken ? withKey(self, "transition", undefined) : self),
     modes: [...self.modes, frame],
-    modeHistory: [...modeHistory, name]
+    modeHistory: [...modeHistory, name].slice(-maxHistory)
   }
 }
 
@@ -231,11 +233,10 @@ export const undo = (self: AgentState, isInterrupted: boolean): AgentState => {
   const frame = top(self)
   if (frame === undefined) return self
   const height = self.modes.length - 1
-  const { entered = 0, initialQuery, settings, transition: before } = frame.before
+  const { initialQuery, modeHistory, settings, transition: before } = frame.before
   const transition = isInterrupted || !isDue(before, frame.name, height) ? before : undefined
-  const history = entered === 0 ? undefined : self.modeHistory?.slice(0, entered)
   const undone = {
-    ...withKey(self, "modeHistory", history),
+    ...withKey(self, "modeHistory", modeHistory),
     modes: self.modes.slice(0, height),
     prompt: PromptSegments.undo(self.prompt, height)
   }

@@ -33,7 +33,7 @@ interface ArrivingText {
   readonly tag: "Text" | "Reasoning"
   readonly index: number
   text: string
-  metadata: Response.ProviderMetadata
+  metadata: Attached
 }
 
 /** Begins an answer. */
@@ -50,23 +50,33 @@ export const begin = (): Arriving => ({
 export const hasBegun = ({ names, parts, texts }: Arriving): boolean =>
   parts.length > 0 || texts.size > 0 || names.size > 0
 
-/** A part as a model gives it, whose calls nobody has decoded. */
-export type Incoming =
+type Decoded =
   | Response.AllParts<{}>
   | Response.ToolCallPart<string, unknown>
   | Response.ToolResultPart<string, unknown, unknown>
 
-const spoken = (tag: "Text" | "Reasoning", text: string, metadata: Response.ProviderMetadata): AssistantPart => ({
+type Attached = Response.ProviderMetadata | undefined
+
+type ReadOf<Part> = Part extends Decoded
+  ? Omit<Part, "~effect/ai/Response/Part" | "metadata"> & { readonly metadata?: Attached }
+  : never
+
+/** A part as a model gives it, whose calls nobody has decoded. */
+export type Incoming = ReadOf<Decoded>
+
+type Of<Type extends Incoming["type"]> = Extract<Incoming, { readonly type: Type }>
+
+const spoken = (tag: "Text" | "Reasoning", text: string, metadata: Attached): AssistantPart => ({
   _tag: tag,
   text,
   ...withMetadata(metadata)
 })
 
 /** Checks whether a text is worth keeping: an empty one is, where its provider attached something to it. */
-const says = (spoken: { readonly text: string; readonly metadata: Response.ProviderMetadata }): boolean =>
-  spoken.text !== "" || Object.keys(spoken.metadata).length > 0
+const says = (spoken: { readonly text: string; readonly metadata?: Attached }): boolean =>
+  spoken.text !== "" || Object.keys(spoken.metadata ?? {}).length > 0
 
-const merge = (before: Response.ProviderMetadata, more: Response.ProviderMetadata): Response.ProviderMetadata => {
+const merge = (before: Attached, more: Attached): Attached => {
   for (const _ in more) {
     const merged: Record<string, Schema.Json> = { ...before }
     for (const [provider, value] of Object.entries(more)) {
@@ -105,7 +115,7 @@ const tooDeep = (what: string): Settled => ({
   result: `${what} nested more than ${maxLevels} levels deep.`
 })
 
-const callOf = (part: Response.ToolCallPart<string, unknown>): Call => {
+const callOf = (part: Of<"tool-call">): Call => {
   const params = JsonValue.within(part.params)
   return {
     _tag: "Call",
@@ -118,7 +128,7 @@ const callOf = (part: Response.ToolCallPart<string, unknown>): Call => {
   }
 }
 
-const settledOf = (part: Response.ToolResultPart<string, unknown, unknown>): Settled => {
+const settledOf = (part: Of<"tool-result">): Settled => {
   const result = JsonValue.within(part.encodedResult)
   return result === undefined ? tooDeep("The provider gave a result that is") : {
     _tag: "Settled",
@@ -133,7 +143,7 @@ const settledOf = (part: Response.ToolResultPart<string, unknown, unknown>): Set
  * Gives a call that the provider ran its result: of those with its id that have none, the one of its name, or else the first. A result
  * whose call isn't there brings the call along.
  */
-const settle = (self: Arriving, part: Response.ToolResultPart<string, unknown, unknown>): void => {
+const settle = (self: Arriving, part: Of<"tool-result">): void => {
   if (part.preliminary) return
   const state = settledOf(part)
   const open = self.parts.filter((other): other is Call =>
@@ -217,9 +227,16 @@ export const add = (self: Arriving, part: Incoming): void => {
     case "response-metadata":
       self.model = part.modelId ?? self.model
       break
+    case "tool-approval-request": {
+      const at = self.parts.findLastIndex((other) => other?._tag === "Call" && other.id === part.toolCallId)
+      const call = self.parts[at]
+      if (call?._tag === "Call" && call.providerExecuted === true && call.state._tag === "Pending") {
+        self.parts[at] = { ...call, approvalId: part.approvalId }
+      }
+      break
+    }
     case "tool-params-delta":
     case "tool-params-end":
-    case "tool-approval-request":
     case "error":
       break
   }
@@ -229,7 +246,7 @@ const start = (
   self: Arriving,
   tag: "Text" | "Reasoning",
   id: string,
-  metadata: Response.ProviderMetadata
+  metadata: Attached
 ): void => {
   const open = self.texts.get(id)
   if (open !== undefined) end(self, id, open)
@@ -248,7 +265,7 @@ const cutShort: ReadonlyArray<Response.FinishReason> = ["length", "content-filte
 /** Settles the calls that no handler of ours may run: those that the provider ran, and those that were cut short. */
 const settleAtOnce = (call: Call, finishReason: Response.FinishReason): Call => {
   if (call.state._tag === "Settled") return call
-  if (call.providerExecuted === true) {
+  if (call.providerExecuted === true && call.approvalId === undefined) {
     const result = "The provider gave no result for this call."
     return { ...call, state: { _tag: "Settled", outcome: "Interrupted", result } }
   }

@@ -5,6 +5,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { ErrorClass } from "./ErrorClass.ts"
 
 /**
  * An error of an agent's own, such as that of a tool in its `fatal`, where nothing knows the agent's type.
@@ -15,16 +16,13 @@ import * as Schema from "effect/Schema"
  * @category errors
  * @since 0.1.0
  */
-export class OwnError extends Schema.TaggedError<OwnError>("troupe/domain/OwnError")("OwnError", {
+export class OwnError extends ErrorClass<OwnError>("troupe/domain")("OwnError", {
   agent: Schema.String,
   error: Schema.Unknown
-}) {
-  override get message(): string {
-    const { error } = this
-    const said = Predicate.hasProperty(error, "message") ? String(error.message) : ""
-    const what = said === "" && Predicate.hasProperty(error, "_tag") ? String(error._tag) : said
-    return what === ""
-      ? `Agent "${this.agent}" failed with an error of its own`
-      : `Agent "${this.agent}" failed: ${what}`
-  }
-}
+}, ({ agent, error }) => {
+  const said = Predicate.hasProperty(error, "message") ? String(error.message) : ""
+  const what = said === "" && Predicate.hasProperty(error, "_tag") ? String(error._tag) : said
+  return what === ""
+    ? `Agent "${agent}" failed with an error of its own`
+    : `Agent "${agent}" failed: ${what}`
+}) {}

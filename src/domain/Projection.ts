@@ -64,9 +64,19 @@ const resultPart = (call: Call, settled: Settled): Prompt.ToolResultPart =>
     })
   })
 
+/** The answer to a provider that asked before it ran a call. */
+const approvalPart = (approvalId: string, { outcome, result }: Settled): Prompt.ToolApprovalResponsePart => {
+  const approved = outcome === "Succeeded"
+  return Prompt.makePart("tool-approval-response", {
+    approvalId,
+    approved,
+    ...(approved || typeof result !== "string" ? undefined : { reason: result })
+  })
+}
+
 const assistantMessages = (turn: Assistant): ReadonlyArray<Prompt.Message> => {
   const content: Array<Prompt.AssistantMessagePart> = []
-  const results: Array<Prompt.ToolResultPart> = []
+  const results: Array<Prompt.ToolMessagePart> = []
   for (const part of turn.parts) {
     if (!isAnswered(part)) continue
     switch (part._tag) {
@@ -84,9 +94,9 @@ const assistantMessages = (turn: Assistant): ReadonlyArray<Prompt.Message> => {
       case "Call": {
         content.push(callPart(part))
         if (part.state._tag === "Settled") {
-          const result = resultPart(part, part.state)
-          if (part.providerExecuted === true) content.push(result)
-          else results.push(result)
+          if (part.approvalId !== undefined) results.push(approvalPart(part.approvalId, part.state))
+          else if (part.providerExecuted === true) content.push(resultPart(part, part.state))
+          else results.push(resultPart(part, part.state))
         }
         break
       }

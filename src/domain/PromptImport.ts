@@ -10,7 +10,7 @@
 import type * as Prompt from "effect/ai/Prompt"
 import { withUniqueIds } from "./CallIds.ts"
 import * as ImportedCall from "./ImportedCall.ts"
-import { fileOf, jsonOf, metadataOf, reasoningOf, textOf } from "./ImportedPart.ts"
+import { fileOf, jsonOf, metadataOf, spokenOf } from "./ImportedPart.ts"
 import * as Pairing from "./Pairing.ts"
 import type * as Part from "./Part.ts"
 import type { Repair, Report } from "./Repair.ts"
@@ -31,69 +31,38 @@ export interface Imported {
   readonly repairs: ReadonlyArray<Repair>
 }
 
-const userParts = (
-  parts: ReadonlyArray<Prompt.Part>,
-  message: number,
-  report: Report
-): ReadonlyArray<Part.UserPart> =>
-  parts.flatMap((part): ReadonlyArray<Part.UserPart> => {
-    switch (part.type) {
-      case "text":
-        return [textOf(part, message, report)]
-      case "file":
-        return [fileOf(part, message, report)]
-      case "reasoning":
-      case "tool-call":
-        dropPart(part, message, report)
-        return []
-      case "tool-result":
-      case "tool-approval-request":
-      case "tool-approval-response":
-        return []
-    }
-  })
+/** Reports a part that stands where it can't be, unless it is a result or is about an approval: those are paired with their calls. */
+const drop = (part: Prompt.Part, message: number, report: Report): readonly [] => {
+  const isPaired = part.type === "tool-result" || part.type === "tool-approval-request" ||
+    part.type === "tool-approval-response"
+  if (!isPaired) report({ _tag: "PartDropped", message, part: jsonOf(part, { message, field: "part" }, report) })
+  return []
+}
 
-const assistantParts = (
-  parts: ReadonlyArray<Prompt.Part>,
+const userPart = (part: Prompt.Part, message: number, report: Report): ReadonlyArray<Part.UserPart> => {
+  switch (part.type) {
+    case "text":
+      return [spokenOf("Text", part, message, report)]
+    case "file":
+      return [fileOf(part, message, report)]
+    default:
+      return drop(part, message, report)
+  }
+}
+
+const assistantPart = (
+  part: Prompt.Part,
   message: number,
   nextCall: () => ReadonlyArray<Call>,
   report: Report
-): ReadonlyArray<AssistantPart> =>
-  parts.flatMap((part): ReadonlyArray<AssistantPart> => {
-    switch (part.type) {
-      case "text":
-        return [textOf(part, message, report)]
-      case "reasoning":
-        return [reasoningOf(part, message, report)]
-      case "file":
-        return [fileOf(part, message, report)]
-      case "tool-call":
-        return nextCall()
-      case "tool-result":
-      case "tool-approval-request":
-      case "tool-approval-response":
-        return []
-    }
-  })
-
-const dropPart = (part: Prompt.Part, message: number, report: Report): void =>
-  report({ _tag: "PartDropped", message, part: jsonOf(part, { message, field: "part" }, report) })
-
-/** Reports the parts of a tool message that are neither results nor answers. */
-const dropMisplaced = (parts: ReadonlyArray<Prompt.Part>, message: number, report: Report): void => {
-  for (const part of parts) {
-    switch (part.type) {
-      case "text":
-      case "reasoning":
-      case "file":
-      case "tool-call":
-        dropPart(part, message, report)
-        break
-      case "tool-result":
-      case "tool-approval-request":
-      case "tool-approval-response":
-        break
-    }
+): ReadonlyArray<AssistantPart> => {
+  switch (part.type) {
+    case "reasoning":
+      return [spokenOf("Reasoning", part, message, report)]
+    case "tool-call":
+      return nextCall()
+    default:
+      return userPart(part, message, report)
   }
 }
 
@@ -106,7 +75,10 @@ const draftTurns = (
 ): ReadonlyArray<User | Assistant> => {
   const calls = pairing.calls.values()
   const taken = new Set<string>()
-  const nextCall = () => calls.next().value
+  const nextCall = (): ReadonlyArray<Call> => {
+    const call = calls.next().value
+    return call === undefined ? [] : [ImportedCall.draft(call)]
+  }
   return messages.flatMap((each, message): ReadonlyArray<User | Assistant> => {
     const { metadata } = metadataOf(each.options, { message }, report)
     if (metadata !== undefined) report({ _tag: "MessageOptionsDropped", message, options: metadata })
@@ -115,20 +87,16 @@ const draftTurns = (
     if (content.length === 0) report({ _tag: "EmptyMessageDropped", message, role: each.role })
     switch (each.role) {
       case "user": {
-        const parts = userParts(content, message, report)
+        const parts = content.flatMap((part) => userPart(part, message, report))
         return parts.length === 0 ? [] : [{ _tag: "User", parts }]
       }
       case "assistant": {
-        const drafts = assistantParts(content, message, () => {
-          const call = nextCall()
-          return call === undefined ? [] : [ImportedCall.draft(call)]
-        }, report)
+        const drafts = content.flatMap((part) => assistantPart(part, message, nextCall, report))
         const parts = withUniqueIds(drafts, taken)
         return parts.length === 0 ? [] : [{ _tag: "Assistant", agent, parts, usage: {}, finishReason: "unknown" }]
       }
       case "tool":
-        dropMisplaced(content, message, report)
-        return []
+        return content.flatMap((part) => drop(part, message, report))
     }
   })
 }

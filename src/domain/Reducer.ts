@@ -13,8 +13,8 @@ import type { AgentEvent, ConversationSummarized, ModelResponded, ToolCallSettle
 import * as AgentStatus from "./AgentStatus.ts"
 import { control, make, reopen, start } from "./Beginning.ts"
 import { withUniqueIds } from "./CallIds.ts"
-import { appendUnchecked, changeCall, lastAssistant } from "./Conversation.ts"
 import { addSummary } from "./conversation/Summaries.ts"
+import { appendUnchecked, changeCall, lastAssistant } from "./conversation/Turns.ts"
 import { statusIn, statusOf, withConversation } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import { putInPlace } from "./Replacement.ts"
@@ -172,8 +172,11 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     case "CallApproved":
       return answer(self, event.callId, (call) => approved(call, event.params))
     case "CallDenied": {
-      const result = `This call was denied: ${event.reason}`
-      return answer(self, event.callId, (call) => ({ ...call, state: { _tag: "Settled", outcome: "Denied", result } }))
+      return answer(self, event.callId, (call) => {
+        // A provider has its own words for a denial.
+        const result = call.approvalId === undefined ? `This call was denied: ${event.reason}` : event.reason
+        return { ...call, state: { _tag: "Settled", outcome: "Denied", result } }
+      })
     }
     case "ToolCallSettled":
       return settle(self, event)

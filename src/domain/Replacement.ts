@@ -5,8 +5,8 @@
  */
 import * as Equal from "effect/Equal"
 import type { GuardrailSettled } from "./AgentEvent.ts"
-import { lastAssistant, textOf } from "./Conversation.ts"
 import { withTurns } from "./conversation/Summaries.ts"
+import { lastAssistant, textOf } from "./conversation/Turns.ts"
 import * as Part from "./Part.ts"
 import type { AgentState, AssistantPart, Call, ModeFrame, Turn, User } from "./StateSchema.ts"
 import { notOf } from "./Summarized.ts"

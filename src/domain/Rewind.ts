@@ -8,7 +8,7 @@
  */
 import { dual } from "effect/Function"
 import { ask } from "./Beginning.ts"
-import { fork } from "./Conversation.ts"
+import { fork } from "./conversation/Turns.ts"
 import { statusOf } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import * as RunRecord from "./RunRecord.ts"

@@ -8,6 +8,7 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { ErrorClass } from "./ErrorClass.ts"
 import * as JsonValue from "./JsonValue.ts"
 import { lazy } from "./Lazy.ts"
 import { AgentState } from "./StateSchema.ts"
@@ -27,14 +28,11 @@ export const version = 1
  * @category errors
  * @since 0.1.0
  */
-export class UnknownVersion extends Schema.TaggedError<UnknownVersion>("troupe/domain/StateJson/UnknownVersion")(
+export class UnknownVersion extends ErrorClass<UnknownVersion>("troupe/domain/StateJson")(
   "UnknownVersion",
-  VersionedJson.unknownVersion
-) {
-  override get message(): string {
-    return `A state of version ${this.found} can't be read; known versions: ${this.known.join(", ")}`
-  }
-}
+  VersionedJson.unknownVersion,
+  ({ found, known }) => `A state of version ${found} can't be read; known versions: ${known.join(", ")}`
+) {}
 
 /**
  * Error for a document that isn't a state: not JSON, cut short, or of a wrong type at `path`.
@@ -42,14 +40,11 @@ export class UnknownVersion extends Schema.TaggedError<UnknownVersion>("troupe/d
  * @category errors
  * @since 0.1.0
  */
-export class MalformedState extends Schema.TaggedError<MalformedState>("troupe/domain/StateJson/MalformedState")(
+export class MalformedState extends ErrorClass<MalformedState>("troupe/domain/StateJson")(
   "MalformedState",
-  VersionedJson.malformed
-) {
-  override get message(): string {
-    return `Not a state at "${VersionedJson.formatPath(this.path)}": ${this.issue}`
-  }
-}
+  VersionedJson.malformed,
+  ({ issue, path }) => `Not a state at "${VersionedJson.formatPath(path)}": ${issue}`
+) {}
 
 const codec = lazy(() => {
   const document = Schema.toCodecJson(AgentState)

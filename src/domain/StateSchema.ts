@@ -81,7 +81,8 @@ export const CallState = Schema.TaggedUnion({
  * Schema for a call of a tool, with its result once it is settled.
  *
  * `id` is unique in its conversation. `params` are what runs and what the model reads; `asked` is what the model had written, if
- * somebody approved the call with other parameters. `providerExecuted` is there when the provider itself ran the tool.
+ * somebody approved the call with other parameters. `providerExecuted` is there when the provider itself ran the tool, and `approvalId`
+ * if it asks for an approval before: what settles the call is the answer to that.
  *
  * @category schemas
  * @since 0.1.0
@@ -93,6 +94,7 @@ export const Call = Schema.TaggedStruct("Call", {
   asked: Schema.optionalKey(Schema.Json),
   state: CallState,
   providerExecuted: Schema.optionalKey(Schema.Literal(true)),
+  approvalId: Schema.optionalKey(Schema.String),
   metadata: Schema.optionalKey(Part.Metadata)
 })
 
@@ -276,7 +278,7 @@ export interface Conversation {
  * `values` are the mode's own, its parameters first. `enteredAt` is in epoch milliseconds. The conversation had `turns` turns
  * then; where turns were cut or edited since, `view` holds them as they were, with their summaries, and says how many are shown
  * in their place.
- * `before` is what was set, and how many modes had been `entered` in the conversation.
+ * `before` is what was set, and which modes had been entered.
  *
  * @category schemas
  * @since 0.1.0
@@ -297,7 +299,7 @@ export const ModeFrame = Schema.Struct({
     initialQuery: Schema.optionalKey(Schema.String),
     settings: Schema.optionalKey(Settings),
     transition: Schema.optionalKey(PendingTransition),
-    entered: Schema.optionalKey(Count)
+    modeHistory: Schema.optionalKey(Schema.Array(Schema.NonEmptyString))
   })
 })
 
@@ -347,8 +349,9 @@ export interface Received extends Schema.Schema.Type<typeof Received> {}
  * the conversation began, those of called agents included, and `models` says of which model `usage` is, as far as models say their
  * names. `trail` names the agents that were in control, in order.
  * `systemMessage` goes before the conversation beside the agent's instructions; neither is a turn. `modes` are entered, the
- * innermost last, and `modeHistory` names all that were, in order; `transition` is a move between them that is still to be taken. `retired` has the ids of calls that are gone, such as
- * those of agents that were called: no call gets one of them again.
+ * innermost last, and `modeHistory` names the last 100 that were, in order; `transition` is a move between them that is still to be
+ * taken. `retired` and `retiredBefore` have the ids of the last calls that are gone, 500 of them at least, such as those of
+ * agents that were called: no call gets one of them again.
  *
  * @category models
  * @since 0.1.0
@@ -373,6 +376,7 @@ export interface AgentState {
   readonly prompt: ReadonlyArray<PromptSegment>
   readonly logs: ReadonlyArray<string>
   readonly retired?: ReadonlyArray<string>
+  readonly retiredBefore?: ReadonlyArray<string>
 }
 
 /**
@@ -400,7 +404,8 @@ export const AgentState = Schema.Struct({
   settings: Schema.optionalKey(Settings),
   prompt: Schema.Array(PromptSegment),
   logs: Schema.Array(Schema.String),
-  retired: Schema.optionalKey(Schema.Array(Schema.String))
+  retired: Schema.optionalKey(Schema.Array(Schema.String)),
+  retiredBefore: Schema.optionalKey(Schema.Array(Schema.String))
 }).check(
   Schema.makeFilter((state) => contradiction(state), { expected: "a status that fits the conversation" }),
   Schema.makeFilter((state) => misplaced(state), { expected: "modes that fit into each other" })

@@ -10,7 +10,7 @@
  */
 import type * as Schema from "effect/Schema"
 import * as AgentStatus from "./AgentStatus.ts"
-import { appendUnchecked, callsOf, settleOpenCalls, updateCall } from "./Conversation.ts"
+import { appendUnchecked, callsOf, settleOpenCalls, updateCall } from "./conversation/Turns.ts"
 import * as RunRecord from "./RunRecord.ts"
 import type { AgentState, Conversation, ModeFrame, Received, Turn } from "./StateSchema.ts"
 import * as TakenIds from "./TakenIds.ts"
@@ -58,7 +58,8 @@ export const handedNote = ({ handoff }: AgentState): string | undefined =>
 export const isToldIn = (turn: Turn, handoff: Received | undefined): boolean =>
   handoff !== undefined && (
     turn._tag === "Assistant"
-      ? handoff.callId !== undefined && callsOf(turn).some(({ id }) => id === handoff.callId)
+      ? handoff.callId !== undefined &&
+        turn.parts.some((part) => part._tag === "Call" && part.id === handoff.callId)
       : turn._tag === "Feedback" && turn.text === noteOf(handoff)
   )
 
@@ -66,7 +67,8 @@ export const isToldIn = (turn: Turn, handoff: Received | undefined): boolean =>
 const isAnswerable = ({ turns }: Conversation): boolean => {
   const last = turns[turns.length - 1]
   return last !== undefined &&
-    (last._tag !== "Assistant" || callsOf(last).some((call) => call.providerExecuted !== true))
+    (last._tag !== "Assistant" ||
+      callsOf(last).some((call) => call.providerExecuted !== true || call.approvalId !== undefined))
 }
 
 /** Gives a mode that goes along: nothing of the source's settings comes back, and nothing of turns that don't cross. */
@@ -77,13 +79,20 @@ const carry = ({ before, view, ...frame }: ModeFrame, crossing: Conversation | u
   before: before.initialQuery === undefined ? {} : { initialQuery: before.initialQuery }
 })
 
+/** Gives a state without what is its agent's own. */
+const withoutOwn = (
+  { settings: _settings, systemMessage: _systemMessage, transition: _transition, ...source }: AgentState
+): AgentState => source
+
 /** Gives the state of the agent that takes over, at a time in epoch milliseconds. */
 export const takeOver = (
   self: AgentState,
   { conversation, request, systemMessage }: Crossing,
   at: number
 ): AgentState => {
-  const { settings: _settings, systemMessage: _systemMessage, transition: _transition, ...source } = self
+  const source = self.settings === undefined && self.systemMessage === undefined && self.transition === undefined
+    ? self
+    : withoutOwn(self)
   const { target, ...asked } = request
   const handoff: Received = { from: self.agent, ...asked }
   const crossed = conversation === undefined ? acknowledge(self.conversation, request) : settleOpenCalls(conversation)

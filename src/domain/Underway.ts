@@ -9,7 +9,7 @@
  */
 import { type AgentEvent, starts } from "./AgentEvent.ts"
 import { pendingApprovals } from "./Approval.ts"
-import { callsOf, lastAssistant } from "./Conversation.ts"
+import { callsOf, lastAssistant } from "./conversation/Turns.ts"
 import { at as stateAt } from "./Delegated.ts"
 import type { Happening, Settlement } from "./Happening.ts"
 import type { AgentState, Call } from "./StateSchema.ts"

@@ -7,7 +7,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { HandoffRequest } from "../domain/AgentStatus.ts"
-import { make } from "../domain/Conversation.ts"
+import { make } from "../domain/conversation/Turns.ts"
 import type { AgentState, Conversation } from "../domain/StateSchema.ts"
 import * as Takeover from "../domain/Takeover.ts"
 import { type Any, type AnyOffer, internalsOf } from "./HandoffType.ts"

@@ -36,6 +36,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { ErrorClass } from "../domain/ErrorClass.ts"
 import { countOf } from "../domain/InvalidLimit.ts"
 import { type Choice, type Predicate, roundRobin } from "./dialogue/Choice.ts"
 import { type Dialogue, fromDefinition } from "./dialogue/DialogueType.ts"
@@ -74,16 +75,11 @@ export {
  * @category errors
  * @since 0.1.0
  */
-export class DuplicateParticipant
-  extends Schema.TaggedError<DuplicateParticipant>("troupe/handoff/Dialogue/DuplicateParticipant")(
-    "DuplicateParticipant",
-    { name: Schema.String }
-  )
-{
-  override get message(): string {
-    return `A dialogue has two participants of the name "${this.name}"`
-  }
-}
+export class DuplicateParticipant extends ErrorClass<DuplicateParticipant>("troupe/handoff/Dialogue")(
+  "DuplicateParticipant",
+  { name: Schema.String },
+  ({ name }) => `A dialogue has two participants of the name "${name}"`
+) {}
 
 /**
  * How a dialogue goes.

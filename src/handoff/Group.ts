@@ -31,16 +31,18 @@
  *
  * @since 0.1.0
  */
-import { type Pipeable, Prototype } from "effect/Pipeable"
+import type { Pipeable } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { ReadOutput } from "../domain/AgentOutput.ts"
 import { type ReadCall, ReadParams } from "../domain/CallParams.ts"
 import { listOf } from "../domain/Described.ts"
+import { ErrorClass } from "../domain/ErrorClass.ts"
 import { countOf } from "../domain/InvalidLimit.ts"
+import { prototypeOf } from "../domain/Shown.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
-import * as AgentPicker from "./AgentPicker.ts"
-import * as HandoffPolicy from "./HandoffPolicy.ts"
+import * as AgentPicker from "./picker/Picker.ts"
+import * as HandoffPolicy from "./policy/Policy.ts"
 import * as Runnable from "./Runnable.ts"
 
 export { InvalidLimit } from "../domain/InvalidLimit.ts"
@@ -87,14 +89,11 @@ type ServicesOf<A> = A extends Runnable.Runnable<string, unknown, unknown, infer
  * @category errors
  * @since 0.1.0
  */
-export class UnknownMember extends Schema.TaggedError<UnknownMember>("troupe/handoff/Group/UnknownMember")(
-  "UnknownMember",
-  { group: Schema.String, member: Schema.String, available: Schema.Array(Schema.String) }
-) {
-  override get message(): string {
-    return `Group "${this.group}" has no agent "${this.member}"; it has: ${listOf(this.available)}`
-  }
-}
+export class UnknownMember extends ErrorClass<UnknownMember>("troupe/handoff/Group")("UnknownMember", {
+  group: Schema.String,
+  member: Schema.String,
+  available: Schema.Array(Schema.String)
+}, ({ available, group, member }) => `Group "${group}" has no agent "${member}"; it has: ${listOf(available)}`) {}
 
 /**
  * Error for a group that can't be: an agent stands under another name than its own.
@@ -102,21 +101,13 @@ export class UnknownMember extends Schema.TaggedError<UnknownMember>("troupe/han
  * @category errors
  * @since 0.1.0
  */
-export class MisnamedMember extends Schema.TaggedError<MisnamedMember>("troupe/handoff/Group/MisnamedMember")(
+export class MisnamedMember extends ErrorClass<MisnamedMember>("troupe/handoff/Group")(
   "MisnamedMember",
-  { group: Schema.String, key: Schema.String, name: Schema.String }
-) {
-  override get message(): string {
-    return `Group "${this.group}" has the agent "${this.name}" under the key "${this.key}"; the key must be its name`
-  }
-}
+  { group: Schema.String, key: Schema.String, name: Schema.String },
+  ({ group, key, name }) => `Group "${group}" has the agent "${name}" under the key "${key}"; the key must be its name`
+) {}
 
-const Proto = {
-  ...Prototype,
-  toJSON(this: Any) {
-    return { _id: "Group", name: this.name, agents: Object.keys(this.agents) }
-  }
-}
+const Proto = prototypeOf((self: Any) => ({ _id: "Group", name: self.name, agents: Object.keys(self.agents) }))
 
 /** Throws where a group names somebody that it doesn't have. */
 const checkNames = (group: string, agents: Members, named: ReadonlyArray<string>): void => {

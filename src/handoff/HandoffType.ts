@@ -4,10 +4,11 @@
  * @since 0.1.0
  */
 import type * as Tool from "effect/ai/Tool"
-import { type Pipeable, Prototype } from "effect/Pipeable"
+import type { Pipeable } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { prototypeOf } from "../domain/Shown.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import type * as History from "./History.ts"
 import type * as Runnable from "./Runnable.ts"
@@ -88,12 +89,7 @@ export type Error<H> = H extends Handoff<string, unknown, unknown, infer E, unkn
 /** What a run needs for a handoff. */
 export type Services<H> = H extends Handoff<string, unknown, unknown, unknown, infer R, string> ? R : never
 
-const Proto = {
-  ...Prototype,
-  toJSON(this: Any) {
-    return { _id: "Handoff", target: this.target, toolName: this.toolName }
-  }
-}
+const Proto = prototypeOf((self: Any) => ({ _id: "Handoff", target: self.target, toolName: self.toolName }))
 
 /** Makes a handoff of what it shows and what it keeps. */
 export const fromInternals = (

@@ -4,8 +4,9 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as Conversation from "../domain/Conversation.ts"
+import type * as Conversation from "../domain/Conversation.ts"
 import { isQuestion } from "../domain/conversation/Sending.ts"
+import { empty, truncate } from "../domain/conversation/Turns.ts"
 import * as MaybeEffect from "./MaybeEffect.ts"
 
 /** The whole conversation crosses. */
@@ -147,9 +148,9 @@ export const select = (
       return { turns: question === undefined ? [] : [question] }
     }
     case "LastTurns":
-      return withQuestion(Conversation.truncate(conversation, self.count), conversation)
+      return withQuestion(truncate(conversation, self.count), conversation)
     case "None":
-      return Conversation.empty
+      return empty
   }
 }
 

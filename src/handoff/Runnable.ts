@@ -16,6 +16,7 @@ import type { AgentError } from "../domain/AgentError.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import type { GivesOutput, NoOutput } from "../domain/AgentOutput.ts"
 import type { ReadCall, ReadsParams } from "../domain/CallParams.ts"
+import { ErrorClass } from "../domain/ErrorClass.ts"
 import type { AgentState, User } from "../domain/StateSchema.ts"
 
 /** Marks what can hold a conversation. */
@@ -96,14 +97,15 @@ export const isRunnable = (u: unknown): u is Any => Predicate.hasProperty(u, Typ
  * @category errors
  * @since 0.1.0
  */
-export class MissingAgent extends Schema.TaggedError<MissingAgent>("troupe/handoff/MissingAgent")("MissingAgent", {
-  to: Schema.String
-}) {
-  override get message(): string {
-    return `\`${this.to}\` was given no agent. Modules that import each other in a circle are read one after the other, so one of them ` +
-      "doesn't have its agent yet: `Handoff.suspend(\"name\", () => agent)` looks it up later"
-  }
-}
+export class MissingAgent extends ErrorClass<MissingAgent>("troupe/handoff")(
+  "MissingAgent",
+  {
+    to: Schema.String
+  },
+  ({ to }) =>
+    `\`${to}\` was given no agent. Modules that import each other in a circle are read one after the other, so one of them ` +
+    "doesn't have its agent yet: `Handoff.suspend(\"name\", () => agent)` looks it up later"
+) {}
 
 /** Gives what was given, unless that is nothing: what TypeScript takes for an agent may not be made yet. */
 export const given = <A>(agent: A, to: string): A => {

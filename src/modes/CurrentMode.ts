@@ -73,8 +73,8 @@ export const isIn = (name: string): Effect.Effect<boolean, ModeError> =>
   read("Mode.isIn", (state) => Effect.succeed(ModeStack.names(state).includes(name)))
 
 /**
- * The names of the modes that were entered in the conversation, in order, those that were left included. One whose set-up failed
- * isn't among them.
+ * The names of the last 100 modes that were entered in the conversation, in order, those that were left included. One whose set-up
+ * failed isn't among them.
  *
  * @category getters
  * @since 0.1.0

@@ -45,6 +45,7 @@ import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import type * as Scope from "effect/Scope"
+import { ErrorClass } from "../domain/ErrorClass.ts"
 import { InvalidName } from "../domain/InvalidName.ts"
 import { levels } from "../domain/Isolation.ts"
 import * as ToolName from "../domain/ToolName.ts"
@@ -111,14 +112,12 @@ const noParams = Schema.Struct({}).pipe(
  * @category errors
  * @since 0.1.0
  */
-export class InvalidOption extends Schema.TaggedError<InvalidOption>("troupe/modes/Mode/InvalidOption")(
+export class InvalidOption extends ErrorClass<InvalidOption>("troupe/modes/Mode")(
   "InvalidOption",
-  { mode: Schema.String, option: Schema.String, value: Schema.Unknown, expected: Schema.Array(Schema.String) }
-) {
-  override get message(): string {
-    return `"${this.option}" of mode "${this.mode}" is "${String(this.value)}", not one of: ${this.expected.join(", ")}`
-  }
-}
+  { mode: Schema.String, option: Schema.String, value: Schema.Unknown, expected: Schema.Array(Schema.String) },
+  ({ expected, mode, option, value }) =>
+    `"${option}" of mode "${mode}" is "${String(value)}", not one of: ${expected.join(", ")}`
+) {}
 
 /** Gives what an option chooses, or throws `InvalidOption`. */
 const oneOf = <A extends string>(mode: string, option: string, value: A, expected: ReadonlyArray<A>): A => {

@@ -5,10 +5,9 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { listOf } from "../domain/Described.ts"
+import { ErrorClass } from "../domain/ErrorClass.ts"
 import { Isolation } from "../domain/Isolation.ts"
-
-const quoted = (names: ReadonlyArray<string>): string =>
-  names.length === 0 ? "none" : names.map((name) => `"${name}"`).join(", ")
 
 /**
  * There is no mode of this name.
@@ -16,14 +15,10 @@ const quoted = (names: ReadonlyArray<string>): string =>
  * @category errors
  * @since 0.1.0
  */
-export class UnknownMode extends Schema.TaggedError<UnknownMode>("troupe/modes/Mode/UnknownMode")("UnknownMode", {
+export class UnknownMode extends ErrorClass<UnknownMode>("troupe/modes/Mode")("UnknownMode", {
   mode: Schema.String,
   available: Schema.Array(Schema.String)
-}) {
-  override get message(): string {
-    return `There is no mode "${this.mode}"; available: ${quoted(this.available)}`
-  }
-}
+}, ({ available, mode }) => `There is no mode "${mode}"; available: ${listOf(available)}`) {}
 
 /**
  * A mode would be less isolated than the one around it.
@@ -31,16 +26,17 @@ export class UnknownMode extends Schema.TaggedError<UnknownMode>("troupe/modes/M
  * @category errors
  * @since 0.1.0
  */
-export class LessIsolated extends Schema.TaggedError<LessIsolated>("troupe/modes/Mode/LessIsolated")("LessIsolated", {
-  mode: Schema.String,
-  isolation: Isolation,
-  around: Schema.String,
-  aroundIsolation: Isolation
-}) {
-  override get message(): string {
-    return `Mode "${this.mode}" of isolation "${this.isolation}" can't be entered inside "${this.around}", which has "${this.aroundIsolation}"`
-  }
-}
+export class LessIsolated extends ErrorClass<LessIsolated>("troupe/modes/Mode")(
+  "LessIsolated",
+  {
+    mode: Schema.String,
+    isolation: Isolation,
+    around: Schema.String,
+    aroundIsolation: Isolation
+  },
+  ({ around, aroundIsolation, isolation, mode }) =>
+    `Mode "${mode}" of isolation "${isolation}" can't be entered inside "${around}", which has "${aroundIsolation}"`
+) {}
 
 /**
  * The parameters don't fit the mode's schema.
@@ -48,14 +44,10 @@ export class LessIsolated extends Schema.TaggedError<LessIsolated>("troupe/modes
  * @category errors
  * @since 0.1.0
  */
-export class ParamsRejected extends Schema.TaggedError<ParamsRejected>("troupe/modes/Mode/ParamsRejected")(
-  "ParamsRejected",
-  { mode: Schema.String, issue: Schema.String }
-) {
-  override get message(): string {
-    return `The parameters of mode "${this.mode}" are wrong: ${this.issue}`
-  }
-}
+export class ParamsRejected extends ErrorClass<ParamsRejected>("troupe/modes/Mode")("ParamsRejected", {
+  mode: Schema.String,
+  issue: Schema.String
+}, ({ issue, mode }) => `The parameters of mode "${mode}" are wrong: ${issue}`) {}
 
 /**
  * No mode is entered.
@@ -63,13 +55,9 @@ export class ParamsRejected extends Schema.TaggedError<ParamsRejected>("troupe/m
  * @category errors
  * @since 0.1.0
  */
-export class NoMode extends Schema.TaggedError<NoMode>("troupe/modes/Mode/NoMode")("NoMode", {
+export class NoMode extends ErrorClass<NoMode>("troupe/modes/Mode")("NoMode", {
   operation: Schema.String
-}) {
-  override get message(): string {
-    return `"${this.operation}" needs a mode, and none is entered`
-  }
-}
+}, ({ operation }) => `"${operation}" needs a mode, and none is entered`) {}
 
 /**
  * Another mode is on top of the one that is to be left.
@@ -77,14 +65,14 @@ export class NoMode extends Schema.TaggedError<NoMode>("troupe/modes/Mode/NoMode
  * @category errors
  * @since 0.1.0
  */
-export class NotOnTop extends Schema.TaggedError<NotOnTop>("troupe/modes/Mode/NotOnTop")("NotOnTop", {
-  mode: Schema.String,
-  stack: Schema.Array(Schema.String)
-}) {
-  override get message(): string {
-    return `Mode "${this.mode}" isn't on top, so it can't be left; entered, the innermost last: ${quoted(this.stack)}`
-  }
-}
+export class NotOnTop extends ErrorClass<NotOnTop>("troupe/modes/Mode")(
+  "NotOnTop",
+  {
+    mode: Schema.String,
+    stack: Schema.Array(Schema.String)
+  },
+  ({ mode, stack }) => `Mode "${mode}" isn't on top, so it can't be left; entered, the innermost last: ${listOf(stack)}`
+) {}
 
 /**
  * Modes that ask for each other in turn never let the model speak, and one that enters itself on its way in or out has no end.
@@ -92,14 +80,10 @@ export class NotOnTop extends Schema.TaggedError<NotOnTop>("troupe/modes/Mode/No
  * @category errors
  * @since 0.1.0
  */
-export class TransitionCycle extends Schema.TaggedError<TransitionCycle>("troupe/modes/Mode/TransitionCycle")(
-  "TransitionCycle",
-  { modes: Schema.Array(Schema.String), limit: Schema.Int }
-) {
-  override get message(): string {
-    return `${this.limit} moves between modes came without a request to the model: ${quoted(this.modes)}`
-  }
-}
+export class TransitionCycle extends ErrorClass<TransitionCycle>("troupe/modes/Mode")("TransitionCycle", {
+  modes: Schema.Array(Schema.String),
+  limit: Schema.Int
+}, ({ limit, modes }) => `${limit} moves between modes came without a request to the model: ${listOf(modes)}`) {}
 
 /**
  * The mode has no view of the conversation that could be cut or edited: its isolation is neither `thread` nor `fork`.
@@ -107,14 +91,15 @@ export class TransitionCycle extends Schema.TaggedError<TransitionCycle>("troupe
  * @category errors
  * @since 0.1.0
  */
-export class NoView extends Schema.TaggedError<NoView>("troupe/modes/Mode/NoView")("NoView", {
-  mode: Schema.String,
-  isolation: Isolation
-}) {
-  override get message(): string {
-    return `Mode "${this.mode}" of isolation "${this.isolation}" has no view of its own; "thread" and "fork" have one`
-  }
-}
+export class NoView extends ErrorClass<NoView>("troupe/modes/Mode")(
+  "NoView",
+  {
+    mode: Schema.String,
+    isolation: Isolation
+  },
+  ({ isolation, mode }) =>
+    `Mode "${mode}" of isolation "${isolation}" has no view of its own; "thread" and "fork" have one`
+) {}
 
 /**
  * A setting names a tool or a model that the agent doesn't have.
@@ -122,19 +107,17 @@ export class NoView extends Schema.TaggedError<NoView>("troupe/modes/Mode/NoView
  * @category errors
  * @since 0.1.0
  */
-export class UnknownSetting extends Schema.TaggedError<UnknownSetting>("troupe/modes/Mode/UnknownSetting")(
+export class UnknownSetting extends ErrorClass<UnknownSetting>("troupe/modes/Mode")(
   "UnknownSetting",
   {
     agent: Schema.String,
     setting: Schema.Literals(["tool", "model"]),
     wanted: Schema.String,
     available: Schema.Array(Schema.String)
-  }
-) {
-  override get message(): string {
-    return `Agent "${this.agent}" has no ${this.setting} "${this.wanted}"; available: ${quoted(this.available)}`
-  }
-}
+  },
+  ({ agent, available, setting, wanted }) =>
+    `Agent "${agent}" has no ${setting} "${wanted}"; available: ${listOf(available)}`
+) {}
 
 /**
  * The agent is in the middle of a step: a tool can ask for a move, and can't make one or talk to the agent.
@@ -142,13 +125,9 @@ export class UnknownSetting extends Schema.TaggedError<UnknownSetting>("troupe/m
  * @category errors
  * @since 0.1.0
  */
-export class StepUnderWay extends Schema.TaggedError<StepUnderWay>("troupe/modes/Mode/StepUnderWay")("StepUnderWay", {
+export class StepUnderWay extends ErrorClass<StepUnderWay>("troupe/modes/Mode")("StepUnderWay", {
   operation: Schema.String
-}) {
-  override get message(): string {
-    return `"${this.operation}" isn't possible in the middle of a step; a tool asks for a move by "schedule"`
-  }
-}
+}, ({ operation }) => `"${operation}" isn't possible in the middle of a step; a tool asks for a move by "schedule"`) {}
 
 /**
  * There is no conversation here: neither a session nor a run.
@@ -156,14 +135,12 @@ export class StepUnderWay extends Schema.TaggedError<StepUnderWay>("troupe/modes
  * @category errors
  * @since 0.1.0
  */
-export class NoConversation extends Schema.TaggedError<NoConversation>("troupe/modes/Mode/NoConversation")(
+export class NoConversation extends ErrorClass<NoConversation>("troupe/modes/Mode")(
   "NoConversation",
-  { operation: Schema.String }
-) {
-  override get message(): string {
-    return `"${this.operation}" needs a conversation: provide \`Session.layer(agent)\`, or a session as \`Mode.Host\`, or let an agent run it`
-  }
-}
+  { operation: Schema.String },
+  ({ operation }) =>
+    `"${operation}" needs a conversation: provide \`Session.layer(agent)\`, or a session as \`Mode.Host\`, or let an agent run it`
+) {}
 
 /**
  * Another mode or tool of the agent has the name already.
@@ -171,14 +148,10 @@ export class NoConversation extends Schema.TaggedError<NoConversation>("troupe/m
  * @category errors
  * @since 0.1.0
  */
-export class NameTaken extends Schema.TaggedError<NameTaken>("troupe/modes/Mode/NameTaken")("NameTaken", {
+export class NameTaken extends ErrorClass<NameTaken>("troupe/modes/Mode")("NameTaken", {
   mode: Schema.String,
   issue: Schema.String
-}) {
-  override get message(): string {
-    return `Mode "${this.mode}" can't be used here: ${this.issue}`
-  }
-}
+}, ({ issue, mode }) => `Mode "${mode}" can't be used here: ${issue}`) {}
 
 /**
  * The conversation can't be changed now: its session is closed, or can't be stored. `error` is as it came.
@@ -186,15 +159,11 @@ export class NameTaken extends Schema.TaggedError<NameTaken>("troupe/modes/Mode/
  * @category errors
  * @since 0.1.0
  */
-export class Unavailable extends Schema.TaggedError<Unavailable>("troupe/modes/Mode/Unavailable")("Unavailable", {
+export class Unavailable extends ErrorClass<Unavailable>("troupe/modes/Mode")("Unavailable", {
   operation: Schema.String,
   issue: Schema.String,
   error: Schema.Unknown
-}) {
-  override get message(): string {
-    return `"${this.operation}" isn't possible now: ${this.issue}`
-  }
-}
+}, ({ issue, operation }) => `"${operation}" isn't possible now: ${issue}`) {}
 
 /**
  * Schema for what is wrong.
@@ -231,13 +200,9 @@ export type Reason = typeof Reason.Type
  * @category errors
  * @since 0.1.0
  */
-export class ModeError extends Schema.TaggedError<ModeError>("troupe/modes/Mode/ModeError")("ModeError", {
+export class ModeError extends ErrorClass<ModeError>("troupe/modes/Mode")("ModeError", {
   reason: Reason
-}) {
-  override get message(): string {
-    return this.reason.message
-  }
-}
+}, ({ reason }) => reason.message) {}
 
 /** Makes the error of a reason. */
 export const because = (reason: Reason): ModeError => new ModeError({ reason })

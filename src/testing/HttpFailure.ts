@@ -52,7 +52,11 @@ export const errorOf = ({ body, headers = {}, status }: HttpFailure): AiError.Ai
       const retryAfter = seconds(lower["retry-after"])
       return new AiError.RateLimitError({ http, ...(retryAfter === undefined ? undefined : { retryAfter }) })
     }
-    default:
-      return AiError.reasonFromHttpStatus({ status, ...common })
+    default: {
+      const reason = AiError.reasonFromHttpStatus({ status, ...common })
+      const retryAfter = status >= 500 ? seconds(lower["retry-after"]) : undefined
+      // The class has no field for it, and `AiError.retryAfter` reads it of any reason.
+      return retryAfter === undefined ? reason : Object.assign(reason, { retryAfter })
+    }
   }
 }

@@ -62,14 +62,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import { CurrentOverrides } from "../agent/definition/Overrides.ts"
+import * as NativeModel from "../model/NativeModel.ts"
 import { type Building, CurrentBuilding, type Handler } from "./Handler.ts"
 import { shownRequest } from "./handler/Shown.ts"
 import type { StateMachine } from "./handler/StateMachine.ts"
 import type { GivenResult } from "./MockResponse.ts"
 import { type CallOfTool, handlersOf, type ToolTable } from "./MockTools.ts"
-import { type Call, ModelSession, streamed, whole } from "./ModelSession.ts"
+import { type Call, ModelSession, providerOf } from "./ModelSession.ts"
 
 export {
   type Answer,
@@ -236,10 +236,7 @@ export const layer = <R>(
     const told: Building["told"] = []
     const make = Effect.provideService(handler.make, CurrentBuilding, { agent: "", told })
     const session = new ModelSession(yield* make, yield* Effect.context<R>())
-    const model = yield* LanguageModel.make({
-      generateText: (options) => Effect.flatMap(session.ask(options, false), whole),
-      streamText: (options) => Stream.fromPull(Effect.map(session.ask(options, true), streamed))
-    })
+    const model = yield* NativeModel.make(providerOf(session))
     const provided = Context.make(LanguageModel.LanguageModel, model).pipe(
       Context.add(MockModel, {
         calls: Effect.sync(() => session.calls.slice()),

@@ -80,13 +80,13 @@ class Request implements MockRequest {
   readonly path: ReadonlyArray<string>
   readonly state: AgentState | undefined
   readonly callCount: number
-  readonly prompt: Prompt.Prompt
   readonly tools: ReadonlyArray<Tool.Any>
   readonly toolChoice: LanguageModel.ToolChoice<string>
   readonly responseFormat: LanguageModel.ProviderOptions["responseFormat"]
   readonly streaming: boolean
   readonly model: string | undefined
   readonly context: Context.Context<never>
+  readonly #sent: Pick<Asking, "prompt">
   readonly #iteration: number | undefined
   readonly #body: object | undefined
 
@@ -101,7 +101,7 @@ class Request implements MockRequest {
     this.path = running?.path ?? noPath
     this.state = running?.state
     this.callCount = callCount
-    this.prompt = options.prompt
+    this.#sent = options
     this.tools = options.tools
     this.toolChoice = options.toolChoice
     this.responseFormat = options.responseFormat
@@ -110,6 +110,10 @@ class Request implements MockRequest {
     this.context = context
     this.#iteration = options.iteration
     this.#body = options.body
+  }
+
+  get prompt(): Prompt.Prompt {
+    return this.#sent.prompt
   }
 
   get settings(): Readonly<Record<string, unknown>> {

@@ -4,13 +4,14 @@
  * @since 0.1.0
  */
 import type * as AiError from "effect/ai/AiError"
-import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Pull from "effect/Pull"
+import * as Pull from "effect/Pull"
+import * as Stream from "effect/Stream"
 import { CurrentAgent } from "../agent/journal/CurrentAgent.ts"
+import type * as NativeModel from "../model/NativeModel.ts"
 import * as Delivery from "./Delivery.ts"
 import { type Answer, type Declined, UnansweredRequest } from "./Handler.ts"
 import { shown } from "./handler/Shown.ts"
@@ -50,7 +51,7 @@ export class ModelSession<R> {
     this.#services = services
   }
 
-  ask(options: LanguageModel.ProviderOptions, streaming: boolean): Effect.Effect<Sending, AiError.AiError> {
+  ask(options: MockRequest.Asking, streaming: boolean): Effect.Effect<Sending, AiError.AiError> {
     return Effect.withFiber((fiber) => {
       const index = this.calls.length
       const request = MockRequest.make(options, fiber.getRef(CurrentAgent), index + 1, streaming, fiber.context)
@@ -145,3 +146,26 @@ export const streamed = ({ delivery, sent }: Sending): Pull.Pull<Delivery.Chunk,
     return delivery.failure === undefined ? Cause.done() : Effect.fail(delivery.failure.error)
   })
 }
+
+/** Sends what a pull gives to those who take it, until it is done. */
+export const sendAll = (
+  pull: Pull.Pull<Delivery.Chunk, AiError.AiError>,
+  take: NativeModel.Take
+): Effect.Effect<void, AiError.AiError> => {
+  const goOn: Pull.Pull<never, AiError.AiError> = Effect.flatMap(pull, (chunk) => {
+    const taken = take(chunk)
+    return taken === undefined ? goOn : Effect.andThen(taken, goOn)
+  })
+  return Pull.catchDone(goOn, () => Effect.void)
+}
+
+/** What answers for a provider under `effect/ai`, and by its native way. */
+export const providerOf = <R>(session: ModelSession<R>): Parameters<typeof NativeModel.make>[0] => ({
+  generateText: (options) => Effect.flatMap(session.ask(options, false), whole),
+  streamText: (options) => Stream.fromPull(Effect.map(session.ask(options, true), streamed)),
+  native: {
+    generateText: (request) => Effect.flatMap(session.ask(request, false), whole),
+    streamText: (request, take) =>
+      Effect.flatMap(session.ask(request, true), (sending) => sendAll(streamed(sending), take))
+  }
+})

@@ -12,7 +12,8 @@ import {
   Handoff,
   HandoffPolicy,
   Mode,
-  Session
+  Session,
+  SystemPrompt
 } from "troupe"
 import { Cassette, ConversationRules, MockModel, MockResponse } from "troupe/testing"
 import { lastSent, lastSystem, makeWatch, sent } from "./windows.ts"
@@ -98,6 +99,32 @@ describe("A context window", () => {
           "Refund.\n\nAgent \"triage\" handed this conversation over to you.\nReason: a broken lamp\nContext: {\"order\":7}"
         )
       }).pipe(Effect.provide(MockModel.layer(handing))))
+
+    it.effect("is told in the rendered system prompt as in the request's", () =>
+      Effect.gen(function*() {
+        const words = "Agent \"triage\" handed this conversation over to you."
+        const told = (contextWindow: ContextWindow.ContextWindow<ContextWindow.EmptySummary> | undefined) =>
+          Effect.gen(function*() {
+            const refunds = Agent.make("refunds", { instructions: "Refund.", contextWindow })
+            const session = yield* Session.make(Agent.make("triage", { handoffs: [Handoff.to(refunds)] }))
+            for (const text of ["a", "b", "c"]) yield* session.call(text)
+            const found: Array<boolean> = []
+            for (const text of ["d", "e", "f"]) {
+              const rendered = yield* Effect.provideService(SystemPrompt.render(), Mode.Host, session)
+              yield* session.call(text)
+              assert.strictEqual(rendered, yield* lastSystem)
+              found.push(rendered.includes(words))
+            }
+            return found
+          }).pipe(Effect.scoped, Effect.provide(MockModel.layer(handing)))
+        const never = [false, false, false]
+        const later = [false, true, true]
+        assert.deepStrictEqual(yield* told(undefined), never)
+        assert.deepStrictEqual(yield* told(ContextWindow.make({ maxTurns: 100 })), never)
+        assert.deepStrictEqual(yield* told(ContextWindow.make({ maxTurns: 4 })), later)
+        assert.deepStrictEqual(yield* told(ContextWindow.make({ maxTokens: 900, count: () => 100 })), later)
+        assert.deepStrictEqual(yield* told(summarizing(4)), [true, true, true])
+      }))
 
     it.effect("counts what was handed over", () =>
       Effect.gen(function*() {

@@ -366,7 +366,7 @@ describe("Summarizing", () => {
           "invoke_agent guide in undefined",
           "summarize_conversation guide in invoke_agent guide",
           "LanguageModel.generateText in summarize_conversation guide",
-          "LanguageModel.generateText in invoke_agent guide"
+          "chat in invoke_agent guide"
         ])
         assert.strictEqual(spans[1]?.attributes.get("troupe.summary.turns"), 2)
       }).pipe(Effect.provide(MockModel.layer(summarizing))))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Equal, Exit, Result, Schema } from "effect"
+import { Cause, Effect, Equal, Exit, Option, Result, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { inspect } from "node:util"
 import { Agent, AgentError, AgentState, Dialogue, Group, Handoff, Mode, Plan } from "troupe"
@@ -70,6 +70,13 @@ describe("An error says what to do", () => {
         const exit = yield* given(() => value)
         assert.include(messageOf(exit), "The handler of tool \"roll\" gave no Effect")
         assert.instanceOf((defectOf(exit) as Error).cause, TypeError)
+      }
+      // These have a `pipe`, so the toolkit runs them, and the fiber that meets them is gone.
+      const nested = Effect.flatMap(Effect.yieldNow, () => Option.some(4) as never)
+      for (const value of [Option.some(4), Option.none(), Stream.make(4), nested]) {
+        const exit = yield* given(() => value)
+        assert.include(messageOf(exit), "The handler of tool \"roll\" gave no Effect")
+        assert.instanceOf(defectOf(exit), TypeError)
       }
       const own = new RangeError("its own")
       for (

@@ -3,6 +3,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import { McpClient, McpProtocol } from "effect/ai"
+import { KeyValueStore } from "effect/persistence"
 import { ChildProcess } from "effect/process"
 import { join } from "node:path"
 import { Agent, AgentState, McpToolkit, Session, ToolPolicy } from "troupe"
@@ -166,6 +167,31 @@ describe("Tools of an MCP server", () => {
           "All done.",
           "In a session."
         ))))
+      }))
+
+    it.effect("are those of the server at the time of a call of a stored session, which is opened for that", () =>
+      Effect.gen(function*() {
+        const remote = Effect.map(make({ prefix: "again__" }), (toolkit) => Agent.make("remote", { toolkit }))
+        const say = (input: string) =>
+          Effect.scoped(Effect.gen(function*() {
+            const session = yield* Session.make(yield* remote, { store: Session.store("42") })
+            return AgentState.text(yield* session.call(input))
+          }))
+        yield* Effect.gen(function*() {
+          assert.strictEqual(yield* say("Go"), "Done.")
+          assert.strictEqual(yield* say("And now?"), "All done.")
+          const offered = (yield* MockModel.calls).map(({ request }) => request.toolNames.includes("again__later"))
+          assert.deepStrictEqual(offered, [false, false, true, true])
+          assert.lengthOf((yield* Session.load("42"))?.conversation.turns ?? [], 6)
+        }).pipe(
+          Effect.provide(KeyValueStore.layerMemory),
+          Effect.provide(MockModel.layer(MockModel.queue(
+            toolCall("again__teach", {}, { id: "a" }),
+            "Done.",
+            toolCall("again__later", {}, { id: "b" }),
+            "All done."
+          )))
+        )
       }))
   })
 })

@@ -99,4 +99,27 @@ describe("An id of a call", () => {
       assert.strictEqual(foundBy(edited, "p"), "Settled")
     }).pipe(Effect.provide([till(paid), MockModel.layer(MockModel.queue(pay("Ada"), pay("Bob")))]))
   })
+
+  it.effect("isn't given again for 500 calls that are gone since, and a state keeps no more than 1,000", () => {
+    const desk = Agent.make("desk", { toolkit: Till })
+    return Effect.gen(function*() {
+      const old = Array.from({ length: 490 }, (_, at) => `old-${at}`).sort()
+      let state: AgentState.AgentState = { ...(yield* Agent.run(desk, "Pay.")), retired: old }
+      const seen: Array<string> = []
+      const goOn = Effect.fn(function*(times: number) {
+        for (let at = 0; at < times; at++) {
+          seen.push(...waiting(state))
+          state = yield* Agent.resume(desk, AgentState.editAt(state, 0, "Pay."))
+          assert.isAtMost((state.retired ?? []).length + (state.retiredBefore ?? []).length, 1000)
+        }
+      })
+      yield* goOn(30)
+      assert.deepStrictEqual([foundBy(state, "old-0"), foundBy(state, "p")], ["Settled", "Settled"])
+      assert.deepStrictEqual(throughText(state), state)
+      yield* goOn(490)
+      assert.strictEqual(foundBy(state, "old-0"), "Unknown")
+      for (const id of seen.slice(-500)) assert.strictEqual(foundBy(state, id), "Settled")
+      assert.isTrue(seen.every((id, at) => at - seen.lastIndexOf(id, at - 1) >= 500 || seen.indexOf(id) === at))
+    }).pipe(Effect.provide([till([]), MockModel.layer(MockModel.make(() => pay("Ada")))]))
+  })
 })

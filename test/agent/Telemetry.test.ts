@@ -46,18 +46,18 @@ describe("Spans", () => {
       const { spans } = yield* recorded(Agent.run(agent, "A question"))
       assert.deepStrictEqual(tree(spans), [
         ["invoke_agent desk", undefined],
-        ["LanguageModel.generateText", "invoke_agent desk"],
+        ["chat", "invoke_agent desk"],
         ["execute_tool look", "invoke_agent desk"],
         ["inside", "execute_tool look"],
         ["execute_tool break", "invoke_agent desk"],
-        ["LanguageModel.generateText", "invoke_agent desk"],
+        ["chat", "invoke_agent desk"],
         ["execute_tool helper", "invoke_agent desk"],
         ["invoke_agent helper", "execute_tool helper"],
-        ["LanguageModel.generateText", "invoke_agent helper"],
+        ["chat", "invoke_agent helper"],
         ["execute_tool look", "invoke_agent helper"],
         ["inside", "execute_tool look"],
-        ["LanguageModel.generateText", "invoke_agent helper"],
-        ["LanguageModel.generateText", "invoke_agent desk"]
+        ["chat", "invoke_agent helper"],
+        ["chat", "invoke_agent desk"]
       ])
       assert.isTrue(spans.every(hasEnded))
       assert.deepStrictEqual(attributesOf(spans, "invoke_agent desk"), {
@@ -87,7 +87,7 @@ describe("Spans", () => {
       assert.deepStrictEqual(tree(spans).slice(0, 5), [
         ["request", undefined],
         ["invoke_agent desk", "request"],
-        ["LanguageModel.streamText", "invoke_agent desk"],
+        ["chat", "invoke_agent desk"],
         ["execute_tool look", "invoke_agent desk"],
         ["inside", "execute_tool look"]
       ])
@@ -153,7 +153,7 @@ describe("Spans", () => {
       ])
       assert.deepStrictEqual(ends, [
         ["invoke_agent desk", true],
-        ["LanguageModel.generateText", false],
+        ["chat", false],
         ["execute_tool crash", true]
       ])
       assert.strictEqual(attributesOf(crashed.spans, "invoke_agent desk")["error.type"], "Defect")
@@ -166,7 +166,7 @@ describe("Spans", () => {
       const { spans } = yield* Fiber.join(fiber)
       assert.deepStrictEqual(spans.map(({ name }) => name), [
         "invoke_agent desk",
-        "LanguageModel.generateText",
+        "chat",
         "execute_tool stuck"
       ])
       assert.isTrue(spans.every(hasEnded))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Effect, Exit, Fiber, Layer, Logger, Result, Schema } from "effect"
+import { Cause, Context, Effect, Exit, Fiber, Layer, Logger, Option, Result, Schema } from "effect"
 import { AiError, Prompt, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { Agent, type AgentEvent, AgentState, ToolPolicy } from "troupe"
@@ -263,6 +263,8 @@ describe("The result of a call", () => {
     Result("map", Schema.ReadonlyMap(Schema.String, Schema.Date)),
     Result("nan", Schema.Number),
     Result("absent", Schema.UndefinedOr(Schema.String)),
+    Result("some", Schema.Option(Schema.Date)),
+    Result("none", Schema.OptionFromNullOr(Schema.String)),
     Result("any", Schema.Any),
     Result("unknown", Schema.Unknown),
     Tool.dynamic("dynamic"),
@@ -284,12 +286,26 @@ describe("The result of a call", () => {
     map: () => Effect.succeed(new Map([["leap", at]])),
     nan: () => Effect.succeed(NaN),
     absent: () => Effect.succeed(undefined),
+    some: () => Effect.succeed(Option.some(at)),
+    none: () => Effect.succeed(Option.none()),
     any: () => Effect.succeed({ at, gone: undefined }),
     unknown: () => Effect.succeed(circle),
     dynamic: () => Effect.succeed({ list: [undefined, 1], gone: undefined }),
     picture: () => Effect.succeed({ png: new Uint8Array([137, 80]), width: 4 })
   })
-  const names = ["nothing", "date", "bytes", "map", "nan", "absent", "any", "unknown", "dynamic"] as const
+  const names = [
+    "nothing",
+    "date",
+    "bytes",
+    "map",
+    "nan",
+    "absent",
+    "some",
+    "none",
+    "any",
+    "unknown",
+    "dynamic"
+  ] as const
   const withHandlers = Effect.runSync(Effect.provide(Values, Values.toLayer(results)))
 
   for (
@@ -314,6 +330,8 @@ describe("The result of a call", () => {
             "AQID",
             [["leap", day]],
             "NaN",
+            null,
+            { _tag: "Some", value: day },
             null,
             { at: day },
             "The tool \"unknown\" gave a result that doesn't fit its schema.",

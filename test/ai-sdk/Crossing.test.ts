@@ -95,7 +95,7 @@ for (const [what, provider] of Object.entries(providers)) {
   describe(`a request through ${what}, over a socket`, () => {
     it.effect("has files as the provider has them, of bytes, of an address and of a data URL", () =>
       Effect.gen(function*() {
-        yield* Effect.provide(Agent.run(Agent.make("a"), input), layerOf(provider))
+        yield* Effect.provide(Agent.run(Agent.make("a"), input), layerOf(provider, { download: false }))
         const [body] = yield* bodiesSent
         assert.deepStrictEqual(read(body).said as unknown, said[protocol])
       }).pipe(Effect.provide(served({ handler: MockModel.make(() => "ok"), strict: true }))))

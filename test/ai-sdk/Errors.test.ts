@@ -186,25 +186,27 @@ for (const [what, provider] of Object.entries(providers)) {
         assert.isFalse(unparseable.isRetryable)
       }))
 
-    it.effect("asks again when it was told to, and not before", () =>
-      Effect.gen(function*() {
-        const patient = Schedule.recurs(2).pipe(
-          Schedule.setInputType<AiError.AiError>(),
-          Schedule.modifyDelay(({ input }) => Effect.succeed(input.retryAfter ?? Duration.zero))
-        )
-        const fiber = yield* Agent.run(Agent.make("assistant", { retry: patient }), "Hello").pipe(
-          Effect.provide(layerOf(provider)),
-          Effect.forkChild({ startImmediately: true })
-        )
-        while (fiber.pollUnsafe() === undefined) {
-          yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-          if ((yield* MockProvider.entries).some(({ status }) => status === 429)) yield* TestClock.adjust("1 second")
-        }
-        const exit = fiber.pollUnsafe()
-        assert.isTrue(exit !== undefined && Exit.isSuccess(exit) && AgentState.text(exit.value) === "Hello")
-        const [first, second] = yield* MockProvider.entries
-        assert.deepStrictEqual([first?.status, second?.status], [429, 200])
-        assert.isAtLeast(second!.arrivedAt - first!.arrivedAt, 7000)
-      }).pipe(Effect.provide(served({ status: [{ status: 429, headers: { "retry-after": "7" } }, 200] }))))
+    for (const status of [429, 503, 529]) {
+      it.effect(`asks again when it was told to, and not before: ${status}`, () =>
+        Effect.gen(function*() {
+          const patient = Schedule.recurs(2).pipe(
+            Schedule.setInputType<AiError.AiError>(),
+            Schedule.modifyDelay(({ input }) => Effect.succeed(input.retryAfter ?? Duration.zero))
+          )
+          const fiber = yield* Agent.run(Agent.make("assistant", { retry: patient }), "Hello").pipe(
+            Effect.provide(layerOf(provider)),
+            Effect.forkChild({ startImmediately: true })
+          )
+          while (fiber.pollUnsafe() === undefined) {
+            yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+            if ((yield* MockProvider.entries).length > 0) yield* TestClock.adjust("1 second")
+          }
+          const exit = fiber.pollUnsafe()
+          assert.isTrue(exit !== undefined && Exit.isSuccess(exit) && AgentState.text(exit.value) === "Hello")
+          const [first, second] = yield* MockProvider.entries
+          assert.deepStrictEqual([first?.status, second?.status], [status, 200])
+          assert.isAtLeast(second!.arrivedAt - first!.arrivedAt, 7000)
+        }).pipe(Effect.provide(served({ status: [{ status, headers: { "retry-after": "7" } }, 200] }))))
+    }
   })
 }

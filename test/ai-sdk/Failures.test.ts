@@ -130,6 +130,15 @@ const rejected: ReadonlyArray<readonly [what: string, error: unknown, ...Expecte
     retryAfter: Duration.seconds(2)
   }],
   ["Google's trouble", refusal(503, google("4s")), "InternalProviderError", true, { retryAfter: Duration.seconds(4) }],
+  [
+    "what its package says may go well later",
+    refusal(425, {}, { isRetryable: true, responseHeaders: { "retry-after": "3" } }),
+    "InternalProviderError",
+    true,
+    {
+      retryAfter: Duration.seconds(3)
+    }
+  ],
   ["a gateway's limit", viaGateway(429, { "retry-after": "3" }), "RateLimitError", true, {
     retryAfter: Duration.seconds(3),
     http: { response: { status: 429, headers: { "retry-after": "3" } }, body: "{}" }

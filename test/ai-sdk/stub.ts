@@ -21,7 +21,9 @@ export const finish = {
 
 type Generated = Partial<Omit<LanguageModelV4GenerateResult, "content">>
 
-const about = { provider: "house.chat", modelId: "one", supportedUrls: {} } as const
+/** It fetches all addresses itself. */
+const supportedUrls: Record<string, Array<RegExp>> = { "*/*": [/./] }
+const about = { provider: "house.chat", modelId: "one", supportedUrls } as const
 
 /** A model that gives each of these answers in turn. */
 export const saying = (

@@ -94,6 +94,33 @@ it.live("What was decided isn't listed while the run that follows is under way",
     assert.deepEqual(yield* approvals.waiting(), [])
   }))
 
+it.live("A decision is told in the events of its conversation, to whoever follows it, also where another call still waits", () =>
+  Effect.gen(function*() {
+    const Payments = Toolkit.make(Tool.make("pay", { needsApproval: true }))
+    const call = (id: string) => MockResponse.toolCall("pay", {}, { id })
+    const { begin, client, fetch, until } = yield* serve({
+      agents: Agents.layer({
+        first: "clerk",
+        open: (store) => Session.make(Agent.make("clerk", { toolkit: Payments }), { store }),
+        tools: Payments.toLayer({ pay: () => Effect.void })
+      }).pipe(Layer.provide(MockModel.layer(MockModel.queue(MockResponse.all(call("a"), call("b")), "Done."))))
+    })
+    const { id } = yield* begin()
+    yield* until(id, isEnd)
+    const { conversations } = yield* client(colleagueOf("ada"))
+    const decide = (callId: string, payload: { readonly decision: "approve" | "deny" }) =>
+      conversations.resolve({ params: { id, callId }, payload })
+    const first = yield* decide("a", { decision: "deny" })
+    // Nothing runs yet, and it is told all the same.
+    const [denied] = yield* until(id, () => true, first.cursor)
+    assert.deepInclude(JSON.parse(denied!.data), { _tag: "CallDenied", callId: "a", name: "pay" })
+    const second = yield* decide("b", { decision: "approve" })
+    const told = yield* until(id, isEnd, second.cursor)
+    assert.deepEqual(told.slice(0, 2).map(({ event }) => event), ["CallApproved", "RunStarted"])
+    const trace = yield* fetch(`/v1/conversations/${id}/trace`)
+    assert.match(yield* Effect.promise(() => trace.text()), /denied/i)
+  }))
+
 it.live("A stream of what awaits approval says that it lives, ends with the service, and counts as one of the colleagues'", () =>
   Effect.gen(function*() {
     const service = yield* serve({

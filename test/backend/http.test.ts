@@ -29,7 +29,7 @@ describe("bad input", () => {
     Effect.gen(function*() {
       const serving = yield* serve()
       const path = `/v1/conversations/${(yield* serving.open()).id}`
-      const messages = `${path}/messages`
+      const [messages, decisions, colleague] = [`${path}/messages`, `${path}/approvals/x`, colleagueOf("ada")]
       const table: ReadonlyArray<readonly [number, string, RequestInit?, ReadonlyArray<string>?, string?]> = [
         [400, messages, post("{"), ["payload"]],
         [400, messages, post(""), ["payload"]],
@@ -44,8 +44,9 @@ describe("bad input", () => {
         [400, messages, post(`{"text":"x","key":{"a":1}}`), ["payload", "key"]],
         [400, messages, post(`${"[".repeat(30_000)}${"]".repeat(30_000)}`), ["payload"]],
         [400, messages, { method: "POST", body: new Uint8Array([0xff, 0xfe, 0x7b]), headers: json }, ["payload"]],
-        [400, `${path}/approvals/x`, post(`{"decision":"maybe"}`), ["payload"]],
-        [400, `${path}/approvals/x`, post(JSON.stringify({ decision: "deny", reason: "x".repeat(1001) }))],
+        [400, decisions, post(`{"decision":"maybe"}`), ["payload"], colleague],
+        [400, decisions, post(JSON.stringify({ decision: "deny", reason: "x".repeat(1001) })), [], colleague],
+        [413, decisions, post("x".repeat(64 * 1024 + 1)), [], colleague],
         [400, `${path}/events?after=x`, {}, ["query", "after"]],
         [400, `${path}/events?after=-1`, {}, ["query", "after"]],
         [400, `${path}/events?after=1.5`, {}, ["query", "after"]],
@@ -78,7 +79,7 @@ describe("bad input", () => {
         [404, `/v1/conversations/${nobodys}/resume`, { method: "POST" }],
         [404, `/v1/conversations/${nobodys}/cancel`, { method: "POST" }],
         [404, `/v1/conversations/${nobodys}`, { method: "DELETE" }],
-        [404, `${path}/approvals/x`, post(`{"decision":"approve"}`), [], colleagueOf("ada")],
+        [404, decisions, post(`{"decision":"approve"}`), [], colleague],
         [409, `${path}/resume`, { method: "POST" }],
         [405, "/v1/conversations", { method: "PUT" }],
         [405, path, { method: "PATCH" }],
@@ -240,7 +241,15 @@ describe("roles", () => {
     Effect.gen(function*() {
       const serving = yield* serve()
       const path = `/v1/conversations/${(yield* serving.open()).id}`
+      // Nobody reads what the wrong one sends, nor the address beyond its form.
+      const bodies = ["{", "null", "", `{"text":7}`, "x".repeat(1_000_000)]
+      const unread = (...urls: ReadonlyArray<string>) =>
+        urls.flatMap((url) => [
+          ...bodies.map((body) => [url, post(body)] as const),
+          [url, post("<a/>", { "content-type": "application/xml" })] as const
+        ])
       const others: ReadonlyArray<readonly [string, RequestInit?]> = [
+        ...unread(`${path}/approvals/x`, `${path}/approvals/%20`, "/v1/conversations/x/approvals/y"),
         ["/v1/approvals"],
         ["/v1/approvals/events"],
         // Whether there is such a call, or such a conversation, makes no difference.
@@ -249,6 +258,14 @@ describe("roles", () => {
         [`/v1/conversations/${nobodys}/approvals/x`, post(`{"decision":"approve"}`)]
       ]
       const customers: ReadonlyArray<readonly [string, RequestInit?]> = [
+        ...unread(
+          "/v1/conversations",
+          `${path}/messages`,
+          `${path}/resume`,
+          `${path}/cancel`,
+          "/v1/conversations/x/messages"
+        ),
+        ["/v1/conversations/x", { method: "DELETE" }],
         ["/v1/conversations", { method: "POST" }],
         [`${path}/messages`, post(`{"text":"Hello"}`)],
         [`${path}/resume`, { method: "POST" }],

@@ -51,9 +51,9 @@ describe("what the backend exports", () => {
       assert.includeMembers(places, [
         "POST /messages",
         triage,
-        `${triage} > LanguageModel.streamText`,
+        `${triage} > chat`,
         refunds,
-        `${refunds} > LanguageModel.streamText`,
+        `${refunds} > chat`,
         `${refunds} > execute_tool find_order`
       ])
       const spans = spansOf(stub)
@@ -154,9 +154,9 @@ describe("what the service exports of a request", () => {
       assert.strictEqual(run!.attributes["gen_ai.conversation.id"], id)
       const triage = placeOf(spans, run!)
       assert.includeMembers(within, [
-        `${triage} > LanguageModel.streamText`,
+        `${triage} > chat`,
         `${triage} > invoke_agent refunds`,
-        `${triage} > invoke_agent refunds > LanguageModel.streamText`,
+        `${triage} > invoke_agent refunds > chat`,
         `${triage} > invoke_agent refunds > execute_tool find_order`
       ])
       assert.deepStrictEqual(pointsOf(stub, "troupe.runs", "gen_ai.agent.name", "troupe.run.outcome"), {

@@ -31,7 +31,7 @@ const settings: Values = {
     { tenant, role: "customer", token: Redacted.make(tokenOf(tenant)) },
     { tenant, role: "colleague", token: Redacted.make(tokenOf(colleagueOf(tenant))) }
   ]),
-  limits: { bodySize: 64 * 1024, rate: 100_000, runs: 50, streams: 50, waiting: 50 },
+  limits: { bodySize: 64 * 1024, rate: 100_000, runs: 50, streams: 50, waiting: Duration.seconds(10) },
   grace: Duration.seconds(5),
   arrival: Duration.seconds(30),
   recovery: Duration.millis(20),

@@ -71,6 +71,26 @@ describe("links", () => {
     )
   })
 
+  it("of the package's pages lead to files of the package", () => {
+    const { files: packed }: { files: ReadonlyArray<string> } = JSON.parse(
+      readFileSync(join(root, "package.json"), "utf8")
+    )
+    const isPacked = (file: string) =>
+      [...packed, "README.md", "LICENSE", "package.json"].some((one) => file === one || file.startsWith(`${one}/`))
+    const pages = files.filter(isPacked)
+    assert.includeMembers(pages, ["README.md", "AGENTS.md", "docs/start.md"])
+    assert.deepStrictEqual(
+      pages.flatMap((file) =>
+        links(readFileSync(join(root, file), "utf8")).flatMap(({ line, target }) => {
+          const [path = ""] = target.split("#")
+          const to = path === "" ? file : relative(root, join(root, dirname(file), decodeURIComponent(path)))
+          return isPacked(to) ? [] : [`${file}:${line} ${target} isn't in the package`]
+        })
+      ),
+      []
+    )
+  })
+
   it("are found inline and by reference, but not in code", () => {
     assert.deepStrictEqual(
       links([
@@ -100,7 +120,7 @@ describe("links", () => {
   })
 
   it("that lead nowhere are told", () => {
-    assert.strictEqual(problem("docs/state.md", { line: 1, target: "../README.md#two-commands" }), undefined)
+    assert.strictEqual(problem("docs/state.md", { line: 1, target: "../README.md#install" }), undefined)
     assert.strictEqual(problem("docs/state.md", { line: 1, target: "#events" }), undefined)
     for (const target of ["missing.md", "../README.md#missing", "#missing", "../../elsewhere"]) {
       assert.isString(problem("docs/state.md", { line: 1, target }), target)

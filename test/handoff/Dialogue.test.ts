@@ -477,6 +477,10 @@ const Pay = Tool.make("pay", { parameters: Schema.Struct({ cents: Schema.Int }),
 const Paying = Toolkit.make(Pay)
 const payer = Agent.make("payer", { toolkit: Paying })
 
+/** What an answer that is refused says of its call, and which calls wait. */
+const foundOf = (answered: ReturnType<typeof Dialogue.deny>) =>
+  Result.isFailure(answered) ? [answered.failure.found, answered.failure.awaiting] : undefined
+
 describe("An approval", () => {
   const script = MockModel.byAgent({
     ada: MockModel.queue("Pay me.", "Thanks?"),
@@ -569,12 +573,18 @@ describe("An approval", () => {
         assert.deepStrictEqual([waiting(second), paid], [["p-2"], ["Eve"]])
         // The first answer again, and it is nobody's any more.
         assert.deepStrictEqual(yield* Dialogue.resume(payers, through(approve(second, "p"))), second)
+        assert.deepStrictEqual(foundOf(Dialogue.approve(second, "p")), ["Settled", ["p-2"]])
+        assert.deepStrictEqual(foundOf(Dialogue.deny(second, "p", "no")), ["Settled", ["p-2"]])
+        assert.deepStrictEqual(foundOf(Dialogue.approve(second, "q")), ["Unknown", ["p-2"]])
         assert.deepStrictEqual(paid, ["Eve"])
         const third = through(yield* Dialogue.resume(payers, approve(second, "p-2")))
         assert.deepStrictEqual([waiting(third), paid], [["p-3"], ["Eve", "Mallory"]])
         // Streamed to the same place, as the fold of the events: its own state says all of it.
         const { last } = yield* watch(payers, approve(third, "p-3"))
         assert.deepStrictEqual([waiting(last), paid], [[], ["Eve", "Mallory", "Trudy"]])
+        for (const id of ["p", "p-2", "p-3"]) {
+          assert.deepStrictEqual(foundOf(Dialogue.approve(through(last), id)), ["Settled", []])
+        }
         const ids = stateOf(last, "payer").conversation.turns.flatMap((turn) =>
           turn._tag === "Assistant" ? Conversation.callsOf(turn).map(({ id }) => id) : []
         )
@@ -585,6 +595,14 @@ describe("An approval", () => {
       )
     })
   }
+
+  it.effect("that denies once more changes nothing when the turn is over, and one that approves then fails as settled", () =>
+    Effect.gen(function*() {
+      const stopped = yield* Dialogue.run(dialogue, "Go")
+      const ended = yield* Dialogue.resume(dialogue, Result.getOrThrow(Dialogue.deny(stopped, "p1", "no")))
+      assert.strictEqual(Result.getOrThrow(Dialogue.deny(ended, "p1", "no")), ended)
+      assert.deepStrictEqual(foundOf(Dialogue.approve(ended, "p1")), ["Settled", []])
+    }).pipe(Effect.provide(Paying.toLayer({ pay: () => Effect.die("denied") })), withModel(script)))
 
   it("of a call that nobody made is refused", () => {
     const refused = Dialogue.approve(Dialogue.begin(dialogue, "Go"), "p1")

@@ -75,12 +75,12 @@ describe("A run that changes hands", () => {
       const { spans } = yield* recorded(Agent.run(a, "Hi"))
       assert.deepStrictEqual(tree(spans), [
         ["invoke_agent a", undefined],
-        ["LanguageModel.generateText", "invoke_agent a"],
+        ["chat", "invoke_agent a"],
         ["execute_tool work", "invoke_agent a"],
         ["invoke_agent b", "invoke_agent a"],
-        ["LanguageModel.generateText", "invoke_agent b"],
+        ["chat", "invoke_agent b"],
         ["invoke_agent c", "invoke_agent a"],
-        ["LanguageModel.generateText", "invoke_agent c"]
+        ["chat", "invoke_agent c"]
       ])
       for (const { status } of spans) assert.isTrue(status._tag === "Ended" && Exit.isSuccess(status.exit))
       const attributes = Object.fromEntries(spans[3]!.attributes)

@@ -506,10 +506,10 @@ describe("The spans of modes", () => {
       ))
       assert.deepStrictEqual(tree(spans), [
         ["invoke_agent a", undefined],
-        ["LanguageModel.generateText", "invoke_agent a"],
+        ["chat", "invoke_agent a"],
         ["enter_mode traced", "invoke_agent a"],
         ["setting up", "enter_mode traced"],
-        ["LanguageModel.generateText", "invoke_agent a"],
+        ["chat", "invoke_agent a"],
         ["caller", undefined],
         ["exit_mode traced", "caller"],
         ["cleaning up", "exit_mode traced"]
@@ -569,7 +569,7 @@ describe("The spans of modes", () => {
       assert.deepStrictEqual(tree(spans), [
         ["enter_mode talking", undefined],
         ["invoke_agent a", "enter_mode talking"],
-        ["LanguageModel.generateText", "invoke_agent a"]
+        ["chat", "invoke_agent a"]
       ])
     }).pipe(Effect.scoped, Effect.provide(echo)))
 })

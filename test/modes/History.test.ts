@@ -66,6 +66,43 @@ describe("The history of modes", () => {
       assert.deepStrictEqual(AgentState.forkAt(yield* session.state, 1).modeHistory, ["a"])
     }).pipe(inSession, echo))
 
+  it.effect("is of the last hundred, and whole again when a set-up fails that entered others", () =>
+    Effect.gen(function*() {
+      const session = yield* Session.Session
+      for (let n = 0; n < 60; n++) {
+        yield* Mode.within(Effect.void, a)
+        yield* Mode.within(Effect.void, b)
+      }
+      yield* session.enterMode("a")
+      const before = yield* session.state
+      assert.deepStrictEqual(
+        [before.modeHistory, yield* Mode.previous],
+        [Array.from({ length: 100 }, (_, at) => at % 2 === 0 ? "b" : "a"), "b"]
+      )
+      const busy = Mode.make("busy", {
+        enter: () => Effect.andThen(Effect.repeat(Mode.within(Effect.void, b), { times: 120 }), Effect.fail("no"))
+      })
+      yield* Effect.exit(Mode.within(Effect.void, busy))
+      assert.deepStrictEqual(yield* session.state, before)
+      for (let n = 0; n < 120; n++) yield* Mode.within(Effect.void, b)
+      assert.deepStrictEqual(yield* now, ["a", "b", Array.from({ length: 100 }, () => "b")])
+      yield* session.exitMode()
+      assert.deepStrictEqual(yield* Mode.previous, "b")
+    }).pipe(inSession, echo))
+
+  it.effect("leaves the state as large as it was in a session of 10,000 changes", () =>
+    Effect.gen(function*() {
+      const session = yield* Session.Session
+      const size = Effect.map(session.state, (state) => JSON.stringify(AgentState.toJson(state)).length)
+      const change = (times: number) =>
+        Effect.forEach(Array.from({ length: times / 2 }), () => Mode.within(Effect.void, b), { discard: true })
+      yield* session.enterMode("a")
+      yield* change(1000)
+      const before = yield* size
+      yield* change(9000)
+      assert.strictEqual(yield* size, before)
+    }).pipe(inSession, echo))
+
   it.effect("is stored, and isn't longer where a mode is set up again", () =>
     Effect.gen(function*() {
       const json = yield* Effect.scoped(Effect.gen(function*() {

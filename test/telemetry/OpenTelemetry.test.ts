@@ -162,7 +162,7 @@ describe("The model of a run", () => {
           assert.strictEqual(metrics.length, 2)
           for (const { dataPoints } of metrics) assert.deepInclude(dataPoints[0]?.attributes, names)
           const run = attributesOf(spans, "invoke_agent desk")
-          const request = attributesOf(spans, "LanguageModel.generateText")
+          const request = attributesOf(spans, "chat gpt-5")
           assert.isDefined(run["gen_ai.response.model"])
           assert.strictEqual(run["gen_ai.response.model"], request["gen_ai.response.model"])
           assert.deepStrictEqual(run["gen_ai.response.finish_reasons"], ["stop"])
@@ -351,7 +351,7 @@ describe("Metrics", () => {
         Effect.provide(MockModel.layer(MockModel.queue(used, used, used, used)))
       )
       const runs = points(blocked, "gen_ai.client.operation.duration")
-      const requests = blocked.spans.filter(({ name }) => name.startsWith("LanguageModel")).length
+      const requests = blocked.spans.filter(({ name }) => /^(chat\b|LanguageModel\.)/.test(name)).length
       assert.deepStrictEqual(runs.map(({ attributes, value }) => [attributes["error.type"], value.count]), [
         [undefined, requests]
       ])
@@ -404,7 +404,7 @@ describe("Metrics", () => {
         const session = yield* Session.make(agent)
         for (const text of ["One", "Two", "Three"]) yield* session.call(text)
       })).pipe(Effect.provide(MockModel.layer(MockModel.make(() => answer))))
-      const requests = all.spans.filter(({ name }) => name.startsWith("LanguageModel")).length
+      const requests = all.spans.filter(({ name }) => /^(chat\b|LanguageModel\.)/.test(name)).length
       assert.isTrue(all.spans.some(({ name }) => name.startsWith("summarize_conversation")))
       assert.strictEqual(points(all, "gen_ai.client.operation.duration")[0]?.value.count, requests)
     }))

@@ -287,9 +287,18 @@ describe("MockResponse", () => {
     Effect.gen(function*() {
       const reasonOf = (...args: Parameters<typeof MockResponse.httpError>) =>
         Effect.map(Effect.flip(run(ask(), MockResponse.httpError(...args))), ({ reason }) => reason)
-      const tags = yield* Effect.forEach([400, 401, 403, 404, 408, 413, 418, 422, 429, 500, 529], (status) =>
-        Effect.map(reasonOf(status), ({ _tag, isRetryable }) =>
-          `${status} ${_tag}${isRetryable ? ", retryable" : ""}`))
+      const overloaded = yield* Effect.flip(
+        run(ask(), MockResponse.httpError(503, { headers: { "retry-after": "20" } }))
+      )
+      assert.deepStrictEqual(overloaded.retryAfter, Duration.seconds(20))
+      const tags = yield* Effect.forEach(
+        [400, 401, 403, 404, 408, 413, 418, 422, 429, 500, 529],
+        (status) =>
+          Effect.map(
+            reasonOf(status),
+            ({ _tag, isRetryable }) => `${status} ${_tag}${isRetryable ? ", retryable" : ""}`
+          )
+      )
       assert.deepStrictEqual(tags, [
         "400 InvalidRequestError",
         "401 AuthenticationError",

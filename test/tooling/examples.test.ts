@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import { linesRun } from "../../scripts/claims.ts"
 import { path, read, root } from "../../scripts/examples.ts"
@@ -117,6 +117,21 @@ describe("an example in Markdown", () => {
     ["it goes by another name", "```typescript\n```", "a.md:1 write ```ts, not ```typescript, so that the block runs"]
   ])("is a problem when %s", (_why, text, problem) => {
     assert.include(problems("a.md", text), problem)
+  })
+
+  it("shows a file as it is, and nothing else", () => {
+    const shows = (file: string, text: string) => problems("a.md", `\`\`\`ts ${file}\n${text}\`\`\``)
+    const text = readFileSync(join(root, "examples/start/src/model.ts"), "utf8")
+    assert.deepStrictEqual(shows("examples/start/src/model.ts", text), [])
+    assert.deepStrictEqual(shows("examples/start/src/model.ts", text.replace("gpt-5", "gpt-4")), [
+      "a.md:1 isn't examples/start/src/model.ts from its line 5 on"
+    ])
+    assert.deepStrictEqual(shows("examples/start/src/model.ts", `${text}1\n`), [
+      "a.md:1 isn't examples/start/src/model.ts from its line 6 on"
+    ])
+    for (const file of ["examples/none.ts", "package.json"]) {
+      assert.deepStrictEqual(shows(file, text), [`a.md:1 shows ${file}, which is no file of examples`])
+    }
   })
 
   it("leaves other languages alone", () => {

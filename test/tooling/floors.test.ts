@@ -58,12 +58,16 @@ describe("floors", () => {
     ["modes", "handoff", "domain"],
     ["modes", "agent", "domain"],
     ["modes", "testing", "domain"],
-    ["agent", "testing", "domain, handoff, modes"],
-    ["testing", "modes", "domain, agent"],
-    ["testing", "handoff", "domain, agent"],
-    ["ai-sdk", "domain", "no other floor"],
-    ["agent", "ai-sdk", "domain, handoff, modes"],
-    ["testing", "ai-sdk", "domain, agent"]
+    ["agent", "testing", "domain, handoff, modes, model"],
+    ["testing", "modes", "domain, agent, model"],
+    ["testing", "handoff", "domain, agent, model"],
+    ["ai-sdk", "domain", "model"],
+    ["model", "domain", "no other floor"],
+    ["domain", "model", "no other floor"],
+    ["agent", "ai-sdk", "domain, handoff, modes, model"],
+    ["testing", "ai-sdk", "domain, agent, model"],
+    ["agent", "cluster", "domain, handoff, modes, model"],
+    ["cluster", "testing", "domain, handoff, modes, agent"]
   ])("keep %s from reading %s", (floor, other, reads) => {
     assert.deepStrictEqual(messages(`${floor}/run/New.ts`, `\nimport { x } from "../../${other}/X.ts"`), [
       `src/${floor}/run/New.ts:2 imports "../../${other}/X.ts": ${floor} reads ${reads}`
@@ -148,7 +152,7 @@ describe("floors", () => {
 
   it.each(["common/New.ts", "New.ts"])("have no room for %s", (at) => {
     assert.deepStrictEqual(messages(at, ""), [
-      `src/${at}:1 stands on no floor: domain, handoff, modes, agent, testing, ai-sdk`
+      `src/${at}:1 stands on no floor: domain, handoff, modes, model, agent, testing, ai-sdk, cluster`
     ])
   })
 })

@@ -20,6 +20,14 @@ describe("AiSdkModel", () => {
     >()
   })
 
+  it("is any `LanguageModel` to an agent, which needs no other one", () => {
+    const model = AiSdkModel.make(createOpenAI()("gpt-5"))
+    expectTypeOf(model).toEqualTypeOf<Effect.Effect<LanguageModel.LanguageModel>>()
+    expectTypeOf(Agent.run(Agent.make("a"), "Hi")).toEqualTypeOf<
+      Effect.Effect<AgentState.AgentState, AgentError.AgentError, LanguageModel.LanguageModel>
+    >()
+  })
+
   it("takes no model of another specification, and no setting that there isn't", () => {
     // @ts-expect-error: specification 2
     AiSdkModel.layer(older)

@@ -3,9 +3,9 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
-import { Authentication, Role } from "./Authentication.ts"
+import { Authentication, ColleaguesOnly, Role } from "./Authentication.ts"
 import { Approval, ConversationId } from "./Conversations.ts"
-import { Forbidden, TooManyRequests, Unavailable } from "./Problems.ts"
+import { TooManyRequests, Unavailable } from "./Problems.ts"
 
 /** A call that awaits a decision, and the conversation that it is made in. */
 export const Waiting = Schema.Struct({
@@ -29,13 +29,13 @@ export class Approvals extends HttpApiGroup.make("approvals")
     /** What awaits a decision, the longest waiting conversation first, of a hundred conversations at most. */
     HttpApiEndpoint.get("waiting", "/approvals", {
       success: Schema.Array(Waiting),
-      error: [Forbidden, Unavailable]
-    }),
+      error: Unavailable
+    }).middleware(ColleaguesOnly),
     /** Streams the same list, at once and whenever it changes. */
     HttpApiEndpoint.get("follow", "/approvals/events", {
       success: HttpApiSchema.StreamSse({ events: StreamedWaiting }),
-      error: [Forbidden, Unavailable, TooManyRequests]
-    })
+      error: [Unavailable, TooManyRequests]
+    }).middleware(ColleaguesOnly)
   )
   .middleware(Authentication)
   .prefix("/v1")

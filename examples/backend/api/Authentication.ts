@@ -6,7 +6,7 @@
  */
 import { Context, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import { TooManyRequests, Unauthorized } from "./Problems.ts"
+import { BodyTooLarge, Forbidden, TooManyRequests, Unauthorized } from "./Problems.ts"
 
 export const Role = Schema.Literals(["customer", "colleague"])
 export type Role = typeof Role.Type
@@ -24,4 +24,18 @@ export class Authentication extends HttpApiMiddleware.Service<Authentication, { 
     security: { bearer: HttpApiSecurity.bearer },
     error: [Unauthorized, TooManyRequests]
   }
+) {}
+
+const refusals = [Forbidden, BodyTooLarge] as const
+
+/** Lets customers through, before anybody reads what they sent. */
+export class CustomersOnly extends HttpApiMiddleware.Service<CustomersOnly, { requires: Caller }>()(
+  "backend/CustomersOnly",
+  { error: refusals }
+) {}
+
+/** Lets colleagues through, before anybody reads what they sent. */
+export class ColleaguesOnly extends HttpApiMiddleware.Service<ColleaguesOnly, { requires: Caller }>()(
+  "backend/ColleaguesOnly",
+  { error: refusals }
 ) {}

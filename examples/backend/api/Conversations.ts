@@ -10,14 +10,12 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { AgentEvent, AgentState } from "troupe"
-import { Authentication } from "./Authentication.ts"
+import { Authentication, ColleaguesOnly, CustomersOnly } from "./Authentication.ts"
 import {
   ApprovalNotFound,
-  BodyTooLarge,
   ConversationBusy,
   ConversationNotFound,
   CursorExpired,
-  Forbidden,
   NothingToResume,
   TooManyRequests,
   Unavailable
@@ -90,7 +88,7 @@ export const Accepted = Schema.Struct({ cursor: Cursor }).pipe(HttpApiSchema.sta
 
 const params = { id: ConversationId }
 const unknown = [ConversationNotFound, Unavailable] as const
-const changing = [...unknown, Forbidden, ConversationBusy, TooManyRequests, BodyTooLarge] as const
+const changing = [...unknown, ConversationBusy, TooManyRequests] as const
 
 /** Most characters of a message. */
 export const maxMessageLength = 10_000
@@ -102,8 +100,8 @@ export class Conversations extends HttpApiGroup.make("conversations")
   .add(
     HttpApiEndpoint.post("open", "/", {
       success: View.pipe(HttpApiSchema.status(201)),
-      error: [Forbidden, Unavailable, TooManyRequests]
-    }),
+      error: [Unavailable, TooManyRequests]
+    }).middleware(CustomersOnly),
     /** The tenant's conversations, the last touched first, at most a hundred. */
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Summary), error: Unavailable }),
     HttpApiEndpoint.get("read", "/:id", { params, success: View, error: unknown }),
@@ -125,7 +123,7 @@ export class Conversations extends HttpApiGroup.make("conversations")
       }),
       success: Accepted,
       error: changing
-    }),
+    }).middleware(CustomersOnly),
     /** Streams events after `after`, or after the header `Last-Event-ID`, which a browser sends when it reconnects. */
     HttpApiEndpoint.get("events", "/:id/events", {
       params,
@@ -153,21 +151,22 @@ export class Conversations extends HttpApiGroup.make("conversations")
       ]),
       success: Accepted,
       error: [...changing, ApprovalNotFound]
-    }),
+    }).middleware(ColleaguesOnly),
     /** Goes on after a failure or a cancellation. */
-    HttpApiEndpoint.post("resume", "/:id/resume", { params, success: Accepted, error: [...changing, NothingToResume] }),
+    HttpApiEndpoint.post("resume", "/:id/resume", { params, success: Accepted, error: [...changing, NothingToResume] })
+      .middleware(CustomersOnly),
     /** Stops what is under way, the request to the model too, and answers when it has stopped. */
     HttpApiEndpoint.post("cancel", "/:id/cancel", {
       params,
       success: View,
-      error: [...unknown, Forbidden, ConversationBusy]
-    }),
+      error: [...unknown, ConversationBusy]
+    }).middleware(CustomersOnly),
     /** Cancels what is under way, and removes everything that is kept of the conversation. */
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
-      error: [...unknown, Forbidden, ConversationBusy]
-    })
+      error: [...unknown, ConversationBusy]
+    }).middleware(CustomersOnly)
   )
   .middleware(Authentication)
   .prefix("/v1/conversations")

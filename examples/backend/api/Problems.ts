@@ -60,7 +60,11 @@ export class BodyTooLarge extends HttpApiError.Problem<BodyTooLarge>()("BodyTooL
   type: type("body-too-large"),
   status: 413,
   title: "The body is too large"
-}, { limit: Schema.Int }) {}
+}, { limit: Schema.Int }) {
+  static of(limit: number): BodyTooLarge {
+    return new BodyTooLarge({ detail: `A body may have ${limit} bytes`, limit })
+  }
+}
 
 /** The tenant asks too often, has too many runs under way, or too much is being taken in. `retryAfter` is in seconds. */
 export class TooManyRequests extends HttpApiError.Problem<TooManyRequests>()("TooManyRequests", {

@@ -6,9 +6,9 @@ import { Sse } from "effect/encoding"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { StreamedWaiting } from "../api/Approvals.ts"
-import { Caller, type Role } from "../api/Authentication.ts"
+import { Caller } from "../api/Authentication.ts"
 import { StreamedEvent } from "../api/Conversations.ts"
-import { Forbidden, Unavailable } from "../api/Problems.ts"
+import { Unavailable } from "../api/Problems.ts"
 import { Approvals } from "../service/Approvals.ts"
 import { Conversations, type Page } from "../service/Conversations.ts"
 import { Runs } from "../service/Runs.ts"
@@ -33,21 +33,6 @@ const forCaller = <A, E, R>(f: (caller: Caller["Service"]) => Effect.Effect<A, E
 
 const inTenant = <A, E, R>(f: (tenant: string) => Effect.Effect<A, E, R>) => forCaller(({ tenant }) => f(tenant))
 
-/** Why something is another role's to do. */
-const refusals: { readonly [Of in Role]: string } = {
-  customer: "Only a customer may do that: a colleague reads conversations, and decides what awaits approval",
-  colleague: "Only a colleague may do that: a customer waits for the decision"
-}
-
-/** Does something in the tenant of whoever asks, if that is of the role. */
-const as = (role: Role) => <A, E, R>(f: (tenant: string) => Effect.Effect<A, E, R>) =>
-  forCaller((caller): Effect.Effect<A, E | Forbidden, R> =>
-    caller.role === role ? f(caller.tenant) : Effect.fail(new Forbidden({ detail: refusals[role], role }))
-  )
-
-const asCustomer = as("customer")
-const asColleague = as("colleague")
-
 const conversations = HttpApiBuilder.group(
   Api,
   "conversations",
@@ -55,12 +40,12 @@ const conversations = HttpApiBuilder.group(
     const conversations = yield* Conversations
     const streams = yield* Streams
     return handlers.handleAll({
-      open: () => asCustomer((tenant) => conversations.open(tenant)),
+      open: () => inTenant((tenant) => conversations.open(tenant)),
       list: () => inTenant((tenant) => conversations.list(tenant)),
       read: ({ params: { id } }) => inTenant((tenant) => conversations.read(tenant, id)),
       trace: ({ params: { id } }) => inTenant((tenant) => conversations.trace(tenant, id)),
       say: ({ params: { id }, payload: { key, text } }) =>
-        asCustomer((tenant) => Effect.map(conversations.say(tenant, id, text, key), (cursor) => ({ cursor }))),
+        inTenant((tenant) => Effect.map(conversations.say(tenant, id, text, key), (cursor) => ({ cursor }))),
       events: ({ headers, params: { id }, query }) =>
         forCaller((caller) =>
           Effect.gen(function*() {
@@ -72,13 +57,11 @@ const conversations = HttpApiBuilder.group(
       approvals: ({ params: { id } }) =>
         inTenant((tenant) => Effect.map(conversations.read(tenant, id), ({ approvals }) => approvals)),
       resolve: ({ params: { callId, id }, payload }) =>
-        asColleague((tenant) =>
-          Effect.map(conversations.resolve(tenant, id, callId, payload), (cursor) => ({ cursor }))
-        ),
+        inTenant((tenant) => Effect.map(conversations.resolve(tenant, id, callId, payload), (cursor) => ({ cursor }))),
       resume: ({ params: { id } }) =>
-        asCustomer((tenant) => Effect.map(conversations.resume(tenant, id), (cursor) => ({ cursor }))),
-      cancel: ({ params: { id } }) => asCustomer((tenant) => conversations.cancel(tenant, id)),
-      remove: ({ params: { id } }) => asCustomer((tenant) => conversations.remove(tenant, id))
+        inTenant((tenant) => Effect.map(conversations.resume(tenant, id), (cursor) => ({ cursor }))),
+      cancel: ({ params: { id } }) => inTenant((tenant) => conversations.cancel(tenant, id)),
+      remove: ({ params: { id } }) => inTenant((tenant) => conversations.remove(tenant, id))
     })
   })
 )
@@ -91,9 +74,9 @@ const approvals = HttpApiBuilder.group(
     const streams = yield* Streams
     return handlers.handleAll({
       me: () => forCaller(Effect.succeed),
-      waiting: () => asColleague(approvals.waiting),
+      waiting: () => inTenant(approvals.waiting),
       follow: () =>
-        asColleague((tenant) =>
+        inTenant((tenant) =>
           Effect.gen(function*() {
             yield* streams.count({ tenant, role: "colleague" })
             const lists = Stream.zipWithIndex(yield* approvals.changes(tenant))

@@ -83,15 +83,12 @@ const withCommon = (response: HttpServerResponse.HttpServerResponse) =>
 export const layer = HttpRouter.middleware(
   Effect.gen(function*() {
     const limit = (yield* Settings).limits.bodySize
-    const tooLarge = HttpServerRespondable.toResponse(
-      new BodyTooLarge({ detail: `A body may have ${limit} bytes`, limit })
-    )
+    const tooLarge = HttpServerRespondable.toResponse(BodyTooLarge.of(limit))
     return (handler) =>
       Effect.gen(function*() {
         const request = yield* HttpServerRequest.HttpServerRequest
         // The router would read over a slash. What stands before the service may have rules for paths as they are written.
         if (pathOf(request.url).includes("//")) return notFound(request)
-        if (Number(request.headers["content-length"] ?? 0) > limit) return yield* tooLarge
         const response = yield* handler.pipe(
           Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit)),
           Effect.catchCause((cause) => {

@@ -135,18 +135,19 @@ const make = Effect.gen(function*() {
   }
 
   const resolving = (callId: string, decision: Decision): Work<ApprovalNotFound> =>
-    Effect.fnUntraced(function*({ lease, run, saved, session }) {
+    Effect.fnUntraced(function*({ lease, run, saved, session, watch }) {
       const pending = AgentState.pendingApprovals(saved.state)
       if (!pending.some((approval) => approval.callId === callId)) return yield* new ApprovalNotFound({ call: callId })
       const isLast = pending.length === 1
       // In the same save as the decision: whoever finds it goes on.
       if (isLast) lease.mark({ isInFlight: true })
       const opened = yield* session
-      yield* (decision.decision === "approve"
+      const deciding = decision.decision === "approve"
         ? opened.approve(callId)
-        : opened.deny(callId, decision.reason ?? "a colleague decided against it")).pipe(
-          Effect.catchIf((error) => !Session.isSessionError(error), () => new ApprovalNotFound({ call: callId }))
-        )
+        : opened.deny(callId, decision.reason ?? "a colleague decided against it")
+      yield* watch(opened, deciding).pipe(
+        Effect.catchIf((error) => !Session.isSessionError(error), () => new ApprovalNotFound({ call: callId }))
+      )
       if (isLast) yield* run(opened, {})
     })
 

@@ -31,6 +31,13 @@ const told = (event: AgentEvent.AgentEvent): Event => {
   return rest
 }
 
+/** What nobody may hear of that could be lost: that a call has its result, or that somebody decided about it. */
+const toldAfterSave: ReadonlySet<AgentEvent.AgentEvent["_tag"]> = new Set([
+  "ToolCallSettled",
+  "CallApproved",
+  "CallDenied"
+])
+
 /**
  * Sees the events of a run that goes on from `state`: logs each one and folds it, in one step. The end of a run takes the
  * conversation out of flight in the same save as the state that it left. A run that was broken off stays in flight.
@@ -49,13 +56,14 @@ export const observer = (
   let folded = state
   let changes = before
   let turn: Turn | undefined
-  const take = Effect.map(turns.take, (begun) => {
+  // Nothing interrupts an observer, so that a run which waits is let go of here: it ends at once, and tells its end.
+  const take = Effect.exit(Effect.interruptible(Effect.map(turns.take, (begun) => {
     turn = begun
-  })
+  })))
   return (event: AgentEvent.AgentEvent): Effect.Effect<void> =>
     Effect.suspend(() => {
       const isEnd = AgentEvent.isRunEnd(event)
-      const awaitsSave = event._tag === "ToolCallSettled"
+      const awaitsSave = toldAfterSave.has(event._tag)
       const { number } = lease.log(told(event), awaitsSave ? "afterSave" : undefined)
       const after = AgentState.reduce(folded, event)
       const title = titleAfter(event, folded, after, isTitled)
@@ -70,7 +78,7 @@ export const observer = (
       if (!awaitsSave) held.seen = { state: folded, changes, cursor: number }
       held.isOver ||= isEnd
       if (event.calls.length > 0) return Effect.void
-      if (event._tag === "StepStarted") return take
+      if (event._tag === "StepStarted") return Effect.asVoid(take)
       if (event._tag === "StepCompleted" || isEnd) turn?.end()
       return Effect.void
     })

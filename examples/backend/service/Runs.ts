@@ -6,6 +6,7 @@ import {
   Clock,
   Context,
   Deferred,
+  Duration,
   Effect,
   Exit,
   Fiber,
@@ -32,6 +33,8 @@ export interface Holding {
   readonly session: Effect.Effect<AnySession, Session.SessionError, Scope.Scope>
   /** Says that the work is taken in without a save: whoever asked for it is answered. */
   readonly accept: Effect.Effect<void>
+  /** Does something that changes the session without a run: what it tells is logged. */
+  readonly watch: <A, E>(session: AnySession, change: Effect.Effect<A, E>) => Effect.Effect<A, E | Session.SessionError>
   /** Runs the session, with an input or from where it stopped, to its end. */
   readonly run: (
     session: AnySession,
@@ -109,7 +112,7 @@ const make = Effect.gen(function*() {
   const unavailable = unavailableIn(store)
   /** Logs what follows from the store's being away only where it isn't. */
   const warn = (message: string) => Effect.suspend(() => store.isAway() ? Effect.void : Effect.logWarning(message))
-  const turns = Turns.make(settings.limits.waiting)
+  const turns = Turns.make(Duration.toMillis(settings.limits.waiting))
   const all = new Map<string, Held>()
   const fibers = yield* FiberMap.make<string, void, never>()
   const closed = yield* Deferred.make<void>()
@@ -128,23 +131,19 @@ const make = Effect.gen(function*() {
     }
   })
 
+  /** Logs what is told of a conversation that goes on from a state. */
+  const logging = (held: Held, { row }: Saved, lease: Lease, state: AgentState.AgentState) =>
+    Agent.observe(observer(held, lease, turns, state, row.changes, row.title !== ""))
+
   /** Runs a session until it ends, the lease is lost, or somebody cancels it. What runs is stopped then, with its requests. */
-  const runIn = (held: Held, { row }: Saved, lease: Lease): Holding["run"] =>
+  const runIn = (held: Held, saved: Saved, lease: Lease): Holding["run"] =>
     Effect.fnUntraced(function*(session, marks, input) {
+      const { row } = saved
       Deferred.doneUnsafe(held.begun, Effect.void)
       lease.mark({ ...marks, isInFlight: true })
       const state = AgentState.reopen(yield* session.state)
       yield* Stream.runDrain(session.stream(input)).pipe(
-        Agent.observe(
-          observer(
-            held,
-            lease,
-            turns,
-            input === undefined ? state : yield* session.state,
-            row.changes,
-            row.title !== ""
-          )
-        ),
+        logging(held, saved, lease, input === undefined ? state : yield* session.state),
         around,
         Effect.catch((error) =>
           Session.isSessionError(error)
@@ -180,30 +179,51 @@ const make = Effect.gen(function*() {
   const isStoreFailure = (error: unknown): error is Session.SessionError | StoreFailed =>
     Session.isSessionError(error) || error instanceof StoreFailed
 
+  /** Refuses a tenant's work that goes beyond its runs, or comes when the service closes. */
+  const mayRun = (tenant: string): Effect.Effect<void, TooManyRequests | Unavailable> => {
+    if (isClosing) return Effect.fail(closing)
+    const running = Iterable.countBy(all.values(), (held) => held.tenant === tenant)
+    return running < settings.limits.runs ? Effect.void : Effect.fail(
+      new TooManyRequests({
+        detail: `${running} runs are under way, which is the limit`,
+        retryAfter: 1,
+        limit: "runs"
+      })
+    )
+  }
+
+  /** Waits until the next request of a tenant can be taken in. */
+  const enter = (tenant: string) =>
+    Effect.catch(turns.enter(tenant), ({ retryAfter }) =>
+      Effect.fail(
+        new TooManyRequests({ detail: "More is being asked than can be taken in", retryAfter, limit: "waiting" })
+      ))
+
   const start: Runs["Service"]["start"] = <E>(tenant: string, id: string, work: Work<E>, options = defaults) =>
+    options.isExempt === true
+      ? begin(tenant, id, work, options)
+      : Effect.andThen(
+        Effect.suspend(() => mayRun(tenant)),
+        Effect.acquireUseRelease(
+          Effect.interruptible(enter(tenant)),
+          () => begin(tenant, id, work, options),
+          ({ end }) => Effect.sync(end)
+        )
+      )
+
+  const begin = <E>(
+    tenant: string,
+    id: string,
+    work: Work<E>,
+    options: StartOptions
+  ): Effect.Effect<number, E | NotHeld> =>
     Effect.gen(function*() {
       for (let before = all.get(id); before !== undefined; before = all.get(id)) {
         if (before.isOver || options.outlasts === true) yield* awaitEnd(id)
         else if (Deferred.isDoneUnsafe(before.begun)) return yield* busy(id)
         else yield* Effect.raceFirst(awaitEnd(id), Deferred.await(before.begun))
       }
-      if (isClosing && options.isExempt !== true) return yield* closing
-      const running = Iterable.countBy(all.values(), (held) => held.tenant === tenant)
-      if (running >= settings.limits.runs && options.isExempt !== true) {
-        return yield* new TooManyRequests({
-          detail: `${running} runs are under way, which is the limit`,
-          retryAfter: 1,
-          limit: "runs"
-        })
-      }
-      const leave = options.isExempt === true ? () => {} : turns.enter()
-      if (typeof leave === "number") {
-        return yield* new TooManyRequests({
-          detail: `${settings.limits.waiting} requests are being taken in, which is the limit`,
-          retryAfter: leave,
-          limit: "waiting"
-        })
-      }
+      if (options.isExempt !== true) yield* mayRun(tenant)
       const accepted = Deferred.makeUnsafe<number, E | NotHeld>()
       const held: Held = {
         tenant,
@@ -225,6 +245,8 @@ const make = Effect.gen(function*() {
             set: (key, value) => Effect.tap(lease.states.set(key, value), accept)
           }),
           accept,
+          watch: (session, change) =>
+            Effect.flatMap(session.state, (state) => logging(held, saved, lease, state)(change)),
           run: runIn(held, saved, lease)
         }).pipe(Effect.tapCause(giveUp(id, lease)))
         yield* accept
@@ -244,9 +266,7 @@ const make = Effect.gen(function*() {
           Effect.catchCause(() => Effect.void)
         )
       )
-      return yield* Effect.andThen(taking, Deferred.await(accepted)).pipe(
-        Effect.ensuring(Effect.sync(leave))
-      )
+      return yield* Effect.andThen(taking, Deferred.await(accepted))
     })
 
   const awaitEnd = (id: string): Effect.Effect<void> =>

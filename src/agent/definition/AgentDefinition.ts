@@ -136,6 +136,8 @@ export const definitionOf = (agent: Defined): Definition => agent[TypeId].defini
 /** What a request says beside its prompt: its calls come back as the model wrote them (`docs/decisions/0003`). */
 export interface Request {
   readonly toolkit: Toolkit.WithHandler<Record<string, Tool.Any>>
+  /** Those of the toolkit that are offered. */
+  readonly tools: ReadonlyArray<Tool.Any>
   readonly toolChoice: LanguageModel.ToolChoice<string>
   readonly disableToolCallResolution: true
   readonly toolCallValidation: "deferred"

@@ -77,7 +77,7 @@ export interface Options<
       >
     >
     | undefined
-  /** Services that each request runs with, such as a provider's configuration of its model. */
+  /** Request settings: services that each request runs with, such as a provider's configuration of its model. */
   readonly settings?: Context.Context<never> | undefined
   /** When to ask the model again after a failure that `AiError` calls retryable; never by default. */
   readonly retry?: Schedule.Schedule<unknown, AiError.AiError, RetryE, RetryR> | undefined

@@ -8,15 +8,15 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { PendingApproval } from "../../domain/Approval.ts"
-import { openCalls } from "../../domain/Conversation.ts"
+import { openCalls } from "../../domain/conversation/Turns.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Roster, ToolEntry } from "./AgentDefinition.ts"
 
 /** A call by the name of its tool, and the calls that lead to its agent. */
-type Placed = Pick<PendingApproval, "calls" | "name">
+export type Placed = Pick<PendingApproval, "calls" | "name">
 
 /** Finds the tool of a call: that of the agent in control where the calls lead to. */
-const find = (
+export const toolOf = (
   { agents }: Roster,
   { agent, conversation }: AgentState,
   { calls: [outer, ...calls], name }: Placed
@@ -26,7 +26,7 @@ const find = (
   const call = openCalls(conversation).find(({ id }) => id === outer)
   const entry = call === undefined ? undefined : tools?.get(call.name)
   return entry?._tag === "Agent" && call?.state._tag === "Delegated"
-    ? find(entry.roster(), call.state.child, { calls, name })
+    ? toolOf(entry.roster(), call.state.child, { calls, name })
     : undefined
 }
 
@@ -37,7 +37,7 @@ export const readParams = (
   call: Placed,
   params: Schema.Json
 ): Effect.Effect<unknown, string, unknown> => {
-  const entry = find(roster, state, call)
+  const entry = toolOf(roster, state, call)
   return entry === undefined || entry._tag === "Handoff"
     ? Effect.fail(`There is no tool "${call.name}" that could run.`)
     : Effect.mapErrorEager(entry.decode(params), ({ message }) => message)

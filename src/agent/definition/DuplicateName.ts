@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
 
 /**
  * Error for an invalid definition: two different agents that a run can reach share a name.
@@ -11,14 +12,10 @@ import * as Schema from "effect/Schema"
  * @category errors
  * @since 0.1.0
  */
-export class DuplicateAgent extends Schema.TaggedError<DuplicateAgent>("troupe/agent/Agent/DuplicateAgent")(
-  "DuplicateAgent",
-  { agent: Schema.String, from: Schema.String }
-) {
-  override get message(): string {
-    return `Two different agents of the name "${this.agent}" can be reached from "${this.from}"`
-  }
-}
+export class DuplicateAgent extends ErrorClass<DuplicateAgent>("troupe/agent/Agent")("DuplicateAgent", {
+  agent: Schema.String,
+  from: Schema.String
+}, ({ agent, from }) => `Two different agents of the name "${agent}" can be reached from "${from}"`) {}
 
 /**
  * Error for an invalid definition: two handoffs of an agent share the name of their tool.
@@ -26,15 +23,16 @@ export class DuplicateAgent extends Schema.TaggedError<DuplicateAgent>("troupe/a
  * @category errors
  * @since 0.1.0
  */
-export class DuplicateHandoff extends Schema.TaggedError<DuplicateHandoff>("troupe/agent/Agent/DuplicateHandoff")(
+export class DuplicateHandoff extends ErrorClass<DuplicateHandoff>("troupe/agent/Agent")(
   "DuplicateHandoff",
-  { agent: Schema.String, tool: Schema.String, targets: Schema.Tuple([Schema.String, Schema.String]) }
-) {
-  override get message(): string {
-    const [first, second] = this.targets
-    return `Agent "${this.agent}" has two handoffs by the tool "${this.tool}": to "${first}" and to "${second}"`
-  }
-}
+  {
+    agent: Schema.String,
+    tool: Schema.String,
+    targets: Schema.Tuple([Schema.String, Schema.String])
+  },
+  ({ agent, targets: [first, second], tool }) =>
+    `Agent "${agent}" has two handoffs by the tool "${tool}": to "${first}" and to "${second}"`
+) {}
 
 /**
  * Error for an invalid definition: two tools of an agent share a name.
@@ -42,14 +40,10 @@ export class DuplicateHandoff extends Schema.TaggedError<DuplicateHandoff>("trou
  * @category errors
  * @since 0.1.0
  */
-export class DuplicateTool extends Schema.TaggedError<DuplicateTool>("troupe/agent/Agent/DuplicateTool")(
-  "DuplicateTool",
-  { agent: Schema.String, tool: Schema.String }
-) {
-  override get message(): string {
-    return `Agent "${this.agent}" has two tools of the name "${this.tool}"`
-  }
-}
+export class DuplicateTool extends ErrorClass<DuplicateTool>("troupe/agent/Agent")("DuplicateTool", {
+  agent: Schema.String,
+  tool: Schema.String
+}, ({ agent, tool }) => `Agent "${agent}" has two tools of the name "${tool}"`) {}
 
 /**
  * Error for an invalid definition: two agents that run together have different tools of one name.
@@ -59,16 +53,16 @@ export class DuplicateTool extends Schema.TaggedError<DuplicateTool>("troupe/age
  * @category errors
  * @since 0.1.0
  */
-export class AmbiguousTool extends Schema.TaggedError<AmbiguousTool>("troupe/agent/Agent/AmbiguousTool")(
+export class AmbiguousTool extends ErrorClass<AmbiguousTool>("troupe/agent/Agent")(
   "AmbiguousTool",
-  { tool: Schema.String, agents: Schema.Tuple([Schema.String, Schema.String]) }
-) {
-  override get message(): string {
-    const [first, second] = this.agents
-    return `Agents "${first}" and "${second}" run together and have different tools of the name "${this.tool}", by which handlers ` +
-      "are found: rename one of them, share one tool, or give the agents toolkits that have handlers"
-  }
-}
+  {
+    tool: Schema.String,
+    agents: Schema.Tuple([Schema.String, Schema.String])
+  },
+  ({ agents: [first, second], tool }) =>
+    `Agents "${first}" and "${second}" run together and have different tools of the name "${tool}", by which handlers ` +
+    "are found: rename one of them, share one tool, or give the agents toolkits that have handlers"
+) {}
 
 /**
  * Error for an invalid definition: two different modes of an agent share a name.
@@ -76,11 +70,7 @@ export class AmbiguousTool extends Schema.TaggedError<AmbiguousTool>("troupe/age
  * @category errors
  * @since 0.1.0
  */
-export class DuplicateMode extends Schema.TaggedError<DuplicateMode>("troupe/agent/Agent/DuplicateMode")(
-  "DuplicateMode",
-  { agent: Schema.String, mode: Schema.String }
-) {
-  override get message(): string {
-    return `Agent "${this.agent}" has two modes of the name "${this.mode}"`
-  }
-}
+export class DuplicateMode extends ErrorClass<DuplicateMode>("troupe/agent/Agent")("DuplicateMode", {
+  agent: Schema.String,
+  mode: Schema.String
+}, ({ agent, mode }) => `Agent "${agent}" has two modes of the name "${mode}"`) {}

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
 
 /**
  * Error for an invalid definition: a parameter of a tool, a handoff's and the final answer's too, has no JSON, as instances of classes
@@ -12,12 +13,10 @@ import * as Schema from "effect/Schema"
  * @category errors
  * @since 0.1.0
  */
-export class InvalidParams extends Schema.TaggedError<InvalidParams>("troupe/agent/Agent/InvalidParams")(
+export class InvalidParams extends ErrorClass<InvalidParams>("troupe/agent/Agent")(
   "InvalidParams",
-  { agent: Schema.String, tool: Schema.String, param: Schema.String }
-) {
-  override get message(): string {
-    return `Tool "${this.tool}" of agent "${this.agent}" has a parameter that no model can write: \`${this.param}\` has no JSON. ` +
-      "Take it from what the model can name, or annotate its schema with `toCodecJson`"
-  }
-}
+  { agent: Schema.String, tool: Schema.String, param: Schema.String },
+  ({ agent, param, tool }) =>
+    `Tool "${tool}" of agent "${agent}" has a parameter that no model can write: \`${param}\` has no JSON. ` +
+    "Take it from what the model can name, or annotate its schema with `toCodecJson`"
+) {}

@@ -64,12 +64,22 @@ export const offering = (
   { hasOthers, names, toolkit }: Pick<Requests, "hasOthers" | "names" | "toolkit">,
   offered: ReadonlyArray<string>,
   choice: Choice | undefined
-): Request => ({
-  toolkit,
-  toolChoice: hasOthers || offered.length < names.length ? among(choice, offered) : choice ?? "auto",
-  disableToolCallResolution: true,
-  toolCallValidation: "deferred"
-})
+): Request => {
+  const toolChoice = hasOthers || offered.length < names.length ? among(choice, offered) : choice ?? "auto"
+  return {
+    toolkit,
+    tools: toolsFor(toolkit, toolChoice),
+    toolChoice,
+    disableToolCallResolution: true,
+    toolCallValidation: "deferred"
+  }
+}
+
+/** Gives the tools that a choice leaves, as `effect/ai` does. */
+const toolsFor = ({ tools }: Request["toolkit"], choice: Choice): ReadonlyArray<Tool.Any> => {
+  const all = Object.values(tools)
+  return typeof choice === "object" && "oneOf" in choice ? all.filter(({ name }) => choice.oneOf.includes(name)) : all
+}
 
 const isConditional = (entry: ToolEntry): boolean =>
   (entry._tag === "Handoff" && internalsOf(entry.handoff).when !== undefined) || entry._tag === "Mode" ||

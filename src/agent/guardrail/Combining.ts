@@ -9,7 +9,8 @@
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Predicate from "effect/Predicate"
-import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
 import { type Any, type ContextOf, fromInternals, type Guardrail, internalsOf, type Subject } from "./GuardrailType.ts"
 import * as Judging from "./Judging.ts"
 import {
@@ -32,11 +33,9 @@ import {
  * @category errors
  * @since 0.1.0
  */
-export class NoGuardrails extends Schema.TaggedError<NoGuardrails>("troupe/agent/NoGuardrails")("NoGuardrails", {}) {
-  override get message(): string {
-    return "Any of no guardrails lets nothing pass"
-  }
-}
+export class NoGuardrails
+  extends ErrorClass<NoGuardrails>("troupe/agent")("NoGuardrails", {}, () => "Any of no guardrails lets nothing pass")
+{}
 
 /** Asks a guardrail, and names it in its refusal. */
 const ask = (self: Any, value: unknown, context: unknown): Judging.Judged =>
@@ -256,11 +255,5 @@ export const mapBlock: {
 )
 
 /** A verdict that is still a block stays that of the same guardrail, and still says whether the check failed. */
-const keep = ({ guardrail, isFailure }: Block, verdict: Verdict<unknown>): Verdict<unknown> =>
-  verdict._tag === "Block"
-    ? {
-      ...verdict,
-      ...(guardrail === undefined ? {} : { guardrail }),
-      ...(isFailure === undefined ? {} : { isFailure })
-    }
-    : verdict
+const keep = (before: Block, verdict: Verdict<unknown>): Verdict<unknown> =>
+  verdict._tag === "Block" ? { ...verdict, ...Struct.pick(before, ["guardrail", "isFailure"]) } : verdict

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Tool from "effect/ai/Tool"
+import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
@@ -45,16 +46,6 @@ const addNames = (schema: unknown, keys: Set<string>): void => {
   }
 }
 
-/** Remembers what is asked of a tool again and again. */
-const remember = (keysOf: (tool: Tool.Any) => DeclaredKeys): (tool: Tool.Any) => DeclaredKeys => {
-  const known = new WeakMap<Tool.Any, DeclaredKeys>()
-  return (tool) => {
-    const found = known.get(tool) ?? keysOf(tool)
-    known.set(tool, found)
-    return found
-  }
-}
-
 const inJson = (...schemas: ReadonlyArray<Schema.Constraint>): DeclaredKeys => {
   const keys = new Set<string>()
   const seen = new Set<SchemaAST.AST>()
@@ -63,7 +54,7 @@ const inJson = (...schemas: ReadonlyArray<Schema.Constraint>): DeclaredKeys => {
 }
 
 /** Returns the keys that the parameters of a tool have by their schema. */
-export const ofParams: (tool: Tool.Any) => DeclaredKeys = /* #__PURE__ */ remember((tool) => {
+export const ofParams: (tool: Tool.Any) => DeclaredKeys = /* #__PURE__ */ memoize((tool: Tool.Any) => {
   if (!Tool.isDynamic(tool) || tool.jsonSchema === undefined) return inJson(tool.parametersSchema)
   const keys = new Set<string>()
   addNames(tool.jsonSchema, keys)
@@ -71,6 +62,6 @@ export const ofParams: (tool: Tool.Any) => DeclaredKeys = /* #__PURE__ */ rememb
 })
 
 /** Returns the keys that what a tool gives back has by its schemas. */
-export const ofResult: (tool: Tool.Any) => DeclaredKeys = /* #__PURE__ */ remember((tool) =>
+export const ofResult: (tool: Tool.Any) => DeclaredKeys = /* #__PURE__ */ memoize((tool: Tool.Any) =>
   inJson(tool.successSchema, tool.failureSchema)
 )

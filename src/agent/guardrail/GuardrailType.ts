@@ -6,7 +6,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { type Pipeable, Prototype } from "effect/Pipeable"
+import type { Pipeable } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
@@ -14,6 +14,7 @@ import { messageOf } from "../../domain/Described.ts"
 import { Stage } from "../../domain/GuardrailStage.ts"
 import { InvalidName } from "../../domain/InvalidName.ts"
 import type { UserPart } from "../../domain/Part.ts"
+import { prototypeOf } from "../../domain/Shown.ts"
 import type { AgentState, Outcome } from "../../domain/StateSchema.ts"
 import { oneOf, optionOf } from "./InvalidOption.ts"
 import { attempt, block, brokenBy, type Verdict, verdictOf, warn } from "./Verdict.ts"
@@ -125,12 +126,7 @@ export type Error<G> = G extends Guardrail<infer _On, never, infer E, infer _R> 
 /** What a guardrail keeps for those that run it. */
 export const internalsOf = (self: Any): Internals => self[TypeId]
 
-const Proto = {
-  ...Prototype,
-  toJSON(this: Any) {
-    return { _id: "Guardrail", name: this.name }
-  }
-}
+const Proto = prototypeOf((self: Any) => ({ _id: "Guardrail", name: self.name }))
 
 /** Makes a guardrail of its internals. */
 export const fromInternals = <On extends Subject, Value, E, R>(

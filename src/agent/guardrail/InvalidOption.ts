@@ -7,6 +7,7 @@ import * as Formatter from "effect/Formatter"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { listOf } from "../../domain/Described.ts"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
 
 /**
  * Error for a guardrail that can't be as it was asked for: a number out of its range, an empty list, a word that it doesn't know.
@@ -14,15 +15,15 @@ import { listOf } from "../../domain/Described.ts"
  * @category errors
  * @since 0.1.0
  */
-export class InvalidOption extends Schema.TaggedError<InvalidOption>("troupe/agent/Guardrail/InvalidOption")(
-  "InvalidOption",
-  { guardrail: Schema.String, option: Schema.String, expected: Schema.String, value: Schema.Unknown }
-) {
-  override get message(): string {
-    const value = Array.isArray(this.value) && this.value.length === 0 ? "empty" : Formatter.format(this.value)
-    return `"${this.option}" of the guardrail "${this.guardrail}" is ${value}, not ${this.expected}`
-  }
-}
+export class InvalidOption extends ErrorClass<InvalidOption>("troupe/agent/Guardrail")("InvalidOption", {
+  guardrail: Schema.String,
+  option: Schema.String,
+  expected: Schema.String,
+  value: Schema.Unknown
+}, ({ expected, guardrail, option, value }) => {
+  const given = Array.isArray(value) && value.length === 0 ? "empty" : Formatter.format(value)
+  return `"${option}" of the guardrail "${guardrail}" is ${given}, not ${expected}`
+}) {}
 
 /** Returns an option that is valid, or throws `InvalidOption`. */
 export const optionOf = <A>(

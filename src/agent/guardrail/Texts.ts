@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import * as JsonValue from "../../domain/JsonValue.ts"
 import { type DeclaredKeys, none } from "./DeclaredKeys.ts"
 import { short } from "./detect/Work.ts"
 import * as Judging from "./Judging.ts"
@@ -42,15 +43,7 @@ const mapTexts = (value: unknown, renamed: Map<string, string>, f: (text: string
   })
   const names = distinct(keys, keys.map((key) => renamed.get(key)!))
   const mapped: Record<string, unknown> = {}
-  for (const [at, each] of values.entries()) {
-    // A key may be `__proto__`.
-    Object.defineProperty(mapped, names[at]!, {
-      value: each,
-      enumerable: true,
-      configurable: true,
-      writable: true
-    })
-  }
+  for (const [at, each] of values.entries()) JsonValue.put(mapped, names[at]!, each)
   return mapped
 }
 

@@ -6,6 +6,7 @@
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { messageOf } from "../../domain/Described.ts"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
 
 /** The value may pass as it is. */
 export interface Pass {
@@ -100,14 +101,11 @@ export const block = (reason: string): Block => ({ _tag: "Block", reason })
  * @category errors
  * @since 0.1.0
  */
-export class NoVerdict extends Schema.TaggedError<NoVerdict>("troupe/agent/Guardrail/NoVerdict")(
-  "NoVerdict",
-  { guardrail: Schema.String, what: Schema.String, cause: Schema.optionalKey(Schema.Defect()) }
-) {
-  override get message(): string {
-    return `Guardrail "${this.guardrail}" gave no verdict: ${this.what}`
-  }
-}
+export class NoVerdict extends ErrorClass<NoVerdict>("troupe/agent/Guardrail")("NoVerdict", {
+  guardrail: Schema.String,
+  what: Schema.String,
+  cause: Schema.optionalKey(Schema.Defect())
+}, ({ guardrail, what }) => `Guardrail "${guardrail}" gave no verdict: ${what}`) {}
 
 const tags: ReadonlySet<string> = new Set(["Pass", "Replace", "Warn", "Retry", "Block"])
 

@@ -14,9 +14,9 @@
  * | `Journal.takenIds` | a cache: reading all calls anew for each answer would make a step cost what the run does |
  * | `Journal.withheld` | what nobody may be told before guardrails have looked at its words |
  * | `Loop.finished` | facts that have no event yet: it is told later, in the order of the calls |
- * | `Loop.request`, `Loop.asked` | what a model says of itself, for spans and metrics: no event has that |
  * | `LiveModes.open`, `atWork` | live scopes, which are no data |
  * | slots: the models of `OwnModel` | live scopes, which are no data |
+ * | slots: the requests of `ModelRequest` | what a model says of itself, for spans and metrics: no event has that |
  * | slots: `PromptCache`, the handlers of `Handlers`, what `InputGuard` let pass | caches of a loop, or of a session, checked against what they were made of |
  *
  * @since 0.1.0
@@ -44,6 +44,7 @@ interface Withheld {
 export class Journal {
   readonly clock: Clock.Clock
   readonly recordsContent: boolean
+  readonly hasSpans: boolean
   /** The id of the run. */
   readonly run: string
   /** The id of the session that keeps the conversation, if it has one. */
@@ -63,7 +64,7 @@ export class Journal {
     run = "",
     beside?: ReadonlyArray<AgentState>
   ) {
-    const { clock, isTraced, observers, recordsContent } = services
+    const { clock, hasSpans, isTraced, observers, recordsContent } = services
     this.#delivering = Delivery.make(observers, receiver)
     // A run that nobody looks at needs no id: it stands in events and spans alone, so that states of equal runs are equal.
     this.run = run !== "" || !(isTraced || this.#delivering.isObserved) ? run : RunId.make(services.random)
@@ -72,6 +73,7 @@ export class Journal {
     this.#beside = beside
     this.clock = clock
     this.recordsContent = recordsContent
+    this.hasSpans = hasSpans
     this.#state = state
   }
 

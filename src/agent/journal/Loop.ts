@@ -20,7 +20,9 @@ import { extend } from "../definition/Roster.ts"
 import type { Known } from "../rules/Known.ts"
 import type { Journal } from "./Journal.ts"
 import * as LiveModes from "./LiveModes.ts"
-import type { ModelRequest } from "./ModelRequest.ts"
+import * as ModelRequest from "./ModelRequest.ts"
+
+export { Slot } from "./Slot.ts"
 
 /**
  * What runs loops, for those that are run by one: `runCalled` runs the agent that answers a call and gives its state when it stopped,
@@ -51,9 +53,6 @@ export class Loop {
   readonly slots: Array<unknown> = []
   /** What has come to its end and isn't told yet. */
   finished: Underway.Finished = Underway.nothingFinished
-  /** The request to the model that began last, and the last one of the agent in control. */
-  request: ModelRequest | undefined = undefined
-  asked: ModelRequest | undefined = undefined
   readonly #roster: Roster
   readonly #before: AgentState
   constructor(
@@ -116,23 +115,6 @@ export class Loop {
     const { underway } = this
     return Underway.latest(underway, "ModeEntering") !== undefined ||
       Underway.latest(underway, "ModeExiting") !== undefined
-  }
-}
-
-/** Something in which modules keep what nobody else reads. */
-interface Keeping {
-  readonly slots: Array<unknown>
-}
-
-/** A place in every loop for what one module alone keeps there: a cache, or something live. In `live` it outlasts a run of a session. */
-export class Slot<A> {
-  static #count = 0
-  readonly #at = Slot.#count++
-  get({ slots }: Keeping): A | undefined {
-    return slots[this.#at] as A | undefined
-  }
-  set({ slots }: Keeping, value: A | undefined): void {
-    slots[this.#at] = value
   }
 }
 
@@ -272,7 +254,7 @@ export const endRequest = (self: Loop, why: { readonly tag: string; readonly mes
 /** Tells the end of what has none of its own. */
 const emitMissing = (self: Loop, missing: Happening): void => {
   emit(self, missing)
-  if (missing._tag === "ModelCallFailed") self.request?.end(missing, missing.tag)
+  if (missing._tag === "ModelCallFailed") ModelRequest.end(self, missing, missing.tag)
 }
 
 /** Ends what has started and not ended, but the run and its modes. */

@@ -1,7 +1,8 @@
 /**
  * A request of an agent to its model, as spans and metrics tell it: who is asked, since when, and what came of it.
  *
- * A model says the names of its provider and of itself by the services of `effect/ai/Model`. Many models say neither.
+ * A model says the names of its provider and of itself, or whoever provides it says them by the services of `effect/ai/Model`. Many models
+ * have neither.
  *
  * @since 0.1.0
  */
@@ -13,30 +14,38 @@ import type * as Tool from "effect/ai/Tool"
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import type * as Fiber from "effect/Fiber"
+import type { Span } from "effect/Tracer"
 import type { RequestUsage } from "../../domain/Usage.ts"
+import * as NativeModel from "../../model/NativeModel.ts"
 import { record } from "./RequestMetrics.ts"
+import { type Keeping, Slot } from "./Slot.ts"
 
 // Without their module: an import waits for each module of Effect that no other brings along.
 const ProviderName = Context.Service<Model.ProviderName, string>("effect/ai/Model/ProviderName")
 const ModelName = Context.Service<Model.ModelName, string>("effect/ai/Model/ModelName")
 
-/** What a model says of itself. */
-interface ModelNames {
-  readonly provider: string | undefined
-  readonly model: string | undefined
-}
-
-const namesIn = (context: Context.Context<never>): ModelNames => ({
+const namesIn = (context: Context.Context<never>): NativeModel.Names => ({
   provider: Context.getOrUndefined(context, ProviderName),
   model: Context.getOrUndefined(context, ModelName)
 })
 
-const named = new WeakMap<LanguageModel.LanguageModel, ModelNames>()
+const named = new WeakMap<LanguageModel.LanguageModel, NativeModel.Names>()
 
-/** Gives the names of the model that is asked in a context. */
-const namesOf = (context: Context.Context<never>): ModelNames => {
-  const model = Context.getOrUndefined(context, LanguageModel.LanguageModel)
-  return (model === undefined ? undefined : named.get(model)) ?? namesIn(context)
+/** The models whose requests others count, by those. */
+export const behind = new WeakMap<LanguageModel.LanguageModel, LanguageModel.LanguageModel>()
+
+/** Gives the model whose requests nobody counts but who asks it. */
+export const unmeasured = (model: LanguageModel.LanguageModel): LanguageModel.LanguageModel =>
+  behind.get(model) ?? model
+
+/** Gives the names of the model that is asked in a context, by itself or by one that measures it. */
+const namesOf = (
+  context: Context.Context<never>,
+  asked = Context.getOrUndefined(context, LanguageModel.LanguageModel)
+): NativeModel.Names => {
+  if (asked === undefined) return namesIn(context)
+  const model = unmeasured(asked)
+  return NativeModel.of(model, context)?.names ?? named.get(model) ?? namesIn(context)
 }
 
 /** Keeps the names that come with a model. One that comes without any doesn't go by those of a model around it. */
@@ -47,9 +56,9 @@ export const keepNames = <A>(built: Context.Context<A>): Context.Context<A> => {
 }
 
 /** What a model is sent, kept if spans hold what was said. */
-interface Sent {
+export interface Sent {
   readonly prompt: Prompt.Prompt
-  readonly toolkit: { readonly tools: Readonly<Record<string, Tool.Any>> }
+  readonly tools: ReadonlyArray<Tool.Any>
 }
 
 /** What came of a request: what it used, and what the response says of itself. */
@@ -61,10 +70,10 @@ export interface Outcome {
 
 /** A request to a model. */
 export class ModelRequest {
-  readonly names: ModelNames
+  readonly names: NativeModel.Names
   readonly sent: Sent | undefined
-  /** What came of it, once it has ended. */
-  outcome: Outcome | undefined = undefined
+  /** Its span, once it has ended but for what was said in it. */
+  #held: { readonly span: Span; readonly end: () => void } | undefined = undefined
   readonly #clock: Clock.Clock
   readonly #context: Context.Context<never>
   readonly #startedAt: number
@@ -74,21 +83,78 @@ export class ModelRequest {
     clock: Clock.Clock,
     startedAt: number,
     before?: ModelRequest,
-    sent?: Sent
+    sent?: Sent,
+    model?: LanguageModel.LanguageModel
   ) {
     const context = fiber.context as Context.Context<never>
-    this.names = before !== undefined && before.#context === context ? before.names : namesOf(context)
+    this.names = before !== undefined && before.#context === context ? before.names : namesOf(context, model)
     this.sent = sent
     this.#clock = clock
     this.#context = context
     this.#startedAt = startedAt
   }
-  /** Ends it, with the tag of what it failed with if it did. It ends once: what was answered isn't failed by what looks at the answer. */
+  /** Keeps its span until it is known what of it may be told. */
+  hold(span: Span, end: () => void): void {
+    this.#held = { span, end }
+  }
+  /** Ends its span, if that is kept, with what was said. */
+  release(content: Readonly<Record<string, string | undefined>>): void {
+    if (this.#held === undefined) return
+    const { end, span } = this.#held
+    this.#held = undefined
+    for (const [name, value] of Object.entries(content)) if (value !== undefined) span.attribute(name, value)
+    end()
+  }
+  /** Records its metrics at its end, with the tag of what it failed with if it did. */
   end(outcome: Outcome, error?: string): void {
-    if (this.outcome !== undefined) return
-    this.outcome = outcome
     const seconds = Math.max(0, this.#clock.currentTimeMillisUnsafe() - this.#startedAt) / 1000
     const { model, provider } = this.names
     record({ provider, model, response: outcome.model, error }, seconds, outcome.usage, this.#context)
+  }
+}
+
+/** A request, and what came of it once it has ended. */
+export interface Asked {
+  readonly request: ModelRequest
+  readonly outcome: Outcome | undefined
+}
+
+/** The request of a loop that began last, and the last one of the agent in control: that of an agent that takes over is told apart. */
+const requests = new Slot<{ readonly latest: Asked; readonly own: Asked | undefined }>()
+
+/** Gives the last request of the agent in control. */
+export const askedIn = (self: Keeping): Asked | undefined => requests.get(self)?.own
+
+/** Begins a request of a loop. */
+export const begin = (
+  self: Keeping,
+  fiber: Fiber.Fiber<unknown, unknown>,
+  clock: Clock.Clock,
+  startedAt: number,
+  sent: Sent | undefined
+): ModelRequest => {
+  const request = new ModelRequest(fiber, clock, startedAt, requests.get(self)?.latest.request, sent)
+  const latest: Asked = { request, outcome: undefined }
+  requests.set(self, { latest, own: latest })
+  return request
+}
+
+/** Ends the last request of a loop. It ends once: what was answered isn't failed by what looks at the answer. */
+export const end = (self: Keeping, outcome: Outcome, error?: string): void => {
+  const known = requests.get(self)
+  if (known === undefined || known.latest.outcome !== undefined) return
+  const { latest: { request }, latest, own } = known
+  request.end(outcome, error)
+  const ended: Asked = { request, outcome }
+  requests.set(self, { latest: ended, own: own === latest ? ended : own })
+}
+
+/** Tells the requests of an agent that takes over apart from those before, until what this gives is called. */
+export const tellApart = (self: Keeping): () => void => {
+  const before = requests.get(self)
+  if (before !== undefined) requests.set(self, { latest: before.latest, own: undefined })
+  return () => {
+    const known = requests.get(self)
+    if (known !== undefined) requests.set(self, { latest: known.latest, own: before?.own })
   }
 }

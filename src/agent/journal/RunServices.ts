@@ -14,6 +14,8 @@ export class RunServices {
   readonly clock: Clock.Clock
   readonly observers: ReadonlyArray<Observer>
   readonly recordsContent: boolean
+  /** Whether there are spans, be it for nobody. */
+  readonly hasSpans: boolean
   /** Whether a tracer of the program's own gets the spans. */
   readonly isTraced: boolean
   readonly random: typeof Random.Random.Service
@@ -21,7 +23,8 @@ export class RunServices {
     this.clock = fiber.getRef(Clock.Clock)
     this.observers = fiber.getRef(CurrentObservers)
     this.recordsContent = fiber.getRef(RecordContent)
-    this.isTraced = fiber.cache.tracerEnabled && fiber.cache.tracer !== undefined
+    this.hasSpans = fiber.cache.tracerEnabled
+    this.isTraced = this.hasSpans && fiber.cache.tracer !== undefined
     this.random = fiber.getRef(Random.Random)
   }
 }

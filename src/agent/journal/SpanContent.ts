@@ -1,7 +1,8 @@
 /**
  * What was said, as spans hold it if they are asked to: messages, instructions and tools as JSON by OpenTelemetry's schemas.
  *
- * 1. Input is the conversation as the state has it up to the last answer, so what a guardrail masked or blocked isn't in it.
+ * 1. Input of a run is the conversation as the state has it up to the last answer, so what a guardrail masked or blocked isn't in it.
+ *    That of a request is what it sent.
  * 2. Output is the last answer since a user spoke, with the calls in it.
  * 3. A turn of an assistant whose calls have results is followed by a message of the role `tool` with those.
  *
@@ -10,13 +11,13 @@
  *
  * @since 0.1.0
  */
+import type * as Prompt from "effect/ai/Prompt"
 import * as Tool from "effect/ai/Tool"
 import * as Base64 from "effect/encoding/Base64"
 import * as JsonSchema from "effect/JsonSchema"
-import { callsOf } from "../../domain/Conversation.ts"
-import type * as Part from "../../domain/Part.ts"
+import { callsOf } from "../../domain/conversation/Turns.ts"
 import type { Assistant, AssistantPart, Call, Conversation, Turn } from "../../domain/StateSchema.ts"
-import type { ModelRequest } from "./ModelRequest.ts"
+import type { Sent } from "./ModelRequest.ts"
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -25,7 +26,7 @@ const text = (content: string): Json => ({ type: "text", content })
 /** Splits the data of a URL from what stands before it. */
 const ofDataUrl = (url: string): string => url.slice(url.indexOf(",") + 1)
 
-const filePart = ({ data, fileName, mediaType }: Part.File): Json => {
+const filePart = ({ data, fileName, mediaType }: Pick<Prompt.FilePart, "data" | "fileName" | "mediaType">): Json => {
   const modality = /^(image|video|audio)\//.exec(mediaType)?.[1] ?? "document"
   const about = { modality, mime_type: mediaType, ...(fileName === undefined ? undefined : { file_name: fileName }) }
   if (typeof data === "object" && !(data instanceof URL)) {
@@ -36,12 +37,22 @@ const filePart = ({ data, fileName, mediaType }: Part.File): Json => {
   return data instanceof URL ? { type: "uri", ...about, uri: given } : { type: "blob", ...about, content: given }
 }
 
-const callPart = ({ id, name, params, providerExecuted }: Call): Json =>
+const callPart = (
+  { id, name, params, providerExecuted }: Pick<Prompt.ToolCallPart, "id" | "name" | "params"> & {
+    readonly providerExecuted?: boolean
+  }
+): Json =>
   providerExecuted === true
     ? { type: "server_tool_call", id, name, server_tool_call: { type: name, arguments: params } }
     : { type: "tool_call", id, name, arguments: params }
 
 const resultOf = ({ state }: Call): unknown => state._tag === "Settled" ? state.result ?? null : undefined
+
+const theirResult = (id: string, name: string, response: unknown): Json => ({
+  type: "server_tool_call_response",
+  id,
+  server_tool_call_response: { type: name, response }
+})
 
 const parts = (part: AssistantPart): ReadonlyArray<Json> => {
   switch (part._tag) {
@@ -58,11 +69,7 @@ const parts = (part: AssistantPart): ReadonlyArray<Json> => {
       const { id, name } = part
       return result === undefined
         ? [callPart(part)]
-        : [callPart(part), {
-          type: "server_tool_call_response",
-          id,
-          server_tool_call_response: { type: name, response: result }
-        }]
+        : [callPart(part), theirResult(id, name, result)]
     }
   }
 }
@@ -99,32 +106,79 @@ const messages = (turn: Turn): ReadonlyArray<Json> => {
 
 const reasons: Readonly<Record<string, string>> = { "content-filter": "content_filter", "tool-calls": "tool_call" }
 
+/** What was said, by the names of the attributes that hold it. */
+export interface Content {
+  readonly "gen_ai.input.messages"?: string
+  readonly "gen_ai.output.messages"?: string | undefined
+  readonly "gen_ai.system_instructions"?: string | undefined
+  readonly "gen_ai.tool.definitions"?: string | undefined
+}
+
+/** Gives what a model answered, if it is what a turn says. */
+export const outputOf = (turn: Turn | undefined): string | undefined =>
+  turn?._tag === "Assistant"
+    ? JSON.stringify([{ ...answer(turn), finish_reason: reasons[turn.finishReason] ?? turn.finishReason }])
+    : undefined
+
 /** Gives what a model was sent of a conversation, and what it answered. */
-export const messagesOf = (
-  { turns }: Conversation
-): { readonly input: string; readonly output: string | undefined } => {
+export const messagesOf = ({ turns }: Conversation): Content => {
   const at = turns.findLastIndex(({ _tag }) => _tag === "Assistant" || _tag === "User")
-  const last = turns[at]
-  return last?._tag === "Assistant"
-    ? {
-      input: JSON.stringify(turns.slice(0, at).flatMap(messages)),
-      output: JSON.stringify([{ ...answer(last), finish_reason: reasons[last.finishReason] ?? last.finishReason }])
-    }
-    : { input: JSON.stringify(turns.flatMap(messages)), output: undefined }
+  const output = outputOf(turns[at])
+  return {
+    "gen_ai.input.messages": JSON.stringify((output === undefined ? turns : turns.slice(0, at)).flatMap(messages)),
+    "gen_ai.output.messages": output
+  }
 }
 
 /** Gives the instructions that a request had beside the conversation, and its tools. */
-export const offeredIn = ({ sent }: ModelRequest): {
-  readonly instructions: string | undefined
-  readonly tools: string | undefined
-} => {
-  const system = sent?.prompt.content.filter(({ role }) => role === "system") ?? []
-  const tools = Object.values(sent?.toolkit.tools ?? {})
+export const offeredIn = ({ prompt, tools }: Sent): Content => {
+  const system = prompt.content.filter(({ role }) => role === "system")
   return {
-    instructions: system.length === 0 ? undefined : JSON.stringify(system.map(({ content }) => text(String(content)))),
-    tools: tools.length === 0 ? undefined : JSON.stringify(tools.map(definition))
+    "gen_ai.system_instructions": system.length === 0
+      ? undefined
+      : JSON.stringify(system.map(({ content }) => text(String(content)))),
+    "gen_ai.tool.definitions": tools.length === 0 ? undefined : JSON.stringify(tools.map(definition))
   }
 }
+
+const sentPart = (part: Prompt.UserMessagePart | Prompt.AssistantMessagePart): ReadonlyArray<Json> => {
+  switch (part.type) {
+    case "text":
+      return [text(part.text)]
+    case "reasoning":
+      return part.text === "" ? [] : [{ type: "reasoning", content: part.text }]
+    case "file":
+      return [filePart(part)]
+    case "tool-call":
+      return [callPart(part)]
+    case "tool-result":
+      return [theirResult(part.id, part.name, part.result ?? null)]
+    case "tool-approval-request":
+      return []
+  }
+}
+
+const sentMessage = (message: Prompt.Message): ReadonlyArray<Json> => {
+  switch (message.role) {
+    case "system":
+      return []
+    case "user":
+    case "assistant":
+      return [{ role: message.role, parts: message.content.flatMap(sentPart) }]
+    case "tool": {
+      const responses = message.content.flatMap((part) =>
+        part.type === "tool-result" ? [{ type: "tool_call_response", id: part.id, response: part.result ?? null }] : []
+      )
+      return responses.length === 0 ? [] : [{ role: "tool", parts: responses }]
+    }
+  }
+}
+
+/** Gives all that a request sent. */
+export const sentIn = (sent: Sent): Content => ({
+  "gen_ai.input.messages": JSON.stringify(sent.prompt.content.flatMap(sentMessage)),
+  ...offeredIn(sent)
+})
 
 const definition = (tool: Tool.Any): Json =>
   Tool.isProviderDefined(tool)

@@ -2,8 +2,8 @@
  * Spans of runs and calls, with OpenTelemetry's names for generative AI.
  *
  * A run is a span `invoke_agent <name>`, a call a span `execute_tool <name>`, entering and leaving a mode `enter_mode <name>` and
- * `exit_mode <name>`, making a summary `summarize_conversation <name>`; `effect/ai` adds the model's own beneath the
- * run. What was said is recorded only where `RecordContent` asks for it. A run's span, and those below it, have the id of the
+ * `exit_mode <name>`, making a summary `summarize_conversation <name>`; a request to a model is `chat <model>` beneath the run, or
+ * what `effect/ai` calls it if it makes that span. What was said is recorded only where `RecordContent` asks for it. A run's span, and those below it, have the id of the
  * conversation.
  *
  * Source of the names: OpenTelemetry semantic conventions 1.41 for generative AI, agent and framework spans. A test holds
@@ -16,6 +16,7 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import * as AgentStatus from "../../domain/AgentStatus.ts"
@@ -26,7 +27,7 @@ import type { Definition } from "../definition/AgentDefinition.ts"
 import { fromCause } from "./Failure.ts"
 import type { Journal } from "./Journal.ts"
 import type { Loop } from "./Loop.ts"
-import type { ModelRequest } from "./ModelRequest.ts"
+import { type Asked, askedIn, tellApart } from "./ModelRequest.ts"
 import { messagesOf, offeredIn } from "./SpanContent.ts"
 import type { SpanRecorder } from "./SpanRecorder.ts"
 
@@ -47,6 +48,13 @@ export const inSpan = (span: Tracer.Span) => <R>(services: Context.Context<R>): 
 /** What `Effect.withParentSpan` does without a stack trace, in one change of the services where that takes two. */
 export const within = <A, E, R>(self: Effect.Effect<A, E, R>, span: Tracer.Span): Effect.Effect<A, E, R> =>
   Effect.updateContext(self, inSpan(span)<R>)
+
+/** Puts an effect into a span of its own, in which `use` may say more. */
+export const inOwnSpan = <A, E, R>(
+  name: string,
+  attributes: Readonly<Record<string, unknown>>,
+  use: (span: Tracer.Span) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => Effect.useSpan(name, { attributes }, (span) => within(use(span), span))
 
 /** The id that spans were given by a run, and by no program. */
 export const OwnConversation = Context.Reference<string | undefined>("troupe/agent/Telemetry/OwnConversation", {
@@ -71,34 +79,59 @@ const inConversation =
     )
   }
 
+/** Stands where there are no spans: nothing is kept, and no service changes. */
+const noSpan: Tracer.Span = {
+  _tag: "Span",
+  name: "",
+  spanId: "noop",
+  traceId: "noop",
+  parent: Option.none(),
+  annotations: Context.empty(),
+  status: { _tag: "Ended", startTime: 0n, endTime: 0n, exit: Exit.void },
+  attributes: new Map(),
+  links: [],
+  sampled: false,
+  kind: "internal",
+  end: () => {},
+  attribute: () => {},
+  event: () => {},
+  addLinks: () => {}
+}
+
+/** Puts an effect into a span, where there are any. */
+const spanned = <A, E, R>(
+  { journal: { hasSpans } }: Loop,
+  name: string,
+  attributes: () => Record<string, unknown>,
+  use: (span: Tracer.Span) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => hasSpans ? inOwnSpan(name, attributes(), use) : use(noSpan)
+
 /** Puts a run into its span; `use` ends what the span says by `endRun`. */
 export const runSpan = <A, E, R>(
-  { journal, parent }: Loop,
+  loop: Loop,
   inControl: Definition,
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => {
-  const spanned = Effect.useSpan(
-    `invoke_agent ${inControl.name}`,
-    { attributes: runAttributes(inControl) },
-    (span) => within(use(span), span)
-  )
+  const { journal, parent } = loop
+  const running = spanned(loop, `invoke_agent ${inControl.name}`, () => runAttributes(inControl), use)
   return parent !== undefined || journal.conversation === undefined
-    ? spanned
-    : Effect.updateContext(spanned, inConversation(journal)<R>)
+    ? running
+    : Effect.updateContext(running, inConversation(journal)<R>)
 }
 
 /** Puts the time in which an agent that took over is in control into a span of its own, below the run's. */
 export const handoffSpan = <A, E, R>(loop: Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.useSpan(
+  !loop.journal.hasSpans ? self : spanned(
+    loop,
     `invoke_agent ${loop.definition.name}`,
-    { attributes: { ...runAttributes(loop.definition), ...handoffAttributes(loop) } },
+    () => ({ ...runAttributes(loop.definition), ...handoffAttributes(loop) }),
     (span) => {
-      const { asked, state: { run } } = loop
-      loop.asked = undefined
-      return Effect.onExit(within(self, span), (exit) =>
+      const { state: { run } } = loop
+      const tellTogether = tellApart(loop)
+      return Effect.onExit(self, (exit) =>
         Effect.sync(() => {
           endHandoff(span, loop, run, exit)
-          loop.asked = asked
+          tellTogether()
         }))
     }
   )
@@ -123,21 +156,18 @@ export const beginMode = (
 
 /** Puts the making of a summary into a span. */
 export const summarySpan = <A, E, R>(
-  { definition }: Loop,
+  loop: Loop,
   turns: number,
   self: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.useSpan(
-    `summarize_conversation ${definition.name}`,
-    {
-      attributes: {
-        "gen_ai.operation.name": "summarize_conversation",
-        "gen_ai.agent.name": definition.name,
-        "troupe.summary.turns": turns
-      }
-    },
-    (span) => within(self, span)
-  )
+): Effect.Effect<A, E, R> => {
+  const { name } = loop.definition
+  const attributes = () => ({
+    "gen_ai.operation.name": "summarize_conversation",
+    "gen_ai.agent.name": name,
+    "troupe.summary.turns": turns
+  })
+  return spanned(loop, `summarize_conversation ${name}`, attributes, () => self)
+}
 
 const handoffAttributes = ({ journal, state: { handoff } }: Loop): Record<string, unknown> => ({
   ...(handoff === undefined ? undefined : { "troupe.handoff.from": handoff.from }),
@@ -176,7 +206,7 @@ const since = (before: TokenCount | undefined, after: TokenCount): number | unde
   after.unreported === (before?.unreported ?? 0) ? after.known - (before?.known ?? 0) : undefined
 
 /** Says in a span which model was asked last in it, as far as the model says that, and what it answered. */
-const attributeModel = (span: Tracer.Span, { names: { model, provider }, outcome }: ModelRequest): void => {
+const attributeModel = (span: Tracer.Span, { outcome, request: { names: { model, provider } } }: Asked): void => {
   attribute(span, "gen_ai.provider.name", provider)
   attribute(span, "gen_ai.request.model", model)
   attribute(span, "gen_ai.response.model", outcome?.model)
@@ -184,21 +214,19 @@ const attributeModel = (span: Tracer.Span, { names: { model, provider }, outcome
 }
 
 /** Says in a span what was said, if that is recorded. */
-const attributeContent = (span: Tracer.Span, { asked, journal, state: { conversation } }: Loop): void => {
+const attributeContent = (span: Tracer.Span, loop: Loop, asked: Asked | undefined): void => {
+  const { journal, state: { conversation } } = loop
   if (!journal.recordsContent || !span.sampled) return
-  const { input, output } = messagesOf(conversation)
-  attribute(span, "gen_ai.input.messages", input)
-  attribute(span, "gen_ai.output.messages", output)
-  if (asked === undefined) return
-  const { instructions, tools } = offeredIn(asked)
-  attribute(span, "gen_ai.system_instructions", instructions)
-  attribute(span, "gen_ai.tool.definitions", tools)
+  const sent = asked?.request.sent
+  const content = { ...messagesOf(conversation), ...(sent === undefined ? undefined : offeredIn(sent)) }
+  for (const [name, value] of Object.entries(content)) attribute(span, name, value)
 }
 
 /** Says in a span what a run, or its part since a time, asked and used, and where it stands. */
 const attributeRun = (span: Tracer.Span, loop: Loop, { run, status }: AgentState, before?: Run): void => {
-  if (loop.asked !== undefined) attributeModel(span, loop.asked)
-  attributeContent(span, loop)
+  const asked = askedIn(loop)
+  if (asked !== undefined) attributeModel(span, asked)
+  attributeContent(span, loop, asked)
   const { cached, input, output, reasoning } = run.usage
   attribute(span, "gen_ai.usage.input_tokens", since(before?.usage.input, input))
   attribute(span, "gen_ai.usage.output_tokens", since(before?.usage.output, output))
@@ -224,6 +252,7 @@ const sayFailure = (span: Tracer.Span, loop: Loop, { message, tag }: AgentStatus
 
 /** Says in a run's span how it ended. */
 export const endRun = (span: Tracer.Span, loop: Loop): void => {
+  if (!loop.journal.hasSpans) return
   const { state } = loop
   attributeRun(span, loop, state)
   if (state.status._tag === "Failed") sayFailure(span, loop, state.status.error)
@@ -235,12 +264,7 @@ export const toolSpan = <A, E, R>(
   call: Call,
   tool: Tool.Any,
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.useSpan(
-    `execute_tool ${call.name}`,
-    { attributes: toolAttributes(loop, call, tool) },
-    (span) => within(use(span), span)
-  )
+): Effect.Effect<A, E, R> => spanned(loop, `execute_tool ${call.name}`, () => toolAttributes(loop, call, tool), use)
 
 const toolAttributes = (loop: Loop, call: Call, tool: Tool.Any): Record<string, unknown> => ({
   "gen_ai.operation.name": "execute_tool",

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import { Host } from "../../modes/Host.ts"
 import { CurrentAgent } from "../journal/CurrentAgent.ts"
 import type * as Loop from "../journal/Loop.ts"
+import * as MeasuredModel from "../journal/MeasuredModel.ts"
 import { AgentAtWork } from "./mode/RunHost.ts"
 
 /** Provides a loop to those it calls: models, handlers, instructions. */
@@ -15,7 +16,7 @@ export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, 
   Effect.updateContext(
     self,
     (context: Context.Context<R>) =>
-      Context.add(Context.add(context, CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
+      Context.add(Context.add(MeasuredModel.within(context), CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
   )
 
 /** Notes which loop is at work, if a session holds the modes: what a set-up left behind means that loop. */

@@ -8,22 +8,13 @@
  */
 import type { Reason } from "../../domain/AgentError.ts"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
-import { next } from "../../domain/Command.ts"
+import { type Await, type Command, next, type Stop } from "../../domain/Command.ts"
 import type { Pending } from "../../domain/ModeTransition.ts"
 import * as Corrections from "./Corrections.ts"
 import { emptyInput } from "./InputIssue.ts"
 import type { Known } from "./Known.ts"
 import * as Limits from "./Limits.ts"
 
-/** Ask the model. */
-interface AskModel {
-  readonly _tag: "AskModel"
-}
-/** Run these open calls. */
-interface RunCalls {
-  readonly _tag: "RunCalls"
-  readonly callIds: ReadonlyArray<string>
-}
 /** Send an answer back to the model: `text` says what is wrong with it. */
 interface SendBack {
   readonly _tag: "SendBack"
@@ -46,11 +37,6 @@ export interface RequestHandoff {
   readonly _tag: "RequestHandoff"
   readonly request: HandoffRequest
 }
-/** Let another agent take over. */
-interface HandOver {
-  readonly _tag: "HandOver"
-  readonly request: HandoffRequest
-}
 /** Take a move between modes that was asked for. */
 interface TakeMove {
   readonly _tag: "TakeMove"
@@ -59,10 +45,6 @@ interface TakeMove {
 /** Stop: a limit of an agent around this one was met, which ends that one's run. This one can go on later. */
 interface Suspend {
   readonly _tag: "Suspend"
-}
-/** Stop: somebody has to approve a call, or to finish one. */
-interface Await {
-  readonly _tag: "Await"
 }
 /** Stop: nothing is needed any more. */
 interface Finish {
@@ -89,25 +71,21 @@ export class Fail {
  * @since 0.1.0
  */
 export type Decision =
-  | AskModel
-  | RunCalls
+  | Exclude<Command, Stop>
   | SendBack
   | GiveUpCalls
   | GiveLastAnswer
   | RequestHandoff
-  | HandOver
   | TakeMove
   | Suspend
-  | Await
   | Finish
   | Fail
 
 /** What an agent does that does nothing: it has ended, or waits. */
 export type Rest = Suspend | Await | Finish
 
-const askModel: AskModel = { _tag: "AskModel" }
+const askModel: Decision = { _tag: "AskModel" }
 const suspend: Suspend = { _tag: "Suspend" }
-const awaiting: Await = { _tag: "Await" }
 const finish: Finish = { _tag: "Finish" }
 
 /** Checks whether a decision leaves nothing to do for now. */
@@ -168,8 +146,7 @@ export const decide = (known: Known): Decision => {
       return limit === undefined ? command : onLimit(known, limit)
     }
     case "HandOver":
-      return command
     case "Await":
-      return awaiting
+      return command
   }
 }

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { openCalls } from "../../domain/Conversation.ts"
+import { openCalls } from "../../domain/conversation/Turns.ts"
 import type { Happening } from "../../domain/Happening.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Decision } from "./Decision.ts"

@@ -6,7 +6,7 @@
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { NoOutput } from "../../domain/AgentOutput.ts"
-import { lastAssistant, lastAssistantText, textOf } from "../../domain/Conversation.ts"
+import { lastAssistant, lastAssistantText, textOf } from "../../domain/conversation/Turns.ts"
 import { acceptedCall, finalCalls } from "../../domain/FinalAnswer.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"

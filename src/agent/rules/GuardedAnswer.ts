@@ -7,7 +7,7 @@
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { textIn } from "../../domain/Conversation.ts"
+import { textIn } from "../../domain/conversation/Turns.ts"
 import { toolName } from "../../domain/FinalAnswer.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import { withText } from "../../domain/Replacement.ts"

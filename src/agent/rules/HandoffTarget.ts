@@ -5,7 +5,7 @@
  */
 import { HandoffLimitReached, HandoffTargetNotFound } from "../../domain/AgentError.ts"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
-import { callsOf, lastAssistant } from "../../domain/Conversation.ts"
+import { callsOf, lastAssistant } from "../../domain/conversation/Turns.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type * as Handoff from "../../handoff/Handoff.ts"
 import type { Definition, Roster } from "../definition/AgentDefinition.ts"

@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 import { next } from "../../domain/Command.ts"
-import { callsOf, lastAssistant, openCalls } from "../../domain/Conversation.ts"
+import { callsOf, lastAssistant, openCalls } from "../../domain/conversation/Turns.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
 import { wrongAnswer } from "./Corrections.ts"

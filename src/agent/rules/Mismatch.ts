@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { AgentMismatch } from "../../domain/AgentError.ts"
-import { openCalls } from "../../domain/Conversation.ts"
+import { openCalls } from "../../domain/conversation/Turns.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
 
@@ -27,6 +27,7 @@ export const findMismatch = (roster: Roster, state: AgentState): AgentMismatch |
   const mode = state.modes.find((frame) => !modes.has(frame.name))
   if (mode !== undefined) return lacks(name, "mode", mode.name, modes)
   for (const call of openCalls(state.conversation)) {
+    if (call.approvalId !== undefined) continue
     const entry = tools.get(call.name)
     if (call.state._tag === "Delegated") {
       if (entry?._tag !== "Agent") return lacks(name, "tool", call.name, tools)

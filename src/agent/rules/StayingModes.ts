@@ -6,7 +6,7 @@
  *
  * @since 0.1.0
  */
-import { openCalls } from "../../domain/Conversation.ts"
+import { openCalls } from "../../domain/conversation/Turns.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
 

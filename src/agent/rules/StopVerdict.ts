@@ -6,7 +6,7 @@
  * @since 0.1.0
  */
 import { BudgetExceeded, StepLimitReached } from "../../domain/AgentError.ts"
-import { callsOf, lastAssistant } from "../../domain/Conversation.ts"
+import { callsOf, lastAssistant } from "../../domain/conversation/Turns.ts"
 import * as Spending from "../../domain/Spending.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import * as Usage from "../../domain/Usage.ts"

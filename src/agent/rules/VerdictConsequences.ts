@@ -61,6 +61,9 @@ export interface Refused {
   readonly verdict: Block | Retry
 }
 
+/** Gives why a value didn't pass. */
+export const saidIn = ({ verdict }: Refused): string => verdict._tag === "Retry" ? verdict.feedback : verdict.reason
+
 /** What comes of what didn't pass: the run or the call fails, an answer goes back to the model, or a remark isn't said. */
 export type Consequence =
   | Fail
@@ -100,7 +103,7 @@ const stageOf = (at: LookedAt): Stage => at === "remark" ? "output" : at === "de
 
 const consequence = (refused: Refused, at: LookedAt, agent: string, tool: string | undefined): Consequence => {
   const { guardrail, verdict } = refused
-  const said = verdict._tag === "Retry" ? verdict.feedback : verdict.reason
+  const said = saidIn(refused)
   const tag = table[at][verdict._tag]
   switch (tag) {
     case "SendBack":

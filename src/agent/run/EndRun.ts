@@ -12,6 +12,7 @@ import { whatWasAdded } from "../../modes/Host.ts"
 import * as Failure from "../journal/Failure.ts"
 import * as Loop from "../journal/Loop.ts"
 import * as OwnModel from "../perform/ask/OwnModel.ts"
+import * as PromptCache from "../perform/ask/PromptCache.ts"
 import { provideLoop } from "../perform/LoopServices.ts"
 import * as LeaveMode from "../perform/mode/LeaveMode.ts"
 import type { Decision } from "../rules/Decision.ts"
@@ -33,7 +34,17 @@ const whyOf = ({ journal }: Loop.Loop, exit: LoopExit): Underway.Why | undefined
     : undefined
 
 /** Ends what is still open in a loop. One that had begun nothing leaves its state as it was. */
-export const close = (loop: Loop.Loop, exit: LoopExit): void => Loop.close(loop, whyOf(loop, exit))
+const close = (loop: Loop.Loop, exit: LoopExit): void => Loop.close(loop, whyOf(loop, exit))
+
+/** Does what is no run of a loop's own, and ends what it left open in the loop. */
+export const closing = <A extends Decision>(
+  loop: Loop.Loop,
+  self: Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown, unknown> =>
+  Effect.onExit(self, (exit) => {
+    close(loop, exit)
+    return loop.journal.flush
+  })
 
 const suspended: LoopExit = Exit.succeed({ _tag: "Suspend" })
 
@@ -80,6 +91,7 @@ const endRun = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<void> => {
   if (parent === undefined) journal.release()
   const tell = (): Effect.Effect<void> => {
     if (Underway.latest(loop.underway, "RunStarted") !== undefined) Loop.emitEnd(loop, endOf(loop, exit))
+    if (parent === undefined) PromptCache.rest(loop)
     return OwnModel.release(loop, exit, journal.flush)
   }
   return journal.isBehind() ? Effect.andThen(journal.flush, Effect.suspend(tell)) : tell()

@@ -6,9 +6,9 @@
  *
  * @since 0.1.0
  */
-import { Prototype } from "effect/Pipeable"
 import { ReadOutput } from "../../domain/AgentOutput.ts"
 import { type ReadCall, ReadParams } from "../../domain/CallParams.ts"
+import { prototypeOf } from "../../domain/Shown.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Runnable from "../../handoff/Runnable.ts"
 import { type Definition, definitionOf, TypeId } from "../definition/AgentDefinition.ts"
@@ -20,12 +20,7 @@ import * as EventStream from "./EventStream.ts"
 import * as Run from "./Run.ts"
 import { startOf } from "./RunStart.ts"
 
-const Proto = {
-  ...Prototype,
-  toJSON(this: Any) {
-    return { _id: "Agent", name: this.name }
-  }
-}
+const Proto = prototypeOf((self: Any) => ({ _id: "Agent", name: self.name }))
 
 const interpreter: Runnable.Interpreter = {
   check: Roster.check,

@@ -15,10 +15,10 @@ import type * as Loop from "../journal/Loop.ts"
 import { RunServices } from "../journal/RunServices.ts"
 import { runCalls } from "../perform/call/RunCalls.ts"
 import type { CallResult } from "../perform/call/ToolCall.ts"
-import { provideLoop } from "../perform/LoopServices.ts"
+import { markAtWork, provideLoop } from "../perform/LoopServices.ts"
 import { Fail } from "../rules/Decision.ts"
 import { findMismatch } from "../rules/Mismatch.ts"
-import { close, end } from "./EndRun.ts"
+import { closing, end } from "./EndRun.ts"
 import { goOn, makeLoop } from "./Run.ts"
 import { finishStepping } from "./RunLoop.ts"
 
@@ -45,13 +45,7 @@ export const runCall = (
   callId: string,
   onAnswer: (answered: CallResult) => void
 ): Effect.Effect<void, unknown, unknown> =>
-  Effect.onExit(
-    Effect.as(runCalls(loop, [callId], onAnswer), { _tag: "Finish" } as const),
-    (exit) => {
-      close(loop, exit)
-      return loop.journal.flush
-    }
-  )
+  closing(loop, Effect.as(runCalls(loop, [callId], onAnswer), { _tag: "Finish" } as const))
 
 /** Does something with a conversation by hand, in a fiber, and gives what that gives. No run starts. */
 export const outsideRun = <A>(
@@ -64,12 +58,6 @@ export const outsideRun = <A>(
 ): Effect.Effect<A, unknown, unknown> => {
   const loop = makeLoop(new RunServices(fiber), roster, state, receiver, receiver?.log.run, live)
   const { journal } = loop
-  const working = Effect.suspend(() => {
-    live.atWork = loop.host
-    return f(loop)
-  })
-  return Effect.onExitPrimitive(provideLoop(loop, working), () => {
-    live.atWork = undefined
-    return journal.isBehind() ? journal.flush : undefined
-  })
+  const working = markAtWork(loop, Effect.suspend(() => f(loop)))
+  return Effect.onExitPrimitive(provideLoop(loop, working), () => journal.isBehind() ? journal.flush : undefined)
 }

@@ -5,9 +5,9 @@
  */
 import * as Effect from "effect/Effect"
 import { HandoffTargetNotFound } from "../../domain/AgentError.ts"
-import { appendUser, hasOpenCalls, lastUserText } from "../../domain/Conversation.ts"
+import { appendUser, hasOpenCalls, lastUserText } from "../../domain/conversation/Turns.ts"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
-import * as AgentPicker from "../../handoff/AgentPicker.ts"
+import * as AgentPicker from "../../handoff/picker/Picker.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
 import type { Loop } from "../journal/Loop.ts"
 import { Fail } from "../rules/Decision.ts"

@@ -10,7 +10,7 @@ import { beforeCleanUps } from "../../domain/AgentAnswer.ts"
 import type { Reason } from "../../domain/AgentError.ts"
 import * as AgentStatus from "../../domain/AgentStatus.ts"
 import { make } from "../../domain/Beginning.ts"
-import { hasOpenCalls, openCalls } from "../../domain/Conversation.ts"
+import { hasOpenCalls, openCalls } from "../../domain/conversation/Turns.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Underway from "../../domain/Underway.ts"
@@ -31,7 +31,7 @@ import { takeAll } from "../perform/mode/TakeMoves.ts"
 import { decide, type Decision, Fail } from "../rules/Decision.ts"
 import { findInputIssue, isTakeable } from "../rules/InputIssue.ts"
 import { findMismatch } from "../rules/Mismatch.ts"
-import { close, end } from "./EndRun.ts"
+import { closing, end } from "./EndRun.ts"
 import { pick } from "./Picking.ts"
 import { type Extent, isFinished, runLoop } from "./RunLoop.ts"
 import type { From } from "./RunStart.ts"
@@ -97,7 +97,9 @@ const tellStart = (
   { from: { input, isReopened }, mode, picked, reason }: Start
 ): AgentStatus.AgentStatus => {
   const { definition, state: { status } } = loop
-  if (input !== undefined && reason === undefined && Exit.isSuccess(picked)) InputGuard.withhold(loop, picked.value)
+  if (input !== undefined && reason === undefined) {
+    InputGuard.withhold(loop, Exit.isSuccess(picked) ? picked.value : definition)
+  }
   // What isn't taken in doesn't change who is in control.
   Loop.emitStart(loop, reason === undefined && Exit.isSuccess(picked) ? picked.value : definition, {
     _tag: "RunStarted",
@@ -108,11 +110,20 @@ const tellStart = (
   return status
 }
 
+/** Asks about words that no request will read, since something failed before: they are kept all the same. */
+const askAnyway = (loop: Loop.Loop, cause: Cause.Cause<unknown>): Effect.Effect<void, never, unknown> =>
+  Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.ignore(InputGuard.askNow(loop))
+
 /** Tells that a run starts, or goes on, and drives it, unless its state or its input can't be taken. */
 const driveFrom = (loop: Loop.Loop, start: Start): Effect.Effect<Decision, unknown, unknown> => {
   const status = tellStart(loop, start)
   if (start.reason !== undefined) return Effect.fail(new Fail(start.reason))
-  if (Exit.isFailure(start.picked)) return Effect.failCause(start.picked.cause)
+  if (Exit.isFailure(start.picked)) {
+    const { cause } = start.picked
+    return start.from.input === undefined
+      ? Effect.failCause(cause)
+      : Effect.andThen(askAnyway(loop, cause), Effect.failCause(cause))
+  }
   const { from: { input }, picked: { value: chosen } } = start
   if (input !== undefined && status._tag === "Failed") giveUpHandoffs(loop, status.error)
   const going = Loop.flushed(loop, goOn(loop, "Run"))
@@ -147,7 +158,7 @@ const begin = (
             loop.journal.flush,
             Effect.suspend(() => {
               tellStart(loop, start)
-              return Cause.hasInterruptsOnly(exit.cause) ? Effect.void : Effect.ignore(InputGuard.askNow(loop))
+              return askAnyway(loop, exit.cause)
             })
           )
           : loop.journal.flush
@@ -182,15 +193,9 @@ const talk: Loop.Runner["talk"] = (loop, input) =>
   waiting(loop, () => {
     const mode = ModeStack.top(loop.state)?.name ?? ""
     const isInRun = Underway.latest(loop.underway, "RunStarted") !== undefined
-    if (isInRun) {
-      InputGuard.withhold(loop, loop.definition)
-      Loop.emit(loop, { _tag: "InputGiven", input, mode })
-    }
+    const told = Effect.andThen(InputGuard.tell(loop, input, mode), loop.journal.flush)
     // Events that it leaves without an end get one here: the run goes on, if only to clean up.
-    const within = Effect.onExit(Effect.andThen(loop.journal.flush, runLoop(loop, "Run")), (exit) => {
-      close(loop, exit)
-      return loop.journal.flush
-    })
+    const within = closing(loop, Effect.andThen(told, runLoop(loop, "Run")))
     const answered = isInRun ? within : play(loop, { input, isPicked: false }, mode)
     return Effect.matchEffect(answered, {
       onSuccess: () => Effect.succeed(loop.state),

@@ -5,10 +5,9 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { listOf } from "../../domain/Described.ts"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
 import { Outcome } from "../../domain/StateSchema.ts"
-
-const quoted = (names: ReadonlyArray<string>): string =>
-  names.length === 0 ? "none" : names.map((name) => `"${name}"`).join(", ")
 
 /**
  * The session's scope was closed before the operation was done.
@@ -16,14 +15,10 @@ const quoted = (names: ReadonlyArray<string>): string =>
  * @category errors
  * @since 0.1.0
  */
-export class SessionClosed extends Schema.TaggedError<SessionClosed>("troupe/agent/Session/SessionClosed")(
-  "SessionClosed",
-  { agent: Schema.String, operation: Schema.String }
-) {
-  override get message(): string {
-    return `The session of "${this.agent}" was closed before "${this.operation}" was done`
-  }
-}
+export class SessionClosed extends ErrorClass<SessionClosed>("troupe/agent/Session")("SessionClosed", {
+  agent: Schema.String,
+  operation: Schema.String
+}, ({ agent, operation }) => `The session of "${agent}" was closed before "${operation}" was done`) {}
 
 /**
  * A tool's handler, a model or an observer called the session that runs it. The operation would wait for its own end.
@@ -31,16 +26,12 @@ export class SessionClosed extends Schema.TaggedError<SessionClosed>("troupe/age
  * @category errors
  * @since 0.1.0
  */
-export class ReentrantOperation
-  extends Schema.TaggedError<ReentrantOperation>("troupe/agent/Session/ReentrantOperation")(
-    "ReentrantOperation",
-    { agent: Schema.String, operation: Schema.String, within: Schema.String }
-  )
-{
-  override get message(): string {
-    return `"${this.operation}" of the session of "${this.agent}" was asked for by its own "${this.within}", and would wait for its own end`
-  }
-}
+export class ReentrantOperation extends ErrorClass<ReentrantOperation>("troupe/agent/Session")(
+  "ReentrantOperation",
+  { agent: Schema.String, operation: Schema.String, within: Schema.String },
+  ({ agent, operation, within }) =>
+    `"${operation}" of the session of "${agent}" was asked for by its own "${within}", and would wait for its own end`
+) {}
 
 /**
  * Another session wrote or removed what is stored under the session's id. Nothing was overwritten.
@@ -50,17 +41,16 @@ export class ReentrantOperation
  * @category errors
  * @since 0.1.0
  */
-export class StoreConflict extends Schema.TaggedError<StoreConflict>("troupe/agent/Session/StoreConflict")(
-  "StoreConflict",
-  { id: Schema.String, expected: Schema.Int, found: Schema.UndefinedOr(Schema.Int) }
-) {
-  override get message(): string {
-    const found = this.found === undefined ? "nothing" : `revision ${this.found}`
-    return this.expected === this.found
-      ? `Revision ${this.expected} of "${this.id}" was written by another session`
-      : `Expected revision ${this.expected} of "${this.id}" in the store, found ${found}`
-  }
-}
+export class StoreConflict extends ErrorClass<StoreConflict>("troupe/agent/Session")("StoreConflict", {
+  id: Schema.String,
+  expected: Schema.Int,
+  found: Schema.UndefinedOr(Schema.Int)
+}, ({ expected, found, id }) => {
+  const there = found === undefined ? "nothing" : `revision ${found}`
+  return expected === found
+    ? `Revision ${expected} of "${id}" was written by another session`
+    : `Expected revision ${expected} of "${id}" in the store, found ${there}`
+}) {}
 
 /**
  * The store failed to read, write or remove a session; `error` is the store's own.
@@ -68,19 +58,12 @@ export class StoreConflict extends Schema.TaggedError<StoreConflict>("troupe/age
  * @category errors
  * @since 0.1.0
  */
-export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>("troupe/agent/Session/StoreUnavailable")(
-  "StoreUnavailable",
-  {
-    id: Schema.String,
-    operation: Schema.Literals(["read", "write", "remove"]),
-    issue: Schema.String,
-    error: Schema.Unknown
-  }
-) {
-  override get message(): string {
-    return `The store can't ${this.operation} "${this.id}": ${this.issue}`
-  }
-}
+export class StoreUnavailable extends ErrorClass<StoreUnavailable>("troupe/agent/Session")("StoreUnavailable", {
+  id: Schema.String,
+  operation: Schema.Literals(["read", "write", "remove"]),
+  issue: Schema.String,
+  error: Schema.Unknown
+}, ({ id, issue, operation }) => `The store can't ${operation} "${id}": ${issue}`) {}
 
 /**
  * What is stored under an id isn't a session that this release can read. Nothing was overwritten.
@@ -89,15 +72,11 @@ export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>("trou
  * @since 0.1.0
  */
 export class StoredStateUnreadable
-  extends Schema.TaggedError<StoredStateUnreadable>("troupe/agent/Session/StoredStateUnreadable")(
-    "StoredStateUnreadable",
-    { id: Schema.String, issue: Schema.String }
-  )
-{
-  override get message(): string {
-    return `What is stored under "${this.id}" can't be read: ${this.issue}`
-  }
-}
+  extends ErrorClass<StoredStateUnreadable>("troupe/agent/Session")("StoredStateUnreadable", {
+    id: Schema.String,
+    issue: Schema.String
+  }, ({ id, issue }) => `What is stored under "${id}" can't be read: ${issue}`)
+{}
 
 /**
  * The agent in control doesn't have the tool. A tool of the same name with other schemas is another tool.
@@ -105,14 +84,11 @@ export class StoredStateUnreadable
  * @category errors
  * @since 0.1.0
  */
-export class ToolNotFound extends Schema.TaggedError<ToolNotFound>("troupe/agent/Session/ToolNotFound")(
+export class ToolNotFound extends ErrorClass<ToolNotFound>("troupe/agent/Session")(
   "ToolNotFound",
-  { agent: Schema.String, tool: Schema.String, available: Schema.Array(Schema.String) }
-) {
-  override get message(): string {
-    return `Agent "${this.agent}" has no tool "${this.tool}" to invoke; available: ${quoted(this.available)}`
-  }
-}
+  { agent: Schema.String, tool: Schema.String, available: Schema.Array(Schema.String) },
+  ({ agent, available, tool }) => `Agent "${agent}" has no tool "${tool}" to invoke; available: ${listOf(available)}`
+) {}
 
 /**
  * A tool was invoked while calls are open. They need their results first.
@@ -120,14 +96,10 @@ export class ToolNotFound extends Schema.TaggedError<ToolNotFound>("troupe/agent
  * @category errors
  * @since 0.1.0
  */
-export class CallsOpen extends Schema.TaggedError<CallsOpen>("troupe/agent/Session/CallsOpen")("CallsOpen", {
+export class CallsOpen extends ErrorClass<CallsOpen>("troupe/agent/Session")("CallsOpen", {
   tool: Schema.String,
   callIds: Schema.Array(Schema.String)
-}) {
-  override get message(): string {
-    return `Tool "${this.tool}" can't be invoked while calls are open: ${quoted(this.callIds)}`
-  }
-}
+}, ({ callIds, tool }) => `Tool "${tool}" can't be invoked while calls are open: ${listOf(callIds)}`) {}
 
 /**
  * A tool was invoked, or its call approved, with parameters that don't fit its schema. Nothing was recorded.
@@ -135,16 +107,10 @@ export class CallsOpen extends Schema.TaggedError<CallsOpen>("troupe/agent/Sessi
  * @category errors
  * @since 0.1.0
  */
-export class ParametersRejected
-  extends Schema.TaggedError<ParametersRejected>("troupe/agent/Session/ParametersRejected")("ParametersRejected", {
-    tool: Schema.String,
-    issue: Schema.String
-  })
-{
-  override get message(): string {
-    return `The parameters of tool "${this.tool}" don't fit their schema: ${this.issue}`
-  }
-}
+export class ParametersRejected extends ErrorClass<ParametersRejected>("troupe/agent/Session")("ParametersRejected", {
+  tool: Schema.String,
+  issue: Schema.String
+}, ({ issue, tool }) => `The parameters of tool "${tool}" don't fit their schema: ${issue}`) {}
 
 /**
  * An invoked tool returned neither a result nor a failure of its own: it took too long, or its result didn't fit its schema.
@@ -153,14 +119,12 @@ export class ParametersRejected
  * @category errors
  * @since 0.1.0
  */
-export class CallUnanswered extends Schema.TaggedError<CallUnanswered>("troupe/agent/Session/CallUnanswered")(
-  "CallUnanswered",
-  { tool: Schema.String, callId: Schema.String, outcome: Outcome, issue: Schema.String }
-) {
-  override get message(): string {
-    return `Call "${this.callId}" of tool "${this.tool}" gave no result of its own: ${this.issue}`
-  }
-}
+export class CallUnanswered extends ErrorClass<CallUnanswered>("troupe/agent/Session")("CallUnanswered", {
+  tool: Schema.String,
+  callId: Schema.String,
+  outcome: Outcome,
+  issue: Schema.String
+}, ({ callId, issue, tool }) => `Call "${callId}" of tool "${tool}" gave no result of its own: ${issue}`) {}
 
 /**
  * Schema for the reason of a `SessionError`.
@@ -196,14 +160,11 @@ export type Reason = typeof Reason.Type
  * @category errors
  * @since 0.1.0
  */
-export class SessionError extends Schema.TaggedError<SessionError>("troupe/agent/Session/SessionError")(
+export class SessionError extends ErrorClass<SessionError>("troupe/agent/Session")(
   "SessionError",
-  { reason: Reason }
-) {
-  override get message(): string {
-    return this.reason.message
-  }
-}
+  { reason: Reason },
+  ({ reason }) => reason.message
+) {}
 
 /** Makes a session's error of its reason. */
 export const because = (reason: Reason): SessionError => new SessionError({ reason })

@@ -80,7 +80,7 @@ export class SessionReceiver implements Receiver {
   }
 
   offer(event: AgentEvent, state?: AgentState): boolean {
-    if (this.#target.store !== undefined && (isSavePoint(event) || isSavedFirst(event))) return false
+    if (this.#target.store !== undefined && (this.#isSaveDue(event) || isSavedFirst(event))) return false
     this.#apply(event, state ?? this.#after(event))
     return this.#reader === undefined || this.#reader.offer(event)
   }
@@ -99,8 +99,12 @@ export class SessionReceiver implements Receiver {
         )
       }
       const shown = this.#show(event, state)
-      return isSavePoint(event) ? Effect.andThen(this.#save(state), shown) : shown
+      return this.#isSaveDue(event) ? Effect.andThen(this.#save(state), shown) : shown
     })
+  }
+
+  #isSaveDue(event: AgentEvent): boolean {
+    return isSavePoint(event) || this.#target.store?.keeps?.(event) === "AtOnce"
   }
 
   #show(event: AgentEvent, state: AgentState): Effect.Effect<void> {
@@ -113,12 +117,15 @@ export class SessionReceiver implements Receiver {
   }
 
   #apply(event: AgentEvent, state: AgentState): void {
-    const { log, ref } = this.#target
+    const { log, ref, store } = this.#target
     log.run = event.run
     log.session ??= event.run
     if (log.events !== undefined && !isPiece(event)) log.events++
-    if (state === ref.value) return
-    if (log.unsaved !== undefined && !isSavedFirst(event)) log.unsaved.push(event)
+    const isChanging = state !== ref.value
+    if (log.unsaved !== undefined && !isSavedFirst(event) && (isChanging || store?.keeps?.(event) !== undefined)) {
+      log.unsaved.push(event)
+    }
+    if (!isChanging) return
     publish(ref, state)
   }
 

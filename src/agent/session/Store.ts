@@ -44,6 +44,11 @@ export interface OpenDocument {
   readonly restored: AgentState | undefined
   readonly check: Effect.Effect<void, SessionError>
   readonly save: (state: AgentState, events?: ReadonlyArray<AgentEvent>) => Effect.Effect<void, SessionError>
+
+  /**
+   * When an event is kept that changes no state: `AtOnce`, before the run goes on, or with the `Next` save. Without this none is kept.
+   */
+  readonly keeps?: (event: AgentEvent) => "AtOnce" | "Next" | undefined
 }
 
 /** One lock for each id of a store, for as long as a session on it is open. */

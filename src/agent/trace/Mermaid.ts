@@ -13,7 +13,7 @@ import { identity } from "effect/Function"
 import type * as Schema from "effect/Schema"
 import type { AgentEvent, ModelCallStarted, RunCompleted, RunStarted } from "../../domain/AgentEvent.ts"
 import { pendingApprovals } from "../../domain/Approval.ts"
-import { lastAssistantText } from "../../domain/Conversation.ts"
+import { lastAssistantText, textIn } from "../../domain/Conversation.ts"
 import { pattern } from "../../domain/Lazy.ts"
 import type { AssistantPart, Outcome } from "../../domain/StateSchema.ts"
 import { weightOf } from "../../domain/Summarized.ts"
@@ -50,13 +50,7 @@ const escape = (text: string, maxLength: number): string => {
   return escaped === "" ? "(empty)" : escaped
 }
 
-const isArrived: { readonly [_ in Outcome]: boolean } = {
-  Succeeded: true,
-  HandedOff: true,
-  Failed: false,
-  Denied: false,
-  Interrupted: false
-}
+const isArrived = (outcome: Outcome): boolean => outcome === "Succeeded" || outcome === "HandedOff"
 
 type CallEvent = Extract<AgentEvent, { readonly callId: string }>
 
@@ -89,9 +83,10 @@ const oneLine = (value: Schema.Json): string => Excerpt.jsonText(value, 0)
 const because = (reason: string | undefined): string => reason === undefined ? "" : `: ${reason}`
 
 const answered = (parts: ReadonlyArray<AssistantPart>): string => {
-  const text = parts.reduce((text, part) => part._tag === "Text" ? text + part.text : text, "")
   const names = parts.flatMap((part) => part._tag === "Call" ? [part.name] : [])
-  return [text, names.length === 0 ? "" : `calls ${names.join(", ")}`].filter((line) => line !== "").join(" / ")
+  return [textIn(parts), names.length === 0 ? "" : `calls ${names.join(", ")}`].filter((line) => line !== "").join(
+    " / "
+  )
 }
 
 const ended = ({ state }: RunCompleted): string => {
@@ -193,7 +188,7 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
       return
     case "ToolCallSettled": {
       const result = oneLine(event.result)
-      const arrived = isArrived[event.outcome]
+      const arrived = isArrived(event.outcome)
       const text = arrived ? result : `${event.outcome}: ${result}`
       if (drawing === undefined) on.arrow(on.tool(event.name), arrived ? "-->>" : "-x", agent, text)
       else if (drawing === "Unstarted") on.arrow(agent, "-x", on.tool(event.name), text)

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
 
 /**
  * Error for an invalid option of a context window.
@@ -11,26 +12,19 @@ import * as Schema from "effect/Schema"
  * @category errors
  * @since 0.1.0
  */
-export class InvalidWindow extends Schema.TaggedError<InvalidWindow>("troupe/agent/ContextWindow/InvalidWindow")(
-  "InvalidWindow",
-  {
-    option: Schema.Literals([
-      "costSensitivity",
-      "count",
-      "maxTokens",
-      "maxTurns",
-      "price",
-      "reserve",
-      "strategy",
-      "target"
-    ]),
-    issue: Schema.String
-  }
-) {
-  override get message(): string {
-    return `"${this.option}" of a context window ${this.issue}`
-  }
-}
+export class InvalidWindow extends ErrorClass<InvalidWindow>("troupe/agent/ContextWindow")("InvalidWindow", {
+  option: Schema.Literals([
+    "costSensitivity",
+    "count",
+    "maxTokens",
+    "maxTurns",
+    "price",
+    "reserve",
+    "strategy",
+    "target"
+  ]),
+  issue: Schema.String
+}, ({ issue, option }) => `"${option}" of a context window ${issue}`) {}
 
 /** Returns a limit, or throws `InvalidWindow` unless it is a whole number from `minimum` on. */
 export const limitOf = (option: InvalidWindow["option"], value: number, minimum: 0 | 1): number => {

@@ -8,6 +8,7 @@ import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
 import type { Conversation } from "../../domain/StateSchema.ts"
 import * as SummaryByModel from "../../handoff/SummaryByModel.ts"
 import { fromSteps, type Model, type Step, type Strategy, type Summarize } from "./Strategy.ts"
@@ -20,14 +21,10 @@ type SummarizeOptions = SummaryByModel.SummarizeOptions
  * @category errors
  * @since 0.1.0
  */
-export class EmptySummary extends Schema.TaggedError<EmptySummary>("troupe/agent/ContextWindow/EmptySummary")(
-  "EmptySummary",
-  { agent: Schema.String, turns: Schema.Int }
-) {
-  override get message(): string {
-    return `The summary of ${this.turns} turns for agent "${this.agent}" is empty`
-  }
-}
+export class EmptySummary extends ErrorClass<EmptySummary>("troupe/agent/ContextWindow")("EmptySummary", {
+  agent: Schema.String,
+  turns: Schema.Int
+}, ({ agent, turns }) => `The summary of ${turns} turns for agent "${agent}" is empty`) {}
 
 type Words<E, R> = (conversation: Conversation) => Effect.Effect<string, E, R>
 

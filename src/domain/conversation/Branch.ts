@@ -8,6 +8,7 @@ import { dual } from "effect/Function"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { withUniqueIds } from "../CallIds.ts"
+import { ErrorClass } from "../ErrorClass.ts"
 import type * as Part from "../Part.ts"
 import type { Assistant, AssistantPart, Call, Conversation, Turn } from "../StateSchema.ts"
 import { appendUnchecked, appendUser, callIds, fork } from "./Turns.ts"
@@ -119,15 +120,16 @@ const join: Join = (left, right) =>
  * @category errors
  * @since 0.1.0
  */
-export class Diverged extends Schema.TaggedError<Diverged>("troupe/domain/Conversation/Diverged")("Diverged", {
-  common: Schema.Int,
-  left: Schema.Int,
-  right: Schema.Int
-}) {
-  override get message(): string {
-    return `Both conversations went on behind turn ${this.common}: one by ${this.left} turns, the fork by ${this.right}`
-  }
-}
+export class Diverged extends ErrorClass<Diverged>("troupe/domain/Conversation")(
+  "Diverged",
+  {
+    common: Schema.Int,
+    left: Schema.Int,
+    right: Schema.Int
+  },
+  ({ common, left, right }) =>
+    `Both conversations went on behind turn ${common}: one by ${left} turns, the fork by ${right}`
+) {}
 
 /** Puts turns behind others, with ids of their own for their calls. */
 const appendAll = (self: Conversation, turns: ReadonlyArray<Turn>): Conversation => {

@@ -8,8 +8,8 @@
  */
 import { memoize } from "effect/Function"
 import { withUniqueIds } from "../CallIds.ts"
-import { callIds, settleOpenCalls } from "../Conversation.ts"
 import { isSilent } from "../conversation/Sending.ts"
+import { callIds, settleOpenCalls } from "../conversation/Turns.ts"
 import type { Assistant, Turn } from "../StateSchema.ts"
 import { hasRoom, type Room, tokensIn, type WindowTurn } from "./WindowTurn.ts"
 

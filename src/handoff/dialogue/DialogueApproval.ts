@@ -29,15 +29,35 @@ export const pendingApprovals = (self: DialogueState): ReadonlyArray<Approval.Pe
 
 type Resolved<A> = Result.Result<A, Approval.NotAwaitingApproval>
 
-const resolve = (
+type Answer = (state: AgentState) => Resolved<AgentState>
+
+/**
+ * Says what became of a call that isn't the speaker's: participants' calls have different ids, so it is another's, whose turn is over.
+ * The same answer once more changes nothing.
+ */
+const resolveElsewhere = (
   self: DialogueState,
-  callId: string,
-  answer: (state: AgentState) => Resolved<AgentState>
+  { awaiting, callId, found }: Approval.NotAwaitingApproval,
+  answer: Answer
 ): Resolved<DialogueState> => {
+  for (const { state } of found === "Unknown" ? self.participants : []) {
+    const resolved = state === undefined ? undefined : answer(state)
+    if (resolved === undefined) continue
+    if (Result.isSuccess(resolved)) {
+      if (resolved.success === state) return Result.succeed(self)
+    } else if (resolved.failure.found !== "Unknown") {
+      return Result.fail(new Approval.NotAwaitingApproval({ callId, found: resolved.failure.found, awaiting }))
+    }
+  }
+  return Result.fail(new Approval.NotAwaitingApproval({ callId, found, awaiting }))
+}
+
+const resolve = (self: DialogueState, callId: string, answer: Answer): Resolved<DialogueState> => {
   const speaker = speakerOf(self)
-  return speaker === undefined
+  const resolved: Resolved<DialogueState> = speaker === undefined
     ? Result.fail(new Approval.NotAwaitingApproval({ callId, found: "Unknown", awaiting: [] }))
     : Result.map(answer(speaker.state), (state) => withParticipant(self, speaker.name, { state }))
+  return Result.isFailure(resolved) ? resolveElsewhere(self, resolved.failure, answer) : resolved
 }
 
 /**

@@ -6,10 +6,10 @@
  *
  * @since 0.1.0
  */
-import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { listOf, messageOf, showShortly } from "../../domain/Described.ts"
+import { listOf, messageOf } from "../../domain/Described.ts"
+import { ErrorClass, showShortly, StateErrorClass } from "../../domain/ErrorClass.ts"
 import type { DialogueState } from "./DialogueState.ts"
 
 /**
@@ -19,16 +19,13 @@ import type { DialogueState } from "./DialogueState.ts"
  * @since 0.1.0
  */
 export class AgentFailed<out E = unknown>
-  extends Schema.TaggedError<AgentFailed>("troupe/handoff/dialogue/DialogueError/AgentFailed")("AgentFailed", {
+  extends ErrorClass<AgentFailed>("troupe/handoff/dialogue/DialogueError")("AgentFailed", {
     speaker: Schema.String,
     turn: Schema.Int,
     error: Schema.Unknown
-  })
+  }, ({ error, speaker, turn }) => `Agent "${speaker}" failed in turn ${turn}: ${messageOf(error)}`)
 {
   declare readonly error: E
-  override get message(): string {
-    return `Agent "${this.speaker}" failed in turn ${this.turn}: ${messageOf(this.error)}`
-  }
 }
 
 const failure = { error: Schema.Unknown }
@@ -39,16 +36,12 @@ const failure = { error: Schema.Unknown }
  * @category errors
  * @since 0.1.0
  */
-export class ChoiceFailed<out E = unknown>
-  extends Schema.TaggedError<ChoiceFailed>("troupe/handoff/dialogue/DialogueError/ChoiceFailed")(
-    "ChoiceFailed",
-    failure
-  )
-{
+export class ChoiceFailed<out E = unknown> extends ErrorClass<ChoiceFailed>("troupe/handoff/dialogue/DialogueError")(
+  "ChoiceFailed",
+  failure,
+  ({ error }) => `Nobody was chosen to speak: ${messageOf(error)}`
+) {
   declare readonly error: E
-  override get message(): string {
-    return `Nobody was chosen to speak: ${messageOf(this.error)}`
-  }
 }
 
 /**
@@ -57,13 +50,12 @@ export class ChoiceFailed<out E = unknown>
  * @category errors
  * @since 0.1.0
  */
-export class UntilFailed<out E = unknown>
-  extends Schema.TaggedError<UntilFailed>("troupe/handoff/dialogue/DialogueError/UntilFailed")("UntilFailed", failure)
-{
+export class UntilFailed<out E = unknown> extends ErrorClass<UntilFailed>("troupe/handoff/dialogue/DialogueError")(
+  "UntilFailed",
+  failure,
+  ({ error }) => `Whether the dialogue ends couldn't be told: ${messageOf(error)}`
+) {
   declare readonly error: E
-  override get message(): string {
-    return `Whether the dialogue ends couldn't be told: ${messageOf(this.error)}`
-  }
 }
 
 /**
@@ -73,15 +65,11 @@ export class UntilFailed<out E = unknown>
  * @since 0.1.0
  */
 export class UnknownSpeaker
-  extends Schema.TaggedError<UnknownSpeaker>("troupe/handoff/dialogue/DialogueError/UnknownSpeaker")("UnknownSpeaker", {
+  extends ErrorClass<UnknownSpeaker>("troupe/handoff/dialogue/DialogueError")("UnknownSpeaker", {
     speaker: Schema.String,
     available: Schema.Array(Schema.String)
-  })
-{
-  override get message(): string {
-    return `"${this.speaker}" was chosen to speak and takes no part; available: ${listOf(this.available)}`
-  }
-}
+  }, ({ available, speaker }) => `"${speaker}" was chosen to speak and takes no part; available: ${listOf(available)}`)
+{}
 
 /**
  * A state is of a dialogue with other participants.
@@ -89,16 +77,15 @@ export class UnknownSpeaker
  * @category errors
  * @since 0.1.0
  */
-export class ParticipantMismatch
-  extends Schema.TaggedError<ParticipantMismatch>("troupe/handoff/dialogue/DialogueError/ParticipantMismatch")(
-    "ParticipantMismatch",
-    { found: Schema.Array(Schema.String), available: Schema.Array(Schema.String) }
-  )
-{
-  override get message(): string {
-    return `The state is of a dialogue between ${listOf(this.found)}, this one is between ${listOf(this.available)}`
-  }
-}
+export class ParticipantMismatch extends ErrorClass<ParticipantMismatch>("troupe/handoff/dialogue/DialogueError")(
+  "ParticipantMismatch",
+  {
+    found: Schema.Array(Schema.String),
+    available: Schema.Array(Schema.String)
+  },
+  ({ available, found }) =>
+    `The state is of a dialogue between ${listOf(found)}, this one is between ${listOf(available)}`
+) {}
 
 /**
  * What went wrong in a dialogue.
@@ -149,23 +136,15 @@ const AnyReason = Schema.Union([AgentFailed, ChoiceFailed, UntilFailed, UnknownS
  * @category errors
  * @since 0.1.0
  */
-export class DialogueError<out E = unknown>
-  extends Schema.TaggedError<DialogueError>("troupe/handoff/dialogue/DialogueError")("DialogueError", {
-    state: State,
-    reason: AnyReason
-  })
-{
+export class DialogueError<out E = unknown> extends StateErrorClass<DialogueError>("troupe/handoff/dialogue")(
+  "DialogueError",
+  { state: State, reason: AnyReason },
+  ({ reason }) => reason.message
+) {
   declare readonly reason: Reason<E>
-  override get message(): string {
-    return this.reason.message
-  }
-  /** The states of all participants have hundreds of lines. */
   constructor(fields: { readonly state: typeof State.Type; readonly reason: Reason<E> }, options?: Schema.MakeOptions) {
     super(fields, options)
     showShortly(this, `\`reason\` is ${this.reason._tag}; \`state\` has all that was said (\`Dialogue.toJson\`)`)
-  }
-  override [NodeInspectSymbol](): string {
-    return this.stack ?? this.message
   }
 }
 

@@ -9,6 +9,7 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
 import { lazy } from "../../domain/Lazy.ts"
 import * as StateJson from "../../domain/StateJson.ts"
 import * as VersionedJson from "../../domain/VersionedJson.ts"
@@ -28,16 +29,11 @@ export const version = 1
  * @category errors
  * @since 0.1.0
  */
-export class UnknownVersion
-  extends Schema.TaggedError<UnknownVersion>("troupe/handoff/dialogue/DialogueJson/UnknownVersion")(
-    "UnknownVersion",
-    VersionedJson.unknownVersion
-  )
-{
-  override get message(): string {
-    return `A dialogue of version ${this.found} can't be read; known versions: ${this.known.join(", ")}`
-  }
-}
+export class UnknownVersion extends ErrorClass<UnknownVersion>("troupe/handoff/dialogue/DialogueJson")(
+  "UnknownVersion",
+  VersionedJson.unknownVersion,
+  ({ found, known }) => `A dialogue of version ${found} can't be read; known versions: ${known.join(", ")}`
+) {}
 
 /**
  * Error for a document that isn't a dialogue: not JSON, cut short, or of a wrong type at `path`.
@@ -45,16 +41,11 @@ export class UnknownVersion
  * @category errors
  * @since 0.1.0
  */
-export class MalformedDialogue
-  extends Schema.TaggedError<MalformedDialogue>("troupe/handoff/dialogue/DialogueJson/MalformedDialogue")(
-    "MalformedDialogue",
-    VersionedJson.malformed
-  )
-{
-  override get message(): string {
-    return `Not a dialogue at "${VersionedJson.formatPath(this.path)}": ${this.issue}`
-  }
-}
+export class MalformedDialogue extends ErrorClass<MalformedDialogue>("troupe/handoff/dialogue/DialogueJson")(
+  "MalformedDialogue",
+  VersionedJson.malformed,
+  ({ issue, path }) => `Not a dialogue at "${VersionedJson.formatPath(path)}": ${issue}`
+) {}
 
 /**
  * Why a document can't be read as a dialogue. The version may be that of an agent's state in it.

@@ -3,8 +3,9 @@
  *
  * @since 0.1.0
  */
-import { type Pipeable, Prototype } from "effect/Pipeable"
+import type { Pipeable } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
+import { prototypeOf } from "../../domain/Shown.ts"
 import type * as Runnable from "../Runnable.ts"
 import type { Candidate, Choice, Predicate as TranscriptPredicate } from "./Choice.ts"
 
@@ -42,12 +43,7 @@ export interface Definition {
   readonly stopTool: string
 }
 
-const Proto = {
-  ...Prototype,
-  toJSON(this: Any) {
-    return { _id: "Dialogue", participants: this.participants.map(({ name }) => name) }
-  }
-}
+const Proto = prototypeOf((self: Any) => ({ _id: "Dialogue", participants: self.participants.map(({ name }) => name) }))
 
 /** Makes a dialogue of its definition. */
 export const fromDefinition = <Name extends string, E, R>(definition: Definition): Dialogue<Name, E, R> =>

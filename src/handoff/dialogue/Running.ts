@@ -19,6 +19,17 @@ import * as Turn from "./Turn.ts"
 
 type Failure<E> = DialogueError<AgentError | E>
 
+/** What runs a dialogue: the dialogue comes first, or is piped. */
+interface Runs<Args extends ReadonlyArray<unknown>> {
+  (...args: Args): <Name extends string, E, R>(
+    self: Dialogue<Name, E, R>
+  ) => Effect.Effect<DialogueState, Failure<E>, R>
+  <Name extends string, E, R>(
+    self: Dialogue<Name, E, R>,
+    ...args: Args
+  ): Effect.Effect<DialogueState, Failure<E>, R>
+}
+
 const isState = (from: Input | DialogueState): from is DialogueState => typeof from === "object" && "transcript" in from
 
 /**
@@ -40,12 +51,10 @@ export const begin: {
  * @category running
  * @since 0.1.0
  */
-export const run: {
-  (
-    opening: Input
-  ): <Name extends string, E, R>(self: Dialogue<Name, E, R>) => Effect.Effect<DialogueState, Failure<E>, R>
-  <Name extends string, E, R>(self: Dialogue<Name, E, R>, opening: Input): Effect.Effect<DialogueState, Failure<E>, R>
-} = dual(2, (self: Any, opening: Input) => resume(self, begin(self, opening)) as never)
+export const run: Runs<[opening: Input]> = dual(
+  2,
+  (self: Any, opening: Input) => resume(self, begin(self, opening)) as never
+)
 
 /**
  * Goes on with a dialogue where it stopped: after an approval, a failure, an interruption, or a restart.
@@ -79,15 +88,7 @@ export const run: {
  * @category running
  * @since 0.1.0
  */
-export const resume: {
-  (
-    state: DialogueState
-  ): <Name extends string, E, R>(self: Dialogue<Name, E, R>) => Effect.Effect<DialogueState, Failure<E>, R>
-  <Name extends string, E, R>(
-    self: Dialogue<Name, E, R>,
-    state: DialogueState
-  ): Effect.Effect<DialogueState, Failure<E>, R>
-} = dual(2, (self: Any, state: DialogueState) =>
+export const resume: Runs<[state: DialogueState]> = dual(2, (self: Any, state: DialogueState) =>
   Effect.suspend(() => {
     const performance = prepare(self, state, Turn.whole)
     return Effect.map(Stream.runDrain(play(performance)), () => performance.state)

@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { textIn } from "../../domain/Conversation.ts"
 import * as Part from "../../domain/Part.ts"
 import { fromInput } from "../../domain/PartCopy.ts"
 import type { User } from "../../domain/StateSchema.ts"
@@ -70,10 +71,7 @@ export const userEntry = (input: Input): UserEntry => ({
  * @category getters
  * @since 0.1.0
  */
-export const textOf = (entry: Entry): string =>
-  entry._tag === "Agent"
-    ? entry.text
-    : entry.parts.reduce((text, part) => part._tag === "Text" ? text + part.text : text, "")
+export const textOf = (entry: Entry): string => entry._tag === "Agent" ? entry.text : textIn(entry.parts)
 
 /**
  * Gives the text that was said last, the user's or an agent's, or `""` where nobody spoke.

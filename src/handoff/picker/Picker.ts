@@ -5,9 +5,10 @@
  */
 import type * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import { type Pipeable, Prototype } from "effect/Pipeable"
+import type { Pipeable } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type { AgentStatus } from "../../domain/AgentStatus.ts"
+import { prototypeOf } from "../../domain/Shown.ts"
 import type { Conversation } from "../../domain/StateSchema.ts"
 
 const TypeId = "~troupe/handoff/AgentPicker"
@@ -52,12 +53,7 @@ export interface PickRequest {
   readonly agents: ReadonlyArray<{ readonly name: string; readonly description: string | undefined }>
 }
 
-const Proto = {
-  ...Prototype,
-  toJSON(this: Any) {
-    return { _id: "AgentPicker", names: this[TypeId].names }
-  }
-}
+const Proto = prototypeOf((self: Any) => ({ _id: "AgentPicker", names: self[TypeId].names }))
 
 /** Makes a picker that is known to give some names. */
 export const fromNames = <Names extends string, E, R>(

@@ -4,12 +4,11 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { NoOutput, output } from "../../domain/AgentOutput.ts"
-import { showShortly } from "../../domain/Described.ts"
+import { showShortly, StateErrorClass } from "../../domain/ErrorClass.ts"
 import { fromInput } from "../../domain/PartCopy.ts"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
 import * as Runnable from "../Runnable.ts"
@@ -24,20 +23,13 @@ const isState = (u: unknown): u is AgentState =>
  * @category errors
  * @since 0.1.0
  */
-export class NoAnswer extends Schema.TaggedError<NoAnswer>("troupe/handoff/Plan/NoAnswer")("NoAnswer", {
+export class NoAnswer extends StateErrorClass<NoAnswer>("troupe/handoff/Plan")("NoAnswer", {
   state: Schema.declare(isState, { identifier: "AgentState" }),
   reason: NoOutput
-}) {
-  override get message(): string {
-    return this.reason.message
-  }
-  /** The state alone has a hundred lines. */
+}, ({ reason }) => reason.message) {
   constructor(fields: { readonly state: AgentState; readonly reason: NoOutput }, options?: Schema.MakeOptions) {
     super(fields, options)
     showShortly(this, "`state` has the calls that await approval (`AgentState.pendingApprovals`)")
-  }
-  override [NodeInspectSymbol](): string {
-    return this.stack ?? this.message
   }
 }
 

@@ -6,10 +6,11 @@
 import type * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { type Pipeable, Prototype } from "effect/Pipeable"
+import type { Pipeable } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Schedule from "effect/Schedule"
 import type { AgentError } from "../../domain/AgentError.ts"
+import { prototypeOf } from "../../domain/Shown.ts"
 import type * as Runnable from "../Runnable.ts"
 import { ask, type NoAnswer } from "./Asking.ts"
 
@@ -135,12 +136,7 @@ export type Failing<E, Timeout, Fallback> = [Fallback] extends [never] ? Attempt
 
 type Attempt<E, Timeout> = E | ([Timeout] extends [never] ? never : Cause.TimeoutError)
 
-const Proto = {
-  ...Prototype,
-  toJSON(this: Any) {
-    return { _id: "Node", name: this.name }
-  }
-}
+const Proto = prototypeOf((self: Any) => ({ _id: "Node", name: self.name }))
 
 /** Any policy, or none. */
 export type AnyPolicy = Policy<never, unknown, unknown, Duration.Input | undefined, Any | undefined> | undefined

@@ -3,9 +3,9 @@
  *
  * @since 0.1.0
  */
-import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
-import { listOf, messageOf, showShortly } from "../../domain/Described.ts"
+import { listOf, messageOf } from "../../domain/Described.ts"
+import { ErrorClass, showShortly, StateErrorClass } from "../../domain/ErrorClass.ts"
 import { Results } from "./Results.ts"
 
 const Attempt = Schema.Struct({ node: Schema.String, reason: Schema.Unknown })
@@ -20,39 +20,22 @@ const Attempt = Schema.Struct({ node: Schema.String, reason: Schema.Unknown })
  * @category errors
  * @since 0.1.0
  */
-export class PlanError<out E = unknown> extends Schema.TaggedError<PlanError>("troupe/handoff/Plan/PlanError")(
-  "PlanError",
-  {
-    node: Schema.String,
-    reason: Schema.Unknown,
-    fallbacks: Schema.Array(Attempt),
-    results: Results
-  }
-) {
+export class PlanError<out E = unknown> extends StateErrorClass<PlanError>("troupe/handoff/Plan")("PlanError", {
+  node: Schema.String,
+  reason: Schema.Unknown,
+  fallbacks: Schema.Array(Attempt),
+  results: Results
+}, ({ fallbacks, node, reason }) =>
+  [
+    `Node "${node}" failed: ${messageOf(reason)}`,
+    ...fallbacks.map(({ node, reason }) => `its fallback "${node}" failed: ${messageOf(reason)}`)
+  ].join("; "))
+{
   declare readonly reason: E
   declare readonly fallbacks: ReadonlyArray<{ readonly node: string; readonly reason: E }>
-
-  override get message(): string {
-    return [
-      `Node "${this.node}" failed: ${messageOf(this.reason)}`,
-      ...this.fallbacks.map(({ node, reason }) => `its fallback "${node}" failed: ${messageOf(reason)}`)
-    ].join("; ")
-  }
-  /** The results of all nodes may be of any length. */
-  constructor(
-    fields: {
-      readonly node: string
-      readonly reason: E
-      readonly fallbacks: PlanError<E>["fallbacks"]
-      readonly results: Results
-    },
-    options?: Schema.MakeOptions
-  ) {
+  constructor(fields: Pick<PlanError<E>, "node" | "reason" | "fallbacks" | "results">, options?: Schema.MakeOptions) {
     super(fields, options)
     showShortly(this, "`reason` is the node's own error; `results` has what the other nodes gave (`Plan.resume`)")
-  }
-  override [NodeInspectSymbol](): string {
-    return this.stack ?? this.message
   }
 }
 
@@ -62,11 +45,12 @@ export class PlanError<out E = unknown> extends Schema.TaggedError<PlanError>("t
  * @category errors
  * @since 0.1.0
  */
-export class PlanMismatch extends Schema.TaggedError<PlanMismatch>("troupe/handoff/Plan/PlanMismatch")("PlanMismatch", {
-  node: Schema.String,
-  available: Schema.Array(Schema.String)
-}) {
-  override get message(): string {
-    return `The results name the node "${this.node}", which the plan doesn't have; available: ${listOf(this.available)}`
-  }
-}
+export class PlanMismatch extends ErrorClass<PlanMismatch>("troupe/handoff/Plan")(
+  "PlanMismatch",
+  {
+    node: Schema.String,
+    available: Schema.Array(Schema.String)
+  },
+  ({ available, node }) =>
+    `The results name the node "${node}", which the plan doesn't have; available: ${listOf(available)}`
+) {}

@@ -11,6 +11,7 @@
 import * as Graph from "effect/Graph"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
 import type * as Runnable from "../Runnable.ts"
 import { type AnyEdge, type Definition as EdgeDefinition, edgeDefinitionOf } from "./Edge.ts"
 import { type Any, type Definition as NodeDefinition, definitionOf } from "./Node.ts"
@@ -57,13 +58,9 @@ const messageOf: (issue: Issue) => string = Issue.match({
  * @category errors
  * @since 0.1.0
  */
-export class InvalidPlan extends Schema.TaggedError<InvalidPlan>("troupe/handoff/Plan/InvalidPlan")("InvalidPlan", {
+export class InvalidPlan extends ErrorClass<InvalidPlan>("troupe/handoff/Plan")("InvalidPlan", {
   reason: Issue
-}) {
-  override get message(): string {
-    return `The plan can't be: ${messageOf(this.reason)}`
-  }
-}
+}, ({ reason }) => `The plan can't be: ${messageOf(reason)}`) {}
 
 const fail = (reason: Issue): never => {
   throw new InvalidPlan({ reason })

@@ -3,8 +3,9 @@
  *
  * @since 0.1.0
  */
-import { type Pipeable, Prototype } from "effect/Pipeable"
+import type { Pipeable } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
+import { prototypeOf } from "../../domain/Shown.ts"
 import type { Behaviour } from "./Node.ts"
 import * as PlanGraph from "./PlanGraph.ts"
 import type * as Run from "./Run.ts"
@@ -38,12 +39,10 @@ export type AnyPlan = Plan<never, unknown, unknown, unknown>
  */
 export const isPlan = (u: unknown): u is AnyPlan => Predicate.hasProperty(u, TypeId)
 
-const Proto = {
-  ...Prototype,
-  toJSON(this: AnyPlan) {
-    return { _id: "Plan", nodes: [...PlanGraph.indexOf(definitionOf(this).graph).keys()] }
-  }
-}
+const Proto = prototypeOf((self: AnyPlan) => ({
+  _id: "Plan",
+  nodes: [...PlanGraph.indexOf(definitionOf(self).graph).keys()]
+}))
 
 /** Makes a plan of its definition. */
 export const fromDefinition = <Input, Output, E, R>(definition: Definition): Plan<Input, Output, E, R> =>

@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
 import type { Conversation } from "../../domain/StateSchema.ts"
 import { acknowledge } from "../../domain/Takeover.ts"
 import { estimateTokens } from "../../domain/TokenEstimate.ts"
@@ -53,14 +54,10 @@ export interface CompactingOptions<E, R, On extends OnFailure> {
  * @category errors
  * @since 0.1.0
  */
-export class EmptySummary extends Schema.TaggedError<EmptySummary>("troupe/handoff/HandoffPolicy/EmptySummary")(
-  "EmptySummary",
-  { from: Schema.String, to: Schema.String }
-) {
-  override get message(): string {
-    return `The summary for the handoff from "${this.from}" to "${this.to}" is empty`
-  }
-}
+export class EmptySummary extends ErrorClass<EmptySummary>("troupe/handoff/HandoffPolicy")("EmptySummary", {
+  from: Schema.String,
+  to: Schema.String
+}, ({ from, to }) => `The summary for the handoff from "${from}" to "${to}" is empty`) {}
 
 const isOver = ({ tokens, turns }: Threshold, conversation: Conversation): boolean =>
   (turns !== undefined && conversation.turns.length > turns) ||

@@ -13,6 +13,7 @@ import { dual } from "effect/Function"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { acknowledgement } from "../../domain/Takeover.ts"
 import * as Handoff from "../Handoff.ts"
@@ -60,14 +61,12 @@ export type HandoffTools = {
  * @category errors
  * @since 0.1.0
  */
-export class TakenToolName extends Schema.TaggedError<TakenToolName>("troupe/handoff/HandoffPolicy/TakenToolName")(
+export class TakenToolName extends ErrorClass<TakenToolName>("troupe/handoff/HandoffPolicy")(
   "TakenToolName",
-  { toolName: Schema.String, target: Schema.String }
-) {
-  override get message(): string {
-    return `The toolkit has a tool "${this.toolName}" already, which is the name of the handoff to "${this.target}"`
-  }
-}
+  { toolName: Schema.String, target: Schema.String },
+  ({ target, toolName }) =>
+    `The toolkit has a tool "${toolName}" already, which is the name of the handoff to "${target}"`
+) {}
 
 /** Fails as a toolkit does where parameters don't decode. */
 const refuse = (toolName: string, { message }: Schema.SchemaError): Effect.Effect<never, AiError.AiError> =>

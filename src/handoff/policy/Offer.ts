@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Handoff from "../Handoff.ts"
 
@@ -30,17 +31,14 @@ export interface Offer {
  * @category errors
  * @since 0.1.0
  */
-export class ConflictingOffers
-  extends Schema.TaggedError<ConflictingOffers>("troupe/handoff/HandoffPolicy/ConflictingOffers")(
-    "ConflictingOffers",
-    { toolName: Schema.String, targets: Schema.Tuple([Schema.String, Schema.String]) }
-  )
-{
-  override get message(): string {
-    const [first, second] = this.targets
-    return `Tool "${this.toolName}" can't hand over to both "${first}" and "${second}"`
-  }
-}
+export class ConflictingOffers extends ErrorClass<ConflictingOffers>("troupe/handoff/HandoffPolicy")(
+  "ConflictingOffers",
+  {
+    toolName: Schema.String,
+    targets: Schema.Tuple([Schema.String, Schema.String])
+  },
+  ({ targets: [first, second], toolName }) => `Tool "${toolName}" can't hand over to both "${first}" and "${second}"`
+) {}
 
 /** Makes the offer of a handoff to an agent of a name. */
 export const make = <Params, Encoded, HistoryE, HistoryR>(

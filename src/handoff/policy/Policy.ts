@@ -3,9 +3,10 @@
  *
  * @since 0.1.0
  */
-import { type Pipeable, Prototype } from "effect/Pipeable"
+import type { Pipeable } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
+import { prototypeOf } from "../../domain/Shown.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { type Offer, united } from "./Offer.ts"
 import { type Transform, TypeId } from "./Transform.ts"
@@ -58,13 +59,11 @@ export interface Decision<out Target extends string = string> {
   readonly context?: Schema.Json
 }
 
-const Proto = {
-  ...Prototype,
-  toJSON(this: Any) {
-    const { names, offers } = this[TypeId]
-    return { _id: "HandoffPolicy", names, tools: offers.map((offer) => offer.handoff.toolName) }
-  }
-}
+const Proto = prototypeOf(({ [TypeId]: { names, offers } }: Any) => ({
+  _id: "HandoffPolicy",
+  names,
+  tools: offers.map((offer) => offer.handoff.toolName)
+}))
 
 const never = (): undefined => undefined
 

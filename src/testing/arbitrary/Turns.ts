@@ -38,7 +38,7 @@ export interface TurnOptions {
 
 const { Assistant, Feedback, Summary, User } = Conversation.Turn.cases
 
-const callFields = Arbitrary.schema(Conversation.Call.mapFields(Struct.omit(["state"])))
+const callFields = Arbitrary.schema(Conversation.Call.mapFields(Struct.omit(["state", "approvalId"])))
 const assistantFields = Arbitrary.schema(
   Schema.Struct(Struct.pick(Assistant.fields, ["usage", "finishReason", "counted", "pinned"]))
 )

@@ -101,8 +101,11 @@ const choiceOf = (choice: LanguageModel.ToolChoice<string>): Schema.Json => {
   return "tool" in choice ? { tool: choice.tool } : choice.mode ?? "auto"
 }
 
+/** What of a request a tape has. */
+export type Options = Pick<LanguageModel.ProviderOptions, "prompt" | "tools" | "toolChoice" | "responseFormat">
+
 /** What a provider is given. */
-export const fromOptions = (options: LanguageModel.ProviderOptions, change: Redact.Change): Asked => {
+export const fromOptions = (options: Options, change: Redact.Change): Asked => {
   const { content } = options.prompt
   const spoken = content.findIndex((message) => message.role !== "system")
   const first = spoken === -1 ? content.length : spoken

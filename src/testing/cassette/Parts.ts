@@ -14,7 +14,9 @@ import type { ResponsePart } from "../MockResponse.ts"
 
 const encodeModelOutput = Schema.encodeSync(Schema.Array(Prompt.ToolModelOutputPart))
 
-const finish = ({ metadata, reason, usage }: Response.FinishPart): Response.FinishPartEncoded => ({
+const finish = (
+  { metadata, reason, usage }: Extract<Incoming, { readonly type: "finish" }>
+): Response.FinishPartEncoded => ({
   type: "finish",
   reason,
   usage: { inputTokens: { ...usage.inputTokens }, outputTokens: { ...usage.outputTokens } },

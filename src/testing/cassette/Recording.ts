@@ -18,16 +18,18 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Request } from "../../agent/definition/AgentDefinition.ts"
 import { brokenOff } from "../../agent/perform/ask/AskModel.ts"
+import * as ModelPort from "../../agent/perform/ask/ModelPort.ts"
 import * as Answer from "../../domain/ModelAnswer.ts"
+import * as NativeModel from "../../model/NativeModel.ts"
 import * as Asked from "./Asked.ts"
 import * as Parts from "./Parts.ts"
 import * as Place from "./Place.ts"
 import type { Ending, Recorder } from "./Recorder.ts"
 
-type Options = LanguageModel.ProviderOptions
+type Options = Asked.Options
 
 /** What the other model is asked, with tools that it knows no more of than that they are there. */
-interface PassedOn extends Omit<Request, "toolkit" | "toolChoice"> {
+interface PassedOn extends Omit<Request, "toolkit" | "tools" | "toolChoice"> {
   readonly prompt: Prompt.Prompt
   readonly toolkit: Toolkit.WithHandler<{}>
   readonly toolChoice: LanguageModel.ToolChoice<never>
@@ -126,13 +128,71 @@ const streamed = (model: LanguageModel.LanguageModel, recorder: Recorder) => (op
     ))
   }))
 
+/** The same on the native way of the other model. */
+const nativeOf = (inner: NativeModel.NativeModel, recorder: Recorder): NativeModel.NativeModel => ({
+  ...inner,
+  generateText: (request) =>
+    Effect.withFiber((fiber) => {
+      const write = begin(recorder, fiber, request)
+      return inner.generateText(request).pipe(
+        Effect.flatMap((parts) =>
+          Effect.map(ModelPort.readWhole(parts, passedOn(request)), (read) => ({ parts, read }))
+        ),
+        Effect.provideService(IsPart, true),
+        Effect.onExit((exit) =>
+          write(
+            Exit.isSuccess(exit)
+              ? { _tag: "Answered", answer: Answer.fromParts(exit.value.read) }
+              : endingOf(exit.cause)
+          )
+        ),
+        Effect.map(({ parts }) => parts)
+      )
+    }),
+  streamText: (request, take) =>
+    Effect.withFiber((fiber) => {
+      const write = begin(recorder, fiber, request)
+      const arriving = Answer.begin()
+      let ending: Ending | undefined
+      const hear = (parts: ReadonlyArray<Answer.Incoming>) => {
+        for (const part of parts) {
+          if (part.type === "error") ending ??= { _tag: "Failed", error: brokenOff(part.error) }
+          Answer.add(arriving, part)
+        }
+      }
+      const taking = inner.streamText(request, (parts) => {
+        const read = ModelPort.readPieces(parts, passedOn(request), (read) => {
+          hear(read)
+          return take(parts)
+        })
+        return read
+      })
+      return taking.pipe(
+        Effect.provideService(IsPart, true),
+        Effect.onExit((exit) => {
+          ending ??= Exit.isSuccess(exit)
+            ? { _tag: "Answered", answer: Answer.finish(arriving) }
+            : endingOf(exit.cause)
+          return write(ending, ending._tag === "Answered" ? [] : Answer.finish(arriving).parts)
+        })
+      )
+    })
+})
+
 /** Makes a model that asks another and writes a tape. */
 export const make = (
   model: LanguageModel.LanguageModel,
   recorder: Recorder
-): Effect.Effect<LanguageModel.LanguageModel> =>
-  LanguageModel.make({
+): Effect.Effect<LanguageModel.LanguageModel> => {
+  const provider = {
     generateText: whole(model, recorder),
     streamText: streamed(model, recorder),
     supportsSystemMessagesInHistory: model.supportsSystemMessagesInHistory
+  }
+  return Effect.flatMap(Effect.context<never>(), (context) => {
+    const native = NativeModel.of(model, context)
+    return native === undefined
+      ? LanguageModel.make(provider)
+      : NativeModel.make({ ...provider, native: nativeOf(native, recorder) })
   })
+}

@@ -4,10 +4,12 @@
  * @since 0.1.0
  */
 import * as AiError from "effect/ai/AiError"
-import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Response from "effect/ai/Response"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
+import * as NativeModel from "../../model/NativeModel.ts"
 import type { Delivery } from "../Delivery.ts"
 import * as ModelSession from "../ModelSession.ts"
 import * as Asked from "./Asked.ts"
@@ -47,22 +49,23 @@ export const make = (player: Player, change: Change): Effect.Effect<LanguageMode
   const ended = (entry: ModelEntry) => Effect.sync(() => player.end(entry))
   const find = (
     fiber: Fiber.Fiber<unknown, unknown>,
-    options: LanguageModel.ProviderOptions
+    options: Asked.Options
   ): Effect.Effect<ModelEntry> =>
     Effect.orDie(
       Effect.fromResult(player.model({ ...Place.current(fiber, 0), asked: Asked.fromOptions(options, change) }))
     )
-  return LanguageModel.make({
-    generateText: (options) =>
-      Effect.withFiber((fiber) =>
-        Effect.flatMap(find(fiber, options), (entry) => {
-          const { answer } = entry
-          const whole = answer._tag === "Died"
-            ? Effect.die(answer.defect)
-            : ModelSession.whole({ delivery: deliveryOf(answer), sent })
-          return Effect.onExit(whole, () => ended(entry))
-        })
-      ),
+  const whole = (options: Asked.Options) =>
+    Effect.withFiber<Array<Response.PartEncoded>, AiError.AiError>((fiber) =>
+      Effect.flatMap(find(fiber, options), (entry) => {
+        const { answer } = entry
+        const sending = answer._tag === "Died"
+          ? Effect.die(answer.defect)
+          : ModelSession.whole({ delivery: deliveryOf(answer), sent })
+        return Effect.onExit(sending, () => ended(entry))
+      })
+    )
+  return NativeModel.make({
+    generateText: whole,
     streamText: (options) =>
       Stream.unwrap(Effect.withFiber((fiber) =>
         Effect.map(find(fiber, options), (entry) => {
@@ -73,6 +76,20 @@ export const make = (player: Player, change: Change): Effect.Effect<LanguageMode
           const played = answer._tag === "Died" ? Stream.catch(stream, () => Stream.die(answer.defect)) : stream
           return Stream.onExit(played, () => ended(entry))
         })
-      ))
+      )),
+    native: {
+      generateText: whole,
+      streamText: (request, take) =>
+        Effect.withFiber((fiber) =>
+          Effect.flatMap(find(fiber, request), (entry) => {
+            const { answer } = entry
+            const sending = ModelSession.sendAll(ModelSession.streamed({ delivery: deliveryOf(answer), sent }), take)
+            const played = answer._tag === "Died"
+              ? Effect.catch(sending, () => Effect.die(answer.defect))
+              : sending
+            return Effect.onExit(played, () => ended(entry))
+          })
+        )
+    }
   })
 }

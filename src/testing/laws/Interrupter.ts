@@ -15,9 +15,16 @@ const atOnceBehindThis = (task: () => void) => {
   }
 }
 
-/** Counts the operations of all fibers under it, and interrupts one of them at an operation. */
+/**
+ * Counts the operations of all fibers under it, and interrupts one of them at an operation.
+ *
+ * `points` are, if it interrupts at none, the operations at which an interruption may differ from one at the operation before: while
+ * nothing can interrupt the fiber, that is only noted, and comes when it can be again.
+ */
 class Interrupter extends Scheduler.MixedScheduler {
   ops = 0
+  readonly points: Array<number> = []
+  #wasOpen = true
   target: Fiber.Fiber<unknown, unknown> | undefined
   readonly at: number
   constructor(at: number) {
@@ -26,7 +33,14 @@ class Interrupter extends Scheduler.MixedScheduler {
   }
   override shouldYield(fiber: Fiber.Fiber<unknown, unknown>): boolean {
     if (++this.ops === this.at) this.target?.interruptUnsafe()
+    if (this.at === 0) this.#notePoint()
     return super.shouldYield(fiber)
+  }
+  #notePoint(): void {
+    // A fiber of Effect knows it, though its type doesn't say so.
+    const isOpen = (this.target as { readonly interruptible?: boolean } | undefined)?.interruptible !== false
+    if (isOpen || this.#wasOpen) this.points.push(this.ops)
+    this.#wasOpen = isOpen
   }
 }
 

@@ -25,7 +25,7 @@ describe("What a user says", () => {
       ])
       assert.deepStrictEqual(
         ofTag(events, "GuardrailSettled").map(({ replaced }) => replaced),
-        [0, 1].map(() => ({ turn: 0, input: [Conversation.text("somebody knows somebody.")] }))
+        [undefined, { turn: 0, input: [Conversation.text("somebody knows somebody.")] }]
       )
       assert.deepStrictEqual(throughText(state), state)
     }).pipe(Effect.provide(model("Fine."))))

@@ -3,10 +3,21 @@
  * observed or logged is searched for it.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Layer, Logger, Schema, Stream } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer, Logger, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
-import { Agent, type AgentEvent, AgentState, Guardrail, Handoff, Mode, Session, Trace } from "troupe"
+import {
+  Agent,
+  type AgentEvent,
+  AgentPicker,
+  AgentState,
+  Group,
+  Guardrail,
+  Handoff,
+  Mode,
+  Session,
+  Trace
+} from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { recorded } from "../spans.ts"
 
@@ -64,6 +75,7 @@ interface Stage {
   readonly result?: Schema.Json
   readonly words?: ReadonlyArray<string>
   readonly isSaidByMode?: true
+  readonly hasNoPicker?: true
 }
 
 const look = (at: Schema.Json) => MockResponse.toolCall("look", { at })
@@ -76,6 +88,14 @@ const stages: Readonly<Record<string, Stage>> = {
     words: ["Sign.", secret]
   },
   "words of a mode": { responses: ["Fine.", "Fine.", "Fine."], isSaidByMode: true },
+  "words of a mode in a called agent": {
+    responses: [
+      MockResponse.toolCall("helper", { task: "Help." }),
+      MockResponse.toolCall("enter_asking_mode", {}),
+      ...Array.from({ length: 6 }, () => "Fine.")
+    ]
+  },
+  "an input for which nobody could be picked": { responses: ["Fine."], words: [secret], hasNoPicker: true },
   "an answer": { responses: [secret, "Fine.", "Fine."] },
   "reasoning": { responses: [MockResponse.all(MockResponse.reasoning(secret), "Fine.")] },
   "a remark": { responses: [MockResponse.all(secret, look("x")), "Fine."] },
@@ -95,14 +115,14 @@ const stages: Readonly<Record<string, Stage>> = {
   "a fatal failure": { responses: [MockResponse.toolCall("fail", {}), "Fine."] }
 }
 
-const talking = Mode.make("talking", {
-  enter: Effect.fn(function*() {
-    yield* Effect.ignore(Mode.call(secret))
-  })
+const talk = Effect.fn(function*() {
+  yield* Effect.ignore(Mode.call(secret))
 })
+const talking = Mode.make("talking", { enter: talk })
+const asking = Mode.make("asking", { invokable: true, isolation: "none", enter: talk, exit: talk })
 
 /** Does all of a stage in a stored session that is observed, traced, streamed and logged. Gives what anybody has of it. */
-const everything = (way: Way, { isSaidByMode, responses, result = "seen", words = ["Go."] }: Stage) =>
+const everything = (way: Way, { hasNoPicker, isSaidByMode, responses, result = "seen", words = ["Go."] }: Stage) =>
   Effect.gen(function*() {
     const kept: Array<unknown> = []
     const events: Array<AgentEvent.AgentEvent> = []
@@ -121,17 +141,22 @@ const everything = (way: Way, { isSaidByMode, responses, result = "seen", words 
     })
     const guardrails = guardrailsOf(way)
     const other = Agent.make("other", { guardrails })
+    const helper = Agent.make("helper", { modes: [asking], guardrails })
     const agent = Agent.make("agent", {
       toolkit: Kit,
+      agents: [Agent.asTool(helper)],
       handoffs: [Handoff.to(other)],
       modes: [talking],
       guardrails,
       fatal: ["fail"]
     })
     const program = Effect.gen(function*() {
-      const session = yield* Session.make(agent, { store: Session.store("id") })
+      const start = AgentPicker.make((): Effect.Effect<"agent", Broken> => Effect.fail(new Broken({ why: "unsure" })))
+      const who = hasNoPicker ? Group.make({ agent, other }, { start }) : agent
+      const session = yield* Session.make(who as unknown as typeof agent, { store: Session.store("id") })
       if (isSaidByMode) kept.push(yield* Effect.exit(session.enterMode("talking")))
-      for (const text of words) kept.push(yield* Effect.exit(Stream.runCollect(session.stream(text))))
+      const options = hasNoPicker === true ? { control: "first" } as const : undefined
+      for (const text of words) kept.push(yield* Effect.exit(Stream.runCollect(session.stream(text, options))))
       kept.push(AgentState.toJson(yield* session.state))
       for (const call of AgentState.pendingApprovals(yield* session.state)) {
         kept.push(call, yield* Effect.exit(session.approve(call.callId)))
@@ -194,4 +219,81 @@ describe("What guardrails don't let pass is kept nowhere", () => {
         }))
     }
   }
+})
+
+describe("What an earlier guardrail passes on to a later one is told only as it stays", () => {
+  const approved = (state: AgentState.AgentState) =>
+    Effect.fromResult(AgentState.approve(state, "s", { params: { at: secret } }))
+  const sign = MockResponse.toolCall("sign", { at: "x" }, { id: "s" })
+  const ways = {
+    "of words that an agent finds which takes over": (way: Way) => {
+      const other = Agent.make("other", { guardrails: guardrailsOf(way) })
+      const front = Agent.make("front", { handoffs: [Handoff.to(other)] })
+      return { responses: [MockResponse.toolCall("handoff_to_other", {}), "Fine."], program: Agent.run(front, secret) }
+    },
+    "of words in a state": (way: Way) => {
+      const agent = Agent.make("agent", { guardrails: guardrailsOf(way) })
+      const asked = AgentState.ask(AgentState.make("agent"), secret, 0)
+      return { responses: ["Fine."], program: Agent.resume(agent, asked) }
+    },
+    "of what a called agent is asked": (way: Way) => {
+      const helper = Agent.make("helper", { guardrails: guardrailsOf(way) })
+      const agent = Agent.make("agent", { agents: [Agent.asTool(helper)] })
+      const call = MockResponse.toolCall("helper", { task: secret })
+      return { responses: [call, "Fine.", "Fine."], program: Agent.run(agent, "Go.") }
+    },
+    "of parameters that somebody gave": (way: Way) => {
+      const agent = Agent.make("agent", { toolkit: Kit, guardrails: { toolCall: guardrailsOf(way).toolCall } })
+      const program = Agent.run(agent, "Sign.").pipe(
+        Effect.flatMap(approved),
+        Effect.flatMap((state) => Agent.resume(agent, state))
+      )
+      return { responses: [sign, "Fine."], program }
+    }
+  }
+  for (const [name, make] of Object.entries(ways)) {
+    for (const way of Object.keys(verdicts) as Array<Way>) {
+      it.effect(`${name}, ${way}`, () =>
+        Effect.gen(function*() {
+          const { program, responses } = make(way)
+          const events: Array<AgentEvent.AgentEvent> = []
+          yield* Effect.exit(Effect.provide(
+            Agent.observe(program, (event) => Effect.sync(() => void events.push(event))),
+            [handlers("seen"), MockModel.layer(MockModel.queue(...responses))]
+          ))
+          const settled = events.filter((event) => event._tag === "GuardrailSettled")
+          const [asked, last] = settled.slice(settled.findIndex(({ verdict }) => verdict !== "Pass"))
+          assert.deepStrictEqual([asked?.guardrail, last?.guardrail], ["first", "second"])
+          assert.deepStrictEqual(search(settled, "", new Set(), []), [])
+          assert.isUndefined(asked?.replaced)
+          const instead = way === "masked"
+            ? "a fine ***"
+            : name === "of parameters that somebody gave"
+            ? `{"params":{}}`
+            : "blocked"
+          assert.include(JSON.stringify(last?.replaced), instead)
+        }))
+    }
+  }
+
+  it.effect("or as far as it got, if a later one is interrupted", () =>
+    Effect.gen(function*() {
+      const [first] = guardrailsOf("masked").input
+      const never = Guardrail.make("never", () => Effect.never)
+      const agent = Agent.make("agent", { guardrails: { input: [first!, never] } })
+      const events: Array<AgentEvent.AgentEvent> = []
+      const fiber = yield* Effect.forkChild(
+        Agent.run(agent, "a harmless word").pipe(
+          Agent.observe((event) => Effect.sync(() => void events.push(event))),
+          Effect.provide(MockModel.layer(MockModel.queue("Fine.")))
+        )
+      )
+      for (let n = 0; n < 20; n++) yield* Effect.yieldNow
+      yield* Fiber.interrupt(fiber)
+      const [asked, stopped] = events.filter((event) => event._tag === "GuardrailSettled")
+      assert.deepStrictEqual([asked?.verdict, stopped?.verdict, asked?.replaced], ["Replace", "Interrupted", undefined])
+      assert.deepStrictEqual(search(events, "", new Set(), []), [])
+      const end = events.at(-1)
+      assert.isTrue(end?._tag === "RunInterrupted" && end.state.initialQuery === "a fine word")
+    }))
 })

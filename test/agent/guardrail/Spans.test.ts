@@ -35,9 +35,9 @@ describe("The spans of guardrails", () => {
         ["invoke_agent a", undefined],
         ["guardrail first", "invoke_agent a"],
         ["guardrail second", "invoke_agent a"],
-        ["LanguageModel.generateText", "invoke_agent a"],
+        ["chat", "invoke_agent a"],
         ["guardrail call", "invoke_agent a"],
-        ["LanguageModel.generateText", "invoke_agent a"],
+        ["chat", "invoke_agent a"],
         ["guardrail last", "invoke_agent a"]
       ])
       const guardrails = spans.filter(({ name }) => name.startsWith("guardrail"))
@@ -74,7 +74,7 @@ describe("The spans of guardrails", () => {
         ["invoke_agent a", undefined],
         ["guardrail judge", "invoke_agent a"],
         ["LanguageModel.generateText", "guardrail judge"],
-        ["LanguageModel.generateText", "invoke_agent a"]
+        ["chat", "invoke_agent a"]
       ])
     }).pipe(Effect.provide(model("fine", "Done."))))
 

@@ -18,9 +18,27 @@ const lengthOf = (text: string, most: number): number => {
 /**
  * Blocks a text that is too short or too long.
  *
- * `min` and `max` count characters as Unicode does (code points), both inclusive: an emoji is one or a few, and no letter is two
- * because of how strings are stored. At least one must be given. Throws `InvalidOption` for a limit that is no whole number from 0
- * on, or a `max` below `min`.
+ * `min` and `max` count code points, both inclusive: "😀" is one, though a string stores it as two. What looks like one character may
+ * be several: "🇩🇪" and "👍🏽" are two, and so is "é" if it is an "e" with an accent behind it. At least one of both must be given.
+ * Throws `InvalidOption` for a limit that is no whole number from 0 on, or a `max` below `min`.
+ *
+ * **Example** (What counts as one)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Guardrail } from "troupe"
+ * import { MockModel } from "troupe/testing"
+ *
+ * const one = Agent.make("one", { guardrails: { input: [Guardrail.length({ max: 1 })] } })
+ * const isOne = (text: string) =>
+ *   Agent.run(one, text).pipe(
+ *     Effect.as(true),
+ *     Effect.catchReason("AgentError", "GuardrailBlocked", () => Effect.succeed(false)),
+ *     Effect.provide(MockModel.layer(MockModel.queue("Hello.")))
+ *   )
+ *
+ * await Effect.runPromise(Effect.forEach(["😀", "🇩🇪", "👍🏽", "e\u0301"], isOne)) // => [true, false, false, false]
+ * ```
  *
  * @category built-in
  * @since 0.1.0

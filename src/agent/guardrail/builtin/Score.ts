@@ -97,10 +97,4 @@ export const score = <By extends Judge>(
   criterion: string,
   material: Material
 ): Effect.Effect<Score, AiError.AiError, JudgeService<By>> =>
-  (by === "decisionModel"
-    ? byDecisionModel(criterion, material)
-    : byLanguageModel(criterion, material)) as Effect.Effect<
-      Score,
-      AiError.AiError,
-      JudgeService<By>
-    >
+  (by === "decisionModel" ? byDecisionModel(criterion, material) : byLanguageModel(criterion, material)) as never

@@ -37,13 +37,13 @@ const vocabulary = lazy((): Vocabulary => {
   const steps: Array<Step> = []
   const words = Trie.make<ReadonlyArray<number>>()
   const beginnings: Array<ReadonlyArray<number> | undefined> = []
-  for (const [category, severity, wording] of wordings) {
+  const learn = (wording: string, found: NonNullable<Step["found"]>): void => {
     const parts = wording.split(" ")
     for (let at = 0; at < parts.length; at += 2) {
       const step = steps.push({
         gap: at === 0 ? 0 : Number(parts[at - 1]),
         isFirst: at === 0,
-        found: at === parts.length - 1 ? [category, severity] : undefined
+        found: at === parts.length - 1 ? found : undefined
       }) - 1
       for (const word of folded(parts[at]!).split("/")) {
         const [at, text] = word.endsWith("*") ? [beginnings, word.slice(0, -1)] : [words.values, word]
@@ -52,6 +52,7 @@ const vocabulary = lazy((): Vocabulary => {
       }
     }
   }
+  for (const [category, severity, all] of wordings) for (const wording of all) learn(wording, [category, severity])
   return { steps, words, beginnings }
 })
 

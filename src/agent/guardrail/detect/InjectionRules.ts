@@ -12,7 +12,18 @@
  * @category models
  * @since 0.1.0
  */
-export type InjectionCategory = "override" | "role" | "extraction" | "exfiltration" | "markup" | "encoding" | "hidden"
+export type InjectionCategory = (typeof injectionCategories)[number]
+
+/** Every category. */
+export const injectionCategories = [
+  "override",
+  "role",
+  "extraction",
+  "exfiltration",
+  "markup",
+  "encoding",
+  "hidden"
+] as const
 
 /**
  * How sure a pattern is: `high` where hardly anything else is worded so, `low` where much is.
@@ -22,21 +33,8 @@ export type InjectionCategory = "override" | "role" | "extraction" | "exfiltrati
  */
 export type Severity = "low" | "medium" | "high"
 
-/** Every category. */
-export const injectionCategories: ReadonlyArray<InjectionCategory> = [
-  "override",
-  "role",
-  "extraction",
-  "exfiltration",
-  "markup",
-  "encoding",
-  "hidden"
-]
-
 /** How sure a pattern is, from the least on. */
 export const severities: ReadonlyArray<Severity> = ["low", "medium", "high"]
-
-type Row = readonly [category: InjectionCategory, severity: Severity, pattern: string]
 
 const verbs = "ignore/ignoring/disregard/disregarding/forget/override/bypass/neglect/discard/dismiss"
 const rules =
@@ -50,82 +48,60 @@ const limits = "restriction*/rule*/filter*/limit*/guideline*/guardrail*/censorsh
  * Words one after the other, with alternatives between slashes. A number says how many other words may stand between; a star, that
  * the word may go on.
  */
-export const wordings: ReadonlyArray<Row> = [
-  [
-    "override",
-    "high",
-    `${verbs} 5 previous/prior/above/earlier/preceding/foregoing/initial/original/system/your/all/any/every/these/those 4 ${rules}`
-  ],
-  ["override", "medium", `${verbs} 2 rules/instructions/guidelines/restrictions/prompt`],
-  ["override", "high", `${verbs} 1 everything/anything/all/what/whatever 1 you 2 were/been/are/re 1 ${told}`],
-  ["override", "medium", `${verbs} 1 everything/anything/all 1 you 1 know/knew/learned/learnt`],
-  ["override", "medium", `${verbs} 0 everything/anything/all 3 above/before/previously/earlier/preceding/prior`],
-  [
-    "override",
-    "high",
-    `not/t/never/stop 1 follow/obey/following/obeying 4 your/previous/prior/above/system/original/initial 3 ${rules}`
-  ],
-  ["override", "medium", "your/these 3 new/real/actual/updated 1 instructions/directives/objective/orders"],
-  ["override", "low", "from 0 now 0 on 1 you"],
-  [
-    "override",
-    "high",
-    "ignoriere/ignorieren/vergiss/vergessen/missachte 5 anweisung*/instruktion*/vorgaben/befehle/regeln/richtlinien/weisung*"
-  ],
-  ["override", "high", "ignoriere/vergiss/missachte 1 alles 6 gesagt/gelernt/beigebracht/aufgetragen"],
-  [
-    "override",
-    "high",
-    "ignore/ignorez/ignorer/oublie/oubliez/oublier 4 instructions/consignes/regles 3 precedentes/anterieures/initiales"
-  ],
-  [
-    "override",
-    "high",
-    "ignore/ignorez/ignorer/oublie/oubliez/oublier 2 tes/vos/toutes 1 instructions/consignes/regles/directives/ordres"
-  ],
-  ["override", "high", "ignore/ignorez/oublie/oubliez 0 tout 7 dit/appris/demande/enseigne"],
-  [
-    "override",
-    "high",
-    "ignora/ignore/ignorar/olvida/olvide 4 instrucciones/reglas/ordenes 3 anteriores/previas/originales"
-  ],
-  ["override", "high", "ignora/ignore/olvida/olvide 2 tus/sus/todas 1 instrucciones/reglas/ordenes/directrices"],
-  ["override", "high", "ignora/ignore/olvida/olvide 0 todo 6 dicho/dijeron/ensenado/ensenaron/aprendido"],
-  ["override", "high", "ignora/ignorate/ignori/dimentica 4 istruzioni/regole 3 precedenti/iniziali"],
-  [
-    "override",
-    "high",
-    "ignora/ignorate/ignori/dimentica/dimenticate 2 tue/vostre/sue/tutte 1 istruzioni/regole/direttive"
-  ],
-  ["override", "high", "ignora/ignorate/dimentica/dimenticate 0 tutto 6 detto/imparato/insegnato"],
-  ["override", "high", "ignore/ignora/esqueca/esquece 4 instrucoes/regras 3 anteriores/previas/iniciais"],
-  ["override", "high", "ignore/ignora/esqueca/esquece 2 suas/tuas/todas 1 instrucoes/regras/diretrizes"],
-  ["override", "high", "ignore/ignora/esqueca/esquece 0 tudo 6 dito/disseram/ensinado/aprendeu"],
-  ["override", "high", "игнорируй/игнорируйте/забудь/забудьте 5 инструкции/указания/правила"],
-  ["override", "high", "игнорируй/игнорируйте/забудь/забудьте 1 всё 6 сказали/говорили/сказано/учили"],
-  ["role", "high", "do 0 anything 0 now"],
-  ["role", "high", "you 2 now 4 dan/developer/god/jailbreak/sudo/debug/unrestricted/evil 0 mode"],
-  ["role", "medium", "enable/enabled/activate/activated/enter/entering 2 dan/god/jailbreak/unrestricted/evil 0 mode"],
-  ["role", "low", "enable/enabled/activate/activated/enter/entering 2 root/developer/debug/admin/sudo 0 mode"],
-  ["role", "high", `pretend/act/roleplay/behave/respond/answer 7 no/without/ignoring 2 ${limits}`],
-  ["role", "high", "you 3 unrestricted/uncensored/unfiltered/amoral/jailbroken 2 ai/assistant/model/bot/chatbot"],
-  ["role", "high", "you 1 no 0 longer 3 bound/restricted/limited/constrained"],
-  ["role", "medium", `you 1 have 0 no 1 ${limits}`],
-  ["extraction", "high", `${ask} 3 system/initial/hidden/developer/secret 1 prompt*/instruction*/directive*/message`],
-  ["extraction", "medium", `${ask} 2 your 2 prompt*/instruction*`],
-  ["extraction", "medium", "what 2 your 1 system/initial/hidden/original/secret 0 prompt*/instruction*/message"],
-  [
-    "extraction",
-    "medium",
+export const wordings: ReadonlyArray<
+  readonly [category: InjectionCategory, severity: Severity, all: ReadonlyArray<string>]
+> = [
+  ["override", "high", [
+    `${verbs} 5 previous/prior/above/earlier/preceding/foregoing/initial/original/system/your/all/any/every/these/those 4 ${rules}`,
+    `${verbs} 1 everything/anything/all/what/whatever 1 you 2 were/been/are/re 1 ${told}`,
+    `not/t/never/stop 1 follow/obey/following/obeying 4 your/previous/prior/above/system/original/initial 3 ${rules}`,
+    "ignoriere/ignorieren/vergiss/vergessen/missachte 5 anweisung*/instruktion*/vorgaben/befehle/regeln/richtlinien/weisung*",
+    "ignoriere/vergiss/missachte 1 alles 6 gesagt/gelernt/beigebracht/aufgetragen",
+    "ignore/ignorez/ignorer/oublie/oubliez/oublier 4 instructions/consignes/regles 3 precedentes/anterieures/initiales",
+    "ignore/ignorez/ignorer/oublie/oubliez/oublier 2 tes/vos/toutes 1 instructions/consignes/regles/directives/ordres",
+    "ignore/ignorez/oublie/oubliez 0 tout 7 dit/appris/demande/enseigne",
+    "ignora/ignore/ignorar/olvida/olvide 4 instrucciones/reglas/ordenes 3 anteriores/previas/originales",
+    "ignora/ignore/olvida/olvide 2 tus/sus/todas 1 instrucciones/reglas/ordenes/directrices",
+    "ignora/ignore/olvida/olvide 0 todo 6 dicho/dijeron/ensenado/ensenaron/aprendido",
+    "ignora/ignorate/ignori/dimentica 4 istruzioni/regole 3 precedenti/iniziali",
+    "ignora/ignorate/ignori/dimentica/dimenticate 2 tue/vostre/sue/tutte 1 istruzioni/regole/direttive",
+    "ignora/ignorate/dimentica/dimenticate 0 tutto 6 detto/imparato/insegnato",
+    "ignore/ignora/esqueca/esquece 4 instrucoes/regras 3 anteriores/previas/iniciais",
+    "ignore/ignora/esqueca/esquece 2 suas/tuas/todas 1 instrucoes/regras/diretrizes",
+    "ignore/ignora/esqueca/esquece 0 tudo 6 dito/disseram/ensinado/aprendeu",
+    "игнорируй/игнорируйте/забудь/забудьте 5 инструкции/указания/правила",
+    "игнорируй/игнорируйте/забудь/забудьте 1 всё 6 сказали/говорили/сказано/учили"
+  ]],
+  ["override", "medium", [
+    `${verbs} 2 rules/instructions/guidelines/restrictions/prompt`,
+    `${verbs} 1 everything/anything/all 1 you 1 know/knew/learned/learnt`,
+    `${verbs} 0 everything/anything/all 3 above/before/previously/earlier/preceding/prior`,
+    "your/these 3 new/real/actual/updated 1 instructions/directives/objective/orders"
+  ]],
+  ["override", "low", ["from 0 now 0 on 1 you"]],
+  ["role", "high", [
+    "do 0 anything 0 now",
+    "you 2 now 4 dan/developer/god/jailbreak/sudo/debug/unrestricted/evil 0 mode",
+    `pretend/act/roleplay/behave/respond/answer 7 no/without/ignoring 2 ${limits}`,
+    "you 3 unrestricted/uncensored/unfiltered/amoral/jailbroken 2 ai/assistant/model/bot/chatbot",
+    "you 1 no 0 longer 3 bound/restricted/limited/constrained"
+  ]],
+  ["role", "medium", [
+    "enable/enabled/activate/activated/enter/entering 2 dan/god/jailbreak/unrestricted/evil 0 mode",
+    `you 1 have 0 no 1 ${limits}`
+  ]],
+  ["role", "low", ["enable/enabled/activate/activated/enter/entering 2 root/developer/debug/admin/sudo 0 mode"]],
+  ["extraction", "high", [`${ask} 3 system/initial/hidden/developer/secret 1 prompt*/instruction*/directive*/message`]],
+  ["extraction", "medium", [
+    `${ask} 2 your 2 prompt*/instruction*`,
+    "what 2 your 1 system/initial/hidden/original/secret 0 prompt*/instruction*/message",
     "repeat/print/output/display/copy/recite 3 everything/all/text/words 2 above/before/preceding"
-  ],
-  [
-    "exfiltration",
-    "medium",
+  ]],
+  ["exfiltration", "medium", [
     "send/post/upload/forward/transmit/exfiltrate/leak/submit 4 conversation/history/secret*/password*/credential*/keys/tokens/" +
     "transcript 4 to/at/via/into 3 http/https/webhook/url/endpoint/server"
-  ],
-  ["encoding", "medium", "decode/decrypt/deobfuscate/unscramble 8 follow/obey/execute/perform"]
+  ]],
+  ["encoding", "medium", ["decode/decrypt/deobfuscate/unscramble 8 follow/obey/execute/perform"]]
 ]
 
 /** What an instruction says that a line gives in the name of the system, and a value that it states doesn't. */

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Struct from "effect/Struct"
 import { lazy } from "../../../domain/Lazy.ts"
 import { wordDetector } from "./Words.ts"
 import type { Work } from "./Work.ts"
@@ -18,36 +19,20 @@ export type Tone = "casual" | "excited" | "formal" | "friendly" | "professional"
 /** Every tone. */
 export const tones: ReadonlyArray<Tone> = ["casual", "excited", "formal", "friendly", "professional"]
 
-const makeDetector = () =>
-  wordDetector<Exclude<Tone, "excited">>([
-    [
-      "casual",
-      (
-        "hey,yeah,yep,yup,nope,nah,cool,awesome,dude,bro,gonna,wanna,gotta,gimme,kinda,sorta,dunno,lol,lmao,omg,btw,imho," +
-        "no worries,what's up,you guys,super easy,no biggie"
-      ).split(",")
-    ],
-    [
-      "friendly",
-      "hi,hello,welcome,thanks,cheers,glad to,happy to,nice to,lovely,hope you,have a great,have a nice".split(",")
-    ],
-    [
-      "formal",
-      (
-        "furthermore,moreover,consequently,therefore,hereby,herewith,herein,hereafter,thereof,whereas,notwithstanding,pursuant," +
-        "thus,hence,henceforth,aforementioned,shall,in accordance with"
-      ).split(",")
-    ],
-    [
-      "professional",
-      (
-        "please,kindly,regards,sincerely,thank you,appreciate,apologise,apologize,apologies,best wishes,at your convenience," +
-        "dear customer,do not hesitate"
-      ).split(",")
-    ]
-  ])
+const words: Readonly<Record<Exclude<Tone, "excited">, string>> = {
+  casual:
+    "hey,yeah,yep,yup,nope,nah,cool,awesome,dude,bro,gonna,wanna,gotta,gimme,kinda,sorta,dunno,lol,lmao,omg,btw,imho," +
+    "no worries,what's up,you guys,super easy,no biggie",
+  friendly: "hi,hello,welcome,thanks,cheers,glad to,happy to,nice to,lovely,hope you,have a great,have a nice",
+  formal:
+    "furthermore,moreover,consequently,therefore,hereby,herewith,herein,hereafter,thereof,whereas,notwithstanding,pursuant," +
+    "thus,hence,henceforth,aforementioned,shall,in accordance with",
+  professional:
+    "please,kindly,regards,sincerely,thank you,appreciate,apologise,apologize,apologies,best wishes,at your convenience," +
+    "dear customer,do not hesitate"
+}
 
-const detector = lazy(makeDetector)
+const detector = lazy(() => wordDetector(Struct.keys(words).map((tone) => [tone, words[tone].split(",")] as const)))
 
 const ends = ".!?…。！？"
 

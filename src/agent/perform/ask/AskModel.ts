@@ -6,24 +6,25 @@
  * @since 0.1.0
  */
 import * as AiError from "effect/ai/AiError"
-import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import { format } from "effect/Formatter"
 import { identity } from "effect/Function"
-import * as Stream from "effect/Stream"
 import { ModelCallFailed } from "../../../domain/AgentError.ts"
 import { withUniqueIds } from "../../../domain/CallIds.ts"
 import type { Happening } from "../../../domain/Happening.ts"
 import * as Answer from "../../../domain/ModelAnswer.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import * as Loop from "../../journal/Loop.ts"
-import { ModelRequest } from "../../journal/ModelRequest.ts"
+import * as ModelRequest from "../../journal/ModelRequest.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { requestIn } from "../../rules/OfferedTools.ts"
 import * as AnswerGuard from "../guard/AnswerGuard.ts"
 import * as InputGuard from "../guard/InputGuard.ts"
 import * as ScreenCalls from "../guard/ScreenCalls.ts"
+import * as ChatContent from "./ChatContent.ts"
 import * as HeldBack from "./HeldBack.ts"
+import * as ModelPort from "./ModelPort.ts"
 import { planOf } from "./OwnModel.ts"
 import { makePrompt, type RequestPrompt } from "./RequestPrompt.ts"
 
@@ -40,33 +41,43 @@ export const brokenOff = (error: unknown): AiError.AiError =>
   })
 
 const streamed = (
+  fiber: Fiber.Fiber<unknown, unknown>,
   loop: Loop.Loop,
   options: Options,
+  asked: ModelRequest.ModelRequest,
   asking: Asking
-): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
-  Effect.suspend(() => {
-    const { held } = asking
-    const answer = Answer.begin()
-    asking.arriving = answer
-    const { path, step } = loop
-    const where: Loop.Where = { path, step }
-    if (held !== undefined) held.answer = answer
-    return Stream.runForEachArray(LanguageModel.streamText(options), (parts) => {
-      const at = Loop.now(loop)
-      for (const part of parts) {
-        if (part.type === "error") return Effect.fail(brokenOff(part.error))
-        HeldBack.take(loop, held, where, answer, part, at)
-        Answer.add(answer, part)
-        if (part.type === "response-metadata" || part.type === "finish") Loop.keepAnswer(loop, brokenOffUse(answer))
-      }
-      return loop.journal.isBehind() ? loop.journal.flush : Effect.void
-    }).pipe(Effect.map(() => Answer.finish(answer)))
+): Effect.Effect<Answer.Answer, AiError.AiError, unknown> => {
+  const { held } = asking
+  const answer = Answer.begin()
+  asking.arriving = answer
+  const { path, step } = loop
+  const where: Loop.Where = { path, step }
+  if (held !== undefined) held.answer = answer
+  const taking = ModelPort.stream(fiber, options.prompt, options.request, asked, (parts) => {
+    const at = Loop.now(loop)
+    for (const part of parts) {
+      if (part.type === "error") return Effect.fail(brokenOff(part.error))
+      HeldBack.take(loop, held, where, answer, part, at)
+      Answer.add(answer, part)
+      if (part.type === "response-metadata" || part.type === "finish") Loop.keepAnswer(loop, brokenOffUse(answer))
+    }
+    return loop.journal.isBehind() ? loop.journal.flush : undefined
   })
+  return Effect.map(taking, () => Answer.finish(answer))
+}
 
-const whole = (options: Options): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
-  Effect.map(LanguageModel.generateText(options), ({ content }) => Answer.fromParts(content))
+const whole = (
+  fiber: Fiber.Fiber<unknown, unknown>,
+  { prompt, request }: Options,
+  asked: ModelRequest.ModelRequest
+): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
+  Effect.map(ModelPort.generate(fiber, prompt, request, asked), Answer.fromParts)
 
-interface Options extends Request, Pick<RequestPrompt, "prompt"> {}
+/** What a model is asked: what of the conversation is sent, and what is asked beside it. */
+interface Options {
+  readonly prompt: RequestPrompt
+  readonly request: Request
+}
 
 /** How often the model was asked, with what of the conversation, and what is held back of what it says. */
 interface Asking {
@@ -108,17 +119,19 @@ const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
     Loop.keepAnswer(loop, unknownUse)
     asking.arriving = undefined
     const at = Loop.now(loop)
-    loop.request = loop.asked = new ModelRequest(
-      fiber,
-      journal.clock,
-      at,
-      loop.asked,
-      journal.recordsContent ? options : undefined
-    )
+    const sent = journal.recordsContent
+      ? { prompt: options.prompt.prompt, tools: options.request.tools }
+      : undefined
+    const asked = ModelRequest.begin(loop, fiber, journal.clock, at, sent)
+    ChatContent.asked(loop, asked)
     Loop.emit(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) }, at)
-    return journal.isObserved
-      ? Effect.andThen(journal.flush, journal.isStreaming ? streamed(loop, options, asking) : whole(options))
-      : whole(options)
+    if (!journal.isObserved) return whole(fiber, options, asked)
+    return Effect.andThen(
+      journal.flush,
+      Effect.suspend(() =>
+        journal.isStreaming ? streamed(fiber, loop, options, asked, asking) : whole(fiber, options, asked)
+      )
+    )
   }).pipe(
     Effect.catch((error: AiError.AiError) => {
       HeldBack.drop(asking.held)
@@ -154,13 +167,13 @@ interface Counted extends Answer.Answer {
 const answerTo = <A>(
   loop: Loop.Loop,
   request: Request,
-  { counted, prompt, window }: RequestPrompt,
+  prompt: RequestPrompt,
   held: HeldBack.HeldBack | undefined,
   take: (answer: Counted) => A
 ): Effect.Effect<A, unknown, unknown> => {
-  const asking: Asking = { attempts: 0, arriving: undefined, window, held }
+  const asking: Asking = { attempts: 0, arriving: undefined, window: prompt.window, held }
   const answering = Effect.catch(
-    askOften(loop, { ...request, prompt }, asking),
+    askOften(loop, { request, prompt }, asking),
     (error) => {
       const { attempts } = asking
       if (!AiError.isAiError(error) || attempts === 0) return Effect.fail(error)
@@ -172,9 +185,9 @@ const answerTo = <A>(
   return Effect.map(answering, (answer) => {
     // It has its price also if it isn't told.
     const { model, usage } = answer
-    loop.request?.end(answer)
+    ModelRequest.end(loop, answer)
     Loop.keepAnswer(loop, { usage, ...(model === undefined ? undefined : { model }) })
-    return take({ ...answer, counted })
+    return take({ ...answer, counted: prompt.counted })
   })
 }
 
@@ -211,14 +224,18 @@ const answerBeside = (
 ): Effect.Effect<Counted, unknown, unknown> => {
   const passed = Effect.flatMap(
     guardrails,
-    (isReplaced) =>
-      isReplaced ? Effect.fail(new InputReplaced()) : isHeldOn ? Effect.void : HeldBack.release(loop, held, () => true)
+    (isReplaced) => {
+      if (isReplaced) return Effect.fail(new InputReplaced())
+      ChatContent.letPass(loop)
+      return isHeldOn ? Effect.void : HeldBack.release(loop, held, () => true)
+    }
   )
   return Effect.all([answerOf(loop, held), passed], { concurrency: 2 }).pipe(
     Effect.map(([answer]) => answer),
     Effect.catch((error) => {
       if (error instanceof InputReplaced) {
         Loop.endRequest(loop, { tag: "Interrupted", message: "What the user said was replaced." })
+        ChatContent.replaced(loop)
         HeldBack.drop(held)
         return answerOf(loop, isHeldOn ? held : undefined)
       }
@@ -279,11 +296,12 @@ export const askModel = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown>
   Effect.suspend(() => {
     const looking = InputGuard.begin(loop)
     if (looking === undefined) loop.journal.release()
-    return looking !== undefined || AnswerGuard.isGuarded(loop) || ScreenCalls.isGuarded(loop)
+    const asking = looking !== undefined || AnswerGuard.isGuarded(loop) || ScreenCalls.isGuarded(loop)
       ? askGuarded(loop, looking)
       : ask(
         loop,
         undefined,
         (answer) => tell(loop, responded(answer, withOwnIds(loop, answer.parts), undefined))
       )
+    return ChatContent.telling(loop, looking?.beside === undefined, asking)
   })

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -15,6 +14,7 @@ import * as Stream from "effect/Stream"
 import type { ModelLayer, OwnModel, Plan } from "../../definition/AgentDefinition.ts"
 import { CurrentOverrides, type Overrides } from "../../definition/Overrides.ts"
 import { type Loop, Slot } from "../../journal/Loop.ts"
+import * as MeasuredModel from "../../journal/MeasuredModel.ts"
 import { keepNames } from "../../journal/ModelRequest.ts"
 import { modelIn } from "../../rules/ModelInUse.ts"
 
@@ -46,10 +46,10 @@ const build = (
   const making: Effect.Effect<Built, unknown, unknown> = model._tag === "Layer"
     ? Effect.map(
       Layer.buildWithScope(overrides.model?.(model.layer) ?? model.layer, scope),
-      (context) => ({ context: keepNames(context) as Context.Context<never>, plan: undefined })
+      (context) => ({ context: MeasuredModel.within(keepNames(context)) as Context.Context<never>, plan: undefined })
     )
     : Effect.map(preparePlan(model.plan, scope, overrides), (plan) => ({
-      context: Context.make(LanguageModel.LanguageModel, fromPlan(plan)) as Context.Context<never>,
+      context: Context.make(LanguageModel.LanguageModel, measuredPlan(plan)) as Context.Context<never>,
       plan
     }))
   models.isBuilding = true
@@ -128,27 +128,29 @@ export const release = (
   return made === undefined ? before : Effect.andThen(before, Scope.close(made.scope, exit))
 }
 
-/** A model whose types are spent: what goes in and comes out is between its callers and the models of a plan. */
-interface Untyped {
-  readonly generateText: (options: unknown) => Effect.Effect<unknown, AiError.AiError, LanguageModel.LanguageModel>
-  readonly generateObject: Untyped["generateText"]
-  readonly streamText: (options: unknown) => Stream.Stream<unknown, AiError.AiError, LanguageModel.LanguageModel>
-}
-
-const planned: Effect.Effect<Untyped, never, LanguageModel.LanguageModel> = Effect.map(
-  LanguageModel.LanguageModel,
-  (model) => model as never
-)
+const planned = (choose: (model: LanguageModel.LanguageModel) => LanguageModel.LanguageModel) =>
+  Effect.map(LanguageModel.LanguageModel, (model) => choose(model) as unknown as MeasuredModel.Untyped)
 
 /** A model that falls back as a plan says, for all that isn't the agent's own request: its tools, agents, instructions. */
-const fromPlan = (plan: Plan): LanguageModel.LanguageModel => {
-  const model: Untyped = {
+const fromPlan = (
+  plan: Plan,
+  choose: (model: LanguageModel.LanguageModel) => LanguageModel.LanguageModel
+): LanguageModel.LanguageModel => {
+  const found = planned(choose)
+  const model: MeasuredModel.Untyped = {
     generateText: (options) =>
-      Effect.withExecutionPlan(Effect.flatMap(planned, (model) => model.generateText(options)), plan) as never,
+      Effect.withExecutionPlan(Effect.flatMap(found, (model) => model.generateText(options)) as never, plan) as never,
     generateObject: (options) =>
-      Effect.withExecutionPlan(Effect.flatMap(planned, (model) => model.generateObject(options)), plan) as never,
+      Effect.withExecutionPlan(Effect.flatMap(found, (model) => model.generateObject(options)) as never, plan) as never,
     streamText: (options) =>
-      Stream.withExecutionPlan(Stream.unwrap(Effect.map(planned, (model) => model.streamText(options))), plan) as never
+      Stream.withExecutionPlan(
+        Stream.unwrap(Effect.map(found, (model) => model.streamText(options))) as never,
+        plan
+      ) as never
   }
   return { [LanguageModel.TypeId]: LanguageModel.TypeId, ...model } as never
 }
+
+/** Counts each attempt, by the names of the model that is asked. */
+const measuredPlan = (plan: Plan): LanguageModel.LanguageModel =>
+  MeasuredModel.pair(fromPlan(plan, (model) => model), fromPlan(plan, MeasuredModel.of))

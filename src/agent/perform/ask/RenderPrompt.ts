@@ -3,25 +3,28 @@
  *
  * @since 0.1.0
  */
+import type * as Prompt from "effect/ai/Prompt"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { AgentState } from "../../../domain/StateSchema.ts"
+import * as AgentStatus from "../../../domain/AgentStatus.ts"
+import { start } from "../../../domain/Beginning.ts"
+import * as Part from "../../../domain/Part.ts"
+import { toMessages } from "../../../domain/Projection.ts"
+import type { AgentState, Turn } from "../../../domain/StateSchema.ts"
 import { handedNote, isToldIn } from "../../../domain/Takeover.ts"
 import { because, Unavailable } from "../../../modes/ModeError.ts"
 import type { LiveModes } from "../../journal/LiveModes.ts"
 import type { Loop } from "../../journal/Loop.ts"
-import { compose, instructionsOf } from "../../rules/SystemPrompt.ts"
+import { requestIn } from "../../rules/OfferedTools.ts"
+import { instructionsOf } from "../../rules/SystemPrompt.ts"
+import { internalsOf } from "../../window/WindowType.ts"
+import { besideOf, systemOf } from "./RequestSystem.ts"
+import { type Choice, foresee } from "./WindowChoice.ts"
 
 /** The conversations whose instructions are asked for what is rendered, by their modes. */
 const Rendering = Context.Reference<ReadonlyArray<LiveModes>>("troupe/agent/RenderPrompt/Rendering", {
   defaultValue: () => []
 })
-
-/** Gives what the agent in control was handed, if it can't read that in its conversation. */
-const handed = (state: AgentState): string | undefined => {
-  const { conversation: { turns }, handoff } = state
-  return handoff === undefined || turns.some((turn) => isToldIn(turn, handoff)) ? undefined : handedNote(state)
-}
 
 /** Gives an agent's instructions, unless they are what asks. */
 const ask = (
@@ -39,13 +42,40 @@ const ask = (
       : Effect.succeed(instructions)
   })
 
+const firstMessage = (turns: ReadonlyArray<Turn>): Prompt.Message | undefined => {
+  for (const turn of turns) {
+    const [first] = toMessages(turn)
+    if (first !== undefined) return first
+  }
+  return undefined
+}
+
+/** Gives the state that the next request is made in, as far as anybody knows: one that has ended is asked something else first. */
+const next = (state: AgentState): AgentState =>
+  AgentStatus.isTerminal(state.status) ? start(state, [Part.text("")], state.run.startedAt) : state
+
+/** Foresees what the context window of the agent in control sends, if that matters: a turn says what was handed over. */
+const foreseen = (
+  loop: Loop,
+  instructions: string | undefined,
+  handed: string | undefined
+): Effect.Effect<Choice | undefined, never, unknown> => {
+  const { definition: { contextWindow }, definition, isChangingModes, state } = loop
+  if (contextWindow === undefined || handed !== undefined || handedNote(state) === undefined) return Effect.undefined
+  const request = requestIn(definition, state, isChangingModes)
+  const beside = besideOf(loop, instructions, handed, firstMessage(state.conversation.turns), request)
+  // What is too much for the window fails the request, and not those who ask what that would be.
+  return Effect.orElseSucceed(foresee(loop, internalsOf(contextWindow), beside, next(state)), () => undefined)
+}
+
 /** Renders the system prompt that a loop sends next, with other instructions than the agent's if some are given. */
 export const render = (
   operation: string,
   loop: Loop,
   instructions: string | undefined
 ): Effect.Effect<string, unknown, unknown> =>
-  Effect.map(
-    instructions === undefined ? ask(operation, loop) : Effect.succeed(instructions),
-    (text) => compose(loop.definition, loop.state, text, handed(loop.state))
-  )
+  Effect.flatMap(instructions === undefined ? ask(operation, loop) : Effect.succeed(instructions), (text) => {
+    const { conversation: { turns }, handoff } = loop.state
+    const handed = turns.some((turn) => isToldIn(turn, handoff)) ? undefined : handedNote(loop.state)
+    return Effect.map(foreseen(loop, text, handed), (choice) => systemOf(loop, text, handed, choice))
+  })

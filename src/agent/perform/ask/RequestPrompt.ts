@@ -7,30 +7,57 @@ import * as Prompt from "effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import type { Window } from "../../../domain/AgentEvent.ts"
-import { beginWithUser, openingText, toMessages } from "../../../domain/Projection.ts"
+import { beginWithUser, toMessages } from "../../../domain/Projection.ts"
 import type { Turn } from "../../../domain/StateSchema.ts"
-import { handedNote } from "../../../domain/Takeover.ts"
 import type { WindowTurn } from "../../../domain/window/WindowTurn.ts"
+import { copyOf, Projection } from "../../../model/Projection.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import type { Loop } from "../../journal/Loop.ts"
-import { compose, instructionsOf } from "../../rules/SystemPrompt.ts"
+import { instructionsOf } from "../../rules/SystemPrompt.ts"
 import { type Internals, internalsOf } from "../../window/WindowType.ts"
+import type { Sent } from "./ModelPort.ts"
 import { cacheFor, type PromptCache } from "./PromptCache.ts"
+import { besideOf, systemOf } from "./RequestSystem.ts"
 import { type Choice, choose } from "./WindowChoice.ts"
 
-/** A prompt, and if a context window chose what it holds, what that says of it and how many tokens it counted. */
-export interface RequestPrompt {
-  readonly prompt: Prompt.Prompt
-  readonly window?: Window
-  readonly counted?: number | undefined
+/** What is sent, and if a context window chose what it holds, what that says of it and how many tokens it counted. */
+export class RequestPrompt implements Sent {
+  readonly system: Prompt.SystemMessage | undefined
+  readonly projection: Projection | undefined
+  readonly window: Window | undefined
+  readonly counted: number | undefined
+  readonly #behind: ReadonlyArray<Prompt.Message>
+  readonly #count: number
+  #prompt: Prompt.Prompt | undefined = undefined
+  constructor(
+    system: Prompt.SystemMessage | undefined,
+    behind: Projection | ReadonlyArray<Prompt.Message>,
+    { counted, window }: Partial<Pick<Choice, "window" | "counted">> = {}
+  ) {
+    this.system = system
+    this.projection = behind instanceof Projection ? behind : undefined
+    this.window = window
+    this.counted = counted
+    this.#behind = behind instanceof Projection ? behind.messages : behind
+    // Later requests add to a projection.
+    this.#count = this.#behind.length
+  }
+  get prompt(): Prompt.Prompt {
+    if (this.#prompt !== undefined) return this.#prompt
+    const { projection, system } = this
+    // Who reads messages may keep a record of what was sent, and know them by their identity.
+    projection?.own()
+    const behind = this.#behind.slice(0, this.#count)
+    return this.#prompt = Prompt.fromMessages(
+      system === undefined ? behind : [system as Prompt.Message].concat(behind)
+    )
+  }
 }
 
 const assemble = (loop: Loop, instructions: string | undefined): RequestPrompt => {
-  const { definition, state } = loop
+  const { state } = loop
   const cache = cacheFor(loop, state)
-  const system = compose(definition, state, instructions, cache.handed(state))
-  cache.setSystem(system)
-  return { prompt: Prompt.fromMessages(beginWithUser(cache.messages.slice(system === "" ? 1 : 0))) }
+  return new RequestPrompt(cache.system(systemOf(loop, instructions, cache.handed(state))), cache.projection)
 }
 
 /** Gives the messages of a turn that isn't in the conversation as it is. */
@@ -49,42 +76,35 @@ const goesOn = (chosen: ReadonlyArray<WindowTurn>, last: ReadonlyArray<WindowTur
  * A provider may go on from its own record of what it was sent, which it knows by the messages. If others were sent before, the
  * first message is made anew, so that it doesn't: its record would hold what is left out.
  */
-const pick = (cache: PromptCache, choice: Choice, system: string): Prompt.Prompt => {
+const pick = (cache: PromptCache, choice: Choice, content: string): RequestPrompt => {
   const { chosen, entries } = choice
   const isOther = !goesOn(chosen, entries.last)
   entries.last = chosen
-  cache.setSystem(system, isOther)
-  const messages = messagesIn(cache, choice, system)
-  const [first] = messages
-  if (isOther && system === "" && first !== undefined) messages[0] = copyOf(first)
-  return Prompt.fromMessages(beginWithUser(messages))
+  const system = cache.system(content, isOther)
+  if (chosen === entries.all && (system !== undefined || !isOther)) {
+    return new RequestPrompt(system, cache.projection, choice)
+  }
+  cache.all.own()
+  const messages = [...beginWithUser(messagesIn(cache, choice))]
+  if (isOther && system === undefined && messages[0] !== undefined) messages[0] = copyOf(messages[0])
+  return new RequestPrompt(system, messages, choice)
 }
 
 const messagesIn = (
-  { messages: all, starts }: PromptCache,
-  { chosen, entries, tail }: Choice,
-  system: string
-): Array<Prompt.Message> => {
-  if (chosen === entries.all) return all.slice(system === "" ? 1 : 0)
-  if (chosen.length === tail) {
-    const start = starts[entries.all.length - tail] ?? all.length
-    if (system === "") return all.slice(start)
-    const messages = all.slice(start - 1)
-    messages[0] = all[0]!
-    return messages
-  }
-  const messages: Array<Prompt.Message> = system === "" ? [] : [all[0]!]
+  { all: { messages: all }, starts }: PromptCache,
+  { chosen, entries, tail }: Choice
+): ReadonlyArray<Prompt.Message> => {
+  const last = tail === 0 ? [] : all.slice(starts[entries.all.length - tail])
+  if (chosen.length === tail) return last
+  const messages: Array<Prompt.Message> = []
   for (let at = 0; at < chosen.length - tail; at++) {
     const each = chosen[at]!
     messages.push(
       ...(entries.isWhole(each) ? all.slice(starts[each.index], starts[each.index + 1]) : messagesOf(each.turn))
     )
   }
-  return tail === 0 ? messages : messages.concat(all.slice(starts[entries.all.length - tail]))
+  return messages.concat(last)
 }
-
-const copyOf = (message: Prompt.Message): Prompt.Message =>
-  Object.assign(Object.create(Object.getPrototypeOf(message) as object) as Prompt.Message, message)
 
 type Making = Effect.Effect<RequestPrompt, unknown, unknown>
 
@@ -96,22 +116,12 @@ const assembleWithin = (
   request: Request
 ): Making =>
   Effect.suspend(() => {
-    const { definition, state } = loop
+    const { state } = loop
     const cache = cacheFor(loop, state)
-    const system = compose(definition, state, instructions, cache.handed(state))
-    // If the call that handed over is left out, what was handed over goes into the system message.
-    const note = cache.handed(state) === undefined ? handedNote(state) : undefined
-    const texts = note === undefined ? [system] : [system, note]
-    if (cache.messages[1]?.role !== "user") texts.push(openingText)
+    const handed = cache.handed(state)
     return Effect.map(
-      choose(loop, window, cache, { texts, request }),
-      (choice): RequestPrompt => {
-        // A summary that was made meanwhile is in the state by now.
-        const { handoff } = loop.state
-        const isLeft = note !== undefined && handoff !== undefined && !choice.entries.isTold(handoff, choice.chosen)
-        const prompt = pick(cache, choice, isLeft ? compose(definition, state, instructions, note) : system)
-        return { prompt, window: choice.window, counted: choice.counted }
-      }
+      choose(loop, window, cache, besideOf(loop, instructions, handed, cache.all.messages[0], request)),
+      (choice): RequestPrompt => pick(cache, choice, systemOf(loop, instructions, handed, choice))
     )
   })
 

@@ -8,13 +8,13 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { ContextWindowExceeded } from "../../../domain/AgentError.ts"
 import type { Window } from "../../../domain/AgentEvent.ts"
-import { madeOf } from "../../../domain/conversation/Summaries.ts"
+import { addSummary, madeOf } from "../../../domain/conversation/Summaries.ts"
+import type { AgentState, Conversation } from "../../../domain/StateSchema.ts"
 import { estimateText } from "../../../domain/TokenEstimate.ts"
 import { fit, type Sent } from "../../../domain/window/Choosing.ts"
 import { hasRoom, type Room, tokensIn, type WindowTurn } from "../../../domain/window/WindowTurn.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import * as Loop from "../../journal/Loop.ts"
-import { ModelRequest } from "../../journal/ModelRequest.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { Fail } from "../../rules/Decision.ts"
 import type { Step } from "../../window/Strategy.ts"
@@ -49,7 +49,7 @@ const TokenizerKey = Context.Service<Tokenizer.Tokenizer, Tokenizer.Service>("ef
 /** Gives the turns as they are known, counted in the way in which they are to be: another agent's may be counted otherwise. */
 const entriesOf = (
   { definition: { name } }: Loop.Loop,
-  cache: PromptCache,
+  cache: Pick<PromptCache, "entries">,
   { count, countsTokens }: Internals,
   tokenizer: Tokenizer.Service | undefined
 ): Entries => {
@@ -59,6 +59,8 @@ const entriesOf = (
   return cache.entries = new Entries(name, countsTokens ? new Counter(way) : undefined)
 }
 
+const stateOf = ({ foreseen, loop }: Asked): AgentState => foreseen ?? loop.state
+
 /** The limits of a window in a state, and how many tokens go to what is sent beside turns. */
 interface Limits {
   readonly room: Room
@@ -66,9 +68,10 @@ interface Limits {
   readonly beside: number
 }
 
-const limitsOf = ({ beside: { request, texts }, entries: { counter, ratio }, loop, window }: Asked): Limits => {
+const limitsOf = (asked: Asked): Limits => {
+  const { beside: { request, texts }, entries: { counter, ratio }, window } = asked
   const { countsTokens, maxTokens, maxTurns, reserve, target } = window
-  const limit = maxTokens(loop.state) - reserve
+  const limit = maxTokens(stateOf(asked)) - reserve
   const beside = counter === undefined
     ? 0
     : texts.reduce((sum, text) => sum + counter.text(text), counter.tools(request))
@@ -130,14 +133,8 @@ const summarize = Effect.fnUntraced(function*(
   const before = loop.state.conversation.summaries?.at(-1)
   const extended = entries.extend(before, goes)
   const startedAt = Loop.now(loop)
-  let request: ModelRequest | undefined
-  const making = Effect.withFiber((fiber) => {
-    request = new ModelRequest(fiber, loop.journal.clock, Loop.now(loop))
-    return make(madeOf(loop.state.conversation.turns, extended, before))
-  })
+  const making = Effect.suspend(() => make(madeOf(loop.state.conversation.turns, extended, before)))
   const { text, ...used } = yield* Telemetry.summarySpan(loop, goes.length, OwnModel.provide(loop, model, making))
-  // One that says what it used was made by a model.
-  if (used.usage !== undefined) request?.end(used)
   if (text.trim() === "") return yield* Effect.fail(new EmptySummary({ agent: entries.agent, turns: goes.length }))
   Loop.emit(loop, {
     _tag: "ConversationSummarized",
@@ -149,9 +146,14 @@ const summarize = Effect.fnUntraced(function*(
   yield* loop.journal.flush
 })
 
-/** What a choice is made for. */
+/** Gives a conversation as it will be once turns are summarized, in words that nobody knows yet. */
+const summarized = (self: Conversation, entries: Entries, goes: ReadonlyArray<WindowTurn>): Conversation =>
+  addSummary(self, { text: "…", ...entries.extend(self.summaries?.at(-1), goes) })
+
+/** What a choice is made for: a request, or nobody yet if its state is only foreseen. Then no summary is made and nothing is told. */
 interface Asked {
   readonly loop: Loop.Loop
+  readonly foreseen?: AgentState | undefined
   readonly window: Internals
   readonly beside: Beside
   readonly entries: Entries
@@ -196,6 +198,11 @@ const goOn = (choosing: Choosing, from: number): Effect.Effect<Choice, unknown, 
     } else if (isOver) {
       const goes = going(choosing.chosen, choosing.tokens, room, window.target, round > 0)
       if (goes.length === 0) continue
+      if (choosing.foreseen !== undefined) {
+        const conversation = summarized(choosing.foreseen.conversation, entries, goes)
+        if (conversation === choosing.foreseen.conversation) continue
+        return begin({ ...choosing, foreseen: { ...choosing.foreseen, conversation } }, round + 1)
+      }
       return Effect.flatMap(summarize(loop, entries, step, goes), () => begin(choosing, round + 1))
     }
   }
@@ -206,15 +213,16 @@ const goOn = (choosing: Choosing, from: number): Effect.Effect<Choice, unknown, 
 }
 
 /** Begins a choice with the turns that there are by now, once those that are new are counted. */
-const begin = ({ beside, entries, loop, window }: Asked, round: number): Effect.Effect<Choice, unknown, unknown> => {
-  const { summaries, turns } = loop.state.conversation
+const begin = (asked: Asked, round: number): Effect.Effect<Choice, unknown, unknown> => {
+  const { beside, entries, foreseen, loop, window } = asked
+  const { conversation: { summaries, turns }, run } = stateOf(asked)
   const start = (): Effect.Effect<Choice, unknown, unknown> => {
-    entries.update(turns, loop.state.run.inputs ?? 1)
+    entries.update(turns, run.inputs ?? 1)
     const summary = window.steps.some(({ _tag }) => _tag === "Summarize") ? summaries?.at(-1) : undefined
-    const limits = limitsOf({ loop, window, beside, entries })
+    const limits = limitsOf(asked)
     const base = entries.base(summary)
     const tokens = base === entries.all ? entries.tokens : tokensIn(base)
-    const choosing: Choosing = { loop, window, beside, entries, limits, base, round, chosen: base, tokens }
+    const choosing: Choosing = { loop, foreseen, window, beside, entries, limits, base, round, chosen: base, tokens }
     const recounting = summary === undefined ? undefined : recount(choosing)
     return recounting === undefined
       ? goOn(choosing, 0)
@@ -234,13 +242,22 @@ const begin = ({ beside, entries, loop, window }: Asked, round: number): Effect.
 export const choose = (
   loop: Loop.Loop,
   window: Internals,
-  cache: PromptCache,
-  beside: Beside
+  cache: Pick<PromptCache, "entries">,
+  beside: Beside,
+  foreseen?: AgentState
 ): Effect.Effect<Choice, unknown, unknown> =>
   Effect.withFiber((fiber) => {
     const entries = entriesOf(loop, cache, window, Context.getOrUndefined(fiber.context, TokenizerKey))
-    return begin({ loop, window, beside, entries }, 0)
+    return begin({ loop, foreseen, window, beside, entries }, 0)
   })
+
+/** Foresees what a request would send in a state. It asks no model, keeps nothing, and tells nothing. */
+export const foresee = (
+  loop: Loop.Loop,
+  window: Internals,
+  beside: Beside,
+  state: AgentState
+): Effect.Effect<Choice, unknown, unknown> => choose(loop, window, { entries: undefined }, beside, state)
 
 const choiceOf = (entries: Entries, { beside }: Limits, { sent, tokens }: Sent): Choice => {
   const { all, counter, ratio } = entries

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type { HandoffRequest } from "../../../domain/AgentStatus.ts"
-import { lastAssistant } from "../../../domain/Conversation.ts"
+import { lastAssistant } from "../../../domain/conversation/Turns.ts"
 import type { Settlement } from "../../../domain/Happening.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
 import * as ModeStack from "../../../domain/ModeStack.ts"
@@ -64,6 +64,7 @@ type Preparing = Prepared | Effect.Effect<Prepared, never, unknown>
 export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
   const refused = ScreenCalls.refusedBecause(call)
   if (refused !== undefined) return refuse(loop, call, slot, refused)
+  if (call.approvalId !== undefined) return askForProvider(loop, call, slot)
   const entry = loop.definition.tools.get(call.name)
   if (entry === undefined) {
     const names = [...loop.definition.tools.keys()]
@@ -85,6 +86,16 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
       return asEffect(decode(loop, other, slot, entry, (params) => ready(loop, other, slot, entry, params)))
     })
   })
+}
+
+/** Asks whether a provider may run a call. That it may is all that comes of the call: what it gives is in a later answer. */
+const askForProvider = (loop: Loop.Loop, call: Call, slot: Slot): undefined => {
+  if (call.state._tag !== "Pending") {
+    return settleAtOnce(loop, call, slot, { settlement: { outcome: "Succeeded", result: "Approved" } })
+  }
+  slot.isDone = true
+  Loop.emit(loop, { _tag: "ApprovalRequested", callId: call.id, name: call.name, params: call.params })
+  return undefined
 }
 
 const asEffect = (preparing: Preparing): Effect.Effect<Prepared, never, unknown> =>

@@ -8,7 +8,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import { callsOf, lastAssistant } from "../../../domain/Conversation.ts"
+import { callsOf, lastAssistant } from "../../../domain/conversation/Turns.ts"
 import type { AgentState, Call } from "../../../domain/StateSchema.ts"
 import type { AgentTool, HandledTool } from "../../definition/AgentDefinition.ts"
 import * as Loop from "../../journal/Loop.ts"

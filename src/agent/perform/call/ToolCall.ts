@@ -12,9 +12,7 @@ import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import { kindOf, messageOf } from "../../../domain/Described.ts"
 import { maxLevels } from "../../../domain/ForeignValue.ts"
 import type { Settlement } from "../../../domain/Happening.ts"
@@ -23,10 +21,10 @@ import { fromOutput } from "../../../domain/PartCopy.ts"
 import type { Call } from "../../../domain/StateSchema.ts"
 import * as Underway from "../../../domain/Underway.ts"
 import type { HandledTool } from "../../definition/AgentDefinition.ts"
-import * as Codec from "../../definition/Codec.ts"
-import { CurrentOverrides, type ToolHandler } from "../../definition/Overrides.ts"
+import { CurrentOverrides } from "../../definition/Overrides.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as Handlers from "./Handlers.ts"
+import { isMisfit, isOfToolkit, ownHandler } from "./OwnHandler.ts"
 import { shortened } from "./ResultLength.ts"
 
 /**
@@ -45,17 +43,12 @@ class TimedOut extends Cause.TimeoutError {}
 /** Says that a call failed, in words that the model reads. */
 export const failed = (result: Schema.Json): CallResult => ({ settlement: { outcome: "Failed", result } })
 
-const succeeded = (
-  entry: HandledTool,
-  value: unknown,
-  encoded: Codec.CodecExit
-): CallResult | Effect.Effect<CallResult> => {
-  if (Exit.isFailure(encoded)) return refused(entry, encoded.cause)
-  const result = JsonValue.within(encoded.value)
+const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknown): CallResult => {
+  const result = JsonValue.within(encoded)
   if (result === undefined) {
-    return failed(`The tool "${entry.tool.name}" gave a result that is nested more than ${maxLevels} levels deep.`)
+    return failed(`The tool "${tool.name}" gave a result that is nested more than ${maxLevels} levels deep.`)
   }
-  const modelOutput = entry.tool.toModelOutput?.(value)
+  const modelOutput = tool.toModelOutput?.(value)
   return {
     settlement: {
       outcome: "Succeeded",
@@ -73,14 +66,11 @@ const refused = ({ tool }: HandledTool, why: unknown): Effect.Effect<CallResult>
     failed(`The tool "${tool.name}" gave a result that doesn't fit its schema.`)
   )
 
-const encodeSuccess = (entry: HandledTool, value: unknown) => {
-  const encoded = Codec.run(entry.encodeSuccess, value)
-  if (!Exit.isExit(encoded)) return Effect.flatMap(encoded, (exit) => asEffect(succeeded(entry, value, exit)))
-  return asEffect(succeeded(entry, value, encoded))
-}
-
-const asEffect = <A>(value: A | Effect.Effect<A>): Effect.Effect<A> =>
-  Effect.isEffect(value) ? value : Effect.succeed(value)
+const encodeSuccess = (entry: HandledTool, value: unknown) =>
+  Effect.matchCauseEffectEager(entry.encodeSuccess(value), {
+    onFailure: (cause) => refused(entry, cause),
+    onSuccess: (encoded) => Effect.succeed(succeeded(entry, value, encoded))
+  })
 
 /**
  * Says what a handler's failure was, and ends the run with it if its tool is fatal.
@@ -97,15 +87,13 @@ const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<CallResul
   if (error instanceof TimedOut) return Effect.succeed(failed(`The tool "${name}" timed out.`))
   if (isOfToolkit(entry, error)) return Effect.succeed(failed(`The tool "${name}" failed: ${error.message}`))
   if (isOfClient(error)) return Effect.succeed(own(failed(`The tool "${name}" failed: ${error.message}`)))
-  const answer = (encoded: Codec.CodecExit): CallResult => {
-    if (Exit.isFailure(encoded)) {
+  return Effect.matchCauseEager(entry.encodeFailure(error), {
+    onFailure: () => {
       const said = failed(`The tool "${name}" failed: ${messageOf(error)}`)
       return AiError.isAiError(error) || AiError.isAiErrorReason(error) ? said : own(said)
-    }
-    return own(failed(JsonValue.fromUnknown(encoded.value)))
-  }
-  const encoded = Codec.run(entry.encodeFailure, error)
-  return Exit.isExit(encoded) ? Effect.succeed(answer(encoded)) : Effect.map(encoded, answer)
+    },
+    onSuccess: (encoded) => own(failed(JsonValue.fromUnknown(encoded)))
+  })
 }
 
 /** Checks whether a call was started and hasn't come to its end. */
@@ -118,20 +106,15 @@ const isRunning = ({ finished, underway }: Loop.Loop, { id }: Call): boolean =>
  */
 const tellProgress = (loop: Loop.Loop, call: Call, entry: HandledTool, result: unknown): Effect.Effect<void> => {
   if (loop.definition.guardrails.toolResult.length > 0) return Effect.void
-  const tell = (encoded: Codec.CodecExit) => {
-    if (Exit.isFailure(encoded) || !isRunning(loop, call)) return Effect.void
-    Loop.emit(loop, {
-      _tag: "ToolCallProgressed",
-      callId: call.id,
-      name: call.name,
-      result: JsonValue.fromUnknown(encoded.value)
-    })
+  const tell = (encoded: unknown): Effect.Effect<void> => {
+    if (!isRunning(loop, call)) return Effect.void
+    const { id: callId, name } = call
+    Loop.emit(loop, { _tag: "ToolCallProgressed", callId, name, result: JsonValue.fromUnknown(encoded) })
     return loop.journal.flush
   }
-  return Effect.suspend(() => {
-    const encoded = Codec.run(entry.encodeSuccess, result)
-    return Exit.isExit(encoded) ? tell(encoded) : Effect.flatMap(encoded, tell) as Effect.Effect<void>
-  })
+  return Effect.suspend(() =>
+    Effect.matchCauseEffectEager(entry.encodeSuccess(result), { onFailure: () => Effect.void, onSuccess: tell })
+  ) as Effect.Effect<void>
 }
 
 type Attempt = Effect.Effect<CallResult, unknown, unknown>
@@ -167,48 +150,9 @@ const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params
     )
   })
 
-/** Checks whether a toolkit with handlers of its own made an error: of parameters or a result, or of a reason that a handler gave. */
-const isOfToolkit = ({ tool }: HandledTool, error: unknown): error is AiError.AiError =>
-  AiError.isAiError(error) && error.module === "Toolkit" && error.method === `${tool.name}.handle`
-
 /** Checks whether a client of an MCP server made an error, whose JSON holds all that the server sent. */
 const isOfClient = (error: unknown): error is Error =>
   error instanceof Error && "_tag" in error && error._tag === "McpClientError"
-
-/** Gives what a handler failed with, which its toolkit wraps if it was the reason of an `AiError`. */
-const unwrapped = (entry: HandledTool, error: unknown): unknown =>
-  isOfToolkit(entry, error) && !misfits.has(error.reason._tag) ? error.reason : error
-
-const misfits: ReadonlySet<AiError.AiErrorReason["_tag"]> = new Set([
-  "ToolParameterValidationError",
-  "InvalidToolResultError",
-  "ToolResultEncodingError"
-])
-
-/** What a toolkit says of a handler that gives no Effect isn't told apart from other type errors, and names no tool. */
-const madeNoEffect = ({ tool }: HandledTool, cause: unknown): unknown =>
-  cause instanceof TypeError
-    ? new TypeError(`The handler of tool "${tool.name}" gave no Effect, or failed to make one: ${cause.message}`, {
-      cause
-    })
-    : cause
-
-/** The handler of a toolkit that has its own, and decodes parameters itself: not from JSON. */
-const ownHandler =
-  (entry: HandledTool, handle: NonNullable<HandledTool["handle"]>): ToolHandler =>
-  (params, { preliminary, toolCallId }) =>
-    Effect.suspend(() => entry.encodeParams(params)).pipe(
-      Effect.flatMap((encoded) => handle(entry.tool.name, encoded as never, toolCallId)),
-      Effect.catchDefect((defect) => Effect.die(madeNoEffect(entry, defect))),
-      Stream.unwrap,
-      Stream.tap((output) => output.preliminary ? preliminary(output.result as never) : Effect.void),
-      Stream.runLast,
-      Effect.flatMap(Option.match({
-        onNone: () => Effect.die(new Error(`The handler of tool "${entry.tool.name}" gave no result`)),
-        onSome: (output) => output.isFailure ? Effect.fail<unknown>(output.result) : Effect.succeed(output.result)
-      })),
-      Effect.mapError((error) => unwrapped(entry, error))
-    )
 
 /** One attempt at a call whose toolkit has its own handlers. */
 const fromToolkit = (
@@ -224,11 +168,8 @@ const fromToolkit = (
     return Effect.suspend(() => handler(params, contextOf(loop, call, entry)))
   }).pipe(
     Effect.flatMap((value) => encodeSuccess(entry, value)),
-    Effect.catchIf(isRefused, (error) => refused(entry, error.message))
+    Effect.catchIf(isMisfit, (error) => refused(entry, error.message))
   )
-
-const isRefused = (error: unknown): error is AiError.AiError =>
-  AiError.isAiError(error) && error.reason._tag === "ToolResultEncodingError"
 
 /** Runs a call under its tool's policy. It never fails; a defect passes through. */
 export const run = (

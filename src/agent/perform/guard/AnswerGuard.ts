@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { next } from "../../../domain/Command.ts"
-import { textIn } from "../../../domain/Conversation.ts"
+import { textIn } from "../../../domain/conversation/Turns.ts"
 import type { Happening } from "../../../domain/Happening.ts"
 import type { Answer, Incoming } from "../../../domain/ModelAnswer.ts"
 import { withText } from "../../../domain/Replacement.ts"
@@ -44,8 +44,8 @@ const thoughtsAndText = (piece: Incoming): boolean => thoughts(piece) || piece.t
 /** A text in the place of one that isn't shown, where there is any. */
 const textInstead = (text: string): ReadonlyArray<Happening> => text === "" ? [] : [{ _tag: "TextDelta", delta: text }]
 
-const kindOf = (loop: Loop.Loop, state: AgentState): Kind<unknown> => {
-  const codec = loop.definition.output
+/** Makes the kind of an answer, or of a text if nothing reads it. */
+const kindOf = (loop: Loop.Loop, state: AgentState, codec: OutputCodec | undefined): Kind<unknown> => {
   const context = { stage: "output", agent: loop.definition.name, state } as const
   if (codec === undefined) {
     return {
@@ -154,20 +154,13 @@ const seeRemark = (
   if (text === "") return Effect.succeed({ parts, shows: thoughts, instead: [] })
   const { guardrails, output: codec } = loop.definition
   const value = codec === undefined ? undefined : Result.getOrUndefined(codec.fromText(text))
-  const kind: Kind<unknown> = {
-    at: "remark",
-    context: { stage: "output", agent: loop.definition.name, state },
-    texts: (value) => [String(value)],
-    putTexts: (_, [value]) => Result.succeed(value ?? "")
-  }
-  const checking = value === undefined
-    ? check(loop, guardrails.remark, text, kind)
-    : check(loop, guardrails.output, value, { ...kindOf(loop, state), at: "remark" })
+  const isText = value === undefined
+  const reader = isText ? undefined : codec
+  const kind: Kind<unknown> = { ...kindOf(loop, state, reader), at: "remark" }
+  const checking = check(loop, isText ? guardrails.remark : guardrails.output, isText ? text : value, kind)
   return Effect.map(checking, (checked): Seen => {
     if (checked._tag === "Passed" && !checked.isReplaced) return { parts, shows: thoughtsAndText, instead: [] }
-    const said = checked._tag === "Passed"
-      ? GuardedAnswer.toText(value === undefined ? undefined : codec, checked.value)
-      : ""
+    const said = checked._tag === "Passed" ? GuardedAnswer.toText(reader, checked.value) : ""
     withdraw(
       loop,
       checked._tag === "Passed" ? replacedBy : consequenceOf(checked, "remark", loop.definition.name).reason
@@ -220,7 +213,7 @@ const seeAnswer = (
   within: Seen
 ): Effect.Effect<Seen, Fail, unknown> => {
   const { guardrails, name, output } = loop.definition
-  const kind = kindOf(loop, state)
+  const kind = kindOf(loop, state, output)
   return Effect.flatMap(check(loop, guardrails.output, found.value, kind), (checked): Effect.Effect<Seen, Fail> => {
     if (checked._tag === "Passed") {
       if (!checked.isReplaced) return Effect.succeed(passed)

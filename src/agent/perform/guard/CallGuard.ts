@@ -14,13 +14,12 @@ import { HandoffRequest } from "../../../domain/AgentStatus.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
 import type { AgentState, Call } from "../../../domain/StateSchema.ts"
 import type { RunTool } from "../../definition/AgentDefinition.ts"
-import * as Codec from "../../definition/Codec.ts"
 import * as DeclaredKeys from "../../guardrail/DeclaredKeys.ts"
 import type { CheckedCall, Context, Values } from "../../guardrail/GuardrailType.ts"
 import { textsIn, withTexts } from "../../guardrail/Texts.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
-import { consequenceOf } from "../../rules/VerdictConsequences.ts"
+import { consequenceOf, saidIn } from "../../rules/VerdictConsequences.ts"
 import { type CallResult, failed } from "../call/ToolCall.ts"
 import { check, isRefused, type Kind, type Refused } from "./Check.ts"
 
@@ -68,7 +67,7 @@ export const seeParams = (
       put: (_, params) => asJson(params),
       texts: (params) => textsIn(params, declared),
       putTexts: (params, texts) => Result.succeed(withTexts(params, texts, declared)),
-      // What isn't in the state yet gets there as it passed: between two guardrails it may still hold what the second masks.
+      // What isn't in the state yet gets there as it passed.
       ...(state === loop.state
         ? { replaced: (params: Schema.Json) => ({ params }), blocked: () => ({ params: {} }) }
         : undefined)
@@ -89,12 +88,10 @@ const ownOf = (
   if (own === undefined) return Effect.succeed({})
   const { failureSchema, successSchema } = entry.tool
   const schema = outcome === "Succeeded" ? successSchema : failureSchema
-  const decoded = Codec.run(Schema.decodeUnknownEffect(Schema.toCodecJson(schema)), result)
-  const read = (exit: Codec.CodecExit): Partial<CallResult> =>
-    Exit.isFailure(exit) ? {} : { own: outcome === "Succeeded" ? exit : Exit.fail(exit.value) }
-  return Exit.isExit(decoded)
-    ? Effect.succeed(read(decoded))
-    : Effect.map(decoded as Effect.Effect<Codec.CodecExit>, read)
+  return Effect.matchCauseEager(Schema.decodeUnknownEffect(Schema.toCodecJson(schema))(result), {
+    onFailure: () => ({}),
+    onSuccess: (value) => ({ own: outcome === "Succeeded" ? Exit.succeed(value) : Exit.fail(value) })
+  }) as Effect.Effect<Partial<CallResult>>
 }
 
 /** What a tool gave back: its result, and what its model reads instead, where that is something else. */
@@ -153,9 +150,11 @@ export const seeResult = (
       const isFatal = answered.fatal !== undefined
       if (checked._tag === "Refused") {
         const { result } = consequenceOf(checked, "toolResult", loop.definition.name, call.name)
-        const { guardrail, verdict } = checked
-        const reason = verdict._tag === "Retry" ? verdict.feedback : verdict.reason
-        return Effect.succeed({ ...failed(result), ...(isFatal ? endedBy(loop, guardrail, reason) : undefined) })
+        const { guardrail } = checked
+        return Effect.succeed({
+          ...failed(result),
+          ...(isFatal ? endedBy(loop, guardrail, saidIn(checked)) : undefined)
+        })
       }
       if (!checked.isReplaced) return Effect.succeed(answered)
       return Effect.map(ownOf(entry, checked.value, own), (read): CallResult => ({
@@ -179,13 +178,9 @@ export const seeHandoff = (
   state: AgentState,
   guardrails = loop.definition.guardrails.handoff
 ): Effect.Effect<HandoffRequest | Refused, never, unknown> => {
-  const { context, reason, ...asked } = request
+  const asked = Struct.omit(request, ["reason", "context"])
   const declared = new Set([...paramKeys(loop, call), "reason", "context"])
-  const value: Crossing = {
-    target: request.target,
-    ...(reason === undefined ? undefined : { reason }),
-    ...(context === undefined ? undefined : { context })
-  }
+  const value: Crossing = Struct.pick(request, ["target", "reason", "context"])
   return Effect.map(
     check(loop, guardrails, value, {
       at: call === undefined ? "decision" : "handoff",

@@ -148,45 +148,50 @@ const start = <A>(
   const { calls, journal: { run }, journal, path, step } = loop
   const { call, stage } = context
   const sequence = journal.nextSequence()
-  const event: GuardrailStarted = call === undefined
-    ? { _tag: "GuardrailStarted", run, path, calls, step, sequence, at, guardrail: guardrail.name, stage }
-    : {
-      _tag: "GuardrailStarted",
-      run,
-      path,
-      calls,
-      step,
-      sequence,
-      at,
-      guardrail: guardrail.name,
-      stage,
-      callId: call.id
-    }
+  const { name } = guardrail
+  const begun: GuardrailStarted = {
+    _tag: "GuardrailStarted",
+    run,
+    path,
+    calls,
+    step,
+    sequence,
+    at,
+    guardrail: name,
+    stage
+  }
+  const event = call === undefined ? begun : { ...begun, callId: call.id }
   journal.record(event, loop)
   return event
 }
 
-/** Gives what else is told of a verdict: why, and what stands in the state then. */
+/**
+ * Gives what stands in the state once a guardrail was the last: what is told on the way there may still hold what a later one masks, or
+ * refuses.
+ */
+const standing = <A>({ isReplaced, kind, refusal, value }: Passage<A>): Replaced =>
+  refusal !== undefined
+    ? kind.blocked?.(refusal.guardrail, Consequences.saidIn(refusal))
+    : isReplaced
+    ? kind.replaced?.(value)
+    : undefined
+
+/** Gives what else is told of a verdict: why, and if nobody is asked behind it, what stands in the state then. */
 const more = <A>(
-  { kind }: Passage<A>,
-  guardrail: string,
-  verdict: Counting<A>
+  passage: Passage<A>,
+  given: Counting<A> | undefined,
+  isLast: boolean
 ): Pick<GuardrailSettled, "reason" | "replaced"> | undefined => {
-  switch (verdict._tag) {
-    case "Pass":
-      return undefined
-    case "Warn":
-      return { reason: verdict.reason }
-    case "Retry":
-      return { reason: verdict.feedback }
-    case "Replace": {
-      const replaced = kind.replaced?.(verdict.value)
-      return { reason: verdict.reason, ...(replaced === undefined ? undefined : { replaced }) }
-    }
-    case "Block": {
-      const replaced = kind.blocked?.(verdict.guardrail ?? guardrail, verdict.reason)
-      return { reason: verdict.reason, ...(replaced === undefined ? undefined : { replaced }) }
-    }
+  const isOver = isLast || given === undefined || passage.refusal !== undefined
+  const replaced = isOver ? standing(passage) : undefined
+  const reason = given === undefined || given._tag === "Pass"
+    ? undefined
+    : given._tag === "Retry"
+    ? given.feedback
+    : given.reason
+  return reason === undefined && replaced === undefined ? undefined : {
+    ...(reason === undefined ? undefined : { reason }),
+    ...(replaced === undefined ? undefined : { replaced })
   }
 }
 
@@ -194,33 +199,32 @@ const more = <A>(
 const end = <A>(
   passage: Passage<A>,
   { at: startedAt, calls, callId, guardrail, path, run, sequence: started, stage, step }: GuardrailStarted,
-  given: Counting<A> | undefined
+  given: Counting<A> | undefined,
+  isLast: boolean
 ): number => {
   const { loop } = passage
+  if (given !== undefined) passage.apply(guardrail, given)
   const at = Loop.now(loop)
   const verdict = given?._tag ?? "Interrupted"
   const duration = Math.max(0, at - startedAt)
-  const rest = given === undefined ? undefined : more(passage, guardrail, given)
+  const rest = more(passage, given, isLast)
   const sequence = loop.journal.nextSequence()
-  const event: GuardrailSettled = callId === undefined
-    ? { _tag: "GuardrailSettled", run, path, calls, step, sequence, at, guardrail, stage, started, verdict, duration }
-    : {
-      _tag: "GuardrailSettled",
-      run,
-      path,
-      calls,
-      step,
-      sequence,
-      at,
-      guardrail,
-      stage,
-      callId,
-      started,
-      verdict,
-      duration
-    }
+  const settled: GuardrailSettled = {
+    _tag: "GuardrailSettled",
+    run,
+    path,
+    calls,
+    step,
+    sequence,
+    at,
+    guardrail,
+    stage,
+    started,
+    verdict,
+    duration
+  }
+  const event = callId === undefined ? settled : { ...settled, callId }
   loop.journal.record(rest === undefined ? event : { ...event, ...rest }, loop)
-  if (given !== undefined) passage.apply(guardrail, given)
   return at
 }
 
@@ -228,7 +232,8 @@ const end = <A>(
 const wait = <A>(
   passage: Passage<A>,
   staged: StagedGuardrail,
-  judged: Exclude<Judged, Verdict<unknown>>
+  judged: Exclude<Judged, Verdict<unknown>>,
+  isLast: boolean
 ): Effect.Effect<void, never, unknown> => {
   const { loop } = passage
   let told: GuardrailStarted | undefined
@@ -242,7 +247,7 @@ const wait = <A>(
       Effect.sync(() => {
         const counted = Exit.isSuccess(exit) ? exit.value : undefined
         Span.end(span, counted?._tag ?? "Interrupted")
-        if (told !== undefined) end(passage, told, counted)
+        if (told !== undefined) end(passage, told, counted, isLast)
       })))
 }
 
@@ -258,20 +263,24 @@ const askFrom = <A>(
   let at = Loop.now(passage.loop)
   for (let index = first; index < guardrails.length && passage.refusal === undefined; index++) {
     const staged = guardrails[index]!
+    const isLast = index === guardrails.length - 1
     let counted: Counting<A>
     try {
       const judged = judge(passage, staged)
       if (Effect.isEffect(judged)) {
-        return Effect.flatMap(wait(passage, staged, judged), () => askFrom(passage, guardrails, index + 1, spans))
+        return Effect.flatMap(
+          wait(passage, staged, judged, isLast),
+          () => askFrom(passage, guardrails, index + 1, spans)
+        )
       }
       counted = counting(passage, staged, judged)
     } catch (defect) {
       const died = Exit.die(defect)
-      end(passage, start(passage, staged, at), undefined)
+      end(passage, start(passage, staged, at), undefined, isLast)
       Span.tell(spans, staged, time, "Interrupted", died)
       return died
     }
-    at = end(passage, start(passage, staged, at), counted)
+    at = end(passage, start(passage, staged, at), counted, isLast)
     time = Span.tell(spans, staged, time, counted._tag, Exit.void)
   }
   return Effect.void

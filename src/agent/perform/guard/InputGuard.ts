@@ -1,6 +1,7 @@
 /**
  * Guardrails on what users say, and modes in their place: asked before the first request of the agent in control that reads it, or beside
- * that. Until then nobody is told what was said to the outermost agent, no store and no observer (`withhold`).
+ * that. Until then nobody is told what was said to the outermost agent, no store and no observer (`withhold`). What a mode says to a
+ * called one is told only then (`tell`).
  *
  * 1. What has been let pass isn't recorded in the state: a run that stopped before its model answered asks again when it goes on.
  * 2. What was blocked is marked in its turn. Nobody looks at the mark, and a run that should answer it fails as the one before did.
@@ -19,7 +20,7 @@ import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
 import * as InPlace from "../../guardrail/InPlace.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
-import { blockedInput, consequenceOf } from "../../rules/VerdictConsequences.ts"
+import { blockedInput, consequenceOf, saidIn } from "../../rules/VerdictConsequences.ts"
 import { check, type Kind } from "./Check.ts"
 
 const isSaid = (turn: Turn | undefined): turn is User => turn?._tag === "User"
@@ -90,9 +91,9 @@ const withTexts = (parts: User["parts"], texts: ReadonlyArray<string>): User["pa
 
 const isParts = Schema.is(Schema.Array(Part.UserPart))
 
-const kindOf = (loop: Loop.Loop, turn: number): Kind<User["parts"]> => ({
+const kindOf = (loop: Loop.Loop, turn: number, state = loop.state): Kind<User["parts"]> => ({
   at: "input",
-  context: { stage: "input", agent: loop.definition.name, state: loop.state },
+  context: { stage: "input", agent: loop.definition.name, state },
   put: (_, given) =>
     isParts(given) ? Result.succeed(fromInput(given)) : Result.fail("it isn't a list of texts and files"),
   texts: textsOf,
@@ -113,12 +114,10 @@ const ask = (
     const turn = at === undefined ? undefined : loop.state.conversation.turns[at]
     if (at === undefined || !isSaid(turn)) return Effect.succeed(isReplaced)
     if (turn.blocked !== undefined) return from(index + 1, isReplaced)
-    return Effect.flatMap(check(loop, guardrails, turn.parts, kindOf(loop, at)), (checked) => {
-      const isChanged = checked._tag === "Refused" || checked.isReplaced
-      return checked._tag === "Refused"
+    return Effect.flatMap(check(loop, guardrails, turn.parts, kindOf(loop, at)), (checked) =>
+      checked._tag === "Refused"
         ? Effect.fail(consequenceOf(checked, "input", loop.definition.name))
-        : from(index + 1, isReplaced || isChanged)
-    })
+        : from(index + 1, isReplaced || checked.isReplaced))
   }
   return Effect.suspend(() => from(0, false))
 }
@@ -164,6 +163,32 @@ export const isGuarded = ({ guardrails: { input, parallel } }: Definition): bool
 export const withhold = (loop: Loop.Loop, definition: Definition): void => {
   if (loop.parent === undefined && isGuarded(definition)) loop.journal.withhold()
 }
+
+/**
+ * Tells what a mode says in a run under way. What it says to the outermost agent is withheld. That can't be done to a called one, beside
+ * which others tell and save what they do: its guardrails are asked first, and what passes is told.
+ */
+export const tell = (loop: Loop.Loop, input: User["parts"], mode: string): Effect.Effect<void, never, unknown> =>
+  Effect.suspend(() => {
+    const { definition, parent, state: { conversation: { turns } } } = loop
+    const said = { _tag: "InputGiven", input, mode } as const
+    if (parent === undefined || !isGuarded(definition)) {
+      withhold(loop, definition)
+      Loop.emit(loop, said)
+      return Effect.void
+    }
+    const { replaced: _, blocked: __, ...kind } = kindOf(loop, turns.length, Loop.foresee(loop, said))
+    const { input: before, parallel } = definition.guardrails
+    return Effect.map(check(loop, [...before, ...parallel], input, kind), (checked) => {
+      if (checked._tag === "Refused") {
+        const { guardrail } = checked
+        Loop.emit(loop, { ...said, input: blockedInput, blocked: { guardrail, reason: saidIn(checked) } })
+      } else {
+        Loop.emit(loop, { ...said, input: checked.value })
+        pass(loop, [turns.length])
+      }
+    })
+  })
 
 /** Asks about what was said last without waiting for a request, if something else comes first. */
 export const askNow = (loop: Loop.Loop): Effect.Effect<void, Fail, unknown> =>

@@ -7,15 +7,13 @@
  */
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
-import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type { HandoffRequest } from "../../../domain/AgentStatus.ts"
-import { callsOf, lastAssistant } from "../../../domain/Conversation.ts"
+import { callsOf, lastAssistant } from "../../../domain/conversation/Turns.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
 import type { AgentState, AssistantPart, Call } from "../../../domain/StateSchema.ts"
 import * as Handoff from "../../../handoff/Handoff.ts"
 import type { HandoffTool, ToolEntry } from "../../definition/AgentDefinition.ts"
-import * as Codec from "../../definition/Codec.ts"
 import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
 import { internalsOf } from "../../guardrail/GuardrailType.ts"
 import * as Loop from "../../journal/Loop.ts"
@@ -65,10 +63,8 @@ const onText = (guardrails: ReadonlyArray<StagedGuardrail>): ReadonlyArray<Stage
 /** Checks whether the parameters of a call are those of its tool. Wrong ones are looked at as well, since they are kept. */
 const fits = (entry: Exclude<ToolEntry, HandoffTool> | undefined, { params }: Call): Effect.Effect<boolean> => {
   if (entry === undefined) return Effect.succeed(false)
-  const decoded = Codec.run(entry.decode, JsonValue.fromUnknown(params))
-  return Exit.isExit(decoded)
-    ? Effect.succeed(Exit.isSuccess(decoded))
-    : Effect.map(decoded as Effect.Effect<Codec.CodecExit>, Exit.isSuccess)
+  const decoded = entry.decode(JsonValue.fromUnknown(params))
+  return Effect.matchCauseEager(decoded, { onFailure: () => false, onSuccess: () => true }) as Effect.Effect<boolean>
 }
 
 /** Asks about a handoff that a call asks for. The call is kept with what was looked at alone. */

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Tracer from "effect/Tracer"
 import type { GuardrailSettled } from "../../../domain/AgentEvent.ts"
@@ -15,7 +15,7 @@ import * as Telemetry from "../../journal/Telemetry.ts"
 export const around = <A, E, R>(
   { attributes, span }: StagedGuardrail,
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> => Effect.useSpan(span, { attributes }, (span) => Telemetry.within(use(span), span))
+): Effect.Effect<A, E, R> => Telemetry.inOwnSpan(span, attributes, use)
 
 /** Says in a guardrail's span what its verdict was. */
 export const end = (span: Tracer.Span, verdict: GuardrailSettled["verdict"]): void =>

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
+import type { ModeFailed } from "../../../domain/AgentEvent.ts"
 import * as ModeStack from "../../../domain/ModeStack.ts"
 import { ModeTransition, stay } from "../../../domain/ModeTransition.ts"
 import { asAgentError, fromCause } from "../../journal/Failure.ts"
@@ -72,22 +73,16 @@ const wishOf = (cleaned: Exit.Exit<unknown, unknown>, isOver: boolean): Wish => 
   return wish._tag === "Stay" ? undefined : wish._tag === "Push" ? { ...wish, _tag: "Switch" } : wish
 }
 
-const tellFailure = (
+/** Emits `ModeFailed` of a mode, with its parameters and the modes around it. */
+export const tellFailure = (
   loop: Loop.Loop,
-  { entry: { mode } }: LiveMode,
-  phase: "Body" | "CleanUp",
+  { entry: { mode: { name } } }: LiveMode,
+  about: Pick<ModeFailed, "params" | "phase" | "stack" | "isResumed">,
   cause: Cause.Cause<unknown>
 ): void => {
   const { message, tag } = fromCause(loop, cause)
-  Loop.emit(loop, {
-    _tag: "ModeFailed",
-    name: mode.name,
-    params: ModeStack.top(loop.state)?.params ?? null,
-    stack: ModeStack.names(loop.state),
-    phase,
-    tag: Cause.hasInterruptsOnly(cause) ? "Interrupted" : tag,
-    message
-  })
+  const why = { tag: Cause.hasInterruptsOnly(cause) ? "Interrupted" : tag, message }
+  Loop.emit(loop, { _tag: "ModeFailed", name, ...about, ...why })
 }
 
 /** Runs a part of a mode's set-up or clean-up. What that entered and left entered is left with it. */
@@ -154,12 +149,14 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
   const frame = ModeStack.top(loop.state)
   const params = frame?.params ?? null
   const stack = ModeStack.names(loop.state)
-  if (Exit.isFailure(exit)) tellFailure(loop, open, "Body", exit.cause)
+  if (Exit.isFailure(exit)) tellFailure(loop, open, { params, stack, phase: "Body" }, exit.cause)
   Loop.emit(loop, { _tag: "ModeExiting", name, params, stack })
   yield* loop.journal.flush
   const { failures, recovered, wish } = yield* clean(loop, open, why)
   const isKept = isKeeping(wish)
-  if (failures.length > 0) tellFailure(loop, open, "CleanUp", failures.reduce(Cause.combine))
+  if (failures.length > 0) {
+    tellFailure(loop, open, { params, stack, phase: "CleanUp" }, failures.reduce(Cause.combine))
+  }
   if (wish !== undefined) Loop.emit(loop, { _tag: "ModeTransitionRequested", transition: wish })
   if (!isKept) {
     giveUpCalls(loop, stack.slice(0, -1))

@@ -9,12 +9,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { ModeEntry } from "../../definition/AgentDefinition.ts"
-import { fromCause } from "../../journal/Failure.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
-import { leave, noteOfLeaving, runAndLeaveNested } from "./LeaveMode.ts"
+import { leave, noteOfLeaving, runAndLeaveNested, tellFailure } from "./LeaveMode.ts"
 import { runModeEffect } from "./ModeEffect.ts"
 import type { ModeParams } from "./ModeParams.ts"
 
@@ -134,17 +133,8 @@ const undo = Effect.fnUntraced(function*(setting: SetUp, cause: Cause.Cause<unkn
   const undone = yield* runAndLeaveNested(loop, open, exit)
   const closed = yield* runAndLeaveNested(loop, open, Scope.close(open.scope, exit))
   loop.live.open.pop()
-  const { message, tag } = fromCause(loop, cause)
-  Loop.emit(loop, {
-    _tag: "ModeFailed",
-    name: open.entry.mode.name,
-    params: params.json,
-    stack,
-    phase: "SetUp",
-    tag: Cause.hasInterruptsOnly(cause) ? "Interrupted" : tag,
-    message,
-    ...(isResumed === true ? { isResumed } : undefined)
-  })
+  const resumed = isResumed === true ? { isResumed } : undefined
+  tellFailure(loop, open, { params: params.json, stack, phase: "SetUp", ...resumed }, cause)
   yield* loop.journal.flush
   return yield* Effect.failCause(
     [undone, closed].filter(Exit.isFailure).map(({ cause }) => cause).reduce(Cause.combine)

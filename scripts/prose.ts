@@ -1,0 +1,152 @@
+/**
+ * Finds what the documentation mustn't say: words that `docs/ontology.md` keeps for nothing, turns of phrase that are read twice, and
+ * tables whose columns have no names.
+ *
+ * 1. Code doesn't count, neither blocks nor spans, and neither does the target of a link.
+ * 2. `scripts/prose.json` allows what stands there already, by file and phrase. It only shrinks: who says something less often lowers its
+ *    number by `node scripts/prose.ts shrink`.
+ */
+import { globSync, readFileSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+
+const root = resolve(import.meta.dirname, "..")
+const allowlist = join(root, "scripts/prose.json")
+
+export interface Finding {
+  readonly file: string
+  readonly line: number
+  readonly phrase: string
+}
+
+/** How often each file may still say each phrase. */
+export type Allowed = Readonly<Record<string, Readonly<Record<string, number>>>>
+
+/** Turns of phrase that aren't plain, by the name they have in a message. */
+const phrases: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [
+  ["whoever", /\bwhoever\b/gi],
+  ["what of it", /\bwhat of it\b/gi],
+  ["that is none", /\bthat is none\b/gi],
+  ["gone on with", /\bgone on with\b/gi],
+  ["dies of", /\bdies of\b/gi],
+  ["can't be is thrown", /\bWhat can't be\b/g],
+  ["somebody else's", /\bof somebody else\b/gi],
+  ["Where for if", /(?:[.;:] |\| )Where (?!to\b)/g],
+  ["told for emitted", /\b(?:is|are) told by\b/gi]
+]
+
+/** The words of the third column of the ontology that stand for something else there, and aren't plain English besides. */
+export const banned = (ontology: string): ReadonlyArray<string> => {
+  const plain = new Set(
+    (
+      "action assistant block bot buffer cap chat client code complete config content context continue conversation " +
+      "current debate decision dependency effect filter gateway history kind link log memory message messages outcome " +
+      "path policy resolve restart retry round route scope session settings speaker stage step strategy task " +
+      "thread trail variable"
+    ).split(" ")
+  )
+  const words = ontology.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| word |")).flatMap((
+    line
+  ) => (line.split("|")[3] ?? "").split(",").map((word) => word.trim()).filter((word) => word !== ""))
+  return [...new Set(words)].filter((word) => !plain.has(word)).sort()
+}
+
+/** The lines of a page without code and the targets of links. */
+const prose = (text: string): ReadonlyArray<string> => {
+  let fence: string | undefined
+  return text.split("\n").map((line) => {
+    const ticks = /^\s*(`{3,})/.exec(line)?.[1]
+    if (ticks === undefined) {
+      return fence === undefined ? line.replace(/`[^`]*`/g, "`").replace(/\]\([^)]*\)/g, "]") : ""
+    }
+    if (fence === undefined) fence = ticks
+    else if (ticks.length >= fence.length) fence = undefined
+    return ""
+  })
+}
+
+const isRule = (line: string | undefined): boolean =>
+  line !== undefined && /^\|[\s:|-]+\|$/.test(line) && line.includes("-")
+
+/** What a page says that it mustn't. */
+export const look = (file: string, text: string, words: ReadonlyArray<string>): ReadonlyArray<Finding> => {
+  const patterns = [
+    ...phrases,
+    ...words.map((word) => [word, new RegExp(`(?<![\\w-])${word}s?(?![\\w-])`, "gi")] as const)
+  ]
+  const lines = prose(text)
+  return lines.flatMap((line, i) => [
+    ...patterns.flatMap(([phrase, pattern]) =>
+      Array.from(line.matchAll(pattern), (): Finding => ({ file, line: i + 1, phrase }))
+    ),
+    ...(line.startsWith("|") && isRule(lines[i + 1]) && line.slice(1, -1).split("|").some((cell) => cell.trim() === "")
+      ? [{ file, line: i + 1, phrase: "column without a name" }]
+      : [])
+  ])
+}
+
+const count = (findings: ReadonlyArray<Finding>): Allowed => {
+  const counts: Record<string, Record<string, number>> = {}
+  for (const { file, phrase } of findings) {
+    const of = counts[file] ??= {}
+    of[phrase] = (of[phrase] ?? 0) + 1
+  }
+  return counts
+}
+
+/** Says what is more than is allowed, by line, and what is less. */
+export const judge = (findings: ReadonlyArray<Finding>, allowed: Allowed): ReadonlyArray<string> => {
+  const found = count(findings)
+  const more = findings.filter(({ file, phrase }) => found[file]![phrase]! > (allowed[file]?.[phrase] ?? 0)).map(
+    ({ file, line, phrase }) =>
+      `${file}:${line} says "${phrase}", ${allowed[file]?.[phrase] ?? 0} of which are allowed there`
+  )
+  const less = Object.entries(allowed).flatMap(([file, phrases]) =>
+    Object.entries(phrases).flatMap(([phrase, number]) => {
+      const now = found[file]?.[phrase] ?? 0
+      return now < number
+        ? [`${file} says "${phrase}" ${now} times, and ${number} are allowed: node scripts/prose.ts shrink`]
+        : []
+    })
+  )
+  return [...more, ...less]
+}
+
+/** Lowers what is allowed to what is said, and never raises it. */
+export const shrink = (findings: ReadonlyArray<Finding>, allowed: Allowed): Allowed => {
+  const found = count(findings)
+  return Object.fromEntries(
+    Object.entries(allowed).map(([file, phrases]) =>
+      [
+        file,
+        Object.fromEntries(
+          Object.entries(phrases).map(([phrase, number]) =>
+            [phrase, Math.min(number, found[file]?.[phrase] ?? 0)] as const
+          )
+            .filter(([, number]) => number > 0)
+        )
+      ] as const
+    ).filter(([, phrases]) => Object.keys(phrases).length > 0)
+  )
+}
+
+/** What the pages of the project say that they mustn't. */
+export const findings = (): ReadonlyArray<Finding> => {
+  const words = banned(readFileSync(join(root, "docs/ontology.md"), "utf8"))
+  const files = ["README.md", "AGENTS.md", "CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: root }).sort()]
+  return files.filter((file) => file !== "docs/ontology.md").flatMap((file) =>
+    // What other libraries call things stands on the page that compares them.
+    look(file, readFileSync(join(root, file), "utf8"), file === "docs/coming-from.md" ? [] : words)
+  )
+}
+
+if (import.meta.main) {
+  const allowed: Allowed = JSON.parse(readFileSync(allowlist, "utf8"))
+  if (process.argv[2] === "shrink") {
+    writeFileSync(allowlist, `${JSON.stringify(shrink(findings(), allowed), null, 2)}\n`)
+  } else {
+    const problems = judge(findings(), allowed)
+    for (const problem of problems) console.error(problem)
+    console.log(problems.length === 0 ? "prose: ok" : `prose: ${problems.length} problems`)
+    process.exitCode = problems.length === 0 ? 0 : 1
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * Asking whichever model there is: by its native way, or as any `LanguageModel` of `effect/ai`.
+ *
+ * Both give the same parts and fail with the same errors: what isn't sound on the native way is given to `effect/ai` to decode.
+ *
+ * @since 0.1.0
+ */
+import type * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import type * as Tracer from "effect/Tracer"
+import type { Incoming } from "../../../domain/ModelAnswer.ts"
+import * as ChatSpan from "../../../model/ChatSpan.ts"
+import * as NativeModel from "../../../model/NativeModel.ts"
+import * as SoundPart from "../../../model/SoundPart.ts"
+import type { Request } from "../../definition/AgentDefinition.ts"
+import { type ModelRequest, unmeasured } from "../../journal/ModelRequest.ts"
+import { within } from "../../journal/Telemetry.ts"
+
+/** What of a conversation is sent. `prompt` is all of it, made where it is read. */
+export interface Sent extends Pick<NativeModel.Request, "system" | "projection"> {
+  readonly prompt: Prompt.Prompt
+}
+
+const text = { type: "text" } as const
+
+/** What a model is asked by its native way. */
+class Asked implements NativeModel.Request {
+  readonly system: Prompt.SystemMessage | undefined
+  readonly projection: NativeModel.Request["projection"]
+  readonly tools: NativeModel.Request["tools"]
+  readonly toolChoice: NativeModel.Request["toolChoice"]
+  readonly span: Tracer.Span | undefined
+  readonly responseFormat = text
+  readonly previousResponseId = undefined
+  readonly incrementalPrompt = undefined
+  readonly toolCallValidation = "deferred"
+  readonly #sent: Sent
+  constructor(sent: Sent, { toolChoice, tools }: Request, span: Tracer.Span | undefined) {
+    this.system = sent.system
+    this.projection = sent.projection
+    this.tools = tools
+    this.toolChoice = toolChoice
+    this.span = span
+    this.#sent = sent
+  }
+  get prompt(): Prompt.Prompt {
+    return this.#sent.prompt
+  }
+}
+
+/** What a request to `effect/ai` says beside its prompt. */
+type Beside = Omit<Request, "tools">
+
+/** A request as `effect/ai` has it. */
+const optionsOf = (
+  { prompt }: Pick<Sent, "prompt">,
+  { disableToolCallResolution, toolCallValidation, toolChoice, toolkit }: Beside
+) => ({ prompt, toolkit, toolChoice, disableToolCallResolution, toolCallValidation })
+
+const noPrompt: Pick<Sent, "prompt"> = { prompt: Prompt.empty }
+
+type Encoded = ReadonlyArray<Response.PartEncoded>
+type EncodedPieces = ReadonlyArray<Response.StreamPartEncoded>
+type Read = ReadonlyArray<Incoming>
+
+/** Lets `effect/ai` decode parts: it asks a model that gives these. What schemas of tools need is there where the model is asked. */
+const decoded = (
+  parts: Encoded | EncodedPieces,
+  ask: (model: LanguageModel.LanguageModel) => Effect.Effect<Read, AiError.AiError, unknown>
+): Effect.Effect<Read, AiError.AiError> =>
+  Effect.withTracerEnabled(
+    Effect.flatMap(
+      LanguageModel.make({
+        generateText: () => Effect.succeed(parts as Array<Response.PartEncoded>),
+        streamText: () => Stream.fromIterable(parts as EncodedPieces)
+      }),
+      ask as (model: LanguageModel.LanguageModel) => Effect.Effect<Read, AiError.AiError>
+    ),
+    false
+  )
+
+/** Says in a span what was answered. */
+const annotated = (span: Tracer.Span, read: Read): Read => {
+  ChatSpan.annotateResponse(span, read)
+  return read
+}
+
+/** Reads a whole answer of a native model. */
+export const readWhole = (parts: Encoded, beside: Beside): Effect.Effect<Read, AiError.AiError> =>
+  parts.every(SoundPart.inWhole)
+    ? Effect.succeed(parts as Read)
+    : decoded(
+      parts,
+      (model) => Effect.map(model.generateText(optionsOf(noPrompt, beside)), ({ content }) => content)
+    )
+
+/** Takes parts that arrive together. Where it gives an effect, that runs before more are taken. */
+export type Take = (parts: Read) => Effect.Effect<void, AiError.AiError> | undefined
+
+/** Reads pieces of a native model's answer that arrive together. */
+export const readPieces = (parts: EncodedPieces, beside: Beside, take: Take): ReturnType<Take> =>
+  parts.every(SoundPart.inStream)
+    ? take(parts as Read)
+    : Effect.flatMap(
+      decoded(parts, (model) => Stream.runCollect(model.streamText(optionsOf(noPrompt, beside)))),
+      (read) => take(read) ?? Effect.void
+    )
+
+/** Puts the native asking of a model into its span, where there are any. One that holds what is said ends with the request's. */
+const inSpan = <A, R>(
+  fiber: Fiber.Fiber<unknown, unknown>,
+  asked: ModelRequest,
+  ask: (span: Tracer.Span | undefined) => Effect.Effect<A, AiError.AiError, R>
+): Effect.Effect<A, AiError.AiError, R> => {
+  if (!fiber.cache.tracerEnabled) return ask(undefined)
+  const { names } = asked
+  const options = { kind: "client", attributes: ChatSpan.attributes(names) } as const
+  return Effect.flatMap(
+    Effect.makeSpan(ChatSpan.nameOf(names), options),
+    (span) =>
+      Effect.onExit(within(ask(span), span), (exit) =>
+        Effect.sync(() => {
+          const end = ChatSpan.ending(span, exit, fiber.getRef(Clock.Clock))
+          if (asked.sent === undefined || !span.sampled) end()
+          else asked.hold(span, end)
+        }))
+  )
+}
+
+/** Gives the model that a loop asks: it counts its requests itself. */
+const modelIn = (fiber: Fiber.Fiber<unknown, unknown>): LanguageModel.LanguageModel =>
+  unmeasured(Context.getUnsafe(fiber.context as Context.Context<never>, LanguageModel.LanguageModel))
+
+/** Gives the native way of a model, if it has one. */
+const nativeOf = (fiber: Fiber.Fiber<unknown, unknown>, model: LanguageModel.LanguageModel) =>
+  NativeModel.of(model, fiber.context as Context.Context<never>)
+
+/** Asks for an answer as a whole. */
+export const generate = (
+  fiber: Fiber.Fiber<unknown, unknown>,
+  sent: Sent,
+  request: Request,
+  asked: ModelRequest
+): Effect.Effect<ReadonlyArray<Incoming>, AiError.AiError, unknown> => {
+  const model = modelIn(fiber)
+  const native = nativeOf(fiber, model)
+  if (native === undefined) {
+    return Effect.map(model.generateText(optionsOf(sent, request)), ({ content }) => content)
+  }
+  return inSpan(
+    fiber,
+    asked,
+    (span) => {
+      const reading = Effect.flatMap(
+        native.generateText(new Asked(sent, request, span)),
+        (parts) => readWhole(parts, request)
+      )
+      return span === undefined ? reading : Effect.map(reading, (read) => annotated(span, read))
+    }
+  )
+}
+
+/** Asks for an answer piece by piece. */
+export const stream = (
+  fiber: Fiber.Fiber<unknown, unknown>,
+  sent: Sent,
+  request: Request,
+  asked: ModelRequest,
+  take: Take
+): Effect.Effect<void, AiError.AiError, unknown> => {
+  const model = modelIn(fiber)
+  const native = nativeOf(fiber, model)
+  if (native === undefined) {
+    return Stream.runForEachArray(
+      model.streamText(optionsOf(sent, request)),
+      (parts) => take(parts) ?? Effect.void
+    )
+  }
+  return inSpan(
+    fiber,
+    asked,
+    (span) => {
+      const taking: Take = span === undefined ? take : (read) => take(annotated(span, read))
+      return native.streamText(new Asked(sent, request, span), (parts) => readPieces(parts, request, taking))
+    }
+  )
+}

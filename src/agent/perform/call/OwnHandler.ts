@@ -1,0 +1,100 @@
+/**
+ * Handlers that a toolkit brings along: it decodes parameters and runs the handler itself.
+ *
+ * @since 0.1.0
+ */
+import * as AiError from "effect/ai/AiError"
+import type * as Tool from "effect/ai/Tool"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { HandledTool } from "../../definition/AgentDefinition.ts"
+import type { ToolHandler } from "../../definition/Overrides.ts"
+
+/** Checks whether a toolkit with handlers of its own made an error: of parameters or a result, or of a reason that a handler gave. */
+export const isOfToolkit = ({ tool }: HandledTool, error: unknown): error is AiError.AiError =>
+  AiError.isAiError(error) && error.module === "Toolkit" && error.method === `${tool.name}.handle`
+
+/** Checks whether an error says that a result doesn't fit its schema. */
+export const isMisfit = (error: unknown): error is AiError.AiError =>
+  AiError.isAiError(error) && error.reason._tag === "ToolResultEncodingError"
+
+/** Gives what a handler failed with, which its toolkit wraps if it was the reason of an `AiError`. */
+const unwrapped = (entry: HandledTool, error: unknown): unknown =>
+  isOfToolkit(entry, error) && !misfits.has(error.reason._tag) ? error.reason : error
+
+const misfits: ReadonlySet<AiError.AiErrorReason["_tag"]> = new Set([
+  "ToolParameterValidationError",
+  "InvalidToolResultError",
+  "ToolResultEncodingError"
+])
+
+/** What a toolkit says of a handler that gives no Effect isn't told apart from other type errors, and names no tool. */
+const madeNoEffect = ({ tool }: HandledTool, cause: unknown): unknown =>
+  cause instanceof TypeError
+    ? new TypeError(`The handler of tool "${tool.name}" gave no Effect, or failed to make one: ${cause.message}`, {
+      cause
+    })
+    : cause
+
+type Output = Tool.HandlerResult<Tool.Any>
+type Outputs = Stream.Stream<Output, unknown, unknown>
+
+/** Waits until a fiber breaks down. */
+const brokenDown = ({ tool }: HandledTool, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<never> =>
+  Effect.callback((resume) => {
+    const remove = fiber.addObserver((exit) => {
+      if (Exit.isSuccess(exit) || !Cause.hasDies(exit.cause)) return
+      const message = `The handler of tool "${tool.name}" gave no Effect, or went on with something that is none`
+      resume(Effect.die(new TypeError(message, { cause: Cause.squash(exit.cause) })))
+    })
+    return Effect.sync(remove)
+  })
+
+/** A fiber of Effect knows its children, though its type doesn't say so. */
+type Parent = { readonly children?: () => ReadonlySet<Fiber.Fiber<unknown, unknown>> }
+
+/**
+ * Starts a handler and reads what it gives.
+ *
+ * The toolkit runs the handler in a fiber that ends its results, whatever happens, unless it meets what is no Effect: then the fiber is
+ * gone and nothing ends them. Anything with a `pipe`, such as an `Option`, gets that far.
+ */
+const reading = <A>(
+  entry: HandledTool,
+  starting: Effect.Effect<Outputs, unknown, unknown>,
+  read: (outputs: Outputs) => Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown, unknown> =>
+  Effect.withFiber((fiber) => {
+    const children = (fiber as Parent).children?.() ?? new Set()
+    const others = new Set(children)
+    return Effect.flatMap(starting, (outputs) => {
+      const handling = [...children].find((child) => !others.has(child))
+      return handling === undefined ? read(outputs) : Effect.raceFirst(read(outputs), brokenDown(entry, handling))
+    })
+  })
+
+/** The handler of a toolkit that has its own, and decodes parameters itself: not from JSON. */
+export const ownHandler =
+  (entry: HandledTool, handle: NonNullable<HandledTool["handle"]>): ToolHandler =>
+  (params, { preliminary, toolCallId }) =>
+    reading(
+      entry,
+      Effect.suspend(() => entry.encodeParams(params)).pipe(
+        Effect.flatMap((encoded) => handle(entry.tool.name, encoded as never, toolCallId)),
+        Effect.catchDefect((defect) => Effect.die(madeNoEffect(entry, defect)))
+      ),
+      (outputs) =>
+        Stream.runLast(
+          Stream.tap(outputs, (output) => output.preliminary ? preliminary(output.result as never) : Effect.void)
+        )
+    ).pipe(
+      Effect.flatMap(Option.match({
+        onNone: () => Effect.die(new Error(`The handler of tool "${entry.tool.name}" gave no result`)),
+        onSome: (output) => output.isFailure ? Effect.fail<unknown>(output.result) : Effect.succeed(output.result)
+      })),
+      Effect.mapError((error) => unwrapped(entry, error))
+    )

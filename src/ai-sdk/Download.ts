@@ -1,0 +1,242 @@
+/**
+ * Files by address, downloaded for a model whose provider doesn't fetch them itself.
+ *
+ * 1. A file is downloaded once, and kept as long as its address is: later requests send the same bytes.
+ * 2. Only `http` and `https` are followed, and no address that names this machine or a private network, redirects included. Names that
+ *    resolve to such an address aren't looked up: a program that takes addresses from strangers gives a `fetch` that does.
+ *
+ * @since 0.1.0
+ */
+import type { LanguageModelV4FilePart, LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider"
+import * as AiError from "effect/ai/AiError"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Base64 from "effect/encoding/Base64"
+import type { AnyModel } from "./AnyModel.ts"
+import { freeze } from "./Frozen.ts"
+
+/**
+ * How files are downloaded that a provider doesn't fetch itself.
+ *
+ * **Details**
+ *
+ * - `fetch` is asked for them: the global one by default.
+ * - `maxBytes` is how large one may be: 20 MiB by default.
+ * - `timeout` is how long one may take: a minute by default.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Download {
+  readonly fetch?: typeof globalThis.fetch
+  readonly maxBytes?: number
+  readonly timeout?: Duration.Input
+}
+
+/** A file as it was downloaded: in base64, and of which type the server says that it is. */
+interface File {
+  readonly data: string
+  readonly mediaType: string | undefined
+}
+
+/** Files by the addresses that conversations hold, which are values. */
+const files = new WeakMap<URL, File>()
+
+/** An address without what may be a key in it. */
+const plain = ({ origin, pathname }: URL): string => origin + pathname
+
+const refused = (url: URL, why: string): AiError.InvalidUserInputError =>
+  new AiError.InvalidUserInputError({ description: `The file at ${plain(url)} can't be sent: ${why}` })
+
+const network = (url: URL, why: string): AiError.NetworkError =>
+  new AiError.NetworkError({
+    reason: "TransportError",
+    method: "GET",
+    url: plain(url),
+    description: `The file at ${plain(url)} couldn't be downloaded: ${why}`
+  })
+
+/** Names and addresses of this machine and of private networks, as `URL` writes them. */
+const privateHost = new RegExp(
+  [
+    String.raw`^(.+\.)?(localhost|local|internal)\.?$`,
+    String
+      .raw`^(0|10|127)\.|^169\.254\.|^192\.168\.|^172\.(1[6-9]|2\d|3[01])\.|^100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.`,
+    String.raw`^\[(::1?|::ffff:.*|f[cd].*|fe[89ab].*)\]$`
+  ].join("|")
+)
+
+const issueOf = ({ hostname, protocol }: URL): string | undefined => {
+  if (protocol !== "http:" && protocol !== "https:") return `${protocol} isn't followed`
+  return privateHost.test(hostname) ? "it is in a private network" : undefined
+}
+
+class Failed {
+  readonly reason: AiError.AiErrorReason
+  constructor(reason: AiError.AiErrorReason) {
+    this.reason = reason
+  }
+}
+
+const most = 5
+
+/** Follows an address to what is there. */
+const follow = async (
+  from: URL,
+  fetch: typeof globalThis.fetch,
+  signal: AbortSignal
+): Promise<globalThis.Response> => {
+  let url = from
+  for (let hop = 0; hop <= most; hop++) {
+    const issue = issueOf(url)
+    if (issue !== undefined) throw new Failed(refused(from, issue))
+    const response = await fetch(url, { signal, redirect: "manual" })
+    const location = response.headers.get("location")
+    if (response.status < 300 || response.status > 399 || location === null) return response
+    await response.body?.cancel()
+    url = new URL(location, url)
+  }
+  throw new Failed(refused(from, `it leads to more than ${most} other addresses`))
+}
+
+const read = async (
+  url: URL,
+  { fetch = globalThis.fetch, maxBytes = 20 * 1024 * 1024 }: Download,
+  signal: AbortSignal
+): Promise<File> => {
+  const response = await follow(url, fetch, signal)
+  const { body, headers, ok, status } = response
+  if (!ok) {
+    await body?.cancel()
+    const why = `the server answered with status ${status}`
+    throw new Failed(status >= 500 || status === 408 || status === 429 ? network(url, why) : refused(url, why))
+  }
+  const chunks: Array<Uint8Array> = []
+  let size = Number(headers.get("content-length") ?? 0)
+  const tooLarge = () => new Failed(refused(url, `it is larger than ${maxBytes} bytes`))
+  if (size > maxBytes) {
+    await body?.cancel()
+    throw tooLarge()
+  }
+  size = 0
+  const reader = body?.getReader()
+  for (let next = await reader?.read(); next !== undefined && !next.done; next = await reader?.read()) {
+    size += next.value.byteLength
+    if (size > maxBytes) {
+      await reader?.cancel()
+      throw tooLarge()
+    }
+    chunks.push(next.value)
+  }
+  const bytes = new Uint8Array(size)
+  let at = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, at)
+    at += chunk.byteLength
+  }
+  return { data: Base64.encode(bytes), mediaType: headers.get("content-type")?.split(";")[0]?.trim() }
+}
+
+/** Downloads a file, unless that is done. */
+const download = (url: URL, options: Download): Effect.Effect<File, AiError.AiErrorReason> => {
+  const known = files.get(url)
+  if (known !== undefined) return Effect.succeed(known)
+  const { timeout = "1 minute" } = options
+  return Effect.tryPromise({
+    try: (signal) => read(url, options, signal),
+    catch: (error) =>
+      error instanceof Failed
+        ? error.reason
+        : network(url, error instanceof Error ? error.message : "the request failed")
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: timeout,
+      orElse: () =>
+        Effect.fail(network(url, `it took longer than ${Duration.format(Duration.fromInputUnsafe(timeout))}`))
+    }),
+    Effect.tap((file) => Effect.sync(() => files.set(url, file)))
+  )
+}
+
+type Supported = Awaited<AnyModel["supportedUrls"]>
+
+const isIn = (mediaType: string, range: string): boolean =>
+  range === "*" || range === "*/*" || range === mediaType ||
+  (range.endsWith("/*") && (mediaType.startsWith(range.slice(0, -1)) || `${mediaType}/*` === range))
+
+/** Checks whether a provider fetches a file itself. A pattern may remember where it stopped. */
+const isFetched = (supported: Supported, url: URL, mediaType: string): boolean =>
+  Object.entries(supported).some(([range, patterns]) =>
+    isIn(mediaType.toLowerCase(), range.toLowerCase()) && patterns.some((pattern) => url.href.search(pattern) >= 0)
+  )
+
+type Downloading<A> = Effect.Effect<A, AiError.AiErrorReason>
+
+/** A part of any message, or of the content of a result. */
+interface Part {
+  readonly type: string
+}
+
+const isFile = (part: Part): part is LanguageModelV4FilePart => part.type === "file"
+
+const isUnfetched = (part: Part, supported: Supported): part is LanguageModelV4FilePart =>
+  isFile(part) && part.data.type === "url" && !isFetched(supported, part.data.url, part.mediaType)
+
+const contentOf = (part: Part): ReadonlyArray<Part> | undefined => {
+  if (part.type !== "tool-result") return undefined
+  const { output } = part as Part & { readonly output: { readonly type: string; readonly value?: unknown } }
+  return output.type === "content" ? output.value as ReadonlyArray<Part> : undefined
+}
+
+const withFile = (part: Part, supported: Supported, options: Download): Downloading<Part> => {
+  if (isUnfetched(part, supported) && part.data.type === "url") {
+    return Effect.map(download(part.data.url, options), ({ data, mediaType }) => ({
+      ...part,
+      mediaType: /^[^*/]+\/[^*]+$/.test(part.mediaType) ? part.mediaType : mediaType ?? part.mediaType,
+      data: { type: "data", data }
+    }))
+  }
+  const content = contentOf(part)
+  if (content === undefined || !content.some((inner) => isUnfetched(inner, supported))) return Effect.succeed(part)
+  return Effect.map(
+    Effect.forEach(content, (inner) => withFile(inner, supported, options)),
+    (value) => ({ ...part, output: { type: "content", value } })
+  )
+}
+
+/** Checks whether a message has files by address. */
+export const hasAddress = ({ content }: LanguageModelV4Message): boolean =>
+  typeof content !== "string" &&
+  content.some((part: Part) =>
+    [part, ...contentOf(part) ?? []].some((part) => isFile(part) && part.data.type === "url")
+  )
+
+/** What was made of messages for one model. */
+export type Downloaded = WeakMap<LanguageModelV4Message, LanguageModelV4Message>
+
+/** Puts files in the place of addresses that the provider doesn't fetch, in each message once. */
+export const withFiles = (
+  { supportedUrls }: Pick<AnyModel, "supportedUrls">,
+  prompt: LanguageModelV4Prompt,
+  made: Downloaded,
+  options: Download
+): Effect.Effect<LanguageModelV4Prompt, AiError.AiErrorReason> =>
+  Effect.flatMap(
+    Effect.orDie(Effect.tryPromise(() => Promise.resolve(supportedUrls))),
+    (supported) =>
+      Effect.forEach(prompt, (message): Downloading<LanguageModelV4Message> => {
+        const known = made.get(message)
+        if (known !== undefined) return Effect.succeed(known)
+        if (!hasAddress(message)) return Effect.succeed(message)
+        const parts: ReadonlyArray<Part> = message.content as never
+        return Effect.map(
+          Effect.forEach(parts, (part) => withFile(part, supported ?? {}, options)),
+          (content) => {
+            if (content.every((part, index) => part === parts[index])) return message
+            const complete = freeze({ ...message, content } as never as LanguageModelV4Message)
+            made.set(message, complete)
+            return complete
+          }
+        )
+      })
+  )

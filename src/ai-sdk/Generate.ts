@@ -1,0 +1,92 @@
+/**
+ * Asking a provider for a whole answer.
+ *
+ * @since 0.1.0
+ */
+import type {
+  LanguageModelV3GenerateResult,
+  LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult
+} from "@ai-sdk/provider"
+import type * as AiError from "effect/ai/AiError"
+import type * as Response from "effect/ai/Response"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { AnyModel } from "./AnyModel.ts"
+import type { Asking } from "./CallOptions.ts"
+import { type Asked, askedOf, toPart, withApprovals } from "./Content.ts"
+import { type Come, finishPart, isFiltered, issueOf } from "./Finish.ts"
+import { attempt, failure, type Given, prepareAll, type Prepared, warn, warnOf } from "./Prepare.ts"
+import * as Specification3 from "./Specification3.ts"
+import * as Streamed from "./Streamed.ts"
+
+type Generated = LanguageModelV3GenerateResult | LanguageModelV4GenerateResult
+
+const generate = (
+  model: AnyModel,
+  options: LanguageModelV4CallOptions,
+  signal: AbortSignal
+): PromiseLike<Generated> =>
+  model.specificationVersion === "v3"
+    ? model.doGenerate({ ...Specification3.toCallOptions(options), abortSignal: signal })
+    : model.doGenerate({ ...options, abortSignal: signal })
+
+/** The text that structured output is read from, where a provider says that it isn't all of it. */
+const chosenText = (generated: Generated): string | undefined =>
+  "structuredOutputText" in generated ? generated.structuredOutputText : undefined
+
+/** Gives the parts of a whole answer. Where some text only leads to the structured output, it becomes reasoning. */
+const toParts = (
+  generated: Generated,
+  request: Asking,
+  by: Asked
+): Result.Result<Array<Response.PartEncoded>, AiError.AiErrorReason> => {
+  const { content, response, warnings } = generated
+  const asked = withApprovals(by, content)
+  const come: Come = { calls: 0, isSpeaking: false }
+  const text = request.responseFormat.type === "json" ? chosenText(generated) : undefined
+  const parts: Array<Response.PartEncoded> = response === undefined ? [] : [Streamed.responsePart(response)]
+  for (const said of content) {
+    if (said.type === "tool-call") come.calls++
+    else if (said.type === "file" || (said.type === "text" && said.text !== "")) come.isSpeaking = true
+    const part = toPart(said, asked)
+    if (Result.isFailure(part)) return Result.fail(part.failure)
+    if (part.success === undefined) continue
+    parts.push(
+      part.success.type === "text" && text !== undefined ? { type: "reasoning", text: part.success.text } : part.success
+    )
+  }
+  const issue = issueOf(generated, come)
+  if (issue !== undefined) return Result.fail(issue)
+  if (text !== undefined) parts.push({ type: "text", text })
+  parts.push(finishPart(generated, { warnings, headers: response?.headers }))
+  return Result.succeed(parts)
+}
+
+/** Asks a model for a whole answer. */
+export const generateText =
+  (given: Given) => (request: Asking): Effect.Effect<Array<Response.PartEncoded>, AiError.AiError> =>
+    Effect.withFiber((fiber) => {
+      const prepared = prepareAll("generateText", given, request, fiber)
+      return Effect.flatMap(prepared, (prepared) => answerOf(given, request, prepared))
+    })
+
+const answerOf = (
+  { transformer }: Given,
+  request: Asking,
+  { model, options, patience }: Prepared
+): Effect.Effect<Array<Response.PartEncoded>, AiError.AiError> => {
+  const controller = new AbortController()
+  const answer = attempt("generateText", patience, () => generate(model, options, controller.signal), {
+    isWhole: true,
+    letGo: () => controller.abort()
+  })
+  return Effect.flatMap(answer, (generated) => {
+    const parts = toParts(generated, request, askedOf(request, transformer))
+    const answered = Result.isSuccess(parts)
+      ? Effect.succeed(parts.success)
+      : Effect.fail(failure("generateText", parts.failure))
+    if (generated.warnings.length === 0 && !isFiltered(generated)) return answered
+    return Effect.andThen(Effect.andThen(warn(generated.warnings, model), warnOf(generated, model)), answered)
+  })
+}

@@ -1,0 +1,115 @@
+/**
+ * A call of a provider before it is made: its options, and how long it is waited for; and what a failure or a warning of it is told as.
+ *
+ * @since 0.1.0
+ */
+import type { LanguageModelV4CallOptions, SharedV4Warning } from "@ai-sdk/provider"
+import * as AiError from "effect/ai/AiError"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
+import { type AnyModel, isSupported, type Known, unsupported } from "./AnyModel.ts"
+import { type Asking, toCallOptions } from "./CallOptions.ts"
+import * as Download from "./Download.ts"
+import { reasonOf, type When } from "./Failure.ts"
+import { type Ending, isFiltered, warningText } from "./Finish.ts"
+import { hasAddresses } from "./Messages.ts"
+import { CurrentSettings, over, type Settings } from "./Settings.ts"
+import * as Spans from "./Spans.ts"
+import * as Timeouts from "./Timeouts.ts"
+
+/** How a model is asked. */
+export type Method = "generateText" | "streamText"
+
+/** Makes the error of a request. */
+export const failure = (method: Method, reason: AiError.AiErrorReason): AiError.AiError =>
+  AiError.make({ module: "AiSdkModel", method, reason })
+
+/** Fails with what a provider threw. */
+export const failed = (method: Method, error: unknown, isAnswering: boolean): Effect.Effect<never, AiError.AiError> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const when: When = { now, isAnswering }
+    return Effect.fail(failure(method, reasonOf(error, when)))
+  })
+
+/** Waits for what a provider does, as long as it may take. */
+export const attempt = <A>(
+  method: Method,
+  patience: Timeouts.Patience,
+  run: () => PromiseLike<A>,
+  { isAnswering = false, ...waiting }: Timeouts.Waiting & { readonly isAnswering?: boolean } = {}
+): Effect.Effect<A, AiError.AiError> =>
+  Effect.catch(
+    Timeouts.waitFor(patience, run, waiting),
+    (error) => error._tag === "Thrown" ? failed(method, error.error, isAnswering) : Effect.fail(failure(method, error))
+  )
+
+/** Says what a provider warns of. */
+export const warn = (warnings: ReadonlyArray<SharedV4Warning>, { modelId, provider }: AnyModel): Effect.Effect<void> =>
+  warnings.length === 0 ? Effect.void : Effect.logWarning(
+    `${provider} ${modelId}: ${warnings.map(warningText).join("; ")}`
+  )
+
+/** Says that an answer isn't what the model would have said. */
+export const warnOf = (ending: Ending, { modelId, provider }: AnyModel): Effect.Effect<void> =>
+  isFiltered(ending)
+    ? Effect.logWarning(`${provider} ${modelId}: the provider's content filter ended the answer`)
+    : Effect.void
+
+/** A model, and what holds for every request to it. */
+export interface Given {
+  readonly model: Known
+  readonly settings: Settings
+  readonly transformer: LanguageModel.CodecTransformer
+  readonly takesFiles: boolean
+  /** How files are downloaded that the provider doesn't fetch, if they are, and what was made of messages with such. */
+  readonly download: Download.Download | undefined
+  readonly downloaded: Download.Downloaded
+}
+
+/** A call as a provider is given it, and how long it is waited for. */
+export interface Prepared {
+  readonly model: AnyModel
+  readonly options: LanguageModelV4CallOptions
+  readonly patience: Timeouts.Patience
+}
+
+/** Prepares a call, of what is asked and what is set. */
+const prepare = (
+  method: Method,
+  { model, settings, takesFiles, transformer }: Given,
+  request: Asking,
+  fiber: Fiber.Fiber<unknown, unknown>
+): Result.Result<Prepared, AiError.AiError> => {
+  if (!isSupported(model)) return Result.fail(failure(method, unsupported(model)))
+  const { timeouts, ...all } = over(settings, fiber.getRef(CurrentSettings))
+  Spans.annotateRequest(request.span, model, all)
+  try {
+    const options = toCallOptions(request, all, transformer, takesFiles)
+    return Result.succeed({ model, options, patience: Timeouts.begin(timeouts, fiber.getRef(Clock.Clock)) })
+  } catch (error) {
+    const description = error instanceof Error ? error.message : String(error)
+    return Result.fail(failure(method, new AiError.UnsupportedSchemaError({ description })))
+  }
+}
+
+/** Prepares a call, with the files that the provider doesn't fetch itself. */
+export const prepareAll = (
+  method: Method,
+  given: Given,
+  request: Asking,
+  fiber: Fiber.Fiber<unknown, unknown>
+): Effect.Effect<Prepared, AiError.AiError> => {
+  const prepared = prepare(method, given, request, fiber)
+  const { download, downloaded } = given
+  if (Result.isFailure(prepared) || download === undefined || !hasAddresses(prepared.success.options.prompt)) {
+    return Effect.fromResult(prepared)
+  }
+  const { model, options } = prepared.success
+  return Effect.mapBoth(Download.withFiles(model, options.prompt, downloaded, download), {
+    onFailure: (reason) => failure(method, reason),
+    onSuccess: (prompt) => ({ ...prepared.success, options: { ...options, prompt } })
+  })
+}

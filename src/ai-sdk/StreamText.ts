@@ -1,0 +1,139 @@
+/**
+ * Asking a provider for an answer that arrives piece by piece.
+ *
+ * @since 0.1.0
+ */
+import type {
+  LanguageModelV3StreamResult,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamResult
+} from "@ai-sdk/provider"
+import * as AiError from "effect/ai/AiError"
+import type * as Response from "effect/ai/Response"
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type * as Pull from "effect/Pull"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import * as ChatSpan from "../model/ChatSpan.ts"
+import type { AnyModel } from "./AnyModel.ts"
+import type { Asking } from "./CallOptions.ts"
+import { askedOf } from "./Content.ts"
+import { isCutOff } from "./Failure.ts"
+import { isFiltered } from "./Finish.ts"
+import { attempt, failed, failure, type Given, prepareAll, type Prepared, warn, warnOf } from "./Prepare.ts"
+import * as Specification3 from "./Specification3.ts"
+import * as Streamed from "./Streamed.ts"
+import * as Timeouts from "./Timeouts.ts"
+
+const start = (
+  model: AnyModel,
+  options: LanguageModelV4CallOptions,
+  signal: AbortSignal
+): PromiseLike<LanguageModelV3StreamResult | LanguageModelV4StreamResult> =>
+  model.specificationVersion === "v3"
+    ? model.doStream({ ...Specification3.toCallOptions(options), abortSignal: signal })
+    : model.doStream({ ...options, abortSignal: signal })
+
+const broken = (reason: AiError.AiErrorReason) => Effect.fail(failure("streamText", reason))
+
+/** What becomes of the parts of a stream that arrive together. Until its effect has run, no more are read. */
+type Take = (parts: ReadonlyArray<Response.StreamPartEncoded>) => Effect.Effect<void, AiError.AiError> | undefined
+
+/** Gives a part of a stream to those who take it, and says whether others may follow. It gives nothing where they may at once. */
+const pass = (
+  arriving: Streamed.Arriving,
+  { model, patience }: Prepared,
+  part: Streamed.Part | undefined,
+  take: Take
+): Effect.Effect<boolean, AiError.AiError> | undefined => {
+  if (part === undefined) return arriving.hasFinished ? Effect.succeed(false) : broken(Streamed.ended(arriving))
+  if (Streamed.isNews(part)) Timeouts.heard(patience)
+  if (part.type === "error") {
+    return isCutOff(part.error) ? broken(Streamed.ended(arriving)) : failed("streamText", part.error, true)
+  }
+  const read = Streamed.take(arriving, part)
+  if (Result.isFailure(read)) return broken(read.failure)
+  const parts = read.success
+  const taken = parts.length === 0 ? undefined : take(parts)
+  const warning = part.type === "stream-start" && part.warnings.length > 0
+    ? warn(part.warnings, model)
+    : part.type === "finish" && isFiltered(part)
+    ? warnOf(part, model)
+    : undefined
+  if (taken === undefined && warning === undefined) return undefined
+  return Effect.as(Effect.andThen(warning ?? Effect.void, taken ?? Effect.void), true)
+}
+
+/**
+ * Opens a stream that is read as it is taken. Where it isn't read to its end, it is let go of, and so is its request. What it gives
+ * takes parts until there is something to wait for, and says whether others may follow.
+ */
+const open = Effect.fnUntraced(function*(given: Given, request: Asking) {
+  const prepared = yield* Effect.withFiber((fiber) => prepareAll("streamText", given, request, fiber))
+  const { model, options, patience } = prepared
+  const controller = new AbortController()
+  let reader: ReadableStreamDefaultReader<Streamed.Part> | undefined
+  let hasEnded = false
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      Timeouts.end(patience)
+      if (hasEnded) return
+      controller.abort()
+      // Nobody waits for it: a provider that reads ahead may never tell that it has let go.
+      reader?.cancel().catch(() => {})
+    })
+  )
+  const { response, stream } = yield* attempt(
+    "streamText",
+    patience,
+    () => start(model, options, controller.signal)
+  )
+  const taken: ReadableStreamDefaultReader<Streamed.Part> = stream.getReader()
+  reader = taken
+  const arriving = Streamed.begin(askedOf(request, given.transformer), response?.headers)
+  const read = () => taken.read()
+  return (take: Take): Effect.Effect<boolean, AiError.AiError> =>
+    Effect.catchIf(
+      Timeouts.waitForEach(patience, read, ({ done, value }) => {
+        hasEnded = done
+        return pass(arriving, prepared, value, take)
+      }),
+      (error) => !AiError.isAiError(error),
+      (error) => {
+        // A provider that has answered may leave its connection open, or break it.
+        if (arriving.hasFinished) return Effect.succeed(false)
+        return error._tag === "Thrown" ? failed("streamText", error.error, true) : broken(error)
+      }
+    )
+})
+
+/** Asks a model for an answer as a stream of its parts. */
+export const streamText = (given: Given) => (request: Asking) =>
+  Stream.unwrap(Effect.map(open(given, request), (next) => {
+    let arrived: Arr.NonEmptyReadonlyArray<Response.StreamPartEncoded> | undefined
+    const take: Take = (parts) => {
+      ChatSpan.annotateResponse(request.span, parts)
+      if (Arr.isReadonlyArrayNonEmpty(parts)) arrived = parts
+      return Effect.void
+    }
+    const pull = Effect.suspend(
+      (): Pull.Pull<Arr.NonEmptyReadonlyArray<Response.StreamPartEncoded>, AiError.AiError> => {
+        arrived = undefined
+        return Effect.flatMap(
+          next(take),
+          (goesOn) => arrived !== undefined ? Effect.succeed(arrived) : goesOn ? pull : Cause.done()
+        )
+      }
+    )
+    return Stream.fromPull(Effect.succeed(pull))
+  }))
+
+/** Gives a loop all of a stream, as it arrives. */
+export const streamTo = (given: Given) => (request: Asking, take: Take): Effect.Effect<void, AiError.AiError> =>
+  Effect.scoped(Effect.flatMap(open(given, request), (next) => {
+    const taking = next(take)
+    const goOn: Effect.Effect<void, AiError.AiError> = Effect.flatMap(taking, (goesOn) => goesOn ? goOn : Effect.void)
+    return goOn
+  }))

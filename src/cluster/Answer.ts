@@ -1,0 +1,64 @@
+/**
+ * How a conversation stands once a message is answered.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import * as AgentState from "../domain/AgentState.ts"
+import { Failure } from "../domain/AgentStatus.ts"
+import { pendingApprovals } from "../domain/Approval.ts"
+import type { Kept } from "./Kept.ts"
+import { UnknownCall } from "./UnknownCall.ts"
+
+/**
+ * Schema for how a conversation stands once a message is answered.
+ *
+ * - `Complete`: the agent has answered with `text`
+ * - `Waiting`: calls await an approval, `pending`
+ * - `Failed`: the run failed with `error`, and can be resumed
+ * - `Cancelled`: somebody cancelled the message
+ * - `Stopped`: the run stopped otherwise, and can be resumed
+ *
+ * `unknown` are the calls since the message of which nobody knows whether they took effect, and `cursor` is the number of events until then.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Answer = Schema.Struct({
+  status: Schema.Literals(["Complete", "Waiting", "Failed", "Cancelled", "Stopped"]),
+  text: Schema.String,
+  pending: Schema.Array(Schema.Struct({ ...UnknownCall.fields, params: Schema.Json })),
+  unknown: Schema.Array(UnknownCall),
+  error: Schema.optionalKey(Failure),
+  cursor: Schema.Int
+})
+
+/** How a conversation stands once a message is answered. */
+export interface Answer extends Schema.Schema.Type<typeof Answer> {}
+
+/** What a run failed with before it had begun. */
+export interface NotBegun {
+  readonly tag: string
+  readonly message: string
+}
+
+const statusOf = ({ status }: AgentState.AgentState, isWaiting: boolean): Answer["status"] =>
+  status._tag === "Complete" || status._tag === "Failed" ? status._tag : isWaiting ? "Waiting" : "Stopped"
+
+/** Says how a conversation stands. */
+export const of = (kept: Kept, isCancelled: boolean, notBegun?: NotBegun): Answer => {
+  const { events, state, unknown } = kept
+  const pending = pendingApprovals(state).map(({ callId, name, params, path }) => ({ callId, name, path, params }))
+  const status = isCancelled ? "Cancelled" : notBegun === undefined ? statusOf(state, pending.length > 0) : "Failed"
+  const error = notBegun === undefined
+    ? state.status._tag === "Failed" ? state.status.error : undefined
+    : { ...notBegun, agent: state.agent, step: 0 }
+  return {
+    status,
+    text: status === "Complete" ? AgentState.text(state) : "",
+    pending,
+    unknown,
+    ...(status === "Failed" && error !== undefined ? { error } : undefined),
+    cursor: events
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Why a conversation can't do what it is asked for.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import { ParametersRejected } from "../agent/session/SessionError.ts"
+import { NotAwaitingApproval } from "../domain/Approval.ts"
+import { listOf } from "../domain/Described.ts"
+import { ErrorClass } from "../domain/ErrorClass.ts"
+import { Missing } from "./Definition.ts"
+
+/**
+ * The conversation names what this version of its agent lacks. Nothing was done with it. The `migrate` of `Conversation.make` changes such
+ * a state.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class DefinitionChanged extends ErrorClass<DefinitionChanged>("troupe/cluster")("DefinitionChanged", {
+  id: Schema.String,
+  missing: Schema.Array(Missing)
+}, ({ id, missing }) => {
+  const names = missing.map(({ agent, kind, name }) =>
+    kind === "Agent" ? `agent "${name}"` : `${kind} "${name}" of "${agent}"`
+  )
+  return `Conversation "${id}" names what its agent lacks now: ${listOf(names)}`
+}) {}
+
+/**
+ * What is kept of the conversation can't be read. Nothing was overwritten.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ConversationUnreadable
+  extends ErrorClass<ConversationUnreadable>("troupe/cluster")("ConversationUnreadable", {
+    id: Schema.String,
+    issue: Schema.String
+  }, ({ id, issue }) => `What is kept of conversation "${id}" can't be read: ${issue}`)
+{}
+
+/**
+ * There is a conversation of this id already.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ConversationExists extends ErrorClass<ConversationExists>("troupe/cluster")("ConversationExists", {
+  id: Schema.String
+}, ({ id }) => `There is a conversation "${id}" already`) {}
+
+/**
+ * Why a conversation can't do what it is asked for.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export const Reason = Schema.Union([
+  NotAwaitingApproval,
+  ParametersRejected,
+  DefinitionChanged,
+  ConversationUnreadable,
+  ConversationExists
+])
+
+/** Why a conversation can't do what it is asked for. */
+export type Reason = typeof Reason.Type
+
+/**
+ * A conversation can't do what it is asked for; its `reason` says why. That a run failed is no such error: its answer says so.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ConversationError extends ErrorClass<ConversationError>("troupe/cluster")("ConversationError", {
+  reason: Reason
+}, ({ reason }) => reason.message) {}

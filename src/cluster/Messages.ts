@@ -1,0 +1,173 @@
+/**
+ * What the messages of a conversation do.
+ *
+ * A message is taken once: its key is kept with its input. One that comes again goes on where it stopped, or gets the answer that was kept.
+ * One that comes while another is unfinished, since its runner died, lets that one finish first.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Predicate from "effect/Predicate"
+import type * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type * as Session from "../agent/Session.ts"
+import type { AgentEvent } from "../domain/AgentEvent.ts"
+import { NotAwaitingApproval } from "../domain/Approval.ts"
+import type { AgentState, User } from "../domain/StateSchema.ts"
+import type { Activation, Live } from "./Activation.ts"
+import type { Answer, NotBegun } from "./Answer.ts"
+import { ConversationError, ConversationExists } from "./ConversationError.ts"
+import * as Journal from "./Journal.ts"
+import * as Kept from "./Kept.ts"
+import type { ConversationStoreError, Service } from "./store/Stored.ts"
+
+type Failure = Session.SessionError | ConversationError
+
+/** What runs in a session. */
+type Running = Stream.Stream<AgentEvent, unknown>
+
+/** Begins what a message asks for, and gives what is to run then. */
+type Begin = (session: Session.Session<unknown, unknown>) => Effect.Effect<Running, Failure>
+
+/** How a run ended that had nothing to keep. */
+const notBegun = (exit: Exit.Exit<unknown, unknown>): NotBegun | undefined => {
+  if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return undefined
+  const error = Cause.squash(exit.cause)
+  const tag = Predicate.hasProperty(error, "_tag") ? String(error._tag) : "Defect"
+  return { tag, message: Predicate.isError(error) ? error.message : String(error) }
+}
+
+const refused = (error: NotAwaitingApproval | Session.SessionError): Failure =>
+  error instanceof NotAwaitingApproval ? new ConversationError({ reason: error }) : error
+
+/** The messages of a conversation that a runner has. */
+export class Messages {
+  readonly #activation: Activation
+  readonly #store: Service
+  readonly #id: string
+  #running: { readonly key: string; readonly fiber: Fiber.Fiber<unknown, unknown> } | undefined
+
+  constructor(activation: Activation, store: Service, id: string) {
+    this.#activation = activation
+    this.#store = store
+    this.#id = id
+  }
+
+  /** Says something, and gives how the conversation stands when its run has ended. */
+  say(key: string, input: User["parts"]): Effect.Effect<Answer, ConversationError> {
+    return this.#take(key, (session) => Effect.succeed(session.stream(input)))
+  }
+
+  /** Lets a call run, and all that it held up. */
+  approve(key: string, callId: string, params: Schema.Json | undefined): Effect.Effect<Answer, ConversationError> {
+    return this.#take(
+      key,
+      (session) => Effect.as(Effect.mapError(session.approve(callId, { params }), refused), session.stream())
+    )
+  }
+
+  /** Keeps a call from running, and goes on. */
+  deny(key: string, callId: string, reason: string): Effect.Effect<Answer, ConversationError> {
+    return this.#take(
+      key,
+      (session) => Effect.as(Effect.mapError(session.deny(callId, reason), refused), session.stream())
+    )
+  }
+
+  /** Goes on where the conversation stopped. */
+  resume(key: string): Effect.Effect<Answer, ConversationError> {
+    return this.#take(key, (session) => Effect.succeed(session.stream()))
+  }
+
+  /** Cancels a message for good, and stops its run. Says whether it was in time. */
+  cancel(key: string): Effect.Effect<boolean, ConversationError> {
+    return this.#activation.with((live) =>
+      Effect.gen({ self: this }, function*() {
+        const { journal } = live
+        const { answer } = yield* this.#find(key)
+        if (answer !== undefined) return journal.kept.cancelled.has(key) || answer.status === "Cancelled"
+        if (!journal.kept.cancelled.has(key)) yield* journal.cancel(key)
+        if (this.#running?.key === key) yield* Fiber.interrupt(this.#running.fiber)
+        return true
+      })
+    )
+  }
+
+  /** Gives the state that is kept. */
+  get state(): Effect.Effect<AgentState, ConversationError> {
+    return this.#activation.with(({ journal }) => Effect.sync(() => journal.kept.state))
+  }
+
+  /** Begins another conversation with the state of this one. */
+  fork(key: string, to: string, toId: string): Effect.Effect<void, ConversationError> {
+    return this.#activation.with(({ journal }) =>
+      Effect.gen({ self: this }, function*() {
+        const text = Kept.entryToText({ events: [], state: journal.kept.state })
+        const isNew = yield* this.#reading(this.#store.create(toId, `${this.#id}/${key}`, text))
+        if (!isNew) return yield* Effect.fail(new ConversationError({ reason: new ConversationExists({ id: to }) }))
+      })
+    )
+  }
+
+  /** Handles a message. */
+  #take(key: string, begin: Begin): Effect.Effect<Answer, ConversationError> {
+    return this.#activation.with((live) =>
+      Effect.gen({ self: this }, function*() {
+        const { journal } = live
+        const { answer } = yield* this.#find(key)
+        if (answer !== undefined) return answer
+        const unfinished = journal.kept.message
+        if (unfinished !== undefined) {
+          const finished = yield* this.#finish(live, unfinished)
+          if (unfinished === key) return finished
+        }
+        if (journal.kept.cancelled.has(key)) return yield* journal.answer(key)
+        const session = yield* this.#activation.session(live)
+        journal.takeNext(key)
+        const running = yield* Effect.onError(begin(session), () => Effect.sync(() => journal.takeNext(undefined)))
+        return yield* this.#run(live, key, running)
+      })
+    )
+  }
+
+  /** Goes on with a message that was taken. */
+  #finish(live: Live, key: string): Effect.Effect<Answer, Failure> {
+    return live.journal.kept.cancelled.has(key)
+      ? live.journal.answer(key)
+      : Effect.flatMap(this.#activation.session(live), (session) => this.#run(live, key, session.stream()))
+  }
+
+  /** Runs something under a key, so that it can be cancelled. If the message itself is interrupted, it is left for the next owner. */
+  #run(live: Live, key: string, running: Running): Effect.Effect<Answer, Failure> {
+    const { journal } = live
+    return Effect.gen({ self: this }, function*() {
+      const told = Stream.runForEach(running, (event) =>
+        Effect.sync(() => {
+          if (Journal.isPiece(event)) journal.tellPiece(event)
+        }))
+      const fiber = yield* Effect.forkChild(told, { startImmediately: true })
+      this.#running = { key, fiber }
+      if (journal.kept.cancelled.has(key)) yield* Fiber.interrupt(fiber)
+      const exit = yield* Effect.onInterrupt(Fiber.await(fiber), () => {
+        journal.close()
+        return Fiber.interrupt(fiber)
+      })
+      this.#running = undefined
+      journal.takeNext(undefined)
+      return journal.answered?.key === key ? journal.answered.answer : yield* journal.answer(key, notBegun(exit))
+    })
+  }
+
+  #find(key: string) {
+    return Effect.map(this.#reading(this.#store.find(this.#id, key)), ({ answer }) => ({
+      answer: answer === undefined ? undefined : JSON.parse(answer) as Answer
+    }))
+  }
+
+  #reading<A>(self: Effect.Effect<A, ConversationStoreError>): Effect.Effect<A, Session.SessionError> {
+    return Effect.mapError(self, Journal.unavailable(this.#id, "read"))
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * The messages of a conversation, as requests to an entity of the cluster.
+ *
+ * 1. What changes a conversation is a persisted request with a key: it is delivered until it is answered, and of one key once.
+ * 2. Whoever asks may go away: that interrupts nothing. A runner that is to stop lets a run go on to its next save.
+ * 3. What only looks isn't persisted, and doesn't wait for what runs.
+ *
+ * @since 0.1.0
+ */
+import * as ClusterSchema from "effect/cluster/ClusterSchema"
+import * as DeliverAt from "effect/cluster/DeliverAt"
+import * as Entity from "effect/cluster/Entity"
+import type * as DateTime from "effect/DateTime"
+import * as PrimaryKey from "effect/PrimaryKey"
+import * as Rpc from "effect/rpc/Rpc"
+import * as RpcGroup from "effect/rpc/RpcGroup"
+import * as Schema from "effect/Schema"
+import { lazy } from "../domain/Lazy.ts"
+import { UserPart } from "../domain/Part.ts"
+import type { User } from "../domain/StateSchema.ts"
+import { Answer } from "./Answer.ts"
+import { ConversationError } from "./ConversationError.ts"
+
+const error = ConversationError
+const key = Schema.String
+const primaryKey = ({ key }: { readonly key: string }) => key
+/** What users say, states and events cross as JSON: the cluster's binary form knows no unions of values that have no tag. */
+const input = Schema.Json
+
+const Say = Rpc.make("Say", { payload: { key, input }, primaryKey, success: Answer, error })
+
+/** What is said at a time. */
+class SayAtPayload extends Schema.Class<SayAtPayload>("troupe/cluster/SayAt")({ key, input, at: Schema.DateTimeUtc }) {
+  [PrimaryKey.symbol](): string {
+    return this.key
+  }
+  [DeliverAt.symbol](): DateTime.DateTime {
+    return this.at
+  }
+}
+
+const SayAt = Rpc.make("SayAt", { payload: SayAtPayload, success: Answer, error })
+
+const Approve = Rpc.make("Approve", {
+  payload: { key, callId: Schema.String, params: Schema.optionalKey(Schema.Json) },
+  primaryKey,
+  success: Answer,
+  error
+})
+
+const Deny = Rpc.make("Deny", {
+  payload: { key, callId: Schema.String, reason: Schema.String },
+  primaryKey,
+  success: Answer,
+  error
+})
+
+const Resume = Rpc.make("Resume", { payload: { key }, primaryKey, success: Answer, error })
+
+const Fork = Rpc.make("Fork", { payload: { key, to: Schema.String }, primaryKey, error })
+
+const Cancel = Rpc.make("Cancel", { payload: { key }, primaryKey, success: Schema.Boolean, error })
+
+const Remove = Rpc.make("Remove", { error })
+
+const State = Rpc.make("State", { success: Schema.Json, error })
+
+const Events = Rpc.make("Events", { payload: { after: Schema.Int }, success: Schema.Json, error, stream: true })
+
+const parts = lazy(() => Schema.toCodecJson(Schema.Array(UserPart)))
+
+/** Writes what a user says. */
+export const inputToJson = (input: User["parts"]): Schema.Json => Schema.encodeSync(parts())(input) as Schema.Json
+
+/** Reads what a user says. What comes here was written by `inputToJson`. */
+export const inputFromJson = (json: Schema.Json): User["parts"] => Schema.decodeUnknownSync(parts())(json)
+
+/** Gives the entity of a name. */
+export const make = <Name extends string>(name: Name) =>
+  Entity.fromRpcGroup(
+    name,
+    RpcGroup.make(Say, SayAt, Approve, Deny, Resume, Fork, Cancel)
+      .annotateRpcs(ClusterSchema.Persisted, true)
+      .annotateRpcs(ClusterSchema.Uninterruptible, "client")
+      .add(Remove, State, Events)
+  )

@@ -1,0 +1,76 @@
+/**
+ * What is missing in a log whose writer died: the ends of what was under way.
+ *
+ * 1. A call that was started, and may not run again, is settled as interrupted: nobody knows whether it took effect.
+ * 2. A call that may run again, and one that wasn't started, stays open, unless its message was cancelled.
+ * 3. The run is interrupted, as of the time when it was heard of last, and can be gone on with.
+ *
+ * @since 0.1.0
+ */
+import type { AgentEvent } from "../domain/AgentEvent.ts"
+import { at as stateAt } from "../domain/Delegated.ts"
+import type { Happening } from "../domain/Happening.ts"
+import { reduceAt } from "../domain/Reducer.ts"
+import type { AgentState } from "../domain/StateSchema.ts"
+import * as Underway from "../domain/Underway.ts"
+import type * as Kept from "./Kept.ts"
+
+/** What the model reads of a call of which nobody knows whether it took effect. */
+const unknown = (name: string): string =>
+  `The process that ran "${name}" ended before it had a result: whether it took effect is unknown.`
+
+const cancelled = "The run was cancelled before this had a result."
+
+/** The ends of calls that began and may run again: they wait. */
+const suspensions = (repeated: ReadonlyArray<Underway.CallStart>): ReadonlyArray<Happening> =>
+  repeated.map(({ callId, name }) => ({ _tag: "ToolCallSuspended", callId, name }))
+
+/** Gives what ends in one agent of the run. */
+const endsIn = (kept: Kept.Kept, place: Underway.Place, state: AgentState, isCancelled: boolean, at: number) => {
+  const own = stateAt(state, place.calls)
+  if (own === undefined) return []
+  const repeated = isCancelled ? [] : place.running.filter(({ callId }) => kept.repeatable.has(callId))
+  const running = place.running.filter((start) => !repeated.includes(start))
+  const isMarked = (callId: string) => running.some((start) => start.callId === callId && !kept.repeatable.has(callId))
+  const why: Underway.Why = {
+    tag: "Interrupted",
+    message: cancelled,
+    ...(isCancelled ? undefined : { keepsOpen: true as const })
+  }
+  const closing = Underway.closing({ ...place, running }, own, Underway.nothingFinished, why, at)
+  return [...suspensions(repeated), ...closing].map((happening): Happening =>
+    happening._tag === "ToolCallSettled" && isMarked(happening.callId)
+      ? { ...happening, result: unknown(happening.name) }
+      : happening
+  )
+}
+
+/** Gives the events that are missing, those of called agents before those of who called them. */
+export const missing = (kept: Kept.Kept): ReadonlyArray<AgentEvent> => {
+  const { last, message, underway } = kept
+  if (last === undefined) return []
+  const isCancelled = message !== undefined && kept.cancelled.has(message)
+  const places = Underway.places(underway).toSorted((one, other) => other.calls.length - one.calls.length)
+  const { at, run } = last
+  let { sequence } = last
+  let state = kept.state
+  const events: Array<AgentEvent> = []
+  for (const place of places) {
+    const first = Underway.startsIn(place).at(-1)
+    if (first === undefined || stateAt(state, place.calls) === undefined) continue
+    const step = place.step ?? first.step
+    const path = [...first.path.slice(0, -1), stateAt(state, place.calls)!.agent] as unknown as AgentEvent["path"]
+    const tell = (happening: Happening) => {
+      const { calls } = place
+      const event = { ...happening, run, path, calls, step, sequence: ++sequence, at } as AgentEvent
+      state = reduceAt(state, event, 0)
+      events.push(event)
+    }
+    for (const happening of endsIn(kept, place, state, isCancelled, at)) tell(happening)
+    const own = stateAt(state, place.calls)
+    if (own !== undefined && Underway.latest(place, "RunStarted") !== undefined) {
+      tell({ _tag: "RunInterrupted", state: own })
+    }
+  }
+  return events
+}

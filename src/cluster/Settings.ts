@@ -1,0 +1,26 @@
+/**
+ * Settings of a cluster that finds a dead runner in seconds.
+ *
+ * @since 0.1.0
+ */
+import type * as ShardingConfig from "effect/cluster/ShardingConfig"
+import * as Duration from "effect/Duration"
+
+type Settings = Partial<ShardingConfig.ShardingConfig["Service"]>
+
+/**
+ * Settings for `NodeClusterSocket.layer` and the like, with those of one's own over them: by Effect's own, a dead runner is found in half
+ * a minute, and what it had in hand is gone on with after ten seconds more.
+ *
+ * @category settings
+ * @since 0.1.0
+ */
+export const sharding = (own: Settings = {}): Settings => ({
+  shardLockExpiration: Duration.seconds(6),
+  shardLockRefreshInterval: Duration.seconds(2),
+  runnerHealthCheckInterval: Duration.seconds(2),
+  refreshAssignmentsInterval: Duration.seconds(1),
+  entityMessagePollInterval: Duration.seconds(1),
+  entityReplyPollInterval: Duration.millis(100),
+  ...own
+})

@@ -1,0 +1,7 @@
+/**
+ * Conversations on Effect's cluster.
+ *
+ * @since 0.1.0
+ */
+export * as Conversation from "./Conversation.ts"
+export * as ConversationStore from "./ConversationStore.ts"

@@ -1,0 +1,120 @@
+/**
+ * Conversations in tables of Postgres or SQLite.
+ *
+ * An append is one statement, which asks for the epoch. Postgres locks the row of the conversation for it, so that a claim waits for what
+ * is being appended, and reads it. SQLite has one writer.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import * as Migrations from "./Migrations.ts"
+import { ConversationStoreError, type Service, type StoredEntry } from "./Stored.ts"
+
+type Number_ = number | bigint | string
+
+interface EntryRow {
+  readonly revision: Number_
+  readonly text: string
+}
+
+const entryOf = ({ revision, text }: EntryRow): StoredEntry => ({ revision: Number(revision), text })
+
+type Operation = ConversationStoreError["operation"]
+
+const failed = (operation: Operation) => (error: { readonly message: string }): ConversationStoreError =>
+  new ConversationStoreError({ operation, issue: error.message, error })
+
+const naming = (operation: Operation) => <A>(self: Effect.Effect<A, SqlError>) =>
+  Effect.mapError(self, failed(operation))
+
+/** Makes the tables where they aren't there, and what reads and writes them. */
+export const make = Effect.fnUntraced(function*(prefix: string) {
+  const sql = (yield* SqlClient.SqlClient).withoutTransforms()
+  yield* Effect.mapError(Migrations.run(prefix), failed("claim"))
+  const conversations = sql(Migrations.tables(prefix).conversations)
+  const log = sql(Migrations.tables(prefix).log)
+  const locked = sql.onDialectOrElse({ pg: () => sql.literal(" FOR SHARE"), orElse: () => sql.literal("") })
+
+  const claim: Service["claim"] = (id) =>
+    Effect.gen(function*() {
+      // A conversation that was removed and began anew has later epochs than it had.
+      const now = yield* Clock.currentTimeMillis
+      const [row] = yield* sql<{
+        readonly epoch: Number_
+        readonly snapshot: string | null
+        readonly snapshot_revision: Number_
+      }>`
+        INSERT INTO ${conversations} (id, epoch, snapshot_revision) VALUES (${id}, ${now}, 0)
+        ON CONFLICT (id) DO UPDATE SET epoch = ${conversations}.epoch + 1
+        RETURNING epoch, snapshot, snapshot_revision`
+      const { epoch, snapshot, snapshot_revision } = row!
+      const revision = Number(snapshot_revision)
+      const entries = yield* sql<EntryRow>`
+        SELECT revision, text FROM ${log} WHERE conversation = ${id} AND revision > ${revision} ORDER BY revision`
+      return {
+        epoch: Number(epoch),
+        snapshot: snapshot === null ? undefined : { revision, text: snapshot },
+        entries: entries.map(entryOf)
+      }
+    }).pipe(naming("claim"))
+
+  const append: Service["append"] = ({ answer, answered, epoch, id, lastEvent, revision, taken, text }) =>
+    sql`
+      INSERT INTO ${log} (conversation, revision, last_event, taken, answered, answer, text)
+      SELECT id, ${revision}, ${lastEvent}, ${taken ?? null}, ${answered ?? null}, ${answer ?? null}, ${text}
+      FROM ${conversations} WHERE id = ${id} AND epoch = ${epoch}${locked}
+      RETURNING revision`.pipe(Effect.map(({ length }) => length === 1), naming("append"))
+
+  const saveSnapshot: Service["saveSnapshot"] = (id, epoch, { revision, text }) =>
+    sql`
+      UPDATE ${conversations} SET snapshot = ${text}, snapshot_revision = ${revision}
+      WHERE id = ${id} AND epoch = ${epoch}`.pipe(Effect.asVoid, naming("append"))
+
+  const find: Service["find"] = (id, key) =>
+    sql<{ readonly taken: string | null; readonly answered: string | null; readonly answer: string | null }>`
+      SELECT taken, answered, answer FROM ${log} WHERE conversation = ${id} AND taken = ${key}
+      UNION ALL
+      SELECT taken, answered, answer FROM ${log} WHERE conversation = ${id} AND answered = ${key}`.pipe(
+      Effect.map((rows) => ({
+        isTaken: rows.some(({ taken }) => taken === key),
+        answer: rows.find(({ answered }) => answered === key)?.answer ?? undefined
+      })),
+      naming("read")
+    )
+
+  const read: Service["read"] = (id, after, limit) =>
+    sql<EntryRow & { readonly last_event: Number_ }>`
+      SELECT revision, text, last_event FROM ${log}
+      WHERE conversation = ${id} AND last_event > ${after} ORDER BY revision LIMIT ${limit}`.pipe(
+      Effect.map((rows) => rows.map((row) => ({ ...entryOf(row), lastEvent: Number(row.last_event) }))),
+      naming("read")
+    )
+
+  const create: Service["create"] = (id, origin, text) =>
+    Effect.gen(function*() {
+      const now = yield* Clock.currentTimeMillis
+      // What is claimed and empty may become something, by somebody who hasn't written yet: the epoch shuts that one out.
+      yield* sql`
+        INSERT INTO ${conversations} (id, epoch, snapshot_revision, origin) VALUES (${id}, ${now}, 0, ${origin})
+        ON CONFLICT (id) DO UPDATE SET epoch = ${conversations}.epoch + 1, origin = ${origin}
+        WHERE ${conversations}.origin IS NULL
+        AND NOT EXISTS (SELECT 1 FROM ${log} WHERE conversation = ${id})`
+      const [row] = yield* sql<{ readonly origin: string | null }>`SELECT origin FROM ${conversations} WHERE id = ${id}`
+      if (row?.origin !== origin) return false
+      yield* sql`
+        INSERT INTO ${log} (conversation, revision, last_event, text) VALUES (${id}, 1, 0, ${text})
+        ON CONFLICT DO NOTHING`
+      return true
+    }).pipe(sql.withTransaction, naming("create"))
+
+  const remove: Service["remove"] = (id) =>
+    Effect.andThen(
+      sql`DELETE FROM ${conversations} WHERE id = ${id}`,
+      sql`DELETE FROM ${log} WHERE conversation = ${id}`
+    ).pipe(sql.withTransaction, Effect.asVoid, naming("remove"))
+
+  return { claim, append, saveSnapshot, find, read, create, remove } satisfies Service
+})

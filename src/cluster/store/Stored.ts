@@ -1,0 +1,79 @@
+/**
+ * What a store of conversations keeps, and what it does.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
+
+/**
+ * The store of conversations failed to read or to write; `error` is its own.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ConversationStoreError
+  extends ErrorClass<ConversationStoreError>("troupe/cluster")("ConversationStoreError", {
+    operation: Schema.Literals(["claim", "read", "append", "create", "remove"]),
+    issue: Schema.String,
+    error: Schema.Unknown
+  }, ({ issue, operation }) => `The store of conversations can't ${operation}: ${issue}`)
+{}
+
+/** An entry as it is kept: its revision, and its text. */
+export interface StoredEntry {
+  readonly revision: number
+  readonly text: string
+}
+
+/**
+ * What is appended: the entry, the number of its last event, the message whose input is in it, and the one that it answers.
+ */
+export interface Append extends StoredEntry {
+  readonly id: string
+  readonly epoch: number
+  readonly lastEvent: number
+  readonly taken: string | undefined
+  readonly answered: string | undefined
+  readonly answer: string | undefined
+}
+
+/** What is kept of a conversation, and the epoch of whoever has claimed it. */
+export interface Claimed {
+  readonly epoch: number
+  readonly snapshot: StoredEntry | undefined
+  readonly entries: ReadonlyArray<StoredEntry>
+}
+
+/** What is known of a message: whether its input was taken, and its answer. */
+export interface Found {
+  readonly isTaken: boolean
+  readonly answer: string | undefined
+}
+
+/**
+ * What a store of conversations does. `append` says whether the epoch was still the conversation's, `create` whether there was nothing, or
+ * what the same `origin` had created.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Service {
+  readonly claim: (id: string) => Effect.Effect<Claimed, ConversationStoreError>
+  readonly append: (entry: Append) => Effect.Effect<boolean, ConversationStoreError>
+  readonly saveSnapshot: (
+    id: string,
+    epoch: number,
+    snapshot: StoredEntry
+  ) => Effect.Effect<void, ConversationStoreError>
+  readonly find: (id: string, key: string) => Effect.Effect<Found, ConversationStoreError>
+  /** Entries with events behind a number, oldest first. */
+  readonly read: (
+    id: string,
+    after: number,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<StoredEntry & { readonly lastEvent: number }>, ConversationStoreError>
+  readonly create: (id: string, origin: string, text: string) => Effect.Effect<boolean, ConversationStoreError>
+  readonly remove: (id: string) => Effect.Effect<void, ConversationStoreError>
+}

@@ -1,0 +1,45 @@
+/**
+ * Errors that are schemas, each with its message beside its fields.
+ */
+import type * as Cause from "effect/Cause"
+import { NodeInspectSymbol } from "effect/Inspectable"
+import * as Schema from "effect/Schema"
+
+/**
+ * Defines a class of errors as `Schema.TaggedError` does, with the message that an error makes of its fields. Its identifier is the place
+ * with the tag.
+ */
+export const ErrorClass =
+  <Self>(place: string) =>
+  <const Tag extends string, const Fields extends Schema.Struct.Fields>(
+    tag: Tag,
+    fields: Fields,
+    message: (self: Schema.Struct<Fields>["Type"]) => string
+  ): Schema.Class<Self, Schema.TaggedStruct<Tag, Fields>, Cause.YieldableError> => {
+    const made = Schema.TaggedError<unknown>(`${place}/${tag}`)(tag, fields)
+    const get = function(this: Schema.Struct<Fields>["Type"]): string {
+      return message(this)
+    }
+    Object.defineProperty(made.prototype, "message", { get, configurable: true })
+    return made as never
+  }
+
+/** Defines a class of errors that hold whole states: they are shown by `showShortly`. */
+export const StateErrorClass: typeof ErrorClass = (place) => (tag, fields, message) => {
+  const made = ErrorClass<never>(place)(tag, fields, message)
+  const value = function(this: Error): string {
+    return this.stack ?? this.message
+  }
+  Object.defineProperty(made.prototype, NodeInspectSymbol, { value, configurable: true })
+  return made
+}
+
+/**
+ * Lets an error that holds a whole state be shown in two lines, also if nobody catches it: what went wrong, and where the rest is. What it
+ * holds can be read as before. Its own frames are those of the loop, so they are left out.
+ */
+export const showShortly = (self: Error, where: string): void => {
+  for (const key of Object.keys(self)) Object.defineProperty(self, key, { enumerable: false })
+  const value = `${self.name}: ${self.message}\n    ${where}`
+  Object.defineProperty(self, "stack", { value, writable: true, configurable: true })
+}

@@ -1,0 +1,13 @@
+/**
+ * Values that are piped, and shown in a few words.
+ */
+import { Prototype } from "effect/Pipeable"
+
+/** Makes the prototype of values of one kind: `show` gives what stands for one in JSON and in consoles. */
+/* #__NO_SIDE_EFFECTS__ */
+export const prototypeOf = <A>(show: (self: A) => object): object => ({
+  ...Prototype,
+  toJSON(this: A) {
+    return show(this)
+  }
+})

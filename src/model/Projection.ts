@@ -1,0 +1,75 @@
+/**
+ * The messages of a conversation, to which its requests only add, and what models have made of them: each message is converted once.
+ *
+ * @since 0.1.0
+ */
+import type * as Prompt from "effect/ai/Prompt"
+
+/**
+ * How a kind of model has messages. `convert` gives nothing for one that depends on more than itself, and `marks` says of which ones a
+ * model has to know that they are there.
+ */
+export interface Form<A> {
+  readonly convert: (message: Prompt.Message) => A | undefined
+  readonly marks: (made: A) => boolean
+}
+
+/** Messages in a form. */
+interface Made<A> {
+  readonly messages: Array<A>
+  isMarked: boolean
+}
+
+/** The messages of a conversation. */
+export class Projection {
+  readonly #messages: Array<Prompt.Message>
+  readonly #made = new Map<object, Made<unknown>>()
+  /** How many of the first messages other conversations have too. */
+  #shared: number
+
+  constructor(messages: Array<Prompt.Message> = []) {
+    this.#messages = messages
+    this.#shared = messages.length
+  }
+
+  get messages(): ReadonlyArray<Prompt.Message> {
+    return this.#messages
+  }
+
+  /** Adds messages. */
+  add(messages: ReadonlyArray<Prompt.Message>): void {
+    for (const message of messages) this.#messages.push(message)
+  }
+
+  /** Gives the first messages as a history of its own, with what was made of them. */
+  fork(count: number): Projection {
+    const forked = new Projection(this.#messages.slice(0, count))
+    for (const [form, { isMarked, messages }] of this.#made) {
+      forked.#made.set(form, { messages: messages.slice(0, count), isMarked })
+    }
+    return forked
+  }
+
+  /** Puts copies in the place of the messages that other conversations have. */
+  own(): void {
+    for (let at = 0; at < this.#shared; at++) this.#messages[at] = copyOf(this.#messages[at]!)
+    this.#shared = 0
+  }
+
+  /** Gives the messages in a form, and whether one is marked, unless one of them has none. */
+  in<A>(form: Form<A>): { readonly messages: ReadonlyArray<A>; readonly isMarked: boolean } | undefined {
+    let all = this.#made.get(form) as Made<A> | undefined
+    if (all === undefined) this.#made.set(form, all = { messages: [], isMarked: false })
+    for (let at = all.messages.length; at < this.#messages.length; at++) {
+      const made = form.convert(this.#messages[at]!)
+      if (made === undefined) return undefined
+      all.messages.push(made)
+      all.isMarked ||= form.marks(made)
+    }
+    return all
+  }
+}
+
+/** Gives a message that is the same, and another one. */
+export const copyOf = (message: Prompt.Message): Prompt.Message =>
+  Object.assign(Object.create(Object.getPrototypeOf(message) as object) as Prompt.Message, message)

@@ -1,0 +1,138 @@
+/** Approvals that a provider asks for before it runs a tool of its own, as one of an MCP server. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result, Stream } from "effect"
+import { LanguageModel } from "effect/ai"
+import { KeyValueStore } from "effect/persistence"
+import { Agent, AgentState, Conversation, Session } from "troupe"
+import { AiSdkModel } from "troupe/ai-sdk"
+import { type Content, providerOf } from "../model/paths.ts"
+
+const metadata = { providerMetadata: { house: { approvalRequestId: "ap1" } } }
+const asking: ReadonlyArray<Content> = [
+  { type: "text", text: "Let me see." },
+  {
+    type: "tool-call",
+    toolCallId: "w1",
+    toolName: "mcp.search",
+    input: "{\"q\":1}",
+    providerExecuted: true,
+    ...metadata
+  },
+  { type: "tool-approval-request", approvalId: "ap1", toolCallId: "w1" }
+]
+const found: ReadonlyArray<Content> = [
+  { type: "tool-call", toolCallId: "w2", toolName: "mcp.search", input: "{\"q\":1}", providerExecuted: true },
+  { type: "tool-result", toolCallId: "w2", toolName: "mcp.search", result: { found: 1 } },
+  { type: "text", text: "Found." }
+]
+
+const agent = Agent.make("a")
+
+const modelOf = (specification: "v3" | "v4", isWrapped: boolean, ...answers: ReadonlyArray<ReadonlyArray<Content>>) => {
+  const { model, options } = providerOf(answers.length === 0 ? [asking, found] : answers, specification)
+  const provide = Effect.provideServiceEffect(
+    LanguageModel.LanguageModel,
+    Effect.map(AiSdkModel.make(model), (service) => isWrapped ? { ...service } : service)
+  )
+  return { options, provide }
+}
+
+const run = (isStreamed: boolean) =>
+  isStreamed
+    ? Effect.map(Stream.runLast(Agent.states(agent, "Search")), (last) =>
+      last._tag === "Some" ? last.value : assert.fail())
+    : Agent.run(agent, "Search")
+
+/** Out of JSON, as from a store. */
+const stored = (state: AgentState.AgentState) =>
+  Result.getOrThrow(AgentState.fromJson(JSON.parse(JSON.stringify(AgentState.toJson(state)))))
+
+const cases = (["v3", "v4"] as const).flatMap((specification) =>
+  [false, true].flatMap((isWrapped) => [false, true].map((isStreamed) => ({ specification, isWrapped, isStreamed })))
+)
+
+const answered = [
+  ["approved", (state: AgentState.AgentState) => AgentState.approve(state, "w1"), { approved: true }],
+  ["denied", (state: AgentState.AgentState) => AgentState.deny(state, "w1", "not now"), {
+    approved: false,
+    reason: "not now"
+  }]
+] as const
+
+describe("An approval that a provider asks for", () => {
+  for (const { isStreamed, isWrapped, specification } of cases) {
+    const how = [specification, isWrapped ? "by effect/ai" : "natively", isStreamed ? "streamed" : "whole"].join(", ")
+    for (const [what, answer, expected] of answered) {
+      it.effect(`waits in the state, and the provider is told that it was ${what}: ${how}`, () =>
+        Effect.gen(function*() {
+          const { options, provide } = modelOf(specification, isWrapped)
+          yield* Effect.gen(function*() {
+            const waiting = stored(yield* run(isStreamed))
+            assert.strictEqual(waiting.status._tag, "WaitingForTools")
+            assert.deepStrictEqual(AgentState.pendingApprovals(waiting), [
+              { path: ["a"], calls: [], callId: "w1", name: "mcp.search", params: { q: 1 } }
+            ])
+            assert.strictEqual((yield* Agent.resume(agent, waiting)).status._tag, "WaitingForTools")
+            assert.lengthOf(options, 1)
+            const done = yield* Agent.resume(agent, stored(Result.getOrThrow(answer(waiting))))
+            assert.deepStrictEqual([done.status._tag, AgentState.text(done)], ["Complete", "Found."])
+            assert.lengthOf(Conversation.openCalls(done.conversation), 0)
+          }).pipe(provide)
+          const [, call, response, ...rest] = options[1]!.prompt
+          assert.deepStrictEqual(rest, [])
+          assert.deepStrictEqual<unknown>(call?.content, [
+            { type: "text", text: "Let me see." },
+            {
+              type: "tool-call",
+              toolCallId: "w1",
+              toolName: "mcp.search",
+              input: { q: 1 },
+              providerExecuted: true,
+              providerOptions: metadata.providerMetadata
+            }
+          ])
+          assert.deepStrictEqual<unknown>(response, {
+            role: "tool",
+            content: [{ type: "tool-approval-response", approvalId: "ap1", ...expected }]
+          })
+        }))
+    }
+  }
+
+  it.effect("takes no other parameters, in a state and in a session", () =>
+    Effect.gen(function*() {
+      const { options, provide } = modelOf("v4", false)
+      yield* Effect.gen(function*() {
+        const session = yield* Session.make(agent, { store: Session.store("one") })
+        yield* session.call("Search")
+        const waiting = yield* session.state
+        const other = AgentState.approve(waiting, "w1", { params: { q: 2 } })
+        assert.isTrue(Result.isFailure(other) && other.failure._tag === "NotAwaitingApproval")
+        if (Result.isFailure(other)) {
+          assert.strictEqual(other.failure.found, "RunByProvider")
+          assert.include(other.failure.message, "with the parameters that it asked for")
+        }
+        assert.isTrue(Result.isSuccess(AgentState.approve(waiting, "w1", { params: { q: 1 } })))
+        const error = yield* Effect.flip(session.approve("w1", { params: { q: 2 } }))
+        assert.strictEqual(error._tag, "NotAwaitingApproval")
+        yield* session.approve("w1")
+        const done = yield* session.resume
+        assert.strictEqual(AgentState.text(done), "Found.")
+      }).pipe(Effect.scoped, Effect.provide(KeyValueStore.layerMemory), provide)
+      assert.lengthOf(options, 2)
+    }))
+
+  it.effect("is asked for no call but the provider's own, and for none that has its result", () =>
+    Effect.gen(function*() {
+      const wrong: ReadonlyArray<Content> = [
+        { type: "tool-approval-request", approvalId: "ap0", toolCallId: "nobody" },
+        ...found,
+        { type: "tool-approval-request", approvalId: "ap2", toolCallId: "w2" }
+      ]
+      for (const isStreamed of [false, true]) {
+        const { provide } = modelOf("v4", false, wrong)
+        const state = yield* run(isStreamed).pipe(provide)
+        assert.deepStrictEqual([state.status._tag, AgentState.text(state)], ["Complete", "Found."])
+      }
+    }))
+})

@@ -1,0 +1,150 @@
+import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { parseSync, Visitor } from "oxc-parser"
+import * as Troupe from "troupe"
+import { AgentError, AgentEvent, Guardrail } from "troupe"
+import { root } from "../../scripts/examples.ts"
+
+const read = (file: string): string => readFileSync(join(root, file), "utf8")
+
+/** The rows of the tables of a page whose first columns have these headers, as cells. */
+const rows = (page: string, ...headers: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> => {
+  const found: Array<ReadonlyArray<string>> = []
+  let isInside = false
+  for (const line of read(page).split("\n")) {
+    const cells = line.startsWith("|") ? line.slice(1, -1).split(/(?<!\\)\|/).map((cell) => cell.trim()) : undefined
+    if (cells === undefined) isInside = false
+    else if (isInside && !/^-+$/.test(cells[0]!)) found.push(cells)
+    else if (headers.every((header, i) => cells[i] === header)) isInside = true
+  }
+  return found
+}
+
+/** What stands in code in a cell. */
+const codes = (cell: string | undefined): ReadonlyArray<string> =>
+  Array.from((cell ?? "").matchAll(/`([^`]+)`/g), ([, code]) => code!)
+
+/** The names of the first column, where `length({ max })` is named `length`. */
+const names = (page: string, ...headers: ReadonlyArray<string>): ReadonlyArray<string> =>
+  [...new Set(rows(page, ...headers).flatMap(([cell]) => codes(cell)).map((code) => /^\w+/.exec(code)?.[0] ?? code))]
+    .sort()
+
+/** The members of an interface. */
+const membersOf = (file: string, name: string): ReadonlyArray<string> => {
+  const members: Array<string> = []
+  new Visitor({
+    TSInterfaceDeclaration: ({ body, id }) => {
+      if (id.name !== name) return
+      for (const member of body.body) {
+        if (member.type === "TSPropertySignature" && member.key.type === "Identifier") members.push(member.key.name)
+      }
+    }
+  }).visit(parseSync(file, read(file)).program)
+  assert.isAbove(members.length, 4)
+  return members.sort()
+}
+
+const tags = Object.keys(AgentEvent.AgentEvent.cases) as ReadonlyArray<AgentEvent.AgentEvent["_tag"]>
+const common = rows("docs/state.md", "field", "what it is").flatMap(([cell]) => codes(cell))
+
+/** The events that the reducer answers with the state that it was given. */
+const unreduced = (): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  new Visitor({
+    SwitchStatement: ({ cases }) => {
+      const at = cases.findIndex(({ test }) => test?.type === "Literal" && test.value === "StepStarted")
+      if (at === -1) return
+      for (const { test } of cases.slice(at)) {
+        if (test?.type === "Literal" && typeof test.value === "string") found.push(test.value)
+      }
+      const [returned, ...more] = cases.at(-1)?.consequent ?? []
+      assert.isEmpty(more)
+      assert.isTrue(returned?.type === "ReturnStatement" && returned.argument?.type === "Identifier")
+    }
+  }).visit(parseSync("Reducer.ts", read("src/domain/Reducer.ts")).program)
+  return found.sort()
+}
+
+describe("lists of the documentation", () => {
+  it.each(["docs/running.md", "docs/errors.md"])("%s has every reason of an AgentError", (page) => {
+    const reasons = AgentError.Reason.members.map(({ identifier }) => identifier.slice(identifier.lastIndexOf("/") + 1))
+    const listed = names(page, "reason")
+    assert.isAbove(reasons.length, 5)
+    assert.deepStrictEqual(listed.filter((name) => reasons.includes(name)), [...reasons].sort())
+  })
+
+  it("docs/errors.md has every error, and none that isn't there", () => {
+    const errors = Object.values(Troupe).flatMap((module) =>
+      Object.entries(module).flatMap(([name, value]: [string, unknown]) =>
+        typeof value === "function" && value.prototype instanceof Error ? [name] : []
+      )
+    )
+    assert.isAbove(errors.length, 50)
+    assert.deepStrictEqual(
+      [
+        ...new Set([
+          ...names("docs/errors.md", "error"),
+          ...names("docs/errors.md", "reason"),
+          "AgentError",
+          "SessionError",
+          "ModeError"
+        ])
+      ].sort(),
+      [...new Set(errors)].sort()
+    )
+  })
+
+  it("docs/state.md has every event, with its own fields", () => {
+    const listed = rows("docs/state.md", "event").map(([event, , own]) => [codes(event)[0], [...codes(own)].sort()])
+    assert.deepStrictEqual(
+      listed,
+      tags.map((tag) => {
+        const fields = Object.entries(AgentEvent.AgentEvent.cases[tag].fields)
+        return [
+          tag,
+          fields.filter(([name]) => name !== "_tag" && !common.includes(name))
+            .map(([name, { ast }]) => ast.context?.isOptional === true ? `${name}?` : name).sort()
+        ]
+      })
+    )
+    for (const name of common) for (const tag of tags) assert.property(AgentEvent.AgentEvent.cases[tag].fields, name)
+  })
+
+  it("docs/state.md says which events change no state", () => {
+    const listed = rows("docs/state.md", "event").filter(([, , , changes]) => changes === "no")
+    assert.deepStrictEqual(listed.flatMap(([event]) => codes(event)).sort(), unreduced())
+  })
+
+  it("docs/state.md says what ends which start", () => {
+    assert.deepStrictEqual(
+      rows("docs/state.md", "starts").map(([start, ends]) => [
+        codes(start)[0],
+        codes(ends).filter((code) => tags.some((tag) => tag === code)).sort()
+      ]),
+      Object.entries(AgentEvent.starts).map(([start, ends]) => [start, [...ends].sort()])
+    )
+  })
+
+  it.each([
+    ["option", "what it is", "src/agent/definition/AgentOptions.ts", "Options"],
+    ["stage", "asked about", "src/agent/guardrail/AgentGuardrails.ts", "Guardrails"]
+  ])("docs/agent-options.md has every %s of Agent.make", (first, second, file, name) => {
+    assert.deepStrictEqual(names("docs/agent-options.md", first, second), membersOf(file, name))
+  })
+
+  it("docs/guardrails.md has every built-in guardrail", () => {
+    const built: Array<string> = []
+    new Visitor({
+      ExportNamedDeclaration: ({ exportKind, source, specifiers }) => {
+        if (exportKind === "type" || source?.value.includes("/builtin/") !== true) return
+        for (const { exported, exportKind: kind } of specifiers) {
+          if (kind !== "type" && exported.type === "Identifier") built.push(exported.name)
+        }
+      }
+    }).visit(parseSync("Guardrail.ts", read("src/agent/Guardrail.ts")).program)
+    assert.isAbove(built.length, 10)
+    for (const name of built) assert.property(Guardrail, name)
+    assert.deepStrictEqual(names("docs/guardrails.md", "guardrail"), built.sort())
+  })
+})

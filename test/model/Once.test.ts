@@ -1,0 +1,97 @@
+/** Nothing is converted twice: the form of a settled turn is made once, for all requests of all runs that hold it. */
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Schema } from "effect"
+import { Tool, Toolkit } from "effect/ai"
+import { Agent, AgentState, Conversation, Session } from "troupe"
+import { AiSdkModel } from "troupe/ai-sdk"
+import { type Content, providerOf } from "./paths.ts"
+
+const Tools = Toolkit.make(
+  Tool.make("add", { parameters: Schema.Struct({ a: Schema.Finite }), success: Schema.Finite })
+)
+const handlers = Tools.toLayer({ add: ({ a }) => Effect.succeed(a + 1) })
+const agent = Agent.make("a", { instructions: "Be brief.", toolkit: Tools })
+
+const call = (n: number): ReadonlyArray<Content> => [
+  { type: "text", text: `Step ${n}.` },
+  { type: "tool-call", toolCallId: `c${n}`, toolName: "add", input: `{"a":${n}}` }
+]
+
+/** The messages of each request behind the system message. */
+const historiesOf = (options: ReadonlyArray<LanguageModelV4CallOptions>) =>
+  options.map(({ prompt }) => prompt.filter(({ role }) => role !== "system"))
+
+const byPlace = (messages: ReturnType<typeof historiesOf>[number]) =>
+  messages.map((message, at) => [`${at}: ${JSON.stringify(message)}`, message] as const)
+
+/** A message is known by its place and what it says: of each there is one form. */
+const assertShared = (options: ReadonlyArray<LanguageModelV4CallOptions>): void => {
+  const forms = new Map<string, unknown>()
+  let again = 0
+  for (const [key, message] of historiesOf(options).flatMap(byPlace)) {
+    const known = forms.get(key)
+    if (known === undefined) forms.set(key, message)
+    else {
+      assert.strictEqual<unknown>(message, known, key)
+      again++
+    }
+  }
+  assert.isAbove(again, 0)
+}
+
+for (const specification of ["v3", "v4"] as const) {
+  const provider = (steps: number) => {
+    const { model, options } = providerOf(Array.from({ length: steps }, (_, n) => call(n)), specification)
+    return { options, layer: Layer.merge(AiSdkModel.layer(model), handlers) }
+  }
+
+  describe(`A provider of specification ${specification.slice(1)}`, () => {
+    it.effect("gets one form of a message in all requests of a run", () =>
+      Effect.gen(function*() {
+        const { layer, options } = provider(6)
+        yield* Effect.provide(Agent.run(agent, "Count"), layer)
+        assert.lengthOf(options, 7)
+        assertShared(options)
+        for (const [index, history] of historiesOf(options).entries()) assert.lengthOf(history, 1 + 2 * index)
+      }))
+
+    it.effect("gets the same form in runs that go on from a state, in forks, and in a session", () =>
+      Effect.gen(function*() {
+        const { layer, options } = provider(2)
+        yield* Effect.gen(function*() {
+          const state = yield* Agent.run(agent, "Count")
+          yield* Agent.continueConversation(agent, state, "One")
+          yield* Agent.continueConversation(agent, state, "Another one")
+          const cut = AgentState.withConversation(state, Conversation.fork(state.conversation, 1))
+          yield* Agent.continueConversation(agent, cut, "Two")
+          const session = yield* Session.make(agent, { state })
+          yield* session.call("Three")
+          yield* session.call("Four")
+        }).pipe(Effect.provide(layer), Effect.scoped)
+        assert.lengthOf(options, 8)
+        assertShared(options)
+      }))
+
+    it.effect("gets the same form in a run that was stopped and resumed", () =>
+      Effect.gen(function*() {
+        const { layer, options } = provider(3)
+        yield* Effect.gen(function*() {
+          let state = yield* Agent.step(agent, AgentState.ask(AgentState.make("a"), "Count", 0))
+          for (let n = 0; n < 5; n++) state = yield* Agent.step(agent, state)
+          yield* Agent.resume(agent, state)
+        }).pipe(Effect.provide(layer))
+        assertShared(options)
+      }))
+
+    it.effect("can't change a form that others share", () =>
+      Effect.gen(function*() {
+        const { layer, options } = provider(1)
+        yield* Effect.provide(Agent.run(agent, "Count"), layer)
+        for (const message of historiesOf(options).flat()) {
+          assert.isTrue(Object.isFrozen(message) && Object.isFrozen(message.content))
+          for (const part of message.content) assert.isTrue(Object.isFrozen(part))
+        }
+      }))
+  })
+}

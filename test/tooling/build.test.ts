@@ -1,0 +1,128 @@
+import { assert, describe, it } from "@effect/vitest"
+import { build } from "esbuild"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import * as troupe from "troupe"
+import { annotate, importBuilt } from "../../scripts/pure.ts"
+
+const root = join(import.meta.dirname, "../..")
+
+const bundle = async (modules: Readonly<Record<string, string>>): Promise<string> => {
+  const { outputFiles } = await build({
+    entryPoints: ["main.js"],
+    bundle: true,
+    write: false,
+    format: "esm",
+    minifySyntax: true,
+    external: ["effect/*"],
+    plugins: [{
+      name: "modules",
+      setup({ onLoad, onResolve }) {
+        onResolve({ filter: /^(\.\/|main)/ }, ({ path }) => ({ path: path.replace("./", ""), namespace: "modules" }))
+        onLoad({ filter: /.*/, namespace: "modules" }, ({ path }) => ({ contents: modules[path]! }))
+      }
+    }]
+  })
+  return outputFiles[0]!.text
+}
+
+/** What is left in a bundle of a module of which only `used` is used. */
+const left = (code: string): Promise<string> =>
+  bundle({
+    "main.js": `import { used } from "./module.js"\nconsole.log(used)`,
+    "module.js": annotate("module.js", `${code}\nexport const used = "it is used"`)
+  })
+
+describe("a module for bundlers", () => {
+  it.each([
+    ["a call", "export const other = make('other')(1)"],
+    ["what is read of a call's result", "export const other = make('other').fields.name"],
+    ["an object with a spread", "export const other = { ...make('other'), name: 1 }"],
+    ["an object with a key that is computed", "export const other = { [make('other')]: 1 }"],
+    ["a new value", "export const other = new Map([[make('other'), 1]])"],
+    ["a class that extends a call's result", "export class other extends make('other')(1) { name = 1 }"],
+    ["what only another unused value is made of", "const base = make('other')\nexport const other = base.of(1)"]
+  ])("leaves out %s", async (_, declaration) => {
+    const code = await left(`import { make } from "effect/make"\n${declaration}`)
+    assert.include(code, "it is used")
+    assert.notInclude(code, "other")
+  })
+
+  it("keeps statements that do something", async () => {
+    assert.include(await left("globalThis.done = make('other')"), "other")
+  })
+
+  it("keeps values, names and the order", async () => {
+    const code = `let order = []
+const made = (name, value) => { order.push(name); return value }
+export const first = made("first", { value: 1 })
+export class Second extends made("second", Object) { static first = first.value }
+export const third = made("third", () => Second.name), fourth = { ...first, 5: made("fourth", 2) }
+export const fifth = (a) => a
+export { order }`
+    const { Second, fifth, first, fourth, order, third } = await import(
+      `data:text/javascript,${encodeURIComponent(annotate("module.js", code))}`
+    )
+    assert.deepStrictEqual([first, Second.first, third(), fourth, fifth.name], [
+      { value: 1 },
+      1,
+      "Second",
+      { value: 1, 5: 2 },
+      "fifth"
+    ])
+    assert.deepStrictEqual(order, ["first", "second", "third", "fourth"])
+  })
+
+  it("refuses a class that its variable would name", () => {
+    assert.throws(() => annotate("module.js", "export const name = class {}"), "declare the class")
+  })
+
+  it("imports what is built from sources", () => {
+    assert.strictEqual(
+      importBuilt(
+        "module.js",
+        `import * as A from "./A.ts"
+import B from 'effect/B.ts'
+export { c } from "../C.ts"
+export * as D from "./d/D.ts"
+export * from "./E.ts"
+const load = () => import("./F.ts")
+const text = 'import "./A.ts"'`
+      ),
+      `import * as A from "./A.js"
+import B from 'effect/B.ts'
+export { c } from "../C.js"
+export * as D from "./d/D.js"
+export * from "./E.js"
+const load = () => import("./F.js")
+const text = 'import "./A.ts"'`
+    )
+  })
+})
+
+describe("the package", () => {
+  const { exports }: { readonly exports: Readonly<Record<string, Readonly<Record<string, string>>>> } = JSON.parse(
+    readFileSync(join(root, "package.json"), "utf8")
+  )
+
+  it("has an entry point for each module of troupe, and each is the same module", async () => {
+    for (const [name, module] of Object.entries(troupe)) {
+      const entry = ["troupe", name].join("/")
+      assert.strictEqual(await import(entry), module, name)
+    }
+  })
+
+  it("declares each entry point and builds it twice from one source", () => {
+    for (const [name, entry] of Object.entries(exports)) {
+      if (typeof entry === "string") continue
+      const source = entry["@troupe/source"]!.replace(/^\.\/src\/(.*)\.ts$/, "$1")
+      const at = source.endsWith("index") ? source : name.replace("./", "")
+      assert.deepStrictEqual(Object.entries(entry), [
+        ["@troupe/source", `./src/${source}.ts`],
+        ["types", `./dist/${source}.d.ts`],
+        ["module", `./dist/modules/${source}.js`],
+        ["default", `./dist/${at}.js`]
+      ])
+    }
+  })
+})
