@@ -50,8 +50,6 @@ export interface Held {
   readonly writing: Semaphore.Semaphore
   /** Its events, while it is held. */
   recent: Recent | undefined
-  /** Whether it is being given back, or was: everything is kept by then. */
-  isReleased: boolean
   /** What is written with the next save. */
   marks: Omit<Marks, "messageKey">
   messageKeys: ReadonlyArray<string>
@@ -64,7 +62,6 @@ export const make = (id: string): Held => ({
   cancelled: Deferred.makeUnsafe(),
   writing: Semaphore.makeUnsafe(1),
   recent: undefined,
-  isReleased: false,
   marks: {},
   messageKeys: []
 })

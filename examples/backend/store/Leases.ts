@@ -116,13 +116,11 @@ export const make = Effect.fnUntraced(function*(waiters: Waiters, keep: number) 
     )
   })
 
-  /** Keeps what waits. What is given back meanwhile has seen to that itself. */
+  /** Keeps what waits. That a lease is lost is told by the run that had it. */
   const flush = (held: Held.Held) =>
-    Effect.catchTag(
-      persist(held, { marks: false }),
-      "LeaseLost",
-      (error) => held.isReleased ? Effect.void : Effect.fail(error)
-    ).pipe(Outage.ignore(outage, "Events can't be kept"))
+    Effect.catchTag(persist(held, { marks: false }), "LeaseLost", () => Effect.void).pipe(
+      Outage.ignore(outage, "Events can't be kept")
+    )
 
   const flushAll = Effect.suspend(() =>
     Effect.forEach(
@@ -169,7 +167,6 @@ export const make = Effect.fnUntraced(function*(waiters: Waiters, keep: number) 
           taken.held.recent === undefined ? Effect.void : flush(taken.held),
           Effect.suspend(() => {
             taken.held.recent = undefined
-            taken.held.isReleased = true
             return taken.giveBack
           })
         )).pipe(Effect.map((taken) => taken?.lease)),
