@@ -74,3 +74,7 @@ export const prepareGuardrails = (agent: string, guardrails: Guardrails<never> =
     isReleasedEarly: guardrails.releaseEarly ?? false
   }
 }
+
+/** Checks whether an agent has guardrails at any stage. */
+export const hasGuardrails = ({ handoff, input, output, parallel, toolCall, toolResult }: AgentGuardrails): boolean =>
+  [input, parallel, output, toolCall, toolResult, handoff].some(({ length }) => length > 0)

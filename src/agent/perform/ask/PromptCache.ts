@@ -143,7 +143,7 @@ const forkOf = (turns: ReadonlyArray<Turn>): PromptCache => {
     common = count
   }
   const made = best?.fork(common) ?? new PromptCache()
-  ByFirstTurn.set(first, alive.length === 0 ? [made] : [made, ...alive.slice(0, most - 1)])
+  ByFirstTurn.set(first, [made.isLarge ? new WeakRef(made) : made, ...alive.slice(0, most - 1)])
   return made
 }
 
@@ -154,8 +154,9 @@ export const cacheFor = ({ live }: Loop, state: AgentState): PromptCache => {
   const before = kept === undefined ? undefined : held(kept)
   const cache = before?.fits(turns) === true ? before : forkOf(turns)
   if (cache !== kept) caches.set(live, cache)
+  const wasLarge = cache.isLarge
   cache.extend(state)
-  if (cache.isLarge && turns[0] !== undefined) ByFirstTurn.weaken(turns[0], cache)
+  if (cache.isLarge && !wasLarge && turns[0] !== undefined) ByFirstTurn.weaken(turns[0], cache)
   return cache
 }
 

@@ -26,31 +26,28 @@ export class RequestPrompt implements Sent {
   readonly projection: Projection | undefined
   readonly window: Window | undefined
   readonly counted: number | undefined
-  readonly #behind: ReadonlyArray<Prompt.Message>
+  readonly #behind: Projection
   readonly #count: number
   #prompt: Prompt.Prompt | undefined = undefined
   constructor(
     system: Prompt.SystemMessage | undefined,
-    behind: Projection | ReadonlyArray<Prompt.Message>,
+    behind: Projection | Array<Prompt.Message>,
     { counted, window }: Partial<Pick<Choice, "window" | "counted">> = {}
   ) {
     this.system = system
-    this.projection = behind instanceof Projection ? behind : undefined
+    const isProjection = behind instanceof Projection
+    this.projection = isProjection ? behind : undefined
     this.window = window
     this.counted = counted
-    this.#behind = behind instanceof Projection ? behind.messages : behind
+    this.#behind = isProjection ? behind : new Projection(behind)
     // Later requests add to a projection.
-    this.#count = this.#behind.length
+    this.#count = this.#behind.messages.length
   }
   get prompt(): Prompt.Prompt {
     if (this.#prompt !== undefined) return this.#prompt
-    const { projection, system } = this
     // Who reads messages may keep a record of what was sent, and know them by their identity.
-    projection?.own()
-    const behind = this.#behind.slice(0, this.#count)
-    return this.#prompt = Prompt.fromMessages(
-      system === undefined ? behind : [system as Prompt.Message].concat(behind)
-    )
+    this.projection?.own()
+    return this.#prompt = Prompt.fromMessages(this.#behind.behind(this.system, this.#count))
   }
 }
 
