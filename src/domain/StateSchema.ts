@@ -125,8 +125,12 @@ export const AssistantPart = Schema.Union([Part.Text, Part.Reasoning, Part.File,
 /** Marks a turn that a context window never leaves out. */
 const pinned = { pinned: Schema.optionalKey(Schema.Literal(true)) }
 
-/** Schema for who let something not pass, and why. */
-export const Blocked = Schema.Struct({ guardrail: Schema.NonEmptyString, reason: Schema.String })
+/** Schema for who let something not pass, and why. `agent` is whose guardrail it was, if not that of the agent in control. */
+export const Blocked = Schema.Struct({
+  agent: Schema.optionalKey(Schema.NonEmptyString),
+  guardrail: Schema.NonEmptyString,
+  reason: Schema.String
+})
 
 /** Who let something not pass, and why. */
 export interface Blocked extends Schema.Schema.Type<typeof Blocked> {}
