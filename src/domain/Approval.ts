@@ -162,7 +162,7 @@ const answer = <Event>(
     new NotAwaitingApproval({
       callId,
       found: found === undefined || found.state._tag === "AwaitingApproval"
-        ? TakenIds.of(self).has(callId) ? "Settled" : "Unknown"
+        ? TakenIds.of(self).names.has(callId) ? "Settled" : "Unknown"
         : found.state._tag,
       awaiting: pendingApprovals(self).map((approval) => approval.callId)
     })

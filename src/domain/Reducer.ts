@@ -124,7 +124,7 @@ const settle = (self: AgentState, { callId, modelOutput, name, outcome, result }
   const settled = withCallState(self, callId, state, RunRecord.call(self.run, name, outcome === "Succeeded"))
   if (settled === self) return self
   const before = callOf(self, callId)?.state
-  return before?._tag === "Delegated" ? TakenIds.retire(settled, [...TakenIds.of(before.child)]) : settled
+  return before?._tag === "Delegated" ? TakenIds.retireAll(settled, before.child) : settled
 }
 
 /** Counts what a model used that summarized, which is no step. */
@@ -191,7 +191,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       return { ...self, conversation, status: statusOf(conversation) }
     }
     case "ToolInvoked":
-      return TakenIds.of(self).has(event.callId) ? self : invoke(self, event)
+      return TakenIds.of(self).names.has(event.callId) ? self : invoke(self, event)
     case "ModeEntering":
       return event.isResumed === true ? ModeStack.resume(self, event) : ModeStack.enter(self, event, event.at)
     case "ModeEntered":
@@ -288,6 +288,6 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
  */
 export const reduce = (self: AgentState, event: AgentEvent): AgentState => {
   if (event._tag !== "ModelResponded") return reduceAt(self, event, 0)
-  const parts = withUniqueIds(event.parts, TakenIds.of(self))
+  const parts = withUniqueIds(event.parts, TakenIds.of(self).names)
   return reduceAt(self, parts === event.parts ? event : { ...event, parts }, 0)
 }

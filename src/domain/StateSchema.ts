@@ -14,6 +14,7 @@ import * as Prompt from "effect/ai/Prompt"
 import * as Response from "effect/ai/Response"
 import * as Schema from "effect/Schema"
 import * as AgentStatus from "./AgentStatus.ts"
+import { ForgottenIds } from "./ForgottenIds.ts"
 import { Isolation, isWithin } from "./Isolation.ts"
 import { Pending as PendingTransition } from "./ModeTransition.ts"
 import * as Part from "./Part.ts"
@@ -125,8 +126,12 @@ export const AssistantPart = Schema.Union([Part.Text, Part.Reasoning, Part.File,
 /** Marks a turn that a context window never leaves out. */
 const pinned = { pinned: Schema.optionalKey(Schema.Literal(true)) }
 
-/** Schema for who let something not pass, and why. */
-export const Blocked = Schema.Struct({ guardrail: Schema.NonEmptyString, reason: Schema.String })
+/** Schema for who let something not pass, and why. `agent` is whose guardrail it was, if not that of the agent in control. */
+export const Blocked = Schema.Struct({
+  agent: Schema.optionalKey(Schema.NonEmptyString),
+  guardrail: Schema.NonEmptyString,
+  reason: Schema.String
+})
 
 /** Who let something not pass, and why. */
 export interface Blocked extends Schema.Schema.Type<typeof Blocked> {}
@@ -350,8 +355,8 @@ export interface Received extends Schema.Schema.Type<typeof Received> {}
  * names. `trail` names the agents that were in control, in order.
  * `systemMessage` goes before the conversation beside the agent's instructions; neither is a turn. `modes` are entered, the
  * innermost last, and `modeHistory` names the last 100 that were, in order; `transition` is a move between them that is still to be
- * taken. `retired` and `retiredBefore` have the ids of the last calls that are gone, 500 of them at least, such as those of
- * agents that were called: no call gets one of them again.
+ * taken. `retired` has the ids of the last calls that are gone, at most 1,000, such as those of agents that were called, and `forgotten`
+ * those before: no call gets one of them again. States that were stored before have some in `retiredBefore`.
  *
  * @category models
  * @since 0.1.0
@@ -377,6 +382,7 @@ export interface AgentState {
   readonly logs: ReadonlyArray<string>
   readonly retired?: ReadonlyArray<string>
   readonly retiredBefore?: ReadonlyArray<string>
+  readonly forgotten?: ForgottenIds
 }
 
 /**
@@ -405,7 +411,8 @@ export const AgentState = Schema.Struct({
   prompt: Schema.Array(PromptSegment),
   logs: Schema.Array(Schema.String),
   retired: Schema.optionalKey(Schema.Array(Schema.String)),
-  retiredBefore: Schema.optionalKey(Schema.Array(Schema.String))
+  retiredBefore: Schema.optionalKey(Schema.Array(Schema.String)),
+  forgotten: Schema.optionalKey(ForgottenIds)
 }).check(
   Schema.makeFilter((state) => contradiction(state), { expected: "a status that fits the conversation" }),
   Schema.makeFilter((state) => misplaced(state), { expected: "modes that fit into each other" })

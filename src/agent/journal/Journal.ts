@@ -55,7 +55,7 @@ export class Journal {
   #state: AgentState
   #underway = Underway.nothing
   #sequence = 0
-  #takenIds: Set<string> | undefined = undefined
+  #takenIds: TakenIds.TakenIds | undefined = undefined
   #withheld: Withheld | undefined = undefined
   constructor(
     services: RunServices,
@@ -89,7 +89,7 @@ export class Journal {
     return this.#underway
   }
   /** The ids of calls that an answer may not give again. The code that gives an id adds it. */
-  get takenIds(): Set<string> {
+  get takenIds(): TakenIds.TakenIds {
     if (this.#takenIds !== undefined) return this.#takenIds
     this.#takenIds = TakenIds.of(this.#state)
     for (const state of this.#beside ?? []) TakenIds.of(state, this.#takenIds)
@@ -114,9 +114,11 @@ export class Journal {
 
   /** Takes an event in, and delivers it with the state that it leaves: `after` is that, if it is known. */
   record(event: AgentEvent, by: Delivery.Teller, after = reduceAt(this.#state, event, 0)): void {
+    if (this.#takenIds !== undefined && (bringsTurns(event) || forgetsIds(this.#state, after, event))) {
+      this.#takenIds = undefined
+    }
     this.#state = after
     this.#underway = Underway.reduce(this.#underway, event)
-    if (this.#takenIds !== undefined && bringsTurns(event)) this.#takenIds = undefined
     if (this.#withheld === undefined) this.#delivering.deliver(event, by, after)
     else this.#withheld.told.push({ event, by })
   }
@@ -172,3 +174,7 @@ const bringsTurns = (event: AgentEvent): boolean =>
   (event._tag === "HandoffCompleted" && event.conversation !== undefined) ||
   event._tag === "ModeExited" || event._tag === "ModeFailed" ||
   (event._tag === "StateAdjusted" && event.adjustment._tag === "ViewChanged")
+
+/** Checks whether an event made a state forget ids that it knew by name: those that may have been are read anew. */
+const forgetsIds = (before: AgentState, after: AgentState, event: AgentEvent): boolean =>
+  event._tag === "ToolCallSettled" && TakenIds.hasForgotten(before, after, event.calls)
