@@ -6,8 +6,9 @@
  *
  * @since 0.1.0
  */
+import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import { constVoid } from "effect/Function"
+import { constVoid, identity } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -76,17 +77,21 @@ export interface From {
  *
  * `read` reads the answer of a state, `readParams` the parameters of a call in it, `modesOf` names the modes that an agent has,
  * `check` throws if a thing can't be run, and `checkTogether` if things can't be run in one environment, at once or, for what is looked
- * up later, when the check that it gives is made.
+ * up later, when the check that it gives is made. `measured` gives a context whose model counts its requests.
  */
 export interface Interpreter {
   readonly check: (self: Any) => void
   readonly checkTogether: (selves: ReadonlyArray<Any>) => () => void
+  readonly measured: Measured
   readonly modesOf: (self: Any | AnyMember) => ReadonlySet<string>
   readonly read: (self: Any, state: AgentState) => Result.Result<unknown, NoOutput>
   readonly readParams: (self: Any, ...call: Parameters<ReadCall>) => ReturnType<ReadCall>
   readonly run: (self: Any, from: From) => Effect.Effect<AgentState, unknown, unknown>
   readonly stream: (self: Any, from: From) => Stream.Stream<AgentEvent, unknown, unknown>
 }
+
+/** Gives a context whose model counts its requests, if it has one. */
+export type Measured = <R>(context: Context.Context<R>) => Context.Context<R>
 
 /** Checks whether something can hold a conversation. */
 export const isRunnable = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
@@ -116,6 +121,9 @@ export const given = <A>(agent: A, to: string): A => {
 /** Throws if things can't be run in one environment, as far as that is known, and gives the check to make before they run. */
 export const checkTogether = (selves: ReadonlyArray<Any>): () => void =>
   selves[0]?.[TypeId].interpreter.checkTogether(selves) ?? constVoid
+
+/** Gives what counts requests to the model beside the runs of these things: they have what does that. */
+export const measured = (selves: ReadonlyArray<Any>): Measured => selves[0]?.[TypeId].interpreter.measured ?? identity
 
 /** Runs what can hold a conversation, and gives its last state. */
 export const run = <Name extends string, Output, E, R>(

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import * as MaybeEffect from "../MaybeEffect.ts"
+import * as Runnable from "../Runnable.ts"
 import { next } from "./DialogueCommand.ts"
 import * as DialogueError from "./DialogueError.ts"
 import { type DialogueEvent, isDialogueEnd, reduce } from "./DialogueEvent.ts"
@@ -151,7 +152,8 @@ export const play = (self: Performance): Stream.Stream<DialogueEvent, DialogueEr
   })
   return Stream.concat(started, checked).pipe(
     Stream.map((event) => tell(self, event)),
-    Stream.catchCause((cause) => breakOff(self, cause))
+    Stream.catchCause((cause) => breakOff(self, cause)),
+    Stream.updateContext(Runnable.measured(self.definition.participants))
   )
 }
 

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as HashMap from "effect/HashMap"
 import type * as Stream from "effect/Stream"
+import * as Runnable from "../Runnable.ts"
 import * as EventStream from "./EventStream.ts"
 import { type PlanError, PlanMismatch } from "./PlanError.ts"
 import type { PlanEvent } from "./PlanEvent.ts"
@@ -34,7 +35,8 @@ const start = (self: AnyPlan, from: Position, emit: (event: PlanEvent) => void):
   Effect.suspend(() => {
     const definition = definitionOf(self)
     definition.check()
-    return Run.run(definition, from, emit)
+    const measured = Runnable.measured(PlanGraph.agentsOf(definition.graph))
+    return Effect.updateContext(Run.run(definition, from, emit), measured)
   })
 
 const fromInput = (input: unknown): Position => ({ input, progress: HashMap.empty() })
