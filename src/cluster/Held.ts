@@ -85,10 +85,10 @@ export class Held<Live extends Open> {
   }
 
   #open(): Effect.Effect<Live, Failure> {
-    const opening = Effect.gen({ self: this }, function*() {
-      if (this.#live !== undefined && !this.#live.journal.isClosed) return this.#live
-      yield* this.close()
-      return this.#live = yield* this.#opening
+    const opening = Effect.suspend(() => {
+      if (this.#live !== undefined && !this.#live.journal.isClosed) return Effect.succeed(this.#live)
+      const opened = Effect.map(this.#opening, (live) => this.#live = live)
+      return Effect.andThen(this.close(), opened)
     })
     return this.#alone.withPermit(Effect.uninterruptible(opening))
   }
