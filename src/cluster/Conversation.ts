@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import type {
   AlreadyProcessingMessage,
   EntityNotAssignedToRunner,
@@ -241,7 +242,15 @@ const makeClient = (entity: ReturnType<typeof Protocol.make>) =>
       events: ({ after = 0 } = {}) =>
         Stream.suspend(() => {
           let seen = after
-          return client.Events({ after }).pipe(
+          // A runner that leaves interrupts its streams, and the next one goes on with them.
+          const told = (): Stream.Stream<Schema.Json, ConversationError | ClusterError> =>
+            client.Events({ after: seen }).pipe(
+              Stream.catchCauseIf(
+                Cause.hasInterruptsOnly,
+                () => Stream.unwrap(Effect.delay(Effect.sync(told), "100 millis"))
+              )
+            )
+          return told().pipe(
             Stream.mapEffect((json) => EventStream.fromJson(id, json)),
             // A stream that was attached to another runner tells the events anew.
             Stream.filter(({ cursor, piece }) => {
