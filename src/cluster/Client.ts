@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import type {
   AlreadyProcessingMessage,
   EntityNotAssignedToRunner,
@@ -138,7 +139,14 @@ export const make = <In, State, Event>(
   events: ({ after = 0 } = {}) =>
     Stream.suspend(() => {
       let seen = after
-      return requests.Events({ after }).pipe(
+      // A runner that leaves interrupts its streams, and the next one goes on with them.
+      const told = (): Stream.Stream<Schema.Json, ConversationError | ClusterError> =>
+        Stream.catchCauseIf(
+          requests.Events({ after: seen }),
+          Cause.hasInterruptsOnly,
+          () => Stream.unwrap(Effect.delay(Effect.sync(told), "100 millis"))
+        )
+      return told().pipe(
         Stream.mapEffect((json) => EventStream.fromJson(id, json, eventFromJson)),
         // A stream that was attached to another runner tells the events anew.
         Stream.filter(({ cursor, piece }) => {

@@ -143,22 +143,32 @@ export class Messages {
   /** Runs something under a key, so that it can be cancelled. If the message itself is interrupted, it is left for the next owner. */
   #run(live: Live, key: string, running: Running): Effect.Effect<Answer, Failure> {
     const { journal } = live
-    return Effect.gen({ self: this }, function*() {
-      const told = Stream.runForEach(running, (event) =>
-        Effect.sync(() => {
-          if (Journal.isPiece(event)) journal.tellPiece(event)
-        }))
-      const fiber = yield* Effect.forkChild(told, { startImmediately: true })
-      this.#running = { key, fiber }
-      if (journal.kept.cancelled.has(key)) yield* Fiber.interrupt(fiber)
-      const exit = yield* Effect.onInterrupt(Fiber.await(fiber), () => {
-        journal.close()
-        return Fiber.interrupt(fiber)
+    const told = Stream.runForEach(running, (event) =>
+      Effect.sync(() => {
+        if (Journal.isPiece(event)) journal.tellPiece(event)
+      }))
+    const ending = Effect.uninterruptibleMask((restore) =>
+      Effect.gen({ self: this }, function*() {
+        // The run may not be interrupted by its parent before the journal is closed.
+        const fiber = yield* Effect.forkChild(told, { startImmediately: true })
+        this.#running = { key, fiber }
+        const cancelling = journal.kept.cancelled.has(key) ? Fiber.interrupt(fiber) : Effect.void
+        const exit = yield* Effect.onInterrupt(
+          restore(Effect.andThen(cancelling, Fiber.await(fiber))),
+          () => {
+            journal.close()
+            return Fiber.interrupt(fiber)
+          }
+        )
+        this.#running = undefined
+        journal.takeNext(undefined)
+        return exit
       })
-      this.#running = undefined
-      journal.takeNext(undefined)
-      return journal.answered?.key === key ? journal.answered.answer : yield* journal.answer(key, notBegun(exit))
-    })
+    )
+    return Effect.flatMap(ending, (exit) =>
+      journal.answered?.key === key
+        ? Effect.succeed(journal.answered.answer)
+        : journal.answer(key, notBegun(exit)))
   }
 
   #find(key: string) {

@@ -65,7 +65,9 @@ const Remove = Rpc.make("Remove", { error })
 
 const State = Rpc.make("State", { success: Schema.Json, error })
 
+/** It never ends by itself, so a runner that is to leave doesn't wait for it. */
 const Events = Rpc.make("Events", { payload: { after: Schema.Int }, success: Schema.Json, error, stream: true })
+  .annotate(ClusterSchema.InterruptOnTermination, true)
 
 const parts = lazy(() => Schema.toCodecJson(Schema.Array(UserPart)))
 
