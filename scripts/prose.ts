@@ -134,8 +134,8 @@ export const findings = (): ReadonlyArray<Finding> => {
   const words = banned(readFileSync(join(root, "docs/ontology.md"), "utf8"))
   const files = ["README.md", "AGENTS.md", "CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: root }).sort()]
   return files.filter((file) => file !== "docs/ontology.md").flatMap((file) =>
-    // What other libraries call things stands on the page that compares them.
-    look(file, readFileSync(join(root, file), "utf8"), file === "docs/coming-from.md" ? [] : words)
+    // What other libraries call things stands on the pages that compare them.
+    look(file, readFileSync(join(root, file), "utf8"), file.startsWith("docs/coming-from") ? [] : words)
   )
 }
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { readFileSync } from "node:fs"
+import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { parseSync, Visitor } from "oxc-parser"
 import * as Troupe from "troupe"
@@ -46,7 +46,7 @@ const membersOf = (file: string, name: string): ReadonlyArray<string> => {
 }
 
 const tags = Object.keys(AgentEvent.AgentEvent.cases) as ReadonlyArray<AgentEvent.AgentEvent["_tag"]>
-const common = rows("docs/state.md", "field", "what it is").flatMap(([cell]) => codes(cell))
+const common = rows("docs/events.md", "field", "what it is").flatMap(([cell]) => codes(cell))
 
 /** The events that the reducer answers with the state that it was given. */
 const unreduced = (): ReadonlyArray<string> => {
@@ -67,11 +67,34 @@ const unreduced = (): ReadonlyArray<string> => {
 }
 
 describe("lists of the documentation", () => {
-  it.each(["docs/running.md", "docs/errors.md"])("%s has every reason of an AgentError", (page) => {
-    const reasons = AgentError.Reason.members.map(({ identifier }) => identifier.slice(identifier.lastIndexOf("/") + 1))
-    const listed = names(page, "reason")
+  it("README.md names every page", () => {
+    const pages = globSync("docs/*.md", { cwd: root }).sort()
+    assert.isAbove(pages.length, 20)
+    assert.deepStrictEqual(
+      Array.from(read("README.md").matchAll(/^\| \[[\w-]+\]\((docs\/[\w-]+\.md)\) \|/gm), ([, page]) => page!).sort(),
+      pages
+    )
+  })
+
+  it.each(globSync("docs/*.md", { cwd: root }).filter((page) => page !== "docs/ontology.md").sort())(
+    "%s says at its end what to read next",
+    (page) => {
+      const headings = Array.from(read(page).matchAll(/^#+ (.+)$/gm), ([, heading]) => heading)
+      assert.strictEqual(headings.at(-1), "Next steps")
+    }
+  )
+
+  const reasons = AgentError.Reason.members.map(({ identifier }) => identifier.slice(identifier.lastIndexOf("/") + 1))
+
+  it("docs/errors.md has every reason of an AgentError", () => {
+    const listed = names("docs/errors.md", "reason")
     assert.isAbove(reasons.length, 5)
     assert.deepStrictEqual(listed.filter((name) => reasons.includes(name)), [...reasons].sort())
+  })
+
+  it("docs/agent-errors.md has a section for each reason of an AgentError", () => {
+    const sections = Array.from(read("docs/agent-errors.md").matchAll(/^## (\w+)$/gm), ([, name]) => name!)
+    assert.deepStrictEqual(sections.sort(), [...reasons].sort())
   })
 
   it("docs/errors.md has every error, and none that isn't there", () => {
@@ -95,8 +118,8 @@ describe("lists of the documentation", () => {
     )
   })
 
-  it("docs/state.md has every event, with its own fields", () => {
-    const listed = rows("docs/state.md", "event").map(([event, , own]) => [codes(event)[0], [...codes(own)].sort()])
+  it("docs/events.md has every event, with its own fields", () => {
+    const listed = rows("docs/events.md", "event").map(([event, , own]) => [codes(event)[0], [...codes(own)].sort()])
     assert.deepStrictEqual(
       listed,
       tags.map((tag) => {
@@ -111,14 +134,14 @@ describe("lists of the documentation", () => {
     for (const name of common) for (const tag of tags) assert.property(AgentEvent.AgentEvent.cases[tag].fields, name)
   })
 
-  it("docs/state.md says which events change no state", () => {
-    const listed = rows("docs/state.md", "event").filter(([, , , changes]) => changes === "no")
+  it("docs/events.md says which events change no state", () => {
+    const listed = rows("docs/events.md", "event").filter(([, , , changes]) => changes === "no")
     assert.deepStrictEqual(listed.flatMap(([event]) => codes(event)).sort(), unreduced())
   })
 
-  it("docs/state.md says what ends which start", () => {
+  it("docs/events.md says what ends which start", () => {
     assert.deepStrictEqual(
-      rows("docs/state.md", "starts").map(([start, ends]) => [
+      rows("docs/events.md", "starts").map(([start, ends]) => [
         codes(start)[0],
         codes(ends).filter((code) => tags.some((tag) => tag === code)).sort()
       ]),
