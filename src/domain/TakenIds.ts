@@ -1,11 +1,11 @@
 /**
- * The call ids that aren't given again in a state: somebody may still hold an answer to a call that is gone.
+ * The call ids that no new call may get: somebody may still hold an answer to a call that is gone.
  *
- * 1. The ids in a state are taken: those of all its calls, of turns that a mode hides, and of the agents that answer open calls.
- * 2. A call that goes leaves its id in `retired`: those of an agent whose call is settled, of turns that don't cross a handoff, of what a
- *    mode or a fork drops.
- * 3. What is taken depends on the state alone, and in a dialogue on the other participants' states: a run that was stopped and goes on
- *    gives the same ids as one that never stopped.
+ * 1. The ids in a state are taken: those of all its calls, of hidden turns of a mode, and of the agents that answer open calls.
+ * 2. A call that is removed leaves its id in `retired`: calls of an agent whose own call is settled, of turns that don't cross a handoff,
+ *    of turns that a mode or a fork drops.
+ * 3. Taken ids depend on the state alone, and in a dialogue on the other participants' states: a run that was stopped and resumed makes the
+ *    same ids as one that never stopped.
  *
  * @since 0.1.0
  */
@@ -13,7 +13,7 @@ import { callsOf, lastAssistant } from "./conversation/Turns.ts"
 import { allCallIds } from "./ModeStack.ts"
 import type { AgentState } from "./StateSchema.ts"
 
-/** Gives the ids that no call may be given any more. */
+/** Returns the ids that no new call may get. */
 export const of = (state: AgentState, into: Set<string> = new Set()): Set<string> => {
   for (const id of allCallIds(state)) into.add(id)
   for (const id of state.retired ?? []) into.add(id)
@@ -26,14 +26,14 @@ export const of = (state: AgentState, into: Set<string> = new Set()): Set<string
 }
 
 /**
- * How many ids of calls that are gone stand in each of `retired` and `retiredBefore`: a conversation may lose any number of calls, and
- * each save holds them. Somebody who answers a call that so many others have followed since finds none, or one that repeats its id.
+ * How many ids `retired` and `retiredBefore` each hold at most: a conversation may lose any number of calls, and each save holds the ids.
+ * After so many more calls an old id may be used again, so a late answer may fail or reach a newer call.
  */
 const maxRetired = 500
 
 /**
- * Keeps ids of calls that are gone from a state. They have one order, whichever of two agents ended first, so they don't tell their age:
- * once there are so many, they are those before, and the ones before them are forgotten.
+ * Keeps the ids of removed calls in a state. They are sorted, so that it doesn't matter which of two agents ended first. Once `retired` is
+ * full, it becomes `retiredBefore`, and the ids that were there are forgotten.
  */
 export const retire = (self: AgentState, gone: ReadonlyArray<string>): AgentState => {
   if (gone.length === 0) return self
@@ -47,7 +47,7 @@ export const retire = (self: AgentState, gone: ReadonlyArray<string>): AgentStat
   }
 }
 
-/** Keeps the ids of the calls that a change took out of a state. */
+/** Keeps the ids of the calls that a change removed from a state. */
 export const keep = (before: AgentState, after: AgentState): AgentState => {
   if (after.conversation === before.conversation && before.modes.every(({ view }) => view === undefined)) return after
   const still = of(after)
