@@ -59,7 +59,7 @@ export class UntilFailed<out E = unknown> extends ErrorClass<UntilFailed>("troup
 }
 
 /**
- * The name that was chosen is no participant's.
+ * The chosen name isn't a participant's.
  *
  * @category errors
  * @since 0.1.0
@@ -72,7 +72,7 @@ export class UnknownSpeaker
 {}
 
 /**
- * A state is of a dialogue with other participants.
+ * The state belongs to a dialogue with other participants.
  *
  * @category errors
  * @since 0.1.0
@@ -100,7 +100,7 @@ export type Reason<E = unknown> =
   | UnknownSpeaker
   | ParticipantMismatch
 
-/** A state in an error isn't checked part by part: it came from the dialogue that failed. */
+/** The state in an error isn't validated: it came from the dialogue that failed. */
 const State = Schema.declare(
   (u): u is DialogueState => Predicate.hasProperty(u, "transcript") && Predicate.hasProperty(u, "status"),
   { identifier: "DialogueState" }
