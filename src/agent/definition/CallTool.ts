@@ -1,5 +1,5 @@
 /**
- * The tool of a call anywhere in a state, and how it reads parameters that somebody gives in the model's place.
+ * Finds the tool of a call anywhere in a state, and reads parameters that somebody gives instead of the model.
  *
  * @since 0.1.0
  */
@@ -12,10 +12,10 @@ import { openCalls } from "../../domain/conversation/Turns.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Roster, ToolEntry } from "./AgentDefinition.ts"
 
-/** A call by the name of its tool, and the calls that lead to its agent. */
+/** A call: the name of its tool, and the calls that lead to its agent. */
 export type Placed = Pick<PendingApproval, "calls" | "name">
 
-/** Finds the tool of a call: that of the agent in control where the calls lead to. */
+/** Finds the tool of a call, in the agent in control that the calls lead to. */
 export const toolOf = (
   { agents }: Roster,
   { agent, conversation }: AgentState,
@@ -43,7 +43,7 @@ export const readParams = (
     : Effect.mapErrorEager(entry.decode(params), ({ message }) => message)
 }
 
-/** Reads the parameters of a call where that takes neither services nor time. */
+/** Reads the parameters of a call, if that needs neither services nor time. */
 export const readParamsAtOnce = (
   roster: Roster,
   state: AgentState,

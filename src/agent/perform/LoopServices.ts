@@ -1,5 +1,5 @@
 /**
- * The services that a loop adds for those it calls, `CurrentAgent` and `Mode.Host`, and which loop is at work on a conversation.
+ * The services that a loop provides to code that it calls, `CurrentAgent` and `Mode.Host`, and which loop is at work on a conversation.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@ import type * as Loop from "../journal/Loop.ts"
 import * as MeasuredModel from "../journal/MeasuredModel.ts"
 import { AgentAtWork } from "./mode/RunHost.ts"
 
-/** Provides a loop to those it calls: models, handlers, instructions. */
+/** Provides a loop to models, handlers and instructions. */
 export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.updateContext(
     self,
@@ -19,7 +19,7 @@ export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, 
       Context.add(Context.add(MeasuredModel.within(context), CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
   )
 
-/** Notes which loop is at work, if a session holds the modes: what a set-up left behind means that loop. */
+/** Notes which loop is at work, if a session keeps the modes. Fibers and finalizers of a set-up refer to that loop. */
 export const markAtWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   const { live } = loop
   if (live.holder === undefined) return self
