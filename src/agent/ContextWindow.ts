@@ -87,7 +87,10 @@ const counting = (count: CountTokens): CountTokens => {
   const checked: CountTokens = (text) => {
     const tokens = count(text)
     if (tokens >= 0) return tokens
-    throw new InvalidWindow({ option: "count", issue: `gives ${tokens} for ${JSON.stringify(text.slice(0, 20))}` })
+    throw new InvalidWindow({
+      option: "count",
+      issue: `returned ${tokens} for ${JSON.stringify(text.slice(0, 20))}, not a number from 0 on`
+    })
   }
   checked("text")
   return checked
@@ -95,7 +98,7 @@ const counting = (count: CountTokens): CountTokens => {
 
 const reserveOf = (reserve: number, maxTokens: number): number => {
   if (limitOf("reserve", reserve, 0) < maxTokens) return reserve
-  throw new InvalidWindow({ option: "reserve", issue: `is ${reserve}, and leaves nothing of maxTokens, ${maxTokens}` })
+  throw new InvalidWindow({ option: "reserve", issue: `is ${reserve}, not less than "maxTokens", ${maxTokens}` })
 }
 
 /**
@@ -117,7 +120,7 @@ export const make = <E = never, R = never>(options: Options<E, R>): ContextWindo
   ) {
     throw new InvalidWindow({
       option: "strategy",
-      issue: "is no limit itself, so the window needs maxTokens or maxTurns"
+      issue: `sets no limit, so the window needs "maxTokens" or "maxTurns"`
     })
   }
   const summarizes = steps.some(({ _tag }) => _tag === "Summarize")

@@ -38,8 +38,7 @@ export const isSupported = (model: Known): model is AnyModel =>
 export const unsupported = ({ specificationVersion }: { readonly specificationVersion?: unknown }) =>
   new AiError.InvalidRequestError({
     parameter: "specificationVersion",
-    description:
-      `A model that a provider's package makes is needed, such as openai("gpt-5"). One of the AI SDK's specification ${
-        specificationVersion === undefined ? "that doesn't say which" : `"${String(specificationVersion)}"`
-      } can't be used: it has to be "v3" or "v4"`
+    description: `The model's specificationVersion is ${
+      specificationVersion === undefined ? "missing" : `"${String(specificationVersion)}"`
+    }, and must be "v3" or "v4": pass a model that a provider's package makes, such as openai("gpt-5")`
   })

@@ -56,7 +56,7 @@ const parse = ({ input, toolName }: Of<"tool-call">, { isDeferred }: Asked) => {
     catch: (error) =>
       new AiError.ToolParameterValidationError({
         toolName,
-        description: `The parameters are no JSON: ${error instanceof Error ? error.message : String(error)}`
+        description: `The parameters aren't JSON: ${error instanceof Error ? error.message : String(error)}`
       })
   }).pipe(Result.orElse((error) => isDeferred ? Result.succeed<unknown>(input) : Result.fail(error)))
 }

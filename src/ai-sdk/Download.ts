@@ -67,7 +67,7 @@ const privateHost = new RegExp(
 )
 
 const issueOf = ({ hostname, protocol }: URL): string | undefined => {
-  if (protocol !== "http:" && protocol !== "https:") return `${protocol} isn't followed`
+  if (protocol !== "http:" && protocol !== "https:") return `only http: and https: are followed, not ${protocol}`
   return privateHost.test(hostname) ? "it is in a private network" : undefined
 }
 

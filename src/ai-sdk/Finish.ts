@@ -66,13 +66,13 @@ export const issueOf = (ending: Ending, { calls, isSpeaking }: Come): AiError.Ai
   if (calls > 0) return undefined
   if (ending.finishReason.unified === "tool-calls") {
     return new AiError.InvalidOutputError({
-      description: "The answer ended with calls, and has none with a tool's name"
+      description: "The answer ended with calls, but none of them names a tool"
     })
   }
   if (isSpeaking) return undefined
   if (ending.finishReason.unified === "error") {
     return new AiError.InvalidOutputError({
-      description: `The answer says nothing, and ended with "${ending.finishReason.raw ?? "error"}"`
+      description: `The answer is empty, and ended with "${ending.finishReason.raw ?? "error"}"`
     })
   }
   return isFiltered(ending)

@@ -79,7 +79,7 @@ export const ended = ({ calls, headers = {}, isSpeaking }: Arriving): AiError.Ai
   const type = headers["content-type"] ?? ""
   return isPage.test(type) && calls === 0 && !isSpeaking
     ? new AiError.InvalidResponseError({
-      description: `The response is no stream, but ${type}`,
+      description: `The response isn't a stream but ${type}`,
       http: { response: { status: 200, headers: shown(headers) } }
     })
     : cutOff()

@@ -24,7 +24,7 @@ export class DefinitionChanged extends ErrorClass<DefinitionChanged>("troupe/clu
   const names = missing.map(({ agent, kind, name }) =>
     kind === "Agent" ? `agent "${name}"` : `${kind} "${name}" of "${agent}"`
   )
-  return `Conversation "${id}" names what its agent lacks now: ${listOf(names)}`
+  return `Conversation "${id}" names what its agent lacks: ${listOf(names)}; the option "migrate" can change its state`
 }) {}
 
 /**
@@ -37,7 +37,7 @@ export class ConversationUnreadable
   extends ErrorClass<ConversationUnreadable>("troupe/cluster")("ConversationUnreadable", {
     id: Schema.String,
     issue: Schema.String
-  }, ({ id, issue }) => `What is kept of conversation "${id}" can't be read: ${issue}`)
+  }, ({ id, issue }) => `The stored conversation "${id}" can't be read: ${issue}`)
 {}
 
 /**

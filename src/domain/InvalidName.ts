@@ -18,5 +18,5 @@ export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("Inval
 }, ({ name, what }) =>
   what !== "tool"
     ? `The name of ${what === "agent" ? "an" : "a"} ${what} can't be empty`
-    : `A tool can't have the name "${name}": providers take 1 to 64 letters, digits, "_" and "-"`)
+    : `A tool can't have the name "${name}": providers accept 1 to 64 letters, digits, "_" and "-"`)
 {}

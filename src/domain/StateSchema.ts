@@ -213,7 +213,7 @@ const illegality = ({ summaries, turns }: Conversation): Schema.FilterIssue | un
   if (misfit >= 0) {
     return {
       path: ["summaries", misfit],
-      issue: "Expected a text for turns that are there, and for more than the last"
+      issue: "Expected a summary of existing turns, and of more turns than the summary before it"
     }
   }
   const ids = new Set<string>()
@@ -223,7 +223,7 @@ const illegality = ({ summaries, turns }: Conversation): Schema.FilterIssue | un
     for (const [at, part] of turn.parts.entries()) {
       if (part._tag !== "Call") continue
       const path = ["turns", index, "parts", at]
-      if (ids.has(part.id)) return { path: [...path, "id"], issue: `Expected an id of its own, got "${part.id}" again` }
+      if (ids.has(part.id)) return { path: [...path, "id"], issue: `Expected a unique id, got "${part.id}" again` }
       if (part.state._tag !== "Settled" && index !== last) {
         const issue = "Expected a settled call: only the last assistant turn may have open ones"
         return { path: [...path, "state"], issue }
@@ -246,10 +246,10 @@ const isOpenAtEnd = ({ turns }: Conversation): boolean => {
 const misplaced = ({ modes, prompt }: AgentState): Schema.FilterIssue | undefined => {
   const at = modes.findIndex(({ isolation }, index) => !isWithin(isolation, modes[index - 1]?.isolation))
   if (at >= 0) {
-    return { path: ["modes", at, "isolation"], issue: "Expected no less isolation than that of the mode around" }
+    return { path: ["modes", at, "isolation"], issue: "Expected a mode at least as isolated as the one around it" }
   }
   const of = prompt.findIndex(({ mode }) => mode !== undefined && mode >= modes.length)
-  return of >= 0 ? { path: ["prompt", of, "mode"], issue: "Expected a mode that is entered" } : undefined
+  return of >= 0 ? { path: ["prompt", of, "mode"], issue: "Expected the place of an entered mode" } : undefined
 }
 
 /** Returns how a state's status contradicts its conversation, if it does. */

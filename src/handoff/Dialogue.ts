@@ -78,7 +78,7 @@ export {
 export class DuplicateParticipant extends ErrorClass<DuplicateParticipant>("troupe/handoff/Dialogue")(
   "DuplicateParticipant",
   { name: Schema.String },
-  ({ name }) => `A dialogue has two participants of the name "${name}"`
+  ({ name }) => `A dialogue has two participants of the name "${name}": rename one of them`
 ) {}
 
 /**

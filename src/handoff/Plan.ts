@@ -114,7 +114,7 @@ const limitOf = (concurrency: number | "unbounded"): number => {
  *   }
  * }
  *
- * reason() // => "The plan can't be: there is a cycle: chicken → egg → chicken"
+ * reason() // => "The plan is invalid: there is a cycle: chicken → egg → chicken"
  * ```
  *
  * @category constructors

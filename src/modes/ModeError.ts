@@ -126,9 +126,14 @@ export class UnknownSetting extends ErrorClass<UnknownSetting>("troupe/modes/Mod
  * @category errors
  * @since 0.1.0
  */
-export class StepUnderWay extends ErrorClass<StepUnderWay>("troupe/modes/Mode")("StepUnderWay", {
-  operation: Schema.String
-}, ({ operation }) => `"${operation}" isn't possible in the middle of a step; a tool asks for a move by "schedule"`) {}
+export class StepUnderWay extends ErrorClass<StepUnderWay>("troupe/modes/Mode")(
+  "StepUnderWay",
+  {
+    operation: Schema.String
+  },
+  ({ operation }) =>
+    `"${operation}" isn't possible in the middle of a step; a tool can request a move by "Mode.schedule"`
+) {}
 
 /**
  * There is no conversation here: neither a session nor a run.

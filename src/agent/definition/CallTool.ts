@@ -39,7 +39,7 @@ export const readParams = (
 ): Effect.Effect<unknown, string, unknown> => {
   const entry = toolOf(roster, state, call)
   return entry === undefined || entry._tag === "Handoff"
-    ? Effect.fail(`There is no tool "${call.name}" that could run.`)
+    ? Effect.fail(`The agent has no tool "${call.name}".`)
     : Effect.mapErrorEager(entry.decode(params), ({ message }) => message)
 }
 
@@ -53,5 +53,7 @@ export const readParamsAtOnce = (
   const read = readParams(roster, state, call, params)
   return Exit.isExit(read)
     ? Effect.runSync(Effect.result(read as Exit.Exit<unknown, string>))
-    : Result.fail("Their schema takes services or time, so only a session can read them before they run.")
+    : Result.fail(
+      "Their schema needs services or an effect, so they can't be checked here: approve without the agent, or by a session."
+    )
 }

@@ -33,9 +33,11 @@ import {
  * @category errors
  * @since 0.1.0
  */
-export class NoGuardrails
-  extends ErrorClass<NoGuardrails>("troupe/agent")("NoGuardrails", {}, () => "Any of no guardrails lets nothing pass")
-{}
+export class NoGuardrails extends ErrorClass<NoGuardrails>("troupe/agent")(
+  "NoGuardrails",
+  {},
+  () => "`Guardrail.any` needs at least one guardrail"
+) {}
 
 /** Asks a guardrail, and adds its name to a refusal. */
 const ask = (self: Any, value: unknown, context: unknown): Judging.Judged =>

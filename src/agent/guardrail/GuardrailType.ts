@@ -240,7 +240,7 @@ const subjects: ReadonlyArray<Subject> = ["text", ...Stage.literals]
 const timeoutOf = (guardrail: string, timeout: Duration.Input | undefined): Duration.Duration | undefined => {
   if (timeout === undefined) return undefined
   const isLong = (given: Duration.Input): boolean => Option.exists(Duration.fromInput(given), Duration.isPositive)
-  return Duration.fromInputUnsafe(optionOf(guardrail, "timeout", timeout, isLong, "a duration of some length"))
+  return Duration.fromInputUnsafe(optionOf(guardrail, "timeout", timeout, isLong, "a duration above 0"))
 }
 
 const judgeOf = (

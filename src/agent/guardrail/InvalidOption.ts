@@ -60,7 +60,7 @@ export const membersOf = <A>(guardrail: string, option: string, values: Iterable
     option,
     listOption(guardrail, option, values),
     ({ length }) => length > 0,
-    "a list that has something in it"
+    "a list with at least one member"
   )
 
 /** Returns a list of known words. Throws `InvalidOption` if one is unknown, or if there are none. */

@@ -105,7 +105,7 @@ export class NoVerdict extends ErrorClass<NoVerdict>("troupe/agent/Guardrail")("
   guardrail: Schema.String,
   what: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
-}, ({ guardrail, what }) => `Guardrail "${guardrail}" gave no verdict: ${what}`) {}
+}, ({ guardrail, what }) => `Guardrail "${guardrail}" returned no verdict: ${what}`) {}
 
 const tags: ReadonlySet<string> = new Set(["Pass", "Replace", "Warn", "Retry", "Block"])
 
@@ -140,7 +140,7 @@ const isVerdict = (u: unknown, isOfText: boolean): u is Verdict<unknown> => {
 
 /** Names the guardrail or function that returned something else than it must. */
 export const noVerdict = (guardrail: string, by: string, given: unknown): NoVerdict =>
-  new NoVerdict({ guardrail, what: `${by} gave ${kindOf(given)}` })
+  new NoVerdict({ guardrail, what: `${by} returned ${kindOf(given)}` })
 
 /** Returns a guardrail's result if it is a verdict. Throws `NoVerdict` if not. */
 export const verdictOf = (guardrail: string, given: unknown, isOfText: boolean): Verdict<unknown> => {
@@ -150,7 +150,7 @@ export const verdictOf = (guardrail: string, given: unknown, isOfText: boolean):
 
 /** Makes the defect of a guardrail that threw. */
 export const brokenBy = (guardrail: string, cause: unknown): NoVerdict =>
-  cause instanceof NoVerdict ? cause : new NoVerdict({ guardrail, what: `it broke down: ${messageOf(cause)}`, cause })
+  cause instanceof NoVerdict ? cause : new NoVerdict({ guardrail, what: `it threw: ${messageOf(cause)}`, cause })
 
 /** Calls a function of a guardrail. What it throws is a defect of the guardrail. */
 export const attempt = <A>(guardrail: string, f: () => A): A => {

@@ -127,7 +127,7 @@ export class Diverged extends ErrorClass<Diverged>("troupe/domain/Conversation")
     right: Schema.Int
   },
   ({ common, left, right }) =>
-    `Both conversations went on behind turn ${common}: one by ${left} turns, the fork by ${right}`
+    `Both conversations continued after turn ${common}, the original by ${left} and the fork by ${right} turns: merge with \`onDiverged: "append"\` to keep both`
 ) {}
 
 /** Appends turns to others, and gives their calls unique ids. */
@@ -173,7 +173,7 @@ export interface MergeOptions {
  * const meanwhile = Conversation.appendUser(draft, "Never mind.")
  * const failed = Conversation.merge(meanwhile, fork)
  * Result.isFailure(failed) && failed.failure.message
- * // => "Both conversations went on behind turn 2: one by 1 turns, the fork by 2"
+ * // => "Both conversations continued after turn 2, the original by 1 and the fork by 2 turns: merge with `onDiverged: \"append\"` to keep both"
  *
  * const both = Conversation.merge(meanwhile, fork, { onDiverged: "append" })
  * Result.isSuccess(both) && both.success.turns.map(Conversation.textOf)

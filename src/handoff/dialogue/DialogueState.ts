@@ -50,9 +50,11 @@ const Unchecked = Schema.Struct({
 /** Returns how a state contradicts itself, if it does. */
 const contradiction = ({ participants, status, transcript }: DialogueState): Schema.FilterIssue | undefined => {
   const names = new Map(participants.map((participant) => [participant.name, participant]))
-  if (names.size < participants.length) return { path: ["participants"], issue: "Expected names that differ" }
+  if (names.size < participants.length) return { path: ["participants"], issue: "Expected different names" }
   const deaf = participants.findIndex(({ heard }) => heard > transcript.length)
-  if (deaf >= 0) return { path: ["participants", deaf, "heard"], issue: "Expected no more than was said" }
+  if (deaf >= 0) {
+    return { path: ["participants", deaf, "heard"], issue: "Expected at most the number of entries in the transcript" }
+  }
   let turn = 0
   for (const [index, entry] of transcript.entries()) {
     if (entry._tag === "User") continue

@@ -60,7 +60,7 @@ const messageOf: (issue: Issue) => string = Issue.match({
  */
 export class InvalidPlan extends ErrorClass<InvalidPlan>("troupe/handoff/Plan")("InvalidPlan", {
   reason: Issue
-}, ({ reason }) => `The plan can't be: ${messageOf(reason)}`) {}
+}, ({ reason }) => `The plan is invalid: ${messageOf(reason)}`) {}
 
 const fail = (reason: Issue): never => {
   throw new InvalidPlan({ reason })

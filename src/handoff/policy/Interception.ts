@@ -64,7 +64,7 @@ export class TakenToolName extends ErrorClass<TakenToolName>("troupe/handoff/Han
   "TakenToolName",
   { toolName: Schema.String, target: Schema.String },
   ({ target, toolName }) =>
-    `The toolkit has a tool "${toolName}" already, which is the name of the handoff to "${target}"`
+    `The toolkit already has a tool "${toolName}", the name of the handoff to "${target}": give the handoff another "toolName"`
 ) {}
 
 /** Fails as a toolkit does if parameters don't decode. */

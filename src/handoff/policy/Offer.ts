@@ -37,7 +37,8 @@ export class ConflictingOffers extends ErrorClass<ConflictingOffers>("troupe/han
     toolName: Schema.String,
     targets: Schema.Tuple([Schema.String, Schema.String])
   },
-  ({ targets: [first, second], toolName }) => `Tool "${toolName}" can't hand over to both "${first}" and "${second}"`
+  ({ targets: [first, second], toolName }) =>
+    `Tool "${toolName}" can't hand over to both "${first}" and "${second}": give one of the offers another "toolName"`
 ) {}
 
 /** Makes the offer of a handoff to the agent of a name. */

@@ -58,6 +58,6 @@ export const json: {
   return make("json", (text) =>
     Effect.match(decode(text), {
       onSuccess: () => pass,
-      onFailure: (error) => block(isJson(text) ? `isn't what it should be: ${error.message}` : "isn't JSON")
+      onFailure: (error) => block(isJson(text) ? `doesn't fit the schema: ${error.message}` : "isn't JSON")
     })) as Guardrail
 }

@@ -40,7 +40,7 @@ const isShare = (value: number): boolean => value >= 0 && value <= 1
 const verdictOf = ({ reason, score }: Score, threshold: number): Verdict<string> =>
   score >= threshold
     ? pass
-    : block(`scores ${score} of at least ${threshold}${reason === undefined ? "" : `: ${reason}`}`)
+    : block(`scores ${score}, below ${threshold}${reason === undefined ? "" : `: ${reason}`}`)
 
 const judged = <By extends Judge, E = never, R = never>(
   name: string,
@@ -87,7 +87,7 @@ const judged = <By extends Judge, E = never, R = never>(
  *   )))
  * )
  *
- * await Effect.runPromise(program) // => "scores 0.1 of at least 0.8: It promises the money for tomorrow."
+ * await Effect.runPromise(program) // => "scores 0.1, below 0.8: It promises the money for tomorrow."
  * ```
  *
  * @category built-in
@@ -98,7 +98,7 @@ export const judge = <By extends Judge = "languageModel">(criteria: string, opti
     "judge",
     options,
     0.7,
-    optionOf(options?.name ?? "judge", "criteria", criteria, isText, "a text that says something"),
+    optionOf(options?.name ?? "judge", "criteria", criteria, isText, "a text that isn't empty"),
     (text) => ({ text })
   )
 

@@ -49,7 +49,12 @@ export const length = (
   const min = countOf("length", "min", options.min ?? 0, 0)
   const max = options.max === undefined ? Infinity : countOf("length", "max", options.max, 0)
   if (options.min === undefined && options.max === undefined) {
-    throw new InvalidOption({ guardrail: "length", option: "max", value: undefined, expected: "given, nor is \"min\"" })
+    throw new InvalidOption({
+      guardrail: "length",
+      option: "max",
+      value: undefined,
+      expected: `a whole number, and "min" isn't given either`
+    })
   }
   if (max < min) {
     throw new InvalidOption({ guardrail: "length", option: "max", value: max, expected: `at least "min", ${min}` })
@@ -58,7 +63,7 @@ export const length = (
     if (text.length >= min * 2 && text.length <= max) return pass
     const count = lengthOf(text, max)
     return count < min
-      ? block(`has ${count} characters, of at least ${min}`)
+      ? block(`has ${count} characters, fewer than ${min}`)
       : count > max
       ? block(`has more than ${max} characters`)
       : pass

@@ -36,7 +36,7 @@ export const profanity = (
 
 const wordsOption = (guardrail: string, option: string, words: Iterable<string>): ReadonlyArray<string> =>
   membersOf(guardrail, option, words).map((word) =>
-    optionOf(guardrail, option, word, isFindable, "words with something to be found in each")
+    optionOf(guardrail, option, word, isFindable, "words that each have a letter, a digit or a sign")
   )
 
 /** Topics with the words that show them. */
@@ -91,7 +91,7 @@ export const topic = (
       guardrail: "topic",
       option: "deny",
       value: undefined,
-      expected: "given, nor is \"allow\""
+      expected: `a record of topics, and "allow" isn't given either`
     })
   }
   const look = function*(text: string): Work<Verdict<string>> {

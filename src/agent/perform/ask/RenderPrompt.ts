@@ -33,7 +33,7 @@ const ask = (
 ): Effect.Effect<string | undefined, unknown, unknown> =>
   Effect.flatMap(Rendering, (rendering) => {
     if (rendering.includes(live)) {
-      const issue = "the instructions would wait for themselves"
+      const issue = "the agent's instructions can't read the prompt that they are part of"
       return Effect.fail(because(new Unavailable({ operation, issue, error: null })))
     }
     const instructions = instructionsOf(definition, state)
