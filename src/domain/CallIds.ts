@@ -1,7 +1,7 @@
 /**
- * Ids that calls keep to themselves: unique in a conversation and never empty.
+ * Ids of calls: unique in a conversation and never empty.
  *
- * Models repeat ids, over turns and within one; an approval by id, and a provider that pairs results by id, need one each.
+ * Models repeat ids, within a turn and across turns. Approvals by id, and providers that pair results by id, need unique ones.
  *
  * @since 0.1.0
  */
@@ -22,7 +22,7 @@ export const counted = (taken: Pick<Taken, "has">, id: string): string => {
 }
 
 /**
- * Gives calls ids that `taken` doesn't hold and adds them to it: a taken or empty id gets a number behind it.
+ * Gives calls ids that aren't in `taken`, and adds them to it. A number is appended to an id that is taken or empty.
  *
  * @category combinators
  * @since 0.1.0

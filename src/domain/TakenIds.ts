@@ -100,7 +100,7 @@ export const retireAll = (self: AgentState, child: AgentState): AgentState => {
   return retire(self, [...names], forgotten, last)
 }
 
-/** Keeps the ids of the calls that a change took out of a state. */
+/** Keeps the ids of the calls that a change removed from a state. */
 export const keep = (before: AgentState, after: AgentState): AgentState => {
   if (after.conversation === before.conversation && before.modes.every(({ view }) => view === undefined)) return after
   const { names: still } = of(after)

@@ -1,14 +1,14 @@
 /**
- * Functions of users that give something, with an Effect or without.
+ * Users' functions that return a value or an Effect of it.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 
-/** Something, or an Effect of it. */
+/** A value, or an Effect of it. */
 export type MaybeEffect<A, E, R> = A | Effect.Effect<A, E, R>
 
-/** Calls a function and gives what it gives as an Effect. What it throws is a defect. */
+/** Calls a function and returns its result as an Effect. What the function throws is a defect. */
 export const call = <A, E, R>(f: () => MaybeEffect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     const given = f()

@@ -903,7 +903,7 @@ describe("A cassette", () => {
       const files = yield* FileSystem.FileSystem
       yield* files.writeFileString(path, (yield* content(path)).replace(`"attempt":0`, `"attempt":"none"`))
       const invalid = yield* Effect.flip(run().pipe(Effect.provide(player(path))))
-      assert.include(invalid.message, `Line 1 of the tape "${path}" is no event:`)
+      assert.include(invalid.message, `Line 1 of the tape "${path}" isn't an event:`)
       yield* files.writeFileString(path, "\n{")
       assert.include((yield* Effect.flip(run().pipe(Effect.provide(player(path))))).message, "Line 2 of the tape")
     }).pipe(withFiles))

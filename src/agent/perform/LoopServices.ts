@@ -1,5 +1,5 @@
 /**
- * The services that a loop adds for those it calls, `CurrentAgent` and `Mode.Host`, and which loop is at work on a conversation.
+ * The services that a loop provides to code that it calls, `CurrentAgent` and `Mode.Host`, and which loop is at work on a conversation.
  *
  * @since 0.1.0
  */
@@ -29,7 +29,7 @@ export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, 
     return Context.add(Context.add(seen, CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
   })
 
-/** Notes which loop is at work, if a session holds the modes: what a set-up left behind means that loop. */
+/** Notes which loop is at work, if a session keeps the modes. Fibers and finalizers of a set-up refer to that loop. */
 export const markAtWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   const { live } = loop
   if (live.holder === undefined) return self

@@ -1,5 +1,5 @@
 /**
- * The one loop of a dialogue: what its state needs next is done, what happened is taken in, until nothing is needed.
+ * The one loop of a dialogue: it does what the state needs next and takes in what happened, until nothing is needed.
  *
  * @since 0.1.0
  */
@@ -20,7 +20,7 @@ import { isCalled } from "./StopTool.ts"
 import { lastSpeaker } from "./Transcript.ts"
 import * as Turn from "./Turn.ts"
 
-/** A dialogue while it runs: its state so far, the turn that is open, and what a turn that failed has left. */
+/** A dialogue while it runs: its state so far, the turn that is open, and the state that a failed turn left. */
 export interface Performance {
   readonly definition: Definition
   readonly names: ReadonlyArray<string>
@@ -73,7 +73,7 @@ const choose = Effect.fnUntraced(function*(self: Performance): Decided {
   return { _tag: "SpeakerChosen", ...Turn.placeOf(state, speaker) }
 })
 
-/** Ends a dialogue with the turn that is complete if something says so, and else chooses who speaks next. */
+/** Ends a dialogue after a complete turn if a condition says so, and otherwise chooses who speaks next. */
 const decide = Effect.fnUntraced(function*(self: Performance): Decided {
   const { definition: { stopTool: tool, until }, state } = self
   const speaker = lastSpeaker(state.transcript)
@@ -112,7 +112,7 @@ const mismatch = ({ names, state }: Performance): DialogueError.ParticipantMisma
     : new DialogueError.ParticipantMismatch({ found, available: names })
 }
 
-/** Ends what is open where a dialogue broke off, and then the dialogue. */
+/** Ends the open turn of a dialogue that broke off, and then the dialogue. */
 const breakOff = (
   self: Performance,
   cause: Cause.Cause<DialogueError.Reason>
@@ -141,7 +141,7 @@ const breakOff = (
   )
 }
 
-/** Tells all that happens in a dialogue from its start, or from where it stopped, to its end. */
+/** Emits all events of a dialogue from its start, or from where it stopped, to its end. */
 export const play = (self: Performance): Stream.Stream<DialogueEvent, DialogueError.DialogueError, unknown> => {
   const commands = Stream.unfold(undefined, () => Effect.sync(() => self.hasEnded ? undefined : [self, undefined]))
   const started = Stream.succeed<DialogueEvent>({ _tag: "DialogueStarted", state: self.state })

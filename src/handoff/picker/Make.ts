@@ -1,5 +1,5 @@
 /**
- * An agent picked by a function of one's own.
+ * An agent picked by a user's function.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import * as MaybeEffect from "../MaybeEffect.ts"
 import { type AgentPicker, fromNames, type PickRequest } from "./Picker.ts"
 
 /**
- * Picks the agent that a function gives, or an effect.
+ * Picks the agent whose name a function returns, directly or in an Effect.
  *
  * @category constructors
  * @since 0.1.0

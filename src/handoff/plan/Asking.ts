@@ -1,5 +1,5 @@
 /**
- * Asking an agent within a plan, and what comes of one that gives no answer.
+ * Asking an agent within a plan, and the error if it gives no answer.
  *
  * @since 0.1.0
  */
@@ -17,8 +17,8 @@ const isState = (u: unknown): u is AgentState =>
   Predicate.hasProperty(u, "conversation") && Predicate.hasProperty(u, "status")
 
 /**
- * Error for an agent that stopped without an answer, because calls of it await approval: its `state` goes on by
- * `Agent.resume` once they are decided, and `Plan.complete` puts the answer into the results of the plan.
+ * Error for an agent that stopped without an answer because its calls await approval. Once they are answered, resume its `state` by
+ * `Agent.resume`, and put the answer into the plan's results by `Plan.complete`.
  *
  * @category errors
  * @since 0.1.0

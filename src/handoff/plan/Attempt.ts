@@ -7,10 +7,10 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type { Definition } from "./Node.ts"
 
-/** What a node failed with, and after it what each of its fallbacks did. */
+/** What a node failed with, followed by what each of its fallbacks failed with. */
 export type Failures = Arr.NonEmptyReadonlyArray<{ readonly node: string; readonly reason: unknown }>
 
-/** Says what a node failed with before anything else was tried. */
+/** Returns what a node failed with before any fallback was tried. */
 export const failuresOf = (node: Definition, reason: unknown): Failures => [{ node: node.name, reason }]
 
 /** Runs a node on an input. */

@@ -1,5 +1,5 @@
 /**
- * The edges of a plan: what of a node's output goes to another node, and when.
+ * The edges of a plan: which part of a node's output goes to another node, and when.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ const TypeId = "~troupe/handoff/Plan/Edge"
 export type Kind = "Always" | "Conditional"
 
 /**
- * An edge of a plan: `Value` is what arrives by it, `E` what its functions may fail with, and `R` what they need.
+ * An edge of a plan: `Value` is what it brings to its target, `E` what its functions may fail with, and `R` what they need.
  *
  * @category models
  * @since 0.1.0
@@ -37,7 +37,7 @@ export interface Edge<
   readonly kind: K
 }
 
-/** What an edge does, and in its type what arrives by it, what that may fail with and needs. */
+/** The definition of an edge, and in its type what it brings, may fail with and needs. */
 interface Behaviour<out Value, out E, out R> {
   readonly definition: Definition
   readonly _Value?: () => Value
@@ -45,7 +45,7 @@ interface Behaviour<out Value, out E, out R> {
   readonly _R?: () => R
 }
 
-/** An edge as the run of a plan sees it. */
+/** An edge as the run of a plan knows it. */
 export interface Definition {
   readonly source: Any
   readonly target: Any
@@ -77,12 +77,12 @@ export type EdgeErrorOf<G> = G extends Edge<string, string, unknown, Kind, infer
  */
 export type EdgeServicesOf<G> = G extends Edge<string, string, unknown, Kind, unknown, infer R> ? R : never
 
-/** What may arrive from a node: the input of the target, or what that input, a record, has below the node's name. */
+/** What a node may bring: the input of the target, or, if that is a record, its value under the node's name. */
 type Fitting<Input, Source extends string> =
   | Input
   | (Input extends object ? Source extends keyof Input ? Required<Input>[Source] : never : never)
 
-/** A target that takes a value from a source, alone or beside others. */
+/** A target that takes a value from a source, alone or with others. */
 type Accepts<Target, Source extends string, Value> = [Value] extends [Fitting<InputOf<Target>, Source>] ? Any
   : Takes<Value>
 
@@ -101,8 +101,8 @@ const make = (
 /**
  * Makes an edge: the output of `from`, or what `f` makes of it, goes to `to`.
  *
- * What arrives must be the target's input or, where the target has several edges, what its input has below the name of the
- * source. `f` may be an effect.
+ * The value must be the target's input or, if the target has several edges, the input's value under the name of the source. `f` may return
+ * an Effect.
  *
  * **Example** (A record of two sources)
  *
@@ -139,10 +139,10 @@ export const edge: {
 } = (from: Any, to: Any, f?: unknown) => make(from, to, undefined, f as Definition["change"]) as never
 
 /**
- * Makes an edge that is taken only where `condition` holds for the output of `from`. A type guard narrows it.
+ * Makes an edge that is taken only if `condition` holds for the output of `from`. A type guard narrows the output.
  *
- * A node of which no edge is taken is skipped, and so are those behind it that nothing else leads to. Where another edge
- * is taken, the input lacks the key, so its type has the key as optional. `condition` and `f` may be effects.
+ * A node is skipped if no edge to it is taken, and so are nodes that only it leads to. If another edge to the target is taken, the input
+ * lacks this key, so the key is optional in its type. `condition` and `f` may return Effects.
  *
  * **Example** (One of two desks)
  *
@@ -209,13 +209,13 @@ export const edgeWhen: {
 } = (from: Any, to: Any, condition: unknown, f?: unknown) =>
   make(from, to, condition as Definition["condition"], f as Definition["change"]) as never
 
-/** Gives what an edge does. */
+/** Returns the definition of an edge. */
 export const edgeDefinitionOf = (self: AnyEdge): Definition => self[TypeId].definition
 
-/** Whether an edge is taken by an output of its source. */
+/** Checks whether an edge is taken for an output of its source. */
 export const isTaken = (self: Definition, output: unknown): Effect.Effect<unknown, unknown, unknown> =>
   self.condition === undefined ? Effect.succeed(true) : MaybeEffect.call(() => self.condition!(output))
 
-/** What arrives by an edge that is taken. */
+/** Returns the value that an edge brings, if it is taken. */
 export const valueOf = (self: Definition, output: unknown): Effect.Effect<unknown, unknown, unknown> =>
   self.change === undefined ? Effect.succeed(output) : MaybeEffect.call(() => self.change!(output))

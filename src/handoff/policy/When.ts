@@ -9,8 +9,7 @@ import { type HandoffPolicy, make } from "./Policy.ts"
 /**
  * Hands over to an agent when another one has answered and a predicate holds.
  *
- * The predicate is asked with the state after each answer that no handoff was asked for in, and has to depend on that
- * state alone.
+ * The predicate is called with the state after each answer that requests no handoff, and must depend on that state alone.
  *
  * @category constructors
  * @since 0.1.0

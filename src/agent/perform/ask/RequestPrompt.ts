@@ -20,7 +20,7 @@ import { cacheFor, type PromptCache } from "./PromptCache.ts"
 import { besideOf, systemOf } from "./RequestSystem.ts"
 import { type Choice, choose } from "./WindowChoice.ts"
 
-/** What is sent, and if a context window chose what it holds, what that says of it and how many tokens it counted. */
+/** A prompt, and, if a context window chose its turns, the window's report and its count of tokens. */
 export class RequestPrompt implements Sent {
   readonly system: Prompt.SystemMessage | undefined
   readonly projection: Projection | undefined
@@ -57,10 +57,10 @@ const assemble = (loop: Loop, instructions: string | undefined): RequestPrompt =
   return new RequestPrompt(cache.system(systemOf(loop, instructions, cache.handed(state))), cache.projection)
 }
 
-/** Gives the messages of a turn that isn't in the conversation as it is. */
+/** Returns the messages of a turn that differs from the conversation's. */
 const messagesOf = memoize((turn: Turn): ReadonlyArray<Prompt.Message> => toMessages(turn))
 
-/** Checks whether what is sent begins with what was sent last. */
+/** Checks whether the chosen turns begin with those of the last request. */
 const goesOn = (chosen: ReadonlyArray<WindowTurn>, last: ReadonlyArray<WindowTurn>): boolean => {
   if (chosen === last) return true
   for (let at = 0; at < last.length; at++) if (chosen[at]?.turn !== last[at]!.turn) return false
@@ -68,10 +68,10 @@ const goesOn = (chosen: ReadonlyArray<WindowTurn>, last: ReadonlyArray<WindowTur
 }
 
 /**
- * Gives the messages of the turns that a context window has chosen.
+ * Returns the messages of the turns that a context window has chosen.
  *
- * A provider may go on from its own record of what it was sent, which it knows by the messages. If others were sent before, the
- * first message is made anew, so that it doesn't: its record would hold what is left out.
+ * A provider's model may continue from its own record of earlier requests, which it recognizes by the messages. If the chosen turns don't
+ * begin with those of the last request, the first message is made anew, because that record would still hold turns that are left out.
  */
 const pick = (cache: PromptCache, choice: Choice, content: string): RequestPrompt => {
   const { chosen, entries } = choice
@@ -105,7 +105,7 @@ const messagesIn = (
 
 type Making = Effect.Effect<RequestPrompt, unknown, unknown>
 
-/** Makes the prompt of what a context window leaves of the conversation. */
+/** Makes the prompt from the turns that a context window has chosen. */
 const assembleWithin = (
   loop: Loop,
   window: Internals,
