@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as Conversation from "../domain/Conversation.ts"
 import { isQuestion } from "../domain/conversation/Sending.ts"
 import { empty, truncate } from "../domain/conversation/Turns.ts"
+import * as Wanted from "../domain/Wanted.ts"
 import * as MaybeEffect from "./MaybeEffect.ts"
 
 /** The whole conversation crosses. */
@@ -86,10 +87,13 @@ export const summary = <E, R>(
 ): Custom<E, R> => ({
   _tag: "Custom",
   change: (conversation) =>
-    Effect.map(summarize(conversation), (text) => {
-      if (text.trim() === "") return conversation
-      return { turns: summarized(text, conversation.turns) }
-    })
+    Effect.map(
+      MaybeEffect.call(() => summarize(conversation), (text) => Wanted.text("`Handoff.summary`", text)),
+      (text) => {
+        if (text.trim() === "") return conversation
+        return { turns: summarized(text, conversation.turns) }
+      }
+    )
 })
 
 /** Counts the turns that these turns represent: a summary represents several. */
@@ -163,10 +167,12 @@ export const crossingOf = <E, R>(
   history: AnyHistory<E, R>,
   whole: Conversation.Conversation
 ): Effect.Effect<Conversation.Conversation, E, R> =>
-  MaybeEffect.call(() =>
-    typeof history === "function"
-      ? history(whole)
-      : history._tag === "Custom"
-      ? history.change(whole)
-      : select(history, whole)
+  MaybeEffect.call(
+    () =>
+      typeof history === "function"
+        ? history(whole)
+        : history._tag === "Custom"
+        ? history.change(whole)
+        : select(history, whole),
+    (made) => Wanted.conversation("The `history` of a handoff", made)
   )

@@ -19,6 +19,7 @@ import type { ModeTransition } from "../domain/ModeTransition.ts"
 import type { UserPart } from "../domain/Part.ts"
 import { merge, type Settings } from "../domain/Settings.ts"
 import type { ModeFrame } from "../domain/StateSchema.ts"
+import * as Wanted from "../domain/Wanted.ts"
 import { type CallError, use } from "./Host.ts"
 import { because, type ModeError, NoMode, NoView } from "./ModeError.ts"
 import type { Definition } from "./ModeType.ts"
@@ -200,7 +201,10 @@ export const updateView = (
   inMode("Mode.updateView", (state, { isolation, name }) => {
     if (!hasView(isolation)) return Effect.fail(because(new NoView({ mode: name, isolation })))
     const turns = state.conversation.turns.slice(0, ModeStack.viewed(state))
-    return adjust("Mode.updateView", { _tag: "ViewChanged", turns: f({ turns }).turns })
+    return adjust("Mode.updateView", {
+      _tag: "ViewChanged",
+      turns: Wanted.conversation("What changes the view of a mode", f({ turns })).turns
+    })
   })
 
 /**

@@ -8,6 +8,7 @@ import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { InvalidName } from "../../domain/InvalidName.ts"
 import * as ToolName from "../../domain/ToolName.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import { given, type Runnable } from "../../handoff/Runnable.ts"
 import type * as Definition from "./AgentDefinition.ts"
 import { paramsDecoder } from "./Codec.ts"
@@ -98,7 +99,7 @@ export const asTool = <
     decode: paramsDecoder(tool),
     agent,
     roster: () => rosterOf(agent),
-    toInput: (params) => partsOf(toInput(params))
+    toInput: (params) => partsOf(Wanted.input(`\`toInput\` of tool "${name}"`, toInput(params)))
   }
   return { [ToolTypeId]: { entry }, name: tool.name }
 }

@@ -112,6 +112,7 @@ const tags: ReadonlySet<string> = new Set(["Pass", "Replace", "Warn", "Retry", "
 /** Describes a value without quoting it, because it may contain the judged text. */
 const kindOf = (u: unknown): string => {
   if (Predicate.isPromiseLike(u)) return "a Promise, and `Effect.promise` makes an effect of one"
+  if (Predicate.hasProperty(u, "~effect/Effect")) return "an Effect, and `Effect.flatMap` runs one"
   if (Predicate.isNullish(u) || Predicate.isBoolean(u)) return String(u)
   if (Array.isArray(u)) return "a list"
   if (!Predicate.isObject(u)) return `a ${typeof u}`

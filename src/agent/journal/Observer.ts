@@ -9,6 +9,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import { Host } from "../../modes/Host.ts"
 import { CurrentOperations } from "./OperationsUnderWay.ts"
 
@@ -62,7 +63,12 @@ export const observe: {
       const own = Context.add(withoutPlace(context), CurrentObservers, outer)
       return Effect.provideService(self, CurrentObservers, [
         ...outer,
-        (event) => Effect.provideContext(observer(event), own)
+        (event) => {
+          const seeing = observer(event)
+          return Effect.isEffect(seeing)
+            ? Effect.provideContext(seeing, own)
+            : Effect.die(Wanted.gaveNo("An observer", "Effect", seeing))
+        }
       ])
     })
 )

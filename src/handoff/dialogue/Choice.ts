@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as MaybeEffect from "../MaybeEffect.ts"
 import { findMention } from "./Mention.ts"
 import { lastSpeaker, type Transcript } from "./Transcript.ts"
@@ -144,6 +145,10 @@ export const byPredicate = <const Cases extends ReadonlyArray<Case>, const Other
 ) => Effect.Effect<Name | Cases[number][1] | Otherwise, CaseFailure<Cases[number]>, CaseServices<Cases[number]>> =>
 (transcript, candidates) =>
   Effect.map(
-    Effect.findFirst(cases, ([predicate]) => MaybeEffect.call(() => predicate(transcript))),
+    Effect.findFirst(cases, ([predicate]) =>
+      MaybeEffect.call(
+        () => predicate(transcript),
+        (holds) => Wanted.boolean("A predicate of `Dialogue.byPredicate`", holds)
+      )),
     (found) => found._tag === "Some" ? found.value[1] : otherwise ?? roundRobin(transcript, candidates)
   ) as Effect.Effect<never>

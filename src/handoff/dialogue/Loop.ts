@@ -7,6 +7,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as MaybeEffect from "../MaybeEffect.ts"
 import * as Runnable from "../Runnable.ts"
 import { next } from "./DialogueCommand.ts"
@@ -66,7 +67,10 @@ const choose = Effect.fnUntraced(function*(self: Performance): Decided {
   const { definition, names, state } = self
   if (state.turns >= definition.maxTurns) return end(self, { _tag: "MaxTurnsReached", turns: state.turns })
   const speaker = yield* Effect.mapError(
-    MaybeEffect.call(() => definition.speaker(state.transcript, definition.participants)),
+    MaybeEffect.call(
+      () => definition.speaker(state.transcript, definition.participants),
+      (speaker) => Wanted.name("`speaker` of a dialogue", speaker)
+    ),
     (error) => new DialogueError.ChoiceFailed({ error })
   )
   if (!names.includes(speaker)) return yield* new DialogueError.UnknownSpeaker({ speaker, available: names })
@@ -82,7 +86,10 @@ const decide = Effect.fnUntraced(function*(self: Performance): Decided {
     return end(self, { _tag: "StopToolCalled", speaker, tool })
   }
   const holds = yield* Effect.mapError(
-    MaybeEffect.call(() => until?.(state.transcript) ?? false),
+    MaybeEffect.call(
+      () => until === undefined ? false : until(state.transcript),
+      (holds) => Wanted.boolean("`until` of a dialogue", holds)
+    ),
     (error) => new DialogueError.UntilFailed({ error })
   )
   return holds ? end(self, { _tag: "UntilHeld" }) : yield* choose(self)

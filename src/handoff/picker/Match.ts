@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Wanted from "../../domain/Wanted.ts"
 import { type AgentPicker, fromNames, type PickRequest } from "./Picker.ts"
 
 /**
@@ -16,7 +17,9 @@ export type Pattern = RegExp | ((request: PickRequest) => boolean)
 
 /** `search` doesn't change the `lastIndex` of a pattern, not even of a global one. */
 const holds = (pattern: Pattern, request: PickRequest): boolean =>
-  typeof pattern === "function" ? pattern(request) : request.text.search(pattern) !== -1
+  typeof pattern === "function"
+    ? Wanted.boolean("A predicate of `AgentPicker.match`", pattern(request))
+    : request.text.search(pattern) !== -1
 
 /**
  * Picks the agent of the first case that holds, or the fallback.

@@ -1,5 +1,5 @@
 /**
- * Asking an agent within a plan, and the error if it gives no answer.
+ * Asking an agent within a plan, and what comes of one that gives no answer.
  *
  * @since 0.1.0
  */
@@ -11,14 +11,15 @@ import { NoOutput, output } from "../../domain/AgentOutput.ts"
 import { showShortly, StateErrorClass } from "../../domain/ErrorClass.ts"
 import { fromInput } from "../../domain/PartCopy.ts"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as Runnable from "../Runnable.ts"
 
 const isState = (u: unknown): u is AgentState =>
   Predicate.hasProperty(u, "conversation") && Predicate.hasProperty(u, "status")
 
 /**
- * Error for an agent that stopped without an answer because its calls await approval. Once they are answered, resume its `state` by
- * `Agent.resume`, and put the answer into the plan's results by `Plan.complete`.
+ * Error for an agent that stopped without an answer, because calls of it await approval: its `state` goes on by
+ * `Agent.resume` once they are decided, and `Plan.complete` puts the answer into the results of the plan.
  *
  * @category errors
  * @since 0.1.0
@@ -33,13 +34,16 @@ export class NoAnswer extends StateErrorClass<NoAnswer>("troupe/handoff/Plan")("
   }
 }
 
-/** Asks an agent or a group, or another in its place, what a node's input is, or what a function makes of it, and gives the answer. */
+/** Asks an agent or a group what a node's input is, or what a function makes of it, and gives the answer. */
 export const ask = (
-  own: Runnable.Any,
+  agent: Runnable.Any,
   wordsOf: (input: unknown) => string | User["parts"] = (input) => input as string
-): (input: unknown, agent?: Runnable.Any) => Effect.Effect<unknown, unknown, unknown> =>
-  Effect.fnUntraced(function*(input, agent = own) {
-    const state = yield* Runnable.run(agent, { state: undefined, input: fromInput(wordsOf(input)) })
+): (input: unknown) => Effect.Effect<unknown, unknown, unknown> =>
+  Effect.fnUntraced(function*(input) {
+    const state = yield* Runnable.run(agent, {
+      state: undefined,
+      input: fromInput(Wanted.input(`What agent "${agent.name}" is asked`, wordsOf(input)))
+    })
     return yield* Effect.fromResult(
       Result.mapError(output(agent, state), (reason) => new NoAnswer({ state, reason }))
     )

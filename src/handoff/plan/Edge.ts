@@ -1,9 +1,10 @@
 /**
- * The edges of a plan: which part of a node's output goes to another node, and when.
+ * The edges of a plan: what of a node's output goes to another node, and when.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as MaybeEffect from "../MaybeEffect.ts"
 import type { Any, InputOf, NameOf, OutputOf, Own, Takes } from "./Node.ts"
 
@@ -18,7 +19,7 @@ const TypeId = "~troupe/handoff/Plan/Edge"
 export type Kind = "Always" | "Conditional"
 
 /**
- * An edge of a plan: `Value` is what it brings to its target, `E` what its functions may fail with, and `R` what they need.
+ * An edge of a plan: `Value` is what arrives by it, `E` what its functions may fail with, and `R` what they need.
  *
  * @category models
  * @since 0.1.0
@@ -37,7 +38,7 @@ export interface Edge<
   readonly kind: K
 }
 
-/** The definition of an edge, and in its type what it brings, may fail with and needs. */
+/** What an edge does, and in its type what arrives by it, what that may fail with and needs. */
 interface Behaviour<out Value, out E, out R> {
   readonly definition: Definition
   readonly _Value?: () => Value
@@ -45,7 +46,7 @@ interface Behaviour<out Value, out E, out R> {
   readonly _R?: () => R
 }
 
-/** An edge as the run of a plan knows it. */
+/** An edge as the run of a plan sees it. */
 export interface Definition {
   readonly source: Any
   readonly target: Any
@@ -77,12 +78,12 @@ export type EdgeErrorOf<G> = G extends Edge<string, string, unknown, Kind, infer
  */
 export type EdgeServicesOf<G> = G extends Edge<string, string, unknown, Kind, unknown, infer R> ? R : never
 
-/** What a node may bring: the input of the target, or, if that is a record, its value under the node's name. */
+/** What may arrive from a node: the input of the target, or what that input, a record, has below the node's name. */
 type Fitting<Input, Source extends string> =
   | Input
   | (Input extends object ? Source extends keyof Input ? Required<Input>[Source] : never : never)
 
-/** A target that takes a value from a source, alone or with others. */
+/** A target that takes a value from a source, alone or beside others. */
 type Accepts<Target, Source extends string, Value> = [Value] extends [Fitting<InputOf<Target>, Source>] ? Any
   : Takes<Value>
 
@@ -101,8 +102,8 @@ const make = (
 /**
  * Makes an edge: the output of `from`, or what `f` makes of it, goes to `to`.
  *
- * The value must be the target's input or, if the target has several edges, the input's value under the name of the source. `f` may return
- * an Effect.
+ * What arrives must be the target's input or, where the target has several edges, what its input has below the name of the
+ * source. `f` may be an effect.
  *
  * **Example** (A record of two sources)
  *
@@ -139,10 +140,10 @@ export const edge: {
 } = (from: Any, to: Any, f?: unknown) => make(from, to, undefined, f as Definition["change"]) as never
 
 /**
- * Makes an edge that is taken only if `condition` holds for the output of `from`. A type guard narrows the output.
+ * Makes an edge that is taken only where `condition` holds for the output of `from`. A type guard narrows it.
  *
- * A node is skipped if no edge to it is taken, and so are nodes that only it leads to. If another edge to the target is taken, the input
- * lacks this key, so the key is optional in its type. `condition` and `f` may return Effects.
+ * A node of which no edge is taken is skipped, and so are those behind it that nothing else leads to. Where another edge
+ * is taken, the input lacks the key, so its type has the key as optional. `condition` and `f` may be effects.
  *
  * **Example** (One of two desks)
  *
@@ -209,13 +210,23 @@ export const edgeWhen: {
 } = (from: Any, to: Any, condition: unknown, f?: unknown) =>
   make(from, to, condition as Definition["condition"], f as Definition["change"]) as never
 
-/** Returns the definition of an edge. */
+/** Gives what an edge does. */
 export const edgeDefinitionOf = (self: AnyEdge): Definition => self[TypeId].definition
 
-/** Checks whether an edge is taken for an output of its source. */
-export const isTaken = (self: Definition, output: unknown): Effect.Effect<unknown, unknown, unknown> =>
-  self.condition === undefined ? Effect.succeed(true) : MaybeEffect.call(() => self.condition!(output))
+const titleOf = ({ source, target }: Definition): string => `the edge from "${source.name}" to "${target.name}"`
 
-/** Returns the value that an edge brings, if it is taken. */
+/** Whether an edge is taken by an output of its source. */
+export const isTaken = (self: Definition, output: unknown): Effect.Effect<unknown, unknown, unknown> =>
+  self.condition === undefined ? Effect.succeed(true) : MaybeEffect.call(
+    () => self.condition!(output),
+    (holds) => Wanted.boolean(`The condition of ${titleOf(self)}`, holds)
+  )
+
+/** What arrives by an edge that is taken. */
 export const valueOf = (self: Definition, output: unknown): Effect.Effect<unknown, unknown, unknown> =>
-  self.change === undefined ? Effect.succeed(output) : MaybeEffect.call(() => self.change!(output))
+  self.change === undefined
+    ? Effect.succeed(output)
+    : MaybeEffect.call(
+      () => self.change!(output),
+      (made) => Wanted.value(`What changes the output on ${titleOf(self)}`, made)
+    )

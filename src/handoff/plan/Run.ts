@@ -103,11 +103,21 @@ export const run = Effect.fnUntraced(function*(
       if (begun === waiting.length || begun - ended >= concurrency) yield* Queue.take(wake)
       else {
         const index = waiting[begun++]!
-        yield* perform(graph, { input, progress }, index, start).pipe(
-          Effect.onExit((exit) => Effect.sync(() => end(index, exit))),
+        let isOver = false
+        const fiber = yield* perform(graph, { input, progress }, index, start).pipe(
+          Effect.onExit((exit) =>
+            Effect.sync(() => {
+              isOver = true
+              end(index, exit)
+            })
+          ),
           Effect.exit,
           FiberSet.run(fibers)
         )
+        // A fiber that meets what is no Effect is gone at once, and runs nothing any more.
+        fiber.addObserver((exit) => {
+          if (!isOver && Exit.isFailure(exit)) end(index, Exit.failCause(exit.cause))
+        })
       }
     }
   })

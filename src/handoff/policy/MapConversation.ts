@@ -5,6 +5,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type { Conversation } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as MaybeEffect from "../MaybeEffect.ts"
 import { type Crossing, type HandoffPolicy, make, type Transform } from "./Policy.ts"
 
@@ -39,7 +40,11 @@ export const mapConversation = <E = never, R = never, const On extends OnFailure
   make({
     names: [],
     transforms: [{
-      apply: (conversation, crossing) => MaybeEffect.call(() => f(conversation, crossing)),
+      apply: (conversation, crossing) =>
+        MaybeEffect.call(
+          () => f(conversation, crossing),
+          (made) => Wanted.conversation("`HandoffPolicy.mapConversation`", made)
+        ),
       onFailure: onFailureOf(options?.onFailure)
     }]
   })

@@ -8,6 +8,7 @@ import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import { prototypeOf } from "../../domain/Shown.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import { type Offer, united } from "./Offer.ts"
 import { type Transform, TypeId } from "./Transform.ts"
 
@@ -82,6 +83,9 @@ export const make = <Names extends string, E = never, R = never>(
     offers: united(offers),
     decide: (state) => {
       const decision = decide(state)
+      if (decision !== undefined && !Predicate.isString(decision.target)) {
+        throw Wanted.gaveNo("`decide` of `HandoffPolicy.make`", "decision", decision)
+      }
       return decision?.target === state.agent ? undefined : decision
     },
     transforms,

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import { type HandoffPolicy, make } from "./Policy.ts"
 
 /**
@@ -22,7 +23,7 @@ export const when = <const Target extends string>(
   make({
     names: [target],
     decide: (state) =>
-      !predicate(state)
+      !Wanted.boolean("The predicate of `HandoffPolicy.when`", predicate(state))
         ? undefined
         : { target, ...(options?.reason === undefined ? undefined : { reason: options.reason }) }
   })
