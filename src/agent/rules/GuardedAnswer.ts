@@ -22,10 +22,11 @@ export interface Found {
   readonly call: Call | undefined
 }
 
-const isFinalCall = (part: AssistantPart): part is Call =>
+/** Checks whether a part is the call by which an answer is given. */
+export const isFinalCall = (part: AssistantPart): part is Call =>
   part._tag === "Call" && part.name === toolName && part.state._tag !== "Settled"
 
-/** Finds the answer in what a model gave. What doesn't decode isn't one: it goes back to the model as it is. */
+/** Finds the answer in what a model gave. What doesn't decode isn't one: it goes back to the model. */
 export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boolean): Found | undefined => {
   const call = codec === undefined ? undefined : parts.find(isFinalCall)
   if (call === undefined && !isOver) return undefined
