@@ -1,23 +1,12 @@
 /**
- * The Vercel AI SDK, with a model of our own that answers from the script and keeps nothing.
+ * The Vercel AI SDK.
  *
  * It is a dependency of this folder alone and may not be installed, so its types aren't known here; those below say what
  * is used of it.
  */
-import {
-  answer,
-  type Calls,
-  type Chunks,
-  delta,
-  type Heard,
-  type Kind,
-  latency,
-  nextMove,
-  question,
-  remember,
-  type Subject,
-  system
-} from "./script.ts"
+import { loadModules } from "./optional.ts"
+import { type Calls, type Heard, type Kind, question, remember, type Subject, system } from "./script.ts"
+import * as sdkModel from "./sdkModel.ts"
 
 interface Options {
   readonly model: unknown
@@ -36,69 +25,17 @@ interface AiSdk {
 }
 
 interface Zod {
-  readonly object: (fields: Record<string, unknown>) => unknown
-  readonly number: () => unknown
-}
-
-interface Message {
-  readonly role: string
-  readonly content: string | ReadonlyArray<{ readonly output?: { readonly value: unknown } }>
-}
-
-interface CallOptions {
-  readonly prompt: ReadonlyArray<Message>
-}
-
-const usage = {
-  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
-  outputTokens: { total: 1, text: 1, reasoning: 0 }
-}
-const stop = { finishReason: { unified: "stop", raw: "stop" }, usage }
-const toolCalls = { finishReason: { unified: "tool-calls", raw: "tool_calls" }, usage }
-
-const lastResult = (prompt: ReadonlyArray<Message>): number => {
-  const last = prompt[prompt.length - 1]
-  if (last?.role !== "tool" || typeof last.content === "string") return 0
-  return Number(last.content[last.content.length - 1]?.output?.value)
-}
-
-const say = (text: string) => ({ content: [{ type: "text", text }], ...stop, warnings: [] })
-
-const model = (methods: {
-  readonly doGenerate?: (options: CallOptions) => Promise<unknown>
-  readonly doStream?: () => Promise<unknown>
-}) => ({ specificationVersion: "v4", provider: "script", modelId: "script", supportedUrls: {}, ...methods })
-
-/** A stream of an answer in deltas, pulled one by one or all there from the start. */
-const deltaStream = (count: number, chunks: Chunks): ReadableStream<unknown> => {
-  const parts: ReadonlyArray<unknown> = [
-    { type: "stream-start", warnings: [] },
-    { type: "text-start", id: "1" },
-    ...Array.from({ length: count }, () => ({ type: "text-delta", id: "1", delta })),
-    { type: "text-end", id: "1" },
-    { type: "finish", ...stop }
-  ]
-  let next = 0
-  return new ReadableStream({
-    pull: (controller) => {
-      const end = chunks === "all" ? parts.length : next + 1
-      while (next < end) controller.enqueue(parts[next++])
-      if (next === parts.length) controller.close()
-    }
-  })
+  readonly z: {
+    readonly object: (fields: Record<string, unknown>) => unknown
+    readonly number: () => unknown
+  }
 }
 
 /** Makes the subject, or says by `undefined` that the SDK isn't installed. */
 export const load = async (): Promise<Subject | undefined> => {
-  const [sdk, zod] = ["ai", "zod"]
-  let ai: AiSdk, z: Zod
-  try {
-    ai = await import(sdk!)
-    z = (await import(zod!)).z
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND") return undefined
-    throw error
-  }
+  const modules = await loadModules<[AiSdk, Zod]>("ai", "zod")
+  if (modules === undefined) return undefined
+  const [ai, { z }] = modules
   const calls: Calls = { model: 0, tool: 0 }
   const tools = {
     next: ai.tool({
@@ -119,31 +56,13 @@ export const load = async (): Promise<Subject | undefined> => {
     tool: { tools, stopWhen: ai.isStepCount(10_000) },
     "no tools": {}
   }
-  const speaking = model({
-    doGenerate: async () => {
-      calls.model++
-      return say(answer)
-    }
-  })
-  const waiting = model({
-    doGenerate: async () => {
-      calls.model++
-      await new Promise((resolve) => setTimeout(resolve, latency))
-      return say(answer)
-    }
-  })
-  const looping = remember((steps: number) =>
-    model({
-      doGenerate: async ({ prompt }) => {
-        calls.model++
-        const move = nextMove(steps, lastResult(prompt))
-        if (typeof move === "string") return say(move)
-        const input = JSON.stringify({ after: move.after })
-        const call = { type: "tool-call", toolCallId: move.id, toolName: "next", input }
-        return { content: [call], ...toolCalls, warnings: [] }
-      }
-    })
-  )
+  const speaking = sdkModel.oneTurn(calls)
+  const waiting = sdkModel.slow(calls)
+  const looping = remember((steps: number) => sdkModel.toolLoop(calls, steps))
+  const streaming = {
+    each: remember((count: number) => sdkModel.deltas(calls, count, "each")),
+    all: remember((count: number) => sdkModel.deltas(calls, count, "all"))
+  }
   const textOf = async (options: Partial<Options> & { readonly model: unknown }): Promise<string> =>
     (await ai.generateText({ ...common, ...options })).text
   return {
@@ -152,11 +71,7 @@ export const load = async (): Promise<Subject | undefined> => {
     toolLoop: (steps) => textOf({ ...kinds.tool, model: looping(steps) }),
     deltas: async (count, kind, chunks) => {
       const heard: Heard = { deltas: 0, characters: 0 }
-      const doStream = async () => {
-        calls.model++
-        return { stream: deltaStream(count, chunks) }
-      }
-      const { textStream } = ai.streamText({ ...common, ...kinds[kind], model: model({ doStream }) })
+      const { textStream } = ai.streamText({ ...common, ...kinds[kind], model: streaming[chunks](count) })
       for await (const text of textStream) {
         heard.deltas++
         heard.characters += text.length

@@ -179,10 +179,22 @@ export interface Programs {
   readonly hear: (heard: Heard) => Effect.Effect<void, unknown, Services>
 }
 
+/** The models of a subject. */
+export interface Models {
+  readonly oneTurn: (calls: Calls) => Model
+  readonly slow: (calls: Calls) => Model
+  readonly toolLoop: (calls: Calls, steps: number) => Model
+  readonly handingOver: (calls: Calls) => Model
+  readonly deltas: (calls: Calls, count: number, chunks: Chunks) => Model
+}
+
+const own: Models = { oneTurn, slow, toolLoop, handingOver, deltas }
+
 /** Makes a subject of programs, which get what they need from services that are built once. */
 export const subject = (
   programs: (calls: Calls) => Readonly<Record<Kind, Programs>>,
-  chain: ((hops: number) => Effect.Effect<string, unknown, Services>) | "turns"
+  chain: ((hops: number) => Effect.Effect<string, unknown, Services>) | "turns",
+  { deltas, handingOver, oneTurn, slow, toolLoop }: Models = own
 ): Subject => {
   const calls: Calls = { model: 0, tool: 0 }
   const of = programs(calls)

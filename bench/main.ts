@@ -5,20 +5,31 @@
  */
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
-import { load } from "./aiSdk.ts"
+import { load as loadAiSdk } from "./aiSdk.ts"
 import { bare } from "./bare.ts"
 import { byHand } from "./byHand.ts"
 import { withGuardrails, withoutGuardrails } from "./guardrails.ts"
 import { kept, type Kind, throughput } from "./loopback.ts"
 import { mocked, written } from "./mockModel.ts"
 import { withModes, withoutModes } from "./modes.ts"
+import { load as loadOpenAiAgents } from "./openAiAgents.ts"
 import { build, coldImport, memory } from "./processes.ts"
 import { interleave, median, ratio } from "./rounds.ts"
 import { compare, record, saveAgain } from "./stored.ts"
-import { troupe } from "./troupe.ts"
+import { troupe, troupeNative } from "./troupe.ts"
 import { byEsbuild, byRollup } from "./weights.ts"
 import { byTokens, byTurns, guardedByTurns, unwindowed } from "./window.ts"
-import { guarded, mockCalls, type Modes, modes, windows, type Workload, workloads } from "./workloads.ts"
+import {
+  guarded,
+  mockCalls,
+  type Modes,
+  modes,
+  nativeAims,
+  nativeName,
+  windows,
+  type Workload,
+  workloads
+} from "./workloads.ts"
 
 const { values: { only, rounds: chosen } } = parseArgs({
   options: { only: { type: "string" }, rounds: { type: "string", default: "15" } }
@@ -32,7 +43,8 @@ const number = (value: number | undefined, digits = 1): string => value === unde
 
 const row = (...cells: ReadonlyArray<string>): void => console.log(`| ${cells.join(" | ")} |`)
 
-const aiSdk = await load()
+const aiSdk = await loadAiSdk()
+const openAiAgents = await loadOpenAiAgents()
 
 const measure = async ({ aim, name, run, units }: Workload): Promise<void> => {
   const subjects = [troupe, byHand, bare, ...(aiSdk === undefined ? [] : [aiSdk])]
@@ -48,6 +60,26 @@ const measure = async ({ aim, name, run, units }: Workload): Promise<void> => {
     number(ratio(ours!, hand!), 2),
     ai === undefined ? "" : number(ratio(ours!, ai), 2),
     number(ratio(ours!, floor!), 2),
+    aim === undefined ? "" : `≤ ${aim}`
+  )
+}
+
+/** Troupe over the object that the AI SDK asks, beside the AI SDK and OpenAI Agents. */
+const measureNative = async ({ name, run, units }: Workload): Promise<void> => {
+  const peers = [aiSdk, openAiAgents]
+  const subjects = [troupeNative, ...peers.filter((peer) => peer !== undefined)]
+  const samples = await interleave(subjects.map((subject) => () => run(subject)), rounds, { warmUp: 1000, batch: 100 })
+  const micros = (of: ReadonlyArray<number>): string => number(median(of) * 1000 / units)
+  const [ours, ...others] = samples
+  const [sdk, openAi] = peers.map((peer) => peer === undefined ? undefined : others.shift())
+  const cells = (show: (of: ReadonlyArray<number>) => string): ReadonlyArray<string> =>
+    [sdk, openAi].map((of) => of === undefined ? "" : show(of))
+  const aim = nativeAims[name]
+  row(
+    `${nativeName(name)}, µs`,
+    micros(ours!),
+    ...cells(micros),
+    ...cells((of) => number(ratio(ours!, of), 2)),
     aim === undefined ? "" : `≤ ${aim}`
   )
 }
@@ -201,6 +233,9 @@ console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.tri
 if (aiSdk === undefined) {
   console.log("The AI SDK is left out: it isn't installed. `npm ci --prefix bench` installs it.\n")
 }
+if (openAiAgents === undefined) {
+  console.log("OpenAI Agents is left out: it isn't installed. `npm ci --prefix bench` installs it.\n")
+}
 row("", "Troupe", "by hand", "AI SDK", "floor", "to by hand", "to AI SDK", "to floor", "aim")
 row("---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:")
 for (const workload of workloads) if (isChosen(workload.name)) await measure(workload)
@@ -222,4 +257,12 @@ if (isChosen("import") || isChosen("bundle")) {
   const dist = build()
   if (isChosen("import")) measureImport(dist)
   if (isChosen("bundle")) await measureBundles(dist)
+}
+const natives = workloads.filter(({ name }) => isChosen(nativeName(name)))
+if (natives.length > 0) {
+  console.log("")
+  row("", "Troupe, native", "AI SDK", "OpenAI Agents", "to AI SDK", "to OpenAI Agents", "aim to AI SDK")
+  row("---", "--:", "--:", "--:", "--:", "--:", "--:")
+  // The other rows come first: code that two kinds of models have run through is slower.
+  for (const workload of natives) await measureNative(workload)
 }

@@ -171,6 +171,19 @@ export const workloads: ReadonlyArray<Workload> = [
   concurrent(1000, "no tools")
 ]
 
+/** The name of a workload's row over the AI SDK's interface. */
+export const nativeName = (name: string): string => `${name}, native`
+
+/** The largest ratio of Troupe to the AI SDK over the same object of a model that is good enough, by workload. */
+export const nativeAims: Readonly<Record<string, number>> = {
+  "one turn, no tools": 0.8,
+  "a step of 10": 0.5,
+  "a step of 100": 0.35,
+  "a step of 1,000": 0.1,
+  "a delta of 2,000, no tools": 0.2,
+  "a run of 1,000 at once, no tools": 0.8
+}
+
 /** The same at a size that takes no time, to see that it works. */
 export const tiny: ReadonlyArray<Workload> = [
   oneTurn("tool"),

@@ -41,8 +41,8 @@ const readArgs = (args: ReadonlyArray<string>) => {
 
 const readPort = (text: string): number => {
   const port = Number(text)
-  if (text.trim() === "" || !Number.isInteger(port) || port < 0 || port > 65535) {
-    throw new Misuse(`--port takes a number from 0 to 65535, not "${text}"`)
+  if (!/^\d+$/.test(text) || port > 65535) {
+    throw new Misuse(`--port takes a number from 0 to 65535, such as 4010, not "${text}"`)
   }
   return port
 }

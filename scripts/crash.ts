@@ -5,7 +5,7 @@
  */
 import { Effect } from "effect"
 import { parseArgs } from "node:util"
-import { countWrites, emptyStore, type Mutation, play, scenarioOf } from "../test/cluster/crashes.ts"
+import { countWrites, emptyStore, type Mutation, play, scenarioOf } from "../test/cluster/crashes/play.ts"
 
 const { values } = parseArgs({
   options: {

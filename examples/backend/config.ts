@@ -1,19 +1,10 @@
 /**
  * What the service is told by its environment.
  */
-import { Config, Context, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Config, Context, type Duration, Effect, Layer, Option, Redacted } from "effect"
 import { NetAddress } from "effect/net"
+import { BadSetting, setting, text, timeOr, wholeNumber } from "../desk/settings.ts"
 import type { Role } from "./api/Authentication.ts"
-
-/** The environment says something that can't be. */
-export class BadSetting extends Schema.TaggedError<BadSetting>()("BadSetting", {
-  name: Schema.String,
-  issue: Schema.String
-}) {
-  override get message(): string {
-    return `${this.name} ${this.issue}`
-  }
-}
 
 /** A bearer token, and for whom it stands. A tenant may have several of a role, so that one can be replaced. */
 export interface Token {
@@ -59,42 +50,52 @@ export class Settings extends Context.Service<Settings, {
 
 export type Values = Settings["Service"]
 
-/** A whole number. */
-const atLeast = (name: string, minimum: number, fallback: number) =>
-  Config.schema(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(minimum)), name).pipe(
-    Config.withDefault(fallback)
-  )
+/** The greatest number that a limit can be. */
+const unlimited = Number.MAX_SAFE_INTEGER
 
-const environment = Config.all({
-  host: Config.NonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
-  port: Config.schema(
-    Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65_535 })),
-    "PORT"
-  )
-    .pipe(Config.withDefault(8080)),
-  data: Config.NonEmptyString("DATA").pipe(Config.withDefault("data")),
-  database: Config.option(Config.Redacted("DATABASE_URL")),
-  tokens: Config.all({
-    customer: Config.option(Config.Redacted("TOKENS")),
-    colleague: Config.option(Config.Redacted("COLLEAGUE_TOKENS"))
+/** How often something is looked for that may be there at once, at most. */
+const often = "10 millis"
+
+/** Reads the address of a Postgres. */
+const toDatabase = (text: string): Redacted.Redacted | undefined =>
+  URL.canParse(text) && /^postgres(?:ql)?:$/.test(new URL(text).protocol) ? Redacted.make(text) : undefined
+
+const environment = Effect.all({
+  host: text("HOST", "the name or the address of this machine", "127.0.0.1"),
+  port: wholeNumber("PORT", { minimum: 0, maximum: 65_535, fallback: 8080 }),
+  data: text("DATA", "the name of a folder", "data"),
+  database: setting(
+    "DATABASE_URL",
+    "the address of a Postgres",
+    "postgres://user:password@localhost:5432/desk",
+    toDatabase
+  ),
+  limits: Effect.all({
+    bodySize: wholeNumber("LIMIT_BODY", { minimum: 1024, maximum: 2 ** 30, fallback: 64 * 1024 }),
+    rate: wholeNumber("LIMIT_RATE", { minimum: 1, maximum: unlimited, fallback: 1200 }),
+    runs: wholeNumber("LIMIT_RUNS", { minimum: 1, maximum: unlimited, fallback: 50 }),
+    streams: wholeNumber("LIMIT_STREAMS", { minimum: 1, maximum: unlimited, fallback: 100 }),
+    waiting: timeOr("LIMIT_WAITING", "100 millis")
   }),
-  limits: Config.all({
-    bodySize: atLeast("LIMIT_BODY", 1024, 64 * 1024),
-    rate: atLeast("LIMIT_RATE", 1, 1200),
-    runs: atLeast("LIMIT_RUNS", 1, 50),
-    streams: atLeast("LIMIT_STREAMS", 1, 100),
-    waiting: Config.Duration("LIMIT_WAITING").pipe(Config.withDefault(Duration.millis(100)))
-  }),
-  grace: Config.Duration("GRACE").pipe(Config.withDefault(Duration.millis(100))),
-  arrival: Config.Duration("ARRIVAL").pipe(Config.withDefault(Duration.seconds(30))),
-  recovery: Config.Duration("RECOVERY").pipe(Config.withDefault(Duration.seconds(3))),
-  heartbeat: Config.Duration("HEARTBEAT").pipe(Config.withDefault(Duration.seconds(15)))
+  grace: timeOr("GRACE", "10 seconds"),
+  arrival: timeOr("ARRIVAL", "30 seconds", often),
+  recovery: timeOr("RECOVERY", "3 seconds", often),
+  heartbeat: timeOr("HEARTBEAT", "15 seconds", often)
 })
 
 const minTokenLength = 16
 
 /** The variables that hold the tokens of each role. */
 const variables = { customer: "TOKENS", colleague: "COLLEAGUE_TOKENS" } as const
+
+/** What the tokens of a role look like. */
+const exampleOf = (role: Role): string => `${variables[role]}=shop=a-long-token-of-a-${role}`
+
+/** Texts of tokens. */
+const tokenTexts = Config.all({
+  customer: Config.option(Config.Redacted(variables.customer)),
+  colleague: Config.option(Config.Redacted(variables.colleague))
+})
 
 /**
  * Reads `tenant=token,…` of customers, and of colleagues if there are any. What is wrong is said without the token.
@@ -110,7 +111,7 @@ export const readTokens = (
     for (const role of ["customer", "colleague"] as const) {
       for (const [index, entry] of (texts[role]?.split(",") ?? []).map((entry) => entry.trim()).entries()) {
         const fail = (issue: string) =>
-          new BadSetting({ name: variables[role], issue: `${issue} (entry ${index + 1})` })
+          new BadSetting({ name: variables[role], issue: `${issue}, as in ${exampleOf(role)} (entry ${index + 1})` })
         const at = entry.indexOf("=")
         const [tenant, token] = [entry.slice(0, Math.max(at, 0)), entry.slice(at + 1)]
         if (!/^[\w.-]{1,64}$/.test(tenant)) return yield* fail("needs the name of a tenant before each \"=\"")
@@ -142,14 +143,23 @@ const demo = (host: string): Effect.Effect<ReadonlyArray<Token>, BadSetting> =>
         isDemo: true
       }))
     )
-    : Effect.fail(new BadSetting({ name: "TOKENS", issue: `is needed to listen on ${host}, which others can reach` }))
+    : Effect.fail(
+      new BadSetting({
+        name: "TOKENS",
+        issue: `is needed to listen on ${host}, which others can reach, as in ${exampleOf("customer")}`
+      })
+    )
 
 export const layer = Layer.effect(
   Settings,
   Effect.gen(function*() {
-    const { tokens: { colleague, customer }, ...settings } = yield* environment
+    const settings = yield* environment
+    const { colleague, customer } = yield* tokenTexts
     if (Option.isNone(customer) && Option.isSome(colleague)) {
-      return yield* new BadSetting({ name: "COLLEAGUE_TOKENS", issue: "needs TOKENS beside it" })
+      return yield* new BadSetting({
+        name: "COLLEAGUE_TOKENS",
+        issue: `needs TOKENS beside it, as in ${exampleOf("customer")}`
+      })
     }
     return {
       ...settings,

@@ -11,6 +11,7 @@ import { HttpServer, HttpServerError } from "effect/http"
 import { NetAddress } from "effect/net"
 import { Agent } from "troupe"
 import { configured } from "../desk/model/configured.ts"
+import { time } from "../desk/settings.ts"
 import * as Configuration from "./config.ts"
 import { measured } from "./metrics.ts"
 import * as Observability from "./observability.ts"
@@ -47,7 +48,7 @@ const around = Layer.effect(
   Around,
   Effect.gen(function*() {
     const isTrial = (yield* Settings).tokens.some(({ isDemo }) => isDemo === true)
-    const wanted = yield* Config.Duration("PACE").pipe(Config.withDefault(isTrial ? pace : Duration.zero))
+    const wanted = Option.getOrElse(yield* time("PACE", "20 millis"), () => isTrial ? pace : Duration.zero)
     if (Duration.isZero(wanted)) return measured
     const wait = Effect.sleep(wanted)
     return (self) => measured(Agent.observe(self, ({ _tag }) => _tag === "TextDelta" ? wait : Effect.void))
@@ -98,7 +99,7 @@ const service = Layer.unwrap(
 const explain = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   if (error instanceof HttpServerError.ServeError && error.cause instanceof Error) {
-    return `can't listen: ${error.cause.message}`
+    return `can't listen: ${error.cause.message} (HOST and PORT say where, as in HOST=127.0.0.1 PORT=8080)`
   }
   if (error instanceof Config.ConfigError) return error.cause.message.replaceAll(/\s*\n\s*/g, " ")
   return error instanceof Error ? error.message : String(error)

@@ -8,9 +8,10 @@
  *
  * Source: OpenTelemetry environment variable specification, and the specification of the OTLP exporter.
  */
-import { Config, ConfigProvider, Effect, Layer } from "effect"
+import { ConfigProvider, Effect, Layer, Option } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Otlp, OtlpSerialization } from "effect/observability"
+import { setting } from "../desk/settings.ts"
 
 /** What OpenTelemetry takes where a variable isn't there, and Effect doesn't. */
 const defaults = ConfigProvider.fromUnknown({
@@ -21,11 +22,16 @@ const defaults = ConfigProvider.fromUnknown({
 
 /** Nothing where no collector is named, or exporting is switched off. */
 const exporters = Layer.unwrap(Effect.gen(function*() {
-  const protocol = yield* Config.String("OTEL_EXPORTER_OTLP_PROTOCOL").pipe(Config.withDefault(""))
+  const protocol = yield* setting(
+    "OTEL_EXPORTER_OTLP_PROTOCOL",
+    "http/protobuf or http/json",
+    "http/json",
+    (text) => ["", "http/protobuf", "http/json"].includes(text) ? text : undefined
+  )
   return Otlp.layerFromConfig().pipe(
     Layer.provide([
       FetchHttpClient.layer,
-      protocol === "http/json" ? OtlpSerialization.layerJson : OtlpSerialization.layerProtobuf
+      Option.contains(protocol, "http/json") ? OtlpSerialization.layerJson : OtlpSerialization.layerProtobuf
     ])
   )
 }))

@@ -1,5 +1,5 @@
 /**
- * An agent: a model with instructions and tools, and a loop that goes on until it has an answer.
+ * An agent: a model with instructions and tools, and a loop that continues until there is an answer.
  *
  * An agent is a value and holds no state: one definition serves any number of conversations at once. What a run may fail
  * with and what it needs is collected from everything it can reach: tools, instructions, models, other agents.
@@ -84,11 +84,10 @@ export type { FromOptions } from "./run/RunStart.ts"
 /**
  * Makes an agent.
  *
- * Throws `InvalidName` if the name is empty, `InvalidLimit` if a number is no limit, `DuplicateTool` if two tools share a name,
- * `DuplicateHandoff` if the tools of two handoffs do, `DuplicateMode` if two modes do, `DuplicateAgent` if two different agents of
- * one name can be reached by handoffs, `AmbiguousTool` if
- * agents that run together have different tools of one name, and `InvalidParams` if a parameter of a tool, or of what
- * `output` describes, has no JSON.
+ * Throws `InvalidName` if the name is empty, `InvalidLimit` if a limit is invalid, `DuplicateTool` if two tools share a name,
+ * `DuplicateHandoff` if the tools of two handoffs do, `DuplicateMode` if two modes do, `DuplicateAgent` if two different agents of one name
+ * can be reached by handoffs, `AmbiguousTool` if agents that run together have different tools of one name, and `InvalidParams` if a
+ * parameter of a tool, or of what `output` describes, has no JSON.
  *
  * @category constructors
  * @since 0.1.0
@@ -188,8 +187,8 @@ export const make = <
 /**
  * Gives an agent its own model: a Layer, or an `ExecutionPlan` whose steps are models to fall back on.
  *
- * Each run builds the model once and keeps it until its end. With a plan, a request that fails with one model is made with the next;
- * what was done before stays done.
+ * Each run builds the model once and keeps it until its end. With a plan, a request that fails with one model is sent to the next; earlier
+ * steps aren't repeated.
  *
  * @category combinators
  * @since 0.1.0
@@ -225,8 +224,8 @@ interface Models {
 }
 
 /**
- * Gives an agent models by name. While `Mode.configure({ model })` or `Session.configure` names one of them, that one is asked, and
- * otherwise the agent's own.
+ * Gives an agent models by name. The agent's own model is asked unless `Mode.configure({ model })` or `Session.configure` names one of
+ * these.
  *
  * @category combinators
  * @since 0.1.0

@@ -2,8 +2,8 @@
  * How much of a conversation an agent's requests send.
  *
  * 1. What is sent is chosen anew for each request. The state keeps every turn.
- * 2. Turns are never split: a call goes with its result. What the model is asked about stays, and so do what the user asked last and
- *    pinned turns (`Conversation.pin`, `session.pin`).
+ * 2. Turns are never split: a call and its result are sent or left out together. The turns that the model has to answer are always sent,
+ *    and so are the user's last question and pinned turns (`Conversation.pin`, `session.pin`).
  * 3. If even these are too much, the run fails with `ContextWindowExceeded`, and the state can be reopened with a larger window.
  *
  * **Example** (The last turns that have room)
@@ -49,17 +49,19 @@ export { EmptySummary, summarize } from "./window/Summarizing.ts"
 export type { Any, ContextWindow } from "./window/WindowType.ts"
 
 /**
- * What a context window is made of.
+ * Options of a context window.
  *
  * **Details**
  *
- * - `maxTokens` is how many tokens the model's context has, or how many of them may be used: a number, or a function of the state
- *   for an agent whose model changes. Models of `effect/ai` don't say it. Tools and system message count.
+ * - `maxTokens` is how many tokens the model's context has, or how many of them may be used: a number, or a function of the state for an
+ *   agent whose model changes. Models of `effect/ai` don't say it. Tools and system message count too.
  * - `reserve` is how many of these are kept free, above all for the answer; 0 by default.
  * - `maxTurns` is how many turns are sent at most.
- * - `strategy` says what is done if there is too much; `oldestFirst` by default. Without a limit, a function is asked before each request.
- * - `target` is how much of the limits is used again once something had to go, from above 0 to 1. It is 1 by default, and 0.5 if turns
- *   are summarized. Less than 1 keeps the beginning of what is sent for a number of requests, so that a provider's cache serves them.
+ * - `strategy` says what is done if there is too much; `oldestFirst` by default. A function as strategy is called before each request if no
+ *   limit is set.
+ * - `target` is the share of the limits that is filled after something had to be left out, above 0 and up to 1; 1 by default, and 0.5 if
+ *   turns are summarized. With less than 1, the beginning of the prompt stays the same for several requests, so that a provider's cache is
+ *   used.
  * - `count` counts the tokens of a text. By default the `Tokenizer` of `effect/ai` counts them, if one is provided. Otherwise they are
  *   estimated: a quarter of the bytes, corrected by what the provider reported for the agent's last request. A file counts as 1,000.
  *
@@ -80,12 +82,15 @@ const targetOf = (value: number): number => {
   throw new InvalidWindow({ option: "target", issue: `is ${value}, not above 0 and up to 1` })
 }
 
-/** Counts as a function does that counts, or throws `InvalidWindow`. */
+/** Returns the counting function with checked results. Throws `InvalidWindow` if the function returns an invalid count. */
 const counting = (count: CountTokens): CountTokens => {
   const checked: CountTokens = (text) => {
     const tokens = count(text)
     if (tokens >= 0) return tokens
-    throw new InvalidWindow({ option: "count", issue: `gives ${tokens} for ${JSON.stringify(text.slice(0, 20))}` })
+    throw new InvalidWindow({
+      option: "count",
+      issue: `returned ${tokens} for ${JSON.stringify(text.slice(0, 20))}, not a number from 0 on`
+    })
   }
   checked("text")
   return checked
@@ -93,15 +98,15 @@ const counting = (count: CountTokens): CountTokens => {
 
 const reserveOf = (reserve: number, maxTokens: number): number => {
   if (limitOf("reserve", reserve, 0) < maxTokens) return reserve
-  throw new InvalidWindow({ option: "reserve", issue: `is ${reserve}, and leaves nothing of maxTokens, ${maxTokens}` })
+  throw new InvalidWindow({ option: "reserve", issue: `is ${reserve}, not less than "maxTokens", ${maxTokens}` })
 }
 
 /**
  * Makes a context window, for the `contextWindow` of an agent.
  *
- * Throws `InvalidWindow` if a limit isn't a whole number from 1 on, `reserve` isn't one from 0 to below `maxTokens`, `target` isn't above 0
- * and up to 1, or `count` gives no number from 0 on. Throws it too if there is no limit and the strategy sets none: such a window would
- * never do anything.
+ * Throws `InvalidWindow` if a limit isn't a whole number of at least 1, `reserve` isn't a whole number from 0 to below `maxTokens`,
+ * `target` isn't above 0 and up to 1, or `count` returns something else than a number of at least 0. Throws it too if there is no limit and
+ * the strategy sets none, because such a window would never do anything.
  *
  * @category constructors
  * @since 0.1.0
@@ -115,7 +120,7 @@ export const make = <E = never, R = never>(options: Options<E, R>): ContextWindo
   ) {
     throw new InvalidWindow({
       option: "strategy",
-      issue: "is no limit itself, so the window needs maxTokens or maxTurns"
+      issue: `sets no limit, so the window needs "maxTokens" or "maxTurns"`
     })
   }
   const summarizes = steps.some(({ _tag }) => _tag === "Summarize")

@@ -1,5 +1,5 @@
 /**
- * What may pass: guardrails on what users say, on answers, on calls and their results, and on handoffs.
+ * Guardrails: checks of inputs, answers, calls, results and handoffs, which say what may pass.
  *
  * A guardrail looks at a value and returns a verdict. An agent has the guardrails of its `Agent.make(…, { guardrails })`. An agent that
  * takes a conversation over has its own, and none of the agent before it.

@@ -1,18 +1,18 @@
 /**
- * A conversation that is held for you: the current state of an agent or a group, and the runs that change it.
+ * A session: the current state of a conversation with an agent or a group, and the operations that change it.
  *
- * The agent stays a value without state. A session is the small stateful front of it, and lives as long as its scope.
+ * The agent itself is a value without state. A session holds the state, and lives as long as its scope.
  *
- * 1. One operation is under way at a time. Others wait, and go on in the order they came; one that is interrupted while it
- *    waits leaves the others as they are.
- * 2. The state is always legal. It follows a run event by event; a run that fails leaves its `Failed` state, one that is
- *    interrupted the state that `RunInterrupted` tells, and the next call goes on from there.
+ * 1. One operation runs at a time. Others wait, and run in the order in which they came; interrupting a waiting one doesn't affect the
+ *    others.
+ * 2. The state is always legal. It follows a run event by event. A failed run leaves its `Failed` state, an interrupted run the state of
+ *    its `RunInterrupted` event, and the next call continues from there.
  * 3. The services of a run are those that the session was made with, so its methods need none.
- * 4. What a session runs can't call it back: it would wait for its own end, and fails with `ReentrantOperation`. Only the
- *    set-up and the clean-up of a mode may `call` and `invoke`: nothing else is under way then.
- * 5. When its scope closes, what runs is interrupted, its last state is saved, and everything that waits or comes later
- *    fails with `SessionClosed`. Modes are left then, the innermost first; those of a session that is stored stay entered in
- *    what is stored, and only their finalizers run.
+ * 4. Code that a session runs can't call the session: it would wait for its own end, so it fails with `ReentrantOperation`. Only the set-up
+ *    and the clean-up of a mode may `call` and `invoke`, since nothing else runs then.
+ * 5. When its scope closes, the current run is interrupted, its last state is saved, and all waiting and later operations fail with
+ *    `SessionClosed`. Then modes are left, the innermost first. In a stored session they stay entered in the stored state, and only their
+ *    finalizers run.
  *
  * **Example** (Two calls, one conversation)
  *
@@ -93,9 +93,9 @@ export { layerStoreFileSystem, layerStoreSql, load, remove, type Store, store } 
 export { showsState } from "./session/StoredLog.ts"
 
 /**
- * A session: `Output` is what the agent's answers decode to, `E` what a run may fail with beside `AgentError`.
+ * A session: `Output` is what the agent's answers decode to, `E` what a run may fail with besides `AgentError`.
  *
- * As a service it doesn't know its agent, so an error of the agent's own stands in an `OwnError` there.
+ * The service's type doesn't know the agent, so there an agent's own error is wrapped in an `OwnError`.
  *
  * @category models
  * @since 0.1.0
@@ -103,19 +103,19 @@ export { showsState } from "./session/StoredLog.ts"
 export interface Session<out Output = unknown, out E = OwnError>
   extends AgentState.GivesOutput<Output>, Mode.Enterable
 {
-  /** The current state. It doesn't wait: while a run is under way it is the one after its last event. */
+  /** The current state. It doesn't wait: during a run it is the state after the last event. */
   readonly state: Effect.Effect<AgentState.AgentState>
 
   /**
-   * The current state, then each one that comes: every event of a run that changes the state gives one, so pieces of text
-   * don't. It ends when the session is closed, and a slow reader misses nothing.
+   * The current state, then each new one. Every event that changes the state emits one; pieces of text don't. It ends when the session is
+   * closed, and a slow reader misses nothing.
    */
   readonly changes: Stream.Stream<AgentState.AgentState>
 
   /**
-   * Says something, and gives the state with the answer, or with what awaits approval.
+   * Says something, and returns the state with the answer, or with calls that await approval.
    *
-   * It goes on from any state: after a failure, and while approvals are pending, as `Agent.continueConversation` does.
+   * It continues from any state, also after a failure and while approvals are pending, as `Agent.continueConversation` does.
    */
   readonly call: (
     input: Input,
@@ -123,10 +123,10 @@ export interface Session<out Output = unknown, out E = OwnError>
   ) => Effect.Effect<AgentState.AgentState, AgentError | E | SessionError>
 
   /**
-   * Says something, and streams every event. Without an input it goes on as `resume` does.
+   * Says something, and streams every event. Without an input it continues as `resume` does.
    *
-   * The session's state has an event before the reader does. A reader that leaves interrupts the run. The run doesn't wait
-   * for its reader: a reader that is slow, or calls the session while it reads, holds up nobody.
+   * The session's state is updated before the reader gets the event. A reader that leaves interrupts the run. The run doesn't wait for its
+   * reader, so a reader may be slow, or call the session while it reads.
    */
   readonly stream: (
     input?: Input | undefined,
@@ -134,35 +134,34 @@ export interface Session<out Output = unknown, out E = OwnError>
   ) => Stream.Stream<AgentEvent, AgentError | E | SessionError>
 
   /**
-   * Goes on where the state stopped: after approvals, an interruption, a failure, or a restart. Needs nothing where the run
-   * has its answer. A run that failed is reopened, so one that met a limit meets it again.
+   * Continues where the state stopped: after approvals, an interruption, a failure, or a restart. Does nothing if the run has its answer. A
+   * failed run is reopened; if it met a limit, it meets the limit again.
    */
   readonly resume: Effect.Effect<AgentState.AgentState, AgentError | E | SessionError>
 
   /**
-   * Lets a call run that awaits approval. Nothing runs until `resume`, so that several can be answered first.
+   * Approves a call. Nothing runs until `resume`, so that several calls can be answered first.
    *
-   * With `params`, which are JSON, it runs with those in the place of what the model wrote. What its tool can't read fails with
-   * `ParametersRejected`, and changes nothing.
+   * With `params`, which are JSON, it runs with those instead of the model's. If its tool can't read them, it fails with
+   * `ParametersRejected` and changes nothing.
    */
   readonly approve: (
     callId: string,
     options?: { readonly params?: Schema.Json | undefined }
   ) => Effect.Effect<AgentState.AgentState, AgentState.NotAwaitingApproval | SessionError>
 
-  /** Keeps a call from running that awaits approval; the model reads the reason. Nothing runs until `resume`. */
+  /** Denies a call; the model reads the reason. Nothing runs until `resume`. */
   readonly deny: (
     callId: string,
     reason: string
   ) => Effect.Effect<AgentState.AgentState, AgentState.NotAwaitingApproval | SessionError>
 
   /**
-   * Runs a tool of the agent in control as if its model had called it, and gives what its handler gave.
+   * Runs a tool of the agent in control as if its model had called it, and returns the handler's result.
    *
-   * The call is recorded as an assistant turn that used nothing, with its result, and marked in its metadata. It runs under
-   * the tool's policy, takes no model, and starts no run. Invoking is approving. A failure is the caller's, also of a tool
-   * in `fatal`; a state with open calls takes none. The model speaks next: `resume` lets it go on from the result, `call`
-   * with more words.
+   * The call and its result are recorded as an assistant turn without usage, and marked in its metadata. It runs under the tool's policy,
+   * asks no model and starts no run. It needs no approval. If the tool fails, this effect fails and not the run, even for a tool in
+   * `fatal`. It fails if the state has open calls. Afterwards `resume` lets the model answer the result, and `call` adds more words first.
    */
   readonly invoke: <T extends Tool.Any>(
     tool: T,
@@ -170,16 +169,16 @@ export interface Session<out Output = unknown, out E = OwnError>
   ) => Effect.Effect<Tool.Success<T>, Tool.Failure<T> | SessionError>
 
   /**
-   * Gives another session that begins with the state of this one, and shares nothing else. It waits for the operations before it, so that
-   * no call is under way in both, is stored nowhere, and is closed with the scope that it is made in.
+   * Returns another session that begins with the state of this one, and shares nothing else. It waits for earlier operations, so that no
+   * call runs in both. The new session isn't stored, and is closed with the scope that it is made in.
    */
   readonly fork: Effect.Effect<Session<Output, E>, SessionError, Scope.Scope>
 
   /**
-   * Enters a mode of the agent in control by its name, on top of the others. `params` are JSON. It stays entered until
-   * `exitMode`, a move to another, or the end of the session.
+   * Enters a mode of the agent in control by its name, on top of the others. `params` are JSON. The mode stays entered until `exitMode`, a
+   * move to another mode, or the end of the session.
    *
-   * Fails with a `ModeError` where there is no such mode, its parameters are wrong, or it can't be entered here.
+   * Fails with a `ModeError` if there is no such mode, its parameters are wrong, or it can't be entered here.
    */
   readonly enterMode: (
     name: string,
@@ -187,26 +186,26 @@ export interface Session<out Output = unknown, out E = OwnError>
   ) => Effect.Effect<AgentState.AgentState, E | ModeError | SessionError>
 
   /**
-   * Leaves the innermost mode, which must be of that name if one is given. Its clean-up may keep it.
+   * Leaves the innermost mode. If a name is given, that must be the mode's. The mode's clean-up may keep it.
    *
-   * Fails with a `ModeError` where none is entered, or another is on top.
+   * Fails with a `ModeError` if no mode is entered, or another one is on top.
    */
   readonly exitMode: (name?: string) => Effect.Effect<AgentState.AgentState, E | ModeError | SessionError>
 
-  /** Asks for a move between modes: it is taken before the agent's model is asked next. The latest wins. */
+  /** Requests a move between modes, which is carried out before the agent's model is asked next. The latest request wins. */
   readonly schedule: (
     transition: ModeTransition
   ) => Effect.Effect<AgentState.AgentState, ModeError | SessionError>
 
   /**
-   * Changes settings of the agent in control: which tools it offers, which of them its model must or may use, which of its
-   * models is asked. What isn't given stays as it is.
+   * Changes settings of the agent in control: which tools it offers, which of them its model must or may use, which of its models is asked.
+   * Settings that aren't given stay as they are.
    */
   readonly configure: (settings: Settings) => Effect.Effect<AgentState.AgentState, ModeError | SessionError>
 
   /**
-   * Pins a turn of the current state's conversation, counted from 0: a context window never leaves it out. Where there is no such turn,
-   * nothing is pinned. In a mode that has cut what it sees, the pin is gone once the mode is left.
+   * Pins a turn of the conversation, counted from 0: a context window never leaves it out. If there is no such turn, nothing is pinned. In
+   * a mode that has cut what it sees, the pin is lost when the mode is left.
    */
   readonly pin: (turn: number) => Effect.Effect<AgentState.AgentState, SessionError>
 
@@ -214,29 +213,28 @@ export interface Session<out Output = unknown, out E = OwnError>
   readonly unpin: (turn: number) => Effect.Effect<AgentState.AgentState, SessionError>
 }
 
-/** The session of an agent or a group, by what its type says. */
+/** The type of the session of an agent or a group. */
 export type Of<A> = A extends Runnable<infer _Name, infer Output, infer E, infer _R> ? Session<Output, E> : never
 
 /**
- * The session that a program holds.
+ * The service of a program's session.
  *
- * One service serves any agent. A program that holds several, or wants the errors of its agent by their types, makes a
- * service of its own: `class Desk extends Context.Service<Desk, Session.Of<typeof desk>>()("app/Desk")`, provided by
- * `Layer.effect(Desk, Session.make(desk))`.
+ * One service serves any agent. A program with several sessions, or one that needs the types of its agent's errors, makes its own service:
+ * `class Desk extends Context.Service<Desk, Session.Of<typeof desk>>()("app/Desk")`, provided by `Layer.effect(Desk, Session.make(desk))`.
  *
  * @category services
  * @since 0.1.0
  */
 export const Session: Context.Service<Session, Session> = Context.Service("troupe/agent/Session")
 
-/** What a session begins with. What is stored comes before `state`; `modes` are there for every agent in it. */
+/** Options of a session. A stored state takes precedence over `state`; `modes` are added to every agent in the session. */
 export interface Options<E = never, R = never, Modes extends ReadonlyArray<Mode.Any> = []> {
   readonly state?: AgentState.AgentState | undefined
   readonly store?: Store<E, R> | undefined
   readonly modes?: Modes | undefined
 }
 
-/** Everything that a session can fail with. Its type names the part that it can fail with in fact. */
+/** All errors of sessions. The type of a session names those that it can really fail with. */
 type Untyped = Session<unknown, unknown>
 
 const open = (
@@ -249,11 +247,11 @@ const open = (
 ): Effect.Effect<Untyped, never, Scope.Scope> =>
   Effect.gen(function*() {
     const ref = yield* SubscriptionRef.make(state)
-    // Tells those who look on that nothing follows: known by its identity, and never shown.
+    // Marks the end of the stream of states. It is recognized by identity and never emitted.
     const end = { ...state }
     yield* Effect.addFinalizer(() => PubSub.end(ref.pubsub, end))
     const live = LiveModes.make(() => made)
-    // Modes are left when nothing runs any more: the queue closes first.
+    // The queue closes first, so that modes are left when nothing runs any more.
     yield* Effect.addFinalizer((exit) => SessionModes.end(session, exit))
     const queue = yield* OperationQueue.make(agent.name)
     const isNew = state.steps === 0 && state.conversation.turns.length === 0
@@ -296,10 +294,10 @@ const fromOpen = (session: OpenSession, end: AgentState.AgentState): Untyped => 
 }
 
 /**
- * Makes a session that is closed with its scope. Its runs take their services from here.
+ * Makes a session that is closed with its scope. Its runs use the services of this effect.
  *
- * It begins with what is stored, where a `store` is given and holds something, or else with `state`, or else anew. A state
- * in the middle of a run goes on by `resume`.
+ * It begins with the stored state if there is a `store` that holds one, or else with `state`, or else with an empty one. Use `resume` to
+ * continue a state in the middle of a run.
  *
  * **Example** (The errors of an agent keep their types)
  *
@@ -383,7 +381,7 @@ export const layer = <
     return Context.make(Session, session).pipe(Context.add(Mode.Host, session))
   }))
 
-/** Puts the errors of an agent's own into one that every session may fail with. */
+/** Wraps an agent's own errors in `OwnError`, which every session may fail with. */
 const withOwnErrors = (agent: string, self: Untyped): Session => {
   const wrap = (error: unknown): AgentError | SessionError | OwnError =>
     isAgentError(error) || isSessionError(error) ? error : new OwnError({ agent, error })

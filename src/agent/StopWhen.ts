@@ -1,5 +1,5 @@
 /**
- * When a run stops before its model has nothing more to do.
+ * Conditions that stop a run before its model has nothing more to do.
  *
  * A condition is data. `maxSteps` and the budgets `tokens`, `cost`, `toolCalls` and `duration` are limits: meeting one fails the run
  * with its reason, and `AgentState.reopen` goes on from there with a larger one; with `onExhausted: "finish"` the model answers once

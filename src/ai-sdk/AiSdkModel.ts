@@ -1,10 +1,10 @@
 /**
  * Language models of the AI SDK's providers as the `LanguageModel` of `effect/ai`.
  *
- * A package that implements `@ai-sdk/provider`, in its specification 4 or the one before it, gives a model; this makes a Layer
- * of it. Nothing of the AI SDK is loaded by that.
+ * This module makes a Layer from a model of any package that implements `@ai-sdk/provider`, in its specification 4 or 3. It loads nothing
+ * of the AI SDK.
  *
- * 1. A request is one call of the model, and is never repeated here. Whether and when is up to `Agent` and its `retry`.
+ * 1. A request is one call of the model, and is never repeated here: retries are up to `Agent` and its `retry`.
  * 2. An interruption aborts the request, also in the middle of a stream. A stream is read as fast as it is taken.
  * 3. What a provider attaches to a part is given back to it with the part, unchanged.
  * 4. Each failure is an `AiError` with the reason that fits it, so that `isRetryable` says whether to try again.
@@ -55,17 +55,17 @@ export { CurrentSettings, type Settings, settings } from "./Settings.ts"
 export type { Timeouts } from "./Timeouts.ts"
 
 /**
- * Settings of all requests to a model, and how it is given schemas.
+ * Settings of all requests to a model, and how schemas, results and files are sent to it.
  *
  * **Details**
  *
- * - `codecTransformer` makes the JSON Schema of structured output. By default it is that of Anthropic for its models, and that
- *   of OpenAI, which many follow, for all others.
- * - `resultFiles` says whether results of tools may have files in them, as images. Else the model reads the texts beside them and a
- *   note. By default they may, but for providers that speak OpenAI's chat completions: there a result is a text, and packages
- *   would make one of the file's base64.
- * - `download` says how files by address are downloaded that the provider doesn't fetch itself, as the model's `supportedUrls` have it.
- *   With `false` each address is given to the provider as it is.
+ * - `codecTransformer` makes the JSON Schema of structured output. By default it is Anthropic's for models of Anthropic, and OpenAI's for
+ *   all others.
+ * - `resultFiles` says whether results of tools may contain files, such as images. If not, the model reads the texts beside them and a
+ *   note. By default they may, except for providers with OpenAI's chat completions, whose results are texts: packages would send the file's
+ *   base64 as text.
+ * - `download` says how to download files by address that the provider doesn't fetch itself, according to the model's `supportedUrls`. With
+ *   `false` each address is sent to the provider as it is.
  *
  * @category models
  * @since 0.1.0
@@ -76,7 +76,7 @@ export interface Options extends Settings {
   readonly download?: Download.Download | false
 }
 
-/** Providers whose results are texts. Vertex has Gemini's own protocol under the name of a chat. */
+/** Providers whose results are texts. Vertex is excepted: its name contains `chat`, but it speaks Gemini's own protocol. */
 const textResults = /(?<!vertex)\.(chat|completion)$/i
 
 /**
@@ -117,7 +117,7 @@ export const make = (
 }
 
 /**
- * Provides a model as the `LanguageModel`. Spans and metrics of agents have its name and that of its provider.
+ * Provides a model as the `LanguageModel`. Spans and metrics of agents have the model's name and its provider's name.
  *
  * @category layers
  * @since 0.1.0
@@ -128,10 +128,10 @@ export const layer: (model: AnyModel, options?: Options) => Layer.Layer<Language
 ) => model(of, options)
 
 /**
- * Gives a model as a `Model` of `effect/ai`: a Layer that also says the names of the provider and of the model.
+ * Returns a model as a `Model` of `effect/ai`: a Layer that also says the names of the provider and of the model.
  *
- * The provider's name is the one that OpenTelemetry lists for it, such as `gcp.gemini`, or else what stands before the first dot of its
- * id in the AI SDK: `openai`, of `openai.responses`.
+ * The provider's name is the one that OpenTelemetry lists for it, such as `gcp.gemini`, or else the part of its AI SDK id before the first
+ * dot, such as `openai` for `openai.responses`.
  *
  * @category constructors
  * @since 0.1.0

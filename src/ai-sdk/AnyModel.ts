@@ -1,5 +1,5 @@
 /**
- * Models of the AI SDK, in the specifications that can be used.
+ * Models of the AI SDK, in the supported specifications.
  *
  * @since 0.1.0
  */
@@ -10,14 +10,14 @@ import * as Predicate from "effect/Predicate"
 /**
  * A language model of a provider of the AI SDK.
  *
- * One of another specification doesn't type-check, and each request to it fails with `InvalidRequestError`.
+ * A model of another specification doesn't type-check, and each request to it fails with `InvalidRequestError`.
  *
  * @category models
  * @since 0.1.0
  */
 export type AnyModel = LanguageModelV3 | LanguageModelV4
 
-/** A model, or what a program without types gave for one: that has a name and no specification that can be used. */
+/** A model, or the value that an untyped program passed as one: it has a name, but no supported specification. */
 export type Known = AnyModel | {
   readonly provider: string
   readonly modelId: string
@@ -26,20 +26,19 @@ export type Known = AnyModel | {
 
 const isModel = (u: unknown): u is AnyModel => Predicate.isObject(u) && typeof u["provider"] === "string"
 
-/** Takes what isn't a model at all for one that is named by what it is. */
+/** Returns the model, or for any other value a stand-in whose name describes the value. */
 export const known = (u: unknown): Known =>
   isModel(u) ? u : { provider: "unknown", modelId: typeof u === "string" ? u : "unknown" }
 
-/** Checks whether a model has a specification that can be used. */
+/** Checks whether a model has a supported specification. */
 export const isSupported = (model: Known): model is AnyModel =>
   model.specificationVersion === "v3" || model.specificationVersion === "v4"
 
-/** Says which specification a model has that can't be used. */
+/** Returns the reason for a model whose specification isn't supported. */
 export const unsupported = ({ specificationVersion }: { readonly specificationVersion?: unknown }) =>
   new AiError.InvalidRequestError({
     parameter: "specificationVersion",
-    description:
-      `A model that a provider's package makes is needed, such as openai("gpt-5"). One of the AI SDK's specification ${
-        specificationVersion === undefined ? "that doesn't say which" : `"${String(specificationVersion)}"`
-      } can't be used: it has to be "v3" or "v4"`
+    description: `The model's specificationVersion is ${
+      specificationVersion === undefined ? "missing" : `"${String(specificationVersion)}"`
+    }, and must be "v3" or "v4": pass a model that a provider's package makes, such as openai("gpt-5")`
   })

@@ -1,5 +1,5 @@
 /**
- * A request of `effect/ai` as the options of a call.
+ * The options of a provider's call, from a request of `effect/ai`.
  *
  * @since 0.1.0
  */
@@ -36,7 +36,7 @@ const toTool = (tool: Tool.Any, transformer: LanguageModel.CodecTransformer): Pr
   }
 }
 
-/** Tools as they are given, by what makes their schemas: a tool is a value, and its schema is made once. */
+/** Tools in the provider's form, by codec transformer: the schema of a tool is made once. */
 const given = new WeakMap<LanguageModel.CodecTransformer, WeakMap<Tool.Any, ProviderTool>>()
 
 const toTools = (tools: ReadonlyArray<Tool.Any>, transformer: LanguageModel.CodecTransformer): Array<ProviderTool> => {
@@ -51,7 +51,7 @@ const toTools = (tools: ReadonlyArray<Tool.Any>, transformer: LanguageModel.Code
   })
 }
 
-/** Which tool is to be called. Those of a choice of some are the only ones that are offered. */
+/** Returns the tool choice. If only some tools may be called, only those are offered. */
 const toChoice = (
   choice: LanguageModel.ToolChoice<string>
 ): NonNullable<LanguageModelV4CallOptions["toolChoice"]> =>
@@ -61,7 +61,7 @@ const toChoice = (
     ? { type: "tool", toolName: choice.tool }
     : { type: choice.mode ?? "auto" }
 
-/** The answer that is to fit a schema. Throws where the provider could have no such schema. */
+/** Returns the response format of structured output. Throws if the schema has no form for the provider. */
 const toFormat = (
   format: Extract<LanguageModel.ProviderOptions["responseFormat"], { readonly type: "json" }>,
   transformer: LanguageModel.CodecTransformer
@@ -75,10 +75,10 @@ const toFormat = (
   }
 }
 
-/** What is asked, by `effect/ai` or by a loop. */
+/** A request, of `effect/ai` or of a loop. */
 export type Asking = Omit<LanguageModel.ProviderOptions, "span"> & Sent & { readonly span: Span | undefined }
 
-/** Gives the options of a call, apart from the signal that stops it. Throws where a schema has no form for the provider. */
+/** Returns the options of a call, without its abort signal. Throws if a schema has no form for the provider. */
 export const toCallOptions = (
   request: Asking,
   { headers, providerOptions, stopSequences, ...settings }: Omit<Settings, "timeouts">,

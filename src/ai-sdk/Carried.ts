@@ -1,8 +1,8 @@
 /**
- * Content that `effect/ai` has no part for, on its way from a provider and back to it.
+ * Content of a provider that `effect/ai` has no part for, kept so that it can be sent back.
  *
- * It is carried by a reasoning part without text: whoever keeps a conversation keeps its reasoning, with what its provider
- * attached, and whoever doesn't know the provider passes it over.
+ * A reasoning part without text carries it in its metadata. Conversations keep reasoning with its metadata, and other providers ignore
+ * metadata that they don't know.
  *
  * @since 0.1.0
  */
@@ -15,10 +15,10 @@ import { ours, toMetadata, toProviderOptions } from "./Metadata.ts"
 
 type Assistant = Extract<LanguageModelV4Message, { readonly role: "assistant" }>["content"][number]
 
-/** A part as it is sent back, apart from what its provider attached to it. Data of files is text. */
+/** A part as it is sent back, without its provider's metadata. Data of files is text. */
 type Sent = { readonly type: Assistant["type"] } & Readonly<Record<string, unknown>>
 
-/** Gives a part in which another is carried. */
+/** Returns a part that carries another one. */
 export const carry = (
   sent: Sent,
   metadata: Parameters<typeof toMetadata>[0]
@@ -27,7 +27,7 @@ export const carry = (
 const isCarrying = (options: unknown): options is { readonly carries: Sent } =>
   Predicate.hasProperty(options, "carries")
 
-/** Gives what a part carries, as it is sent back. */
+/** Returns the part that a part carries, as it is sent back. */
 export const carried = ({ options }: Prompt.ReasoningPart | Prompt.FilePart): Assistant | undefined => {
   const mine = options[ours]
   if (!isCarrying(mine)) return undefined

@@ -1,5 +1,5 @@
 /**
- * What a model says, as parts of a response.
+ * The content of a model's answer, as parts of a response.
  *
  * @since 0.1.0
  */
@@ -14,25 +14,25 @@ import { fromData } from "./FileData.ts"
 import { toMetadata } from "./Metadata.ts"
 import { paramsOf } from "./StrictTool.ts"
 
-/** Something a model says, in either specification. */
+/** A piece of content, in either specification. */
 export type Content = LanguageModelV3Content | LanguageModelV4Content
 
 type Of<Type extends Content["type"]> = Extract<Content, { readonly type: Type }>
 
-/** What of a request is needed to read its answer. */
+/** The facts of a request that are needed to read its answer. */
 export interface Asked {
-  /** The name of a tool of ours by the name that the model knows. */
+  /** Returns a tool's name in the program from the name that the model knows. */
   readonly nameOf: (name: string) => string
   readonly isOffered: (name: string) => boolean
-  /** Parameters as the tool of a name has them. */
+  /** Returns parameters in the form of the tool of a name. */
   readonly paramsOf: (name: string, params: unknown) => unknown
-  /** Whether a provider asks for an approval before it runs a call. */
+  /** Whether the provider asks for an approval before it runs a call. */
   readonly awaitsApproval: (id: string) => boolean
-  /** Whether calls are checked by the caller, also those whose parameters can't be read. */
+  /** Whether the caller checks the calls, including those whose parameters can't be read. */
   readonly isDeferred: boolean
 }
 
-/** Gives what of a request is needed to read its answer. */
+/** Returns the facts of a request that are needed to read its answer. */
 export const askedOf = (
   { toolCallValidation, tools }: Pick<LanguageModel.ProviderOptions, "toolCallValidation" | "tools">,
   transformer: LanguageModel.CodecTransformer
@@ -56,12 +56,12 @@ const parse = ({ input, toolName }: Of<"tool-call">, { isDeferred }: Asked) => {
     catch: (error) =>
       new AiError.ToolParameterValidationError({
         toolName,
-        description: `The parameters are no JSON: ${error instanceof Error ? error.message : String(error)}`
+        description: `The parameters aren't JSON: ${error instanceof Error ? error.message : String(error)}`
       })
   }).pipe(Result.orElse((error) => isDeferred ? Result.succeed<unknown>(input) : Result.fail(error)))
 }
 
-/** Adds for which calls a provider asks for an approval, as parts of its answer say. Only an agent can give one. */
+/** Adds the calls for which the parts of an answer ask an approval. Only an agent can answer that. */
 export const withApprovals = (asked: Asked, content: ReadonlyArray<Content>): Asked => {
   const ids = asked.isDeferred
     ? content.flatMap((part) => part.type === "tool-approval-request" ? [part.toolCallId] : [])
@@ -71,8 +71,8 @@ export const withApprovals = (asked: Asked, content: ReadonlyArray<Content>): As
 }
 
 /**
- * A call. One that the provider ran by a tool that wasn't offered is none of ours, and only sent back, unless it asks for an approval
- * before.
+ * Returns the part for a call. If the provider ran it by a tool that wasn't offered, it is only carried and sent back, unless the provider
+ * asks for an approval first.
  */
 const toCall = (part: Of<"tool-call">, asked: Asked): Read => {
   if (part.toolName.trim() === "") {
@@ -130,7 +130,7 @@ const toFile = (part: Of<"file">): Response.PartEncoded => {
     type: "file",
     mediaType: part.mediaType,
     data: "url" in data ? "" : data.base64,
-    // A file of `effect/ai` is made of bytes: where it only has an address, that is sent back.
+    // A file of `effect/ai` has bytes. A file that has only an address is carried and sent back.
     ...toMetadata(
       part.providerMetadata,
       "url" in data ? { carries: { type: "file", mediaType: part.mediaType, data: data.url } } : undefined
@@ -166,13 +166,13 @@ const carriedFile = (part: Of<"reasoning-file">): Response.PartEncoded => {
   }, part.providerMetadata)
 }
 
-/** What supports a text goes with it, under `ai-sdk`. */
+/** Citations of a text are in its metadata, under `ai-sdk`. */
 export const citing = (part: object): { readonly citations: ReadonlyArray<unknown> } | undefined =>
   "citations" in part && Array.isArray(part.citations) && part.citations.length > 0
     ? { citations: part.citations }
     : undefined
 
-/** Gives the part for something a model says, if there is one. */
+/** Returns the part for a piece of content, if there is one. */
 export const toPart = (
   part: Content,
   asked: Asked

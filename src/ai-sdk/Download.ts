@@ -2,8 +2,8 @@
  * Files by address, downloaded for a model whose provider doesn't fetch them itself.
  *
  * 1. A file is downloaded once, and kept as long as its address is: later requests send the same bytes.
- * 2. Only `http` and `https` are followed, and no address that names this machine or a private network, redirects included. Names that
- *    resolve to such an address aren't looked up: a program that takes addresses from strangers gives a `fetch` that does.
+ * 2. Only `http` and `https` are followed, and no address of this machine or a private network, redirects included. Host names aren't
+ *    resolved to check this: a program that takes addresses from strangers should pass a `fetch` that does.
  *
  * @since 0.1.0
  */
@@ -16,13 +16,13 @@ import type { AnyModel } from "./AnyModel.ts"
 import { freeze } from "./Frozen.ts"
 
 /**
- * How files are downloaded that a provider doesn't fetch itself.
+ * How to download files that a provider doesn't fetch itself.
  *
  * **Details**
  *
- * - `fetch` is asked for them: the global one by default.
- * - `maxBytes` is how large one may be: 20 MiB by default.
- * - `timeout` is how long one may take: a minute by default.
+ * - `fetch` downloads them; the global one by default.
+ * - `maxBytes` is how large a file may be; 20 MiB by default.
+ * - `timeout` is how long a download may take; a minute by default.
  *
  * @category models
  * @since 0.1.0
@@ -33,16 +33,16 @@ export interface Download {
   readonly timeout?: Duration.Input
 }
 
-/** A file as it was downloaded: in base64, and of which type the server says that it is. */
+/** A downloaded file: its data in base64, and the media type that the server says. */
 interface File {
   readonly data: string
   readonly mediaType: string | undefined
 }
 
-/** Files by the addresses that conversations hold, which are values. */
+/** Downloaded files, by the `URL` objects that conversations hold. */
 const files = new WeakMap<URL, File>()
 
-/** An address without what may be a key in it. */
+/** Returns an address without the parts that may hold a key. */
 const plain = ({ origin, pathname }: URL): string => origin + pathname
 
 const refused = (url: URL, why: string): AiError.InvalidUserInputError =>
@@ -56,7 +56,7 @@ const network = (url: URL, why: string): AiError.NetworkError =>
     description: `The file at ${plain(url)} couldn't be downloaded: ${why}`
   })
 
-/** Names and addresses of this machine and of private networks, as `URL` writes them. */
+/** Hosts of this machine and of private networks, as `URL` writes them. */
 const privateHost = new RegExp(
   [
     String.raw`^(.+\.)?(localhost|local|internal)\.?$`,
@@ -67,7 +67,7 @@ const privateHost = new RegExp(
 )
 
 const issueOf = ({ hostname, protocol }: URL): string | undefined => {
-  if (protocol !== "http:" && protocol !== "https:") return `${protocol} isn't followed`
+  if (protocol !== "http:" && protocol !== "https:") return `only http: and https: are followed, not ${protocol}`
   return privateHost.test(hostname) ? "it is in a private network" : undefined
 }
 
@@ -80,7 +80,7 @@ class Failed {
 
 const most = 5
 
-/** Follows an address to what is there. */
+/** Requests an address, and follows its redirects. */
 const follow = async (
   from: URL,
   fetch: typeof globalThis.fetch,
@@ -137,7 +137,7 @@ const read = async (
   return { data: Base64.encode(bytes), mediaType: headers.get("content-type")?.split(";")[0]?.trim() }
 }
 
-/** Downloads a file, unless that is done. */
+/** Downloads a file, unless it has been downloaded. */
 const download = (url: URL, options: Download): Effect.Effect<File, AiError.AiErrorReason> => {
   const known = files.get(url)
   if (known !== undefined) return Effect.succeed(known)
@@ -164,7 +164,7 @@ const isIn = (mediaType: string, range: string): boolean =>
   range === "*" || range === "*/*" || range === mediaType ||
   (range.endsWith("/*") && (mediaType.startsWith(range.slice(0, -1)) || `${mediaType}/*` === range))
 
-/** Checks whether a provider fetches a file itself. A pattern may remember where it stopped. */
+/** Checks whether a provider fetches a file itself. `search` is used because a global pattern's `test` remembers where it stopped. */
 const isFetched = (supported: Supported, url: URL, mediaType: string): boolean =>
   Object.entries(supported).some(([range, patterns]) =>
     isIn(mediaType.toLowerCase(), range.toLowerCase()) && patterns.some((pattern) => url.href.search(pattern) >= 0)
@@ -211,10 +211,10 @@ export const hasAddress = ({ content }: LanguageModelV4Message): boolean =>
     [part, ...contentOf(part) ?? []].some((part) => isFile(part) && part.data.type === "url")
   )
 
-/** What was made of messages for one model. */
+/** The messages that were made for one model, with their files downloaded. */
 export type Downloaded = WeakMap<LanguageModelV4Message, LanguageModelV4Message>
 
-/** Puts files in the place of addresses that the provider doesn't fetch, in each message once. */
+/** Replaces addresses that the provider doesn't fetch by their files, once for each message. */
 export const withFiles = (
   { supportedUrls }: Pick<AnyModel, "supportedUrls">,
   prompt: LanguageModelV4Prompt,

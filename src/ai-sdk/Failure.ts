@@ -1,5 +1,5 @@
 /**
- * What a provider of the AI SDK threw, as an error of `effect/ai`.
+ * Errors that a provider of the AI SDK threw, as errors of `effect/ai`.
  *
  * @since 0.1.0
  */
@@ -10,26 +10,26 @@ import { retryAfter } from "./RetryAfter.ts"
 import { shown } from "./ShownHeaders.ts"
 import { causes, isOf, read, reportIn, textIn, type Thrown } from "./Thrown.ts"
 
-/** When an error came: at which time in milliseconds, and whether the model had begun to answer. */
+/** When an error happened: the time in epoch milliseconds, and whether the model had begun to answer. */
 export interface When {
   readonly now: number
   readonly isAnswering: boolean
 }
 
-/** The response, where there was one, without its cookies. */
+/** The response, if there was one, without its cookies. */
 const withHttp = ({ body, headers, status }: Thrown): { readonly http?: typeof AiError.HttpContext.Type } => {
   if (status === undefined) return {}
   return { http: { response: { status, headers: shown(headers) }, ...(body === undefined ? undefined : { body }) } }
 }
 
 /**
- * What providers call an account that has nothing left to spend, which no waiting helps. Google says of a limit of requests a minute too
- * that it "exceeded your current quota", so these words aren't among them: OpenAI names the error besides.
+ * How providers name an account without credit, for which waiting doesn't help. The words "exceeded your current quota" aren't included,
+ * because Google uses them for a limit of requests a minute too, and OpenAI also gives a code.
  */
 const spent = /insufficient_(quota|balance|credits|funds)|billing|credits?_(balance|exhausted)|quota_exhausted/
 const spentWords = /credit balance is too low|insufficient (balance|credits|funds)/i
 
-/** What providers call words that their policy has no answer to. */
+/** How providers name content that their policy refuses. */
 const policy = /content_?(filter|policy)|moderation|safety|responsible_?ai|prohibited_content|usage_policy/
 const policyWords = /content (filter|policy|management policy|moderation)|usage polic(y|ies)|safety system|was flagged/i
 
@@ -38,7 +38,7 @@ const expired = /expired/i
 const missingKey =
   /(no|missing|didn't provide an|not provide an?|without an?) (api[ -]?key|authentication|auth(orization)? header)|(api[ -]?key|header|authentication).{0,20}(is )?(required|missing)/i
 
-/** Statuses that the names of errors stand for, where there is no other: in a stream the response has begun with 200. */
+/** The statuses that names of errors mean, for errors in a stream, where the response has begun with 200. */
 const statuses: ReadonlyArray<readonly [RegExp, number]> = [
   [spent, 402],
   [policy, 400],
@@ -64,13 +64,13 @@ const keyKind = ({ message, names }: Thrown): AiError.AuthenticationError["kind"
     ? "MissingKey"
     : "InvalidKey"
 
-/** Says how long to wait before asking again, which `AiError.retryAfter` reads of any reason; the class has no field for it. */
+/** Sets how long to wait before the next try. `AiError.retryAfter` reads the field of any reason, though this class doesn't declare it. */
 const waiting = (
   reason: AiError.InternalProviderError,
   retryAfter: Duration.Duration | undefined
 ): AiError.InternalProviderError => retryAfter === undefined ? reason : Object.assign(reason, { retryAfter })
 
-/** The reason of a response that refused the request, where its status is one of these. */
+/** Returns the reason for a status that refuses the request, if it is one of these. */
 const refused = (thrown: Thrown, status: number, { now }: When): AiError.AiErrorReason => {
   const { isRetryable, message: description } = thrown
   const wait = retryAfter(thrown, now)
@@ -92,7 +92,7 @@ const refused = (thrown: Thrown, status: number, { now }: When): AiError.AiError
   if (status === 429) {
     return new AiError.RateLimitError({ ...http, ...(wait === undefined ? undefined : { retryAfter: wait }) })
   }
-  // A provider that says so itself is right about whether the same may go well another time.
+  // If the provider itself says whether a retry may succeed, that counts.
   if (status >= 500 || status === 408 || status === 409) {
     return isRetryable === false
       ? new AiError.UnknownError({ description, ...http })
@@ -112,7 +112,7 @@ const networkNames = /^(AbortError|TimeoutError|ResponseAborted|SocketError)$/
 const networkWords =
   /^(fetch failed|failed to fetch|terminated|network ?error|load failed|other side closed|socket hang up)/i
 
-/** Checks whether it was the way to the provider that failed, by the codes and words of the runtimes. */
+/** Checks whether the network failed, by the codes and messages of the runtimes. */
 const isNetwork = (error: unknown): boolean =>
   causes(error).some((cause) =>
     networkCodes.test(textIn(cause, "code") ?? "") ||
@@ -126,7 +126,10 @@ const isInvalidUrl = (error: unknown): boolean =>
     (cause instanceof TypeError && /invalid url|failed to parse url/i.test(cause.message))
   )
 
-/** Gives an error's cause, or itself, without errors of calls and what they are the cause of: those hold the whole request. */
+/**
+ * Returns the part of an error's chain of causes below the errors of calls, since those hold the whole request; the error itself if it has
+ * none.
+ */
 const withoutRequest = (error: unknown): unknown => {
   const chain = causes(error)
   const last = chain.findLastIndex((cause) => isOf(cause, "APICallError"))
@@ -153,7 +156,7 @@ const network = (
     cause: withoutRequest(cause)
   })
 
-/** A stream that ended before the answer did. */
+/** The reason of a stream that ended before the answer did. */
 export const cutOff = (): AiError.NetworkError =>
   new AiError.NetworkError({
     reason: "TransportError",
@@ -162,11 +165,11 @@ export const cutOff = (): AiError.NetworkError =>
     description: "The stream ended before the answer did"
   })
 
-/** Checks whether a package reports that a stream ended before the answer did: it has no data to show then. */
+/** Checks whether a package reports that a stream ended before the answer did: such an error has no data. */
 export const isCutOff = (error: unknown): boolean =>
   isOf(error, "InvalidResponseDataError") && Predicate.hasProperty(error, "data") && error.data === undefined
 
-/** The reason of an error without a response. */
+/** Returns the reason of an error without a response. */
 const other = (error: unknown, thrown: Thrown, { isAnswering }: When): AiError.AiErrorReason => {
   const { message: description } = thrown
   if (isOf(error, "LoadAPIKeyError")) return new AiError.AuthenticationError({ kind: "MissingKey", description })
@@ -177,7 +180,7 @@ const other = (error: unknown, thrown: Thrown, { isAnswering }: When): AiError.A
     return new AiError.InvalidResponseError({ description })
   }
   if (isOf(error, "JSONParseError", "TypeValidationError")) {
-    // Before there is an answer it is what we sent that doesn't fit: the arguments of a tool of the provider.
+    // Before there is an answer, the request itself is invalid: the arguments of a tool of the provider.
     return isAnswering
       ? new AiError.InvalidResponseError({ description })
       : new AiError.InvalidRequestError({ description })
@@ -199,15 +202,15 @@ const other = (error: unknown, thrown: Thrown, { isAnswering }: When): AiError.A
   }
   if (isInvalidUrl(error)) return network(thrown, "InvalidUrlError", error)
   if (isNetwork(error)) return network(thrown, "TransportError", error)
-  // What a provider reports in the middle of an answer and gives no known name is most likely its own trouble.
+  // An error without a known name in the middle of an answer is most likely the provider's own.
   return isAnswering && thrown.isRetryable !== false
     ? new AiError.InternalProviderError({ description })
     : new AiError.UnknownError({ description })
 }
 
-/** Gives the reason of an error that was thrown, or that stood in a stream. */
+/** Returns the reason of an error that was thrown, or that came in a stream. */
 export const reasonOf = (error: unknown, when: When): AiError.AiErrorReason => {
-  // A report in a form that the package doesn't know is a report all the same.
+  // An error report counts even if the package doesn't know its form.
   const part = isOf(error, "TypeValidationError") && Predicate.hasProperty(error, "value") ? error.value : undefined
   const report = when.isAnswering ? reportIn(part) : undefined
   if (report !== undefined) return reasonOf(report, when)
@@ -215,7 +218,7 @@ export const reasonOf = (error: unknown, when: When): AiError.AiErrorReason => {
   const status = statusOf(thrown)
   if (status !== undefined) return refused(thrown, status, when)
   if (thrown.status !== undefined) {
-    // It went well until the response was read.
+    // The status is a success: reading the response failed.
     const { cause, message } = thrown
     if (isNetwork(cause)) return network(thrown, "TransportError", error)
     const why = cause === undefined ? message : `${message}: ${read(cause).message}`

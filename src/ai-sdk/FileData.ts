@@ -1,12 +1,12 @@
 /**
- * The data of files: bytes, base64, or where they are.
+ * The data of files: bytes, base64, or an address.
  *
  * @since 0.1.0
  */
 import type { SharedV4FileDataData, SharedV4FileDataUrl } from "@ai-sdk/provider"
 import * as Base64 from "effect/encoding/Base64"
 
-/** Data of a file as both specifications give it in a response. */
+/** The data of a file in a response, in either specification. */
 export type GivenData = string | Uint8Array | SharedV4FileDataData | SharedV4FileDataUrl
 
 type FileData = SharedV4FileDataData | SharedV4FileDataUrl
@@ -31,9 +31,9 @@ const fromDataUrl = (url: string): SharedV4FileDataData => {
 }
 
 /**
- * Gives the data of a file of a prompt: text is base64, a data URL, or an address.
+ * Returns the data of a prompt's file: text is base64, a data URL, or an address.
  *
- * Bytes become base64 here: providers that write results of tools as JSON write an object of numbers of them.
+ * Bytes become base64 here, because providers that write results of tools as JSON would write bytes as an object of numbers.
  */
 export const toData = (data: string | Uint8Array | URL): FileData => {
   if (data instanceof Uint8Array) return { type: "data", data: Base64.encode(data) }
@@ -43,7 +43,7 @@ export const toData = (data: string | Uint8Array | URL): FileData => {
   return isAddress.test(text) && URL.canParse(text) ? { type: "url", url: new URL(text) } : { type: "data", data }
 }
 
-/** Gives the data of a file of a response as base64, or where the file is. */
+/** Returns the data of a response's file as base64, or its address. */
 export const fromData = (given: GivenData): { readonly base64: string } | { readonly url: string } => {
   if (typeof given === "string") return { base64: given }
   if (given instanceof Uint8Array) return { base64: Base64.encode(given) }

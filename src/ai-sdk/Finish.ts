@@ -1,5 +1,5 @@
 /**
- * How an answer ends: for which reason, and what it used.
+ * How an answer ends: its reason and its usage.
  *
  * @since 0.1.0
  */
@@ -16,11 +16,11 @@ import type * as Response from "effect/ai/Response"
 import { toMetadata } from "./Metadata.ts"
 import { shown } from "./ShownHeaders.ts"
 
-/** Reads a count. One that can't be a count of tokens isn't known. */
+/** Reads a count of tokens. An impossible count is unknown. */
 const count = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 
-/** Gives what was used. */
+/** Returns the usage. */
 const toUsage = (
   { inputTokens, outputTokens }: LanguageModelV3Usage | LanguageModelV4Usage
 ): typeof Response.Usage.Encoded => ({
@@ -42,37 +42,37 @@ type FinishReason = LanguageModelV3FinishReason | LanguageModelV4FinishReason
 const reasons = ["stop", "length", "content-filter", "tool-calls", "error", "other"] as const
 
 const toReason = ({ raw, unified }: FinishReason): Response.FinishReason =>
-  // Anthropic stops in the middle of what its own tools do, to be asked to go on.
+  // Anthropic pauses while its own tools run, and expects to be asked to continue.
   raw === "pause_turn" ? "pause" : reasons.find((reason) => reason === unified) ?? "unknown"
 
-/** How an answer ended, as the AI SDK has it. */
+/** How an answer ended, in the terms of the AI SDK. */
 export interface Ending {
   readonly finishReason: FinishReason
   readonly usage: LanguageModelV3Usage | LanguageModelV4Usage
   readonly providerMetadata?: SharedV4ProviderMetadata | undefined
 }
 
-/** What of an answer has come when it ends. */
+/** Whether content and calls of the answer have arrived when it ends. */
 export interface Come {
   calls: number
   isSpeaking: boolean
 }
 
-/** Checks whether the provider's filter ended an answer. */
+/** Checks whether the provider's content filter ended an answer. */
 export const isFiltered = ({ finishReason: { unified } }: Ending): boolean => unified === "content-filter"
 
-/** Gives what is wrong with an answer that ended so, if anything is: one that says nothing is no answer if it was to say something. */
+/** Returns what is wrong with an answer, if anything: an empty answer fails if content was required. */
 export const issueOf = (ending: Ending, { calls, isSpeaking }: Come): AiError.AiErrorReason | undefined => {
   if (calls > 0) return undefined
   if (ending.finishReason.unified === "tool-calls") {
     return new AiError.InvalidOutputError({
-      description: "The answer ended with calls, and has none with a tool's name"
+      description: "The answer ended with calls, but none of them names a tool"
     })
   }
   if (isSpeaking) return undefined
   if (ending.finishReason.unified === "error") {
     return new AiError.InvalidOutputError({
-      description: `The answer says nothing, and ended with "${ending.finishReason.raw ?? "error"}"`
+      description: `The answer is empty, and ended with "${ending.finishReason.raw ?? "error"}"`
     })
   }
   return isFiltered(ending)
@@ -80,15 +80,13 @@ export const issueOf = (ending: Ending, { calls, isSpeaking }: Come): AiError.Ai
     : undefined
 }
 
-/** What came beside an answer: what the provider warns of, and the headers of its response. */
+/** Metadata of an answer: the provider's warnings, and the headers of its response. */
 export interface Beside {
   readonly warnings: ReadonlyArray<SharedV4Warning>
   readonly headers: Readonly<Record<string, string>> | undefined
 }
 
-/**
- * Gives the part that ends an answer. Its metadata has, under `ai-sdk`, the provider's own reason and usage and its warnings.
- */
+/** Returns the part that ends an answer. Its metadata holds, under `ai-sdk`, the provider's own reason, usage and warnings. */
 export const finishPart = (
   { finishReason, providerMetadata, usage }: Ending,
   { headers, warnings }: Beside
@@ -107,7 +105,7 @@ export const finishPart = (
   }
 }
 
-/** Gives a warning in a line. */
+/** Returns a warning as one line. */
 export const warningText = (warning: SharedV4Warning): string => {
   switch (warning.type) {
     case "unsupported":

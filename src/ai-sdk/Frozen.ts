@@ -1,5 +1,5 @@
 /**
- * Messages that are kept: all requests share them, and one that changed them would change the others.
+ * Frozen messages: all requests share them, so no provider may change them.
  *
  * @since 0.1.0
  */

@@ -31,11 +31,11 @@ const generate = (
     ? model.doGenerate({ ...Specification3.toCallOptions(options), abortSignal: signal })
     : model.doGenerate({ ...options, abortSignal: signal })
 
-/** The text that structured output is read from, where a provider says that it isn't all of it. */
+/** Returns the text with the structured output, if the provider marks only a part of the text as that. */
 const chosenText = (generated: Generated): string | undefined =>
   "structuredOutputText" in generated ? generated.structuredOutputText : undefined
 
-/** Gives the parts of a whole answer. Where some text only leads to the structured output, it becomes reasoning. */
+/** Returns the parts of a whole answer. Text before the structured output becomes reasoning. */
 const toParts = (
   generated: Generated,
   request: Asking,

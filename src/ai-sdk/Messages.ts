@@ -29,10 +29,10 @@ type Content<Role extends LanguageModelV4Message["role"]> = Extract<
   { readonly role: Role }
 >["content"]
 
-/** The names of tools that take text and not an object, as providers define some. */
+/** Returns the names of tools that take a text instead of an object. Providers define such tools. */
 type TakesText = (toolName: string) => boolean
 
-/** What a provider takes: files in results, and text as the parameters of which tools. */
+/** What a provider accepts: whether results may contain files, and which tools take a text. */
 export interface Takes {
   readonly takesText: TakesText
   readonly takesFiles: boolean
@@ -52,7 +52,7 @@ const filePart = (part: Prompt.FilePart): LanguageModelV4FilePart => ({
   ...toProviderOptions(part.options)
 })
 
-/** A text that says nothing is left out, unless its provider attached something: providers refuse one. */
+/** Empty text is left out, unless it has metadata, because providers refuse it. */
 const says = (part: { readonly text: string; readonly options: Prompt.ProviderOptions }): boolean =>
   part.text !== "" || toProviderOptions(part.options) !== undefined
 
@@ -60,7 +60,7 @@ const callPart = (part: Prompt.ToolCallPart, takesText: TakesText): LanguageMode
   type: "tool-call",
   toolCallId: part.id,
   toolName: part.name,
-  // Parameters that nobody could read are no object, and providers take no others back.
+  // Providers accept only an object as parameters, so parameters that couldn't be read become an empty one.
   input: Predicate.isObject(part.params) || takesText(part.name) ? part.params : {},
   ...(part.providerExecuted ? { providerExecuted: true } : undefined),
   ...toProviderOptions(part.options)
@@ -71,11 +71,11 @@ const isDenial = (result: unknown): result is { readonly reason?: string } =>
 
 const isText = (part: Prompt.ToolModelOutputPart): part is Prompt.TextPart => part.type === "text"
 
-/** What stands for a file that a result can't have. */
+/** The note for a file in a result that can't be sent. */
 const noteOf = (part: Prompt.ToolModelOutputPart): string =>
   isText(part) ? part.text : `[A file of type ${part.mediaType}: this provider takes none in results.]`
 
-/** What a model is told of a result. Content has no place for a failure, text has. */
+/** Returns what a model is told of a result. Only the text form can mark a failure, content can't. */
 const outputOf = (part: Prompt.ToolResultPart, takesFiles: boolean): LanguageModelV4ToolResultOutput => {
   const { isFailure, modelOutput, providerExecuted, result } = part
   if (modelOutput !== undefined) {
@@ -134,7 +134,7 @@ const assistantContent = (
     }
   })
 
-/** An approval that is left here is one that the provider asked for: `effect/ai` and agents have answered all others. */
+/** Only approvals that the provider asked for are left here: `effect/ai` and agents have answered all others. */
 const approvalPart = (part: Prompt.ToolApprovalResponsePart): LanguageModelV4ToolApprovalResponsePart => ({
   type: "tool-approval-response",
   approvalId: part.approvalId,
@@ -160,12 +160,12 @@ const toMessage = (message: Prompt.Message, takes: Takes): LanguageModelV4Messag
   }
 }
 
-/** Checks whether a message is sent in one way, whichever tools are offered with it. */
+/** Checks whether a message has the same form whichever tools are offered with it. */
 const isSettled = (message: Prompt.Message): boolean =>
   message.role !== "assistant" ||
   message.content.every((part) => part.type !== "tool-call" || Predicate.isObject(part.params))
 
-/** What all requests to providers of a kind share: a message is a value that later requests hold again, so it is converted once. */
+/** The form that all requests to providers of a kind share. Later requests hold the same message values, so each is converted once. */
 interface Shared extends Form<LanguageModelV4Message> {
   readonly known: WeakMap<Prompt.Message, LanguageModelV4Message>
 }
@@ -192,10 +192,10 @@ const convert = (message: Prompt.Message, takes: Takes, { known }: Shared): Lang
   return converted
 }
 
-/** Prompts in which there are files by address. */
+/** Prompts that contain files by address. */
 const addressed = new WeakSet<LanguageModelV4Prompt>()
 
-/** Checks whether there are files by address in a prompt that was made here. */
+/** Checks whether a prompt that was made here contains files by address. */
 export const hasAddresses = (prompt: LanguageModelV4Prompt): boolean => addressed.has(prompt)
 
 const marked = (prompt: LanguageModelV4Prompt, isMarked: boolean): LanguageModelV4Prompt => {
@@ -203,10 +203,10 @@ const marked = (prompt: LanguageModelV4Prompt, isMarked: boolean): LanguageModel
   return prompt
 }
 
-/** What is to be converted: a prompt, and the projection that it ends with if that is known. */
+/** The prompt to convert, and the projection that it ends with, if that is known. */
 export type Sent = { readonly prompt: Prompt.Prompt } & Partial<Pick<NativeModel.Request, "system" | "projection">>
 
-/** Gives the messages of a prompt. One that says nothing is left out. */
+/** Returns the messages of a prompt. Empty messages are left out. */
 export const toMessages = (sent: Sent, takes: Takes): LanguageModelV4Prompt => {
   const form = takes.takesFiles ? shared.withFiles : shared.withoutFiles
   const { system } = sent

@@ -1,7 +1,7 @@
 /**
- * What a provider attaches to a part, on its way to `effect/ai` and back: the same record by the provider's name.
+ * A provider's metadata of a part, from the provider to `effect/ai` and back: a record by the provider's name.
  *
- * What `effect/ai` has no place for goes along under a name of ours.
+ * Data that `effect/ai` has no field for is added under `ai-sdk`.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,7 @@ import type * as Response from "effect/ai/Response"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 
-/** The name under which this adapter attaches something itself. */
+/** The name under which this adapter adds its own metadata. */
 export const ours = "ai-sdk"
 
 /** Copies a value that is plain JSON. */
@@ -29,7 +29,7 @@ const copy = (value: unknown, levels: number): Schema.Json | undefined => {
   return isList && Object.keys(copied).length !== value.length ? undefined : copied
 }
 
-/** Gives a value as JSON, without what JSON has no place for. Most are plain JSON, which is only copied. */
+/** Returns a value as JSON, without what JSON can't hold. Most values are plain JSON, which is only copied. */
 export const toJson = (value: unknown): Schema.Json => {
   const plain = copy(value, 64)
   if (plain !== undefined) return plain
@@ -42,7 +42,7 @@ export const toJson = (value: unknown): Schema.Json => {
 
 const isRecord = (value: unknown): value is SharedV4ProviderOptions[string] => Predicate.isObject(value)
 
-/** Gives the metadata of a part, with what this adapter adds to it. */
+/** Returns the metadata of a part, with what this adapter adds. */
 export const toMetadata = (
   metadata: SharedV4ProviderOptions | undefined,
   added?: Readonly<Record<string, unknown>>
@@ -58,7 +58,7 @@ export const toMetadata = (
   return Object.keys(all).length === 0 ? undefined : { metadata: all }
 }
 
-/** Gives the options of a part as its provider reads them. */
+/** Returns the options of a part as its provider reads them. */
 export const toProviderOptions = (
   options: Response.ProviderMetadata
 ): { readonly providerOptions: SharedV4ProviderOptions } | undefined => {

@@ -1,5 +1,5 @@
 /**
- * A call of a provider before it is made: its options, and how long it is waited for; and what a failure or a warning of it is told as.
+ * A provider's call before it is made: its options and time-outs, and how its failures and warnings are reported.
  *
  * @since 0.1.0
  */
@@ -34,7 +34,7 @@ export const failed = (method: Method, error: unknown, isAnswering: boolean): Ef
     return Effect.fail(failure(method, reasonOf(error, when)))
   })
 
-/** Waits for what a provider does, as long as it may take. */
+/** Waits for a provider, with the request's time-outs. */
 export const attempt = <A>(
   method: Method,
   patience: Timeouts.Patience,
@@ -46,37 +46,37 @@ export const attempt = <A>(
     (error) => error._tag === "Thrown" ? failed(method, error.error, isAnswering) : Effect.fail(failure(method, error))
   )
 
-/** Says what a provider warns of. */
+/** Logs a provider's warnings. */
 export const warn = (warnings: ReadonlyArray<SharedV4Warning>, { modelId, provider }: AnyModel): Effect.Effect<void> =>
   warnings.length === 0 ? Effect.void : Effect.logWarning(
     `${provider} ${modelId}: ${warnings.map(warningText).join("; ")}`
   )
 
-/** Says that an answer isn't what the model would have said. */
+/** Logs that an answer isn't what the model would have said. */
 export const warnOf = (ending: Ending, { modelId, provider }: AnyModel): Effect.Effect<void> =>
   isFiltered(ending)
     ? Effect.logWarning(`${provider} ${modelId}: the provider's content filter ended the answer`)
     : Effect.void
 
-/** A model, and what holds for every request to it. */
+/** A model, and the options of every request to it. */
 export interface Given {
   readonly model: Known
   readonly settings: Settings
   readonly transformer: LanguageModel.CodecTransformer
   readonly takesFiles: boolean
-  /** How files are downloaded that the provider doesn't fetch, if they are, and what was made of messages with such. */
+  /** How files that the provider doesn't fetch are downloaded, if they are, and the messages that were made with them. */
   readonly download: Download.Download | undefined
   readonly downloaded: Download.Downloaded
 }
 
-/** A call as a provider is given it, and how long it is waited for. */
+/** A call's options, and its time-outs. */
 export interface Prepared {
   readonly model: AnyModel
   readonly options: LanguageModelV4CallOptions
   readonly patience: Timeouts.Patience
 }
 
-/** Prepares a call, of what is asked and what is set. */
+/** Prepares a call from a request and settings. */
 const prepare = (
   method: Method,
   { model, settings, takesFiles, transformer }: Given,
@@ -95,7 +95,7 @@ const prepare = (
   }
 }
 
-/** Prepares a call, with the files that the provider doesn't fetch itself. */
+/** Prepares a call, and downloads the files that the provider doesn't fetch itself. */
 export const prepareAll = (
   method: Method,
   given: Given,

@@ -1,8 +1,8 @@
 /**
- * How long a provider tells to wait, by the headers of its response or in the body.
+ * How long a provider says to wait, in the headers or the body of its response.
  *
  * `retry-after` is a number of seconds or a date (RFC 9110, section 10.2.3); some providers give a fraction of a second too.
- * `retry-after-ms`, of some providers, is exact. Google's providers give a `google.rpc.RetryInfo` among the details of an error.
+ * `retry-after-ms`, which some providers send, is exact. Google's providers send a `google.rpc.RetryInfo` among the details of an error.
  *
  * @since 0.1.0
  */
@@ -27,14 +27,14 @@ const inHeaders = (
   )
 }
 
-/** Reads a `RetryInfo`, whose delay is text in JSON: `"36.5s"`. */
+/** Reads a `RetryInfo`, whose delay is a text such as `"36.5s"`. */
 const inDetail = (detail: unknown): Duration.Duration | undefined => {
   if (!/\bRetryInfo$/.test(textIn(detail, "@type") ?? "")) return undefined
   const seconds = numberIn((textIn(detail, "retryDelay") ?? "").replace(/s$/, ""))
   return seconds === undefined ? undefined : Duration.millis(Math.ceil(seconds * 1000))
 }
 
-/** Gives how long to wait, as far as that is said. `now` is the time in milliseconds, that a date is compared with. */
+/** Returns how long to wait, if the provider says it. A date is compared with `now`, in epoch milliseconds. */
 export const retryAfter = (
   { details, headers }: Pick<Thrown, "details" | "headers">,
   now: number

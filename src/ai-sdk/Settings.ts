@@ -1,5 +1,5 @@
 /**
- * Settings of requests: of the layer, and for those that an agent, or a part of a program, makes.
+ * Settings of requests: for a whole layer, or for the requests of an agent or a part of a program.
  *
  * @since 0.1.0
  */
@@ -8,16 +8,16 @@ import * as Context from "effect/Context"
 import type { Timeouts } from "./Timeouts.ts"
 
 /**
- * Settings of a request, as the provider interface of the AI SDK has them. What is missing is the provider's default.
+ * Settings of a request, as in the provider interface of the AI SDK. A missing setting is the provider's default.
  *
  * **Details**
  *
- * - `maxOutputTokens`, `temperature`, `topP`, `topK`, `presencePenalty`, `frequencyPenalty`, `stopSequences` and `seed` are
- *   given to the model as they are. Ranges depend on the provider.
- * - `reasoning` is how much the model thinks. Models of specification 3 don't know it; they have options of their provider.
- * - `headers` are sent with the request, beside those of the provider.
- * - `timeouts` are how long to wait for the provider. They have defaults.
- * - `providerOptions` are what only one provider knows, by its name: `{ openai: { store: false } }`.
+ * - `maxOutputTokens`, `temperature`, `topP`, `topK`, `presencePenalty`, `frequencyPenalty`, `stopSequences` and `seed` are sent to the
+ *   model as they are. Ranges depend on the provider.
+ * - `reasoning` is how much the model thinks. Models of specification 3 don't have it: use the options of their provider.
+ * - `headers` are sent with the request, besides those of the provider.
+ * - `timeouts` are how long to wait for the provider; `Timeouts` lists the defaults.
+ * - `providerOptions` are options of single providers, by the provider's name: `{ openai: { store: false } }`.
  *
  * @category models
  * @since 0.1.0
@@ -38,8 +38,8 @@ export interface Settings {
 }
 
 /**
- * Settings of the requests that are made with it, over those of the layer. Headers, time-outs and the options of each
- * provider are put together by their names, of the rest the last holds.
+ * Settings of the requests that run with this reference; they override the layer's. Headers, time-outs and each provider's options are
+ * merged by key; of other settings the last one counts.
  *
  * @category references
  * @since 0.1.0
@@ -49,14 +49,14 @@ export const CurrentSettings = Context.Reference<Settings>("troupe/ai-sdk/Curren
 })
 
 /**
- * Gives settings as what an agent's `settings` are: a context that its requests run with.
+ * Returns settings as a context for an agent's `settings` option.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const settings = (settings: Settings): Context.Context<never> => Context.make(CurrentSettings, settings)
 
-/** Puts settings over others. */
+/** Merges settings; those of the second override the first. */
 export const over = (under: Settings, upper: Settings): Settings => {
   if (Object.keys(upper).length === 0) return under
   const providerOptions: SharedV4ProviderOptions = { ...under.providerOptions }

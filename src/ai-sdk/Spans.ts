@@ -1,5 +1,5 @@
 /**
- * What the span of a request says of it, as the conventions of OpenTelemetry for generative AI have it.
+ * The attributes of a request's span, by OpenTelemetry's conventions for generative AI.
  *
  * @since 0.1.0
  */
@@ -12,7 +12,7 @@ interface Named {
   readonly provider: string
 }
 
-/** Providers by the names that the conventions list for them, which aren't those of the AI SDK. */
+/** The conventions' names of providers, if they differ from those of the AI SDK. */
 const listed: ReadonlyArray<readonly [RegExp, Telemetry.WellKnownProviderName]> = [
   [/^(google\.vertex|vertex)\b/, "gcp.vertex_ai"],
   [/^google\b/, "gcp.gemini"],
@@ -23,20 +23,20 @@ const listed: ReadonlyArray<readonly [RegExp, Telemetry.WellKnownProviderName]> 
   [/^moonshotai\b/, "moonshot_ai"]
 ]
 
-/** The name of a model's provider by the conventions, or else that of the AI SDK, apart from which of its interfaces is used. */
+/** Returns the conventions' name of a model's provider, or else the AI SDK's name without the part for the provider's interface. */
 const providerOf = ({ provider }: Named): string =>
   listed.find(([known]) => known.test(provider))?.[1] ?? provider.split(".")[0] ?? provider
 
-/** The names of a model and of its provider by the conventions. */
+/** Returns the names of a model and of its provider, by the conventions. */
 export const namesOf = (model: Named) => ({ model: model.modelId, provider: providerOf(model) })
 
-/** Says what is asked. */
+/** Sets the attributes of the request. */
 export const annotateRequest = (
   span: Span | undefined,
   model: Named,
   settings: Settings
 ): void => {
-  // Nobody sees what is said of a span that isn't sampled.
+  // Nobody sees the attributes of a span that isn't sampled.
   if (span?.sampled !== true) return
   Telemetry.addGenAIAnnotations(span, {
     provider: { name: providerOf(model) },

@@ -1,5 +1,5 @@
 /**
- * Requests in the specification before the current one: the data of files is untagged, and there is less of the rest.
+ * Requests in specification 3: the data of files is untagged, and some kinds of parts don't exist.
  *
  * @since 0.1.0
  */
@@ -50,7 +50,7 @@ const toOutput = (output: LanguageModelV4ToolResultOutput): LanguageModelV3ToolR
 type Parts4 = Exclude<LanguageModelV4Message["content"], string>[number]
 type Parts3 = Exclude<LanguageModelV3Message["content"], string>[number]
 
-/** Gives the parts of a message. What the specification doesn't know is left out. */
+/** Returns the parts of a message. Parts that the specification doesn't know are left out. */
 const toParts = (part: Parts4): ReadonlyArray<Parts3> => {
   switch (part.type) {
     case "file":
@@ -72,7 +72,7 @@ const toMessage = (message: LanguageModelV4Message): LanguageModelV3Message =>
 
 const made = new WeakMap<LanguageModelV4Message, LanguageModelV3Message>()
 
-/** A message that is kept is frozen, and converted once. Its form is frozen as it is, for all requests share that. */
+/** Returns a message in the older form. A frozen message is converted once, and its form is frozen too, because all requests share it. */
 const convert = (message: LanguageModelV4Message): LanguageModelV3Message => {
   const known = made.get(message)
   if (known !== undefined) return known
@@ -81,7 +81,7 @@ const convert = (message: LanguageModelV4Message): LanguageModelV3Message => {
   return converted
 }
 
-/** Gives a request as a model of specification 3 reads it. */
+/** Returns a request as a model of specification 3 reads it. */
 export const toCallOptions = (options: LanguageModelV4CallOptions): LanguageModelV3CallOptions => {
   const { prompt, reasoning: _, ...rest } = options
   return { ...rest, prompt: prompt.map(convert) }

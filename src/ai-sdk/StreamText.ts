@@ -38,10 +38,10 @@ const start = (
 
 const broken = (reason: AiError.AiErrorReason) => Effect.fail(failure("streamText", reason))
 
-/** What becomes of the parts of a stream that arrive together. Until its effect has run, no more are read. */
+/** Takes parts of a stream that arrive together. No more parts are read until its effect has run. */
 type Take = (parts: ReadonlyArray<Response.StreamPartEncoded>) => Effect.Effect<void, AiError.AiError> | undefined
 
-/** Gives a part of a stream to those who take it, and says whether others may follow. It gives nothing where they may at once. */
+/** Takes a part of a stream. Returns an effect of whether other parts may follow, or `undefined` if they may at once. */
 const pass = (
   arriving: Streamed.Arriving,
   { model, patience }: Prepared,
@@ -67,8 +67,8 @@ const pass = (
 }
 
 /**
- * Opens a stream that is read as it is taken. Where it isn't read to its end, it is let go of, and so is its request. What it gives
- * takes parts until there is something to wait for, and says whether others may follow.
+ * Opens a stream that is read as it is taken. If it isn't read to its end, the stream and its request are cancelled. The returned effect
+ * takes parts until it has to wait, and says whether others may follow.
  */
 const open = Effect.fnUntraced(function*(given: Given, request: Asking) {
   const prepared = yield* Effect.withFiber((fiber) => prepareAll("streamText", given, request, fiber))
@@ -81,7 +81,7 @@ const open = Effect.fnUntraced(function*(given: Given, request: Asking) {
       Timeouts.end(patience)
       if (hasEnded) return
       controller.abort()
-      // Nobody waits for it: a provider that reads ahead may never tell that it has let go.
+      // Nobody waits for the cancellation, because a provider that reads ahead may never confirm it.
       reader?.cancel().catch(() => {})
     })
   )
@@ -102,7 +102,7 @@ const open = Effect.fnUntraced(function*(given: Given, request: Asking) {
       }),
       (error) => !AiError.isAiError(error),
       (error) => {
-        // A provider that has answered may leave its connection open, or break it.
+        // After the answer a provider may leave its connection open, or break it.
         if (arriving.hasFinished) return Effect.succeed(false)
         return error._tag === "Thrown" ? failed("streamText", error.error, true) : broken(error)
       }
@@ -130,7 +130,7 @@ export const streamText = (given: Given) => (request: Asking) =>
     return Stream.fromPull(Effect.succeed(pull))
   }))
 
-/** Gives a loop all of a stream, as it arrives. */
+/** Passes all parts of a stream to a loop, as they arrive. */
 export const streamTo = (given: Given) => (request: Asking, take: Take): Effect.Effect<void, AiError.AiError> =>
   Effect.scoped(Effect.flatMap(open(given, request), (next) => {
     const taking = next(take)

@@ -17,7 +17,7 @@ import { parse } from "./Thrown.ts"
 /** A part of a stream, in either specification. */
 export type Part = LanguageModelV3StreamPart | LanguageModelV4StreamPart
 
-/** What has arrived so far, apart from the parts. */
+/** What is known of the answer so far, besides its parts. */
 export interface Arriving {
   readonly asked: Asked
   readonly headers: Readonly<Record<string, string>> | undefined
@@ -26,12 +26,12 @@ export interface Arriving {
   calls: number
   isSpeaking: boolean
   carried: number
-  /** The call whose parameters came last, and what came of them. */
+  /** The call whose parameters arrived last, and the parameters so far. */
   writing: string | undefined
   written: string
-  /** A call of a tool of the provider's own: what comes next may ask for an approval of it. */
+  /** A call of a provider's own tool: the next part may ask for its approval. */
   held: Extract<Content, { readonly type: "tool-call" }> | undefined
-  /** Calls of which nothing is shown: the provider runs them with tools of its own. */
+  /** Calls that aren't shown, because the provider runs them with its own tools. */
   readonly hidden: Set<string>
 }
 
@@ -50,7 +50,7 @@ export const begin = (asked: Asked, headers: Arriving["headers"]): Arriving => (
   hidden: new Set()
 })
 
-/** Checks whether a part is news of the answer: packages and servers send others only to show that they are there. */
+/** Checks whether a part brings something of the answer. Packages and servers send other parts only as a sign of life. */
 export const isNews = ({ type }: Part): boolean => type !== "stream-start" && type !== "ping" && type !== "raw"
 
 type Read = Result.Result<ReadonlyArray<Response.StreamPartEncoded>, AiError.AiErrorReason>
@@ -58,7 +58,7 @@ type Read = Result.Result<ReadonlyArray<Response.StreamPartEncoded>, AiError.AiE
 const one = (part: Response.StreamPartEncoded): Read => Result.succeed([part])
 const none: Read = Result.succeed([])
 
-/** A reasoning that carries something comes whole, and is streamed in two pieces. */
+/** A reasoning part that carries something arrives whole, and is streamed as a start and an end. */
 const streamed = (
   self: Arriving,
   part: Response.PartEncoded
@@ -74,20 +74,20 @@ const streamed = (
 
 const isPage = /^(text\/html|application\/(json|(xhtml\+)?xml))\b/i
 
-/** Gives the reason of a stream that ended before the answer did. A page of a proxy is no stream, and will be one no other time. */
+/** Returns the reason of a stream that ended before the answer did. If the response is a proxy's page, a retry doesn't help. */
 export const ended = ({ calls, headers = {}, isSpeaking }: Arriving): AiError.AiErrorReason => {
   const type = headers["content-type"] ?? ""
   return isPage.test(type) && calls === 0 && !isSpeaking
     ? new AiError.InvalidResponseError({
-      description: `The response is no stream, but ${type}`,
+      description: `The response isn't a stream but ${type}`,
       http: { response: { status: 200, headers: shown(headers) } }
     })
     : cutOff()
 }
 
 /**
- * Packages whose provider said no reason call it another one, an interruption, or calls where some came: the stream ended before that.
- * One that says calls by itself knows at least what was used.
+ * Checks whether a finish reason was made up by a package because the provider sent none, so that the stream ended too early. Packages then
+ * say `other`, an interruption, or tool calls; a provider that says tool calls itself also reports its usage.
  */
 const isCutOff = ({ finishReason: { raw, unified }, usage: { inputTokens, outputTokens } }: Ending): boolean =>
   unified === "interrupted" || (typeof raw !== "string" &&
@@ -102,7 +102,7 @@ const finish = (self: Arriving, part: Extract<Part, { readonly type: "finish" }>
 
 type Taken = Exclude<Part, { readonly type: "error" }>
 
-/** Takes in a part, and gives those that it comes to. A part that reports an error isn't for this. */
+/** Takes a part, and returns the parts that it becomes. Parts that report an error are handled elsewhere. */
 export const take = (self: Arriving, part: Taken): Read => {
   const { held } = self
   if (held === undefined) return takeOne(self, part)
@@ -164,7 +164,7 @@ const takeOne = (self: Arriving, part: Taken): Read => {
     case "raw":
       return none
     case "custom":
-      // That a message begins is news of the stream, and nothing that the model says.
+      // The begin of a message shows that the stream is alive, and has no content.
       return part.kind.endsWith(".message_start") ? none : spoken(self, part)
     case "tool-call": {
       const call = isMadeUp(self, part) ? { ...part, input: self.written } : part
@@ -179,14 +179,14 @@ const takeOne = (self: Arriving, part: Taken): Read => {
   }
 }
 
-/** Checks whether a package gives no parameters in the place of some that it couldn't read: what the model wrote says more. */
+/** Checks whether a package replaced parameters that it couldn't read by empty ones. The model's own text says more. */
 const isMadeUp = ({ writing, written }: Arriving, part: Extract<Part, { readonly type: "tool-call" }>): boolean =>
   part.input === "{}" && part.toolCallId === writing && parse(written) === undefined
 
 const spoken = (self: Arriving, part: Content, next: ReadonlyArray<Content> = []): Read =>
   Result.map(toPart(part, withApprovals(self.asked, next)), (made) => made === undefined ? [] : streamed(self, made))
 
-/** Gives the part that says what the response is called, which model made it, and when. */
+/** Returns the part with the response's id, its model and its time. */
 export const responsePart = (
   { id, modelId, timestamp }: {
     readonly id?: string | undefined

@@ -1,6 +1,6 @@
 /**
- * Tools whose parameters the provider is to keep to strictly, by `Tool.Strict`: their schema in the form that it takes, and
- * parameters in that form as the tool has them.
+ * Tools with `Tool.Strict`, whose schema the provider must follow strictly: the schema in the provider's form, and parameters converted
+ * back to the tool's own form.
  *
  * @since 0.1.0
  */
@@ -13,11 +13,11 @@ import * as Schema from "effect/Schema"
 const isStrict = (tool: Tool.Any): boolean =>
   Tool.getStrictMode(tool) === true && !(Tool.isDynamic(tool) && tool.jsonSchema !== undefined)
 
-/** Gives the schema of a tool's parameters. Throws where one that is to be kept strictly has no such form. */
+/** Returns the schema of a tool's parameters. Throws if a strict tool's schema has no form for the provider. */
 export const schemaOf = (tool: Tool.Any, transformer: LanguageModel.CodecTransformer): JsonSchema.JsonSchema =>
   isStrict(tool) ? Tool.getJsonSchema(tool, { transformer }) : Tool.getJsonSchema(tool)
 
-/** Gives parameters as a tool has them. What doesn't fit stays as it is: the check behind says why. */
+/** Returns parameters in the tool's own form. Parameters that don't fit stay as they are, and the later check says why. */
 export const paramsOf = (
   tool: Tool.Any | undefined,
   transformer: LanguageModel.CodecTransformer,

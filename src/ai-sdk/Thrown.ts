@@ -1,14 +1,14 @@
 /**
- * What is known of an error that a provider of the AI SDK threw, or reported in a stream.
+ * The facts of an error that a provider of the AI SDK threw, or reported in a stream.
  *
- * Errors are told apart by the markers that the AI SDK puts on them, so that nothing of it is loaded and several versions of
- * it go side by side.
+ * Errors are recognized by the markers that the AI SDK puts on them, so that nothing of it is loaded and several versions of it work
+ * together.
  *
  * @since 0.1.0
  */
 import * as Predicate from "effect/Predicate"
 
-/** The names of errors of the AI SDK, as their markers have them. */
+/** The names of errors of the AI SDK, as in their markers. */
 export type Name =
   | "APICallError"
   | "EmptyResponseBodyError"
@@ -28,13 +28,13 @@ export type Name =
 export const isOf = (error: unknown, ...names: ReadonlyArray<Name>): boolean =>
   Predicate.isObject(error) && names.some((name) => Symbol.for(`vercel.ai.error.AI_${name}`) in error)
 
-/** Gives what a field says: words, or a number in words. */
+/** Returns the text or number in a field as a text. */
 export const textIn = (value: unknown, key: string): string | undefined => {
   const found = Predicate.hasProperty(value, key) ? value[key] : undefined
   return typeof found === "string" && found !== "" ? found : typeof found === "number" ? String(found) : undefined
 }
 
-/** What a provider says of an error: its words, and by which names it calls the error. */
+/** What a provider says about an error: its message, and its names for the error. */
 interface Said {
   readonly message: string | undefined
   readonly names: ReadonlyArray<string>
@@ -44,7 +44,7 @@ interface Said {
 
 const nothing: Said = { message: undefined, names: [], parameter: undefined, details: [] }
 
-/** Reads JSON, or gives nothing where there is none. */
+/** Reads JSON, or returns `undefined` if the text isn't JSON. */
 export const parse = (text: string): unknown => {
   try {
     return JSON.parse(text)
@@ -57,11 +57,11 @@ const isReport = (value: unknown): boolean =>
   Predicate.hasProperty(value, "error") || textIn(value, "type") === "error" || textIn(value, "object") === "error" ||
   textIn(value, "detail") !== undefined
 
-/** Gives the error that a part of a stream reports, in whichever form: in the part, or in what it adds to the answer. */
+/** Returns the error that a part of a stream reports, in the part itself or in its metadata. */
 export const reportIn = (part: unknown): unknown =>
   [part, Predicate.hasProperty(part, "delta") ? part.delta : undefined].find(isReport)
 
-/** What is said in a body: `{ error: { message, type, code } }`, the same without an envelope, or in a list. */
+/** Reads the error in a body: `{ error: { message, type, code } }`, the same without an envelope, or in a list. */
 const saidIn = (value: unknown): Said => {
   if (Array.isArray(value)) return saidIn(value[0])
   const inner = Predicate.hasProperty(value, "error") ? value.error : value
@@ -74,19 +74,19 @@ const saidIn = (value: unknown): Said => {
   }
 }
 
-/** The longest text of an error: a provider may repeat in it what it was sent. The response's body has the rest. */
+/** The maximum length of an error's message, since a provider may repeat the request in it. The response's body has the rest. */
 const longest = 1000
 
 const clip = (text: string): string => text.length > longest ? `${text.slice(0, longest)}…` : text
 
-/** What to say of errors whose own message repeats what was sent or received. */
+/** Messages for errors whose own message repeats what was sent or received. */
 const repeating: ReadonlyArray<readonly [RegExp, string]> = [
   [/^JSON parsing failed: /, "What the provider sent isn't JSON"],
   [/^Type validation failed/, "What the provider's package read doesn't have the form that it expects"],
   [/^Invalid response data: /, "What the provider sent doesn't have the form that its package expects"]
 ]
 
-/** Where in a value something doesn't fit, if a schema said so. */
+/** Returns the paths in a value that don't fit a schema, if the schema named them. */
 const placesIn = (error: unknown): string => {
   const cause = Predicate.hasProperty(error, "cause") ? error.cause : undefined
   const issues = Predicate.hasProperty(cause, "issues") && Array.isArray(cause.issues) ? cause.issues : []
@@ -98,7 +98,7 @@ const placesIn = (error: unknown): string => {
   return paths.length === 0 ? "" : `, at ${paths.join(", ")}`
 }
 
-/** Says what an error is, in words of the provider or else of its package. Other fields aren't read: some hold the request. */
+/** Returns the message of an error, the provider's or else its package's. Other fields aren't read, because some hold the request. */
 const wordsOf = (error: unknown, words: string | undefined, status: number | undefined): string => {
   if (words !== undefined) {
     const instead = repeating.find(([known]) => known.test(words))
@@ -107,7 +107,7 @@ const wordsOf = (error: unknown, words: string | undefined, status: number | und
   return status === undefined ? "The error has no message" : `The provider answered with status ${status}`
 }
 
-/** An error as far as it is known. `status` is of a response, or what the provider says in a stream in the place of one. */
+/** The known facts of an error. `status` is the response's, or the one that the provider reports in a stream. */
 export interface Thrown {
   readonly message: string
   readonly status: number | undefined
@@ -116,7 +116,7 @@ export interface Thrown {
   /** The provider's names for it, in lower case. */
   readonly names: ReadonlyArray<string>
   readonly parameter: string | undefined
-  /** What Google's providers add: `{ "@type": …, … }`. */
+  /** Details that Google's providers add: `{ "@type": …, … }`. */
   readonly details: ReadonlyArray<unknown>
   readonly isRetryable: boolean | undefined
   readonly url: string | undefined
@@ -129,7 +129,7 @@ const responseStatus = (error: unknown): number | undefined => {
   return Number.isInteger(status) ? status : undefined
 }
 
-/** The status that an error has as its code. */
+/** Returns the status in an error's code. */
 const statusInCode = (error: unknown): number | undefined => {
   const code = Number(textIn(Predicate.hasProperty(error, "error") ? error.error : error, "code"))
   return Number.isInteger(code) && code >= 400 && code < 600 ? code : undefined
@@ -146,11 +146,11 @@ const headersIn = (error: unknown): Readonly<Record<string, string>> => {
     : {}
 }
 
-/** An error and what caused it, five at most: a cause may lead back to itself. */
+/** Returns an error and its causes, at most five, since causes may form a circle. */
 export const causes = (error: unknown, deepest = 5): ReadonlyArray<object> =>
   Predicate.isObject(error) && deepest > 0 ? [error, ...causes(error["cause"], deepest - 1)] : []
 
-/** Gives what is known of an error. A gateway puts the response into the error that caused its own. */
+/** Returns the facts of an error. A gateway puts the response into the error that caused its own. */
 export const read = (error: unknown): Thrown => {
   const answered = causes(error).find((cause) => "responseHeaders" in cause || "responseBody" in cause) ?? error
   const body = textIn(answered, "responseBody")
@@ -161,7 +161,7 @@ export const read = (error: unknown): Thrown => {
   const itself = saidIn(error)
   const answer = responseStatus(error)
   const wentWell = answer !== undefined && answer < 400
-  // In a stream, or in a response that went well until then, some give the status as the code of the error.
+  // In a stream, or in a response with a success status, some providers give the status as the code of the error.
   const status = (wentWell ? undefined : answer) ?? statusInCode(error) ?? statusInCode(data) ?? answer
   return {
     message: wordsOf(error, inBody.message ?? textIn(error, "message") ?? itself.message, status),

@@ -1,8 +1,8 @@
 /**
- * How long a provider may keep silent.
+ * How long a provider may be silent.
  *
- * 1. Only waiting for the provider counts towards `first` and `between`: a slow reader loses nothing.
- * 2. What says nothing (a comment, a ping) ends no silence.
+ * 1. Only time spent waiting for the provider counts towards `first` and `between`, so a slow reader causes no time-out.
+ * 2. A comment or a ping doesn't end a silence.
  *
  * @since 0.1.0
  */
@@ -13,13 +13,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
 /**
- * Limits of a request's time. `Infinity` is no limit.
+ * Time limits of a request. `Infinity` is no limit.
  *
  * **Details**
  *
- * - `first` is the time to the first part of a streamed answer: 5 minutes by default.
- * - `between` is the time between two parts of one: 2 minutes by default.
- * - `total` is the time that a request takes in all, also for an answer that comes whole: 15 minutes by default.
+ * - `first` is the time until the first part of a streamed answer; 5 minutes by default.
+ * - `between` is the time between two parts of a streamed answer; 2 minutes by default.
+ * - `total` is the time of the whole request, streamed or not; 15 minutes by default.
  *
  * @category models
  * @since 0.1.0
@@ -31,10 +31,10 @@ export interface Timeouts {
 }
 
 /**
- * A request's patience: how many milliseconds of silence are left, and when it ends in any case.
+ * The time that a request has left: how many milliseconds of silence, and when it ends in any case.
  *
- * By the clock of the process one timer watches over a request, since a time-out of its own for each piece would cost more than the piece:
- * `isUp` ends the wait that is under way once `dueAt` has come.
+ * With the clock of the process, one timer watches over a whole request, because a time-out for each piece would cost more than the piece:
+ * `isUp` ends the current wait once `dueAt` has come.
  */
 export interface Patience {
   readonly clock: Clock.Clock
@@ -73,12 +73,12 @@ export const begin = (timeouts: Timeouts | undefined, clock: Clock.Clock): Patie
   }
 }
 
-/** Takes in that the provider said something. */
+/** Notes that the provider sent something. */
 export const heard = (self: Patience): void => {
   self.limit = self.left = self.between
 }
 
-/** Stops watching over a request, which has ended. */
+/** Stops watching over a request that has ended. */
 export const end = (self: Patience): void => {
   clearTimeout(self.timer?.id)
   self.timer = undefined
@@ -87,7 +87,7 @@ export const end = (self: Patience): void => {
 const expired = (description: string): AiError.NetworkError =>
   new AiError.NetworkError({ reason: "TransportError", method: "POST", url: "", description })
 
-/** Why nobody waits on, once a limit is reached. */
+/** Returns the error of a limit that is reached. */
 const reasonOf = ({ clock, endsAt, limit, total }: Patience): AiError.NetworkError =>
   clock.currentTimeMillisUnsafe() >= endsAt
     ? expired(`The answer took longer than ${Duration.format(Duration.millis(total))}`)
@@ -96,7 +96,7 @@ const reasonOf = ({ clock, endsAt, limit, total }: Patience): AiError.NetworkErr
 /** The longest time that a timer can be set to. */
 const longest = 2 ** 31 - 1
 
-/** Watches over the wait that is under way. A timer that is set for an earlier time stays: most waits are over long before it goes off. */
+/** Watches over the current wait. A timer that is set for an earlier time stays, because most waits are over long before it fires. */
 const watch = (self: Patience): void => {
   const { clock, dueAt, timer } = self
   if (dueAt === Infinity || (timer !== undefined && timer.dueAt <= dueAt)) return
@@ -113,13 +113,13 @@ const watch = (self: Patience): void => {
 
 const ofProcess = Context.get(Context.empty(), Clock.Clock)
 
-/** What is waited for: by `isWhole` it is all of the answer, and `letGo` is called if nobody waits on. */
+/** What is waited for: with `isWhole` the whole answer. `letGo` is called if the wait is given up. */
 export interface Waiting {
   readonly isWhole?: boolean
   readonly letGo?: () => void
 }
 
-/** Waits for what a provider promises, as long as patience lasts. */
+/** Waits for a provider's promise, within the request's limits. */
 export const waitFor = <A>(
   self: Patience,
   run: () => PromiseLike<A>,
@@ -168,13 +168,13 @@ export const waitFor = <A>(
     })
   })
 
-/** Pieces that are taken one after the other before others get their turn. */
+/** How many pieces are taken in a row before other fibers get their turn. */
 const turn = 256
 
 /**
- * Waits for one piece after the other, as long as patience lasts, until `each` gives an effect of one: that is what it comes to.
+ * Waits for one piece after the other, within the request's limits, until `each` returns an effect for a piece, and returns that.
  *
- * Pieces that nobody has to wait for cost no turn of the runtime.
+ * Pieces that have already arrived cost no turn of the runtime.
  */
 export const waitForEach = <A, B, E>(
   self: Patience,
@@ -246,7 +246,7 @@ const timed = <A, B, E>(
     })
   })
 
-/** What a provider threw, or what its promise was rejected with. */
+/** The error that a provider threw, or that its promise was rejected with. */
 export interface Thrown {
   readonly _tag: "Thrown"
   readonly error: unknown

@@ -1,5 +1,5 @@
 /**
- * Why a conversation can't do what it is asked for.
+ * Why a conversation can't do what was requested.
  *
  * @since 0.1.0
  */
@@ -11,8 +11,8 @@ import { ErrorClass } from "../domain/ErrorClass.ts"
 import { Missing } from "./Definition.ts"
 
 /**
- * The conversation names what this version of its agent lacks. Nothing was done with it. The `migrate` of `Conversation.make` changes such
- * a state.
+ * The conversation's state names something that this version of its agent lacks, so nothing was done. Change such a state by the option
+ * `migrate` of `Conversation.make`.
  *
  * @category errors
  * @since 0.1.0
@@ -24,11 +24,11 @@ export class DefinitionChanged extends ErrorClass<DefinitionChanged>("troupe/clu
   const names = missing.map(({ agent, kind, name }) =>
     kind === "Agent" ? `agent "${name}"` : `${kind} "${name}" of "${agent}"`
   )
-  return `Conversation "${id}" names what its agent lacks now: ${listOf(names)}`
+  return `Conversation "${id}" names what its agent lacks: ${listOf(names)}; the option "migrate" can change its state`
 }) {}
 
 /**
- * What is kept of the conversation can't be read. Nothing was overwritten.
+ * The stored conversation can't be read. Nothing was overwritten.
  *
  * @category errors
  * @since 0.1.0
@@ -37,11 +37,11 @@ export class ConversationUnreadable
   extends ErrorClass<ConversationUnreadable>("troupe/cluster")("ConversationUnreadable", {
     id: Schema.String,
     issue: Schema.String
-  }, ({ id, issue }) => `What is kept of conversation "${id}" can't be read: ${issue}`)
+  }, ({ id, issue }) => `The stored conversation "${id}" can't be read: ${issue}`)
 {}
 
 /**
- * There is a conversation of this id already.
+ * There already is a conversation of this id.
  *
  * @category errors
  * @since 0.1.0
@@ -51,7 +51,7 @@ export class ConversationExists extends ErrorClass<ConversationExists>("troupe/c
 }, ({ id }) => `There is a conversation "${id}" already`) {}
 
 /**
- * Why a conversation can't do what it is asked for.
+ * Why a conversation can't do what was requested.
  *
  * @category errors
  * @since 0.1.0
@@ -64,11 +64,12 @@ export const Reason = Schema.Union([
   ConversationExists
 ])
 
-/** Why a conversation can't do what it is asked for. */
+/** Why a conversation can't do what was requested. */
 export type Reason = typeof Reason.Type
 
 /**
- * A conversation can't do what it is asked for; its `reason` says why. That a run failed is no such error: its answer says so.
+ * The error of a conversation that can't do what was requested; `reason` says why. A failed run isn't such an error: the answer says that
+ * it failed.
  *
  * @category errors
  * @since 0.1.0

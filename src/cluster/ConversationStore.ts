@@ -1,9 +1,9 @@
 /**
- * Where conversations of a cluster are kept: each as a log of entries, with a snapshot of what they lead to now and then.
+ * Where conversations of a cluster are stored: each as a log of entries, with a snapshot of its state now and then.
  *
  * 1. An entry is appended under the next revision and the epoch of its writer, or not at all.
- * 2. To claim a conversation is to take a new epoch. From then on nobody writes who has an older one: this is the fence.
- * 3. Whatever is claimed is the snapshot and the entries behind it. A snapshot only stands in for entries, which stay.
+ * 2. Claiming a conversation takes a new epoch. From then on writers with an older epoch are refused: this is the fence.
+ * 3. A claim returns the last snapshot and the entries after it. Entries that a snapshot covers are kept.
  *
  * @since 0.1.0
  */
@@ -34,7 +34,7 @@ export class ConversationStore
 {}
 
 /**
- * Keeps conversations in memory, for tests and for what may be lost with its process.
+ * Keeps conversations in memory, for tests and for conversations that may be lost with the process.
  *
  * @category layers
  * @since 0.1.0
@@ -42,8 +42,8 @@ export class ConversationStore
 export const layerMemory: Layer.Layer<ConversationStore> = Layer.sync(ConversationStore, MemoryStore.make)
 
 /**
- * Keeps conversations in tables of Postgres or SQLite, which are made and migrated here. Their names begin with the `prefix`, `troupe` by
- * default.
+ * Keeps conversations in tables of Postgres or SQLite. The layer creates and migrates them. Their names begin with `prefix`, by default
+ * `troupe`.
  *
  * @category layers
  * @since 0.1.0

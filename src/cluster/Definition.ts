@@ -1,5 +1,5 @@
 /**
- * What a state names and a definition lacks: agents, modes, and the tools of calls that are open.
+ * What a state names and a definition lacks: agents, modes, and the tools of open calls.
  *
  * @since 0.1.0
  */
@@ -23,7 +23,7 @@ export const Missing = Schema.Struct({
 /** What a definition lacks. */
 export interface Missing extends Schema.Schema.Type<typeof Missing> {}
 
-/** Gives what a state names and a definition lacks, at any depth. */
+/** Returns what a state names and a definition lacks, in called agents too. */
 export const missing = ({ agents }: Roster, state: AgentState): ReadonlyArray<Missing> => {
   const { agent, conversation, modes } = state
   const definition = agents.get(agent)

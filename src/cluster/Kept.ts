@@ -1,6 +1,5 @@
 /**
- * What a log of a conversation leads to: its state, what is under way, and which message is being answered. It is the fold of the log's
- * entries, and every function here is pure.
+ * The fold of a conversation's log: its state, what is under way, and which message is being answered. Every function here is pure.
  *
  * @since 0.1.0
  */
@@ -14,12 +13,12 @@ import type { AgentState } from "../domain/StateSchema.ts"
 import * as Underway from "../domain/Underway.ts"
 import { UnknownCall } from "./UnknownCall.ts"
 
-/** The event that was kept last: what is told next has its run, a later number and no earlier time. */
+/** The event that was stored last: an event that is added has its run, a later number and no earlier time. */
 const Last = Schema.Struct({ run: Schema.String, sequence: Schema.Int, at: Schema.Int })
 
 /**
- * What is kept of a conversation. `repeatable` are started calls that may run again. `message` is the one that is being answered, and
- * `unknown` are the calls since it came of which nobody knows whether they took effect.
+ * What is stored of a conversation. `repeatable` are started calls that may run again. `message` is the message that is being answered, and
+ * `unknown` are the calls since that message whose effect is unknown.
  */
 export interface Kept {
   readonly state: AgentState
@@ -33,8 +32,8 @@ export interface Kept {
 }
 
 /**
- * What an entry of the log says: the message that was taken, answered or cancelled with it, the events, those calls among the started
- * ones that may run again, and the state that stands for all before it, if there is one.
+ * An entry of the log: the messages that it takes, answers or cancels, its events, the started calls that may run again, and a state that
+ * replaces everything before it, if there is one.
  */
 export interface Entry {
   readonly events: ReadonlyArray<EventJson.Stored>
@@ -45,7 +44,7 @@ export interface Entry {
   readonly state?: AgentState | undefined
 }
 
-/** What is kept of a conversation that begins with a state. */
+/** Begins a conversation with a state. */
 export const begin = (state: AgentState): Kept => ({
   state,
   underway: Underway.nothing,
@@ -67,7 +66,7 @@ const without = <A>(set: ReadonlySet<A>, value: A): ReadonlySet<A> => {
   return others
 }
 
-/** Takes an event in, but for the state that it leads to. */
+/** Adds an event, without the state that it leads to. */
 const takeEvent = (self: Kept, event: AgentEvent): Kept => {
   const { at, run, sequence } = event
   const start = Underway.startOf(self.underway, event)
@@ -85,7 +84,7 @@ const takeEvent = (self: Kept, event: AgentEvent): Kept => {
   }
 }
 
-/** Takes an entry in. `state` is the one that it leads to, where somebody knows it already. */
+/** Adds an entry. `state` is the state that it leads to, if that is known already. */
 export const take = (self: Kept, entry: Entry, state?: AgentState): Kept => {
   const { answered, cancelled, events, repeatable = [], taken } = entry
   let kept: Kept = entry.state === undefined
@@ -94,7 +93,7 @@ export const take = (self: Kept, entry: Entry, state?: AgentState): Kept => {
   if (taken !== undefined) kept = { ...kept, message: taken, unknown: [] }
   if (repeatable.length > 0) kept = { ...kept, repeatable: new Set([...kept.repeatable, ...repeatable]) }
   if (cancelled !== undefined) kept = { ...kept, cancelled: new Set(kept.cancelled).add(cancelled) }
-  // No event is read here by the state that the end of a run has.
+  // The events that end a run have no state here, and nothing here reads it.
   kept = events.reduce((kept, event) => takeEvent(kept, event as AgentEvent), kept)
   if (state === undefined) kept = { ...kept, state: events.reduce(EventJson.reduce, kept.state) }
   else kept = { ...kept, state }
@@ -103,7 +102,7 @@ export const take = (self: Kept, entry: Entry, state?: AgentState): Kept => {
   return { ...kept, message, cancelled: without(kept.cancelled, answered) }
 }
 
-/** Gives the calls that were started and aren't settled, and that may not run again. */
+/** Returns the calls that were started, aren't settled and may not run again. */
 export const marks = ({ repeatable, underway }: Kept): ReadonlyArray<Underway.CallStart> =>
   Underway.places(underway).flatMap(({ running }) => running.filter(({ callId }) => !repeatable.has(callId)))
 
@@ -132,7 +131,7 @@ const decoders = lazy(() => ({
 
 const messageOf = (error: { readonly message: string }): string => error.message
 
-/** Writes an entry. */
+/** Encodes an entry. */
 export const entryToText = ({ events, state, ...entry }: Entry): string =>
   JSON.stringify({
     ...entry,
@@ -141,7 +140,7 @@ export const entryToText = ({ events, state, ...entry }: Entry): string =>
     ...(state === undefined ? undefined : { state: StateJson.toJson(state) })
   })
 
-/** Reads an entry, or says what can't be read. */
+/** Decodes an entry. Fails with what is wrong in it. */
 export const entryFromText = (text: string): Result.Result<Entry, string> =>
   Result.gen(function*() {
     const { events, state, ...entry } = yield* Result.mapError(decoders().entry(text), messageOf)
@@ -152,7 +151,7 @@ export const entryFromText = (text: string): Result.Result<Entry, string> =>
     }
   })
 
-/** Writes what is kept, as a snapshot. Of what is under way it has the starts, oldest first. */
+/** Encodes a snapshot. It holds what is under way as the start events, oldest first. */
 export const toText = ({ cancelled, repeatable, state, underway, ...kept }: Kept): string => {
   const starts = Underway.places(underway).flatMap(Underway.startsIn)
   return JSON.stringify({
@@ -164,7 +163,7 @@ export const toText = ({ cancelled, repeatable, state, underway, ...kept }: Kept
   })
 }
 
-/** Reads a snapshot, or says what can't be read. */
+/** Decodes a snapshot. Fails with what is wrong in it. */
 export const fromText = (text: string): Result.Result<Kept, string> =>
   Result.gen(function*() {
     const { cancelled, last, message, repeatable, starts, state, ...kept } = yield* Result.mapError(

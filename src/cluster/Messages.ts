@@ -20,11 +20,11 @@ import type { AgentState, User } from "../domain/StateSchema.ts"
 import type { Activation, Live } from "./Activation.ts"
 import type { Answer, NotBegun } from "./Answer.ts"
 import { ConversationError, ConversationExists } from "./ConversationError.ts"
+import type { Failure } from "./Held.ts"
 import * as Journal from "./Journal.ts"
 import * as Kept from "./Kept.ts"
+import { unavailable } from "./LogWriter.ts"
 import type { ConversationStoreError, Service } from "./store/Stored.ts"
-
-type Failure = Session.SessionError | ConversationError
 
 /** What runs in a session. */
 type Running = Stream.Stream<AgentEvent, unknown>
@@ -143,22 +143,32 @@ export class Messages {
   /** Runs something under a key, so that it can be cancelled. If the message itself is interrupted, it is left for the next owner. */
   #run(live: Live, key: string, running: Running): Effect.Effect<Answer, Failure> {
     const { journal } = live
-    return Effect.gen({ self: this }, function*() {
-      const told = Stream.runForEach(running, (event) =>
-        Effect.sync(() => {
-          if (Journal.isPiece(event)) journal.tellPiece(event)
-        }))
-      const fiber = yield* Effect.forkChild(told, { startImmediately: true })
-      this.#running = { key, fiber }
-      if (journal.kept.cancelled.has(key)) yield* Fiber.interrupt(fiber)
-      const exit = yield* Effect.onInterrupt(Fiber.await(fiber), () => {
-        journal.close()
-        return Fiber.interrupt(fiber)
+    const told = Stream.runForEach(running, (event) =>
+      Effect.sync(() => {
+        if (Journal.isPiece(event)) journal.tellPiece(event)
+      }))
+    const ending = Effect.uninterruptibleMask((restore) =>
+      Effect.gen({ self: this }, function*() {
+        // The run may not be interrupted by its parent before the journal is closed.
+        const fiber = yield* Effect.forkChild(told, { startImmediately: true })
+        this.#running = { key, fiber }
+        const cancelling = journal.kept.cancelled.has(key) ? Fiber.interrupt(fiber) : Effect.void
+        const exit = yield* Effect.onInterrupt(
+          restore(Effect.andThen(cancelling, Fiber.await(fiber))),
+          () => {
+            journal.close()
+            return Fiber.interrupt(fiber)
+          }
+        )
+        this.#running = undefined
+        journal.takeNext(undefined)
+        return exit
       })
-      this.#running = undefined
-      journal.takeNext(undefined)
-      return journal.answered?.key === key ? journal.answered.answer : yield* journal.answer(key, notBegun(exit))
-    })
+    )
+    return Effect.flatMap(ending, (exit) =>
+      journal.answered?.key === key
+        ? Effect.succeed(journal.answered.answer)
+        : journal.answer(key, notBegun(exit)))
   }
 
   #find(key: string) {
@@ -168,6 +178,6 @@ export class Messages {
   }
 
   #reading<A>(self: Effect.Effect<A, ConversationStoreError>): Effect.Effect<A, Session.SessionError> {
-    return Effect.mapError(self, Journal.unavailable(this.#id, "read"))
+    return Effect.mapError(self, unavailable(this.#id, "read"))
   }
 }

@@ -1,9 +1,9 @@
 /**
  * The messages of a conversation, as requests to an entity of the cluster.
  *
- * 1. What changes a conversation is a persisted request with a key: it is delivered until it is answered, and of one key once.
- * 2. Whoever asks may go away: that interrupts nothing. A runner that is to stop lets a run go on to its next save.
- * 3. What only looks isn't persisted, and doesn't wait for what runs.
+ * 1. A request that changes a conversation is persisted and has a key: it is delivered until it is answered, and once for each key.
+ * 2. A sender that stops waiting interrupts nothing. A runner that is stopping lets a run continue to its next save.
+ * 3. A request that only reads isn't persisted, and doesn't wait for a run.
  *
  * @since 0.1.0
  */
@@ -24,12 +24,12 @@ import { ConversationError } from "./ConversationError.ts"
 const error = ConversationError
 const key = Schema.String
 const primaryKey = ({ key }: { readonly key: string }) => key
-/** What users say, states and events cross as JSON: the cluster's binary form knows no unions of values that have no tag. */
+/** Inputs, states and events are sent as JSON, because the cluster's binary encoding doesn't support unions without tags. */
 const input = Schema.Json
 
 const Say = Rpc.make("Say", { payload: { key, input }, primaryKey, success: Answer, error })
 
-/** What is said at a time. */
+/** The payload of something that is said at a later time. */
 class SayAtPayload extends Schema.Class<SayAtPayload>("troupe/cluster/SayAt")({ key, input, at: Schema.DateTimeUtc }) {
   [PrimaryKey.symbol](): string {
     return this.key
@@ -65,17 +65,19 @@ const Remove = Rpc.make("Remove", { error })
 
 const State = Rpc.make("State", { success: Schema.Json, error })
 
+/** It never ends by itself, so a runner that is to leave doesn't wait for it. */
 const Events = Rpc.make("Events", { payload: { after: Schema.Int }, success: Schema.Json, error, stream: true })
+  .annotate(ClusterSchema.InterruptOnTermination, true)
 
 const parts = lazy(() => Schema.toCodecJson(Schema.Array(UserPart)))
 
-/** Writes what a user says. */
+/** Encodes a user's input. */
 export const inputToJson = (input: User["parts"]): Schema.Json => Schema.encodeSync(parts())(input) as Schema.Json
 
-/** Reads what a user says. What comes here was written by `inputToJson`. */
+/** Decodes a user's input, which `inputToJson` has encoded. */
 export const inputFromJson = (json: Schema.Json): User["parts"] => Schema.decodeUnknownSync(parts())(json)
 
-/** Gives the entity of a name. */
+/** Makes the entity of a name. */
 export const make = <Name extends string>(name: Name) =>
   Entity.fromRpcGroup(
     name,

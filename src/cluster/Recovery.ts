@@ -1,9 +1,9 @@
 /**
- * What is missing in a log whose writer died: the ends of what was under way.
+ * The events that are missing in a log whose writer died: the ends of what was under way.
  *
- * 1. A call that was started, and may not run again, is settled as interrupted: nobody knows whether it took effect.
- * 2. A call that may run again, and one that wasn't started, stays open, unless its message was cancelled.
- * 3. The run is interrupted, as of the time when it was heard of last, and can be gone on with.
+ * 1. A started call that may not run again is settled as interrupted: whether it took effect is unknown.
+ * 2. A call that may run again, or that wasn't started, stays open, unless its message was cancelled.
+ * 3. The run is interrupted at the time of its last event, and can be continued.
  *
  * @since 0.1.0
  */
@@ -15,17 +15,17 @@ import type { AgentState } from "../domain/StateSchema.ts"
 import * as Underway from "../domain/Underway.ts"
 import type * as Kept from "./Kept.ts"
 
-/** What the model reads of a call of which nobody knows whether it took effect. */
+/** The result that the model reads for a call whose effect is unknown. */
 const unknown = (name: string): string =>
   `The process that ran "${name}" ended before it had a result: whether it took effect is unknown.`
 
 const cancelled = "The run was cancelled before this had a result."
 
-/** The ends of calls that began and may run again: they wait. */
+/** The ends of started calls that may run again: they are suspended. */
 const suspensions = (repeated: ReadonlyArray<Underway.CallStart>): ReadonlyArray<Happening> =>
   repeated.map(({ callId, name }) => ({ _tag: "ToolCallSuspended", callId, name }))
 
-/** Gives what ends in one agent of the run. */
+/** Returns the missing ends in one agent of the run. */
 const endsIn = (kept: Kept.Kept, place: Underway.Place, state: AgentState, isCancelled: boolean, at: number) => {
   const own = stateAt(state, place.calls)
   if (own === undefined) return []
@@ -45,7 +45,7 @@ const endsIn = (kept: Kept.Kept, place: Underway.Place, state: AgentState, isCan
   )
 }
 
-/** Gives the events that are missing, those of called agents before those of who called them. */
+/** Returns the missing events, those of called agents before those of their callers. */
 export const missing = (kept: Kept.Kept): ReadonlyArray<AgentEvent> => {
   const { last, message, underway } = kept
   if (last === undefined) return []

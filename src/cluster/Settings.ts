@@ -9,8 +9,8 @@ import * as Duration from "effect/Duration"
 type Settings = Partial<ShardingConfig.ShardingConfig["Service"]>
 
 /**
- * Settings for `NodeClusterSocket.layer` and the like, with those of one's own over them: by Effect's own, a dead runner is found in half
- * a minute, and what it had in hand is gone on with after ten seconds more.
+ * Settings for `NodeClusterSocket.layer` and the like; `own` replaces single settings. With Effect's own settings a dead runner is
+ * detected after half a minute, and its messages continue ten seconds later.
  *
  * @category settings
  * @since 0.1.0

@@ -6,7 +6,7 @@
 import * as Schema from "effect/Schema"
 
 /**
- * Schema for a call of which nobody knows whether it took effect.
+ * Schema for a started call without a result, whose effect is unknown.
  *
  * @category schemas
  * @since 0.1.0
@@ -17,5 +17,5 @@ export const UnknownCall = Schema.Struct({
   path: Schema.Array(Schema.String)
 })
 
-/** A call that was started and has no result, and the agents that lead to it. Nobody knows whether it took effect. */
+/** A call that was started and has no result, and the path of agents to it. Its effect is unknown. */
 export interface UnknownCall extends Schema.Schema.Type<typeof UnknownCall> {}

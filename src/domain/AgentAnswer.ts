@@ -14,9 +14,9 @@ const speakers = (turns: ReadonlyArray<Turn>): ReadonlyArray<string> =>
   turns.filter((turn): turn is Assistant => turn._tag === "Assistant").map(({ agent }) => agent)
 
 /**
- * Counts the turns up to the answer that a run ended with: what a clean-up said after that, with the agent's replies, isn't among them.
+ * Counts the turns up to the answer that a run ended with. What a clean-up said after that, and the agent's replies to it, don't count.
  *
- * Once another agent has taken over, the answer is that one's.
+ * If another agent has taken over, the answer is that agent's.
  */
 export const countToAnswer = (turns: ReadonlyArray<Turn>): number => {
   let count = turns.length
@@ -32,7 +32,7 @@ export const countToAnswer = (turns: ReadonlyArray<Turn>): number => {
   return count
 }
 
-/** Gives the state that holds the answer of a run that has ended, without what clean-ups said then. */
+/** Returns the state with the answer of a run that has ended, without the turns that clean-ups added after it. */
 export const beforeCleanUps = (self: AgentState): AgentState => {
   const { conversation, status } = self
   if (status._tag === "Failed") return self

@@ -47,8 +47,8 @@ export class StepLimitReached extends ErrorClass<StepLimitReached>("troupe/domai
 }, ({ agent, limit }) => `Agent "${agent}" reached its limit of ${limit} steps`) {}
 
 /**
- * The run used up a budget: tokens, milliseconds, money, or calls, of one `tool` or of all. With `unpriced` it isn't known what so many
- * requests cost, and `used` is the rest.
+ * The run used up a budget: tokens, milliseconds, money, or calls, of one `tool` or of all. `unpriced` is the number of requests whose cost
+ * is unknown; `used` doesn't include them.
  *
  * @category errors
  * @since 0.1.0
@@ -90,9 +90,10 @@ export class InputRejected extends ErrorClass<InputRejected>("troupe/domain/Agen
 {}
 
 /**
- * What has to be sent, whatever is left out, is more than the agent's context window has room for.
+ * The turns that can't be left out are more than the agent's context window has room for.
  *
- * Of tokens, tools and system message count, and `limit` is what isn't reserved; they are estimated where nothing counts them.
+ * In tokens, tools and the system message count too, and `limit` is the window without what is reserved. Tokens are estimated if nothing
+ * counts them.
  *
  * @category errors
  * @since 0.1.0
@@ -126,7 +127,7 @@ export class OutputInvalid extends ErrorClass<OutputInvalid>("troupe/domain/Agen
 ) {}
 
 /**
- * A guardrail blocked what it stands on.
+ * A guardrail blocked the value that it judged.
  *
  * @category errors
  * @since 0.1.0
@@ -151,7 +152,7 @@ export class HandoffTargetNotFound extends ErrorClass<HandoffTargetNotFound>("tr
 ) {}
 
 /**
- * The run changed hands as often as it may.
+ * The run reached its limit of handoffs.
  *
  * @category errors
  * @since 0.1.0
@@ -221,7 +222,7 @@ export const Reason = Schema.Union([
  */
 export type Reason = typeof Reason.Type
 
-/** A state in an error isn't checked part by part: it came from the run that failed. */
+/** The state in an error isn't validated: it came from the run that failed. */
 const State = Schema.declare(
   (u): u is AgentState => Predicate.hasProperty(u, "conversation") && Predicate.hasProperty(u, "status"),
   { identifier: "AgentState" }

@@ -3,7 +3,7 @@
  *
  * 1. `AgentState.reduce` takes events in; the state after a run is the fold of its events over the state before it.
  * 2. Every start has exactly one end, whatever happens: `starts` says which ends which.
- * 3. Some change no state, such as `TextDelta` and whatever else only starts or shows something: `reduce` lists them.
+ * 3. Events that only start or show something, such as `TextDelta`, change no state: `reduce` lists them.
  * 4. `sequence` grows by one from event to event of a run, the events of called agents included.
  *
  * @since 0.1.0
@@ -23,7 +23,7 @@ import { RequestUsage } from "./Usage.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** Events that were stored before runs had ids are of a run without one. */
+/** Events that were stored before runs had ids have `""` as their run. */
 const run = Schema.String.pipe(
   Schema.withDecodingDefaultKey(Exit.succeed("")),
   Schema.withConstructorDefault(Exit.succeed(""))
@@ -45,7 +45,9 @@ const envelope = {
   at: Schema.Int
 }
 
-/** `stack` names the modes that are entered, the innermost last. One that is being entered or left is among them, one that was left isn't. */
+/**
+ * `stack` names the modes that are entered, the innermost last. A mode that is being entered or left is included; one that was left isn't.
+ */
 const mode = { name: Schema.NonEmptyString, stack: Schema.Array(Schema.String), params: Schema.Json }
 
 const call = { callId: Schema.NonEmptyString, name: Schema.String }
@@ -53,13 +55,13 @@ const call = { callId: Schema.NonEmptyString, name: Schema.String }
 /** What something failed with, in words. */
 const error = { tag: Schema.String, message: Schema.String }
 
-/** `callId` is there where the guardrail looks at a call, its result, or a handoff that a call asks for. */
+/** `callId` is present if the guardrail judges a call, its result, or a handoff that a call requests. */
 const guardrail = { guardrail: Schema.NonEmptyString, stage: Stage, callId: Schema.optionalKey(Schema.NonEmptyString) }
 
 /**
- * Schema for what a context window made of a request: how many turns were sent as they are, and how many weren't, because they
- * were left out, summarized or changed. Where it counts tokens, `tokens` is how many it took the request for, tools and system
- * message included, and `by` how it counted: by a function, by the provider's `Tokenizer`, or by an estimate.
+ * Schema for how a context window changed a request. `turns` were sent unchanged; `left` were left out, summarized or changed. If the
+ * window counts tokens, `tokens` is its count for the request, tools and system message included, and `by` says who counted: a function,
+ * the provider's `Tokenizer`, or an estimate.
  *
  * @category schemas
  * @since 0.1.0
@@ -71,7 +73,7 @@ export const Window = Schema.Struct({
   by: Schema.optionalKey(Schema.Literals(["count", "tokenizer", "estimate"]))
 })
 
-/** What a context window made of a request. */
+/** How a context window changed a request. */
 export interface Window extends Schema.Schema.Type<typeof Window> {}
 
 /**
@@ -205,25 +207,25 @@ export const AgentEvent = Schema.TaggedUnion({
 type Case<Tag extends keyof typeof AgentEvent.cases> = Schema.Schema.Type<(typeof AgentEvent.cases)[Tag]>
 
 /**
- * A run began with `input`, or went on where it had stopped, when there is none. One that had ended was reopened first if it
- * `isReopened`. `position` says what a reader lacks who begins here. If guardrails look at the input, it is what they made of it, and
- * `blocked` says who let it not pass.
+ * A run began with `input`, or without one continued where it had stopped. With `isReopened` the run had ended and was reopened first.
+ * `position` tells a reader who begins here how much came before. `input` is what guardrails left of it, and `blocked` names the guardrail
+ * that refused it.
  */
 export interface RunStarted extends Case<"RunStarted"> {}
 /** A step began: one answer of the model and the calls in it. */
 export interface StepStarted extends Case<"StepStarted"> {}
-/** A mode, on its way in or out, said something in the user's place. */
+/** A mode's set-up or clean-up said something in the user's place. */
 export interface InputGiven extends Case<"InputGiven"> {}
-/** A program called a tool as if the model had; `refused` says why guardrails didn't let that pass. */
+/** A program called a tool as if the model had; `refused` is the reason if a guardrail blocked the call. */
 export interface ToolInvoked extends Case<"ToolInvoked"> {}
 /**
- * A text was made that a context window sends in the place of the first `upTo` turns, but for those `except`. `duration` is in
- * milliseconds; `usage` is there where a model made it, and `model` where that said its name.
+ * A summary was made, which a context window sends instead of the first `upTo` turns, apart from those in `except`. `duration` is in
+ * milliseconds. `usage` is present if a model wrote the summary, `model` if that model said its name.
  */
 export interface ConversationSummarized extends Case<"ConversationSummarized"> {}
 /**
- * The model was asked; `attempt` counts from 0 within the step. `window` says what the agent's context window made of the
- * request, where it has one.
+ * The model was asked; `attempt` counts from 0 within the step. `window` says how the agent's context window changed the request, if the
+ * agent has one.
  */
 export interface ModelCallStarted extends Case<"ModelCallStarted"> {}
 /** A piece of the model's text arrived. */
@@ -231,30 +233,30 @@ export interface TextDelta extends Case<"TextDelta"> {}
 /** A piece of the model's reasoning arrived. */
 export interface ReasoningDelta extends Case<"ReasoningDelta"> {}
 /**
- * A piece of a call's parameters arrived, as JSON text. `callId` is the model's own; the call gets another one where
- * that is empty or taken.
+ * A piece of a call's parameters arrived, as JSON text. `callId` is the model's own; the call gets another id if that one is empty or
+ * taken.
  */
 export interface ToolParamsDelta extends Case<"ToolParamsDelta"> {}
 /**
- * The model's whole answer arrived; its calls are pending, or settled where the provider ran them. `counted` is how many tokens
- * a context window took the request for, before it was corrected by what the provider had reported. With `feedback` a
- * guardrail sent it back: the model reads that next.
+ * The model's whole answer arrived. Its calls are pending, or settled if the provider ran them. `counted` is the context window's own count
+ * of the request's tokens, before the provider's report corrected it. With `feedback` a guardrail rejected the answer, and the model reads
+ * the feedback next.
  */
 export interface ModelResponded extends Case<"ModelResponded"> {}
 /**
- * The model gave no answer: `tag` is the reason of the `AiError`, or `Interrupted`, or `Defect`; or it gave one, for the tokens in
- * `usage`, that was blocked: `GuardrailBlocked`. One that `isBrokenOff` used tokens that nobody knows.
+ * The model gave no usable answer. `tag` is the reason of the `AiError`, `Interrupted`, `Defect`, or `GuardrailBlocked` for an answer that
+ * was blocked and used the tokens in `usage`. With `isBrokenOff` the answer broke off, so the tokens it used are unknown.
  */
 export interface ModelCallFailed extends Case<"ModelCallFailed"> {}
 /** A call waits for approval. */
 export interface ApprovalRequested extends Case<"ApprovalRequested"> {}
-/** Somebody approved a call, with other `params` than the model's if there are any. */
+/** Somebody approved a call. `params`, if present, replace the model's parameters. */
 export interface CallApproved extends Case<"CallApproved"> {}
 /** Somebody denied a call; the model reads the reason. */
 export interface CallDenied extends Case<"CallDenied"> {}
 /**
- * A call's handler, or the agent that answers the call, was started. `asked` is what the model had written, if somebody approved
- * the call with other parameters.
+ * A call's handler, or the agent that answers the call, was started. `asked` holds the model's own parameters if the call was approved with
+ * others.
  */
 export interface ToolCallStarted extends Case<"ToolCallStarted"> {}
 /** A handler gave a preliminary result. */
@@ -265,49 +267,49 @@ export interface ToolCallSuspended extends Case<"ToolCallSuspended"> {}
 export interface ToolCallSettled extends Case<"ToolCallSettled"> {}
 /** Troupe told the model something, for example why an answer wasn't accepted. */
 export interface FeedbackGiven extends Case<"FeedbackGiven"> {}
-/** A guardrail began to look at something. */
+/** A guardrail began to judge a value. */
 export interface GuardrailStarted extends Case<"GuardrailStarted"> {}
 /**
- * A guardrail gave its verdict, or was interrupted; `started` is the `sequence` of its start. `reason` says why it didn't simply
- * pass. The last that was asked says what stands in the state in the place of what they looked at, if anything `replaced` it: what a user
- * said in a turn, or the parameters of a call. `duration` is in milliseconds.
+ * A guardrail gave its verdict, or was interrupted; `started` is the `sequence` of its start. `reason` is present for any verdict but a
+ * plain pass. The last guardrail of a check also carries `replaced`: the user's words or the call's parameters that the state holds instead
+ * of those that were judged. `duration` is in milliseconds.
  */
 export interface GuardrailSettled extends Case<"GuardrailSettled"> {}
-/** A limit was met that lets the model answer once more: `limit` says which, `text` is what the model is told. */
+/** A limit was met that still lets the model answer once: `limit` says which limit, `text` is what the model is told. */
 export interface LimitReached extends Case<"LimitReached"> {}
-/** Text that was shown before the guardrails had seen all of it isn't the answer after all: a page that shows it takes it back. */
+/** Text was streamed before guardrails had judged all of it, and isn't the answer after all. A page that shows it must remove it. */
 export interface TextWithdrawn extends Case<"TextWithdrawn"> {}
-/** Another agent is to take over, once the other calls of the turn are settled. */
+/** A handoff was requested: the other agent takes over once the other calls of the turn are settled. */
 export interface HandoffRequested extends Case<"HandoffRequested"> {}
-/** What a policy would make of the conversation on its way failed: it crosses without that. */
+/** A policy's transform of the conversation failed. The conversation crosses without it. */
 export interface TransformFailed extends Case<"TransformFailed"> {}
-/** Another agent took over; `conversation` is there where not all of it crossed. Its own events name it in their path. */
+/** Another agent took over. `conversation` is present if only a part of it crossed. Later events have the new agent in their `path`. */
 export interface HandoffCompleted extends Case<"HandoffCompleted"> {}
 /** The run ended before the other agent took over; the state still asks for it. */
 export interface HandoffSuspended extends Case<"HandoffSuspended"> {}
-/** A mode is about to be entered; it is on the stack, and its set-up runs next. A resumed one was on it already. */
+/** A mode is being entered: it is on the stack, and its set-up runs next. A resumed mode was on the stack already. */
 export interface ModeEntering extends Case<"ModeEntering"> {}
-/** A mode was entered. `duration` is how long that took, in milliseconds; `note` is what a model is told that goes on. */
+/** A mode was entered. `duration` is how long that took, in milliseconds; `note` is what the model is told if it continues. */
 export interface ModeEntered extends Case<"ModeEntered"> {}
-/** A mode is about to be left; it is on the stack, and its clean-up runs next. */
+/** A mode is being left: it is still on the stack, and its clean-up runs next. */
 export interface ModeExiting extends Case<"ModeExiting"> {}
 /**
- * A mode was left, or is kept because its clean-up said so. `duration` is how long it was entered, in milliseconds; `note` is
- * what a model is told that goes on. Where it `endsRun`, the run's question and its answer stay, also out of a fork.
+ * A mode was left, or is kept because its clean-up said so. `duration` is how long it was entered, in milliseconds; `note` is what the
+ * model is told if it continues. With `endsRun` the run's question and answer stay in the conversation, even if the mode was a fork.
  */
 export interface ModeExited extends Case<"ModeExited"> {}
-/** A mode's set-up, body or clean-up failed, or was interrupted. What a set-up did is undone. */
+/** A mode's set-up, body or clean-up failed, or was interrupted. The effects of a failed set-up on the state are undone. */
 export interface ModeFailed extends Case<"ModeFailed"> {}
-/** Somebody asked for a move between modes; the latest is taken before the next request to the model. */
+/** A move between modes was requested. The latest request is carried out before the model is asked next. */
 export interface ModeTransitionRequested extends Case<"ModeTransitionRequested"> {}
 /**
- * The state was changed by hand: a mode's value, a piece of the prompt, the settings, the view of the conversation. `mode` says
- * for which of the modes that are entered, from 0 at the bottom, where that isn't the innermost: one that is set up again.
+ * The state was changed by hand: a mode's value, a piece of the prompt, the settings, or the view of the conversation. `mode` is the place
+ * of the mode in the stack, from 0 at the bottom; it is missing if the mode is the innermost.
  */
 export interface StateAdjusted extends Case<"StateAdjusted"> {}
-/** A step ended, well or not. Where it `endsRun`, a step that was taken by hand found nothing left to do. */
+/** A step ended, with success or not. With `endsRun` a step that was taken by hand left nothing to do. */
 export interface StepCompleted extends Case<"StepCompleted"> {}
-/** The run ended, or stopped for approvals, or had ended before it was resumed, maybe `Failed`; `state` says which. */
+/** The run ended, stopped for approvals, or had ended already when it was resumed, possibly as `Failed`. `state` says which. */
 export interface RunCompleted extends Case<"RunCompleted"> {}
 /** The run was interrupted; `state` can be resumed. */
 export interface RunInterrupted extends Case<"RunInterrupted"> {}
@@ -393,7 +395,7 @@ export const starts: {
 }
 
 /**
- * Checks whether an event ends the whole run, not that of an agent that was called. Its `state` is the last one.
+ * Checks whether an event ends the whole run, and not only the run of an agent that was called. The event's `state` is the last one.
  *
  * @category guards
  * @since 0.1.0

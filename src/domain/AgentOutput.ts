@@ -21,7 +21,7 @@ export class NoOutput extends ErrorClass<NoOutput>("troupe/domain/AgentOutput")(
 }, ({ agent, issue, status }) => `The state of agent "${agent}" (${status}) holds no output: ${issue}`) {}
 
 /**
- * Names the function by which something that gives answers reads them from a state.
+ * The key of the function that reads an agent's answer from a state.
  *
  * @category constants
  * @since 0.1.0
@@ -29,7 +29,7 @@ export class NoOutput extends ErrorClass<NoOutput>("troupe/domain/AgentOutput")(
 export const ReadOutput = "~troupe/domain/AgentOutput"
 
 /**
- * Something that gives answers of a type: an agent.
+ * Anything whose answers have a type: an agent.
  *
  * @category models
  * @since 0.1.0
@@ -39,10 +39,9 @@ export interface GivesOutput<out Output> {
 }
 
 /**
- * Gives the answer of a state as the value that the agent's `output` schema decodes it to, or its text where the agent
- * has no such schema.
+ * Returns the answer of a state: the value that the agent's `output` schema decodes, or the text if the agent has no such schema.
  *
- * Fails with `NoOutput` when the run hasn't ended with an answer. With the agent alone it is a function of the state, for
+ * Fails with `NoOutput` when the run hasn't ended with an answer. Given the agent alone, it returns a function of the state, for
  * `Effect.map` and pipes.
  *
  * @category getters

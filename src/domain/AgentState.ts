@@ -34,7 +34,7 @@ export * from "./StateJson.ts"
 export { AgentState, ModeFrame, PromptSegment, Received } from "./StateSchema.ts"
 
 /**
- * Gives the last text of an assistant, or `""` where none spoke.
+ * Returns the last text of an assistant, or `""` if none has spoken.
  *
  * @category getters
  * @since 0.1.0

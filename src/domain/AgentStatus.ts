@@ -18,7 +18,7 @@ import { listOf } from "./Described.ts"
 import { ErrorClass } from "./ErrorClass.ts"
 
 /**
- * Schema for the wish that another agent take over.
+ * Schema for a request that another agent take over.
  *
  * @category schemas
  * @since 0.1.0
@@ -32,18 +32,18 @@ export const HandoffRequest = Schema.Struct({
 })
 
 /**
- * The wish that another agent take over: the target by name, why, with what, and the model's call that asked, with the
- * name of its tool.
+ * A request that another agent take over: the target's name, the reason, the context, and the model's call that asked, with the name of its
+ * tool.
  *
- * Without a call it is the wish of the group's policy.
+ * Without a call the group's policy asked.
  */
 export interface HandoffRequest extends Schema.Schema.Type<typeof HandoffRequest> {}
 
 /**
  * Schema for what ended a run, as plain data.
  *
- * `tag` is the tag of the error's reason (`StepLimitReached`, …) or of a tool's or model's own error, `Failure` where that
- * has none, or `Defect`.
+ * `tag` is the tag of the error's reason (`StepLimitReached`, …) or of a tool's or model's own error, `Failure` if that error has no tag,
+ * or `Defect`.
  *
  * @category schemas
  * @since 0.1.0
@@ -109,10 +109,10 @@ export class IllegalMove extends ErrorClass<IllegalMove>("troupe/domain/AgentSta
 ) {}
 
 /**
- * Moves that an agent may make, as data, each with its reason. `AgentState.reduce` makes no other: an event that would doesn't fit.
+ * Moves that an agent may make, as data, each with its reason. `AgentState.reduce` makes no other: it ignores an event that would.
  *
- * `Complete` and `Failed` have moves because a conversation outlives a run. Going back to an earlier turn, or putting another
- * conversation into a state by hand, is no move: what comes of it is another state.
+ * `Complete` and `Failed` have moves because a conversation outlives a run. Going back to an earlier turn, or putting another conversation
+ * into a state by hand, isn't a move: it makes a new state.
  *
  * @category constants
  * @since 0.1.0

@@ -104,9 +104,9 @@ const isAnswerable = (call: Call): boolean =>
   (call.state._tag === "Settled" && call.state.outcome === "Denied")
 
 /**
- * Finds the call of this id that awaits approval or was answered, among those that may still run.
+ * Finds the call of this id that awaits approval or was answered, among the calls that may still run.
  *
- * The first one counts though others of its id wait: a second answer mustn't reach a call that nobody looked at.
+ * Of several calls with this id the first counts: a second answer mustn't reach a call that nobody has seen.
  */
 const locate = (
   self: AgentState,
@@ -125,7 +125,7 @@ const locate = (
   return undefined
 }
 
-/** Finds a call by id in whatever state, in this agent first, then in those that it called. */
+/** Finds a call by id, whatever its state: first in this agent, then in the agents that it called. */
 const find = (self: AgentState, callId: string): Call | undefined => {
   for (const turn of self.conversation.turns) {
     if (turn._tag !== "Assistant") continue
@@ -139,12 +139,12 @@ const find = (self: AgentState, callId: string): Call | undefined => {
   return undefined
 }
 
-/** An answer to a call, before it has its run, its number and its time. */
+/** An answer to a call, before it has its run, sequence number and time. */
 export type Untimed<Event> = Omit<Event, "run" | "step" | "sequence" | "at">
 
 type Answer<Event> = Result.Result<Untimed<Event> | undefined, NotAwaitingApproval>
 
-/** Makes the answer to the call that waits for it; there is none to make any more if it was answered in the same way. */
+/** Makes the answer to a call that awaits one. Returns `undefined` if the call was already answered in the same way. */
 const answer = <Event>(
   self: AgentState,
   callId: string,
@@ -162,7 +162,7 @@ const answer = <Event>(
     new NotAwaitingApproval({
       callId,
       found: found === undefined || found.state._tag === "AwaitingApproval"
-        ? TakenIds.of(self).has(callId) ? "Settled" : "Unknown"
+        ? TakenIds.of(self).names.has(callId) ? "Settled" : "Unknown"
         : found.state._tag,
       awaiting: pendingApprovals(self).map((approval) => approval.callId)
     })
@@ -171,7 +171,7 @@ const answer = <Event>(
 
 const writtenOf = ({ asked, params }: Call): Schema.Json => asked === undefined ? params : asked
 
-/** Gives an approval as what happened, unless it happened before. Parameters that the model asked for are no others. */
+/** Returns the event of an approval, unless the call was approved before. Parameters equal to the model's count as none given. */
 export const approval = (self: AgentState, callId: string, params: Schema.Json | undefined): Answer<CallApproved> => {
   const call = params === undefined ? undefined : locate(self, callId, [self.agent], [])?.call
   const awaiting = call?.approvalId === undefined || Equal.equals(call.params, params)
@@ -193,7 +193,7 @@ const approvalOf = (self: AgentState, callId: string, params: Schema.Json | unde
     })
   )
 
-/** Gives a denial as what happened, unless it happened before. */
+/** Returns the event of a denial, unless the call was denied before. */
 export const denial = (self: AgentState, callId: string, reason: string): Answer<CallDenied> =>
   answer<CallDenied>(
     self,
@@ -206,7 +206,7 @@ const take = (self: AgentState, answer: Untimed<CallApproved> | Untimed<CallDeni
   answer === undefined ? self : reduce(self, { ...answer, run: "", step: 0, sequence: 0, at: 0 })
 
 /**
- * How a call is approved: with `params` in the place of those that the model wrote.
+ * How a call is approved: `params` replace those that the model wrote.
  *
  * @category models
  * @since 0.1.0
@@ -217,7 +217,7 @@ export interface ApproveOptions {
 }
 
 /**
- * How a call is approved with `params` that are read at once, by the `agent` that has its tool: the one that runs.
+ * How a call is approved with `params` that are decoded at once by `agent`, the agent that runs and whose tool it is.
  *
  * @category models
  * @since 0.1.0
@@ -236,8 +236,8 @@ type Approved<E = never> = Result.Result<AgentState, NotAwaitingApproval | E>
  * JSON, and decoded when the call runs, as those of any call. Given the `agent` too, they are decoded now: what doesn't fit fails
  * with `ParamsRejected`, and so does what its schema can't decode at once.
  *
- * Fails with `NotAwaitingApproval` when no call has the id, or the one that has it doesn't wait for approval, or is run by the provider
- * and `params` are others than it asked for.
+ * Fails with `NotAwaitingApproval` if no call has the id, if the call doesn't wait for approval, or if the provider runs it and `params`
+ * differ from what it asked for.
  *
  * **Example** (Less than was asked for)
  *

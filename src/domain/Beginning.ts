@@ -36,7 +36,7 @@ export const make = (
   logs: []
 })
 
-/** Puts an agent in control of a new run. While calls are open, or a handoff is, the one that has them keeps it. */
+/** Puts an agent in control of a new run. While calls or a handoff are open, the agent that they belong to stays in control. */
 export const control = (self: AgentState, agent: string): AgentState => {
   if (agent === self.agent || self.status._tag === "HandoffRequested" || hasOpenCalls(self.conversation)) return self
   const { handoff: _, ...rest } = self
@@ -44,16 +44,16 @@ export const control = (self: AgentState, agent: string): AgentState => {
 }
 
 /**
- * Makes a state that can go on of one whose run ended, by deriving its status anew from its conversation.
+ * Makes a state whose run ended one that can continue: its status is derived anew from its conversation.
  *
- * A run that met a limit goes on with a larger one as if there had been none; one whose model failed asks it again.
+ * A run that met a limit continues under a larger one as if the first had not been there; a run whose model failed asks the model again.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const reopen = (self: AgentState): AgentState => {
   if (!isTerminal(self.status)) return self
-  // A run that goes on by hand may have a larger limit: it isn't on its last answer.
+  // A run that is reopened may have a larger limit, so its next answer isn't its last.
   const { landing: _, ...run } = self.run
   return { ...self, status: statusOf(self.conversation), run }
 }
@@ -73,10 +73,10 @@ export const start = (
     ...(blocked === undefined ? undefined : { blocked })
   }
   const started = withConversation(self, appendUnchecked(self.conversation, turn))
-  // Words that wait behind open calls don't begin the way through the agents anew.
+  // If the words wait behind open calls, the count of handoffs doesn't restart.
   const isWaiting = self.status._tag === "WaitingForTools" || self.status._tag === "HandoffRequested"
   const handoffs = isWaiting ? self.run.handoffs : undefined
-  // What a mode says is no input of a user.
+  // What a mode says isn't a user's input.
   const given = mode === undefined ? 1 : 0
   const inputs = isWaiting ? (self.run.inputs ?? 1) + given : given
   const query = self.initialQuery ?? (mode === undefined ? textOf(turn) : undefined)

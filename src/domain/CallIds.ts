@@ -1,27 +1,38 @@
 /**
- * Ids that calls keep to themselves: unique in a conversation and never empty.
+ * Ids of calls: unique in a conversation and never empty.
  *
- * Models repeat ids, over turns and within one; an approval by id, and a provider that pairs results by id, need one each.
+ * Models repeat ids, within a turn and across turns. Approvals by id, and providers that pair results by id, need unique ones.
  *
  * @since 0.1.0
  */
 import type { AssistantPart } from "./StateSchema.ts"
 
+/** Ids that are taken. `another` makes one that isn't, of one that is: by default the first number that is free goes behind it. */
+export interface Taken {
+  readonly has: (id: string) => boolean
+  readonly add: (id: string) => unknown
+  readonly another?: (id: string) => string
+}
+
+/** Puts the first number behind an id with which it isn't taken. */
+export const counted = (taken: Pick<Taken, "has">, id: string): string => {
+  let n = 2
+  while (taken.has(`${id}-${n}`)) n++
+  return `${id}-${n}`
+}
+
 /**
- * Gives calls ids that `taken` doesn't hold and adds them to it: a taken or empty id gets a number behind it.
+ * Gives calls ids that aren't in `taken`, and adds them to it. A number is appended to an id that is taken or empty.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const withUniqueIds = (
-  parts: ReadonlyArray<AssistantPart>,
-  taken: Set<string>
-): ReadonlyArray<AssistantPart> => {
+export const withUniqueIds = (parts: ReadonlyArray<AssistantPart>, taken: Taken): ReadonlyArray<AssistantPart> => {
   let changed = false
   const unique = parts.map((part) => {
     if (part._tag !== "Call") return part
-    let id = part.id === "" ? "call" : part.id
-    for (let n = 2; taken.has(id); n++) id = `${part.id === "" ? "call" : part.id}-${n}`
+    const asked = part.id === "" ? "call" : part.id
+    const id = !taken.has(asked) ? asked : taken.another?.(asked) ?? counted(taken, asked)
     taken.add(id)
     if (id === part.id) return part
     changed = true

@@ -1,5 +1,5 @@
 /**
- * Parameters of a call that somebody gives in the model's place, read by those who know its tool.
+ * Parameters that somebody gives for a call instead of the model's, read by the agent that has its tool.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import type * as Schema from "effect/Schema"
 import type { AgentState } from "./StateSchema.ts"
 
 /**
- * Names the function by which something that has tools reads the parameters of a call.
+ * The key of the function that reads the parameters of an agent's calls.
  *
  * @category constants
  * @since 0.1.0
@@ -16,8 +16,8 @@ import type { AgentState } from "./StateSchema.ts"
 export const ReadParams = "~troupe/domain/CallParams"
 
 /**
- * Reads parameters for a call of a tool by its name. `calls` lead from the state to the agent whose call it is. Fails with what is
- * wrong with the parameters.
+ * Reads parameters for a call of the tool of this name. `calls` lead from the state to the agent whose call it is. Fails with a text that
+ * says what is wrong with them.
  */
 export type ReadCall = (
   state: AgentState,
@@ -26,7 +26,7 @@ export type ReadCall = (
 ) => Result.Result<unknown, string>
 
 /**
- * Something that reads the parameters of calls: an agent.
+ * Anything that reads the parameters of calls: an agent.
  *
  * @category models
  * @since 0.1.0

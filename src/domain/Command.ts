@@ -44,20 +44,20 @@ const askModel: AskModel = Object.freeze({ _tag: "AskModel" })
 const awaitApproval: Await = Object.freeze({ _tag: "Await" })
 const stop: Stop = Object.freeze({ _tag: "Stop" })
 
-/** Checks whether something can be done for a call now: an agent that answers one may itself await an approval. */
+/** Checks whether a call can be run now. It can't if the agent that answers it awaits an approval. */
 const isRunnable = ({ state }: Call): boolean =>
   state._tag === "Delegated"
     ? next(state.child)._tag !== "Await"
     : state._tag === "Pending" || state._tag === "Approved"
 
-/** Runs those of open calls that can be, and waits if none can. */
+/** Runs the open calls that can run, and waits if there are none. */
 const run = (calls: ReadonlyArray<Call>): Command => {
   const callIds = calls.filter(isRunnable).map(({ id }) => id)
   return callIds.length === 0 ? awaitApproval : { _tag: "RunCalls", callIds }
 }
 
 /**
- * Gives what a state needs next.
+ * Returns what a state needs next.
  *
  * @category getters
  * @since 0.1.0

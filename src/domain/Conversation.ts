@@ -6,7 +6,7 @@
  * 3. Call ids are unique in a conversation and never empty.
  * 4. A prompt exists only when no call is open.
  *
- * Every function here keeps these and changes none of its arguments.
+ * Every function here keeps these rules and changes none of its arguments.
  *
  * @since 0.1.0
  */

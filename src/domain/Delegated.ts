@@ -1,5 +1,5 @@
 /**
- * The states of agents that are called, which live in the calls that they answer.
+ * The states of called agents, each kept in the call that the agent answers.
  *
  * @since 0.1.0
  */
@@ -8,9 +8,9 @@ import { lastAssistant } from "./conversation/Turns.ts"
 import type { AgentState, AssistantPart } from "./StateSchema.ts"
 
 /**
- * Gives the state of the agent that calls lead to, from the outermost one on: an event's `calls` lead to where it happened.
+ * Returns the state of the agent that calls lead to, beginning at the outermost agent. An event's `calls` lead to the agent it happened in.
  *
- * No calls lead to the state itself. It is `undefined` where a call isn't there, is settled, or hasn't begun.
+ * An empty list leads to the state itself. Returns `undefined` if a call is missing, is settled, or hasn't begun.
  *
  * @category getters
  * @since 0.1.0

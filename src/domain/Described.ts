@@ -1,5 +1,5 @@
 /**
- * What errors are made of in words: names, and errors of others, whatever these are.
+ * Words for error messages: names, values, and errors of any kind.
  *
  * @since 0.1.0
  */
@@ -7,17 +7,17 @@ import * as Formatter from "effect/Formatter"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 
-/** Gives the tag of an error, where it has one. */
+/** Returns the tag of an error, if it has one. */
 export const tagOf = (error: unknown): string | undefined =>
   Predicate.hasProperty(error, "_tag") && Predicate.isString(error._tag) && error._tag !== "" ? error._tag : undefined
 
-/** Says what an error is: its message, or else its tag or its name, or else what it is made of. */
+/** Describes an error: by its message, or else its tag, or else its name, or else its contents. */
 export const messageOf = (error: unknown): string => {
   if (Predicate.isString(error)) return error
   if (Predicate.hasProperty(error, "message") && Predicate.isString(error.message) && error.message !== "") {
     return error.message
   }
-  // The fields of an error may hold anything, a request with its headers too.
+  // The fields of an error may hold anything, even a request with its headers, so they aren't shown.
   return tagOf(error) ?? (Predicate.isError(error) ? error.name : Formatter.format(error))
 }
 
@@ -25,7 +25,7 @@ export const messageOf = (error: unknown): string => {
 export const listOf = (names: ReadonlyArray<string>): string =>
   names.length === 0 ? "none" : names.map((name) => `"${name}"`).join(", ")
 
-/** Says what something is that should have been something else, and how to get at what is in it. */
+/** Describes a value that has the wrong type, and says how to get the right one from it. */
 export const kindOf = (u: unknown): string => {
   if (Predicate.isPromiseLike(u)) return "a Promise: `Effect.promise` or `Effect.tryPromise` makes an Effect of it"
   if (Result.isResult(u)) return "a Result: `Effect.fromResult` or `Result.getOrThrow` gives what is in it"

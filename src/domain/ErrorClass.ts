@@ -1,13 +1,13 @@
 /**
- * Errors that are schemas, each with its message beside its fields.
+ * Classes of errors that are schemas, each defined with its message.
  */
 import type * as Cause from "effect/Cause"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
 
 /**
- * Defines a class of errors as `Schema.TaggedError` does, with the message that an error makes of its fields. Its identifier is the place
- * with the tag.
+ * Defines a class of errors as `Schema.TaggedError` does, with a function that makes the message from the fields. The identifier is `place`
+ * and the tag.
  */
 export const ErrorClass =
   <Self>(place: string) =>
@@ -24,7 +24,7 @@ export const ErrorClass =
     return made as never
   }
 
-/** Defines a class of errors that hold whole states: they are shown by `showShortly`. */
+/** Defines a class of errors that hold a whole state, which consoles show in two lines. */
 export const StateErrorClass: typeof ErrorClass = (place) => (tag, fields, message) => {
   const made = ErrorClass<never>(place)(tag, fields, message)
   const value = function(this: Error): string {
@@ -35,8 +35,8 @@ export const StateErrorClass: typeof ErrorClass = (place) => (tag, fields, messa
 }
 
 /**
- * Lets an error that holds a whole state be shown in two lines, also if nobody catches it: what went wrong, and where the rest is. What it
- * holds can be read as before. Its own frames are those of the loop, so they are left out.
+ * Makes an error that holds a whole state print in two lines, also if nobody catches it: what went wrong, and where the rest is. Its fields
+ * can be read as before. Its stack has only frames of the loop, so it is left out.
  */
 export const showShortly = (self: Error, where: string): void => {
   for (const key of Object.keys(self)) Object.defineProperty(self, key, { enumerable: false })

@@ -36,7 +36,7 @@ export const fromJson = (events: unknown): Result.Result<ReadonlyArray<Stored>, 
     return `${what} at "events/${path.join("/")}"`
   }) as Result.Result<ReadonlyArray<Stored>, string>
 
-/** Takes an event that was stored into the state before it: `reduceAt` reads no state in an event. */
+/** Takes an event that was stored into the state before it. `reduceAt` doesn't read the state in an event, so a stored event is enough. */
 export const reduce = (state: AgentState, event: Stored): AgentState => reduceAt(state, event as AgentEvent, 0)
 
 /** Takes events that were written as JSON into the state before them, or says what in them can't be read. */

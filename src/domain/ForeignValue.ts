@@ -1,5 +1,5 @@
 /**
- * Values of others as JSON: a copy, in which what isn't JSON became the text or the data that says most about it.
+ * Foreign values as JSON: a copy in which each part that isn't JSON is replaced by the text or data that says most about it.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { lazy } from "./Lazy.ts"
 
 /**
- * How many arrays and objects may stand in each other. Of values that are nested more deeply some programs run out of stack.
+ * How deeply arrays and objects may be nested. Some programs run out of stack on values that are nested more deeply.
  *
  * @category constants
  * @since 0.1.0
@@ -16,7 +16,7 @@ import { lazy } from "./Lazy.ts"
 export const maxLevels = 500
 
 /**
- * Schema for a place where a value wasn't JSON: its path in the value, and what stood there.
+ * Schema for a place where a value wasn't JSON: its path in the value, and what was there.
  *
  * `was` is a type (`undefined`, `bigint`), the name of a class (`Date`), `cycle`, `depth`, or `unreadable`.
  *
@@ -28,7 +28,7 @@ export const Change = Schema.Struct({
   was: Schema.String
 })
 
-/** A place where a value wasn't JSON: its path in the value, and what stood there. */
+/** A place where a value wasn't JSON: its path in the value, and what was there. */
 export interface Change extends Schema.Schema.Type<typeof Change> {}
 
 /** A value as JSON, with the places where it wasn't. */
@@ -47,7 +47,7 @@ const className = (value: object): string | undefined => {
     : "object"
 }
 
-/** The data of an object of a class that has a form of its own, or the object itself. */
+/** Returns the data of an object of a known class, such as a date or a map, or the object itself. */
 const dataOf = (value: object): unknown => {
   if (value instanceof Date && Number.isNaN(value.getTime())) return String(value)
   if (Predicate.hasProperty(value, "toJSON") && Predicate.isFunction(value.toJSON)) return value.toJSON()

@@ -1,12 +1,12 @@
 /**
- * Where guardrails stand.
+ * The stages that guardrails judge.
  *
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 
 /**
- * Schema for where a guardrail stands: on what a user says, on an answer, on a call and its result, on a handoff.
+ * Schema for the stage of a guardrail: a user's input, an answer, a call, its result, or a handoff.
  *
  * @category schemas
  * @since 0.1.0
@@ -14,7 +14,7 @@ import * as Schema from "effect/Schema"
 export const Stage = Schema.Literals(["input", "output", "toolCall", "toolResult", "handoff"])
 
 /**
- * Where a guardrail stands.
+ * The stage of a guardrail.
  *
  * @category models
  * @since 0.1.0

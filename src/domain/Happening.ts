@@ -13,5 +13,5 @@ type OmitEnvelope<Event> = Event extends AgentEvent ? Omit<Event, Envelope> : ne
 /** What happened, before it has its place and time. */
 export type Happening = OmitEnvelope<AgentEvent>
 
-/** How a call ended, before it is told. */
+/** How a call ended, before its event is recorded. */
 export type Settlement = Omit<Extract<Happening, { readonly _tag: "ToolCallSettled" }>, "_tag">

@@ -9,10 +9,10 @@ import { callsOf, hasOpenCalls, isOpen, lastAssistant } from "./conversation/Tur
 import type { AgentState, Conversation } from "./StateSchema.ts"
 
 /**
- * Gives the status that a conversation alone implies.
+ * Returns the status that a conversation alone implies.
  *
- * Open calls wait for tools; an assistant turn at the end whose calls were none of ours is an answer; everything else is
- * the model's turn.
+ * With open calls it is `WaitingForTools`; with an assistant turn at the end that called none of our tools, it is `Complete`; otherwise the
+ * model is next.
  *
  * @category getters
  * @since 0.1.0
@@ -28,7 +28,7 @@ export const statusOf = (conversation: Conversation): AgentStatus.AgentStatus =>
     : AgentStatus.inProgress
 }
 
-/** Checks whether a state still asks for a handoff once its conversation is another: its call is open, or there is none. */
+/** Checks whether a state with a changed conversation still requests its handoff: the call that asked is open, or no call asked. */
 const stillRequested = ({ status }: AgentState, conversation: Conversation): boolean => {
   if (status._tag !== "HandoffRequested") return false
   const { callId } = status.request
@@ -37,14 +37,14 @@ const stillRequested = ({ status }: AgentState, conversation: Conversation): boo
     (turn !== undefined && callsOf(turn).some((call) => call.id === callId && isOpen(call)))
 }
 
-/** Gives the status of a state once its conversation is another. */
+/** Returns the status of a state whose conversation has changed. */
 export const statusIn = (self: AgentState, conversation: Conversation): AgentStatus.AgentStatus =>
   stillRequested(self, conversation) ? self.status : statusOf(conversation)
 
 /**
  * Gives a state another conversation, and the status that it implies.
  *
- * A handoff that was asked for and whose call is still open goes on being asked for.
+ * A handoff is still requested if the call that asked for it is still open.
  *
  * @category combinators
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * Calls of somebody else's prompt as calls of ours, each with the state that its history gives it.
+ * The calls of a foreign prompt as calls of a conversation, each in the state that the prompt implies.
  *
  * @since 0.1.0
  */
@@ -35,7 +35,7 @@ const interrupted: Settled = Object.freeze({
   result: "The history that this call comes from has no result of it."
 })
 
-/** Where a call without a result stands, by its approvals: the first answer counts, or else the first request. */
+/** Returns the state of a call without a result, by its approvals: the first answer counts, or else the first request. */
 const stateOfOpen = (call: PairedCall, id: string, canWait: boolean, report: Report): CallState => {
   const asked = call.approvals.find(({ response }) => response !== undefined) ?? call.approvals[0]
   const response = asked?.response
@@ -69,7 +69,7 @@ const stateOf = (call: PairedCall, id: string, canWait: boolean, report: Report)
   return { _tag: "Settled", outcome: part.isFailure ? "Failed" : "Succeeded", ...resultOf(call.result, id, report) }
 }
 
-/** Gives a call as its message has it; `finish` gives it the rest once all ids are known. */
+/** Drafts a call from its message; `finish` completes it once all ids are known. */
 export const draft = (call: PairedCall): Call => ({
   _tag: "Call",
   id: call.part.id,
@@ -81,7 +81,7 @@ export const draft = (call: PairedCall): Call => ({
     : undefined)
 })
 
-/** Gives a drafted call, whose id is its own by now, its parameters and its state. */
+/** Completes a drafted call, whose id is unique by now, with its parameters and its state. */
 export const finish = (self: Call, call: PairedCall, isInLastTurn: boolean, report: Report): Call => {
   const { message, part } = call
   const { id } = self

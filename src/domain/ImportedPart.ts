@@ -1,5 +1,5 @@
 /**
- * Parts of somebody else's prompt as parts of ours, reporting what isn't JSON in them.
+ * The parts of a foreign prompt as parts of a conversation. What isn't JSON in them is reported.
  *
  * @since 0.1.0
  */
@@ -14,14 +14,14 @@ import type { Settled } from "./StateSchema.ts"
 
 type Place = Pick<ValueMadeJson, "message" | "id" | "field">
 
-/** Gives a value as JSON; `missing` stands for `undefined`. */
+/** Returns a value as JSON; `missing` replaces `undefined`. */
 export const jsonOf = (value: unknown, place: Place, report: Report, missing: Schema.Json = null): Schema.Json => {
   const { changes: [first, ...rest], json } = ForeignValue.toJson(value)
   if (first !== undefined) report({ _tag: "ValueMadeJson", ...place, changes: [first, ...rest] })
   return value === undefined ? missing : json
 }
 
-/** Gives the options of a part, where it has any. */
+/** Returns the options of a part, if it has any. */
 export const metadataOf = (
   options: Prompt.ProviderOptions,
   place: Omit<Place, "field">,
@@ -50,7 +50,7 @@ export const fileOf = (part: Prompt.FilePart, message: number, report: Report): 
   ...metadataOf(part.options, { message }, report)
 })
 
-/** Gives what a result says, apart from the call that it belongs to. */
+/** Returns the content of a result, without the call that it belongs to. */
 export const resultOf = (
   { message, part }: Found<Prompt.ToolResultPart>,
   id: string,

@@ -1,5 +1,5 @@
 /**
- * Numbers that nothing could keep to.
+ * Limits and amounts that options set, checked when they are set.
  *
  * @since 0.1.0
  */
@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import { ErrorClass } from "./ErrorClass.ts"
 
 /**
- * Error for a limit that can't be, such as half a step.
+ * Error for an invalid limit, such as half a step.
  *
  * @category errors
  * @since 0.1.0
@@ -18,17 +18,17 @@ export class InvalidLimit extends ErrorClass<InvalidLimit>("troupe/domain")("Inv
   expected: Schema.String
 }, ({ expected, limit, option }) => `"${option}" is ${limit}, not ${expected}`) {}
 
-/** Checks whether so many can be allowed. */
+/** Checks whether a number is a valid limit. */
 export const isCount = (limit: number, least: number): boolean =>
   limit >= least && (Number.isInteger(limit) || limit === Infinity)
 
-/** Gives a limit that an option sets, or throws `InvalidLimit` where it is neither a whole number from `least` on nor `Infinity`. */
+/** Returns the limit that an option sets. Throws `InvalidLimit` if it is neither a whole number of at least `least` nor `Infinity`. */
 export const countOf = (option: string, limit: number, least: number): number => {
   if (isCount(limit, least)) return limit
   throw new InvalidLimit({ option, limit, expected: `a whole number from ${least} on or Infinity` })
 }
 
-/** Gives an amount that an option sets, or throws `InvalidLimit` where it is below 0 or no number. */
+/** Returns the amount that an option sets. Throws `InvalidLimit` if it is below 0 or not a number. */
 export const amountOf = (option: string, limit: number): number => {
   if (limit >= 0) return limit
   throw new InvalidLimit({ option, limit, expected: "a number from 0 on" })

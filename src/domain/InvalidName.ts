@@ -1,5 +1,5 @@
 /**
- * Names that nobody could use.
+ * Names that aren't valid.
  *
  * @since 0.1.0
  */
@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import { ErrorClass } from "./ErrorClass.ts"
 
 /**
- * Error for a name that can't be: an agent's, a mode's or a guardrail's that is empty, or one of a tool that providers refuse.
+ * Error for an invalid name: an empty name of an agent, a mode or a guardrail, or a name of a tool that providers refuse.
  *
  * @category errors
  * @since 0.1.0
@@ -18,5 +18,5 @@ export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("Inval
 }, ({ name, what }) =>
   what !== "tool"
     ? `The name of ${what === "agent" ? "an" : "a"} ${what} can't be empty`
-    : `A tool can't have the name "${name}": providers take 1 to 64 letters, digits, "_" and "-"`)
+    : `A tool can't have the name "${name}": providers accept 1 to 64 letters, digits, "_" and "-"`)
 {}

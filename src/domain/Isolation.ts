@@ -50,7 +50,7 @@ export const hasView = (self: Isolation): boolean => self === "thread" || self =
 /** Checks whether settings changed inside are undone when a mode is left. */
 export const restoresSettings = (self: Isolation): boolean => self === "config" || self === "fork"
 
-/** Checks whether prompt segments that persist outlive a mode. */
+/** Checks whether persistent prompt segments outlive a mode. */
 export const keepsSegments = (self: Isolation): boolean => self !== "fork"
 
 /** Checks whether a mode reads the values of the modes around it. */

@@ -1,5 +1,5 @@
 /**
- * Values of our own: a copy that nobody else holds, as JSON.
+ * JSON copies of values that share nothing with the original.
  *
  * @since 0.1.0
  */
@@ -17,7 +17,7 @@ const isPlain = (value: object): value is Readonly<Record<string, unknown>> => {
   return prototype === Object.prototype || prototype === null
 }
 
-/** Copies arrays and plain objects of so many levels; `other` says what becomes of what is neither, nor JSON. */
+/** Copies arrays and plain objects down to so many levels; `other` converts anything else that isn't JSON. */
 const copy = (value: unknown, levels: number, other: (value: unknown) => unknown): unknown => {
   switch (typeof value) {
     case "string":
@@ -51,7 +51,7 @@ const refuse = (): never => {
 
 const keep = (value: unknown): unknown => value
 
-/** Copies the plain data in a value, and leaves in it what isn't. */
+/** Copies the plain data in a value, and keeps everything else in it as it is. */
 export const detached = (value: unknown): unknown => copy(value, Infinity, keep)
 
 const convert = (value: unknown): ForeignValue.Converted => {
@@ -63,7 +63,7 @@ const convert = (value: unknown): ForeignValue.Converted => {
 }
 
 /**
- * Copies a value as JSON. What isn't JSON, or is nested too deeply, becomes the text or the data that says most about it.
+ * Copies a value as JSON. Parts that aren't JSON, or are nested too deeply, become the text or data that says most about them.
  *
  * @category conversions
  * @since 0.1.0
@@ -71,7 +71,7 @@ const convert = (value: unknown): ForeignValue.Converted => {
 export const fromUnknown = (value: unknown): Schema.Json => convert(value).json
 
 /**
- * Copies a value as JSON, or gives `undefined` where it is nested too deeply.
+ * Copies a value as JSON, or returns `undefined` if it is nested too deeply.
  *
  * @category conversions
  * @since 0.1.0
@@ -87,5 +87,5 @@ const freeze = (json: Schema.Json): Schema.Json => {
   return Object.freeze(json)
 }
 
-/** Copies a value as JSON that can't be changed. */
+/** Copies a value as frozen JSON. */
 export const frozen = (value: unknown): Schema.Json => freeze(fromUnknown(value))

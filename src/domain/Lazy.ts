@@ -4,14 +4,14 @@
  * @since 0.1.0
  */
 
-/** Gives a function that makes a value the first time that it is called, and gives the same one from then on. */
+/** Returns a function that makes a value when it is first called, and returns the same value from then on. */
 export const lazy = <A extends {}>(make: () => A): () => A => {
   let made: A | undefined
   return () => made ??= make()
 }
 
 /**
- * Gives a pattern whose source has classes of Unicode in it. Those of a literal are looked up when the module is read, even where
- * the literal stands in a function, and they hold a lot.
+ * Makes a pattern with Unicode classes when it is first needed. A literal's classes are built when the module is read, even inside a
+ * function, and take much memory.
  */
 export const pattern = (source: string, flags = "u"): () => RegExp => lazy(() => new RegExp(source, flags))

@@ -1,9 +1,9 @@
 /**
  * Entering and leaving modes, as functions from state to state: the stack is a list of frames, the innermost last.
  *
- * 1. Leaving gives back what the mode's isolation says; a set-up that failed is undone whole, as if it had never been.
- * 2. The conversation is legal after each of them, whatever was open.
- * 3. The words of a user that a run under way still has to answer stay, also where everything else is dropped.
+ * 1. Leaving restores what the mode's isolation says. A set-up that failed is undone completely.
+ * 2. The conversation is legal after each of these functions, even if calls were open.
+ * 3. A user's words that the current run still has to answer are kept, even if everything else is dropped.
  *
  * @since 0.1.0
  */
@@ -32,37 +32,34 @@ export interface Entered {
   readonly params: Schema.Json
 }
 
-/** Gives the first values of a mode: its parameters. */
+/** Returns the first values of a mode: its parameters. */
 const firstValues = (params: Schema.Json): Schema.JsonObject =>
   typeof params === "object" && params !== null && !Array.isArray(params) ? params as Schema.JsonObject : {}
 
-/** Gives the innermost mode. */
+/** Returns the innermost mode. */
 export const top = ({ modes }: Pick<AgentState, "modes">): ModeFrame | undefined => modes[modes.length - 1]
 
-/** Gives the names of the modes that are entered, the innermost last. */
+/** Returns the names of the modes that are entered, the innermost last. */
 export const names = ({ modes }: Pick<AgentState, "modes">): ReadonlyArray<string> => modes.map(({ name }) => name)
 
-/** Gives the modes whose values can be read: those down to the innermost that reads nothing from outside. */
+/** Returns the modes whose values can be read: from the top of the stack down to the first mode that reads nothing from outside. */
 const readable = ({ modes }: Pick<AgentState, "modes">): ReadonlyArray<ModeFrame> =>
   modes.slice(Math.max(0, modes.findLastIndex(({ isolation }) => !Isolation.readsOutside(isolation))))
 
-/** Gives all values that can be read, those of inner modes before those of outer ones. */
+/** Returns all values that can be read. An inner mode's value hides an outer one's. */
 export const values = (self: Pick<AgentState, "modes">): { readonly [key: string]: Schema.Json } =>
   Object.fromEntries(readable(self).flatMap((frame) => Object.entries(frame.values)))
 
-/** Gives a value: the innermost mode's that has it. */
+/** Returns a value, from the innermost mode that has it. */
 export const value = (self: Pick<AgentState, "modes">, key: string): Schema.Json | undefined => {
   const frame = readable(self).findLast((frame) => Object.hasOwn(frame.values, key))
   return frame?.values[key]
 }
 
-/**
- * How many of the modes that were entered a state names: the last ones. A conversation may enter any number, and each save would hold
- * them all.
- */
+/** How many of the last entered modes a state names. A conversation may enter any number, and each save would otherwise hold them all. */
 const maxHistory = 100
 
-/** Gives the name of the mode that was entered before the innermost one, or before now outside of any. */
+/** Returns the name of the mode that was entered before the innermost one, or, outside of any mode, the name of the last one. */
 export const previous = (self: Pick<AgentState, "modes" | "modeHistory">): string | undefined => {
   const frame = top(self)
   return (frame === undefined ? self : frame.before).modeHistory?.at(-1)
@@ -79,14 +76,14 @@ const setValue = (self: AgentState, key: string, json: Schema.Json): AgentState 
   return frame === undefined ? self : withTop(self, { ...frame, values: { ...frame.values, [key]: json } })
 }
 
-/** Checks whether a move that is asked for is done by entering a mode on top of `height` others. */
+/** Checks whether entering a mode on top of `height` others completes the move that was requested. */
 const isDue = (pending: ModeTransition.Pending | undefined, name: string, height: number): boolean =>
   pending?.enter?.name === name && (pending.to === undefined || pending.to === height)
 
 /**
- * Enters a mode, at a time in epoch milliseconds. The move that this was, if it was one, is done.
+ * Enters a mode, at a time in epoch milliseconds. If that completes the requested move, the request is cleared.
  *
- * One that is less isolated than the mode around it isn't entered.
+ * A mode that is less isolated than the mode around it isn't entered.
  */
 export const enter = (self: AgentState, { isolation, name, params }: Entered, at: number): AgentState => {
   if (!Isolation.isWithin(isolation, top(self)?.isolation)) return self
@@ -109,8 +106,8 @@ export const enter = (self: AgentState, { isolation, name, params }: Entered, at
 }
 
 /**
- * Sets a mode up again, whose parameters are what its schema made of the frame's. A value that came with a parameter which isn't one
- * any more goes with it.
+ * Sets a mode up again, with the frame's parameters as its schema decodes them now. Values that the mode has changed itself stay; the
+ * others follow the new parameters.
  */
 export const resume = (
   self: AgentState,
@@ -127,13 +124,13 @@ export const resume = (
   return { ...self, modes: self.modes.with(at, { ...frame, params, values }) }
 }
 
-/** Gives a turn whose calls have other ids than those that are taken, and takes them. */
+/** Returns a turn whose calls have ids that aren't taken, and marks those as taken. */
 const withOwnIds = (turn: Turn, taken: Set<string>): Turn => {
   const parts = turn._tag === "Assistant" ? withUniqueIds(turn.parts, taken) : undefined
   return turn._tag !== "Assistant" || parts === undefined || parts === turn.parts ? turn : { ...turn, parts }
 }
 
-/** Gives the turns of a mode as if none had been cut or edited. New calls don't get in the way of those that were hidden. */
+/** Returns the turns of a mode as if none had been cut or edited. New calls get other ids than the hidden ones. */
 const whole = ({ view }: ModeFrame, turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
   if (view === undefined) return turns
   const hidden = settleOpenCalls({ turns: view.hidden })
@@ -143,11 +140,11 @@ const whole = ({ view }: ModeFrame, turns: ReadonlyArray<Turn>): ReadonlyArray<T
 
 const isAssistant = (turn: Turn): boolean => turn._tag === "Assistant"
 
-/** Gives the last `count` turns of a user. What a mode said is no user's. */
+/** Returns the last `count` turns of a user. What a mode said doesn't count. */
 const questions = (turns: ReadonlyArray<Turn>, count: number): ReadonlyArray<Turn> =>
   count <= 0 ? [] : turns.filter((turn) => turn._tag === "User" && turn.mode === undefined).slice(-count)
 
-/** Gives the status of a state whose conversation is another. A handoff that it asked for is still asked for. */
+/** Returns the status of a state whose conversation has changed. A handoff that was requested is still requested. */
 const restatus = ({ status }: AgentState, conversation: Conversation): AgentStatus.AgentStatus => {
   const implied = statusOf(conversation)
   if (status._tag !== "HandoffRequested") return implied
@@ -157,7 +154,7 @@ const restatus = ({ status }: AgentState, conversation: Conversation): AgentStat
     : AgentStatus.handoffRequested(request)
 }
 
-/** Gives the texts that stand for the first `count` of a mode's turns as if none had been cut or edited. */
+/** Returns the summaries of the first `count` of a mode's turns, as if none had been cut or edited. */
 const wholeSummaries = ({ view }: ModeFrame, { summaries }: Conversation, count: number): Conversation["summaries"] =>
   within(view === undefined ? summaries : view.summaries, count)
 
@@ -170,7 +167,7 @@ const withTurns = (self: AgentState, turns: ReadonlyArray<Turn>, summaries: Conv
   return { ...self, conversation: changed, status: restatus(self, changed) }
 }
 
-/** Sets what a state may lack, or takes it out. */
+/** Sets an optional field of a state, or removes it. */
 const withKey = <Key extends "initialQuery" | "modeHistory" | "settings" | "transition">(
   self: AgentState,
   key: Key,
@@ -182,8 +179,8 @@ const withKey = <Key extends "initialQuery" | "modeHistory" | "settings" | "tran
 }
 
 /**
- * Gives the move that is still to be taken once only `height` modes are entered, if its place is still there: one on top of
- * whatever is there always has a place.
+ * Returns the move that is still to be carried out once only `height` modes are entered, if its place in the stack still exists. A move
+ * that enters on top of any stack always has a place.
  */
 const stillPending = (pending: AgentState["transition"], height: number): AgentState["transition"] =>
   pending?.to === undefined || pending.to < height || (pending.to === height && pending.enter !== undefined)
@@ -191,8 +188,8 @@ const stillPending = (pending: AgentState["transition"], height: number): AgentS
     : undefined
 
 /**
- * Leaves the innermost mode. While a run goes on, the user's words that it answers stay; where that ends the run, so does what
- * the model said last.
+ * Leaves the innermost mode. The user's words that the current run answers are kept. If leaving ends the run, the model's last answer is
+ * kept too.
  */
 export const leave = (self: AgentState, goesOn: boolean, endsRun = false): AgentState => {
   const frame = top(self)
@@ -221,13 +218,13 @@ export const leave = (self: AgentState, goesOn: boolean, endsRun = false): Agent
   return withTurns(left, [...kept, ...asked, ...answer], wholeSummaries(frame, self.conversation, kept.length))
 }
 
-/** Leaves modes while a run goes on, the innermost first, until `height` are left. */
+/** Leaves modes during a run, the innermost first, until only `height` remain. */
 export const leaveTo = (self: AgentState, height: number): AgentState =>
   self.modes.slice(height).reduce((state) => leave(state, true), self)
 
 /**
- * Undoes all that a set-up did: the mode was never entered. The move that this was, if it was one, is still asked for where the
- * set-up was interrupted.
+ * Undoes everything that a set-up did, as if the mode had never been entered. If the set-up was interrupted, the move that entered the mode
+ * stays requested.
  */
 export const undo = (self: AgentState, isInterrupted: boolean): AgentState => {
   const frame = top(self)
@@ -248,23 +245,23 @@ export const undo = (self: AgentState, isInterrupted: boolean): AgentState => {
   )
 }
 
-/** Notes a move that is asked for; the latest wins. */
+/** Notes a requested move; the latest wins. */
 export const request = (self: AgentState, transition: ModeTransition.ModeTransition): AgentState =>
   withKey(self, "transition", stillPending(ModeTransition.pending(transition, self.modes.length), self.modes.length))
 
-/** Counts the turns that a view is of: all but those from the turn on whose calls are open. */
+/** Counts the turns that a view can change: those before the turn whose calls are open. */
 export const viewed = ({ conversation }: AgentState): number =>
   hasOpenCalls(conversation)
     ? conversation.turns.findLastIndex((turn) => turn._tag === "Assistant")
     : conversation.turns.length
 
-/** Makes a conversation of turns whose calls have other ids than some that are taken. */
+/** Makes a conversation of turns, and gives calls other ids if theirs are taken. */
 const makeBeside = (turns: ReadonlyArray<Turn>, takenIds: ReadonlyArray<string>): Conversation => {
   const taken = new Set(takenIds)
   return make(turns.map((turn) => withOwnIds(turn, taken)))
 }
 
-/** Shows other turns in the place of those that the innermost mode sees, if its isolation has a view. */
+/** Replaces the turns that the innermost mode sees, if its isolation has a view. */
 const view = (self: AgentState, turns: ReadonlyArray<Turn>): AgentState => {
   const frame = top(self)
   if (frame === undefined || !Isolation.hasView(frame.isolation)) return self
@@ -277,7 +274,7 @@ const view = (self: AgentState, turns: ReadonlyArray<Turn>): AgentState => {
   return withTurns(withTop(self, { ...frame, view }), [...shown, ...rest], undefined)
 }
 
-/** Takes a change by hand into a state: the innermost mode's, or that of the one at a height, which keeps its view. */
+/** Applies a change by hand to a state, for the innermost mode or for the mode at a height, which keeps its view. */
 export const adjust = (self: AgentState, adjustment: Adjustment, at = self.modes.length - 1): AgentState => {
   const above = self.modes.slice(at + 1)
   if (above.length === 0) return adjustTop(self, adjustment)
@@ -301,7 +298,7 @@ const adjustTop = (self: AgentState, adjustment: Adjustment): AgentState => {
   }
 }
 
-/** Gives the ids of all calls, those of turns that a mode's view hides included. */
+/** Returns the ids of all calls, including those in turns that a mode's view hides. */
 export const allCallIds = (
   { conversation, modes }: Pick<AgentState, "conversation" | "modes">
 ): ReadonlyArray<string> => [
@@ -309,13 +306,16 @@ export const allCallIds = (
   ...modes.flatMap(({ view }) => view === undefined ? [] : callIds({ turns: view.hidden }))
 ]
 
-/** Checks whether the model last gave a mode the answer that it asked for, by `final_answer`. Any other result is still to be read. */
+/**
+ * Checks whether the last thing the model did was to give a mode its answer by `final_answer`. Any other result still has to be read by the
+ * model.
+ */
 const hasAnsweredMode = (turns: ReadonlyArray<Turn>): boolean => {
   const heard = turns.findLast((turn) => turn._tag !== "Assistant")
   return acceptedCall(turns) !== undefined && heard?._tag === "User" && heard.mode !== undefined
 }
 
-/** Adds what the model is told when a mode was entered or left in a run, where it would find nothing to answer. */
+/** Tells the model that a mode was entered or left in a run, if the model would otherwise find nothing to answer. */
 export const tell = (self: AgentState, note: string): AgentState => {
   const { conversation: { turns }, status: { _tag } } = self
   const isAnswered = _tag === "Complete" || (_tag === "InProgress" && (turns.length === 0 || hasAnsweredMode(turns)))

@@ -1,5 +1,5 @@
 /**
- * A move from mode to mode that somebody asks for: it is taken before the next request to the model.
+ * A requested move from mode to mode. It is carried out before the next request to the model.
  *
  * @since 0.1.0
  */
@@ -17,7 +17,7 @@ const target = { name: Schema.NonEmptyString, params: Schema.optionalKey(Schema.
 export const ModeTransition = Schema.TaggedUnion({ Switch: target, Push: target, Exit: {}, Stay: {} })
 
 /**
- * A move from mode to mode: to another in the place of the one on top, to another above it, out of it, or none.
+ * A move from mode to mode: replace the mode on top, enter another above it, leave it, or stay.
  *
  * @category models
  * @since 0.1.0
@@ -53,7 +53,7 @@ export const push: (name: string, params?: Schema.Json) => ModeTransition = to("
 export const exit: ModeTransition = Object.freeze({ _tag: "Exit" })
 
 /**
- * Changes nothing, and takes back what was asked for before.
+ * Changes nothing, and withdraws an earlier request.
  *
  * @category constructors
  * @since 0.1.0
@@ -61,8 +61,8 @@ export const exit: ModeTransition = Object.freeze({ _tag: "Exit" })
 export const stay: ModeTransition = Object.freeze({ _tag: "Stay" })
 
 /**
- * Schema for a move that is to be taken: modes above the height `to` are left, and then `enter` is entered, if it is there.
- * Without a height none is left: it is entered on top of whatever is there by then.
+ * Schema for a move that is to be carried out: modes above the height `to` are left, and then `enter` is entered, if present. Without a
+ * height no mode is left, and `enter` goes on top of the stack as it is then.
  *
  * @category schemas
  * @since 0.1.0
@@ -72,10 +72,10 @@ export const Pending = Schema.Struct({
   enter: Schema.optionalKey(Schema.Struct(target))
 })
 
-/** A move that is to be taken: what is left, and what is entered then. */
+/** A move that is to be carried out: which modes are left, and which one is entered then. */
 export interface Pending extends Schema.Schema.Type<typeof Pending> {}
 
-/** Gives what is to be done for a move that is asked for where `height` modes are entered. */
+/** Returns what a requested move requires when `height` modes are entered. */
 export const pending = (self: ModeTransition, height: number): Pending | undefined => {
   switch (self._tag) {
     case "Stay":

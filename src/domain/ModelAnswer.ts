@@ -61,7 +61,7 @@ type ReadOf<Part> = Part extends Decoded
   ? Omit<Part, "~effect/ai/Response/Part" | "metadata"> & { readonly metadata?: Attached }
   : never
 
-/** A part as a model gives it, whose calls nobody has decoded. */
+/** A part as a model returns it. Calls aren't decoded yet. */
 export type Incoming = ReadOf<Decoded>
 
 type Of<Type extends Incoming["type"]> = Extract<Incoming, { readonly type: Type }>
@@ -72,7 +72,7 @@ const spoken = (tag: "Text" | "Reasoning", text: string, metadata: Attached): As
   ...withMetadata(metadata)
 })
 
-/** Checks whether a text is worth keeping: an empty one is, where its provider attached something to it. */
+/** Checks whether a text is kept. An empty one is kept if its provider attached metadata to it. */
 const says = (spoken: { readonly text: string; readonly metadata?: Attached }): boolean =>
   spoken.text !== "" || Object.keys(spoken.metadata ?? {}).length > 0
 
@@ -94,7 +94,7 @@ const isRecord = (json: Schema.Json | undefined): json is { readonly [key: strin
 const counted = (tokens: number | undefined, most = Number.MAX_SAFE_INTEGER): number | undefined =>
   Number.isSafeInteger(tokens) && tokens! >= 0 && tokens! <= most ? tokens : undefined
 
-/** Gives the tokens that a provider reports. A number that nobody can have counted is unknown, like one that isn't there. */
+/** Returns the tokens that a provider reports. An impossible number, such as a negative one, counts as unknown, like a missing one. */
 const usageOf = ({ inputTokens, outputTokens }: Response.Usage): RequestUsage => {
   const input = counted(inputTokens.total)
   const output = counted(outputTokens.total)
@@ -108,7 +108,7 @@ const usageOf = ({ inputTokens, outputTokens }: Response.Usage): RequestUsage =>
   return usage
 }
 
-/** A call or a result that is nested so deeply that some programs couldn't read a state with it. */
+/** Error for a call or a result that is nested so deeply that some programs couldn't read a state with it. */
 const tooDeep = (what: string): Settled => ({
   _tag: "Settled",
   outcome: "Failed",
@@ -140,8 +140,8 @@ const settledOf = (part: Of<"tool-result">): Settled => {
 }
 
 /**
- * Gives a call that the provider ran its result: of those with its id that have none, the one of its name, or else the first. A result
- * whose call isn't there brings the call along.
+ * Puts a result into the call that the provider ran: of the calls with its id and no result, the one of its name, or else the first. If
+ * there is no such call, one is made from the result.
  */
 const settle = (self: Arriving, part: Of<"tool-result">): void => {
   if (part.preliminary) return
@@ -259,10 +259,10 @@ const end = (self: Arriving, id: string, text: ArrivingText): void => {
   if (says(text)) self.parts[text.index] = spoken(text.tag, text.text, text.metadata)
 }
 
-/** Reasons for which a response ended before the model was done, so that its calls may be incomplete. */
+/** Finish reasons of a response that ended before the model was done, so that its calls may be incomplete. */
 const cutShort: ReadonlyArray<Response.FinishReason> = ["length", "content-filter", "error"]
 
-/** Settles the calls that no handler of ours may run: those that the provider ran, and those that were cut short. */
+/** Settles the calls that no handler may run: those that the provider ran, and those that were cut short. */
 const settleAtOnce = (call: Call, finishReason: Response.FinishReason): Call => {
   if (call.state._tag === "Settled") return call
   if (call.providerExecuted === true && call.approvalId === undefined) {
@@ -274,7 +274,7 @@ const settleAtOnce = (call: Call, finishReason: Response.FinishReason): Call => 
   return { ...call, state: { _tag: "Settled", outcome: "Interrupted", result } }
 }
 
-/** Ends an answer. Text that wasn't ended is kept; reasoning that wasn't may lack its signature and is dropped. */
+/** Ends an answer. Unfinished text is kept. Unfinished reasoning may lack its signature, so it is dropped. */
 export const finish = (self: Arriving): Answer => {
   for (const [id, text] of self.texts) if (text.tag === "Text") end(self, id, text)
   const parts: Array<AssistantPart> = []
@@ -284,7 +284,7 @@ export const finish = (self: Arriving): Answer => {
   return { parts, usage: self.usage, model: self.model, finishReason: self.finishReason }
 }
 
-/** Makes an answer of all of its parts. */
+/** Makes an answer from all of its parts. */
 export const fromParts = (parts: Iterable<Incoming>): Answer => {
   const answer = begin()
   for (const part of parts) add(answer, part)

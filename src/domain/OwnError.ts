@@ -1,5 +1,5 @@
 /**
- * Errors of an agent's own, where nothing knows their types.
+ * Errors of an agent's own whose types aren't known.
  *
  * @since 0.1.0
  */
@@ -8,10 +8,10 @@ import * as Schema from "effect/Schema"
 import { ErrorClass } from "./ErrorClass.ts"
 
 /**
- * An error of an agent's own, such as that of a tool in its `fatal`, where nothing knows the agent's type.
+ * An error of an agent's own whose type isn't known, such as the error of a tool in its `fatal`.
  *
- * A session from `Session.make` fails with the error itself. The service has one type for all agents, and a mode for whatever
- * agent enters it, so there it stands in `error`.
+ * A session from `Session.make` fails with the error itself. The session's service and modes have one type for all agents, so they wrap the
+ * error in `error`.
  *
  * @category errors
  * @since 0.1.0

@@ -1,8 +1,8 @@
 /**
- * Which result and which approval of somebody else's history belong to which call.
+ * Which result and which approval of a foreign history belong to which call.
  *
- * 1. A result belongs to the nearest call before it that has its id and no result yet; of several in one message, to the
- *    one of its name, then to the first. Only a result that finds none before it looks behind it.
+ * 1. A result belongs to the nearest call before it that has its id and no result yet; of several in one message, to the one of its name,
+ *    then to the first. If there is no such call before it, the calls behind it are searched.
  * 2. A request to approve belongs to the nearest call before it that has its id, then to the first behind it.
  * 3. An answer belongs to the nearest request before it that has its id and no answer yet, then to the first behind it.
  *
@@ -10,7 +10,7 @@
  */
 import type * as Prompt from "effect/ai/Prompt"
 
-/** A part and where it stands: in which message, and where in that. */
+/** A part and its place: the index of its message, and its index in that message. */
 export interface Found<Part extends Prompt.Part> {
   readonly message: number
   readonly index: number
@@ -30,7 +30,7 @@ export interface PairedCall extends Found<Prompt.ToolCallPart> {
   readonly approvals: ReadonlyArray<Asked>
 }
 
-/** The calls of a history in their order, and what belongs to none of them. */
+/** The calls of a history in their order, and the results and approvals that belong to no call. */
 export interface Pairing {
   readonly calls: ReadonlyArray<PairedCall>
   readonly orphaned: ReadonlyArray<Found<Prompt.ToolResultPart>>
@@ -39,7 +39,7 @@ export interface Pairing {
   readonly responses: ReadonlyArray<Found<Prompt.ToolApprovalResponsePart>>
 }
 
-/** The parts of a message, whatever its role: a message made by hand may hold any. */
+/** Returns the parts of a message of any role: a message made by hand may hold parts of any kind. */
 export const partsOf = (message: Prompt.Message): ReadonlyArray<Prompt.Part> =>
   message.role === "system" ? [] : message.content
 
@@ -117,7 +117,7 @@ const pairApprovals = (
   return { approvalsOf, aimless, unasked }
 }
 
-/** Which calls of one message have results that stand somewhere else than a prompt of Troupe puts them. */
+/** Returns the calls of a message whose results aren't where a prompt of Troupe puts them. */
 const movedIn = (
   messages: ReadonlyArray<Prompt.Message>,
   calls: ReadonlyArray<Call>,

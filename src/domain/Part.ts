@@ -1,8 +1,8 @@
 /**
  * The pieces that turns are made of: text, reasoning, files and sources, each with what its provider attached to it.
  *
- * A part's `metadata` is the provider's own (a reasoning signature, a cache hint). It rides with its part, into JSON
- * and back into the prompt, and nothing reads it on the way.
+ * A part's `metadata` is the provider's own (a reasoning signature, a cache hint). It stays with its part, in JSON and in the prompt, and
+ * nothing reads it on the way.
  *
  * @since 0.1.0
  */

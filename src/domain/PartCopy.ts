@@ -1,5 +1,5 @@
 /**
- * Parts of others as parts of ours: nobody else holds what is in them, and it can be stored.
+ * Copies of parts that can be stored and share nothing with the original.
  *
  * @since 0.1.0
  */
@@ -7,13 +7,13 @@ import type * as Prompt from "effect/ai/Prompt"
 import * as JsonValue from "./JsonValue.ts"
 import * as Part from "./Part.ts"
 
-/** Copies what a provider attached to something. */
+/** Copies a provider's metadata. */
 const metadataOf = (attached: object | undefined): Part.Metadata =>
   Object.fromEntries(
     Object.entries(attached ?? {}).map(([provider, value]) => [provider, JsonValue.fromUnknown(value)])
   )
 
-/** Copies what a provider attached to a part, if it did. */
+/** Copies the metadata of a part, if it has any. */
 export const withMetadata = (attached: object | undefined): { readonly metadata?: Part.Metadata } | undefined => {
   for (const _ in attached) return { metadata: metadataOf(attached) }
   return undefined
@@ -30,11 +30,11 @@ export const from = <P extends Part.Text | Part.Reasoning | Part.File | Part.Sou
   ...withMetadata(part.metadata)
 })
 
-/** Gives what a user says, a text or parts, as parts. */
+/** Returns a user's input, a text or parts, as parts. */
 export const fromInput = (input: string | ReadonlyArray<Part.UserPart>): ReadonlyArray<Part.UserPart> =>
   typeof input === "string" ? [Part.text(input)] : input.map(from)
 
-/** Copies what a model is told of a result. */
+/** Copies the part of a result that the model reads. */
 export const fromOutput = (
   parts: ReadonlyArray<Prompt.ToolModelOutputPart>
 ): ReadonlyArray<Prompt.ToolModelOutputPart> =>

@@ -1,9 +1,9 @@
 /**
  * What a provider is sent of a conversation, turn by turn.
  *
- * 1. The messages of a turn depend on that turn alone, so a run makes those of a settled turn once.
- * 2. A user speaks first, as providers want it: where another does, an opening stands in front. It is always the same.
- * 3. No text without words is sent, and no turn that has nothing else.
+ * 1. The messages of a turn depend on that turn alone, so they are made once for a settled turn.
+ * 2. A user speaks first, as providers require. If another turn is first, an opening goes before it, which is always the same.
+ * 3. A text without words isn't sent, and neither is a turn that would be empty without it.
  *
  * @since 0.1.0
  */
@@ -16,7 +16,7 @@ import type * as Part from "./Part.ts"
 import type { Assistant, Call, Conversation, Settled, Turn } from "./StateSchema.ts"
 
 /**
- * Error for a prompt of a conversation in which calls are open.
+ * Error for asking a prompt of a conversation with open calls.
  *
  * @category errors
  * @since 0.1.0
@@ -64,7 +64,7 @@ const resultPart = (call: Call, settled: Settled): Prompt.ToolResultPart =>
     })
   })
 
-/** The answer to a provider that asked before it ran a call. */
+/** The answer to a provider that asked for an approval before it ran a call. */
 const approvalPart = (approvalId: string, { outcome, result }: Settled): Prompt.ToolApprovalResponsePart => {
   const approved = outcome === "Succeeded"
   return Prompt.makePart("tool-approval-response", {
@@ -112,7 +112,7 @@ const userMessage = (content: ReadonlyArray<Prompt.UserMessagePart>): Prompt.Mes
   Prompt.makeMessage("user", { content })
 
 /**
- * Gives the messages of a turn: none for one that says nothing, two for an assistant's whose calls we ran.
+ * Returns the messages of a turn: none if it says nothing, two for an assistant turn whose calls Troupe ran.
  *
  * A summary and feedback are sent as a user's words.
  *
@@ -135,19 +135,19 @@ export const toMessages = (turn: Turn): ReadonlyArray<Prompt.Message> => {
   }
 }
 
-/** Says that nobody has spoken before. It says nothing of the conversation: what stands behind it may change. */
+/** The opening. It says nothing about the conversation, since the turns behind it may change. */
 export const openingText = "[The conversation begins here.]"
 
 const opening = (): Prompt.Message => userMessage([Prompt.makePart("text", { text: openingText })])
 
 /**
- * Makes an opening once for what it stands in front of. Who keeps a record of what a provider was sent knows messages by their
- * identity: two conversations mustn't share one.
+ * Returns the opening for a first message, one for each. A record of what a provider was sent knows messages by identity, so two
+ * conversations mustn't share one.
  */
 const openingOf = memoize((_first: Prompt.Message) => opening())
 
 /**
- * Gives messages a beginning that providers take: behind the system message, if there is one, a user speaks first.
+ * Puts the opening before messages that need one: behind the system message, if there is one, a user must speak first.
  *
  * @category conversions
  * @since 0.1.0
@@ -166,7 +166,7 @@ const openIds = (turn: Turn): ReadonlyArray<string> =>
     : []
 
 /**
- * Gives the prompt of a conversation, or fails with `OpenCalls` while calls are open.
+ * Returns the prompt of a conversation, or fails with `OpenCalls` while calls are open.
  *
  * The prompt has no system message: each request composes it anew.
  *

@@ -1,5 +1,5 @@
 /**
- * Conversations made of histories that somebody else wrote, with a list of every repair it took.
+ * Conversations made from foreign histories, with a list of every repair.
  *
  * 1. Every prompt has a conversation, and it is legal.
  * 2. Nothing that was said is lost: it is in the conversation, in `systemMessage`, or in the repair that dropped it.
@@ -19,8 +19,7 @@ import type { Assistant, AssistantPart, Call, Conversation, User } from "./State
 export { Repair } from "./Repair.ts"
 
 /**
- * What became of a prompt: its conversation, the text of its system messages, and every repair in the order of the
- * messages.
+ * The import of a prompt: its conversation, the text of its system messages, and every repair in the order of the messages.
  *
  * @category models
  * @since 0.1.0
@@ -31,7 +30,7 @@ export interface Imported {
   readonly repairs: ReadonlyArray<Repair>
 }
 
-/** Reports a part that stands where it can't be, unless it is a result or is about an approval: those are paired with their calls. */
+/** Reports a part that its message can't have. Results and approvals aren't reported here, since they are paired with their calls. */
 const drop = (part: Prompt.Part, message: number, report: Report): readonly [] => {
   const isPaired = part.type === "tool-result" || part.type === "tool-approval-request" ||
     part.type === "tool-approval-response"
@@ -66,7 +65,7 @@ const assistantPart = (
   }
 }
 
-/** Gives the turns of the messages; their calls have ids of their own, but no results yet. */
+/** Returns the turns of the messages. Their calls have unique ids, but no results yet. */
 const draftTurns = (
   messages: ReadonlyArray<Prompt.Message>,
   pairing: Pairing.Pairing,
@@ -101,7 +100,7 @@ const draftTurns = (
   })
 }
 
-/** Gives drafted turns the results and approvals of their calls. */
+/** Completes drafted turns with the results and approvals of their calls. */
 const finishTurns = (
   drafts: ReadonlyArray<User | Assistant>,
   pairing: Pairing.Pairing,
@@ -122,7 +121,7 @@ const finishTurns = (
   )
 }
 
-/** Gives the texts of the system messages as one; reports each that stood elsewhere than alone at the beginning. */
+/** Joins the texts of the system messages, and reports each one but a single message at the beginning. */
 const systemMessageOf = (
   messages: ReadonlyArray<Prompt.Message>,
   report: Report
@@ -136,10 +135,10 @@ const systemMessageOf = (
 }
 
 /**
- * Makes a conversation of any prompt, however broken, and tells every repair that it took.
+ * Makes a conversation from any prompt, even a broken one, and lists every repair.
  *
- * System messages aren't turns: their text comes back as `systemMessage`, for `AgentState.make`. One at the beginning is
- * where a prompt has it and isn't a repair; each other one is.
+ * System messages aren't turns: their text comes back as `systemMessage`, for `AgentState.make`. One at the beginning is in its place; each
+ * other one is reported as a repair.
  *
  * A call without a result is settled as `Interrupted`, because nobody knows whether it ran. Only one of the last
  * assistant turn that waits for approval, or was approved, stays open; a denied one is settled as `Denied`. Results that

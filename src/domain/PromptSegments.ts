@@ -1,5 +1,5 @@
 /**
- * The pieces that are added to an agent's instructions: who owns each, and what becomes of it when a mode is left.
+ * The pieces that are added to an agent's instructions: which mode owns each, and what happens to it when a mode is left.
  *
  * @since 0.1.0
  */
@@ -11,14 +11,11 @@ type Section = Extract<PromptSegment, { readonly place: "section" }>
 
 const heightOf = ({ mode }: PromptSegment): number => mode ?? -1
 
-/** Checks whether a section has a namesake outside of its mode. */
+/** Checks whether there is a section of the same name outside of a section's mode. */
 const hidesOther = (segments: Segments, section: Section): boolean =>
   segments.some((each) => each.place === "section" && each.name === section.name && heightOf(each) < heightOf(section))
 
-/**
- * Adds a segment, or puts a section in the place of the one of its mode and name. An empty section stays only where it hides another
- * of its name.
- */
+/** Adds a segment; a section replaces the one of the same mode and name. An empty section is kept only if it hides another of its name. */
 const put = (segments: Segments, segment: PromptSegment): Segments => {
   if (segment.place !== "section") return [...segments, segment]
   const { mode, name } = segment
@@ -27,25 +24,25 @@ const put = (segments: Segments, segment: PromptSegment): Segments => {
   return at < 0 ? [...segments, segment] : segments.with(at, segment)
 }
 
-/** Gives a segment to the mode below a height, or to the conversation where there is none. */
+/** Moves a segment to the mode below a height, or to the conversation if there is none. */
 const raise = (segment: PromptSegment, height: number): PromptSegment => {
   if (height > 0) return { ...segment, mode: height - 1 }
   const { mode: _, ...rest } = segment
   return rest
 }
 
-/** Adds a segment for the innermost mode, or for the conversation outside of any. A section replaces its namesake there. */
+/** Adds a segment to the innermost mode, or to the conversation outside of any mode. A section replaces the one of its name there. */
 export const add = ({ modes, prompt }: AgentState, segment: PromptSegment): Segments =>
   put(prompt, raise(segment, modes.length))
 
-/** Checks whether the mode at a height has a segment like another. */
+/** Checks whether the mode at a height already has an equal segment. */
 export const has = ({ prompt }: AgentState, segment: PromptSegment, height: number): boolean =>
   prompt.some((each) =>
     each.mode === height && each.text === segment.text && each.persist === segment.persist &&
     each.place === segment.place && (each.place !== "section" || each.name === (segment as typeof each).name)
   )
 
-/** Gives the segments that are left when the innermost mode is. */
+/** Returns the segments that remain when the innermost mode is left. */
 export const leave = (segments: Segments, { isolation }: ModeFrame, height: number): Segments =>
   segments.reduce<Segments>((kept, segment) => {
     if (segment.mode !== height) return [...kept, segment]
@@ -55,7 +52,9 @@ export const leave = (segments: Segments, { isolation }: ModeFrame, height: numb
 /** Takes out all segments of the mode at a height. */
 export const undo = (segments: Segments, height: number): Segments => segments.filter(({ mode }) => mode !== height)
 
-/** Gives the sections that are in force, in the order in which their names came: an inner mode's hides its namesakes. */
+/**
+ * Returns the sections that are sent, in the order in which their names were added. An inner mode's section hides outer ones of its name.
+ */
 export const sections = (segments: Segments): ReadonlyArray<Section> => {
   if (!segments.some(({ place }) => place === "section")) return []
   const byName = new Map<string, Section>()
@@ -68,9 +67,9 @@ export const sections = (segments: Segments): ReadonlyArray<Section> => {
 }
 
 /**
- * Composes a system text: prepends, what is in the middle, sections, appends, with an empty line between them.
+ * Composes a system text: prepends, the text in the middle, sections, appends, with an empty line between them.
  *
- * What is empty is left out, so that an empty section hides an outer one of its name.
+ * Empty texts are left out, so an empty section hides an outer one of its name.
  */
 export const render = (segments: Segments, middle: ReadonlyArray<string | undefined>, end?: string): string => {
   let all = ""

@@ -1,9 +1,9 @@
 /**
  * How events change a state.
  *
- * `reduce` is total: an event that doesn't fit (of an agent that wasn't called, for a call that is settled, or one that would be a
- * move which `AgentStatus.moves` doesn't list) leaves the state as it is, and calls whose ids are taken get others. It follows an
- * event's `calls` down to the agent it happened in; what that agent used counts for every agent above it.
+ * `reduce` is total. An event that doesn't fit leaves the state as it is: one of an agent that wasn't called, one for a settled call, or
+ * one whose move `AgentStatus.moves` doesn't list. Calls whose ids are taken get other ids. An event's `calls` lead to the agent it
+ * happened in; what that agent used counts for every agent above it.
  *
  * @since 0.1.0
  */
@@ -25,7 +25,10 @@ import * as TakenIds from "./TakenIds.ts"
 import { takeOver } from "./Takeover.ts"
 import * as Usage from "./Usage.ts"
 
-/** Changes an open call. What is done for a call, by hand or in the agent that answers it, doesn't reopen a run that has ended. */
+/**
+ * Changes an open call. That doesn't reopen a run that has ended, neither when a call is answered by hand nor by an event in the agent that
+ * answers it.
+ */
 const withCall = (self: AgentState, callId: string, change: (call: Call) => Call, run = self.run): AgentState => {
   const conversation = changeCall(self.conversation, callId, change)
   if (conversation === self.conversation) return self
@@ -46,7 +49,7 @@ const approved = (call: Call, params: Schema.Json = call.params): Call => ({
   state: { _tag: "Approved" }
 })
 
-/** Adds a turn, and goes on as the conversation then says. */
+/** Adds a turn, and derives the status from the conversation. */
 const append = (self: AgentState, turn: Turn): AgentState =>
   withConversation(self, appendUnchecked(self.conversation, turn))
 
@@ -66,7 +69,7 @@ const respond = (self: AgentState, { counted, feedback, finishReason, parts, usa
 const giveFeedback = (self: AgentState, text: string): AgentState =>
   append({ ...self, run: RunRecord.correct(self.run) }, { _tag: "Feedback", text })
 
-/** Records a call that is about to run. To invoke a tool is to approve of the call; the turn used nothing. */
+/** Records a call that a program makes. The call counts as approved, and its turn used no tokens. */
 const invoke = (self: AgentState, { callId: id, name, params, refused }: ToolInvoked): AgentState =>
   append(self, {
     _tag: "Assistant",
@@ -88,7 +91,7 @@ const callOf = (self: AgentState, callId: string): Call | undefined => {
   return part?._tag === "Call" ? part : undefined
 }
 
-/** Counts an answer of a model in so many steps: for the agent whose model it was, and for each agent above it. */
+/** Counts an answer of a model, as so many steps, for the agent that asked and for each agent above it. */
 const spend = (self: AgentState, used: RunRecord.Used, isOwn: boolean, steps = 1): AgentState => {
   const run = RunRecord.spend(self.run, used, steps, isOwn)
   return {
@@ -101,14 +104,14 @@ const spend = (self: AgentState, used: RunRecord.Used, isOwn: boolean, steps = 1
   }
 }
 
-/** Checks whether an answer used something, also one that was blocked. */
+/** Checks whether an answer used tokens, even if it was blocked. */
 const isUsed = (event: AgentEvent): event is AgentEvent & RunRecord.Used =>
   (event._tag === "ModelResponded" || event._tag === "ModelCallFailed") && event.usage !== undefined
 
-/** An answer is a step, though it was blocked. One that broke off is none. */
+/** A blocked answer counts as a step; one that broke off doesn't. */
 const stepsOf = (event: AgentEvent): number => event._tag === "ModelCallFailed" && event.isBrokenOff === true ? 0 : 1
 
-/** Counts a call that has its result: for the agent whose call it was, and for each agent above it, for which it isn't its own. */
+/** Counts a call that has its result: as its own for the agent that called, and as another's for each agent above. */
 const countCall = (self: AgentState, name: string): AgentState => ({
   ...self,
   run: RunRecord.call(self.run, name, false)
@@ -124,10 +127,10 @@ const settle = (self: AgentState, { callId, modelOutput, name, outcome, result }
   const settled = withCallState(self, callId, state, RunRecord.call(self.run, name, outcome === "Succeeded"))
   if (settled === self) return self
   const before = callOf(self, callId)?.state
-  return before?._tag === "Delegated" ? TakenIds.retire(settled, [...TakenIds.of(before.child)]) : settled
+  return before?._tag === "Delegated" ? TakenIds.retireAll(settled, before.child) : settled
 }
 
-/** Counts what a model used that summarized, which is no step. */
+/** Counts what a model used for a summary. That isn't a step. */
 const spendOnSummary = (self: AgentState, { model, usage }: ConversationSummarized): AgentState =>
   usage === undefined ? self : spend(self, { usage, ...(model === undefined ? undefined : { model }) }, false, 0)
 
@@ -191,7 +194,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       return { ...self, conversation, status: statusOf(conversation) }
     }
     case "ToolInvoked":
-      return TakenIds.of(self).has(event.callId) ? self : invoke(self, event)
+      return TakenIds.of(self).names.has(event.callId) ? self : invoke(self, event)
     case "ModeEntering":
       return event.isResumed === true ? ModeStack.resume(self, event) : ModeStack.enter(self, event, event.at)
     case "ModeEntered":
@@ -244,7 +247,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
   }
 }
 
-/** Gives the state after an event, unless that would be a move that isn't listed. To stay is no move. */
+/** Returns the state after an event, or the state before it if the move isn't listed. Staying isn't a move. */
 const moved = (before: AgentState, after: AgentState): AgentState => {
   const [from, to] = [before.status, after.status]
   return from === to || from._tag === to._tag || AgentStatus.moves[from._tag].includes(to._tag) ? after : before
@@ -253,8 +256,8 @@ const moved = (before: AgentState, after: AgentState): AgentState => {
 /**
  * Takes an event into the state of an agent that is `depth` calls below the outermost.
  *
- * The ids of an answer's calls are taken as they are: the loop gives each its own, and `reduce` sees to those of events
- * from elsewhere, so that a step's cost doesn't grow with its run.
+ * The ids of an answer's calls aren't checked: the loop has made them unique, and `reduce` checks events from elsewhere. So a step's cost
+ * doesn't grow with its run.
  *
  * @category combinators
  * @since 0.1.0
@@ -288,6 +291,6 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
  */
 export const reduce = (self: AgentState, event: AgentEvent): AgentState => {
   if (event._tag !== "ModelResponded") return reduceAt(self, event, 0)
-  const parts = withUniqueIds(event.parts, TakenIds.of(self))
+  const parts = withUniqueIds(event.parts, TakenIds.of(self).names)
   return reduceAt(self, parts === event.parts ? event : { ...event, parts }, 0)
 }

@@ -1,8 +1,8 @@
 /**
- * What was done to somebody else's history to make it a conversation, as a closed union of plain data.
+ * What was changed in a foreign history to make it a conversation, as a closed union of plain data.
  *
- * Each repair names by its index in the prompt the message that it is about, and the call by its id in the
- * conversation. Whatever found no place in the conversation is in the repair that dropped it.
+ * Each repair names its message by the index in the prompt, and its call by the id in the conversation. What was dropped is in the repair
+ * that dropped it.
  *
  * @since 0.1.0
  */
@@ -24,7 +24,7 @@ const result = {
 }
 
 /**
- * Schema for what was done to a history to make it a conversation.
+ * Schema for a change to a history to make it a conversation.
  *
  * @category schemas
  * @since 0.1.0
@@ -34,17 +34,17 @@ export const Repair = Schema.TaggedUnion({
   SystemMessageMoved: { message, text: Schema.String },
   /** A message without parts was left out. */
   EmptyMessageDropped: { message, role: Schema.Literals(["user", "assistant", "tool"]) },
-  /** A provider's options for a whole message were left out: turns have none, parts keep theirs. */
+  /** A provider's options for a whole message were left out: turns have no options. Parts keep theirs. */
   MessageOptionsDropped: { message, options: Part.Metadata },
   /** A part that can't stand in a message of that role was left out. */
   PartDropped: { message, part: Schema.Json },
   /** A call whose id was empty or taken, `id`, got another; its result and approval followed. */
   CallIdReplaced: { message, id: Schema.String, replacement: Schema.String },
-  /** Of a call and its result, only one said that the provider ran the tool: both do now. */
+  /** Only one of a call and its result said that the provider ran the tool; now both do. */
   ProviderExecutionAssumed: { message, id: Schema.String },
-  /** A result stood somewhere else than behind its call, or not in the order of the calls. */
+  /** A result wasn't behind its call, or not in the order of the calls. */
   ResultMoved: { message, id: Schema.String },
-  /** A result named another tool than its call. */
+  /** A result named a different tool than its call. */
   ResultNameReplaced: { message, id: Schema.String, name: Schema.String, replacement: Schema.String },
   /** A result had no call. */
   OrphanedResultDropped: result,
@@ -73,7 +73,7 @@ export const Repair = Schema.TaggedUnion({
 })
 
 /**
- * What was done to a history to make it a conversation.
+ * A change to a history to make it a conversation.
  *
  * @category models
  * @since 0.1.0
@@ -85,5 +85,5 @@ export type Repair = {
 /** A value that isn't JSON was made JSON. */
 export type ValueMadeJson = Extract<Repair, { readonly _tag: "ValueMadeJson" }>
 
-/** Takes a repair down. */
+/** Notes a repair. */
 export type Report = (repair: Repair) => void

@@ -1,5 +1,5 @@
 /**
- * What stands in a state in the place of what a guardrail didn't let pass as it was.
+ * Replacing what guardrails have changed or blocked, everywhere in a state.
  *
  * @since 0.1.0
  */
@@ -20,20 +20,17 @@ type Input = Extract<NonNullable<GuardrailSettled["replaced"]>, { readonly turn:
 
 const isSaid = (turn: Turn): turn is User => turn._tag === "User" && turn.mode === undefined
 
-/** Checks whether the query that began the conversation is what a user said in a turn, and in none before it. */
+/** Checks whether the query that began the conversation comes from a turn, and from no earlier one. */
 const isQuery = ({ conversation: { turns }, initialQuery }: AgentState, turn: User): boolean =>
   initialQuery !== undefined && turn === turns.find((turn) => isSaid(turn) && textOf(turn) === initialQuery)
 
-/** Puts other turns in the place of those that a mode hides which are the same. */
+/** Replaces turns also among those that a mode's view hides. */
 const withHidden = ({ view, ...frame }: ModeFrame, turn: User, replaced: User): ModeFrame =>
   view === undefined
     ? frame
     : { ...frame, view: { ...view, hidden: view.hidden.map((each) => Equal.equals(each, turn) ? replaced : each) } }
 
-/**
- * Puts words in the place of what a user said: in the turn, also as it will be where a mode shows other turns meanwhile, and in the
- * query that began the conversation.
- */
+/** Replaces what a user said: in the turn, in a mode's hidden copy of it, and in the query that began the conversation. */
 const withInput = (self: AgentState, { blocked, input, turn: index }: Input): AgentState => {
   const turn = self.conversation.turns[index]
   if (turn?._tag !== "User") return self
@@ -46,17 +43,17 @@ const withInput = (self: AgentState, { blocked, input, turn: index }: Input): Ag
   }
 }
 
-/** Puts a text in the place of all the text among parts, where the first of it stands. */
+/** Replaces all the text among parts by one text, at the place of the first. */
 export const withText = (parts: ReadonlyArray<AssistantPart>, text: string): ReadonlyArray<AssistantPart> => {
   const at = parts.findIndex(({ _tag }) => _tag === "Text")
   const rest = parts.filter(({ _tag }) => _tag !== "Text")
   return text === "" ? rest : rest.toSpliced(at < 0 ? rest.length : at, 0, Part.text(text))
 }
 
-/** Checks whether a call is still to be run: one that a program made is approved from the beginning. */
+/** Checks whether a call hasn't run yet: it is pending, or approved as a program's calls are from the beginning. */
 const isUnsettled = ({ state: { _tag } }: Call): boolean => _tag === "Pending" || _tag === "Approved"
 
-/** Gives a state in which something else stands where a guardrail looked. What doesn't fit changes nothing. */
+/** Returns a state in which the value that a guardrail judged is replaced. A replacement that doesn't fit changes nothing. */
 export const putInPlace = (
   self: AgentState,
   replaced: NonNullable<GuardrailSettled["replaced"]>,

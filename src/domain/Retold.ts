@@ -1,7 +1,7 @@
 /**
- * Events that waited for guardrails, as they are told: with the words that the state holds since.
+ * Events that waited for guardrails, told with the words that the state holds after the guardrails.
  *
- * The fold of what is told is the state that the run has.
+ * So the fold of the told events is the run's state.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,9 @@ import type { AgentState, Turn, User } from "./StateSchema.ts"
 
 const isUser = (turn: Turn | undefined): turn is User => turn?._tag === "User"
 
-/** Gives events with what users and modes said in them as a state holds it: the last of its words are the last that were given. */
+/**
+ * Returns events with the words of users and modes as the state holds them. The last inputs of the events are the last ones in the state.
+ */
 export const retold = (
   events: ReadonlyArray<AgentEvent>,
   { conversation: { turns } }: AgentState

@@ -1,8 +1,8 @@
 /**
- * Going back to an earlier turn of a conversation, to go on from there as if what followed hadn't been.
+ * Going back to an earlier turn of a conversation, to continue from there as if the rest hadn't happened.
  *
- * What was spent stays spent: `steps`, `usage`, `logs` and the ids of calls go on. All else is as it was at that turn, as far as a state knows:
- * who was in control, the modes that were entered, what the run had used.
+ * `steps`, `usage`, `logs` and the ids of calls aren't reset. Everything else is as it was at that turn, as far as a state knows: the agent
+ * in control, the modes that were entered, what the run had used.
  *
  * @since 0.1.0
  */
@@ -16,7 +16,7 @@ import type { AgentState, ModeFrame, Turn, User } from "./StateSchema.ts"
 import * as TakenIds from "./TakenIds.ts"
 import * as Usage from "./Usage.ts"
 
-/** Undoes the modes that were entered later, the innermost first. */
+/** Undoes modes that were entered after a place in the conversation, the innermost first. */
 const undoModes = (self: AgentState, count: number): AgentState => {
   let state = self
   for (let top = ModeStack.top(state); top !== undefined && top.turns > count; top = ModeStack.top(state)) {
@@ -25,18 +25,18 @@ const undoModes = (self: AgentState, count: number): AgentState => {
   return state
 }
 
-/** Of a view that is cut in the turns that it shows, fewer are shown. */
+/** Corrects how many turns a view shows if some of them are cut. */
 const cutView = (frame: ModeFrame, count: number): ModeFrame =>
   frame.view === undefined || frame.view.shown <= count
     ? frame
     : { ...frame, view: { ...frame.view, shown: count } }
 
-/** Gives the agents that spoke, each once in a row. A speaker of an imported history that never was in control isn't one. */
+/** Returns the agents that spoke, without repetitions in a row. A speaker of an imported history that was never in control is left out. */
 const speakers = (turns: ReadonlyArray<Turn>, trail: ReadonlyArray<string>): ReadonlyArray<string> =>
   turns.flatMap((turn) => turn._tag === "Assistant" && trail.includes(turn.agent) ? [turn.agent] : [])
     .filter((agent, index, all) => agent !== all[index - 1])
 
-/** Gives who was in control before some turns were said, and before whom. */
+/** Returns the agent that was in control before the turns in `gone`, and the trail up to it. */
 const inControl = (
   { agent, trail }: AgentState,
   gone: ReadonlyArray<Turn>
@@ -49,7 +49,7 @@ const inControl = (
   return { agent: first, trail: before[before.length - 1] === first ? before : [...before, first] }
 }
 
-/** Gives what is known of the run that some turns end in: the answers since a user spoke, or another agent. */
+/** Returns what is known of the run at the end of some turns: the answers since a user or another agent spoke. */
 const runOf = (self: AgentState, agent: string, turns: ReadonlyArray<Turn>): AgentState["run"] => {
   const start = turns.findLastIndex((turn) =>
     turn._tag === "Assistant" ? turn.agent !== agent : turn._tag === "User" && turn.mode === undefined
@@ -64,10 +64,10 @@ const runOf = (self: AgentState, agent: string, turns: ReadonlyArray<Turn>): Age
 }
 
 /**
- * Goes back to where the conversation had its first `count` turns. The state can go on from there, whatever its status was.
+ * Goes back to the first `count` turns of the conversation. The state can continue from there, whatever its status was.
  *
- * Modes that were entered later are undone, and a move between modes or a handoff that was asked for isn't any more. The agent
- * is in control that spoke next then. With as many turns as there are, or more, only the status is made anew.
+ * Modes that were entered later are undone, and a requested handoff or move between modes is withdrawn. The agent that spoke next is in
+ * control. If `count` is the number of turns or more, only the status is derived anew.
  *
  * @category combinators
  * @since 0.1.0
@@ -96,8 +96,7 @@ export const forkAt: {
 })
 
 /**
- * Lets the user say something else in the place of a turn, counted from 0: it goes back to where that turn was said, and the
- * model speaks next.
+ * Replaces a turn, counted from 0, by other words of the user: the conversation ends with them, and the model speaks next.
  *
  * **Example** (Asking differently)
  *

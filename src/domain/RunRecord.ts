@@ -1,5 +1,5 @@
 /**
- * What the run in progress, or else the last one, has used: how it begins, what it counts, and how it rests.
+ * What the current run, or else the last one, has used: how the record begins, what it counts, and how it pauses.
  *
  * @since 0.1.0
  */
@@ -10,18 +10,17 @@ import * as Usage from "./Usage.ts"
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 /**
- * Schema for what the run in progress, or else the last one, has used.
+ * Schema for what the current run, or else the last one, has used.
  *
- * A run begins with an input and ends when the agent does; stopping and resuming is still one run, and so is handing over.
- * `startedAt` (epoch milliseconds) is when it last began or was resumed, `elapsed` (milliseconds) the time it ran before
- * that, and `steps` how often a model answered, those of called agents included. `iteration` is how often the own model of
- * the agent in control did since it got control, and `corrections` how often an answer of it that didn't fit the output
- * schema went back. `inputs` is how many inputs of a user the run answers, where that isn't one. `handoffs` is how often the
- * run changed hands, and `before` what was used until it last did: an agent's limits count from there. `sharing` names the agents
- * that were in control before, whose budgets still hold, and from where those count. `models` is what each model used that said its
- * name, and `calls` how often each tool was called, also by called agents. `succeeded` names the tools of which a call of the run's own
- * succeeded, whatever of the conversation a handoff or a mode leaves behind. With `landing` a limit was met that lets the model answer once more, when it
- * had answered so many times.
+ * A run begins with an input and ends when the agent does; stopping and resuming is still one run, and so is handing over. `startedAt`
+ * (epoch milliseconds) is when it last began or was resumed, `elapsed` (milliseconds) the time it ran before that, and `steps` how often a
+ * model answered, those of called agents included. `iteration` is how often the model of the agent in control answered since that agent
+ * took over, and `corrections` how often one of its answers didn't fit the output schema and went back. `inputs` is how many inputs of a
+ * user the run answers, if not one. `handoffs` counts the handoffs of the run, and `before` is what was used until the last one: an agent's
+ * limits count from there. `sharing` names the agents that were in control before, whose budgets still apply, with the point from which
+ * each budget counts. `models` is the usage of each model that said its name, and `calls` how often each tool was called, called agents
+ * included. `succeeded` names the tools of which a call of the run itself succeeded, even if the call is no longer in the conversation.
+ * `landing` is how often the model had answered when a limit was met that lets it answer once more.
  *
  * @category schemas
  * @since 0.1.0
@@ -43,7 +42,7 @@ export const Run = Schema.Struct({
   landing: Schema.optionalKey(Count)
 })
 
-/** What the run in progress, or else the last one, has used. */
+/** What the current run, or else the last one, has used. */
 export interface Run extends Schema.Schema.Type<typeof Run> {}
 
 /** A run that begins at a time, in epoch milliseconds. */
@@ -59,20 +58,20 @@ export const begin = (at: number): Run => ({
 /** Goes on at a time. */
 export const goOn = (self: Run, at: number): Run => ({ ...self, startedAt: at })
 
-/** Rests from a time on. */
+/** Pauses at a time. */
 export const rest = (self: Run, at: number): Run => ({
   ...self,
   startedAt: at,
   elapsed: self.elapsed + Math.max(0, at - self.startedAt)
 })
 
-/** What an answer used, and the model's name where that said it. */
+/** What an answer used, and the model's name if the model said it. */
 export interface Used {
   readonly usage: Usage.RequestUsage
   readonly model?: string
 }
 
-/** Counts what a model used in so many steps; with `isOwn` it is the model of the agent in control. */
+/** Counts what a model used, as so many steps. With `isOwn` it is the model of the agent in control. */
 export const spend = (self: Run, { model, usage }: Used, steps: number, isOwn: boolean): Run => ({
   ...self,
   iteration: self.iteration + (isOwn ? 1 : 0),
@@ -81,7 +80,10 @@ export const spend = (self: Run, { model, usage }: Used, steps: number, isOwn: b
   ...(model === undefined ? undefined : { models: withModel(self.models, model, usage) })
 })
 
-/** Counts a call that has its result, and keeps that one of the run's own has succeeded, in an order that doesn't say when. */
+/**
+ * Counts a call that has its result, and notes the tools of the run's own successful calls, sorted, so that their order says nothing of
+ * time.
+ */
 export const call = (self: Run, name: string, hasSucceeded: boolean): Run => {
   const { calls, succeeded = [] } = self
   const counted = { ...self, calls: withCall(calls, name) }
@@ -94,7 +96,7 @@ export const correct = (self: Run): Run => ({ ...self, corrections: self.correct
 /** Lets the model answer once more. */
 export const land = (self: Run): Run => ({ ...self, landing: self.iteration })
 
-/** Leaves the hands of an agent at a time: its budgets go on to hold from where they count, and limits count from here. */
+/** Notes at a time that an agent handed over: its budgets still apply from where they began, and limits count from here. */
 export const changeHands = (self: Run, agent: string, at: number): Run => ({
   ...self,
   iteration: 0,

@@ -1,5 +1,5 @@
 /**
- * What of an agent can be set while its conversation goes on, as data: names of tools and of a model.
+ * The settings of an agent that can change during a conversation, as data: names of tools and of a model.
  *
  * @since 0.1.0
  */
@@ -17,8 +17,8 @@ const ToolChoice = Schema.Union([
 ])
 
 /**
- * Schema for what is set: `tools` are those that the agent still offers, `toolChoice` which of them the model must or may
- * use, `model` names one of the agent's models. What is missing is as the agent's definition says.
+ * Schema for conversation settings: `tools` are those that the agent still offers, `toolChoice` says which of them the model must or may
+ * use, `model` names one of the agent's models. A missing setting is as the agent's definition says.
  *
  * @category schemas
  * @since 0.1.0
@@ -29,10 +29,10 @@ export const Settings = Schema.Struct({
   model: Schema.optionalKey(Schema.String)
 })
 
-/** What is set: which tools are offered, which of them the model must or may use, and the name of the model. */
+/** Conversation settings: which tools are offered, which of them the model must or may use, and the name of the model. */
 export interface Settings extends Schema.Schema.Type<typeof Settings> {}
 
-/** Gives what is set once more is. The program that set it can't change it later, and what is no setting is left out. */
+/** Adds settings to those before. The result is a copy, and fields that aren't settings are left out. */
 export const merge = (before: Settings | undefined, more: Settings): Settings => ({
   ...before,
   ...(JsonValue.detached(Struct.pick(more, Struct.keys(Settings.fields))) as Settings)

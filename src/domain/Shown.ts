@@ -3,7 +3,7 @@
  */
 import { Prototype } from "effect/Pipeable"
 
-/** Makes the prototype of values of one kind: `show` gives what stands for one in JSON and in consoles. */
+/** Makes the prototype of values of one kind: `show` returns the short form of a value for JSON and consoles. */
 /* #__NO_SIDE_EFFECTS__ */
 export const prototypeOf = <A>(show: (self: A) => object): object => ({
   ...Prototype,

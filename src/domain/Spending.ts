@@ -1,7 +1,7 @@
 /**
  * What a run has spent, so that a budget can count from where it began.
  *
- * A budget of an agent holds for what the agent, the agents that it calls and those that it hands over to spend together.
+ * An agent's budget covers the agent, the agents that it calls, and those that it hands over to.
  *
  * @since 0.1.0
  */
@@ -14,12 +14,10 @@ const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 /** How often each tool was called, by its name. */
 export const Calls = Schema.Record(Schema.String, Count)
 
-/** What each model used that said its name, by that. */
+/** What each model used, by the model's name; models that didn't say it are missing. */
 export const Models = Schema.Record(Schema.String, Usage.Usage)
 
-/**
- * Schema for what a run had spent at some time: steps, milliseconds, tokens, those of models that said their names, and calls.
- */
+/** Schema for what a run had spent at some time: steps, milliseconds, tokens, tokens by the model's name, and calls by tool. */
 export const Spent = Schema.Struct({
   steps: Count,
   elapsed: Count,
@@ -41,7 +39,7 @@ interface Spending {
   readonly calls?: Schema.Schema.Type<typeof Calls>
 }
 
-/** Gives what a run has spent until a time, in epoch milliseconds. */
+/** Returns what a run has spent until a time, in epoch milliseconds. */
 export const until = ({ calls, elapsed, models, startedAt, steps, usage }: Spending, at: number): Spent => ({
   steps,
   elapsed: elapsed + Math.max(0, at - startedAt),
@@ -54,7 +52,7 @@ export const until = ({ calls, elapsed, models, startedAt, steps, usage }: Spend
 export const withCall = (self: Spending["calls"], name: string): NonNullable<Spending["calls"]> =>
   put(self, name, (ownOf(self, name) ?? 0) + 1)
 
-/** Counts what a model used that said its name. */
+/** Adds what a named model used. */
 export const withModel = (
   self: Spending["models"],
   model: string,
@@ -80,8 +78,8 @@ export const countCalls = (calls: Spent["calls"], name: string | undefined): num
 /**
  * What a model's tokens cost, by the million, in any one currency.
  *
- * `cached` is for input read from a cache, `reasoning` for output spent on thought; they cost what other input and output does where
- * they have no price of their own.
+ * `cached` is for input read from a cache, by default the price of `input`; `reasoning` is for output spent on thought, by default the
+ * price of `output`.
  *
  * @category models
  * @since 0.1.0
@@ -93,7 +91,7 @@ export interface Price {
   readonly reasoning?: number | undefined
 }
 
-/** What something cost, as far as that is known, and how many requests it isn't known of. */
+/** A known cost, and the number of requests whose cost is unknown. */
 export interface Cost {
   readonly known: number
   readonly unpriced: number
@@ -107,7 +105,7 @@ const costOf = (usage: Usage.Usage, price: Price | undefined): Cost => {
   const million = 1_000_000
   const known = ((input.known - cached.known) * price.input + cached.known * (price.cached ?? price.input) +
     (output.known - reasoning.known) * price.output + reasoning.known * (price.reasoning ?? price.output)) / million
-  // What is free costs nothing however much of it there was.
+  // A price of 0 gives a cost of 0, even if the number of tokens is unknown.
   const unpriced = Math.max(
     isFree(price.input, price.cached) ? 0 : input.unreported,
     isFree(price.output, price.reasoning) ? 0 : output.unreported
@@ -115,13 +113,13 @@ const costOf = (usage: Usage.Usage, price: Price | undefined): Cost => {
   return { known, unpriced }
 }
 
-/** Prices by the models' names; `otherwise` is that of all others, and of those that didn't say theirs. */
+/** Prices by the models' names; `otherwise` is the price of all other models, and of those that didn't say their name. */
 export interface Prices {
   readonly models: { readonly [model: string]: Price }
   readonly otherwise: Price | undefined
 }
 
-/** Takes away what was used of more, and nothing that isn't there. */
+/** Subtracts usage, and never goes below zero. */
 export const less = (self: Usage.Usage, that: Usage.Usage): Usage.Usage => {
   const rest = (kind: keyof Usage.RequestUsage): Usage.TokenCount => ({
     known: Math.max(0, self[kind].known - that[kind].known),
@@ -136,7 +134,7 @@ export const less = (self: Usage.Usage, that: Usage.Usage): Usage.Usage => {
   }
 }
 
-/** Gives what models cost. What has no price, or wasn't reported, isn't known: it is never taken for nothing. */
+/** Returns what models cost. Tokens without a price, or that weren't reported, count as unknown, never as free. */
 export const cost = ({ models = {}, usage }: Spent, prices: Prices): Cost => {
   const named = Object.entries(models).map(([model, usage]) =>
     costOf(usage, ownOf(prices.models, model) ?? prices.otherwise)

@@ -1,7 +1,7 @@
 /**
  * The one recursive value of Troupe: a state holds a conversation, whose calls may hold the state of another agent.
  *
- * The schemas of that circle stand together here; `Conversation` and `AgentState` hold what can be done with them.
+ * The schemas refer to each other, so they are in one file; `Conversation` and `AgentState` hold their functions.
  *
  * 1. An assistant turn owns its calls and a call owns its result, so a result without a call, a second result, and a
  *    result in the wrong place have no representation.
@@ -14,6 +14,7 @@ import * as Prompt from "effect/ai/Prompt"
 import * as Response from "effect/ai/Response"
 import * as Schema from "effect/Schema"
 import * as AgentStatus from "./AgentStatus.ts"
+import { ForgottenIds } from "./ForgottenIds.ts"
 import { Isolation, isWithin } from "./Isolation.ts"
 import { Pending as PendingTransition } from "./ModeTransition.ts"
 import * as Part from "./Part.ts"
@@ -47,7 +48,7 @@ export interface AwaitingApproval extends Schema.Schema.Type<typeof CallState.ca
 export interface Approved extends Schema.Schema.Type<typeof CallState.cases.Approved> {}
 /** Another agent answers the call; its state so far is `child`. */
 export interface Delegated extends Schema.Schema.Type<typeof CallState.cases.Delegated> {}
-/** The call has its result: `result` is what the model reads, `modelOutput` what it reads instead where a tool says so. */
+/** The call has its result: `result` is what the model reads, or `modelOutput` instead if the tool defines one. */
 export interface Settled extends Schema.Schema.Type<typeof CallState.cases.Settled> {}
 
 /**
@@ -80,9 +81,9 @@ export const CallState = Schema.TaggedUnion({
 /**
  * Schema for a call of a tool, with its result once it is settled.
  *
- * `id` is unique in its conversation. `params` are what runs and what the model reads; `asked` is what the model had written, if
- * somebody approved the call with other parameters. `providerExecuted` is there when the provider itself ran the tool, and `approvalId`
- * if it asks for an approval before: what settles the call is the answer to that.
+ * `id` is unique in its conversation. `params` are what runs and what the model reads; `asked` is what the model had written, if somebody
+ * approved the call with other parameters. `providerExecuted` is set if the provider itself runs the tool, and `approvalId` if the provider
+ * asks for an approval first: then the answer to that settles the call.
  *
  * @category schemas
  * @since 0.1.0
@@ -125,10 +126,14 @@ export const AssistantPart = Schema.Union([Part.Text, Part.Reasoning, Part.File,
 /** Marks a turn that a context window never leaves out. */
 const pinned = { pinned: Schema.optionalKey(Schema.Literal(true)) }
 
-/** Schema for who let something not pass, and why. */
-export const Blocked = Schema.Struct({ guardrail: Schema.NonEmptyString, reason: Schema.String })
+/** Schema for who let something not pass, and why. `agent` is whose guardrail it was, if not that of the agent in control. */
+export const Blocked = Schema.Struct({
+  agent: Schema.optionalKey(Schema.NonEmptyString),
+  guardrail: Schema.NonEmptyString,
+  reason: Schema.String
+})
 
-/** Who let something not pass, and why. */
+/** A block: the guardrail that blocked something, and why. */
 export interface Blocked extends Schema.Schema.Type<typeof Blocked> {}
 
 /**
@@ -157,8 +162,8 @@ export const Turn = Schema.TaggedUnion({
 })
 
 /**
- * What a user said, or what a mode said in the user's place, on its way in or out. With `blocked` a guardrail didn't let it pass:
- * nothing of it is here.
+ * What a user said, or what a mode's set-up or clean-up said in the user's place. With `blocked` a guardrail blocked it, and its words
+ * aren't kept.
  */
 export interface User {
   readonly _tag: "User"
@@ -168,8 +173,8 @@ export interface User {
   readonly pinned?: true
 }
 /**
- * What one request to the model gave back, and what became of its calls. `counted` is how many tokens the agent's context
- * window took the request for, where it has one that counts them.
+ * The model's answer to one request, and the results of its calls. `counted` is the context window's count of the request's tokens, if the
+ * agent has a window that counts them.
  */
 export interface Assistant {
   readonly _tag: "Assistant"
@@ -205,15 +210,15 @@ export const Conversation = Schema.Struct({
 }).check(Schema.makeFilter((conversation) => illegality(conversation), { expected: "a legal conversation" }))
 
 /**
- * What is illegal in a conversation: a call id that stands twice, a call left open before the last assistant turn, or a summary
- * of turns that aren't there or that the one before stands for.
+ * Returns what is illegal in a conversation: a repeated call id, a call left open before the last assistant turn, a summary of missing
+ * turns, or one of no more turns than the summary before it.
  */
 const illegality = ({ summaries, turns }: Conversation): Schema.FilterIssue | undefined => {
   const misfit = summaries?.findIndex((summary, at) => !fits(summary, summaries[at - 1], turns.length)) ?? -1
   if (misfit >= 0) {
     return {
       path: ["summaries", misfit],
-      issue: "Expected a text for turns that are there, and for more than the last"
+      issue: "Expected a summary of existing turns, and of more turns than the summary before it"
     }
   }
   const ids = new Set<string>()
@@ -223,7 +228,7 @@ const illegality = ({ summaries, turns }: Conversation): Schema.FilterIssue | un
     for (const [at, part] of turn.parts.entries()) {
       if (part._tag !== "Call") continue
       const path = ["turns", index, "parts", at]
-      if (ids.has(part.id)) return { path: [...path, "id"], issue: `Expected an id of its own, got "${part.id}" again` }
+      if (ids.has(part.id)) return { path: [...path, "id"], issue: `Expected a unique id, got "${part.id}" again` }
       if (part.state._tag !== "Settled" && index !== last) {
         const issue = "Expected a settled call: only the last assistant turn may have open ones"
         return { path: [...path, "state"], issue }
@@ -239,17 +244,20 @@ const isOpenAtEnd = ({ turns }: Conversation): boolean => {
   return last?._tag === "Assistant" && last.parts.some((part) => part._tag === "Call" && part.state._tag !== "Settled")
 }
 
-/** What is illegal in a state's modes: one that is less isolated than the one around it, a segment of none. */
+/**
+ * Returns what is illegal in a state's modes: a mode that is less isolated than the one around it, or a segment of a mode that isn't
+ * entered.
+ */
 const misplaced = ({ modes, prompt }: AgentState): Schema.FilterIssue | undefined => {
   const at = modes.findIndex(({ isolation }, index) => !isWithin(isolation, modes[index - 1]?.isolation))
   if (at >= 0) {
-    return { path: ["modes", at, "isolation"], issue: "Expected no less isolation than that of the mode around" }
+    return { path: ["modes", at, "isolation"], issue: "Expected a mode at least as isolated as the one around it" }
   }
   const of = prompt.findIndex(({ mode }) => mode !== undefined && mode >= modes.length)
-  return of >= 0 ? { path: ["prompt", of, "mode"], issue: "Expected a mode that is entered" } : undefined
+  return of >= 0 ? { path: ["prompt", of, "mode"], issue: "Expected the place of an entered mode" } : undefined
 }
 
-/** What in a state's status its conversation rules out. */
+/** Returns how a state's status contradicts its conversation, if it does. */
 const contradiction = (state: AgentState): Schema.FilterIssue | undefined => {
   const { _tag } = state.status
   const isOpen = isOpenAtEnd(state.conversation)
@@ -261,8 +269,8 @@ const contradiction = (state: AgentState): Schema.FilterIssue | undefined => {
 }
 
 /**
- * A conversation: its turns, oldest first, and texts that a context window sends in the place of its first turns, each for more
- * of them than the one before.
+ * A conversation: its turns, oldest first, and summaries that a context window sends instead of its first turns. Each summary covers more
+ * turns than the one before.
  *
  * @category models
  * @since 0.1.0
@@ -275,10 +283,9 @@ export interface Conversation {
 /**
  * Schema for a mode that is entered, and what leaving it needs to know.
  *
- * `values` are the mode's own, its parameters first. `enteredAt` is in epoch milliseconds. The conversation had `turns` turns
- * then; where turns were cut or edited since, `view` holds them as they were, with their summaries, and says how many are shown
- * in their place.
- * `before` is what was set, and which modes had been entered.
+ * `values` are the mode's own, its parameters first. `enteredAt` is in epoch milliseconds, and `turns` is how many turns the conversation
+ * had then. If turns were cut or edited since, `view` holds the original turns with their summaries, and how many turns are shown instead.
+ * `before` holds the settings and the history of modes from before it was entered.
  *
  * @category schemas
  * @since 0.1.0
@@ -332,14 +339,14 @@ export type PromptSegment = typeof PromptSegment.Type
 const { target: _, ...asked } = AgentStatus.HandoffRequest.fields
 
 /**
- * Schema for how the agent in control got it: from whom, by which call of which tool, why, and with what.
+ * Schema for the handoff that gave the agent control: its source, the call and tool that asked, the reason and the context.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const Received = Schema.Struct({ from: Schema.NonEmptyString, ...asked })
 
-/** How the agent in control got it: from whom, by which call of which tool, why, and with what. */
+/** The handoff that gave the agent control: its source, the call and tool that asked, the reason and the context. */
 export interface Received extends Schema.Schema.Type<typeof Received> {}
 
 /**
@@ -350,8 +357,8 @@ export interface Received extends Schema.Schema.Type<typeof Received> {}
  * names. `trail` names the agents that were in control, in order.
  * `systemMessage` goes before the conversation beside the agent's instructions; neither is a turn. `modes` are entered, the
  * innermost last, and `modeHistory` names the last 100 that were, in order; `transition` is a move between them that is still to be
- * taken. `retired` and `retiredBefore` have the ids of the last calls that are gone, 500 of them at least, such as those of
- * agents that were called: no call gets one of them again.
+ * taken. `retired` has the ids of the last calls that are gone, at most 1,000, such as those of agents that were called, and `forgotten`
+ * those before: no call gets one of them again. States that were stored before have some in `retiredBefore`.
  *
  * @category models
  * @since 0.1.0
@@ -377,6 +384,7 @@ export interface AgentState {
   readonly logs: ReadonlyArray<string>
   readonly retired?: ReadonlyArray<string>
   readonly retiredBefore?: ReadonlyArray<string>
+  readonly forgotten?: ForgottenIds
 }
 
 /**
@@ -405,7 +413,8 @@ export const AgentState = Schema.Struct({
   prompt: Schema.Array(PromptSegment),
   logs: Schema.Array(Schema.String),
   retired: Schema.optionalKey(Schema.Array(Schema.String)),
-  retiredBefore: Schema.optionalKey(Schema.Array(Schema.String))
+  retiredBefore: Schema.optionalKey(Schema.Array(Schema.String)),
+  forgotten: Schema.optionalKey(ForgottenIds)
 }).check(
   Schema.makeFilter((state) => contradiction(state), { expected: "a status that fits the conversation" }),
   Schema.makeFilter((state) => misplaced(state), { expected: "modes that fit into each other" })

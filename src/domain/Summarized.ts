@@ -1,7 +1,7 @@
 /**
- * Texts that stand for turns which are still there: a context window sends them in the place of those.
+ * Summaries of turns that are still in the conversation: a context window sends a summary instead of its turns.
  *
- * Each stands for more than the one before it, and is made of it.
+ * Each covers more turns than the one before it, and is made from it.
  *
  * @since 0.1.0
  */
@@ -10,24 +10,24 @@ import * as Schema from "effect/Schema"
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 /**
- * Schema for a text that stands for the first `upTo` turns of a conversation, but for those at the places in `except`.
+ * Schema for a summary of the first `upTo` turns of a conversation, apart from those at the places in `except`.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const Summarized = Schema.Struct({ text: Schema.String, upTo: Count, except: Schema.Array(Count) })
 
-/** A text that stands for the first `upTo` turns of a conversation, but for those at the places in `except`. */
+/** A summary of the first `upTo` turns of a conversation, apart from those at the places in `except`. */
 export interface Summarized extends Schema.Schema.Type<typeof Summarized> {}
 
-/** Checks whether a text stands for the turn at a place. */
+/** Checks whether a summary covers the turn at a place. */
 export const covers = ({ except, upTo }: Omit<Summarized, "text">, place: number): boolean =>
   place < upTo && !except.includes(place)
 
-/** Counts the turns that a text stands for. */
+/** Counts the turns that a summary covers. */
 export const weightOf = ({ except, upTo }: Summarized): number => upTo - except.length
 
-/** Checks whether a text can stand for turns of a conversation that has so many, behind the text before it. */
+/** Checks whether a summary fits a conversation with so many turns and follows the summary before it. */
 export const fits = (self: Summarized, before: Summarized | undefined, turns: number): boolean =>
   self.text.trim() !== "" && self.upTo <= turns &&
   self.except.every((place, at) => place < self.upTo && place > (self.except[at - 1] ?? -1)) &&
@@ -40,9 +40,9 @@ const only = (summaries: Summaries, keeps: (summary: Summarized) => boolean): Su
   return kept.length === 0 ? undefined : kept
 }
 
-/** Gives those that stand for no turn behind the first `count`. */
+/** Returns the summaries that cover only turns among the first `count`. */
 export const within = (summaries: Summaries, count: number): Summaries => only(summaries, ({ upTo }) => upTo <= count)
 
-/** Gives those that don't stand for the turn at a place. */
+/** Returns the summaries that don't cover the turn at a place. */
 export const notOf = (summaries: Summaries, place: number): Summaries =>
   only(summaries, ({ except, upTo }) => upTo <= place || except.includes(place))

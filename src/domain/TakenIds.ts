@@ -1,23 +1,66 @@
 /**
- * The call ids that aren't given again in a state: somebody may still hold an answer to a call that is gone.
+ * The call ids that aren't given again in a state's life: somebody may still hold an answer to a call that is gone.
  *
  * 1. The ids in a state are taken: those of all its calls, of turns that a mode hides, and of the agents that answer open calls.
  * 2. A call that goes leaves its id in `retired`: those of an agent whose call is settled, of turns that don't cross a handoff, of what a
- *    mode or a fork drops.
- * 3. What is taken depends on the state alone, and in a dialogue on the other participants' states: a run that was stopped and goes on
+ *    mode or a fork drops. Once that has 1,000, they go on to `forgotten`, which always takes the same room.
+ * 3. A model's id is given as it is if it certainly wasn't before. Otherwise it gets a number: the first that is free while its like is
+ *    known by name, as in `p-2`, and one above all numbers so far if it may have been forgotten, as in `p-n7`.
+ * 4. What is taken depends on the state alone, and in a dialogue on the other participants' states: a run that was stopped and goes on
  *    gives the same ids as one that never stopped.
  *
  * @since 0.1.0
  */
+import * as CallIds from "./CallIds.ts"
 import { callsOf, lastAssistant } from "./conversation/Turns.ts"
+import { at } from "./Delegated.ts"
+import * as ForgottenIds from "./ForgottenIds.ts"
 import { allCallIds } from "./ModeStack.ts"
 import type { AgentState } from "./StateSchema.ts"
 
+const numbered = /-n(\d{1,15})$/
+
+/** Gives the number in an id that was given one, or 0. */
+const numberOf = (id: string): number => Number(numbered.exec(id)?.[1] ?? 0)
+
+/**
+ * How far a number may be above the last: an event from elsewhere brings one that was given in a state beside this one, and no model can
+ * write one so high that there are none above.
+ */
+const maxAhead = 1_000_000
+
+/** Ids that no call may be given any more: those that are known by `names`, and those that may have been forgotten. */
+export class TakenIds implements CallIds.Taken {
+  readonly names = new Set<string>()
+  forgotten: ForgottenIds.Bits | undefined = undefined
+  /** The highest number in any of them. */
+  last = 0
+  has(id: string): boolean {
+    if (this.names.has(id)) return true
+    const number = numberOf(id)
+    if (number > 0) return number <= this.last || number > this.last + maxAhead
+    return this.forgotten !== undefined && ForgottenIds.mayHave(this.forgotten, id)
+  }
+  add(id: string): void {
+    this.names.add(id)
+    this.last = Math.max(this.last, numberOf(id))
+  }
+  another(id: string): string {
+    const next = this.names.has(id) ? CallIds.counted(this.names, id) : undefined
+    return next === undefined || this.has(next) ? `${id}-n${this.last + 1}` : next
+  }
+  addForgotten(ids: ForgottenIds.ForgottenIds): void {
+    this.forgotten = ForgottenIds.read(ids, this.forgotten)
+    this.last = Math.max(this.last, ids.last)
+  }
+}
+
 /** Gives the ids that no call may be given any more. */
-export const of = (state: AgentState, into: Set<string> = new Set()): Set<string> => {
+export const of = (state: AgentState, into: TakenIds = new TakenIds()): TakenIds => {
   for (const id of allCallIds(state)) into.add(id)
   for (const id of state.retired ?? []) into.add(id)
   for (const id of state.retiredBefore ?? []) into.add(id)
+  if (state.forgotten !== undefined) into.addForgotten(state.forgotten)
   const turn = lastAssistant(state.conversation)
   for (const call of turn === undefined ? [] : callsOf(turn)) {
     if (call.state._tag === "Delegated") of(call.state.child, into)
@@ -25,31 +68,60 @@ export const of = (state: AgentState, into: Set<string> = new Set()): Set<string
   return into
 }
 
-/**
- * How many ids of calls that are gone stand in each of `retired` and `retiredBefore`: a conversation may lose any number of calls, and
- * each save holds them. Somebody who answers a call that so many others have followed since finds none, or one that repeats its id.
- */
-const maxRetired = 500
+/** How many ids of calls that are gone stand in `retired`: each save holds them. */
+const maxRetired = 1000
 
-/**
- * Keeps ids of calls that are gone from a state. They have one order, whichever of two agents ended first, so they don't tell their age:
- * once there are so many, they are those before, and the ones before them are forgotten.
- */
-export const retire = (self: AgentState, gone: ReadonlyArray<string>): AgentState => {
-  if (gone.length === 0) return self
-  const retired = [...(self.retired ?? []), ...gone.slice(-maxRetired)].sort()
-  if (retired.length <= maxRetired) return { ...self, retired }
-  const { retired: retiredBefore = [], ...rest } = self
-  return {
-    ...rest,
-    retired: gone.slice(-maxRetired).sort(),
-    ...(retiredBefore.length === 0 ? undefined : { retiredBefore })
+/** Keeps ids of calls that are gone from a state, in one order, whichever of two agents ended first. */
+export const retire = (
+  self: AgentState,
+  gone: ReadonlyArray<string>,
+  forgotten?: ForgottenIds.Bits,
+  last = 0
+): AgentState => {
+  if (gone.length === 0 && forgotten === undefined) return self
+  const { forgotten: before, retired: known = [], retiredBefore = [], ...rest } = self
+  const all = [...retiredBefore, ...known, ...gone]
+  const retired = (all.length <= maxRetired ? all : gone.slice(0, maxRetired)).sort()
+  const named = { ...rest, ...(retired.length === 0 ? undefined : { retired }) }
+  const left = all.length <= maxRetired ? [] : [...retiredBefore, ...known, ...gone.slice(maxRetired)]
+  if (left.length === 0 && forgotten === undefined) {
+    return before === undefined
+      ? named
+      : { ...named, forgotten: before }
   }
+  const bits = before === undefined ? forgotten : ForgottenIds.read(before, forgotten)
+  const highest = left.reduce((highest, id) => Math.max(highest, numberOf(id)), Math.max(last, before?.last ?? 0))
+  return { ...named, forgotten: ForgottenIds.forget(bits, left, highest) }
 }
 
-/** Keeps the ids of the calls that a change took out of a state. */
+/** Keeps all ids of an agent that was called from a state: its calls are gone. */
+export const retireAll = (self: AgentState, child: AgentState): AgentState => {
+  const { forgotten, last, names } = of(child)
+  return retire(self, [...names], forgotten, last)
+}
+
+/** Keeps the ids of the calls that a change removed from a state. */
 export const keep = (before: AgentState, after: AgentState): AgentState => {
   if (after.conversation === before.conversation && before.modes.every(({ view }) => view === undefined)) return after
-  const still = of(after)
-  return retire(after, [...of(before)].filter((id) => !still.has(id)))
+  const { names: still } = of(after)
+  const { forgotten, last, names } = of(before)
+  const gone = [...names].filter((id) => !still.has(id))
+  return hasCalledForgotten(before) ? retire(after, gone, forgotten, last) : retire(after, gone)
 }
+
+/** Checks whether an agent that answers an open call has forgotten ids: it may be gone itself. */
+const hasCalledForgotten = ({ conversation }: AgentState): boolean => {
+  const turn = lastAssistant(conversation)
+  return turn !== undefined &&
+    callsOf(turn).some(({ state }) =>
+      state._tag === "Delegated" && (state.child.forgotten !== undefined || hasCalledForgotten(state.child))
+    )
+}
+
+/** Checks whether a state has forgotten ids that it knew by name, in an agent that calls lead to or in those above it. */
+export const hasForgotten = (before: AgentState, after: AgentState, calls: ReadonlyArray<string>): boolean =>
+  before.forgotten !== after.forgotten ||
+  calls.some((_, index) => {
+    const path = calls.slice(0, index + 1)
+    return at(before, path)?.forgotten !== at(after, path)?.forgotten
+  })

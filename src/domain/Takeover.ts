@@ -1,10 +1,10 @@
 /**
- * How control goes from one agent to another: what the state is then, and what the models read of it.
+ * How control passes from one agent to another: the new state, and what the models read about it.
  *
  * 1. The call that asked is settled as `HandedOff`, with an acknowledgement that names the new agent.
- * 2. Query, usage, trail and logs carry on, and so do modes that weren't left before; limits count from here, and settings
- *    are the new agent's own.
- * 3. A conversation that leaves nothing to answer gets a turn that says who handed over.
+ * 2. Query, usage, trail and logs are kept, and so are modes that weren't left before. Limits count from here, and settings are the new
+ *    agent's own.
+ * 3. If the conversation leaves nothing to answer, a turn is added that says who handed over.
  *
  * @since 0.1.0
  */
@@ -15,7 +15,7 @@ import * as RunRecord from "./RunRecord.ts"
 import type { AgentState, Conversation, ModeFrame, Received, Turn } from "./StateSchema.ts"
 import * as TakenIds from "./TakenIds.ts"
 
-/** What crosses when another agent takes over. Without a conversation the whole of it does. */
+/** What crosses when another agent takes over. Without `conversation` the whole conversation crosses. */
 export interface Crossing {
   readonly request: AgentStatus.HandoffRequest
   readonly conversation?: Conversation
@@ -34,7 +34,7 @@ export const acknowledgement = ({ context, reason, target }: AgentStatus.Handoff
 export const handedOver = (request: AgentStatus.HandoffRequest) =>
   ({ outcome: "HandedOff", result: acknowledgement(request) }) as const
 
-/** Settles the call that asked. Calls that are open beside it, if any, are `Interrupted`. */
+/** Settles the call that asked. Other open calls, if any, are settled as `Interrupted`. */
 export const acknowledge = (self: Conversation, request: AgentStatus.HandoffRequest): Conversation =>
   settleOpenCalls(
     request.callId === undefined
@@ -42,7 +42,7 @@ export const acknowledge = (self: Conversation, request: AgentStatus.HandoffRequ
       : updateCall(self, request.callId, { _tag: "Settled", ...handedOver(request) })
   )
 
-/** Says who handed over, why and with what, for a model that can't read it from a call. */
+/** Makes the turn that says who handed over, why and with what, for a model that can't read it from a call. */
 const noteOf = ({ context, from, reason }: Received): string =>
   [
     `Agent "${from}" handed this conversation over to you.`,
@@ -50,7 +50,7 @@ const noteOf = ({ context, from, reason }: Received): string =>
     ...(context === undefined ? [] : [`Context: ${JSON.stringify(context)}`])
   ].join("\n")
 
-/** Says what the agent in control was handed, if there is anything beside the conversation. */
+/** Returns what the agent in control was handed, if that was more than the conversation. */
 export const handedNote = ({ handoff }: AgentState): string | undefined =>
   handoff === undefined || (handoff.reason === undefined && handoff.context === undefined) ? undefined : noteOf(handoff)
 
@@ -71,7 +71,7 @@ const isAnswerable = ({ turns }: Conversation): boolean => {
       callsOf(last).some((call) => call.providerExecuted !== true || call.approvalId !== undefined))
 }
 
-/** Gives a mode that goes along: nothing of the source's settings comes back, and nothing of turns that don't cross. */
+/** Returns a mode that crosses: leaving it won't restore the source's settings or turns that didn't cross. */
 const carry = ({ before, view, ...frame }: ModeFrame, crossing: Conversation | undefined): ModeFrame => ({
   ...frame,
   turns: crossing === undefined ? frame.turns : Math.min(frame.turns, crossing.turns.length),
@@ -79,12 +79,12 @@ const carry = ({ before, view, ...frame }: ModeFrame, crossing: Conversation | u
   before: before.initialQuery === undefined ? {} : { initialQuery: before.initialQuery }
 })
 
-/** Gives a state without what is its agent's own. */
+/** Returns a state without what belongs to its agent alone. */
 const withoutOwn = (
   { settings: _settings, systemMessage: _systemMessage, transition: _transition, ...source }: AgentState
 ): AgentState => source
 
-/** Gives the state of the agent that takes over, at a time in epoch milliseconds. */
+/** Returns the state of the agent that takes over, at a time in epoch milliseconds. */
 export const takeOver = (
   self: AgentState,
   { conversation, request, systemMessage }: Crossing,
@@ -112,6 +112,6 @@ export const takeOver = (
     prompt: self.prompt.filter(({ mode }) => mode !== undefined),
     logs: [...self.logs, `Agent "${self.agent}" handed over to "${target}"${reason}`]
   }
-  // If the whole conversation crosses, no call is gone.
+  // If the whole conversation crosses, no call is removed.
   return conversation === undefined ? after : TakenIds.keep(self, after)
 }

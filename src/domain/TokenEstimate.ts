@@ -7,13 +7,13 @@ import type { AssistantPart, Conversation, Settled, Turn } from "./StateSchema.t
 
 const bytesPerToken = 4
 
-/** A file's size says little of what it costs; images are about this. */
+/** A file's size says little about its tokens; images cost about this many. */
 const tokensPerFile = 1_000
 
 /** Counts the tokens of a text. */
 export type CountTokens = (text: string) => number
 
-/** Counts the bytes of a text in UTF-8. Half a character counts for half of four. */
+/** Counts the bytes of a text in UTF-8. Half of a surrogate pair counts as two bytes. */
 const bytesOf = (text: string): number => {
   let bytes = text.length
   for (let at = 0; at < text.length; at++) {
@@ -47,7 +47,7 @@ const tokensOfPart = (part: AssistantPart, count: CountTokens): number => {
   }
 }
 
-/** Counts what is sent of a turn, calls and their results included; a file for about what an image costs. */
+/** Counts the tokens that are sent of a turn, calls and their results included. A file counts as an image. */
 export const tokensOf = (turn: Turn, count: CountTokens): number =>
   turn._tag === "Summary" || turn._tag === "Feedback"
     ? count(turn.text)

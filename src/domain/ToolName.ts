@@ -1,15 +1,15 @@
 /**
- * Names that providers take for tools: 1 to 64 letters, digits, `_` and `-`.
+ * Names that providers accept for tools: 1 to 64 letters, digits, `_` and `-`.
  *
  * @since 0.1.0
  */
 
 const maxLength = 64
 
-/** Checks whether providers take a name for a tool. */
+/** Checks whether providers accept a name for a tool. */
 export const isValid = (name: string): boolean => /^[a-zA-Z0-9_-]{1,64}$/.test(name)
 
-/** Gives a few letters and digits that are always the same for a text (FNV-1a). */
+/** Returns a short hash of a text (FNV-1a), in letters and digits. */
 const digest = (text: string): string => {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
@@ -17,10 +17,10 @@ const digest = (text: string): string => {
 }
 
 /**
- * Makes such a name of any text, between a beginning and an ending.
+ * Makes a valid name from any text, between a prefix and a suffix.
  *
- * Letters lose their accents, and spaces and signs become `_`. A text of which more is lost, as of other scripts, or of which not all
- * has room, is told from others by what stands behind it: the same for the same text.
+ * Letters lose their accents, and spaces and signs become `_`. If more is lost, as in other scripts, or the text is too long, a hash of the
+ * text is appended, so that different texts have different names.
  */
 export const from = (beginning: string, text: string, ending = ""): string => {
   const plain = text.normalize("NFKD").replaceAll(/[\u0300-\u036f]/g, "")

@@ -1,9 +1,9 @@
 /**
- * What has started in a run and not ended: the fold of its events by `AgentEvent.starts`.
+ * What a run has started and not ended: the fold of its events by `AgentEvent.starts`.
  *
  * 1. Each agent of a run has a place of its own, found by the calls that lead to it.
- * 2. An end takes out the latest start that it ends, of the same call or check.
- * 3. Whatever ends a run, `closing` says which events are missing then, in their order.
+ * 2. An end removes the latest start that it ends, of the same call or check.
+ * 3. Whatever ends a run, `closing` returns the events that are missing, in their order.
  *
  * @since 0.1.0
  */
@@ -15,21 +15,21 @@ import type { Happening, Settlement } from "./Happening.ts"
 import type { AgentState, Call } from "./StateSchema.ts"
 import type { RequestUsage } from "./Usage.ts"
 
-/** An event that something else ends. */
+/** An event that starts something, which a later event ends. */
 export type Start = Extract<AgentEvent, { readonly _tag: keyof typeof starts }>
 
 /** The start of a call. */
 export type CallStart = Extract<Start, { readonly _tag: "ToolCallStarted" }>
 
-/** What has started and not ended, the latest first: taking one in or out leaves those below it as they are. */
+/** What has started and not ended, the latest first, as a linked list: adding or removing one leaves those below it as they are. */
 interface Started {
   readonly start: Start
   readonly below: Started | undefined
 }
 
 /**
- * What is under way in one agent of a run: what has started, and the step that began last since the agent got its input, or control.
- * `running` are the calls, oldest first: they run side by side, while all else `started` inside of each other. `others` are the places
+ * What is under way in one agent of a run: what has started, and the number of its last step since it got its input or control. `running`
+ * are the calls, oldest first, which run side by side; `started` holds everything else, each within the one below. `others` are the places
  * of the run's other agents.
  */
 export interface Place {
@@ -40,7 +40,7 @@ export interface Place {
   readonly others: Underway
 }
 
-/** What is under way in a run, by its agents: the agent whose run began last stands first. */
+/** What is under way in a run, by agent: the agent whose run began last is first. */
 export type Underway = Place | undefined
 
 const none: ReadonlyArray<CallStart> = []
@@ -48,7 +48,7 @@ const none: ReadonlyArray<CallStart> = []
 /** Nothing is under way. */
 export const nothing: Underway = undefined
 
-/** What an event means here: it starts something, or ends what events of these kinds have started. */
+/** The kind of an event: it starts something, or ends what events of the listed kinds started. */
 interface Kind {
   readonly isStart: boolean
   readonly isOfCall: boolean
@@ -64,7 +64,7 @@ for (const start of Object.keys(starts) as ReadonlyArray<Start["_tag"]>) {
   }
 }
 
-/** What an event starts or ends, if it does; a mode that failed later than in its set-up is ended by something else. */
+/** Returns what an event starts or ends, if anything. A `ModeFailed` after the set-up ends nothing, since another event ends the mode. */
 const kindOf = (event: AgentEvent): Kind | undefined =>
   event._tag === "ModeFailed" && event.phase !== "SetUp" ? undefined : kinds.get(event._tag)
 
@@ -83,17 +83,17 @@ const isSubject = (start: Start, event: AgentEvent): boolean =>
 const isSame = (calls: ReadonlyArray<string>, others: ReadonlyArray<string>): boolean =>
   calls === others || (calls.length === others.length && calls.every((id, index) => id === others[index]))
 
-/** Finds what is under way in the agent that calls lead to. */
+/** Returns what is under way in the agent that `calls` lead to. */
 export const at = (self: Underway, calls: ReadonlyArray<string>): Place | undefined => {
   let place = self
   while (place !== undefined && !isSame(place.calls, calls)) place = place.others
   return place
 }
 
-/** Gives all places in which something is under way. */
+/** Returns all places in which something is under way. */
 export const places = (self: Underway): ReadonlyArray<Place> => self === undefined ? [] : [self, ...places(self.others)]
 
-/** Gives what has started in a place and not ended, the latest first. */
+/** Returns what has started in a place and not ended, the latest first. */
 export const startsIn = (self: Place | undefined): ReadonlyArray<Start> => {
   const starts: Array<Start> = [...self?.running ?? []].reverse()
   for (let at = self?.started; at !== undefined; at = at.below) starts.push(at.start)
@@ -112,13 +112,13 @@ const ended = (place: Place | undefined, { ends, isOfCall }: Kind, event: AgentE
   return at?.start
 }
 
-/** Finds the start that an event ends. A call may be settled that was never started. */
+/** Finds the start that an event ends. There is none if a call is settled that was never started. */
 export const startOf = (self: Underway, event: AgentEvent): Start | undefined => {
   const kind = kindOf(event)
   return kind === undefined ? undefined : ended(at(self, event.calls), kind, event)
 }
 
-/** The step counts anew from an input, and for an agent that takes over. */
+/** Steps are counted anew after an input, and for an agent that takes over. */
 const stepAfter = (place: Place | undefined, event: AgentEvent): number | undefined =>
   event._tag === "StepStarted"
     ? event.step
@@ -131,7 +131,7 @@ const without = (self: Started | undefined, start: Start): Started | undefined =
     ? self?.below
     : { start: self.start, below: without(self.below, start) }
 
-/** Puts a place where one was, or takes that out. */
+/** Replaces a place, or removes it if nothing is under way there. */
 const replace = (self: Underway, place: Place, by: Place | undefined): Underway =>
   self === undefined || self === place ? by : { ...self, others: replace(self.others, place, by) }
 
@@ -159,7 +159,7 @@ export const reduce = (self: Underway, event: AgentEvent): Underway => {
 
 type Latest<Tag> = Extract<Start, { readonly _tag: Tag }>
 
-/** Finds the latest start of a kind in a place, but for calls. */
+/** Finds the latest start of a kind in a place, calls excepted. */
 export const latest = <Tag extends Exclude<Start["_tag"], "ToolCallStarted">>(
   self: Place | undefined,
   tag: Tag
@@ -173,8 +173,8 @@ const isBelow = (calls: ReadonlyArray<string>, above: ReadonlyArray<string>): bo
   calls.length > above.length && above.every((id, index) => id === calls[index])
 
 /**
- * Counts the models that are asked at this time of agents that the agent at `calls` called, at any depth: those whose step has
- * begun and whose answer isn't in the state yet.
+ * Counts the models that are being asked now by agents that the agent at `calls` has called, at any depth: their step has begun, and its
+ * answer isn't in the state yet.
  */
 export const countAsked = (self: Underway, state: AgentState, calls: ReadonlyArray<string>): number =>
   self?.others === undefined ? 0 : places(self).filter((place) => {
@@ -184,22 +184,22 @@ export const countAsked = (self: Underway, state: AgentState, calls: ReadonlyArr
     return child !== undefined && step!.step >= child.run.iteration
   }).length
 
-/** What has come to its end and isn't told yet: calls that wait for those in front of them, an answer that guardrails look at. */
+/** What has finished and isn't told yet: calls that wait for earlier ones, and an answer that guardrails are judging. */
 export interface Finished {
   readonly calls: ReadonlyMap<string, Settlement>
   readonly answer: { readonly usage: RequestUsage; readonly model?: string; readonly isBrokenOff?: true } | undefined
 }
 
-/** Nothing has come to its end that isn't told. */
+/** Nothing has finished that isn't told. */
 export const nothingFinished: Finished = { calls: new Map(), answer: undefined }
 
-/** Takes in the result of a call. */
+/** Adds the result of a call. */
 export const finishCall = ({ answer, calls }: Finished, settlement: Settlement): Finished => ({
   calls: new Map(calls).set(settlement.callId, settlement),
   answer
 })
 
-/** Takes out a call whose result is told. */
+/** Removes a call whose result is told. */
 export const tell = (self: Finished, callId: string): Finished => {
   if (!self.calls.has(callId)) return self
   const calls = new Map(self.calls)
@@ -207,7 +207,7 @@ export const tell = (self: Finished, callId: string): Finished => {
   return { calls, answer: self.answer }
 }
 
-/** Why what is under way ends without an end of its own. With `keepsOpen`, calls that never started are still to run. */
+/** Why a run is cut short. With `keepsOpen`, calls that never started stay open. */
 export interface Why {
   readonly tag: "Interrupted" | "Defect"
   readonly message: string
@@ -215,12 +215,12 @@ export interface Why {
 }
 
 /**
- * How an open call ends with its run, or `undefined` if it has nothing to end: it waits for an approval, for the handoff that it asked
- * for, or in an agent whose run has stopped.
+ * Returns how an open call ends with its run, or `undefined` if it stays open: it waits for an approval, for the handoff that it requested,
+ * or for an agent whose run has stopped.
  *
- * A call that has finished keeps its result. One that never started is interrupted like one that did: its run is over. The call of an
- * agent in which another call awaits approval goes on waiting with that one: what ran in it has ended before. If a run is only stopped
- * because it couldn't be saved, calls that never started, and called agents, go on with it.
+ * A finished call keeps its result. A call that never started is interrupted like one that did, since its run is over. If a called agent
+ * has a call that awaits approval, the call of that agent waits with it; everything that ran in the agent has ended before. If a run
+ * stopped only because it couldn't be saved, calls that never started and called agents stay open.
  */
 const endOfCall = (
   { name, id: callId, state }: Call,
@@ -242,7 +242,7 @@ const endOfCall = (
   return { _tag: "ToolCallSettled", callId, name, outcome: "Interrupted", result: why.message, duration }
 }
 
-/** Gives the event that ends a request to the model without an answer. What its answer used, if one has arrived, counts all the same. */
+/** Returns the event that ends a request to the model without an answer. If an answer has arrived, what it used counts. */
 export const endOfRequest = (
   place: Place | undefined,
   { answer }: Finished,
@@ -255,10 +255,10 @@ export const endOfRequest = (
 }
 
 /**
- * Gives the events that are missing when a run, or a step that is taken by hand, ends: the request to the model, the calls in the
- * order of their turn, the step, the handoff that was asked for.
+ * Returns the events that are missing when a run, or a step that is taken by hand, ends: the ends of the request to the model, of the calls
+ * in the order of their turn, of the step, and of the requested handoff.
  *
- * `state` is that of the agent in this place, and `why` is there where something was cut short: without it no call is touched.
+ * `state` is the state of the agent in this place. `why` is set if something was cut short; without it calls stay as they are.
  */
 export const closing = (
   place: Place | undefined,

@@ -76,7 +76,7 @@ const none: TokenCount = Object.freeze({ known: 0, unreported: 0 })
  */
 export const empty: Usage = Object.freeze({ requests: 0, input: none, output: none, reasoning: none, cached: none })
 
-/** Adds up counts. What is beyond all counting stays the largest number that is exact. */
+/** Adds up counts. The sum never exceeds the largest exact whole number. */
 const plus = (self: number, that: number): number =>
   self > Number.MAX_SAFE_INTEGER - that ? Number.MAX_SAFE_INTEGER : self + that
 
@@ -119,7 +119,7 @@ export const combine = (self: Usage, that: Usage): Usage => ({
 })
 
 /**
- * Gives the exact number of tokens, or `undefined` where a request didn't report its own.
+ * Returns the exact number of tokens, or `undefined` if a request didn't report its own.
  *
  * @category getters
  * @since 0.1.0

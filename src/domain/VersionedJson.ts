@@ -10,16 +10,16 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as JsonValue from "./JsonValue.ts"
 
-/** Fields of an error for a document of a version that this release doesn't know. */
+/** Fields of the error for a document whose version this release doesn't know. */
 export const unknownVersion = { found: Schema.String, known: Schema.Array(Schema.Int) }
 
-/** Fields of an error for a document that is malformed at a path. */
+/** Fields of the error for a document that is malformed at a path. */
 export const malformed = { path: Schema.Array(Schema.Union([Schema.String, Schema.Number])), issue: Schema.String }
 
-/** Where a document is malformed. */
+/** A problem in a document, and its path. */
 type Path = ReadonlyArray<string | number>
 
-/** Writes a path as it stands in a message. */
+/** Writes a path for a message. */
 export const formatPath = (path: Path): string => path.length === 0 ? "/" : path.map((key) => `/${key}`).join("")
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -34,7 +34,7 @@ export const problemIn = (issue: SchemaIssue.Issue): { readonly path: Path; read
   return { path, issue: first?.message ?? "Expected plain data" }
 }
 
-/** The version that is read, and the errors of documents that aren't. */
+/** The version that is read, and the errors for other documents. */
 export interface Reader<A, E> {
   readonly version: number
   readonly decode: (document: object) => Result.Result<A, E>
@@ -42,7 +42,7 @@ export interface Reader<A, E> {
   readonly malformed: (error: { readonly path: Path; readonly issue: string }) => E
 }
 
-/** Reads a document, of which nothing is held then, or the text of one. */
+/** Reads a document, or the text of one. The result shares nothing with it. */
 export const read = <A, E>(reader: Reader<A, E>, document: unknown): Result.Result<A, E> => {
   const fail = (path: Path, issue: string) => Result.fail(reader.malformed({ path, issue }))
   let plain: unknown
@@ -65,5 +65,5 @@ export const read = <A, E>(reader: Reader<A, E>, document: unknown): Result.Resu
   }
 }
 
-/** Says what the schema's own machinery can't take: a document made of nothing but depth, or of getters. */
+/** The issue of a document that makes the schema itself throw: it is nested too deeply, or a getter in it throws. */
 const tooDeep = "Expected plain data, not nested as deeply as this"

@@ -1,9 +1,8 @@
 /**
- * Who of a group begins a run.
+ * How a group picks the agent that begins a run.
  *
- * A picker is asked when a conversation begins, and when one that goes on is to begin with the first again
- * (`control: "first"`). It sees the conversation with the new words of the user, and how the last run ended. How agents go
- * on from there says a `HandoffPolicy`.
+ * A picker is asked when a conversation begins, and when a conversation continues with `control: "first"`. It sees the conversation with
+ * the new words of the user, and how the last run ended. A `HandoffPolicy` says how the agents continue from there.
  *
  * **Example** (By what the user says)
  *

@@ -1,7 +1,7 @@
 /**
- * What crosses a handoff: which modes go along, what of the conversation, and whether the system message does.
+ * What crosses a handoff: which modes, which part of the conversation, and whether the system message does.
  *
- * A run asks here, and so does `buildHandoffState`. Without a handoff a policy has decided, and all crosses but the modes.
+ * A run and `buildHandoffState` share these functions. Without a handoff a policy has decided, and everything but the modes crosses.
  *
  * @since 0.1.0
  */
@@ -17,7 +17,7 @@ import { applyAll, type Transform } from "./policy/Transform.ts"
 /** A handoff, or none if a policy has decided. */
 export type Offer = (AnyOffer & Pick<Any, "transferSystemMessage">) | undefined
 
-/** Counts the modes that go along, from the bottom: those that the target has too, if the handoff carries modes. */
+/** Counts the modes that cross, from the bottom: those that the target has too, if the handoff carries modes. */
 export const countCarried = (
   { modes }: AgentState,
   handoff: Offer,
@@ -31,11 +31,11 @@ export const countCarried = (
 const historyOf = (handoff: Offer): History.History<unknown, unknown> =>
   handoff === undefined ? History.full : internalsOf(handoff).history
 
-/** Gives what was made of a conversation, if it is another. */
+/** Returns a changed conversation, or `undefined` if it is the same. */
 const changed = (made: Conversation, whole: Conversation): Conversation | undefined =>
   made === whole ? undefined : make(made.turns)
 
-/** Makes the conversation that crosses, unless all of it does, of a state that has left the modes that don't go along. */
+/** Makes the conversation that crosses, or `undefined` if all of it does. The state has already left the modes that don't cross. */
 export const cross = (
   { agent: from, conversation }: AgentState,
   handoff: Offer,
@@ -51,7 +51,7 @@ export const cross = (
     )
   })
 
-/** Gives what `cross` makes without a policy, if that takes no effect. All of the conversation crosses if it takes one. */
+/** Returns what `cross` makes without a policy, if that needs no effect. If it needs one, the whole conversation crosses. */
 export const select = (
   { conversation }: AgentState,
   handoff: Offer,
@@ -61,14 +61,14 @@ export const select = (
   return changed(History.select(historyOf(handoff), whole), whole)
 }
 
-/** Gives all that crosses with a conversation, of a state that has left the modes that don't go along. */
+/** Returns everything that crosses. The state has already left the modes that don't cross. */
 export const crossing = (
   { status, systemMessage }: AgentState,
   handoff: Offer,
   asked: HandoffRequest,
   conversation: Conversation | undefined
 ): Takeover.Crossing => ({
-  // The call that asked is gone if the mode that it was made in dropped it.
+  // The call that asked may be gone: a mode drops its turns when it is left.
   request: status._tag === "HandoffRequested" ? status.request : asked,
   ...(conversation === undefined ? undefined : { conversation }),
   ...(systemMessage !== undefined && (handoff?.transferSystemMessage ?? true) ? { systemMessage } : undefined)

@@ -2,11 +2,11 @@
  * A dialogue: agents that talk to each other, each with a conversation of its own.
  *
  * 1. An agent sees what the others said as a user's words under their names, and what it said itself as its own answers.
- * 2. Nothing that was said is told twice or left out: an agent is told all that it missed when its turn begins.
+ * 2. Everything is told once: when its turn begins, an agent is told all that it missed.
  * 3. A turn ends when the agent's own run does, tools included. What it answered is what it said.
  * 4. The state is a value: what was said, where the dialogue stands, and each agent's state, in and out of JSON.
  *
- * Participants speak in their order, and a dialogue ends after 10 turns, unless it is told otherwise.
+ * Participants speak in their order, and a dialogue ends after 10 turns, unless options say otherwise.
  *
  * **Example** (Two agents, three turns)
  *
@@ -70,7 +70,7 @@ export {
 } from "./dialogue/Transcript.ts"
 
 /**
- * Error for a dialogue that can't be: two of its participants share a name.
+ * Error for an invalid dialogue: two of its participants share a name.
  *
  * @category errors
  * @since 0.1.0
@@ -78,23 +78,23 @@ export {
 export class DuplicateParticipant extends ErrorClass<DuplicateParticipant>("troupe/handoff/Dialogue")(
   "DuplicateParticipant",
   { name: Schema.String },
-  ({ name }) => `A dialogue has two participants of the name "${name}"`
+  ({ name }) => `A dialogue has two participants of the name "${name}": rename one of them`
 ) {}
 
 /**
- * How a dialogue goes.
+ * Options of a dialogue.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options<Name extends string, ChoiceE = never, ChoiceR = never, UntilE = never, UntilR = never> {
-  /** Who speaks next, as a function of the transcript. Without one it goes round. */
+  /** Returns who speaks next, as a function of the transcript. By default participants take turns in their order. */
   readonly speaker?: Choice<Name, ChoiceE, ChoiceR> | undefined
-  /** How many turns the agents take at most from the user's last words on, at least 1: 10, if nothing is said. */
+  /** How many turns the agents take at most since the user's last words, at least 1; 10 by default. */
   readonly maxTurns?: number | undefined
-  /** Ends the dialogue when it holds of the transcript after a turn. */
+  /** Ends the dialogue if it returns `true` for the transcript after a turn. */
   readonly until?: ((transcript: Transcript<Name>) => ReturnType<Predicate<UntilE, UntilR>>) | undefined
-  /** Name of the tool that ends the dialogue after the turn in which an agent calls it with success: `end_dialogue`. */
+  /** Name of the tool that ends the dialogue after a turn in which an agent calls it successfully; `end_dialogue` by default. */
   readonly stopTool?: string | undefined
 }
 
@@ -106,7 +106,7 @@ export type Participants = readonly [Runnable.Any, Runnable.Any, ...ReadonlyArra
 /** The names of participants. */
 export type NameOf<P extends Participants> = P[number]["name"]
 
-/** What participants may fail with beside `AgentError`. */
+/** What participants may fail with besides `AgentError`. */
 export type FailureOf<A> = A extends Runnable.Runnable<infer _Name, infer _Output, infer E, infer _R> ? E : never
 
 /** What participants need. */
@@ -115,15 +115,15 @@ export type ServicesOf<A> = A extends Runnable.Runnable<infer _Name, infer _Outp
 /**
  * Makes a dialogue of two agents or more, which speak in this order unless the options behind them say otherwise.
  *
- * Throws `DuplicateParticipant` when two of them share a name, `Agent.AmbiguousTool` when they have different tools of one name, and
- * `InvalidLimit` when `maxTurns` is neither a whole number from 1 on nor `Infinity`, with which nothing but `until` or the stop tool
- * ends the dialogue.
+ * Throws `DuplicateParticipant` if two of them share a name, `Agent.AmbiguousTool` if they have different tools of one name, and
+ * `InvalidLimit` if `maxTurns` is neither a whole number of at least 1 nor `Infinity`. With `Infinity` only `until` or the stop tool ends
+ * the dialogue.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make: {
-  // The form with options stands first: a function in them gets its type from the first form that it meets.
+  // The overload with options is first: TypeScript types functions in the options by the first overload.
   <const P extends Participants, ChoiceE = never, ChoiceR = never, UntilE = never, UntilR = never>(
     ...args: [...participants: P, options: Options<NameOf<P>, ChoiceE, ChoiceR, UntilE, UntilR>]
   ): Dialogue<NameOf<P>, FailureOf<P[number]> | ChoiceE | UntilE, ServicesOf<P[number]> | ChoiceR | UntilR>

@@ -1,8 +1,8 @@
 /**
  * The state in the cause of a run's failure.
  *
- * An `AgentError` holds its state itself. A tool's own error, an error of instructions and a defect are passed on as they
- * are, so the state rides beside them, in the cause.
+ * An `AgentError` holds its state itself. A tool's own error, an error of instructions and a defect are passed on unchanged, so the state
+ * is an annotation of the cause.
  *
  * @since 0.1.0
  */
@@ -14,14 +14,14 @@ import type { AgentState } from "../domain/StateSchema.ts"
 
 class FailedState extends Context.Service<FailedState, AgentState>()("troupe/handoff/FailedState") {}
 
-/** Puts the state that a run failed in beside the cause. */
+/** Annotates the cause with the state that a run failed in. */
 export const annotate = <E>(cause: Cause.Cause<E>, state: AgentState): Cause.Cause<E> =>
   Cause.annotate(cause, Context.make(FailedState, state) as Context.Context<never>)
 
 /**
- * Gives the state that a run failed in, whatever it failed with: an `AgentError`, an error of a tool's own, or a defect.
+ * Returns the state that a run failed in, for any failure: an `AgentError`, a tool's own error, or a defect.
  *
- * An interruption carries none: `Agent.observe` shows the `RunInterrupted` that holds the state.
+ * An interruption has none: observe the `RunInterrupted` event, which holds the state, by `Agent.observe`.
  *
  * **Example** (What was done before a handler broke)
  *

@@ -1,9 +1,9 @@
 /**
  * Several agents that hold one conversation: who starts, and how they collaborate.
  *
- * The agents' own handoffs hold beside the group's policy. A group is a value without state: it serves any number of
- * conversations at once, and everything that runs an agent runs a group. In a conversation that goes on, the agent that
- * was in control goes on, unless it is asked to begin with the first again.
+ * The agents' own handoffs apply besides the group's policy. A group is a value without state: it serves any number of conversations at
+ * once, and everything that runs an agent runs a group. When a conversation continues, the agent last in control answers, unless `control`
+ * is `"first"`.
  *
  * **Example** (A desk)
  *
@@ -53,8 +53,8 @@ const TypeId = "~troupe/handoff/Group"
 export type Members = Readonly<Record<string, Runnable.AnyMember>>
 
 /**
- * A group: `Agents` are its members by name, `Output` what their answers decode to, `E` what a run may fail with beside
- * `AgentError`, and `R` what a run needs.
+ * A group: `Agents` are its members by name, `Output` what their answers decode to, `E` what a run may fail with besides `AgentError`, and
+ * `R` what a run needs.
  *
  * @category models
  * @since 0.1.0
@@ -84,7 +84,7 @@ type ErrorOf<A> = A extends Runnable.Runnable<string, unknown, infer E, unknown>
 type ServicesOf<A> = A extends Runnable.Runnable<string, unknown, unknown, infer R> ? R : never
 
 /**
- * Error for a group that can't be: a start, a picker, a policy or a handoff names an agent that isn't there.
+ * Error for an invalid group: a start, a picker, a policy or a handoff names an agent that isn't a member.
  *
  * @category errors
  * @since 0.1.0
@@ -96,7 +96,7 @@ export class UnknownMember extends ErrorClass<UnknownMember>("troupe/handoff/Gro
 }, ({ available, group, member }) => `Group "${group}" has no agent "${member}"; it has: ${listOf(available)}`) {}
 
 /**
- * Error for a group that can't be: an agent stands under another name than its own.
+ * Error for an invalid group: an agent's key in the record isn't its name.
  *
  * @category errors
  * @since 0.1.0
@@ -109,7 +109,7 @@ export class MisnamedMember extends ErrorClass<MisnamedMember>("troupe/handoff/G
 
 const Proto = prototypeOf((self: Any) => ({ _id: "Group", name: self.name, agents: Object.keys(self.agents) }))
 
-/** Throws where a group names somebody that it doesn't have. */
+/** Throws `UnknownMember` if a group names an agent that it doesn't have. */
 const checkNames = (group: string, agents: Members, named: ReadonlyArray<string>): void => {
   for (const [key, agent] of Object.entries(agents)) {
     const { name } = Runnable.given(agent, "Group.make")
@@ -122,17 +122,17 @@ const checkNames = (group: string, agents: Members, named: ReadonlyArray<string>
   }
 }
 
-/** A policy that names who goes on after whom has said how often it hands over. */
+/** A policy with a fixed sequence defines how often it hands over. */
 const defaultLimit = (policy: HandoffPolicy.Any | undefined): number =>
   Math.max(10, policy === undefined ? 0 : HandoffPolicy.internalsOf(policy).handoffs)
 
 /**
  * Makes a group of agents, each under its own name.
  *
- * `start` names the agent that begins, or picks one; `policy` says how they collaborate beside their own handoffs; a run
- * changes hands at most `maxHandoffs` times, `Infinity` for no limit: 10 by default, or as often as a longer sequence of the policy
- * needs. Throws `UnknownMember`, `MisnamedMember`, and `InvalidLimit` when `maxHandoffs` is neither that nor a whole number from 0 on,
- * and what is thrown where the members' handoffs can't be: `DuplicateAgent`, `DuplicateHandoff`, `DuplicateTool`, `AmbiguousTool`.
+ * `start` names the agent that begins, or picks one; `policy` says how the agents collaborate besides their own handoffs. `maxHandoffs`
+ * limits the handoffs of a run: 10 by default, or more if a sequence of the policy needs more; `Infinity` is no limit. Throws
+ * `UnknownMember`; `MisnamedMember`; `InvalidLimit` if `maxHandoffs` is neither a whole number of at least 0 nor `Infinity`; and
+ * `DuplicateAgent`, `DuplicateHandoff`, `DuplicateTool` or `AmbiguousTool` if the members' handoffs are invalid.
  *
  * @category constructors
  * @since 0.1.0
@@ -189,5 +189,5 @@ export const make = <const Agents extends Members, PickE = never, PickR = never,
  */
 export const isGroup = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
 
-/** Gives what a group keeps for those that run it. */
+/** Returns the internals of a group, for interpreters. */
 export const internalsOf = (self: Any): Internals => self[TypeId]

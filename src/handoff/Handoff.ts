@@ -1,11 +1,11 @@
 /**
  * A handoff: the offer to a model that another agent take the conversation over.
  *
- * The model sees a tool `handoff_to_<name>`. Its call ends the turn of the agent: the other calls of the turn are settled
- * first, then the target goes on with its own instructions, tools, model and limits. The first handoff of a turn wins.
+ * The model sees a tool `handoff_to_<name>`. Its call ends the turn of the agent: the other calls of the turn are settled first, then the
+ * target continues with its own instructions, tools, model and limits. The first handoff of a turn wins.
  *
- * A handoff is a value that belongs to the agent that may hand over. Use it where control is to stay with the other agent;
- * where it is to come back with an answer, call the agent as a tool (`Agent.asTool`).
+ * A handoff is a value that belongs to the agent that may hand over. Use it if control should stay with the other agent. If control should
+ * come back with an answer, call the agent as a tool (`Agent.asTool`).
  *
  * **Example** (Triage)
  *
@@ -81,7 +81,7 @@ export interface Options<Params, Encoded, HistoryE, HistoryR, ToolName extends s
   readonly preserveContext?: boolean | undefined
   /** Whether the state's `systemMessage` crosses; it doesn't by default. */
   readonly transferSystemMessage?: boolean | undefined
-  /** Whether modes stay entered that the target has too; all are left by default. */
+  /** Whether modes that the target has too stay entered; by default all are left. */
   readonly carryModes?: boolean | undefined
   /** What crosses instead of what `preserveContext` says. */
   readonly history?: History.History<HistoryE, HistoryR> | History.Custom<HistoryE, HistoryR>["change"] | undefined
@@ -90,23 +90,23 @@ export interface Options<Params, Encoded, HistoryE, HistoryR, ToolName extends s
 }
 
 /**
- * Gives the name of the tool by which a model hands over to an agent of a name.
+ * Returns the name of the tool by which a model hands over to the agent of a name.
  *
- * Letters lose their accents, and spaces and signs become `_`. Where more is lost of a name, as of one in another script, or not all of
- * it has room, it ends in a few letters and digits that are the same for the same name.
+ * Letters lose their accents, and spaces and signs become `_`. If more is lost, as in other scripts, or the name is too long, it ends in a
+ * hash of the name.
  *
  * @category getters
  * @since 0.1.0
  */
 export const toolNameOf = (target: string): string => ToolName.from("handoff_to_", target)
 
-/** Models write `null` for what they leave out. */
+/** Models write `null` for keys that they leave out. */
 const withoutNulls = (params: Schema.Json): Schema.Json =>
   Predicate.isObject(params) && !Array.isArray(params)
     ? Object.fromEntries(Object.entries(params).filter(([, value]) => value !== null)) as Schema.Json
     : params ?? {}
 
-/** Handoffs share these, so that their tools are decoded alike. */
+/** Handoffs with default parameters share one codec, so that it is made once. */
 const shared = lazy(() => codecOf(Parameters as Schema.Codec<unknown, unknown>))
 
 const codecOf = (parameters: Schema.Codec<unknown, unknown>) => {
@@ -162,9 +162,9 @@ const make = (
 /**
  * Offers that another agent take over.
  *
- * The target is an agent, or the name of one that the run reaches in another way: as a member of its `Group`, or by the
- * handoff of somebody else. By name agents can hand over to each other in circles. A name that isn't there fails the run
- * with `HandoffTargetNotFound`, which says the names that are. Throws `InvalidName` where providers would refuse `toolName`.
+ * The target is an agent, or the name of one that the run reaches in another way: as a member of its `Group`, or by another agent's
+ * handoff. By name, agents can hand over to each other in circles. An unknown name fails the run with `HandoffTargetNotFound`, which lists
+ * the known names. Throws `InvalidName` if providers would refuse `toolName`.
  *
  * @category constructors
  * @since 0.1.0
@@ -194,7 +194,7 @@ export const to = <
     )) as never
 
 /**
- * Offers that an agent take over which is defined later: the target is looked up when a run first needs it.
+ * Offers a handoff to an agent that is defined later: the target is looked up when a run first needs it.
  *
  * Agents that name each other this way need their types written down, as TypeScript can't infer a circle.
  *

@@ -1,13 +1,13 @@
 /**
- * How the agents of a group collaborate: which handoffs they are offered, whether control goes on after an answer by
- * itself, and what becomes of the conversation on its way.
+ * How the agents of a group collaborate: which handoffs they are offered, whether another agent continues after an answer, and how the
+ * conversation is changed when it crosses.
  *
- * 1. A policy is a value without state. Where a conversation stands is read from its state, so one policy serves any
- *    number of conversations at once, and a second conversation begins at the beginning.
+ * 1. A policy is a value without state. It reads its position from the conversation's state, so one policy serves any number of
+ *    conversations at once.
  * 2. A policy never hands an agent to itself.
  * 3. No agent is offered two handoffs by tools of one name.
  *
- * Who begins says an `AgentPicker`.
+ * An `AgentPicker` says who begins.
  *
  * **Example** (A desk)
  *

@@ -1,5 +1,5 @@
 /**
- * Handoffs carried out, as functions of states: what was asked for, who takes over with what, and what they were handed.
+ * Handoffs as functions of states: the request, the state of the agent that takes over, and what that agent received.
  *
  * @since 0.1.0
  */
@@ -25,7 +25,10 @@ import {
 import { type Transforming, TypeId } from "./policy/Transform.ts"
 import * as Runnable from "./Runnable.ts"
 
-/** Gives the request that a call makes, where its parameters decode, with what their schema makes of them and nothing else. */
+/**
+ * Returns the request of a call. Its context is the decoded parameters as JSON, without keys that the schema doesn't have. Fails if they
+ * don't decode.
+ */
 export const requestOf = (
   self: AnyOffer & Pick<Any, "toolName">,
   call: { readonly id: string; readonly params: Schema.Json }
@@ -39,41 +42,41 @@ export const requestOf = (
   }))
 }
 
-/** Gives the parameters of a call that makes a request. */
+/** Returns the parameters of a call that would make a request. */
 export const paramsOf = (self: AnyOffer, request: HandoffRequest): Schema.Json =>
   internalsOf(self).isDefault ? { ...shownOf(request) } as Schema.Json : request.context ?? {}
 
 type Shown = Pick<HandoffRequest, "reason" | "context">
 
-/** Gives the reason and the context that were given. */
+/** Returns the reason and the context of a request. */
 const shownOf = ({ context, reason }: Shown): Shown => ({
   ...(reason === undefined ? undefined : { reason }),
   ...(context === undefined ? undefined : { context })
 })
 
 /**
- * What a state can't say of a handoff that is carried out; everything is optional.
+ * Options for a handoff that the state doesn't know; everything is optional.
  *
  * @category models
  * @since 0.1.0
  */
 export interface TakeoverOptions {
-  /** The conversation that crosses, as `cross` gives it; what the handoff says by default. */
+  /** The conversation that crosses, as `cross` returns it; by default what the handoff says. */
   readonly crossing?: Conversation | undefined
-  /** The time, in epoch milliseconds; by default the run has taken none since it began or was resumed. */
+  /** The time, in epoch milliseconds; by default the time at which the run began or was resumed. */
   readonly at?: number | undefined
-  /** The agent that takes over, or the names of its modes; by default the agent that the handoff is made of, if it is. */
+  /** The agent that takes over, or the names of its modes; by default the agent that the handoff was made with, if it has one. */
   readonly target?: Runnable.AnyMember | ReadonlyArray<string> | undefined
 }
 
-/** Finds the modes that the target has, as far as they are known. */
+/** Returns the modes of the target, if they are known. */
 const modesOf = (handoff: Crossing.Offer, target: TakeoverOptions["target"]): ReadonlySet<string> => {
   if (target !== undefined && !(Runnable.TypeId in target)) return new Set(target)
   const agent = target ?? (handoff === undefined ? undefined : internalsOf(handoff).agent?.())
   return agent?.[Runnable.TypeId].interpreter.modesOf(agent) ?? new Set()
 }
 
-/** Asks for a handoff, and leaves the modes that don't go along. */
+/** Requests a handoff, and leaves the modes that don't cross. */
 const ask = (
   from: AgentState,
   handoff: Crossing.Offer,
@@ -89,11 +92,11 @@ const ask = (
   )
 
 /**
- * Makes the conversation that crosses a handoff, of the state that hands over: what its `history` makes of it, and a policy of that.
- * Gives `undefined` if that is all of it.
+ * Makes the conversation that crosses a handoff from the state that hands over: first by the handoff's `history`, then by a policy. Returns
+ * `undefined` if the whole conversation crosses.
  *
- * A policy's change that fails is left out and logged, unless its failure is to end the run. What the target's runs need and fail
- * with is in the type too: a handoff's type doesn't tell it apart.
+ * A policy's transform that fails is left out and logged, unless its failure should end the run. The type includes what the target's runs
+ * need and fail with, since a handoff's type doesn't separate the two.
  *
  * @category combinators
  * @since 0.1.0
@@ -112,11 +115,11 @@ export const cross = <H extends Crossing.Offer, E = never, R = never>(
   ) as Effect.Effect<Conversation | undefined, never>
 
 /**
- * Gives the state of the agent that takes over, as a function of the state that hands over.
+ * Returns the state of the agent that takes over, from the state that hands over.
  *
- * A run does the same. The modes that don't go along are left; a run also runs their clean-ups. The call that asked is settled as
- * `HandedOff`. What crosses is what the handoff says, or all of it if no handoff is given, since a policy has decided. What takes an
- * effect is made before: `cross` gives it, and `crossing` takes it in. Without it all of the conversation crosses in its place.
+ * A run does the same. Modes that don't cross are left; a run also runs their clean-ups. The call that asked is settled as `HandedOff`. The
+ * handoff says what crosses; without a handoff a policy has decided, and everything crosses. A `history` that needs an effect is run before
+ * by `cross`; pass its result as `crossing`, or else the whole conversation crosses.
  *
  * @category combinators
  * @since 0.1.0
@@ -134,11 +137,11 @@ export const buildHandoffState = (
 }
 
 /**
- * Gives what the agent in control was handed with this handoff, decoded; none where it got control in another way, by
- * another tool, or by a policy's decision.
+ * Returns what the agent in control received by this handoff, decoded; `none` if it got control in another way, by another tool, or by a
+ * policy's decision.
  *
- * Instructions of a target read their parameters by it. The handoff can't be made of the target then, whose instructions
- * name the handoff: make it of the target's name.
+ * A target's instructions can read the parameters by it. Then make the handoff with the target's name, because the target refers to the
+ * handoff and can't be defined before it.
  *
  * @category getters
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * What a handoff is to those who carry it out, and in its type what a run may fail with and needs by it.
+ * The type of a handoff, with what a run may fail with and needs because of it, and its internals for interpreters.
  *
  * @since 0.1.0
  */
@@ -16,7 +16,7 @@ import type * as Runnable from "./Runnable.ts"
 const TypeId = "~troupe/handoff/Handoff"
 
 /**
- * Parameters of a handoff, when none are given: why, and anything that the target should know.
+ * Default parameters of a handoff: the reason, and anything that the target should know.
  *
  * @category schemas
  * @since 0.1.0
@@ -28,12 +28,12 @@ export const Parameters = Schema.Struct({
   )
 })
 
-/** Parameters of a handoff, when none are given. */
+/** Default parameters of a handoff. */
 export interface Parameters extends Schema.Schema.Type<typeof Parameters> {}
 
 /**
- * A handoff: `Params` is what the model gives it, `Output` what the target's answers decode to, `E` what a run may fail
- * with by it, and `R` what a run needs for it.
+ * A handoff: `Params` are the parameters that the model writes, `Output` what the target's answers decode to, `E` what a run may fail with
+ * because of it, and `R` what a run needs for it.
  *
  * @category models
  * @since 0.1.0
@@ -53,7 +53,7 @@ export interface Handoff<
   readonly transferSystemMessage: boolean
 }
 
-/** What a handoff keeps for those that carry it out. */
+/** The internals of a handoff, for interpreters. */
 export interface Internals {
   readonly tool: Tool.Any
   readonly agent: (() => Runnable.Any) | undefined
@@ -76,22 +76,22 @@ interface Variance<out Params, out Output, out E, out R> {
 /** Any handoff. */
 export type Any = Handoff<string, unknown, unknown, unknown, unknown, string>
 
-/** Any handoff, without what it says in its type, so that inference takes that from the handoff. */
+/** Any handoff, without type parameters, so that they are inferred from the handoff itself. */
 export interface AnyOffer {
   readonly [TypeId]: Internals
   readonly target: string
 }
 
-/** What the answers of a handoff's target decode to. */
+/** What the answers of the target of a handoff decode to. */
 export type Output<H> = H extends Handoff<string, unknown, infer Output, unknown, unknown, string> ? Output : never
-/** What a run may fail with by a handoff. */
+/** What a run may fail with because of a handoff. */
 export type Error<H> = H extends Handoff<string, unknown, unknown, infer E, unknown, string> ? E : never
 /** What a run needs for a handoff. */
 export type Services<H> = H extends Handoff<string, unknown, unknown, unknown, infer R, string> ? R : never
 
 const Proto = prototypeOf((self: Any) => ({ _id: "Handoff", target: self.target, toolName: self.toolName }))
 
-/** Makes a handoff of what it shows and what it keeps. */
+/** Makes a handoff from its public fields and its internals. */
 export const fromInternals = (
   shown: Pick<Any, "target" | "toolName" | "preserveContext" | "transferSystemMessage">,
   internals: Internals
@@ -105,5 +105,5 @@ export const fromInternals = (
  */
 export const isHandoff = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
 
-/** Gives what a handoff keeps for those that carry it out. */
+/** Returns the internals of a handoff, for interpreters. */
 export const internalsOf = (self: AnyOffer): Internals => self[TypeId]

@@ -1,5 +1,5 @@
 /**
- * What of a conversation crosses a handoff.
+ * Which part of a conversation crosses a handoff.
  *
  * @since 0.1.0
  */
@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as Conversation from "../domain/Conversation.ts"
 import { isQuestion } from "../domain/conversation/Sending.ts"
 import { empty, truncate } from "../domain/conversation/Turns.ts"
+import * as Wanted from "../domain/Wanted.ts"
 import * as MaybeEffect from "./MaybeEffect.ts"
 
 /** The whole conversation crosses. */
@@ -26,14 +27,14 @@ interface LastTurns {
 interface None {
   readonly _tag: "None"
 }
-/** What an effect makes of the conversation crosses. */
+/** The result of an effect on the conversation crosses. */
 export interface Custom<out E = never, out R = never> {
   readonly _tag: "Custom"
   readonly change: (conversation: Conversation.Conversation) => Effect.Effect<Conversation.Conversation, E, R>
 }
 
 /**
- * What of a conversation crosses a handoff.
+ * Which part of a conversation crosses a handoff.
  *
  * @category models
  * @since 0.1.0
@@ -57,8 +58,8 @@ export const full: Full = Object.freeze({ _tag: "Full" })
 export const lastUser: LastUser = Object.freeze({ _tag: "LastUser" })
 
 /**
- * The last `count` turns cross, as `Conversation.truncate` keeps them; where those are all an assistant's, the last user
- * turn stands in front of them.
+ * The last `count` turns cross, as `Conversation.truncate` keeps them. If all of them are an assistant's, the last user turn is put before
+ * them.
  *
  * @category history
  * @since 0.1.0
@@ -74,10 +75,9 @@ export const lastTurns = (count: number): LastTurns => ({ _tag: "LastTurns", cou
 export const none: None = Object.freeze({ _tag: "None" })
 
 /**
- * A summary of the conversation crosses, behind it pinned turns, and the last user turn.
+ * A summary of the conversation crosses, then pinned turns, then the last user turn.
  *
- * `summarize` is given the whole conversation and makes the text of the summary. An empty text stands for nothing: the
- * whole conversation crosses then.
+ * `summarize` is called with the whole conversation and returns the text of the summary. If that is empty, the whole conversation crosses.
  *
  * @category history
  * @since 0.1.0
@@ -87,23 +87,26 @@ export const summary = <E, R>(
 ): Custom<E, R> => ({
   _tag: "Custom",
   change: (conversation) =>
-    Effect.map(summarize(conversation), (text) => {
-      if (text.trim() === "") return conversation
-      return { turns: summarized(text, conversation.turns) }
-    })
+    Effect.map(
+      MaybeEffect.call(() => summarize(conversation), (text) => Wanted.text("`Handoff.summary`", text)),
+      (text) => {
+        if (text.trim() === "") return conversation
+        return { turns: summarized(text, conversation.turns) }
+      }
+    )
 })
 
-/** How many turns these stand for: a summary stands for many. */
+/** Counts the turns that these turns represent: a summary represents several. */
 const weightOf = (turns: ReadonlyArray<Conversation.Turn>): number =>
   turns.reduce((sum, turn) => sum + (turn._tag === "Summary" ? turn.of : 1), 0)
 
 const isUser = (turn: Conversation.Turn): turn is Conversation.User => turn._tag === "User" && isQuestion(turn)
 
-/** Gives what the user said last; what a mode said in the user's place where no user spoke. */
+/** Returns what the user said last, or, if no user spoke, what a mode said in the user's place. */
 const questionIn = (turns: ReadonlyArray<Conversation.Turn>): Conversation.User | undefined =>
   turns.findLast((turn): turn is Conversation.User => isUser(turn) && turn.mode === undefined) ?? turns.findLast(isUser)
 
-/** Gives the turns before a place that a summary may stand for: not those that are pinned, nor what the user asked last. */
+/** Returns the turns before a place that a summary may replace: all but pinned ones and the user's last question. */
 export const summarizable = (
   turns: ReadonlyArray<Conversation.Turn>,
   before = turns.length
@@ -112,7 +115,7 @@ export const summarizable = (
   return turns.slice(0, Math.max(0, before)).filter((turn) => turn.pinned !== true && turn !== question)
 }
 
-/** Puts a text in the place of turns that it stands for, before all others. */
+/** Replaces turns by their summary, which goes before all others. */
 export const summarized = (
   text: string,
   turns: ReadonlyArray<Conversation.Turn>,
@@ -123,7 +126,7 @@ export const summarized = (
   return goes.length === 0 ? stay : [{ _tag: "Summary", text, of: weightOf(goes) }, ...stay]
 }
 
-/** Puts the last question in front of turns that are all answers: it would be lost. */
+/** Puts the last question before turns that are all answers, since it would be lost otherwise. */
 const withQuestion = (
   kept: Conversation.Conversation,
   { turns }: Conversation.Conversation
@@ -134,7 +137,7 @@ const withQuestion = (
     : { turns: [question, ...kept.turns] }
 }
 
-/** Gives what crosses if that is a function of the conversation alone; all of it if it takes an effect. */
+/** Returns what crosses if that is a function of the conversation alone; the whole conversation if it needs an effect. */
 export const select = (
   self: History<unknown, unknown>,
   conversation: Conversation.Conversation
@@ -154,20 +157,22 @@ export const select = (
   }
 }
 
-/** What of a conversation crosses a handoff: by a value, or by a function that makes it of the conversation. */
+/** Which part of a conversation crosses a handoff: given as a value, or as a function from the conversation. */
 export type AnyHistory<E, R> =
   | History<E, R>
   | ((conversation: Conversation.Conversation) => MaybeEffect.MaybeEffect<Conversation.Conversation, E, R>)
 
-/** Gives what a history makes of a conversation. */
+/** Returns the conversation that crosses by a history. */
 export const crossingOf = <E, R>(
   history: AnyHistory<E, R>,
   whole: Conversation.Conversation
 ): Effect.Effect<Conversation.Conversation, E, R> =>
-  MaybeEffect.call(() =>
-    typeof history === "function"
-      ? history(whole)
-      : history._tag === "Custom"
-      ? history.change(whole)
-      : select(history, whole)
+  MaybeEffect.call(
+    () =>
+      typeof history === "function"
+        ? history(whole)
+        : history._tag === "Custom"
+        ? history.change(whole)
+        : select(history, whole),
+    (made) => Wanted.conversation("The `history` of a handoff", made)
   )

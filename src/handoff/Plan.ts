@@ -1,17 +1,17 @@
 /**
  * A plan: agents and effects as the nodes of a graph, where each starts as soon as its own inputs are there.
  *
- * A plan is a value. Its edges compile where what they bring fits what their targets take; `make` checks the rest. What a
- * run may fail with and needs is collected from all nodes, edges and fallbacks.
+ * A plan is a value. An edge compiles if its value fits the input of its target; `make` checks the rest. What a run may fail with and needs
+ * is collected from all nodes, edges and fallbacks.
  *
- * 1. A node without edges into it takes the plan's input.
- * 2. One edge into a node brings the value itself, several bring a record keyed by the names of their sources.
- * 3. A key of that record is optional where its edge is conditional, or where its source may be skipped.
+ * 1. A node without edges into it takes the plan's input. 2. One edge into a node brings the value itself, several bring a record keyed by
+ *    the names of their sources.
+ * 3. A key of that record is optional if its edge is conditional, or if its source may be skipped.
  * 4. A node is skipped when no edge into it was taken.
- * 5. A plan gives a record with the output of each node that no edge leaves.
+ * 5. A plan returns a record with the output of each node that no edge leaves.
  *
- * Use a plan where the way is known beforehand: steps that run side by side, join, and have types. Where a model decides
- * who goes on, use a handoff.
+ * Use a plan if the steps are known beforehand: steps that run in parallel, join, and have types. If a model decides who continues, use a
+ * handoff.
  *
  * **Example** (Two readers and a writer)
  *
@@ -93,9 +93,9 @@ const limitOf = (concurrency: number | "unbounded"): number => {
 /**
  * Makes a plan of nodes and edges.
  *
- * `concurrency` is how many nodes run at once, 10 by default. Throws `InvalidPlan` for no node at all, two nodes of a name, an edge with a
- * node that isn't listed, two edges from one node to another, a cycle, and a `concurrency` that is no whole number from 1 on
- * (`Infinity` and `"unbounded"` set no limit), and `Agent.AmbiguousTool` for agents with different tools of one name.
+ * `concurrency` is how many nodes run at once, 10 by default; `Infinity` and `"unbounded"` set no limit. Throws `InvalidPlan` if there are
+ * no nodes, two nodes of a name, an edge with a node that isn't listed, two edges from one node to another, a cycle, or a `concurrency`
+ * below 1 or with a fraction; and `Agent.AmbiguousTool` for agents with different tools of one name.
  *
  * **Example** (A cycle)
  *
@@ -114,7 +114,7 @@ const limitOf = (concurrency: number | "unbounded"): number => {
  *   }
  * }
  *
- * reason() // => "The plan can't be: there is a cycle: chicken → egg → chicken"
+ * reason() // => "The plan is invalid: there is a cycle: chicken → egg → chicken"
  * ```
  *
  * @category constructors

@@ -1,13 +1,14 @@
 /**
- * What can hold a conversation: an agent, or a group of them, as those see it who don't run it themselves.
+ * What can hold a conversation, an agent or a group, as this floor knows it.
  *
- * This floor stands below the one that runs agents, so what runs a thing comes along in the thing: each one brings its
- * interpreter, and what is made of others takes theirs.
+ * This floor is below the one that runs agents, so each agent brings its interpreter along, and a group, a plan or a dialogue takes its
+ * members'.
  *
  * @since 0.1.0
  */
+import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import { constVoid } from "effect/Function"
+import { constVoid, identity } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -23,8 +24,8 @@ import type { AgentState, User } from "../domain/StateSchema.ts"
 export const TypeId = "~troupe/handoff/Runnable"
 
 /**
- * What can hold a conversation: `Output` is what its answers decode to, `E` what a run of it may fail with beside
- * `AgentError`, and `R` what a run of it needs.
+ * What can hold a conversation: `Output` is what its answers decode to, `E` what a run of it may fail with besides `AgentError`, and `R`
+ * what a run of it needs.
  *
  * @category models
  * @since 0.1.0
@@ -44,13 +45,13 @@ export interface Member<out Name extends string, out Output = string, out E = ne
   readonly [TypeId]: Runs<E, R> & { readonly kind: "Agent" }
 }
 
-/** Any agent, without what its type says of runs, so that inference takes that from the agent. */
+/** Any agent, without type parameters, so that they are inferred from the agent itself. */
 export interface AnyMember {
   readonly [TypeId]: { readonly interpreter: Interpreter; readonly kind: "Agent" }
   readonly name: string
 }
 
-/** What runs a thing, and in its type what a run may fail with and needs. */
+/** The interpreter of an agent or a group, and in its type what a run may fail with and needs. */
 interface Runs<out E, out R> {
   readonly interpreter: Interpreter
   readonly kind: "Agent" | "Group"
@@ -62,8 +63,8 @@ interface Runs<out E, out R> {
 export type Any = Runnable<string, unknown, unknown, unknown>
 
 /**
- * What a run starts from: a state, and what the user says, if this isn't a run that goes on. `beside` has the states of others whose calls
- * are approved in the same place: the run gives none of their ids.
+ * What a run starts from: a state, and the user's input unless the run continues. `beside` holds the states of others whose calls are
+ * approved in the same place: the run's new calls don't get any of their ids.
  */
 export interface From {
   readonly state: AgentState | undefined
@@ -72,15 +73,16 @@ export interface From {
 }
 
 /**
- * Runs things, and streams what happens. Without a state a conversation begins.
+ * Runs agents and groups, and streams events. Without a state a conversation begins.
  *
  * `read` reads the answer of a state, `readParams` the parameters of a call in it, `modesOf` names the modes that an agent has,
  * `check` throws if a thing can't be run, and `checkTogether` if things can't be run in one environment, at once or, for what is looked
- * up later, when the check that it gives is made.
+ * up later, when the check that it gives is made. `measured` gives a context whose model counts its requests.
  */
 export interface Interpreter {
   readonly check: (self: Any) => void
   readonly checkTogether: (selves: ReadonlyArray<Any>) => () => void
+  readonly measured: Measured
   readonly modesOf: (self: Any | AnyMember) => ReadonlySet<string>
   readonly read: (self: Any, state: AgentState) => Result.Result<unknown, NoOutput>
   readonly readParams: (self: Any, ...call: Parameters<ReadCall>) => ReturnType<ReadCall>
@@ -88,11 +90,14 @@ export interface Interpreter {
   readonly stream: (self: Any, from: From) => Stream.Stream<AgentEvent, unknown, unknown>
 }
 
+/** Gives a context whose model counts its requests, if it has one. */
+export type Measured = <R>(context: Context.Context<R>) => Context.Context<R>
+
 /** Checks whether something can hold a conversation. */
 export const isRunnable = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
 
 /**
- * Error for an agent that isn't there yet, where one is given: of two modules that import each other, one is read first.
+ * Error for an agent that is `undefined` because two modules import each other, and one of them is evaluated first.
  *
  * @category errors
  * @since 0.1.0
@@ -107,15 +112,18 @@ export class MissingAgent extends ErrorClass<MissingAgent>("troupe/handoff")(
     "doesn't have its agent yet: `Handoff.suspend(\"name\", () => agent)` looks it up later"
 ) {}
 
-/** Gives what was given, unless that is nothing: what TypeScript takes for an agent may not be made yet. */
+/** Returns its argument, or throws if that is `undefined`: the value of an import may not be there yet, whatever its type says. */
 export const given = <A>(agent: A, to: string): A => {
   if (agent === undefined) throw new MissingAgent({ to })
   return agent
 }
 
-/** Throws if things can't be run in one environment, as far as that is known, and gives the check to make before they run. */
+/** Throws if these can't be run in one environment, as far as that is known, and returns the check to make before they run. */
 export const checkTogether = (selves: ReadonlyArray<Any>): () => void =>
   selves[0]?.[TypeId].interpreter.checkTogether(selves) ?? constVoid
+
+/** Gives what counts requests to the model beside the runs of these things: they have what does that. */
+export const measured = (selves: ReadonlyArray<Any>): Measured => selves[0]?.[TypeId].interpreter.measured ?? identity
 
 /** Runs what can hold a conversation, and gives its last state. */
 export const run = <Name extends string, Output, E, R>(
@@ -124,7 +132,7 @@ export const run = <Name extends string, Output, E, R>(
 ): Effect.Effect<AgentState, AgentError | E, R> =>
   self[TypeId].interpreter.run(self, from) as Effect.Effect<AgentState, AgentError | E, R>
 
-/** Runs what can hold a conversation, and streams what happens. The last event holds the last state. */
+/** Runs an agent or a group, and streams its events. The last event holds the last state. */
 export const stream = <Name extends string, Output, E, R>(
   self: Runnable<Name, Output, E, R>,
   from: From

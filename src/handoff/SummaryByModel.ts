@@ -12,7 +12,7 @@ import type { Conversation } from "../domain/StateSchema.ts"
 import type { RequestUsage } from "../domain/Usage.ts"
 
 /**
- * How a model summarizes: `instructions` replace what it reads by default before the record of the turns.
+ * Options of a summary by a model: `instructions` replace the default instructions before the record of the turns.
  *
  * @category models
  * @since 0.1.0
@@ -21,14 +21,14 @@ export interface SummarizeOptions {
   readonly instructions?: string | undefined
 }
 
-/** A summary that was made, and what a model used for it. `model` is the model's name, if it said that. */
+/** A summary, and what a model used for it. `model` is the model's name, if the model said it. */
 export interface Made {
   readonly text: string
   readonly usage?: RequestUsage
   readonly model?: string
 }
 
-/** Lets the model at hand summarize a conversation. */
+/** Lets the `LanguageModel` in the context summarize a conversation. */
 export const make = (
   conversation: Conversation,
   options: SummarizeOptions | undefined
@@ -47,9 +47,9 @@ export const make = (
   )
 
 /**
- * Lets the model at hand write a summary: for `Handoff.summary`, and for the `summarize` of `HandoffPolicy.compacting`.
+ * Lets the `LanguageModel` in the context write a summary: for `Handoff.summary`, and for the `summarize` of `HandoffPolicy.compacting`.
  *
- * The model reads a record of the turns, one JSON value a line. In a run it is that of the agent that hands over. What it uses isn't
+ * The model reads a record of the turns, one JSON value a line. In a run it is the model of the agent that hands over. Its usage isn't
  * counted in the state.
  *
  * **Example** (A model sums up for the next agent)

@@ -1,5 +1,5 @@
 /**
- * The span of a request to a model, as the conventions of OpenTelemetry for generative AI have it.
+ * The span of a request to a model, by OpenTelemetry's conventions for generative AI.
  *
  * @since 0.1.0
  */
@@ -14,7 +14,7 @@ import * as Result from "effect/Result"
 import type { Span } from "effect/Tracer"
 import type { Names } from "./NativeModel.ts"
 
-/** What the span of a request says from its beginning. */
+/** The attributes that the span of a request has from its beginning. */
 export const attributes = ({ model, provider }: Names): Record<string, string> => ({
   "gen_ai.operation.name": "chat",
   "gen_ai.output.type": "text",
@@ -22,15 +22,18 @@ export const attributes = ({ model, provider }: Names): Record<string, string> =
   ...(model === undefined ? undefined : { "gen_ai.request.model": model })
 })
 
-/** What the span of a request is called. */
+/** The name of the span of a request. */
 export const nameOf = ({ model }: Names): string => model === undefined ? "chat" : `chat ${model}`
 
-/** Says something in a span, if it is known. */
+/** Sets an attribute of a span, if its value is known. */
 const attribute = (span: Span, name: string, value: unknown): void => {
   if (value !== undefined && value !== null) span.attribute(name, value)
 }
 
-/** Says what a request failed with, and gives what its span ends with: the reason and the status alone, for a provider may repeat what was said. */
+/**
+ * Sets the attributes of a failed request, and returns the exit of its span. It has only the reason and the status, since a provider's
+ * message may repeat what was said.
+ */
 const failed = (span: Span, { reason }: AiError.AiError): Exit.Exit<never, unknown> => {
   const status = "http" in reason ? reason.http?.response?.status : undefined
   span.attribute("error.type", reason._tag)
@@ -50,7 +53,7 @@ export const fail = (span: Span, error: AiError.AiError): Effect.Effect<void> =>
     })
   )
 
-/** Says in a span how its request ended, at this time. What it gives ends the span. */
+/** Sets how the request ended, at this time. Returns the exit to end the span with. */
 export const ending = (
   span: Span,
   exit: Exit.Exit<unknown, AiError.AiError>,
@@ -68,15 +71,15 @@ export const ending = (
 
 type Usage = typeof Response.Usage.Encoded | Response.Usage
 
-/** What of a part of a response is told, decoded or not. */
+/** The fields of a response's part that the span shows, whether the part is decoded or not. */
 type Part =
   | { readonly type: "response-metadata"; readonly id?: string | undefined; readonly modelId?: string | undefined }
   | { readonly type: "finish"; readonly reason: Response.FinishReason; readonly usage: Usage }
   | { readonly type: Exclude<Response.AllPartsEncoded["type"], "response-metadata" | "finish"> }
 
-/** Says what was answered, as far as parts of the response tell it. */
+/** Sets the attributes of the response, as far as its parts have them. */
 export const annotateResponse = (span: Span | undefined, parts: ReadonlyArray<Part>): void => {
-  // Nobody sees what is said of a span that isn't sampled.
+  // Nobody sees the attributes of a span that isn't sampled.
   if (span?.sampled !== true) return
   for (const part of parts) {
     if (part.type === "response-metadata") {

@@ -1,9 +1,9 @@
 /**
- * The port to models: what an agent's loop asks of one, and models that answer it without the layer of `effect/ai` between.
+ * The port to models: what an agent's loop asks a model, and models that answer without the layer of `effect/ai` between.
  *
- * Any `LanguageModel` answers a loop. One that was made here also has a native way, which decodes no part twice and looks through no
- * prompt from its beginning. It is found by the identity of the service: who wraps a service, or changes a method of it, is asked
- * and never passed by.
+ * Any `LanguageModel` answers a loop. One that was made here also has a native way, which decodes no part twice and looks through no prompt
+ * from its beginning. It is found by the identity of the service. So if somebody wraps the service or replaces one of its methods, the loop
+ * asks that and doesn't use the native way.
  *
  * @since 0.1.0
  */
@@ -18,11 +18,11 @@ import type { Span } from "effect/Tracer"
 import type { Projection } from "./Projection.ts"
 
 /**
- * What a model is asked.
+ * A request to a model.
  *
- * - `prompt` is all that is sent. It is made where it is read.
- * - `projection` is the prompt behind `system`, where all of a conversation is sent.
- * - `tools` are those that are offered.
+ * - `prompt` is everything that is sent. It is made when it is first read.
+ * - `projection` is the prompt without `system`, if the whole conversation is sent.
+ * - `tools` are the offered tools.
  */
 export interface Request extends Omit<LanguageModel.ProviderOptions, "span"> {
   readonly system: Prompt.SystemMessage | undefined
@@ -30,26 +30,26 @@ export interface Request extends Omit<LanguageModel.ProviderOptions, "span"> {
   readonly span: Span | undefined
 }
 
-/** Takes parts of an answer that arrive together. Where it gives an effect, that runs before more are taken. */
+/** Takes parts of an answer that arrive together. If it returns an effect, the effect runs before more parts are taken. */
 export type Take = (
   parts: ReadonlyArray<Response.StreamPartEncoded>
 ) => Effect.Effect<void, AiError.AiError> | undefined
 
-/** The name of a model, and the one that the conventions of OpenTelemetry have for its provider. */
+/** The name of a model, and the name of its provider by OpenTelemetry's conventions. */
 export interface Names {
   readonly model: string | undefined
   readonly provider: string | undefined
 }
 
-/** The native way of a model: an answer as its provider gives it, whole or piece by piece. */
+/** The native way of a model: it returns an answer as its provider does, whole or piece by piece. */
 export interface NativeModel {
   readonly generateText: (request: Request) => Effect.Effect<ReadonlyArray<Response.PartEncoded>, AiError.AiError>
   readonly streamText: (request: Request, take: Take) => Effect.Effect<void, AiError.AiError>
-  /** The names of the model and of its provider, where they are always the same. */
+  /** The names of the model and of its provider, if they never change. */
   readonly names?: Names | undefined
 }
 
-/** A model's native way, and what its service was when it was made. */
+/** A model's native way, and the methods that its service had when it was made. */
 interface Known extends Pick<LanguageModel.LanguageModel, "generateText" | "streamText"> {
   readonly native: NativeModel
   readonly isSeen: boolean
@@ -60,7 +60,7 @@ const known = new WeakMap<LanguageModel.LanguageModel, Known>()
 const isSeen = (context: Context.Context<never>): boolean =>
   Context.getOrUndefined(context, Telemetry.CurrentSpanTransformer) !== undefined
 
-/** Makes a `LanguageModel` that also has a native way. Both ask the same provider the same. */
+/** Makes a `LanguageModel` that also has a native way. Both send the same requests to the same provider. */
 export const make = (
   { native, ...provider }: Parameters<typeof LanguageModel.make>[0] & { readonly native: NativeModel }
 ): Effect.Effect<LanguageModel.LanguageModel> =>
@@ -72,8 +72,8 @@ export const make = (
     }))
 
 /**
- * Finds the native way of a model, unless somebody has changed the model. What a `CurrentSpanTransformer` is shown of an answer is
- * the business of `effect/ai`: where there is one, that is asked.
+ * Returns the native way of a model, unless somebody has changed the model. If there is a `CurrentSpanTransformer`, it returns `undefined`,
+ * because only `effect/ai` calls the transformer.
  */
 export const of = (
   model: LanguageModel.LanguageModel,

@@ -1,20 +1,20 @@
 /**
- * The messages of a conversation, to which its requests only add, and what models have made of them: each message is converted once.
+ * The messages of a conversation and their converted forms. Requests only add messages, and each message is converted once.
  *
  * @since 0.1.0
  */
 import type * as Prompt from "effect/ai/Prompt"
 
 /**
- * How a kind of model has messages. `convert` gives nothing for one that depends on more than itself, and `marks` says of which ones a
- * model has to know that they are there.
+ * The form in which a kind of model takes messages. `convert` returns `undefined` for a message whose form depends on more than itself.
+ * `marks` says which messages a model has to know about.
  */
 export interface Form<A> {
   readonly convert: (message: Prompt.Message) => A | undefined
   readonly marks: (made: A) => boolean
 }
 
-/** Messages in a form. */
+/** Converted messages. */
 interface Made<A> {
   readonly messages: Array<A>
   isMarked: boolean
@@ -24,6 +24,8 @@ interface Made<A> {
 export class Projection {
   readonly #messages: Array<Prompt.Message>
   readonly #made = new Map<object, Made<unknown>>()
+  /** The last system message, and the messages that were sent behind it: of one array a copy is quicker than of two. */
+  #sent: Array<Prompt.Message> = []
   /** How many of the first messages other conversations have too. */
   #shared: number
 
@@ -41,6 +43,14 @@ export class Projection {
     for (const message of messages) this.#messages.push(message)
   }
 
+  /** Copies the first messages, behind a system message if there is one. */
+  behind(system: Prompt.SystemMessage | undefined, count: number): Array<Prompt.Message> {
+    if (system === undefined) return this.#messages.slice(0, count)
+    this.#sent[0] = system
+    for (let at = this.#sent.length - 1; at < count; at++) this.#sent.push(this.#messages[at]!)
+    return this.#sent.slice(0, count + 1)
+  }
+
   /** Gives the first messages as a history of its own, with what was made of them. */
   fork(count: number): Projection {
     const forked = new Projection(this.#messages.slice(0, count))
@@ -50,13 +60,14 @@ export class Projection {
     return forked
   }
 
-  /** Puts copies in the place of the messages that other conversations have. */
+  /** Replaces the messages that are shared with other conversations by copies. */
   own(): void {
+    if (this.#shared > 0) this.#sent = []
     for (let at = 0; at < this.#shared; at++) this.#messages[at] = copyOf(this.#messages[at]!)
     this.#shared = 0
   }
 
-  /** Gives the messages in a form, and whether one is marked, unless one of them has none. */
+  /** Returns the messages in a form, and whether one of them is marked. Returns `undefined` if one of them can't be converted. */
   in<A>(form: Form<A>): { readonly messages: ReadonlyArray<A>; readonly isMarked: boolean } | undefined {
     let all = this.#made.get(form) as Made<A> | undefined
     if (all === undefined) this.#made.set(form, all = { messages: [], isMarked: false })
@@ -70,6 +81,6 @@ export class Projection {
   }
 }
 
-/** Gives a message that is the same, and another one. */
+/** Returns an equal message with an identity of its own. */
 export const copyOf = (message: Prompt.Message): Prompt.Message =>
   Object.assign(Object.create(Object.getPrototypeOf(message) as object) as Prompt.Message, message)

@@ -1,7 +1,8 @@
 /**
- * Which parts of a provider's answer are what they claim to be: those need no decoding.
+ * Checks which parts of a provider's answer are valid as they are, so that they need no decoding.
  *
- * All others are left to `effect/ai`, which decodes them or says what is wrong: files, sources, and what a provider's own tools did.
+ * All other parts are left to `effect/ai`, which decodes them or says what is wrong: files, sources, and the calls of a provider's own
+ * tools.
  *
  * @since 0.1.0
  */
@@ -19,7 +20,7 @@ const isRecord = (value: unknown): value is Fields => {
   return prototype === Object.prototype || prototype === null
 }
 
-/** Levels of nesting that are looked through. What is nested more deeply is left to `effect/ai`. */
+/** How many levels of nesting are checked. A value that is nested more deeply is left to `effect/ai`. */
 const levels = 16
 
 const isJson = (value: unknown, left: number): boolean => {
@@ -76,14 +77,14 @@ const isResponseMetadata = ({ id, modelId, timestamp }: Fields): boolean =>
   isMissingOrText(id) && isMissingOrText(modelId) &&
   (timestamp === undefined || (typeof timestamp === "string" && !Number.isNaN(Date.parse(timestamp))))
 
-/** A field that is there and undefined isn't one that is missing, to `effect/ai`. */
+/** For `effect/ai` a field that is present and `undefined` isn't the same as a missing field. */
 const isOurs = (fields: Fields): boolean => fields["providerExecuted"] === false || !("providerExecuted" in fields)
 
 const isCall = (part: Fields): boolean => isText(part["id"]) && isText(part["name"]) && "params" in part && isOurs(part)
 
 const isSpoken = ({ text }: Fields): boolean => isText(text)
 
-/** Checks whether a part of a whole answer is sound. */
+/** Checks whether a part of a whole answer is valid as it is. */
 export const inWhole = (part: Response.PartEncoded): boolean => {
   const fields = part as unknown as Fields
   if (!isMetadata(part.metadata)) return false
@@ -102,7 +103,7 @@ export const inWhole = (part: Response.PartEncoded): boolean => {
   }
 }
 
-/** Checks whether a part of a streamed answer is sound. */
+/** Checks whether a part of a streamed answer is valid as it is. */
 export const inStream = (part: Response.StreamPartEncoded): boolean => {
   const fields = part as unknown as Fields
   if (!isMetadata(part.metadata)) return false

@@ -1,5 +1,5 @@
 /**
- * Models that are given as values: to a mode, or to an agent by names.
+ * Models as values: for a mode, or for an agent's named models.
  *
  * @since 0.1.0
  */
@@ -9,8 +9,8 @@ import type * as ExecutionPlan from "effect/ExecutionPlan"
 import type * as Layer from "effect/Layer"
 
 /**
- * A model: a Layer, or an `ExecutionPlan` whose steps are models to fall back on. It says neither errors nor needs, so that
- * inference takes them from the model.
+ * A model: a Layer, or an `ExecutionPlan` whose steps are models to fall back on. It has no type parameters, so that errors and needs are
+ * inferred from the model itself.
  */
 export type AnyModel = AnyLayer | AnyPlan
 

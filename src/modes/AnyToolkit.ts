@@ -1,5 +1,5 @@
 /**
- * What a toolkit's type says of its tools: the handlers, services and errors that come with them.
+ * What a toolkit's type says about its tools: their handlers, services and errors.
  *
  * @since 0.1.0
  */
@@ -21,12 +21,12 @@ type ToolsOf<T> = T extends Toolkit.Any ? Toolkit.Tools<T> : Toolkit.WithHandler
 /** The tools of a toolkit. */
 export type ToolOf<T> = Extract<ToolsOf<T>[keyof ToolsOf<T>], Tool.Any>
 
-/** Handlers that a toolkit's tools need, one by one, so that a hover names each. */
+/** The handlers that a toolkit's tools need, one by one, so that a hover names each. */
 type HandlersOf<T> = T extends Toolkit.Toolkit<infer Tools>
   ? { readonly [Name in keyof Tools]: Tool.HandlersFor<{ readonly [_ in Name]: Tools[Name] }> }[keyof Tools]
   : never
 
-/** Handlers and services that a toolkit's tools need. Inferred, so that a hover names them and not this type. */
+/** The handlers and services that a toolkit's tools need. They are inferred, so that a hover names them and not this type. */
 export type ToolServices<T> = [HandlersOf<T> | Tool.HandlerServices<ToolOf<T>>] extends [
   infer R
 ] ? 0 extends 1 & R ? unknown : R :

@@ -1,7 +1,7 @@
 /**
- * What can be asked and changed from within a mode: its name, its place, its values, the conversation that it sees.
+ * What a program in a mode can read and change: the mode's name, place and values, and the conversation that it sees.
  *
- * Values are JSON. What is read comes from the innermost mode that has it, and what is written stays in the innermost mode.
+ * Values are JSON. A value is read from the innermost mode that has it, and written to the innermost mode.
  *
  * @since 0.1.0
  */
@@ -19,6 +19,7 @@ import type { ModeTransition } from "../domain/ModeTransition.ts"
 import type { UserPart } from "../domain/Part.ts"
 import { merge, type Settings } from "../domain/Settings.ts"
 import type { ModeFrame } from "../domain/StateSchema.ts"
+import * as Wanted from "../domain/Wanted.ts"
 import { type CallError, use } from "./Host.ts"
 import { because, type ModeError, NoMode, NoView } from "./ModeError.ts"
 import type { Definition } from "./ModeType.ts"
@@ -28,7 +29,7 @@ const read = <A, E = never>(
   f: (state: AgentState) => Effect.Effect<A, E>
 ): Effect.Effect<A, E | ModeError> => use(operation, ({ state }) => Effect.flatMap(state, f))
 
-/** Reads what only a mode has. */
+/** Reads something that exists only in a mode. */
 const inMode = <A, E = never>(
   operation: string,
   f: (state: AgentState, frame: ModeFrame) => Effect.Effect<A, E>
@@ -73,8 +74,8 @@ export const isIn = (name: string): Effect.Effect<boolean, ModeError> =>
   read("Mode.isIn", (state) => Effect.succeed(ModeStack.names(state).includes(name)))
 
 /**
- * The names of the last 100 modes that were entered in the conversation, in order, those that were left included. One whose set-up
- * failed isn't among them.
+ * The names of the last 100 modes that were entered in the conversation, in order, including those that were left. A mode whose set-up
+ * failed isn't included.
  *
  * @category getters
  * @since 0.1.0
@@ -85,8 +86,8 @@ export const history: Effect.Effect<ReadonlyArray<string>, ModeError> = read(
 )
 
 /**
- * The name of the mode that was entered before the innermost one, whether it was left since or is around that. Outside of any mode it
- * is the one that was entered last. `undefined` where there was none.
+ * The name of the mode that was entered before the innermost one, whether it was left since or not. Outside of any mode it is the mode that
+ * was entered last. `undefined` if there was none.
  *
  * @category getters
  * @since 0.1.0
@@ -97,7 +98,7 @@ export const previous: Effect.Effect<string | undefined, ModeError> = read(
 )
 
 /**
- * What a mode is called and is for. It has a `toolName` if the agent's model can enter it.
+ * A mode's name and description. It has a `toolName` if the agent's model can enter it.
  *
  * @category models
  * @since 0.1.0
@@ -117,7 +118,7 @@ const listed = ({ description, isInvokable, isolation, name, toolName }: Definit
 })
 
 /**
- * The modes that the agent in control has, in the order in which it was given them, and those used alone that are entered.
+ * The modes of the agent in control, in the order of its definition, followed by modes that are entered but aren't the agent's.
  *
  * @category getters
  * @since 0.1.0
@@ -139,7 +140,7 @@ export const duration: Effect.Effect<Duration.Duration, ModeError> = inMode(
 )
 
 /**
- * All values that can be read here, those of inner modes before those of outer ones. Fails with `NoMode` outside of any mode.
+ * All values that can be read here. An inner mode's value hides an outer one's. Fails with `NoMode` outside of any mode.
  *
  * @category getters
  * @since 0.1.0
@@ -150,7 +151,7 @@ export const all: Effect.Effect<{ readonly [key: string]: Schema.Json }, ModeErr
 )
 
 /**
- * Gives a value: the innermost mode's that has it, or `undefined`. Parameters are the first values of a mode.
+ * Returns a value from the innermost mode that has it, or `undefined`. Parameters are the first values of a mode.
  *
  * A mode of isolation `fork` reads nothing from outside. Fails with `NoMode` outside of any mode.
  *
@@ -163,8 +164,8 @@ export const get = (key: string): Effect.Effect<Schema.Json | undefined, ModeErr
 /**
  * Sets a value of the innermost mode: it hides an outer one until the mode is left. Fails with `NoMode` outside of any mode.
  *
- * The value is copied, and what isn't JSON becomes what says most about it. In a set-up that resumes, a value that its mode has
- * already stays: `update` changes it there.
+ * The value is copied as JSON; parts that aren't JSON become the text or data that says most about them. In a resumed set-up, a value that
+ * the mode already has isn't changed: use `update` for that.
  *
  * @category combinators
  * @since 0.1.0
@@ -175,8 +176,7 @@ const put = (operation: string, key: string, value: Schema.Json): Effect.Effect<
   inMode(operation, () => adjust(operation, { _tag: "ValueSet", key, value: JsonValue.frozen(value) }))
 
 /**
- * Sets a value of the innermost mode to what a function makes of the one that can be read. Fails with `NoMode` outside of any
- * mode.
+ * Sets a value of the innermost mode to the result of a function of the current value. Fails with `NoMode` outside of any mode.
  *
  * @category combinators
  * @since 0.1.0
@@ -187,10 +187,10 @@ export const update = (
 ): Effect.Effect<void, ModeError> => Effect.flatMap(get(key), (value) => put("Mode.update", key, f(value)))
 
 /**
- * Cuts or edits what the innermost mode sees of the conversation, calls that are open aside. Leaving the mode brings back
- * what was there, with all that was said since behind it.
+ * Cuts or edits the turns that the innermost mode sees, except open calls. Leaving the mode restores the original turns, with everything
+ * that was said since behind them.
  *
- * Fails with `NoView` where the mode's isolation is neither `thread` nor `fork`, and with `NoMode` outside of any mode.
+ * Fails with `NoView` if the mode's isolation is neither `thread` nor `fork`, and with `NoMode` outside of any mode.
  *
  * @category combinators
  * @since 0.1.0
@@ -201,15 +201,18 @@ export const updateView = (
   inMode("Mode.updateView", (state, { isolation, name }) => {
     if (!hasView(isolation)) return Effect.fail(because(new NoView({ mode: name, isolation })))
     const turns = state.conversation.turns.slice(0, ModeStack.viewed(state))
-    return adjust("Mode.updateView", { _tag: "ViewChanged", turns: f({ turns }).turns })
+    return adjust("Mode.updateView", {
+      _tag: "ViewChanged",
+      turns: Wanted.conversation("What changes the view of a mode", f({ turns })).turns
+    })
   })
 
 /**
- * Changes settings of the agent: which tools it offers, which of them its model must or may use, which of its models is asked.
- * What isn't given stays as it is.
+ * Changes settings of the agent: which tools it offers, which of them its model must or may use, which of its models is asked. Settings
+ * that aren't given stay as they are.
  *
- * Leaving a mode of isolation `config` or `fork` restores what was set before. Fails with `UnknownSetting` where the agent
- * doesn't have a tool or a model.
+ * Leaving a mode of isolation `config` or `fork` restores what was set before. Fails with `UnknownSetting` if the agent doesn't have a tool
+ * or a model of that name.
  *
  * @category combinators
  * @since 0.1.0
@@ -221,10 +224,10 @@ export const configure = (settings: Settings): Effect.Effect<void, ModeError> =>
   )
 
 /**
- * Asks for a move between modes. The latest wins, and is taken before the next request to the model: in a run once the calls
+ * Requests a move between modes. The latest request wins, and is carried out before the next request to the model: in a run once the calls
  * of the step are settled, otherwise with the next call.
  *
- * Fails with `UnknownMode`, `LessIsolated`, `ParamsRejected` or `NoMode` where the move isn't possible.
+ * Fails with `UnknownMode`, `LessIsolated`, `ParamsRejected` or `NoMode` if the move isn't possible.
  *
  * @category combinators
  * @since 0.1.0
@@ -233,11 +236,10 @@ export const schedule = (transition: ModeTransition): Effect.Effect<void, ModeEr
   use("Mode.schedule", (host) => host.schedule(transition))
 
 /**
- * Talks to the agent from a mode's set-up or clean-up, and gives the state with the answer.
+ * Talks to the agent from a mode's set-up or clean-up, and returns the state with the answer.
  *
- * No move is taken meanwhile, and no other agent takes over. Fails with `StepUnderWay` from within a tool, and with
- * `Unavailable` in a finalizer where its mode stays entered and only its resources are let go of: at the end of a run, and of a
- * session that is stored.
+ * Meanwhile no move is carried out, and no other agent takes over. Fails with `StepUnderWay` from within a tool. Fails with `Unavailable`
+ * in a finalizer if the mode stays entered and only its resources are released: at the end of a run, and of a stored session.
  *
  * @category combinators
  * @since 0.1.0

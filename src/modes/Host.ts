@@ -1,7 +1,7 @@
 /**
  * The conversation that modes are entered in: a session, or a run of an agent.
  *
- * This floor stands below the ones that hold conversations, so what it needs of them is declared here and provided there.
+ * This floor is below the ones that hold conversations, so it declares here what they must provide.
  *
  * @since 0.1.0
  */
@@ -19,19 +19,19 @@ import type { UserPart } from "../domain/Part.ts"
 import { because, type ModeError, NoConversation } from "./ModeError.ts"
 import type { Any, Definition } from "./ModeType.ts"
 
-/** What a mode, or a session in it, may fail with when it talks to the agent. */
+/** What talking to the agent may fail with, from a mode or from a session in it. */
 export type CallError = AgentError | OwnError | ModeError
 
 /**
- * A mode that was entered. `leave` leaves it, and gives how what ran in it has ended now: as it did, joined by what its clean-up failed
- * with. That is a value, so that its reasons stay the ones that were given: failing with them could annotate them with a span. If it
- * `recovers`, the mode may give something in the place of a failure.
+ * A mode that was entered. `leave` leaves it, and returns the final exit: that of the body, joined with the failure of the clean-up if
+ * there was one. The exit is returned as a value, because failing with it could annotate its reasons with a span. If it `recovers`, the
+ * mode may return something instead of a failure.
  */
 export interface Entered {
   leave(exit: Exit.Exit<unknown, unknown>, recovers: boolean): Effect.Effect<Exit.Exit<unknown, unknown>>
 }
 
-/** Dies of what went wrong on the way out of a mode, apart from what had gone wrong before: of what `toDefect` makes of errors. */
+/** Dies with what failed while a mode was left, without earlier failures. `toDefect` converts errors to defects. */
 export const whatWasAdded = (
   left: Exit.Exit<unknown, unknown>,
   exit: Exit.Exit<unknown, unknown>,
@@ -45,12 +45,12 @@ export const whatWasAdded = (
   return defects.length === 0 ? Exit.void : Exit.failCause(Cause.fromReasons(defects))
 }
 
-/** Lets something be interrupted that runs where nothing is, as far as its caller may be. */
+/** Makes an effect in an uninterruptible region as interruptible as its caller is. */
 export type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /**
- * What a conversation can do for the modes in it. `enter` is given the services of the program that enters; to be called where nothing can
- * interrupt it. If it fails or is interrupted, nothing is entered.
+ * What a conversation can do for the modes in it. `enter` takes the services of the program that enters, and must be called in an
+ * uninterruptible region. If it fails or is interrupted, nothing is entered.
  */
 export interface Operations {
   readonly state: Effect.Effect<AgentState>
@@ -75,7 +75,7 @@ export interface Enterable {
   readonly [TypeId]: Operations
 }
 
-/** What needs a conversation that modes can be entered in. */
+/** The requirement of a conversation that modes can be entered in. */
 export interface Host {
   readonly _: "troupe/modes/Host"
 }
@@ -90,7 +90,7 @@ export interface Host {
  */
 export const Host: Context.Service<Host, Enterable> = Context.Service("troupe/modes/Host")
 
-/** Does something with the conversation around, if there is one: whatever an agent runs has one, and so has a session. */
+/** Uses the current conversation, if there is one. Everything that an agent runs has one, and so has a session. */
 export const use = <A, E, R>(
   operation: string,
   f: (operations: Operations) => Effect.Effect<A, E, R>

@@ -1,8 +1,8 @@
 /**
  * Modes: scoped resources over a conversation.
  *
- * Entering a mode runs its set-up; leaving it runs its clean-up and its finalizers, last in first out, and undoes what it
- * changed. How much that is says its isolation.
+ * Entering a mode runs its set-up. Leaving it runs its clean-up and its finalizers, last in first out, and undoes its changes, as far as
+ * its isolation says.
  *
  * | | none | config | thread | fork |
  * |---|---|---|---|---|
@@ -98,16 +98,16 @@ type AnyOptions = Options<
   AnyModel
 >
 
-/** Of a struct without fields comes a JSON schema that no provider takes for a tool's. */
+/** A struct without fields has a JSON schema that no provider accepts for a tool. */
 const noParamsOfTool = Schema.Record(Schema.String, Schema.Never)
 
-/** A struct without fields takes whatever there is as it is, and this drops it. */
+/** A struct without fields accepts any object as it is, so this drops the fields. */
 const noParams = Schema.Struct({}).pipe(
   Schema.decodeTo(Schema.Struct({}), SchemaTransformation.transform({ decode: () => ({}), encode: () => ({}) }))
 )
 
 /**
- * Error for an option of a mode that can't be: its `isolation`, its `invocation` or its `whenOnTop`.
+ * Error for an invalid option of a mode: its `isolation`, `invocation` or `whenOnTop`.
  *
  * @category errors
  * @since 0.1.0
@@ -119,7 +119,7 @@ export class InvalidOption extends ErrorClass<InvalidOption>("troupe/modes/Mode"
     `"${option}" of mode "${mode}" is "${String(value)}", not one of: ${expected.join(", ")}`
 ) {}
 
-/** Gives what an option chooses, or throws `InvalidOption`. */
+/** Returns the value of an option. Throws `InvalidOption` if it isn't one of the choices. */
 const oneOf = <A extends string>(mode: string, option: string, value: A, expected: ReadonlyArray<A>): A => {
   if (expected.includes(value)) return value
   throw new InvalidOption({ mode, option, value, expected })
@@ -155,17 +155,17 @@ const fromOptions = (name: string, options: AnyOptions, isSingleShot: boolean): 
   }
 }
 
-/** What a mode needs, apart from what it is given where it is entered. */
+/** What a mode needs, without what the program that enters it provides. */
 type Needs<R> = Exclude<R, Scope.Scope | Host>
 
 /**
  * Makes a mode.
  *
- * The set-up, the clean-up and the finalizers are all within the mode: its name is on the stack, its values and parameters can
- * be read, and they may talk to the agent by `Mode.call`. What set up a mode that fails is undone, and it was never entered.
+ * The set-up, the clean-up and the finalizers all run within the mode: its name is on the stack, its values and parameters can be read, and
+ * they may talk to the agent by `Mode.call`. If the set-up fails, it is undone, and the mode counts as never entered.
  *
- * Throws `InvalidName` where the name is empty, or where providers refuse that of its tool, and `InvalidOption` where another option
- * is none that there is.
+ * Throws `InvalidName` if the name is empty or providers would refuse the name of its tool, and `InvalidOption` for an invalid `isolation`,
+ * `invocation` or `whenOnTop`.
  *
  * @category constructors
  * @since 0.1.0
@@ -194,7 +194,7 @@ export const make = <
 > => fromOptions(name, options as never, false) as never
 
 /**
- * Makes a mode that is set up and left at once, for what it does or leaves behind: a prompt segment that persists, a call.
+ * Makes a mode that is left as soon as it is set up, for its effects, such as a persistent prompt segment or a call.
  *
  * @category constructors
  * @since 0.1.0
@@ -204,7 +204,7 @@ export const singleShot = <const Name extends string, E, R>(
   effect: Effect.Effect<unknown, E, R>
 ): Mode<Name, {}, E, Needs<R>> => fromOptions(name, { enter: () => effect }, true) as never
 
-/** Nothing, where a mode has no parameters. */
+/** The parameters of a mode without parameters: an object without keys. */
 interface NoParams {
   readonly [name: string]: never
 }
@@ -213,7 +213,7 @@ type ParamsArgs<Params> = [keyof Params] extends [never] ? [params?: NoParams]
   : {} extends Params ? [params?: Params]
   : [params: Params]
 
-/** Enters a mode in the conversation around, and does something with it that nothing can interrupt, as far as it isn't restored. */
+/** Enters a mode in the current conversation, and runs something uninterruptible with it, except for the part that `restore` wraps. */
 const entering = (
   operation: string,
   mode: Any,
@@ -232,8 +232,8 @@ const entering = (
 /**
  * Enters a mode, which is left when the scope closes.
  *
- * What was entered above it since is left before. A clean-up that fails is a defect, as that of any finalizer: `Mode.within`
- * gives it its type. Wrong parameters fail with `ParamsRejected` before anything runs.
+ * Modes that were entered above it since are left first. A failing clean-up is a defect, as in any finalizer; use `Mode.within` for a typed
+ * error. Wrong parameters fail with `ParamsRejected` before anything runs.
  *
  * @category combinators
  * @since 0.1.0
@@ -251,10 +251,10 @@ export const enter = <Name extends string, Params, E, R, Recovered>(
   ) as Effect.Effect<void, E | ModeError, R | Host | Scope.Scope>
 
 /**
- * Runs an effect in a mode, and gives what it gives.
+ * Runs an effect in a mode, and returns its result.
  *
- * The mode is left whatever becomes of the effect. Its clean-up is given the `Exit`; where that fails too, both failures are
- * in the `Cause`, the effect's first. A mode that can `recover` gives what it recovers to instead of a failure.
+ * The mode is left however the effect ends. Its clean-up gets the `Exit`. If the clean-up fails too, both failures are in the `Cause`, the
+ * effect's first. A mode with `recover` returns what that makes of a failure.
  *
  * @category combinators
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * What can be wrong with entering, leaving or using a mode, apart from what the mode itself fails with.
+ * The errors of entering, leaving or using a mode, apart from the mode's own errors.
  *
  * @since 0.1.0
  */
@@ -21,7 +21,7 @@ export class UnknownMode extends ErrorClass<UnknownMode>("troupe/modes/Mode")("U
 }, ({ available, mode }) => `There is no mode "${mode}"; available: ${listOf(available)}`) {}
 
 /**
- * A mode would be less isolated than the one around it.
+ * The mode would be less isolated than the mode around it.
  *
  * @category errors
  * @since 0.1.0
@@ -60,7 +60,7 @@ export class NoMode extends ErrorClass<NoMode>("troupe/modes/Mode")("NoMode", {
 }, ({ operation }) => `"${operation}" needs a mode, and none is entered`) {}
 
 /**
- * Another mode is on top of the one that is to be left.
+ * Another mode is on top of the mode that should be left.
  *
  * @category errors
  * @since 0.1.0
@@ -75,7 +75,8 @@ export class NotOnTop extends ErrorClass<NotOnTop>("troupe/modes/Mode")(
 ) {}
 
 /**
- * Modes that ask for each other in turn never let the model speak, and one that enters itself on its way in or out has no end.
+ * Too many moves in a row: modes that request each other in turn never let the model speak, and a mode whose set-up or clean-up enters the
+ * same mode has no end.
  *
  * @category errors
  * @since 0.1.0
@@ -86,7 +87,7 @@ export class TransitionCycle extends ErrorClass<TransitionCycle>("troupe/modes/M
 }, ({ limit, modes }) => `${limit} moves between modes came without a request to the model: ${listOf(modes)}`) {}
 
 /**
- * The mode has no view of the conversation that could be cut or edited: its isolation is neither `thread` nor `fork`.
+ * The mode can't cut or edit the conversation: its isolation is neither `thread` nor `fork`.
  *
  * @category errors
  * @since 0.1.0
@@ -120,14 +121,19 @@ export class UnknownSetting extends ErrorClass<UnknownSetting>("troupe/modes/Mod
 ) {}
 
 /**
- * The agent is in the middle of a step: a tool can ask for a move, and can't make one or talk to the agent.
+ * The agent is in the middle of a step. A tool can request a move, but can neither carry one out nor talk to the agent.
  *
  * @category errors
  * @since 0.1.0
  */
-export class StepUnderWay extends ErrorClass<StepUnderWay>("troupe/modes/Mode")("StepUnderWay", {
-  operation: Schema.String
-}, ({ operation }) => `"${operation}" isn't possible in the middle of a step; a tool asks for a move by "schedule"`) {}
+export class StepUnderWay extends ErrorClass<StepUnderWay>("troupe/modes/Mode")(
+  "StepUnderWay",
+  {
+    operation: Schema.String
+  },
+  ({ operation }) =>
+    `"${operation}" isn't possible in the middle of a step; a tool can request a move by "Mode.schedule"`
+) {}
 
 /**
  * There is no conversation here: neither a session nor a run.
@@ -143,7 +149,7 @@ export class NoConversation extends ErrorClass<NoConversation>("troupe/modes/Mod
 ) {}
 
 /**
- * Another mode or tool of the agent has the name already.
+ * Another mode or tool of the agent already has the name.
  *
  * @category errors
  * @since 0.1.0
@@ -154,7 +160,7 @@ export class NameTaken extends ErrorClass<NameTaken>("troupe/modes/Mode")("NameT
 }, ({ issue, mode }) => `Mode "${mode}" can't be used here: ${issue}`) {}
 
 /**
- * The conversation can't be changed now: its session is closed, or can't be stored. `error` is as it came.
+ * The conversation can't be changed now: its session is closed, or can't be stored. `error` is the original error.
  *
  * @category errors
  * @since 0.1.0
@@ -195,7 +201,7 @@ export const Reason = Schema.Union([
 export type Reason = typeof Reason.Type
 
 /**
- * The error of modes: what was asked for isn't possible. Nothing is entered, left or changed.
+ * The error of modes: a request wasn't possible, and `reason` says why. Nothing was entered, left or changed.
  *
  * @category errors
  * @since 0.1.0
@@ -204,7 +210,7 @@ export class ModeError extends ErrorClass<ModeError>("troupe/modes/Mode")("ModeE
   reason: Reason
 }, ({ reason }) => reason.message) {}
 
-/** Makes the error of a reason. */
+/** Makes a `ModeError` with a reason. */
 export const because = (reason: Reason): ModeError => new ModeError({ reason })
 
 /**

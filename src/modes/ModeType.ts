@@ -1,5 +1,5 @@
 /**
- * What a mode is made of, and what its type collects from it.
+ * The definition of a mode, and what its type collects from it.
  *
  * @since 0.1.0
  */
@@ -18,14 +18,14 @@ import type { AnyToolkit, ToolServices } from "./AnyToolkit.ts"
 export const TypeId = "~troupe/modes/Mode"
 
 /**
- * How a mode is entered: `isResumed` where it was entered before, in a state that was stored since or in a run that ended,
- * and now only its resources are set up again.
+ * How a mode is entered. With `isResumed` it was entered before, in a stored state or in an earlier run, and now only its resources are set
+ * up again.
  */
 export interface Entry {
   readonly isResumed: boolean
 }
 
-/** What a mode is made of, as it is run. */
+/** The definition of a mode, as a run uses it. */
 export interface Definition {
   readonly name: string
   readonly description: string | undefined
@@ -46,8 +46,8 @@ export interface Definition {
 }
 
 /**
- * A mode: `Params` are what it is entered with, `E` is what entering or leaving it may fail with, `R` what that needs, and
- * `Recovered` what `Mode.within` gives where the clean-up recovers from a failure.
+ * A mode: `Params` are its parameters, `E` is what entering or leaving it may fail with, `R` what that needs, and `Recovered` what
+ * `Mode.within` returns if the mode recovers from a failure.
  *
  * @category models
  * @since 0.1.0
@@ -63,7 +63,7 @@ export interface Mode<out Name extends string, in Params = {}, out E = never, ou
   readonly name: Name
 }
 
-/** Any mode, without what its type says, so that inference takes that from the mode. */
+/** Any mode, without type parameters, so that they are inferred from the mode itself. */
 export interface Any {
   readonly [TypeId]: { readonly definition: Definition }
   readonly name: string
@@ -75,7 +75,7 @@ export type Error<M> = M extends Mode<infer _Name, infer _Params, infer E, infer
 /** What entering and leaving a mode needs. */
 export type Services<M> = M extends Mode<infer _Name, infer _Params, infer _E, infer R, infer _Recovered> ? R : never
 
-/** Gives the definition of a mode. */
+/** Returns the definition of a mode. */
 export const definitionOf = (mode: Any): Definition => mode[TypeId].definition
 
 /**
@@ -87,7 +87,7 @@ export const definitionOf = (mode: Any): Definition => mode[TypeId].definition
 export const isMode = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
 
 /**
- * What a mode is made of; everything but `enter` is optional.
+ * Options of a mode; everything but `enter` is optional.
  *
  * @category models
  * @since 0.1.0
@@ -110,21 +110,21 @@ export interface Options<
     entry: Entry
   ) => Effect.Effect<unknown, EnterE, EnterR>
   /**
-   * The clean-up, before the finalizers. It is given how what ran in the mode ended, and may ask for a move: to `stay` and to
-   * `push` keep the mode, unless what it was entered for is over.
+   * The clean-up, before the finalizers. It gets the `Exit` of what ran in the mode, and may return a move: `stay` and `push` keep the
+   * mode, unless the scope or run that it was entered for is over.
    */
   readonly exit?:
     | ((exit: Exit.Exit<unknown, unknown>) => Effect.Effect<ModeTransition | void, ExitE, ExitR>)
     | undefined
-  /** What `Mode.within` gives where what ran in the mode failed. The mode is cleaned up all the same. */
+  /** What `Mode.within` returns if the effect in the mode failed. The mode is cleaned up too. */
   readonly recover?: ((cause: Cause.Cause<unknown>) => Effect.Effect<Recovered, RecoverE, RecoverR>) | undefined
-  /** How much the mode keeps to itself; `"none"` by default. */
+  /** How isolated the mode is; `"none"` by default. */
   readonly isolation?: Isolation | undefined
-  /** What the mode is entered with; nothing by default. */
+  /** The schema of the mode's parameters; no parameters by default. */
   readonly params?: Schema.Struct<Params> | undefined
   /** Tools that are offered while the mode is entered. */
   readonly toolkit?: Kit | undefined
-  /** Names of the tools from outside the mode that go on being offered in it; all by default. */
+  /** Names of the tools from outside the mode that are still offered in it; all by default. */
   readonly tools?: ReadonlyArray<string> | undefined
   /** The model that is asked in the mode: a Layer, or an `ExecutionPlan` whose steps are models to fall back on. */
   readonly model?: Model | undefined
@@ -134,16 +134,16 @@ export interface Options<
   readonly toolName?: string | undefined
   /** What the mode is for, in words for the model. */
   readonly description?: string | undefined
-  /** Whether the model's call puts the mode on top of the others, or in the place of the one on top; `"push"` by default. */
+  /** Whether the model's call enters the mode above the one on top, or replaces it; `"push"` by default. */
   readonly invocation?: "push" | "switch" | undefined
   /**
-   * What entering the mode does if it is on top already: `"push"` puts it there once more, `"stay"` changes nothing. `"push"` by
+   * What entering the mode does if it is already on top: `"push"` enters it again above itself, `"stay"` changes nothing; `"push"` by
    * default.
    */
   readonly whenOnTop?: "push" | "stay" | undefined
 }
 
-/** What a toolkit of a mode needs. */
+/** What the toolkit of a mode needs. */
 export type KitServices<Kit> = ToolServices<Kit>
 
 /** A toolkit without tools. */

@@ -1,9 +1,8 @@
 /**
  * Pieces of the system prompt that are added to an agent's instructions while a conversation goes on.
  *
- * A model is sent prepends, the agent's instructions, sections and appends, in this order, with an empty line between them.
- * What is added in a mode is taken out when the mode is left, unless it is to `persist`; what is added outside of any mode
- * stays with the agent.
+ * A model gets prepends, the agent's instructions, sections and appends, in this order, with an empty line between them. Pieces that are
+ * added in a mode are removed when the mode is left, unless they `persist`; pieces that are added outside of any mode stay.
  *
  * @since 0.1.0
  */
@@ -31,7 +30,7 @@ const add = (
     }))
 
 /**
- * Adds a text behind everything else.
+ * Adds a text after everything else.
  *
  * @category combinators
  * @since 0.1.0
@@ -49,8 +48,8 @@ export const prepend = (text: string, options?: Options): Effect.Effect<void, Mo
   add({ place: "prepend", text }, options)
 
 /**
- * Adds a section behind the agent's instructions, or replaces the one of the same name: for good where this mode added that,
- * until the mode is left where an outer one did. An empty text hides it.
+ * Adds a section after the agent's instructions, or replaces the section of the same name: permanently if this mode added it, or until this
+ * mode is left if an outer mode did. An empty text hides the section.
  *
  * @category combinators
  * @since 0.1.0
@@ -59,8 +58,8 @@ export const section = (name: string, text: string, options?: Options): Effect.E
   add({ place: "section", name, text }, options)
 
 /**
- * Removes a section: for good where this mode added it, until the mode is left where an outer one did. With `persist` it stays
- * removed then.
+ * Removes a section: permanently if this mode added it, or until this mode is left if an outer mode did. With `persist` it stays removed
+ * after that.
  *
  * @category combinators
  * @since 0.1.0
@@ -90,7 +89,7 @@ const read = <A>(operation: string, f: (sections: ReadonlyArray<Section>) => A):
   )
 
 /**
- * The sections that are sent, in their order. One that an inner mode hides or replaces isn't among them.
+ * The sections that are sent, in their order, without those that an inner mode hides or replaces.
  *
  * @category getters
  * @since 0.1.0
@@ -98,7 +97,7 @@ const read = <A>(operation: string, f: (sections: ReadonlyArray<Section>) => A):
 export const sections: Effect.Effect<ReadonlyArray<Section>, ModeError> = read("SystemPrompt.sections", identity)
 
 /**
- * The text of a section as it is sent, or `undefined` where none of the name is.
+ * The text of a section as it is sent, or `undefined` if there is no section of this name.
  *
  * @category getters
  * @since 0.1.0
@@ -107,9 +106,9 @@ export const get = (name: string): Effect.Effect<string | undefined, ModeError> 
   read("SystemPrompt.get", (sections) => sections.find((section) => section.name === name)?.text)
 
 /**
- * The system prompt as the next request sends it, with other instructions than the agent's if some are given.
+ * The system prompt as the next request sends it, with `instructions` instead of the agent's own if they are given.
  *
- * The agent's own are asked for, so it may fail as they do. Instructions that ask for the system prompt fail with `Unavailable`.
+ * It evaluates the agent's instructions, so it may fail as they do. Instructions that read the system prompt fail with `Unavailable`.
  *
  * @category getters
  * @since 0.1.0

@@ -14,20 +14,30 @@ export interface Delivery extends MockResponse {
 }
 
 type Delivered =
-  | Exclude<ResponsePart, { readonly type: "tool-call" | "tool-result" }>
+  | Exclude<ResponsePart, { readonly type: "tool-call" | "tool-result" | "tool-approval-request" }>
   | Response.ToolCallPartEncoded
   | Response.ToolResultPartEncoded
+  | Response.ToolApprovalRequestPartEncoded
 
 /** Parts that are sent together. */
 export type Chunk = NonEmptyReadonlyArray<Response.StreamPartEncoded>
 
-const isDelivered = (part: ResponsePart): part is Delivered =>
-  (part.type !== "tool-call" && part.type !== "tool-result") ||
-  (part.id !== undefined && (part.type === "tool-result" || part.gives === undefined))
+const isDelivered = (part: ResponsePart): part is Delivered => {
+  switch (part.type) {
+    case "tool-call":
+      return part.id !== undefined && part.gives === undefined
+    case "tool-result":
+      return part.id !== undefined
+    case "tool-approval-request":
+      return part.toolCallId !== undefined && part.approvalId !== undefined
+    default:
+      return true
+  }
+}
 
 /**
- * Gives an id to each call without one, and to each result without one that of the call before it. What calls give isn't
- * sent.
+ * Gives an id to each call without one, and to each result and request for an approval without one that of the call before it. What calls
+ * give isn't sent.
  */
 export const address = (self: MockResponse, nextId: () => string): Delivery => {
   if (self.parts.every(isDelivered)) return self as Delivery
@@ -36,6 +46,10 @@ export const address = (self: MockResponse, nextId: () => string): Delivery => {
     ...self,
     parts: self.parts.map((part): Delivered => {
       if (part.type === "tool-result") return { ...part, id: part.id ?? last }
+      if (part.type === "tool-approval-request") {
+        const { approvalId, toolCallId = last } = part
+        return { ...part, toolCallId, approvalId: approvalId ?? `mcpr_${toolCallId}` }
+      }
       if (part.type !== "tool-call") return part
       last = part.id ?? nextId()
       const { gives: _, ...sent } = part

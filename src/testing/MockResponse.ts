@@ -71,6 +71,12 @@ export interface ToolResult extends Omit<Response.ToolResultPartEncoded, "id"> {
   readonly id?: string
 }
 
+/** What a provider asks before it runs a call of its own. Without ids it is about the call before it, and is named after that. */
+export interface ApprovalRequest extends Omit<Response.ToolApprovalRequestPartEncoded, "approvalId" | "toolCallId"> {
+  readonly approvalId?: string
+  readonly toolCallId?: string
+}
+
 /** Parts that are sent as they are, `parts` at once or `stream` in a stream. */
 export interface Raw {
   readonly type: "raw"
@@ -92,6 +98,7 @@ export type ResponsePart =
   | Response.UrlSourcePartEncoded
   | ToolCall
   | ToolResult
+  | ApprovalRequest
   | Raw
 
 /** How a response fails: at once, or `after` a number of its chunks where it is streamed. */
@@ -202,6 +209,49 @@ export const providerCall = (
   return of(
     { type: "tool-call", name, params, providerExecuted: true, ...rest },
     { type: "tool-result", name, result, isFailure, providerExecuted: true, ...rest }
+  )
+}
+
+/**
+ * Makes a response in which the provider asks for an approval before it runs a tool of its own, as one of an MCP server.
+ *
+ * The run stops with the call, and the next request has the answer. What the tool gives is in the provider's next response: a
+ * `providerCall`.
+ *
+ * **Example** (A search that somebody agrees to)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentState } from "troupe"
+ * import { MockModel, MockResponse } from "troupe/testing"
+ *
+ * const agent = Agent.make("librarian")
+ * const program = Effect.gen(function*() {
+ *   const waiting = yield* Agent.run(agent, "Where is it?")
+ *   const asked = AgentState.pendingApprovals(waiting).map(({ callId, name }) => [callId, name])
+ *   const approved = yield* Effect.fromResult(AgentState.approve(waiting, "c1"))
+ *   const done = yield* Agent.resume(agent, approved)
+ *   return [...asked, AgentState.text(done)]
+ * }).pipe(Effect.provide(MockModel.layer(MockModel.queue(
+ *   MockResponse.approvalRequest("mcp.search", { for: "it" }, { id: "c1" }),
+ *   "On shelf 7."
+ * ))))
+ *
+ * await Effect.runPromise(program) // => [["c1", "mcp.search"], "On shelf 7."]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const approvalRequest = (
+  name: string,
+  params: unknown,
+  options: Omit<CallOptions, "isFailure" | "result"> & { readonly approvalId?: string } = {}
+): MockResponse => {
+  const { approvalId, ...rest } = options
+  return of(
+    { type: "tool-call", name, params, providerExecuted: true, ...rest },
+    { type: "tool-approval-request", ...(approvalId === undefined ? undefined : { approvalId }) }
   )
 }
 

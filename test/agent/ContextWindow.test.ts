@@ -629,7 +629,7 @@ describe("A context window", () => {
     for (const reserve of [100, 101]) {
       assert.strictEqual(
         message(() => ContextWindow.make({ maxTokens: 100, reserve })),
-        `"reserve" of a context window is ${reserve}, and leaves nothing of maxTokens, 100`
+        `"reserve" of a context window is ${reserve}, not less than "maxTokens", 100`
       )
     }
     ContextWindow.make({ maxTokens: 100, reserve: 99 })

@@ -1,7 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, ExecutionPlan, Metric, Schema, Stream } from "effect"
 import { AiError, LanguageModel, Model, Tool, Toolkit } from "effect/ai"
-import { Agent, ContextWindow, Guardrail, Session } from "troupe"
+import {
+  Agent,
+  AgentPicker,
+  ContextWindow,
+  Dialogue,
+  Group,
+  Guardrail,
+  Handoff,
+  HandoffPolicy,
+  Plan,
+  Session
+} from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 
 /** Runs something with a registry of its own, and gives the counts of requests by model and error, and the tokens that went in. */
@@ -128,6 +139,103 @@ describe("A request within a run", () => {
       assert.deepStrictEqual(
         yield* around(run(Agent.withModel(asking, plan) as typeof asking)),
         { "down RateLimitError": 3, claude: 3 }
+      )
+    }))
+
+  it.effect("of a group's picker counts once, also in a group that answers a call", () =>
+    Effect.gen(function*() {
+      const Members = { ada: Agent.make("ada"), bob: Agent.make("bob") }
+      const start = AgentPicker.model(["ada", "bob"], { fallback: "ada" })
+      const pair = Group.make(Members, { start })
+      const picked = `{"agent":"bob"}`
+      assert.deepStrictEqual(
+        yield* counted(Agent.run(pair, "Hello")).pipe(Effect.provide(named(used(picked), used("Hi")))),
+        { gpt: 2, "gpt input": 20, "gpt output": 2 }
+      )
+      const boss = Agent.make("boss", { agents: [Agent.asTool(pair, { name: "pair" })] })
+      const called = named(MockResponse.toolCall("pair", { task: "Help" }), picked, "Hi", "end")
+      assert.deepStrictEqual(yield* counted(Agent.run(boss, "Hello")).pipe(Effect.provide(called)), { gpt: 4 })
+    }))
+
+  it.effect("of a picker that fails counts with what it failed with", () =>
+    Effect.gen(function*() {
+      const pair = Group.make({ ada: Agent.make("ada"), bob: Agent.make("bob") }, {
+        start: AgentPicker.model(["ada", "bob"], { fallback: "ada" })
+      })
+      const failing = named(MockResponse.fail(new AiError.RateLimitError({})))
+      assert.deepStrictEqual(
+        yield* counted(Agent.run(pair, "Hello")).pipe(Effect.provide(failing)),
+        { "gpt RateLimitError": 1 }
+      )
+    }))
+
+  it.effect("of a handoff's summary counts once, and of a policy's", () =>
+    Effect.gen(function*() {
+      const expert = Agent.make("expert")
+      const front = Agent.make("front", {
+        handoffs: [Handoff.to(expert, { history: Handoff.summary(Handoff.summarizeByModel()) })]
+      })
+      const over = named(MockResponse.toolCall("handoff_to_expert", {}), "A lamp is broken.", "Try another bulb.")
+      assert.deepStrictEqual(yield* counted(Agent.run(front, "Help")).pipe(Effect.provide(over)), { gpt: 3 })
+      const desk = Group.make({ ada: Agent.make("ada"), bob: Agent.make("bob") }, {
+        start: AgentPicker.always("ada"),
+        policy: HandoffPolicy.sequential(["ada", "bob"]).pipe(
+          HandoffPolicy.compacting({ over: { turns: 1 }, keep: 0, summarize: Handoff.summarizeByModel() })
+        )
+      })
+      assert.deepStrictEqual(
+        yield* counted(Agent.run(desk, "Help")).pipe(Effect.provide(named("One.", "A summary.", "Two."))),
+        { gpt: 3 }
+      )
+    }))
+
+  it.effect("of a dialogue counts once: who speaks next, and whether it is over", () =>
+    Effect.gen(function*() {
+      const isOver = Effect.map(Effect.orDie(LanguageModel.generateText({ prompt: "Over?" })), ({ text }) =>
+        text === "yes")
+      const talk = Dialogue.make(Agent.make("ada"), Agent.make("bob"), {
+        speaker: Dialogue.byModel(),
+        until: () =>
+          isOver,
+        maxTurns: 3
+      })
+      const answers = ["bob", used("Hi."), "yes"]
+      assert.deepStrictEqual(
+        yield* counted(Dialogue.run(talk, "Hello")).pipe(Effect.provide(named(...answers))),
+        { gpt: 3, "gpt input": 10, "gpt output": 1 }
+      )
+      assert.deepStrictEqual(
+        yield* counted(Stream.runDrain(Dialogue.stream(talk, "Hello"))).pipe(Effect.provide(named(...answers))),
+        { gpt: 3, "gpt input": 10, "gpt output": 1 }
+      )
+    }))
+
+  it.effect("of a plan's own node counts once, beside its agents", () =>
+    Effect.gen(function*() {
+      const title = Plan.node("title", (text: string) =>
+        Effect.map(LanguageModel.generateText({ prompt: text }), ({ text }) => text))
+      const writer = Agent.make("writer")
+      const plan = Plan.make({ nodes: [writer, title], edges: [Plan.edge(writer, title)] })
+      for (const run of [Plan.run(plan, "Write"), Stream.runDrain(Plan.stream(plan, "Write"))]) {
+        assert.deepStrictEqual(
+          yield* counted(run).pipe(Effect.provide(named(used("A story."), used("Title")))),
+          { gpt: 2, "gpt input": 20, "gpt output": 2 }
+        )
+      }
+    }))
+
+  it.effect("of a model that a handler provides to itself isn't counted, and that of an agent that it runs is", () =>
+    Effect.gen(function*() {
+      const own = Model.make("anthropic", "claude", MockModel.layer(MockModel.queue("one")))
+      const asked = Effect.map(Effect.orDie(LanguageModel.generateText({ prompt: "One" })), ({ text }) => text)
+      assert.deepStrictEqual(
+        yield* counted(within(Effect.provide(asked, own))).pipe(Effect.provide(named(call, "end"))),
+        { gpt: 2 }
+      )
+      const run = Effect.as(Effect.orDie(Agent.run(Agent.make("inner"), "Hello")), "done")
+      assert.deepStrictEqual(
+        yield* counted(within(Effect.provide(run, own))).pipe(Effect.provide(named(call, "end"))),
+        { gpt: 2, claude: 1 }
       )
     }))
 })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result, Schema } from "effect"
+import { Effect, Result, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, AgentState, Handoff } from "troupe"
+import { Agent, AgentState, Conversation, Handoff } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 
 const { toolCall } = MockResponse
@@ -100,26 +100,57 @@ describe("An id of a call", () => {
     }).pipe(Effect.provide([till(paid), MockModel.layer(MockModel.queue(pay("Ada"), pay("Bob")))]))
   })
 
-  it.effect("isn't given again for 500 calls that are gone since, and a state keeps no more than 1,000", () => {
+  it.effect("isn't given again however many calls are gone since, and a state doesn't grow with those", () => {
     const desk = Agent.make("desk", { toolkit: Till })
     return Effect.gen(function*() {
-      const old = Array.from({ length: 490 }, (_, at) => `old-${at}`).sort()
-      let state: AgentState.AgentState = { ...(yield* Agent.run(desk, "Pay.")), retired: old }
+      const old = Array.from({ length: 994 }, (_, at) => `old-${at}`)
+      let state: AgentState.AgentState = { ...(yield* Agent.run(desk, "Pay.")), retired: [...old, "p-4"] }
       const seen: Array<string> = []
-      const goOn = Effect.fn(function*(times: number) {
-        for (let at = 0; at < times; at++) {
-          seen.push(...waiting(state))
-          state = yield* Agent.resume(desk, AgentState.editAt(state, 0, "Pay."))
-          assert.isAtMost((state.retired ?? []).length + (state.retiredBefore ?? []).length, 1000)
-        }
-      })
-      yield* goOn(30)
-      assert.deepStrictEqual([foundBy(state, "old-0"), foundBy(state, "p")], ["Settled", "Settled"])
+      for (let at = 0; at < 12; at++) {
+        seen.push(...waiting(state))
+        state = yield* Agent.resume(desk, throughText(AgentState.editAt(state, 0, "Pay.")))
+        assert.isAtMost((state.retired ?? []).length, 1000)
+      }
+      assert.deepStrictEqual(seen.slice(0, 8), ["p", "p-2", "p-3", "p-5", "p-6", "p-7", "p-n1", "p-n2"])
+      assert.strictEqual(new Set([...seen, ...waiting(state)]).size, 13)
+      for (const id of [...seen, ...old, "p-4"]) assert.include(["Settled", "Unknown"], foundBy(state, id))
       assert.deepStrictEqual(throughText(state), state)
-      yield* goOn(490)
-      assert.strictEqual(foundBy(state, "old-0"), "Unknown")
-      for (const id of seen.slice(-500)) assert.strictEqual(foundBy(state, id), "Settled")
-      assert.isTrue(seen.every((id, at) => at - seen.lastIndexOf(id, at - 1) >= 500 || seen.indexOf(id) === at))
     }).pipe(Effect.provide([till([]), MockModel.layer(MockModel.make(() => pay("Ada")))]))
+  })
+
+  it.effect("is the same in a run whose called agents make it forget some and in one that goes on there", () => {
+    const Look = Tool.make("look", { success: Schema.String })
+    const clerk = Agent.make("clerk", { toolkit: Toolkit.make(Look) })
+    const boss = Agent.make("boss", { agents: [Agent.asTool(clerk)] })
+    const made: AgentState.AgentState = {
+      ...AgentState.make("boss"),
+      retired: [...Array.from({ length: 999 }, (_, at) => `old-${at}`), "p"]
+    }
+    return Effect.gen(function*() {
+      const states = yield* Stream.runCollect(Agent.states(boss, "Look twice.", { state: made }))
+      const whole = states.at(-1)!
+      const looks = states.flatMap((state) => state.conversation.turns).flatMap((turn) =>
+        turn._tag !== "Assistant" ?
+          [] :
+          turn.parts.flatMap((part) =>
+            part._tag === "Call" && part.state._tag === "Delegated"
+              ? Conversation.openCalls(part.state.child.conversation).map(({ id }) => id)
+              : []
+          )
+      )
+      assert.deepStrictEqual([...new Set(looks)], ["p-2", "p-n1"])
+      assert.isDefined(whole.forgotten)
+      assert.deepStrictEqual(throughText(whole), whole)
+    }).pipe(Effect.provide([
+      Toolkit.make(Look).toLayer({ look: () => Effect.succeed("seen") }),
+      MockModel.layer(MockModel.byAgent({
+        boss: MockModel.queue(
+          toolCall("clerk", { task: "Look." }, { id: "a" }),
+          toolCall("clerk", { task: "Look." }, { id: "b" }),
+          "Done."
+        ),
+        clerk: MockModel.queue(toolCall("look", {}, { id: "p" }), "Seen.", toolCall("look", {}, { id: "p" }), "Seen.")
+      }))
+    ]))
   })
 })

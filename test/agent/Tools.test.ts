@@ -772,7 +772,7 @@ describe("Tools of other kinds", () => {
     assert.throws(() => Agent.make("a", { toolkit: Waiting, agents: [Agent.asTool(child)] }), Agent.DuplicateTool)
     assert.throws(
       () => Agent.make("a", { agents: [Agent.asTool(child), Agent.asTool(Agent.make("b"), { name: "wait" })] }),
-      "Agent \"a\" has two tools of the name \"wait\""
+      "Agent \"a\" has two tools of the name \"wait\": rename one of them"
     )
     const Final = Toolkit.make(Tool.make("final_answer"))
     assert.throws(() => Agent.make("a", { toolkit: Final, output: Schema.String }), Agent.DuplicateTool)

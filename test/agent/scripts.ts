@@ -68,11 +68,17 @@ const Reasoning = Schema.Struct({
   text: Schema.Literals(["Let me think.", "", "Well, well."])
 })
 
+/** A call that the provider makes itself, once somebody agrees. */
+const Asked = Schema.Struct({
+  _tag: Schema.Literal("Asked"),
+  id: Schema.Literals(["own", "own", "a"])
+})
+
 const small = (limit: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limit }))
 
 /** One answer of a model. `fails` is rare, and nothing of the answer arrives then. */
 const Turn = Schema.Struct({
-  parts: Schema.Array(Schema.Union([Call, Text, Reasoning])).check(Schema.isMaxLength(5)),
+  parts: Schema.Array(Schema.Union([Call, Call, Text, Text, Reasoning, Asked])).check(Schema.isMaxLength(5)),
   finish: Schema.Literals(["", "", "", "stop", "length", "content-filter", "pause", "tool-calls", "other"]),
   usage: Schema.Literals(["none", "some", "all"]),
   chunks: small(9),
@@ -113,6 +119,10 @@ const response = (turn: Turn, place: string): MockResponse.MockResponse => {
         return MockResponse.text(part.text)
       case "Reasoning":
         return MockResponse.reasoning(part.text)
+      case "Asked":
+        return MockResponse.approvalRequest("mcp.search", { for: "it" }, {
+          id: part.id === "own" ? `${place}.${index}` : part.id
+        })
       case "Call": {
         const given = part.params === "good" ? params[part.tool] ?? {} : part.params === "wrong" ? { a: "one" } : {}
         return MockResponse.toolCall(part.tool, given, { id: part.id === "own" ? `${place}.${index}` : part.id })

@@ -284,7 +284,7 @@ describe("A failure of a model of the AI SDK", () => {
         for (const layer of [AiSdkModel.layer(model), AiSdkModel.model(model)]) {
           const { reason } = yield* Effect.flip(Effect.provide(LanguageModel.generateText(ask), layer))
           assert.strictEqual(reason._tag, "InvalidRequestError")
-          assert.include(reason.message, "A model that a provider's package makes is needed, such as openai(\"gpt-5\")")
+          assert.include(reason.message, "pass a model that a provider's package makes, such as openai(\"gpt-5\")")
         }
       }
     }))

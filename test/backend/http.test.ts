@@ -52,6 +52,21 @@ describe("bad input", () => {
         [400, `${path}/events?after=1.5`, {}, ["query", "after"]],
         [400, `${path}/events?after=1&after=2`, {}, ["query", "after"]],
         [400, `${path}/events`, { headers: { "last-event-id": "x" } }, ["headers", "last-event-id"]],
+        // Other notations than decimal digits, and what no event has as its number.
+        ...["1e3", "0x10", "+5", "1.0", "1_000", "٣", "５", "Infinity", "NaN", "9".repeat(16), "1".repeat(400), "true"]
+          .flatMap((cursor): typeof table => [
+            [400, `${path}/events?after=${encodeURIComponent(cursor)}`, {}, ["query", "after"]],
+            ...(/^[ -~]*$/.test(cursor)
+              ? [
+                [400, `${path}/events`, { headers: { "last-event-id": cursor } }, ["headers", "last-event-id"]] as const
+              ]
+              : [])
+          ]),
+        [400, `${path}/events?after=`, {}, ["query", "after"]],
+        [400, `${path}/events?after=%205%20`, {}, ["query", "after"]],
+        [400, `${path}/events?after=5%00`, {}, ["query", "after"]],
+        [400, `${path}/events?after=5%0A`, {}, ["query", "after"]],
+        [400, `${path}/events`, { headers: { "last-event-id": "" } }, ["headers", "last-event-id"]],
         [400, "/v1/conversations/x", {}, ["params", "id"]],
         [400, `/v1/conversations/${"x".repeat(99)}`, {}, ["params", "id"]],
         [400, "/v1/conversations/%00%0a..", {}, ["params", "id"]],
@@ -89,7 +104,15 @@ describe("bad input", () => {
         [413, messages, post("x".repeat(64 * 1024 + 1))],
         [413, "/v1/conversations", post("x".repeat(10_000_000))],
         [415, messages, post("text=Hello", { "content-type": "text/plain" })],
-        [415, messages, post("<a/>", { "content-type": "application/xml" })]
+        [415, messages, post("<a/>", { "content-type": "application/xml" })],
+        ...["gzip", "br", "identity, gzip", "GZIP"].map((packing): typeof table[number] => [
+          415,
+          messages,
+          post(`{"text":"Hello"}`, { ...json, "content-encoding": packing })
+        ]),
+        [415, decisions, post(`{"decision":"approve"}`, { ...json, "content-encoding": "gzip" }), [], colleague],
+        [415, messages, post(`{"text":"Hello"}`, { "content-type": "application/json; charset=utf-16" })],
+        [415, messages, post(`{"text":"Hello"}`, { "content-type": `application/json; Charset="latin1"` })]
       ]
       yield* Effect.forEach(table, ([status, path, init, at, who]) =>
         Effect.gen(function*() {
@@ -99,7 +122,22 @@ describe("bad input", () => {
           const problem = yield* problemOf(response)
           if (at !== undefined && at.length > 0) assert.deepEqual(problem.errors[0].path, at, what)
           if (status === 405) assert.isNotEmpty(response.headers.get("allow"))
+          // Whoever gets a cursor or an encoding wrong is told in a sentence what is right.
+          if (/\/events(?!.*&)/.test(path) && status === 400) {
+            assert.include(JSON.stringify(problem), "in decimal digits")
+          }
+          if (/encoding|charset/i.test(JSON.stringify(init?.headers ?? {}))) assert.match(problem.detail, /^A body is /)
         }), { discard: true })
+      for (
+        const headers of [
+          { ...json, "content-encoding": "identity" },
+          { "content-type": "application/json; charset=UTF-8" }
+        ]
+      ) {
+        // Read, and refused for what it says.
+        const response = yield* serving.fetch(messages, post(`{"text":""}`, headers))
+        assert.strictEqual(response.status, 400)
+      }
       // It all did nothing.
       const { conversations } = yield* serving.client()
       assert.deepInclude((yield* conversations.list())[0], { title: "", isRunning: false })
@@ -376,7 +414,19 @@ describe("the description of the API", () => {
         "/v1/me"
       ])
       const { responses } = openapi.paths["/v1/conversations/{id}/messages"].post
-      assert.sameMembers(Object.keys(responses), ["202", "400", "401", "403", "404", "409", "413", "429", "500", "503"])
+      assert.sameMembers(Object.keys(responses), [
+        "202",
+        "400",
+        "401",
+        "403",
+        "404",
+        "409",
+        "413",
+        "415",
+        "429",
+        "500",
+        "503"
+      ])
       const docs = yield* Effect.promise(() => fetch(`${serving.url}/docs`))
       assert.strictEqual(docs.status, 200)
       assert.include(docs.headers.get("content-security-policy")!, "default-src 'none'")

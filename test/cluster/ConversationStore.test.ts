@@ -3,7 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { ConversationStore } from "troupe/cluster"
 import { backings } from "./backings.ts"
-import { countWrites, play } from "./crashes.ts"
+import { countWrites, play } from "./crashes/play.ts"
 
 type Entry = Partial<ConversationStore.Append>
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { countWrites, emptyStore, type Mutation, play, scenarioOf } from "./crashes.ts"
+import { countWrites, emptyStore, type Mutation, play, scenarioOf } from "./crashes/play.ts"
 
 const problems = (from: number, rounds: number, mutation?: Mutation) =>
   Effect.gen(function*() {

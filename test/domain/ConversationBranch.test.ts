@@ -82,7 +82,7 @@ describe("Conversation.merge", () => {
     assert.deepStrictEqual([error._tag, error.common, error.left, error.right], ["Diverged", 2, 1, 2])
     assert.strictEqual(
       error.message,
-      "Both conversations went on behind turn 2: one by 1 turns, the fork by 2"
+      "Both conversations continued after turn 2, the original by 1 and the fork by 2 turns: merge with `onDiverged: \"append\"` to keep both"
     )
   })
 

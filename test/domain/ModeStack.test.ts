@@ -737,16 +737,16 @@ describe("A state in modes, read from JSON", () => {
   it("can't have a mode that is less isolated than the one around it", () => {
     assert.deepStrictEqual(issueOf({ ...state, modes: state.modes.toReversed() }), [
       "modes/1/isolation",
-      "Expected no less isolation than that of the mode around"
+      "Expected a mode at least as isolated as the one around it"
     ])
   })
 
   it("can't have a segment of a mode that isn't there", () => {
     assert.deepStrictEqual(issueOf({ ...state, prompt: [{ place: "append", text: "x", mode: 2 }] }), [
       "prompt/0/mode",
-      "Expected a mode that is entered"
+      "Expected the place of an entered mode"
     ])
-    assert.deepStrictEqual(issueOf({ ...state, modes: [] }), ["prompt/0/mode", "Expected a mode that is entered"])
+    assert.deepStrictEqual(issueOf({ ...state, modes: [] }), ["prompt/0/mode", "Expected the place of an entered mode"])
   })
 
   it("can't have a move to below the bottom, or a mode without a name", () => {

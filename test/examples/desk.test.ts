@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -189,13 +188,9 @@ describe.concurrent("the desk", () => {
   })
 })
 
-const hasScript = spawnSync("script", ["-qefc", "true", "/dev/null"], { stdio: "ignore" }).status === 0
-
 const plain = { NO_COLOR: "1" }
 
-const atTerminal = hasScript ? describe.concurrent : describe.skip
-
-atTerminal("the desk at a terminal (by `script` of util-linux; skipped where there is none)", () => {
+describe.concurrent("the desk at a terminal", () => {
   it("converses, asks for approvals, and ends at Ctrl-D", async () => {
     const { code, stdout } = await runAtTerminal(desk, [], [
       ["> ", "My lamp is broken\r"],

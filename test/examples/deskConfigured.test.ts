@@ -66,7 +66,10 @@ describe("the desk's model", () => {
       yield* TestClock.adjust("3 seconds")
       assert.include((yield* Fiber.join(fiber)).message, "longer than 3s")
       const unreadable = yield* Effect.flip(withVariables({ ...openAi, MODEL_TIMEOUT_FIRST: "soon" })(configured))
-      assert.strictEqual(unreadable._tag, "ConfigError")
+      assert.strictEqual(
+        unreadable.message,
+        "MODEL_TIMEOUT_FIRST needs a time of 1 millis or more, of 24 days at most, such as MODEL_TIMEOUT_FIRST=\"5 minutes\""
+      )
     }).pipe(Effect.provide(MockProvider.layerFetch({ handler: MockModel.make(() => MockResponse.hang()) }))))
 
   it.effect("isn't guessed at", () =>
@@ -74,8 +77,14 @@ describe("the desk's model", () => {
       const issues: Record<string, Variables> = {
         "OPENAI_MODEL and ANTHROPIC_MODEL are both set. Unset one of them.": { ...openAi, ...anthropic },
         "OPENAI_MODEL is set, but neither OPENAI_API_KEY nor OPENAI_BASE_URL is.": { OPENAI_MODEL: "m" },
-        "OPENAI_BASE_URL is no address of a server.": { ...openAi, OPENAI_BASE_URL: "http://user:secret@house/v1" },
-        "ANTHROPIC_BASE_URL is no address of a server.": { ...anthropic, ANTHROPIC_BASE_URL: "house" },
+        "OPENAI_BASE_URL is no address of a server, such as http://localhost:11434/v1.": {
+          ...openAi,
+          OPENAI_BASE_URL: "http://user:secret@house/v1"
+        },
+        "ANTHROPIC_BASE_URL is no address of a server, such as http://localhost:11434/v1.": {
+          ...anthropic,
+          ANTHROPIC_BASE_URL: "house"
+        },
         "ANTHROPIC_MODEL is set, but ANTHROPIC_API_KEY isn't.": { ANTHROPIC_MODEL: "m" }
       }
       for (const [issue, variables] of Object.entries(issues)) {

@@ -1,5 +1,5 @@
 /** Programs as processes of their own. */
-import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
@@ -65,6 +65,15 @@ export const runUnread = (path: string, rest: ReadonlyArray<string>, input: stri
 
 const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
 
+/** Node makes no terminals: the program of util-linux that does has to be there. */
+const assertScript = (): void => {
+  const { stdout } = spawnSync("script", ["--version"], { encoding: "utf8" })
+  if (stdout?.includes("util-linux") === true) return
+  throw new Error(
+    "These tests run the desk at a terminal, which `script` of util-linux makes: install it, on Debian by `apt-get install bsdutils`"
+  )
+}
+
 /**
  * Runs a program at a pseudo-terminal: whenever what was printed since then holds the next cue, its keys are typed.
  */
@@ -74,6 +83,7 @@ export const runAtTerminal = (
   script: ReadonlyArray<readonly [cue: string, keys: string]>,
   env: Readonly<Record<string, string>> = {}
 ): Promise<Outcome> => {
+  assertScript()
   const command = [process.execPath, ...args(path, rest)].map(quoted).join(" ")
   const child = spawn("script", ["-qefc", command, "/dev/null"], { env: { ...environment, ...env, TERM: "xterm" } })
   const limit = setTimeout(() => child.kill(), 15_000)

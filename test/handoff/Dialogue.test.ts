@@ -300,12 +300,19 @@ describe("Who speaks next", () => {
       const error = yield* Effect.flip(Dialogue.run(dialogue, "Go"))
       assert.strictEqual(error.reason._tag, "UnknownSpeaker")
       assert.deepStrictEqual(error.state, Dialogue.begin(dialogue, "Go"))
-      assert.strictEqual(error.message, "\"zed\" was chosen to speak and takes no part; available: \"ada\", \"bob\"")
+      assert.strictEqual(
+        error.message,
+        "\"zed\" was chosen to speak, but isn't a participant; available: \"ada\", \"bob\""
+      )
     }).pipe(withModel(counting)))
 
   it("can't be told where two share a name", () => {
     const make = () => Dialogue.make(ada, bob, Agent.make("ada"))
-    assert.throws(make, Dialogue.DuplicateParticipant, "A dialogue has two participants of the name \"ada\"")
+    assert.throws(
+      make,
+      Dialogue.DuplicateParticipant,
+      "A dialogue has two participants of the name \"ada\": rename one of them"
+    )
   })
 })
 
@@ -711,9 +718,9 @@ describe("A failure", () => {
         const unchosen = yield* failing[how](choosy, "Go")
         const unended = yield* failing[how](unsure, "Go")
         assert.isTrue(unchosen.reason._tag === "ChoiceFailed" && unchosen.reason.error instanceof Lost)
-        assert.strictEqual(unchosen.message, "Nobody was chosen to speak: It is lost.")
+        assert.strictEqual(unchosen.message, "The choice of the next speaker failed: It is lost.")
         assert.isTrue(unended.reason._tag === "UntilFailed" && unended.reason.error instanceof Lost)
-        assert.strictEqual(unended.message, "Whether the dialogue ends couldn't be told: It is lost.")
+        assert.strictEqual(unended.message, "The condition \"until\" of the dialogue failed: It is lost.")
         assert.deepStrictEqual(said(unchosen.state), ["ada 0"])
         fails = false
         assert.deepStrictEqual(said(yield* Dialogue.resume(choosy, throughText(unchosen.state))), ["ada 0", "bob 0"])

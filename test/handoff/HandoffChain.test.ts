@@ -120,7 +120,7 @@ describe("Two agents of one name", () => {
     assert.throws(
       reaches(deep, Agent.make("c")),
       Agent.DuplicateAgent,
-      "Two different agents of the name \"c\" can be reached from \"a\""
+      "Two different agents of the name \"c\" can be reached from \"a\": rename one of them"
     )
     assert.throws(reaches(Agent.make("a")), Agent.DuplicateAgent)
     const c = Agent.make("c")

@@ -414,7 +414,10 @@ describe("HandoffPolicy", () => {
       const error = conflict(HandoffPolicy.sequential(["a", "b"]), go("billing"), go("tech"))
       assert.instanceOf(error, HandoffPolicy.ConflictingOffers)
       assert.deepStrictEqual(error.targets, ["billing", "tech"])
-      assert.strictEqual(error.message, `Tool "go" can't hand over to both "billing" and "tech"`)
+      assert.strictEqual(
+        error.message,
+        `Tool "go" can't hand over to both "billing" and "tech": give one of the offers another "toolName"`
+      )
     })
 
     it("refuses it wherever one agent would be offered both", () => {

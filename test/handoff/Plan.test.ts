@@ -89,11 +89,11 @@ describe("Plan.make", () => {
         message({ _tag: "InvalidConcurrency", concurrency: 0 })
       ],
       [
-        "The plan can't be: there is a cycle: a → b → a",
-        "The plan can't be: the edge from \"a\" to \"b\" has a node \"b\" that isn't in the plan",
-        "The plan can't be: two edges lead from \"a\" to \"b\"",
-        "The plan can't be: two nodes have the name \"a\"",
-        "The plan can't be: its concurrency is 0, not a whole number from 1 on"
+        "The plan is invalid: there is a cycle: a → b → a",
+        "The plan is invalid: the edge from \"a\" to \"b\" has a node \"b\" that isn't in the plan",
+        "The plan is invalid: two edges lead from \"a\" to \"b\"",
+        "The plan is invalid: two nodes have the name \"a\"",
+        "The plan is invalid: its concurrency is 0, not a whole number from 1 on"
       ]
     )
   })
@@ -689,7 +689,7 @@ describe("A plan", () => {
   })
 
   it("of nothing can't be", () => {
-    assert.throws(() => make({ nodes: [] }), Plan.InvalidPlan, "The plan can't be: it has no nodes")
+    assert.throws(() => make({ nodes: [] }), Plan.InvalidPlan, "The plan is invalid: it has no nodes")
   })
 
   it.effect("can be run in a pipe, any number of times at once", () =>

@@ -692,6 +692,69 @@ describe("A cassette", () => {
       assert.deepStrictEqual(played, bare)
     }).pipe(withFiles))
 
+  it.effect("plays approvals that a provider asks for, and what it is answered", () =>
+    Effect.gen(function*() {
+      const librarian = Agent.make("librarian")
+      const asking = MockResponse.all(
+        "Let me see.",
+        MockResponse.approvalRequest("mcp.search", { for: "it" }, { id: "w1", metadata: { house: { a: 1 } } }),
+        MockResponse.approvalRequest("mcp.lend", { what: "it" }, { id: "w2", approvalId: "ap2" })
+      )
+      const whole = Agent.run(librarian, "Where is it?")
+      const streamed = Effect.map(
+        Stream.runLast(Agent.states(librarian, "Where is it?")),
+        (last) => last._tag === "Some" ? last.value : assert.fail("no state")
+      )
+      /** Runs until the approvals wait, agrees to one and not to the other, and goes on. */
+      const answered = (run: typeof whole) =>
+        Effect.gen(function*() {
+          const waiting = yield* run
+          const half = yield* Effect.fromResult(AgentState.approve(waiting, "w1"))
+          const both = yield* Effect.fromResult(AgentState.deny(half, "w2", "It is lent."))
+          const done = yield* Agent.resume(librarian, both)
+          return [AgentState.pendingApprovals(waiting), AgentState.text(done), done.conversation]
+        })
+      for (const run of [whole, streamed]) {
+        const path = yield* newPath
+        const asked: Array<unknown> = []
+        const model = MockModel.layer(MockModel.make(({ messages }) => {
+          const last = messages.at(-1)
+          asked.push(
+            last?.role !== "tool" ?
+              "" :
+              last.content.map((part) =>
+                part.type === "tool-approval-response" && `${part.approvalId}: ${part.approved ? "yes" : part.reason}`
+              )
+          )
+          return asked.length === 1 ? asking : "On shelf 7."
+        }))
+        const { events, exit } = yield* observed(answered(run)).pipe(Effect.provide(recordingModel(path, model)))
+        const recorded = yield* exit
+        assert.deepStrictEqual(
+          (recorded[0] as ReturnType<typeof AgentState.pendingApprovals>).map(({ callId, name }) => [callId, name]),
+          [["w1", "mcp.search"], ["w2", "mcp.lend"]]
+        )
+        assert.deepStrictEqual(asked[1], ["mcpr_w1: yes", "ap2: It is lent."])
+        for (const layer of [player(path), Cassette.fromEvents(events)]) {
+          for (const way of [whole, streamed]) {
+            const played = yield* answered(way).pipe(
+              Effect.tap(Cassette.assertDrained),
+              Effect.provide(Layer.fresh(layer))
+            )
+            assert.deepStrictEqual(played, recorded)
+          }
+        }
+        // Another answer isn't on the tape.
+        const other = Effect.gen(function*() {
+          const waiting = yield* run
+          const half = yield* Effect.fromResult(AgentState.approve(waiting, "w1"))
+          return yield* Agent.resume(librarian, yield* Effect.fromResult(AgentState.approve(half, "w2")))
+        })
+        const drift = yield* Effect.flip(other.pipe(Cassette.orFail, Effect.provide(player(path))))
+        assert.strictEqual(drift._tag, "CassetteDrift")
+      }
+    }).pipe(withFiles))
+
   it.effect("plays an object that a provider writes in a form of its own", () =>
     Effect.gen(function*() {
       const path = yield* newPath
@@ -840,7 +903,7 @@ describe("A cassette", () => {
       const files = yield* FileSystem.FileSystem
       yield* files.writeFileString(path, (yield* content(path)).replace(`"attempt":0`, `"attempt":"none"`))
       const invalid = yield* Effect.flip(run().pipe(Effect.provide(player(path))))
-      assert.include(invalid.message, `Line 1 of the tape "${path}" is no event:`)
+      assert.include(invalid.message, `Line 1 of the tape "${path}" isn't an event:`)
       yield* files.writeFileString(path, "\n{")
       assert.include((yield* Effect.flip(run().pipe(Effect.provide(player(path))))).message, "Line 2 of the tape")
     }).pipe(withFiles))

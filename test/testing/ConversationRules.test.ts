@@ -212,6 +212,17 @@ const cases: ReadonlyArray<readonly [string, Messages, ReadonlyArray<string>, Pa
     []
   ],
   ["an approval of a call that isn't there", [user, assistant(request("x", "a"))], ["UnknownApproval@1 x"]],
+  [
+    "answers to the provider, one for each of its calls without a result",
+    [
+      user,
+      assistant(call("a", { byProvider: true }), call("b", { byProvider: true }), result("b", { byProvider: true })),
+      tool(response("x")),
+      assistant(),
+      tool(response("y"))
+    ],
+    ["UnknownApproval@4 y"]
+  ],
   ["an answer to no approval", [user, assistant(), tool(response("x"))], ["UnknownApproval@2 x"]],
   [
     "an approval with its answer",

@@ -288,7 +288,7 @@ describe("A law that is broken", () => {
       assert.strictEqual((yield* lawOf(() => Guardrail.warn(undefined as never)))[1], fits)
       assert.deepStrictEqual((yield* lawOf(() => Guardrail.replace(1 as never, "one"))).slice(1), [
         fits,
-        "it gave a \"Replace\" that doesn't fit"
+        "it returned a \"Replace\" that doesn't fit"
       ])
       const passes = "what stands in the place of something passes"
       assert.deepStrictEqual((yield* lawOf((text) => Guardrail.replace(`${text}!`, "louder"))).slice(1), [
@@ -360,7 +360,7 @@ describe("A law that is broken", () => {
       const thrown = yield* broken(Laws.agent(guarded, { texts: ["short", "a longer text"], runs: 100, seed: 1 }))
       assert.deepStrictEqual([thrown.law, thrown.issue], [
         "nothing in a run dies",
-        `troupe/agent/Guardrail/NoVerdict: Guardrail "throwing" gave no verdict: it broke down: too long for me`
+        `troupe/agent/Guardrail/NoVerdict: Guardrail "throwing" returned no verdict: it threw: too long for me`
       ])
       assert.notStrictEqual(thrown.replay, "")
     }))

@@ -1,24 +1,28 @@
 import { assert, describe, it } from "@effect/vitest"
-import { load } from "../../bench/aiSdk.ts"
+import { load as loadAiSdk } from "../../bench/aiSdk.ts"
 import { bare } from "../../bench/bare.ts"
 import { byHand } from "../../bench/byHand.ts"
 import { withGuardrails, withoutGuardrails } from "../../bench/guardrails.ts"
 import { mocked, written } from "../../bench/mockModel.ts"
 import { withModes, withoutModes } from "../../bench/modes.ts"
+import { load as loadOpenAiAgents } from "../../bench/openAiAgents.ts"
 import { interleave, median, ratio } from "../../bench/rounds.ts"
 import type { Subject } from "../../bench/script.ts"
 import { compare, record, saveAgain } from "../../bench/stored.ts"
-import { troupe } from "../../bench/troupe.ts"
+import { troupe, troupeNative } from "../../bench/troupe.ts"
 import { byTokens, byTurns, unwindowed } from "../../bench/window.ts"
-import { guarded, mockCalls, modes, tiny, windows } from "../../bench/workloads.ts"
+import { guarded, mockCalls, modes, nativeAims, tiny, windows, workloads } from "../../bench/workloads.ts"
 
-const aiSdk = await load()
+const aiSdk = await loadAiSdk()
+const openAiAgents = await loadOpenAiAgents()
 
 const subjects: Readonly<Record<string, Subject>> = {
   Troupe: troupe,
+  "Troupe over the AI SDK's interface": troupeNative,
   "the loop by hand": byHand,
   "the floor": bare,
-  ...(aiSdk === undefined ? undefined : { "the AI SDK": aiSdk })
+  ...(aiSdk === undefined ? undefined : { "the AI SDK": aiSdk }),
+  ...(openAiAgents === undefined ? undefined : { "OpenAI Agents": openAiAgents })
 }
 
 describe("benchmarks", () => {
@@ -27,6 +31,11 @@ describe("benchmarks", () => {
       it(`let ${name} do ${workload.name}`, () => workload.run(subject))
     }
   }
+
+  it("aim at ratios of rows that there are", () => {
+    const names = workloads.map(({ name }) => name)
+    for (const name of Object.keys(nativeAims)) assert.include(names, name)
+  })
 
   for (const { name, run } of modes) {
     it(`let sessions do ${name}, in modes and in none`, async () => {

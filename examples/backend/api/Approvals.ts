@@ -4,7 +4,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authentication, ColleaguesOnly, Role } from "./Authentication.ts"
-import { Approval, ConversationId } from "./Conversations.ts"
+import { Approval, ConversationId, CursorText } from "./Conversations.ts"
 import { TooManyRequests, Unavailable } from "./Problems.ts"
 
 /** A call that awaits a decision, and the conversation that it is made in. */
@@ -17,7 +17,7 @@ export const Waiting = Schema.Struct({
 
 /** All that awaits a decision: what a list before it had and this one hasn't is decided, or gone. */
 export const StreamedWaiting = Schema.Struct({
-  id: Schema.FiniteFromString.check(Schema.isInt()),
+  id: CursorText,
   event: Schema.String,
   data: Schema.fromJsonString(Schema.toCodecJson(Schema.Array(Waiting)))
 })

@@ -7,7 +7,7 @@
  * 3. Events tell what happened, the state what is. Where a process died in the middle of a step, what it told stands, and
  *    the next `RunStarted` says that the conversation goes on from its state.
  */
-import { Schema } from "effect"
+import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { AgentEvent, AgentState } from "troupe"
 import { Authentication, ColleaguesOnly, CustomersOnly } from "./Authentication.ts"
@@ -35,18 +35,25 @@ export const Event = Schema.Union([
 ])
 export type Event = typeof Event.Type
 
+/** The number of an event; 0 is before all of them. */
+export const Cursor = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/** A cursor in a query, a header or a stream: decimal digits and nothing else. */
+export const CursorText = Schema.String.check(
+  Schema.isPattern(/^\d{1,15}$/, {
+    message: "A cursor is the number of an event, in decimal digits: 0 for all of them, or such as 42"
+  })
+).pipe(Schema.decodeTo(Cursor, SchemaTransformation.numberFromString))
+
 /** An event in a stream: `id` is its number, `event` its tag. */
 export const StreamedEvent = Schema.Struct({
-  id: Schema.FiniteFromString.check(Schema.isInt()),
+  id: CursorText,
   event: Schema.String,
   data: Schema.fromJsonString(Schema.toCodecJson(Event))
 })
 
 /** The id of a conversation: made by the service. */
 export const ConversationId = Schema.String.check(Schema.isPattern(/^[0-9a-f-]{36}$/))
-
-/** The number of an event; 0 is before all of them. */
-export const Cursor = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 /** A conversation in a list. `isRunning` says whether something is under way. */
 export const Summary = Schema.Struct({
@@ -127,14 +134,8 @@ export class Conversations extends HttpApiGroup.make("conversations")
     /** Streams events after `after`, or after the header `Last-Event-ID`, which a browser sends when it reconnects. */
     HttpApiEndpoint.get("events", "/:id/events", {
       params,
-      query: {
-        after: Schema.optionalKey(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0)))
-      },
-      headers: {
-        "last-event-id": Schema.optionalKey(
-          Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0))
-        )
-      },
+      query: { after: Schema.optionalKey(CursorText) },
+      headers: { "last-event-id": Schema.optionalKey(CursorText) },
       success: HttpApiSchema.StreamSse({ events: StreamedEvent }),
       error: [...unknown, CursorExpired, TooManyRequests]
     }),

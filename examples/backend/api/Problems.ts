@@ -66,6 +66,13 @@ export class BodyTooLarge extends HttpApiError.Problem<BodyTooLarge>()("BodyTooL
   }
 }
 
+/** The body is packed, or written in another encoding of characters. */
+export class UnsupportedEncoding extends HttpApiError.Problem<UnsupportedEncoding>()("UnsupportedEncoding", {
+  type: type("unsupported-encoding"),
+  status: 415,
+  title: "A body in that encoding isn't understood"
+}) {}
+
 /** The tenant asks too often, has too many runs under way, or too much is being taken in. `retryAfter` is in seconds. */
 export class TooManyRequests extends HttpApiError.Problem<TooManyRequests>()("TooManyRequests", {
   type: type("too-many-requests"),

@@ -2,9 +2,9 @@
  * What one role alone may do: who may not hears so whatever they sent.
  */
 import { Effect, Layer } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { type Headers, HttpServerRequest } from "effect/http"
 import { Caller, ColleaguesOnly, CustomersOnly, type Role } from "../api/Authentication.ts"
-import { BodyTooLarge, Forbidden } from "../api/Problems.ts"
+import { BodyTooLarge, Forbidden, UnsupportedEncoding } from "../api/Problems.ts"
 import { Settings } from "../config.ts"
 
 /** Why something is another role's to do. */
@@ -13,7 +13,17 @@ const refusals: { readonly [Of in Role]: string } = {
   colleague: "Only a colleague may do that: a customer waits for the decision"
 }
 
-/** Lets a role through, if the body isn't too large by its own account. */
+/** Why a body can't be read, by what is said of it. */
+const encodingIssue = (headers: Headers.Headers): string | undefined => {
+  const packing = headers["content-encoding"]?.trim().toLowerCase() ?? ""
+  if (packing !== "" && packing !== "identity") return "A body is sent as it is, without a content-encoding"
+  const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(headers["content-type"] ?? "")?.[1]?.toLowerCase()
+  return charset === undefined || ["utf-8", "utf8", "us-ascii"].includes(charset)
+    ? undefined
+    : "A body is written in UTF-8"
+}
+
+/** Lets a role through, if the body isn't too large by its own account and can be read. */
 const only = (role: Role) =>
   Effect.map(
     Settings,
@@ -22,6 +32,8 @@ const only = (role: Role) =>
         if ((yield* Caller).role !== role) return yield* new Forbidden({ detail: refusals[role], role })
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         if (Number(headers["content-length"] ?? 0) > bodySize) return yield* BodyTooLarge.of(bodySize)
+        const issue = encodingIssue(headers)
+        if (issue !== undefined) return yield* new UnsupportedEncoding({ detail: issue })
         return yield* handler
       })
   )

@@ -7,6 +7,7 @@ import { Config, Effect, type Layer, Option, Record, Redacted, Result, Schema } 
 import type { AiError, LanguageModel } from "effect/ai"
 import { FetchHttpClient } from "effect/http"
 import { AiSdkModel } from "troupe/ai-sdk"
+import { type BadSetting, time } from "../settings.ts"
 import * as Embedded from "./model.ts"
 
 /** The variables of the environment that configure a model. */
@@ -117,7 +118,9 @@ const unclear = (issue: string) => Result.fail(new UnclearModel({ issue }))
 /** Which model is wanted. A key alone wants none: it may be there for something else. */
 const choose = (ofOpenAi: Values, ofAnthropic: Values): Result.Result<Wanted | undefined, UnclearModel> => {
   for (const { names, url } of [ofOpenAi, ofAnthropic]) {
-    if (url !== undefined && !isAddress(url)) return unclear(`${names.url} is no address of a server.`)
+    if (url !== undefined && !isAddress(url)) {
+      return unclear(`${names.url} is no address of a server, such as http://localhost:11434/v1.`)
+    }
   }
   if (ofOpenAi.model !== undefined && ofAnthropic.model !== undefined) {
     return unclear("OPENAI_MODEL and ANTHROPIC_MODEL are both set. Unset one of them.")
@@ -164,26 +167,28 @@ const none = Option.none<string>()
 
 /** How long to wait for the model, as far as the environment says it. */
 const timeouts = Effect.map(
-  Config.all({
-    first: Config.option(Config.Duration("MODEL_TIMEOUT_FIRST")),
-    between: Config.option(Config.Duration("MODEL_TIMEOUT_BETWEEN")),
-    total: Config.option(Config.Duration("MODEL_TIMEOUT_TOTAL"))
+  Effect.all({
+    first: time("MODEL_TIMEOUT_FIRST", "5 minutes", "1 milli"),
+    between: time("MODEL_TIMEOUT_BETWEEN", "2 minutes", "1 milli"),
+    total: time("MODEL_TIMEOUT_TOTAL", "15 minutes", "1 milli")
   }),
   Record.getSomes
 )
 
 /** The model that the environment configures, or else the embedded one. */
-export const configured: Effect.Effect<Configured, UnclearModel | Config.ConfigError> = Effect.gen(function*() {
-  const fetch = yield* FetchHttpClient.Fetch
-  const wanted = yield* Effect.fromResult(choose(yield* variables("OPENAI"), yield* variables("ANTHROPIC")))
-  if (wanted === undefined) return { layer: Embedded.layer, line: none, explain: () => none }
-  const { make, model, who } = wanted
-  const made = yield* Effect.promise(() => make(fetch))
-  return {
-    // What customers say isn't left with the provider.
-    layer: AiSdkModel.layer(made, { providerOptions: { openai: { store: false } }, timeouts: yield* timeouts }),
-    line: Option.some(`The model is ${model} of ${who}.`),
-    explain: (error) =>
-      Option.map(Option.fromUndefinedOr(explain(wanted, error)), (line) => line.replace(/\s+/g, " ").trim())
+export const configured: Effect.Effect<Configured, UnclearModel | BadSetting | Config.ConfigError> = Effect.gen(
+  function*() {
+    const fetch = yield* FetchHttpClient.Fetch
+    const wanted = yield* Effect.fromResult(choose(yield* variables("OPENAI"), yield* variables("ANTHROPIC")))
+    if (wanted === undefined) return { layer: Embedded.layer, line: none, explain: () => none }
+    const { make, model, who } = wanted
+    const made = yield* Effect.promise(() => make(fetch))
+    return {
+      // What customers say isn't left with the provider.
+      layer: AiSdkModel.layer(made, { providerOptions: { openai: { store: false } }, timeouts: yield* timeouts }),
+      line: Option.some(`The model is ${model} of ${who}.`),
+      explain: (error) =>
+        Option.map(Option.fromUndefinedOr(explain(wanted, error)), (line) => line.replace(/\s+/g, " ").trim())
+    }
   }
-})
+)

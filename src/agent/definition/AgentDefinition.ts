@@ -1,5 +1,5 @@
 /**
- * What an agent is made of, prepared once: all that a step needs and that doesn't depend on the state, so that no step makes it anew.
+ * The definition of an agent, prepared once: everything that a step needs and that doesn't depend on the state.
  *
  * @since 0.1.0
  */
@@ -58,7 +58,7 @@ export interface HandoffTool {
   readonly handoff: Handoff.Any
 }
 
-/** A tool whose call asks for a move between modes: into `mode`, or out of the mode on top. */
+/** A tool whose call requests a move between modes: into `mode`, or out of the mode on top. */
 export interface ModeTool {
   readonly _tag: "Mode"
   readonly tool: Tool.Any
@@ -94,12 +94,12 @@ export type Plan = ExecutionPlan.ExecutionPlan<
   { provides: LanguageModel.LanguageModel; input: AiError.AiError; error: unknown; requirements: unknown }
 >
 
-/** The text of an agent's system message, or what makes it of a state. */
+/** The text of an agent's system message, or a function that makes it from a state. */
 type Instructions =
   | string
   | ((state: AgentState) => string | Effect.Effect<string, unknown, unknown>)
 
-/** What an agent is made of. */
+/** The definition of an agent. */
 export interface Definition {
   readonly name: string
   readonly description: string | undefined
@@ -125,7 +125,7 @@ export interface Definition {
 /** Marks an agent. */
 export const TypeId = "~troupe/agent/Agent"
 
-/** An agent, as those see it who need its definition only. */
+/** An agent, for code that needs only its definition. */
 export interface Defined {
   readonly [TypeId]: { readonly definition: Definition }
 }
@@ -133,10 +133,10 @@ export interface Defined {
 /** The definition of an agent. */
 export const definitionOf = (agent: Defined): Definition => agent[TypeId].definition
 
-/** What a request says beside its prompt: its calls come back as the model wrote them (`docs/decisions/0003`). */
+/** A request without its prompt. Its calls come back as the model wrote them (`docs/decisions/0003`). */
 export interface Request {
   readonly toolkit: Toolkit.WithHandler<Record<string, Tool.Any>>
-  /** Those of the toolkit that are offered. */
+  /** The offered tools of the toolkit. */
   readonly tools: ReadonlyArray<Tool.Any>
   readonly toolChoice: LanguageModel.ToolChoice<string>
   readonly disableToolCallResolution: true
@@ -144,15 +144,15 @@ export interface Request {
 }
 
 /**
- * The requests of an agent, prepared. While all tools are offered, a run's first request is `first` and the others are `later`; any other
- * request is made of `names` and `toolkit`.
+ * The prepared requests of an agent. While all tools are offered, a run's first request is `first` and the others are `later`; any other
+ * request is made from `names` and `toolkit`.
  */
 export interface Requests {
   readonly names: ReadonlyArray<string>
   readonly toolkit: Request["toolkit"]
   /** Whether the toolkit has tools that aren't the agent's. */
   readonly hasOthers: boolean
-  /** Whether it depends on the state which tools are offered, even outside of modes and with no settings. */
+  /** Whether the offered tools depend on the state even outside of modes and without settings. */
   readonly isConditional: boolean
   readonly first: Request
   readonly later: Request

@@ -1,5 +1,5 @@
 /**
- * Modes as an agent has them: prepared once, with the tools that belong to them.
+ * The modes of an agent: prepared once, with their tools.
  *
  * @since 0.1.0
  */
@@ -15,7 +15,7 @@ import { addTool, handledTool } from "./ToolEntries.ts"
 
 export type { Any as AnyMode, Services as ModeServices } from "../../modes/ModeType.ts"
 
-/** Says of a model that was given to an agent or a mode whether it is a Layer or a plan. */
+/** Returns the model of an agent or a mode, tagged as a Layer or a plan. */
 export const ownModel = (model: unknown): OwnModel =>
   ExecutionPlan.isExecutionPlan(model)
     ? { _tag: "Plan", plan: model }

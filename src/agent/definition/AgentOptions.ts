@@ -1,5 +1,5 @@
 /**
- * What an agent can be made of, and what its type collects from it.
+ * The options of an agent, and what its type collects from them.
  *
  * @since 0.1.0
  */
@@ -18,14 +18,14 @@ import type { ContextWindow } from "../window/WindowType.ts"
 import type { AnyAsTool, AsTool } from "./AgentTool.ts"
 import type { StopWhen } from "./StopWhen.ts"
 
-/** The tool of an agent with an output schema; one without has no encoded output. */
+/** The tool of an agent with an output schema. An agent without one has no encoded output. */
 type AnswerName<EncodedOutput> = unknown extends EncodedOutput ? never : "final_answer"
 type HandoffName<T> = T extends { readonly toolName: infer Name extends string } ? Name : never
 type AgentName<T> = T extends AsTool<infer Name, unknown> ? Name : never
 export type AgentServices<T> = T extends AsTool<string, infer R> ? R : never
 
 /**
- * What an agent is made of; everything is optional.
+ * Options of an agent; everything is optional.
  *
  * @category models
  * @since 0.1.0
@@ -48,7 +48,7 @@ export interface Options<
 > {
   /** What the agent is for, in words for other agents and their models. */
   readonly description?: string | undefined
-  /** The system message: a text, or a function of the state that gives one, possibly with an effect. */
+  /** The system message: a text, or a function of the state that returns one, directly or in an Effect. */
   readonly instructions?:
     | string
     | ((state: AgentState.AgentState) => string | Effect.Effect<string, InstructionsE, InstructionsR>)
@@ -63,13 +63,13 @@ export interface Options<
   readonly modes?: Modes | undefined
   /** How often a run that begins with this agent may change hands; 10 times by default. */
   readonly maxHandoffs?: number | undefined
-  /** Tools whose own typed error ends the run; the errors of all others are told to the model. */
+  /** Tools whose own typed error ends the run. The model reads the errors of all other tools. */
   readonly fatal?: ReadonlyArray<Fatal> | undefined
-  /** When a run stops. `StopWhen.maxSteps(20)` holds too, unless this has a limit that always counts. */
+  /** When a run stops. `StopWhen.maxSteps(20)` applies too, unless this has a limit that always counts. */
   readonly stopWhen?: StopWhen | undefined
   /** How many calls of a turn run at once; 10 by default. */
   readonly toolConcurrency?: number | "unbounded" | undefined
-  /** Which tools the model must or may use; `"auto"` by default. One that forces a call holds for a run's first request. */
+  /** Which tools the model must or may use; `"auto"` by default. A choice that forces a call applies to a run's first request only. */
   readonly toolChoice?:
     | LanguageModel.ToolChoice<
       NoInfer<
@@ -89,6 +89,6 @@ export interface Options<
   readonly contextWindow?: ContextWindow<WindowE, WindowR> | undefined
   /** How many characters an input may have; 1,000,000 by default. */
   readonly maxInputLength?: number | undefined
-  /** What may pass: guardrails on inputs, answers, calls, results and handoffs; none by default. */
+  /** Guardrails on inputs, answers, calls, results and handoffs; none by default. */
   readonly guardrails?: Guards | undefined
 }

@@ -8,6 +8,7 @@ import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { InvalidName } from "../../domain/InvalidName.ts"
 import * as ToolName from "../../domain/ToolName.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import { given, type Runnable } from "../../handoff/Runnable.ts"
 import type * as Definition from "./AgentDefinition.ts"
 import { paramsDecoder } from "./Codec.ts"
@@ -25,7 +26,7 @@ export interface AsTool<out Name extends string, out R = never> {
   readonly name: Name
 }
 
-/** Any agent as a tool. It says neither name nor needs, so that inference takes them from the agent itself. */
+/** Any agent as a tool, without type parameters, so that they are inferred from the agent itself. */
 export interface AnyAsTool {
   readonly [ToolTypeId]: { readonly entry: Definition.AgentTool }
 }
@@ -34,7 +35,7 @@ export interface AnyAsTool {
 export const ToolTypeId = "~troupe/agent/Agent/AsTool"
 
 /**
- * The parameters of an agent that is a tool, if none are given: what it should do, in words.
+ * The default parameters of an agent as a tool: what it should do, in words.
  *
  * @category schemas
  * @since 0.1.0
@@ -42,14 +43,14 @@ export const ToolTypeId = "~troupe/agent/Agent/AsTool"
 export const Task = Schema.Struct({ task: Schema.String })
 
 /**
- * Makes a tool of an agent or a group, for the `agents` of another agent.
+ * Makes a tool from an agent or a group, for the `agents` of another agent.
  *
- * The model gives it a `task` in words, or the `parameters` of a schema. They reach the agent as JSON text, or as what `toInput` makes
- * of them. The call is answered with the agent's output, or its last text if it has no output schema; after a handoff, with that of the
- * agent that ended in control.
+ * The model writes a `task` in words, or the `parameters` of a schema. The agent gets the task as text, and parameters as JSON text or as
+ * `toInput` converts them. The result of the call is the agent's output, or its last text if it has no output schema; after a handoff, the
+ * output of the agent that ended in control.
  *
- * The state of the agent is kept in the call. So its approvals are found in the caller's state, what it uses counts for the caller, and
- * its failure is a failed call.
+ * The state of the agent is kept in the call. So its approvals are found in the caller's state, its usage counts for the caller, and its
+ * failure is a failed call.
  *
  * @category combinators
  * @since 0.1.0
@@ -98,7 +99,7 @@ export const asTool = <
     decode: paramsDecoder(tool),
     agent,
     roster: () => rosterOf(agent),
-    toInput: (params) => partsOf(toInput(params))
+    toInput: (params) => partsOf(Wanted.input(`\`toInput\` of tool "${name}"`, toInput(params)))
   }
   return { [ToolTypeId]: { entry }, name: tool.name }
 }

@@ -1,5 +1,5 @@
 /**
- * What an agent is to those who use one: its name, and in its type what a run of it gives, fails with and needs.
+ * The type of an agent: its name, and what a run of it returns, fails with and needs.
  *
  * @since 0.1.0
  */
@@ -9,8 +9,8 @@ import type * as Runnable from "../../handoff/Runnable.ts"
 import * as Definition from "./AgentDefinition.ts"
 
 /**
- * An agent: `Output` is what its answers decode to, `E` what a run of it may fail with beside `AgentError`, and `R`
- * what a run of it needs.
+ * An agent: `Output` is what its answers decode to, `E` what a run of it may fail with besides `AgentError`, and `R` what a run of it
+ * needs.
  *
  * @category models
  * @since 0.1.0
@@ -22,7 +22,7 @@ export interface Agent<out Name extends string, out Output = string, out E = nev
 /** Any agent. */
 export type Any = Agent<string, unknown, unknown, unknown>
 
-/** What a run of an agent may fail with beside `AgentError`. */
+/** What a run of an agent may fail with besides `AgentError`. */
 export type RunError<A extends Any> = A extends Agent<infer _Name, infer _Output, infer E, infer _R> ? E : never
 
 /** What a run of an agent needs. */

@@ -1,5 +1,5 @@
 /**
- * The tool of a call anywhere in a state, and how it reads parameters that somebody gives in the model's place.
+ * Finds the tool of a call anywhere in a state, and reads parameters that somebody gives instead of the model.
  *
  * @since 0.1.0
  */
@@ -12,10 +12,10 @@ import { openCalls } from "../../domain/conversation/Turns.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Roster, ToolEntry } from "./AgentDefinition.ts"
 
-/** A call by the name of its tool, and the calls that lead to its agent. */
+/** A call: the name of its tool, and the calls that lead to its agent. */
 export type Placed = Pick<PendingApproval, "calls" | "name">
 
-/** Finds the tool of a call: that of the agent in control where the calls lead to. */
+/** Finds the tool of a call, in the agent in control that the calls lead to. */
 export const toolOf = (
   { agents }: Roster,
   { agent, conversation }: AgentState,
@@ -39,11 +39,11 @@ export const readParams = (
 ): Effect.Effect<unknown, string, unknown> => {
   const entry = toolOf(roster, state, call)
   return entry === undefined || entry._tag === "Handoff"
-    ? Effect.fail(`There is no tool "${call.name}" that could run.`)
+    ? Effect.fail(`The agent has no tool "${call.name}".`)
     : Effect.mapErrorEager(entry.decode(params), ({ message }) => message)
 }
 
-/** Reads the parameters of a call where that takes neither services nor time. */
+/** Reads the parameters of a call, if that needs neither services nor time. */
 export const readParamsAtOnce = (
   roster: Roster,
   state: AgentState,
@@ -53,5 +53,7 @@ export const readParamsAtOnce = (
   const read = readParams(roster, state, call, params)
   return Exit.isExit(read)
     ? Effect.runSync(Effect.result(read as Exit.Exit<unknown, string>))
-    : Result.fail("Their schema takes services or time, so only a session can read them before they run.")
+    : Result.fail(
+      "Their schema needs services or an effect, so they can't be checked here: approve without the agent, or by a session."
+    )
 }

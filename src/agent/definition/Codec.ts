@@ -9,10 +9,10 @@ import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 
-/** Decodes or encodes something, by a schema that was read once. */
+/** Decodes or encodes a value, by a schema that was compiled once. */
 export type Codec = (u: unknown) => Effect.Effect<unknown, Schema.SchemaError, unknown>
 
-/** What came of decoding or encoding. */
+/** The result of decoding or encoding. */
 export type CodecExit = Exit.Exit<unknown, Schema.SchemaError>
 
 /** Runs a codec at once if it can be, which is when its schema needs neither services nor time. */
@@ -31,7 +31,7 @@ export const paramsDecoder = (tool: Tool.Any): Codec =>
     ? Effect.succeed
     : Schema.decodeUnknownEffect(Schema.toCodecJson(tool.parametersSchema))
 
-/** Makes the encoder of a tool's results as JSON. If the schema takes anything, a result is what `JSON.stringify` makes of it. */
+/** Makes the encoder of a tool's results as JSON. If the schema accepts anything, a result is encoded as `JSON.stringify` does. */
 export const resultEncoder = (schema: Schema.Constraint): Codec => {
   if (!SchemaAST.isUnknown(schema.ast) && !SchemaAST.isAny(schema.ast)) {
     return Schema.encodeUnknownEffect(Schema.toCodecJson(schema))
@@ -40,7 +40,7 @@ export const resultEncoder = (schema: Schema.Constraint): Codec => {
   return (u) => encode(throughJson(u))
 }
 
-/** What stands in a schema, each with its name. A schema that is looked up later may not be there yet, and isn't looked into. */
+/** Returns the parts of a schema with their names. A suspended schema may not exist yet, so it isn't entered. */
 const partsOf = (ast: SchemaAST.AST): ReadonlyArray<readonly [string, SchemaAST.AST]> =>
   SchemaAST.isObjects(ast)
     ? [
@@ -53,7 +53,7 @@ const partsOf = (ast: SchemaAST.AST): ReadonlyArray<readonly [string, SchemaAST.
     ? ast.types.map((type) => ["", type] as const)
     : []
 
-/** Finds where a schema takes what has no JSON: a class, a function, whatever is declared without saying which JSON it is. */
+/** Finds a part of a schema whose values have no JSON: a class, a function, or anything declared without a JSON codec. */
 const findForeign = (ast: SchemaAST.AST): string | undefined => {
   if (SchemaAST.isDeclaration(ast)) {
     const { toCodec, toCodecJson } = { ...ast.annotations } as {
@@ -69,11 +69,11 @@ const findForeign = (ast: SchemaAST.AST): string | undefined => {
   return undefined
 }
 
-/** Finds what in the parameters of a tool no model could write, as it has no JSON. */
+/** Finds a part of a tool's parameters that no model could write, because it has no JSON. */
 export const foreignParam = ({ parametersSchema }: Tool.Any): string | undefined =>
   Schema.isSchema(parametersSchema) ? findForeign(SchemaAST.toEncoded(parametersSchema.ast)) : undefined
 
-/** What has no JSON at all, such as a circle, stays as it is: encoding it then says so. */
+/** A value without any JSON, such as a circular one, stays as it is, so that encoding it reports that. */
 const throughJson = (u: unknown): unknown => {
   try {
     return JSON.parse(JSON.stringify(u) ?? "null")
@@ -83,9 +83,8 @@ const throughJson = (u: unknown): unknown => {
 }
 
 /**
- * Checks whether two tools of one name may share a handler: they are one tool, or one was made from the other, by a policy or an
- * annotation. Nothing in a tool says what it was made from, so that is told by its description and schemas, or by the provider's
- * own name for it.
+ * Checks whether two tools of one name may share a handler: they are the same tool, or one was made from the other by a policy or an
+ * annotation. A tool doesn't say what it was made from, so descriptions and schemas are compared, or the provider's own names.
  */
 export const isSame = (self: Tool.Any, that: Tool.Any): boolean =>
   self === that || (isAlike(self, that) && (Tool.isProviderDefined(self) ||

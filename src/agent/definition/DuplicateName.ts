@@ -12,10 +12,14 @@ import { ErrorClass } from "../../domain/ErrorClass.ts"
  * @category errors
  * @since 0.1.0
  */
-export class DuplicateAgent extends ErrorClass<DuplicateAgent>("troupe/agent/Agent")("DuplicateAgent", {
-  agent: Schema.String,
-  from: Schema.String
-}, ({ agent, from }) => `Two different agents of the name "${agent}" can be reached from "${from}"`) {}
+export class DuplicateAgent extends ErrorClass<DuplicateAgent>("troupe/agent/Agent")(
+  "DuplicateAgent",
+  {
+    agent: Schema.String,
+    from: Schema.String
+  },
+  ({ agent, from }) => `Two different agents of the name "${agent}" can be reached from "${from}": rename one of them`
+) {}
 
 /**
  * Error for an invalid definition: two handoffs of an agent share the name of their tool.
@@ -43,7 +47,7 @@ export class DuplicateHandoff extends ErrorClass<DuplicateHandoff>("troupe/agent
 export class DuplicateTool extends ErrorClass<DuplicateTool>("troupe/agent/Agent")("DuplicateTool", {
   agent: Schema.String,
   tool: Schema.String
-}, ({ agent, tool }) => `Agent "${agent}" has two tools of the name "${tool}"`) {}
+}, ({ agent, tool }) => `Agent "${agent}" has two tools of the name "${tool}": rename one of them`) {}
 
 /**
  * Error for an invalid definition: two agents that run together have different tools of one name.
@@ -73,4 +77,4 @@ export class AmbiguousTool extends ErrorClass<AmbiguousTool>("troupe/agent/Agent
 export class DuplicateMode extends ErrorClass<DuplicateMode>("troupe/agent/Agent")("DuplicateMode", {
   agent: Schema.String,
   mode: Schema.String
-}, ({ agent, mode }) => `Agent "${agent}" has two modes of the name "${mode}"`) {}
+}, ({ agent, mode }) => `Agent "${agent}" has two modes of the name "${mode}": rename one of them`) {}

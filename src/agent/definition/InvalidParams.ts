@@ -7,8 +7,8 @@ import * as Schema from "effect/Schema"
 import { ErrorClass } from "../../domain/ErrorClass.ts"
 
 /**
- * Error for an invalid definition: a parameter of a tool, a handoff's and the final answer's too, has no JSON, as instances of classes
- * and functions have none.
+ * Error for an invalid definition: a parameter of a tool, of a handoff or of the final answer has no JSON, such as a function or an
+ * instance of a class.
  *
  * @category errors
  * @since 0.1.0

@@ -1,12 +1,11 @@
 /**
- * The limit of an agent whose own condition might never end a run: a given condition takes the default away only if it has a limit that
- * always counts.
+ * The default limit of agents: a given condition replaces it only if it has a limit that always counts.
  *
  * @since 0.1.0
  */
 import { any, defaultCondition, type StopWhen } from "./StopWhen.ts"
 
-/** How surely a condition ends a run: not at all, if tokens are reported, or always. */
+/** How surely a condition ends a run: never, only if tokens are reported, or always. */
 const bound = { none: 0, reported: 1, always: 2 } as const
 
 const boundOf = (self: StopWhen): number => {
@@ -31,8 +30,8 @@ const boundOf = (self: StopWhen): number => {
 }
 
 /**
- * Gives a condition that ends every run. One without a limit gets that of the default; one by tokens alone gets it for answers whose
- * tokens nobody reported.
+ * Returns a condition that ends every run. A condition without a limit gets the default limit; one that limits only tokens gets it for
+ * answers whose tokens weren't reported.
  */
 export const withLastResort = (self: StopWhen = defaultCondition): StopWhen => {
   const surely = boundOf(self)

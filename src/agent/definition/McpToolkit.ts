@@ -1,9 +1,9 @@
 /**
  * The tools of an MCP server as a toolkit of an agent.
  *
- * 1. The model sees images that the server gives, and other files, as far as its provider takes them in results.
- * 2. What fails is told in a sentence, or in the server's own words.
- * 3. A toolkit has the tools of the time at which it was made. Make one for each run, and what has changed is there.
+ * 1. The model sees images and other files of the server, as far as its provider accepts them in results.
+ * 2. A failure is told in a sentence, or in the server's own words.
+ * 3. A toolkit has the tools that the server had when it was made. Make one for each run to get changes.
  *
  * **Example** (An agent with all tools of a server, none of which may take longer or say more than this)
  *
@@ -67,7 +67,7 @@ const Piece = Schema.Union([
 ])
 
 /**
- * Schema for what a tool of a server gives: a text, or what there is in order if that isn't text alone.
+ * Schema for the result of a server's tool: a text, or a list of texts and files in their order.
  *
  * @category schemas
  * @since 0.1.0
@@ -75,7 +75,7 @@ const Piece = Schema.Union([
 export const McpResult = Schema.Union([Schema.String, Schema.Array(Piece)])
 
 /**
- * What a tool of a server gives: a text, or what there is in order if that isn't text alone.
+ * The result of a server's tool: a text, or a list of texts and files in their order.
  *
  * @category models
  * @since 0.1.0
@@ -83,14 +83,14 @@ export const McpResult = Schema.Union([Schema.String, Schema.Array(Piece)])
 export type McpResult = typeof McpResult.Type
 
 /**
- * How the tools of a server are taken.
+ * Options of a toolkit from a server.
  *
  * **Details**
  *
- * - `prefix` stands before the name of each tool, such as `"reports__"`.
- * - `needsApproval` says which tools wait for somebody's yes; none by default. `"destructive"` is what the server says of them by its
- *   annotations: a tool is destructive unless `readOnlyHint` is true or `destructiveHint` is false, as in the specification. These
- *   are hints, which bind no server that you don't trust.
+ * - `prefix` is put before the name of each tool, such as `"reports__"`.
+ * - `needsApproval` says which tools need approval; none by default. `"destructive"` goes by the server's annotations: a tool is
+ *   destructive unless `readOnlyHint` is true or `destructiveHint` is false, as in the specification. These are hints, which you can rely
+ *   on only if you trust the server.
  *
  * @category models
  * @since 0.1.0
@@ -157,7 +157,7 @@ const toModelOutput = (result: McpResult): ReadonlyArray<Prompt.ToolModelOutputP
         : Prompt.makePart("file", { mediaType: piece.mediaType, data: piece.data })
     )
 
-/** Checks whether a tool may destroy something. What a server doesn't say it may. */
+/** Checks whether a tool may destroy something. Without an annotation it may. */
 const isDestructive = ({ annotations }: McpSchema.Tool): boolean =>
   annotations?.readOnlyHint !== true && annotations?.destructiveHint !== false
 
@@ -195,7 +195,7 @@ const call = (client: McpClient.McpClient, name: string, tool: McpSchema.Tool) =
     return yield* Effect.fail(said.trim() === "" ? `The tool "${name}" failed.` : said)
   })
 
-/** Names that models can use, each told from those before it. */
+/** Returns names that providers accept, each different from those before it. */
 const namesOf = (tools: ReadonlyArray<McpSchema.Tool>, prefix: string): ReadonlyArray<string> => {
   const taken = new Set<string>()
   return tools.map(({ name }) => {
@@ -207,16 +207,16 @@ const namesOf = (tools: ReadonlyArray<McpSchema.Tool>, prefix: string): Readonly
 }
 
 /**
- * Asks a server for its tools and makes a toolkit of them, with handlers that call the server.
+ * Asks a server for its tools, and makes a toolkit from them with handlers that call the server.
  *
  * **Details**
  *
- * - A text is the result as it is, and so is the JSON of a result that has structured content alone. Images and other files go to the
- *   model beside the texts, by `toModelOutput`.
- * - An error that the server reports is told in the server's words; one on the way to it in a sentence.
- * - Letters that providers don't take in names of tools become `_`.
- * - The server says which tools only read, may destroy something, or may be repeated: as annotations of `Tool`, such as
- *   `Tool.Idempotent`, by which `ToolPolicy` repeats what timed out.
+ * - A text is the result as it is, and so is the JSON of a result that has only structured content. Images and other files go to the model
+ *   with the texts, by `toModelOutput`.
+ * - The model reads an error that the server reports in the server's words, and a connection error in a sentence.
+ * - Letters that providers don't accept in names of tools become `_`.
+ * - The server's hints that a tool only reads, may destroy something, or may be repeated become annotations of `Tool`, such as
+ *   `Tool.Idempotent`, which lets `ToolPolicy` repeat a call that timed out.
  *
  * @category constructors
  * @since 0.1.0

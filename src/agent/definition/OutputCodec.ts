@@ -1,8 +1,8 @@
 /**
- * Answers that are values: how a model gives one, and what reads it.
+ * Answers that are values: how a model writes one, and how it is read.
  *
- * An agent with an output schema offers its model the tool `final_answer`, whose parameters are the value; an accepted call of it ends
- * the run. A text is taken as the answer too, if it is JSON that fits (`docs/decisions/0003`).
+ * An agent with an output schema offers its model the tool `final_answer`, whose parameters are the value; an accepted call of it ends the
+ * run. A text counts as the answer too, if it is JSON that fits (`docs/decisions/0003`).
  *
  * @since 0.1.0
  */
@@ -34,7 +34,7 @@ export interface OutputTool {
   readonly decode: Codec
 }
 
-/** Makes the codec of an agent's answers, which are JSON, whatever their schema holds. */
+/** Makes the codec of an agent's answers, which are JSON for any schema. */
 export const makeCodec = (schema: Schema.Codec<unknown, unknown>): OutputCodec => {
   const json = Schema.toCodecJson(schema)
   // Parameters of a tool are an object. A schema of anything else is wrapped in one, under the key `value`.

@@ -1,7 +1,7 @@
 /**
- * What replaces the models and the handlers of tools that agents bring along, for tests: mocks and tapes.
+ * Replacements for the models and handlers that agents bring along, for tests: mocks and tapes.
  *
- * What comes from the environment needs no override: another Layer replaces it.
+ * Models and handlers from the environment need no override: provide another Layer.
  *
  * @since 0.1.0
  */
@@ -17,7 +17,7 @@ export type ToolHandler = (
   context: Toolkit.HandlerContext<Tool.Any>
 ) => Effect.Effect<unknown, unknown, unknown>
 
-/** Makes another model of one, and another handler of a tool's. */
+/** Replaces a model by another one, and a tool's handler by another one. */
 export interface Overrides {
   readonly model?: (own: ModelLayer) => ModelLayer
   readonly handler?: (tool: Tool.Any, own: ToolHandler) => ToolHandler
@@ -25,5 +25,5 @@ export interface Overrides {
 
 const none: Overrides = {}
 
-/** The overrides that a run goes by; there are none by default. */
+/** The overrides of a run; none by default. */
 export const CurrentOverrides = Context.Reference<Overrides>("troupe/agent/Overrides", { defaultValue: () => none })

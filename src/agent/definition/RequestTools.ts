@@ -1,5 +1,5 @@
 /**
- * How a request names the tools of an agent, prepared once per agent.
+ * How a request names the tools of an agent, prepared once for each agent.
  *
  * Which of them are offered in a state is a rule: `rules/OfferedTools.ts`.
  *
@@ -15,10 +15,10 @@ import type { Request, Requests, ToolEntry } from "./AgentDefinition.ts"
 
 type Choice = LanguageModel.ToolChoice<string>
 
-/** Fills a toolkit that would be empty (`docs/decisions/0003`). No provider sees it. */
+/** A placeholder for a toolkit that would be empty (`docs/decisions/0003`). No provider sees it. */
 const placeholder = lazy(() => Tool.make("troupe_no_tool"))
 
-/** Makes a toolkit that runs no calls: they come back as the model wrote them, and the loop answers them. */
+/** Makes a toolkit that runs no calls. They come back as the model wrote them, and the loop runs them. */
 const makeToolkit = (tools: ReadonlyArray<Tool.Any>): Request["toolkit"] => {
   const byName: Record<string, Tool.Any> = {}
   for (const tool of tools.length === 0 ? [placeholder()] : tools) {
@@ -28,7 +28,7 @@ const makeToolkit = (tools: ReadonlyArray<Tool.Any>): Request["toolkit"] => {
   return { tools: byName, handle: () => Effect.die(new Error("An agent answers its calls itself")) }
 }
 
-/** Puts the real names of tools into a choice. An agent's name may have characters that a tool's can't have. */
+/** Replaces the names in a choice by the real names of tools. An agent's name may have characters that a tool's name can't have. */
 export const withToolNames = (
   choice: Choice | undefined,
   tools: ReadonlyMap<string, ToolEntry>
@@ -43,7 +43,7 @@ export const withToolNames = (
   return "tool" in choice ? { tool: nameOf(choice.tool) } : { ...choice, oneOf: choice.oneOf.map(nameOf) }
 }
 
-/** A choice without its force: the model may then answer in text. */
+/** Returns a choice that forces no call, so that the model may answer in text. */
 export const unforced = (choice: Choice | undefined): Choice | undefined =>
   choice === "required" || (typeof choice === "object" && ("tool" in choice || choice.mode === "required"))
     ? "auto"
@@ -75,7 +75,7 @@ export const offering = (
   }
 }
 
-/** Gives the tools that a choice leaves, as `effect/ai` does. */
+/** Returns the tools that a choice leaves, as `effect/ai` does. */
 const toolsFor = ({ tools }: Request["toolkit"], choice: Choice): ReadonlyArray<Tool.Any> => {
   const all = Object.values(tools)
   return typeof choice === "object" && "oneOf" in choice ? all.filter(({ name }) => choice.oneOf.includes(name)) : all
@@ -88,8 +88,8 @@ const isConditional = (entry: ToolEntry): boolean =>
 /**
  * Prepares the requests of an agent.
  *
- * `shared` has the tools of every agent that the run can reach, if they share a toolkit. `effect/ai` keeps the decoder of one toolkit
- * only, so agents that take turns send the same one, and each offers its own tools in it (`docs/decisions/0005`).
+ * `shared` has the tools of every agent that the run can reach, if they share a toolkit. `effect/ai` keeps the decoder of only one toolkit,
+ * so agents that take turns send the same toolkit, and each offers its own tools of it (`docs/decisions/0005`).
  */
 export const make = (
   tools: ReadonlyMap<string, ToolEntry>,

@@ -1,5 +1,6 @@
 /**
- * Who can be in control of a run: an agent and all that it can reach by handoffs, or a group and all that its members can.
+ * The agents that can be in control of a run: an agent and all that it can reach by handoffs, or a group's members and all that they can
+ * reach.
  *
  * A roster depends on definitions alone, so it is made once and serves any number of conversations (`docs/decisions/0005`).
  *
@@ -23,10 +24,10 @@ import { addHandoff } from "./ToolEntries.ts"
 const hasDefinition = (self: object | undefined): self is Defined => self !== undefined && TypeId in self
 
 /**
- * Finds all agents that can be reached by handoffs, those given included, each as `adapt` changes it.
+ * Finds all agents that can be reached by handoffs, including the given ones. `adapt` changes each.
  *
- * An agent without a model of its own takes the model of the agent whose handoff leads to it first. While an agent is made, targets
- * that are looked up later may not be there yet: unless the search `isWhole`, it leaves them out.
+ * An agent without a model of its own gets the model of the agent whose handoff leads to it first. While an agent is being made, targets
+ * that are looked up later may not exist yet: unless the search `isWhole`, it leaves them out.
  */
 const reach = (
   from: string,
@@ -76,7 +77,7 @@ const united = (agents: Iterable<Definition>): ReadonlyMap<string, Tool.Any> => 
   return tools
 }
 
-/** Lets agents that take turns send one toolkit, as `effect/ai` keeps the decoder of one only (`docs/decisions/0005`). */
+/** Lets agents that take turns send one toolkit, because `effect/ai` keeps the decoder of only one (`docs/decisions/0005`). */
 const share = (agents: ReadonlyMap<string, Definition>): ReadonlyMap<string, Definition> => {
   if (agents.size === 1) return agents
   const shared = united(agents.values())
@@ -84,14 +85,14 @@ const share = (agents: ReadonlyMap<string, Definition>): ReadonlyMap<string, Def
   return new Map(Array.from(agents, ([name, agent]) => [name, withTools(agent, agent, shared)]))
 }
 
-/** An agent alone begins, and no policy stands above its handoffs. */
+/** Makes the roster of a single agent, which has no policy besides its handoffs. */
 const ofAgent = (definition: Definition, isWhole: boolean): Roster => {
   const { maxHandoffs, name } = definition
   const agents = reach(name, [definition], identity, isWhole)
   return { first: agents.get(name)!, agents, maxHandoffs, picker: undefined, decide: constUndefined, transforms: [] }
 }
 
-/** Adds what the group's policy offers an agent beside the agent's own handoffs. */
+/** Adds the handoffs that a group's policy offers an agent to the agent's own. */
 const adaptTo = (group: Group.Any): (definition: Definition) => Definition => {
   const { policy } = Group.internalsOf(group)
   const offers = policy === undefined ? [] : HandoffPolicy.internalsOf(policy).offers
@@ -124,7 +125,7 @@ const ofGroup = (group: Group.Any, isWhole: boolean): Roster => {
   }
 }
 
-/** Throws if a handoff by name leads to nobody. If some targets are looked up later, that can't be told yet. */
+/** Throws if a handoff names an unknown agent. If some targets are looked up later, that can't be checked yet. */
 const checkNames = (group: Group.Any, { agents }: Roster): void => {
   const handoffs = [...agents.values()].flatMap(({ tools }) =>
     [...tools.values()].flatMap((entry) => entry._tag === "Handoff" ? [entry.handoff] : [])
@@ -140,19 +141,19 @@ const checkNames = (group: Group.Any, { agents }: Roster): void => {
 const make = (self: Runnable.Any, isWhole: boolean): Roster =>
   Group.isGroup(self) ? ofGroup(self, isWhole) : ofAgent(definitionOf(self as Runnable.Any & Defined), isWhole)
 
-/** Checks whether the handler of a tool is one of the environment, where it is found by the tool's name. */
+/** Checks whether the handler of a tool comes from the environment, by the tool's name. */
 const isFoundByName = (entry: ToolEntry): boolean =>
   entry._tag === "Handled" && entry.handle === undefined &&
   (!Tool.isProviderDefined(entry.tool) || entry.tool.requiresHandler)
 
 /**
- * Makes the rosters of what runs together, and of all that it calls as tools. Throws if two different tools would share the handler
- * that the environment has for their name.
+ * Makes the rosters of agents and groups that run together, and of all agents that they call as tools. Throws if two different tools would
+ * share the environment's handler for their name.
  */
 const makeTogether = (selves: ReadonlyArray<Runnable.Any>, isWhole: boolean): ReadonlyArray<Roster> => {
   const handled = new Map<string, { readonly agent: string; readonly tool: Tool.Any }>()
   const rosters: Array<Roster> = []
-  // A set goes on with what is added to it on the way.
+  // Iterating over a set includes what is added meanwhile.
   const all = new Set(selves)
   for (const self of all) {
     const roster = make(self, isWhole)
@@ -171,16 +172,16 @@ const makeTogether = (selves: ReadonlyArray<Runnable.Any>, isWhole: boolean): Re
   return rosters
 }
 
-/** The roster of an agent or a group, made when it is first asked for: targets that are looked up later are there then. */
+/** Returns the roster of an agent or a group, made on first use, when all targets exist. */
 export const rosterOf = memoize((self: Runnable.Any): Roster => makeTogether([self], true)[0]!)
 
-/** Throws if a roster is invalid, as far as that is known before targets that are looked up later are there. */
+/** Throws if a roster is invalid, as far as that is known before all targets exist. */
 export const check = (self: Runnable.Any): void => {
   const roster = makeTogether([self], false)[0]!
   if (Group.isGroup(self)) checkNames(self, roster)
 }
 
-/** Throws if agents and groups can't run together, as far as that is known, and gives the check to make before they run. */
+/** Throws if agents and groups can't run together, as far as that is known, and returns the check to make before they run. */
 export const checkTogether = (selves: ReadonlyArray<Runnable.Any>): () => void => {
   makeTogether(selves, false)
   return lazy(() => makeTogether(selves, true))

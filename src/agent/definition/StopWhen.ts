@@ -1,5 +1,5 @@
 /**
- * Conditions under which a run stops, as data. What they make of a state stands in `rules/StopVerdict.ts`.
+ * Conditions under which a run stops, as data. `rules/StopVerdict.ts` evaluates them for a state.
  *
  * @since 0.1.0
  */
@@ -26,7 +26,7 @@ export interface Tokens extends Limit {
   readonly _tag: "Tokens"
   readonly tokens: number
 }
-/** Is reached when the run cost `limit`, or an amount that isn't known. */
+/** Is reached when the run cost `limit`, or an unknown amount. */
 export interface Cost extends Limit {
   readonly _tag: "Cost"
   readonly limit: number
@@ -105,8 +105,8 @@ const limited = (limit: Extract<StopWhen, Limit>, options: LimitOptions | undefi
 /**
  * Fails a run with `StepLimitReached` when its model, and the agents that it called, answered `steps` times.
  *
- * A step is one answer of the model and the calls in it; the last step's calls are run. Like all limits it throws `InvalidLimit` where
- * the number is none: `Infinity` sets no limit.
+ * A step is one answer of the model and the calls in it; the last step's calls are run. Like all limits it throws `InvalidLimit` for an
+ * invalid number; `Infinity` sets no limit.
  *
  * @category constructors
  * @since 0.1.0
@@ -117,8 +117,8 @@ export const maxSteps = (steps: number, options?: LimitOptions): StopWhen =>
 /**
  * Fails a run with `BudgetExceeded` when its known input and output tokens reach `tokens`.
  *
- * What a provider doesn't report can't be counted. An agent without another limit fails with `StepLimitReached` when nothing was
- * reported of 20 answers.
+ * Tokens that a provider doesn't report can't be counted. An agent without another limit fails with `StepLimitReached` after 20 answers
+ * without reported tokens.
  *
  * @category budgets
  * @since 0.1.0
@@ -129,9 +129,9 @@ export const tokens = (tokens: number, options?: LimitOptions): StopWhen =>
 /**
  * Fails a run with `BudgetExceeded` when what its models cost reaches `limit`, in the currency of the prices.
  *
- * `prices` has the price of a million tokens of each model, by the name that the provider's responses say; `otherwise` is the price of
- * all other models. A request without a price, or without reported tokens, costs an unknown amount, never nothing. Then the run fails
- * too, before it asks again, and `unpriced` counts such requests.
+ * `prices` has the price of a million tokens of each model, by the name in the provider's responses; `otherwise` is the price of all other
+ * models. A request without a price, or without reported tokens, costs an unknown amount, never 0. Then the run fails too, before it asks
+ * again, and `unpriced` counts such requests.
  *
  * @category budgets
  * @since 0.1.0
@@ -148,8 +148,8 @@ export const cost = (
 }
 
 /**
- * Fails a run with `BudgetExceeded` when `calls` calls have their results: of the tool `name`, or of all. The calls of the model's last
- * answer are still run.
+ * Fails a run with `BudgetExceeded` when `calls` calls of the tool `name`, or of all tools, have their results. The calls of the model's
+ * last answer are still run.
  *
  * @category budgets
  * @since 0.1.0
@@ -184,7 +184,7 @@ export const toolCalled = (name: string): StopWhen => ({ _tag: "ToolCalled", nam
 /**
  * Finishes a run when the model's last answer called no tool.
  *
- * A run ends then anyway. Within `all`, it makes a limit count only once the model calls nothing more.
+ * A run ends then anyway. In `all` it makes a limit apply only once the model calls nothing more.
  *
  * @category constructors
  * @since 0.1.0
@@ -216,7 +216,7 @@ export const any = (...conditions: ReadonlyArray<StopWhen>): StopWhen => ({ _tag
 export const all = (...conditions: ReadonlyArray<StopWhen>): StopWhen => ({ _tag: "All", conditions })
 
 /**
- * The condition of an agent that was given none, and the last resort of one whose condition has no limit: 20 steps.
+ * The default condition of an agent, and the last resort of one whose condition has no limit: 20 steps.
  *
  * @category constants
  * @since 0.1.0

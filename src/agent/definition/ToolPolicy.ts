@@ -1,7 +1,7 @@
 /**
  * How a tool is run, as an annotation on the tool.
  *
- * The policy belongs to the tool and counts for every agent that has the tool. An agent says only how many of its calls run at once.
+ * The policy belongs to the tool and applies in every agent that has the tool. An agent says only how many of its calls run at once.
  *
  * **Example** (A tool that is slow, flaky, and must run alone)
  *
@@ -38,8 +38,8 @@ import type { AnyToolkit } from "../../modes/AnyToolkit.ts"
  * - `retry`: when to try again after a failure of the handler; never by default. The schedule gets the failure, or a
  *   `Cause.TimeoutError` if the attempt timed out.
  * - `exclusive`: no other call of the turn runs beside it; `false` by default.
- * - `idempotent`: running it twice does what running it once does, so an attempt that timed out is repeated too; by default what
- *   the tool's `Tool.Idempotent` annotation says. Of any other tool, nobody knows whether such an attempt took effect.
+ * - `idempotent`: running it twice has the same effect as running it once, so an attempt that timed out is repeated too; by default what
+ *   the tool's `Tool.Idempotent` annotation says. For any other tool it is unknown whether such an attempt took effect.
  * - `maxLength`: how many characters of a result the model reads; all by default. The rest is cut, and the model is told how much
  *   there was. A result that isn't a text is cut as JSON. If the tool says by `toModelOutput` what the model reads, the texts
  *   in that are cut, and the result stays whole for programs.
@@ -63,14 +63,14 @@ export interface ToolPolicy {
  */
 export const ToolPolicy = Context.Reference<ToolPolicy>("troupe/agent/ToolPolicy", { defaultValue: () => ({}) })
 
-/** Gives a policy, or throws `InvalidLimit` for a length that can't be. */
+/** Returns a policy. Throws `InvalidLimit` for an invalid `maxLength`. */
 const checked = (policy: ToolPolicy): ToolPolicy => {
   if (policy.maxLength !== undefined) countOf("maxLength", policy.maxLength, 0)
   return policy
 }
 
 /**
- * Sets how a tool is run. Throws `InvalidLimit` for a `maxLength` that can't be.
+ * Sets how a tool is run. Throws `InvalidLimit` for an invalid `maxLength`.
  *
  * @category combinators
  * @since 0.1.0
@@ -81,7 +81,7 @@ export const set: {
 } = dual(2, <T extends Annotatable>(tool: T, policy: ToolPolicy): T => tool.annotate(ToolPolicy, checked(policy)) as T)
 
 /**
- * Sets how all tools of a toolkit are run, if it has handlers or not. What a tool's own policy sets counts before it.
+ * Sets how all tools of a toolkit are run, with or without handlers. A tool's own policy takes precedence.
  *
  * **Example** (Tools that end a call after half a minute, and one that takes longer)
  *

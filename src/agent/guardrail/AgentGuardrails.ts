@@ -7,21 +7,21 @@ import type { Stage } from "../../domain/GuardrailStage.ts"
 import { type Any, type AnyAt, internalsOf, type Services, type Values } from "./GuardrailType.ts"
 
 /**
- * An agent's guardrails, by stage. Those of a stage are asked in their order, each about what the one before it passed on.
+ * An agent's guardrails, by stage. The guardrails of a stage are asked in order, each about the value that the one before it passed on.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Guardrails<Output = unknown> {
-  /** On what users say, before the agent's first request in a run. This includes what they said to an agent that handed over. */
+  /** On what users say, before the agent's first request in a run. This includes words to an earlier agent that handed over. */
   readonly input?: ReadonlyArray<AnyAt<"input", Values["input"]>> | undefined
-  /** On the agent's answers. Those on text also look at what it says beside calls. */
+  /** On the agent's answers. Guardrails on text also judge text beside calls. */
   readonly output?: ReadonlyArray<AnyAt<"output", Output>> | undefined
   /** On the parameters of calls. */
   readonly toolCall?: ReadonlyArray<AnyAt<"toolCall", Values["toolCall"]>> | undefined
   /** On the results of calls. */
   readonly toolResult?: ReadonlyArray<AnyAt<"toolResult", Values["toolResult"]>> | undefined
-  /** On what the agent hands over. */
+  /** On the agent's handoffs. */
   readonly handoff?: ReadonlyArray<AnyAt<"handoff", Values["handoff"]>> | undefined
   /**
    * Whether text is shown before the guardrails on the answer have seen it; it isn't by default. The event `TextWithdrawn` takes back
@@ -42,7 +42,10 @@ export interface StagedGuardrail {
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** An agent's guardrails by when they are asked: `parallel` are those on input beside the model, `remark` those on text beside calls. */
+/**
+ * An agent's guardrails by the time at which they are asked: `parallel` judge an input while the model is asked, `remark` judge text beside
+ * calls.
+ */
 export interface AgentGuardrails
   extends Readonly<Record<Stage | "parallel" | "remark", ReadonlyArray<StagedGuardrail>>>
 {
@@ -74,3 +77,7 @@ export const prepareGuardrails = (agent: string, guardrails: Guardrails<never> =
     isReleasedEarly: guardrails.releaseEarly ?? false
   }
 }
+
+/** Checks whether an agent has guardrails at any stage. */
+export const hasGuardrails = ({ handoff, input, output, parallel, toolCall, toolResult }: AgentGuardrails): boolean =>
+  [input, parallel, output, toolCall, toolResult, handoff].some(({ length }) => length > 0)

@@ -1,5 +1,5 @@
 /**
- * Guardrails made of guardrails.
+ * Guardrails made from other guardrails.
  *
  * If one of them replaces the value, the next ones look at the replacement. One refusal stays as it is; several become one that names
  * their guardrails.
@@ -33,11 +33,13 @@ import {
  * @category errors
  * @since 0.1.0
  */
-export class NoGuardrails
-  extends ErrorClass<NoGuardrails>("troupe/agent")("NoGuardrails", {}, () => "Any of no guardrails lets nothing pass")
-{}
+export class NoGuardrails extends ErrorClass<NoGuardrails>("troupe/agent")(
+  "NoGuardrails",
+  {},
+  () => "`Guardrail.any` needs at least one guardrail"
+) {}
 
-/** Asks a guardrail, and names it in its refusal. */
+/** Asks a guardrail, and adds its name to a refusal. */
 const ask = (self: Any, value: unknown, context: unknown): Judging.Judged =>
   Judging.map(
     internalsOf(self).judge(value as never, context as never),
@@ -48,7 +50,7 @@ const ask = (self: Any, value: unknown, context: unknown): Judging.Judged =>
 const isRefusal = (verdict: Verdict<unknown>): verdict is Block | Retry =>
   verdict._tag === "Block" || verdict._tag === "Retry"
 
-/** Makes one refusal of several: one alone stays as it is, and if one blocks, all do. */
+/** Joins refusals: a single one stays as it is, and the result is a block if one of them is. */
 const refuse = (refusals: ReadonlyArray<Block | Retry>): Block | Retry | undefined => {
   if (refusals.length < 2) return refusals[0]
   const said = refusals.map((refusal) =>
@@ -90,7 +92,7 @@ const askInOrder = (
   return Judging.inOrder(guardrails.length, (index) => ask(guardrails[index]!, at, context), take, conclude)
 }
 
-/** Makes one verdict of what all guardrails said of the same value. If several replace it, they are asked again, one after the other. */
+/** Joins the verdicts of guardrails on the same value. If several replace it, they are asked again, one after the other. */
 const together = (
   guardrails: ReadonlyArray<Any>,
   verdicts: ReadonlyArray<Verdict<unknown>>,
@@ -118,7 +120,7 @@ const askAll = (guardrails: ReadonlyArray<Any>, value: unknown, context: unknown
     )
 }
 
-/** A guardrail that looks at what its members look at, fails with what they fail with, and needs what they need. */
+/** A guardrail with the subject, the failures and the needs of its members. */
 type Composed<Members extends ReadonlyArray<Any>> = [Members[number]] extends [never] ? Guardrail
   : [Members[number]] extends [Guardrail<infer On, infer Value, infer E, infer R>] ? Guardrail<On, Value, E, R>
   : Guardrail
@@ -194,9 +196,9 @@ const mapVerdict = <On extends Subject, Value, E, R>(
   })
 
 /**
- * Blocks what another guardrail lets pass, and lets pass what that refuses.
+ * Blocks values that another guardrail lets pass, and lets pass values that it refuses.
  *
- * A check that failed refused nothing, so that blocks here too (`docs/decisions/0008`).
+ * A check that failed hasn't refused the value, so that blocks here too (`docs/decisions/0008`).
  *
  * @category combinators
  * @since 0.1.0
@@ -232,7 +234,7 @@ export const when = <On extends Subject, Value, E, R>(
 }
 
 /**
- * Changes what becomes of a value that a guardrail blocks: another reason, a warning, a replacement.
+ * Changes the blocks of a guardrail: to another reason, a warning, or a replacement.
  *
  * @category combinators
  * @since 0.1.0
@@ -254,6 +256,6 @@ export const mapBlock: {
         : verdict)
 )
 
-/** A verdict that is still a block stays that of the same guardrail, and still says whether the check failed. */
+/** If the verdict is still a block, it keeps the guardrail's name and whether the check failed. */
 const keep = (before: Block, verdict: Verdict<unknown>): Verdict<unknown> =>
   verdict._tag === "Block" ? { ...verdict, ...Struct.pick(before, ["guardrail", "isFailure"]) } : verdict

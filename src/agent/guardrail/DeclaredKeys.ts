@@ -1,5 +1,5 @@
 /**
- * Keys that a program wrote itself, in the schemas of what its tools and agents are asked and give back.
+ * The keys that a program's own schemas declare, in parameters and results of its tools and agents.
  *
  * @since 0.1.0
  */
@@ -9,10 +9,10 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 
-/** Keys that aren't looked at. */
+/** Keys that guardrails don't judge. */
 export type DeclaredKeys = ReadonlySet<string>
 
-/** No keys: all of them are looked at. */
+/** No keys: guardrails judge all of them. */
 export const none: DeclaredKeys = new Set()
 
 const addKeys = (ast: SchemaAST.AST, keys: Set<string>, seen: Set<SchemaAST.AST>): void => {
@@ -61,7 +61,7 @@ export const ofParams: (tool: Tool.Any) => DeclaredKeys = /* #__PURE__ */ memoiz
   return keys
 })
 
-/** Returns the keys that what a tool gives back has by its schemas. */
+/** Returns the keys of a tool's results by its schemas. */
 export const ofResult: (tool: Tool.Any) => DeclaredKeys = /* #__PURE__ */ memoize((tool: Tool.Any) =>
   inJson(tool.successSchema, tool.failureSchema)
 )

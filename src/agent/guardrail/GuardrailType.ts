@@ -23,14 +23,14 @@ import { attempt, block, brokenBy, type Verdict, verdictOf, warn } from "./Verdi
 const TypeId = "~troupe/agent/Guardrail"
 
 /**
- * What a guardrail looks at: `"text"`, which every stage has, or the value of one stage.
+ * The subject of a guardrail: `"text"`, which every stage has, or the value of one stage.
  *
  * @category models
  * @since 0.1.0
  */
 export type Subject = "text" | Stage
 
-/** The call that a guardrail looks at: its parameters as JSON, and its `outcome` once it has a result. */
+/** The call that a guardrail judges: its parameters as JSON, and its `outcome` once it has a result. */
 export interface CheckedCall {
   readonly id: string
   readonly name: string
@@ -73,7 +73,7 @@ export type ContextOf<On extends Subject> = On extends "toolCall" | "toolResult"
 /** Judges a value, at once or with an effect. */
 type Judge<E = never> = (value: never, context: never) => Verdict<unknown> | Effect.Effect<Verdict<unknown>, E, unknown>
 
-/** What a guardrail keeps for those that run it. `judge` turns failures of the check into verdicts. */
+/** The internals of a guardrail, for interpreters. `judge` turns failures of the check into verdicts. */
 export interface Internals {
   readonly on: Subject
   readonly isParallel: boolean
@@ -81,10 +81,10 @@ export interface Internals {
 }
 
 /**
- * A guardrail: it looks at a value, and says whether that may pass.
+ * A guardrail: it judges a value, and says whether the value may pass.
  *
- * `Value` is what it looks at, `E` what its check may fail with, and `R` what the check needs. A check that fails doesn't fail the run:
- * `onError` says what becomes of the value.
+ * `Value` is what it judges, `E` what its check may fail with, and `R` what the check needs. A check that fails doesn't fail the run:
+ * `onError` says whether the value passes.
  *
  * @category models
  * @since 0.1.0
@@ -101,7 +101,7 @@ export interface Guardrail<out On extends Subject = "text", in Value = Values[On
   readonly name: string
 }
 
-/** Any guardrail that fits a stage with such values, without its failures and needs: inference takes those. */
+/** Any guardrail for a stage with such values, without type parameters for failures and needs, so that they are inferred. */
 export interface AnyAt<S extends Stage, Value> extends Pipeable {
   readonly [TypeId]:
     & Internals
@@ -123,12 +123,12 @@ export type Services<G> = G extends Guardrail<infer _On, never, infer _E, infer 
 /** What the check of a guardrail may fail with. */
 export type Error<G> = G extends Guardrail<infer _On, never, infer E, infer _R> ? E : never
 
-/** What a guardrail keeps for those that run it. */
+/** Returns the internals of a guardrail, for interpreters. */
 export const internalsOf = (self: Any): Internals => self[TypeId]
 
 const Proto = prototypeOf((self: Any) => ({ _id: "Guardrail", name: self.name }))
 
-/** Makes a guardrail of its internals. */
+/** Makes a guardrail from its internals. */
 export const fromInternals = <On extends Subject, Value, E, R>(
   name: string,
   internals: Internals
@@ -146,20 +146,20 @@ export const fromInternals = <On extends Subject, Value, E, R>(
 export const isGuardrail = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
 
 /**
- * How a guardrail is asked; everything is optional.
+ * Options of a guardrail; everything is optional.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options<On extends Subject> {
   /**
-   * What it looks at; `"text"` by default, which fits every stage. It sees the whole text of an input or an answer, and each string in
-   * parameters, results and handoffs, keys of objects among them that no schema declares.
+   * What it judges; `"text"` by default, which fits every stage. It gets the whole text of an input or an answer, and each string in
+   * parameters, results and handoffs, including keys of objects that no schema declares.
    */
   readonly on?: On | undefined
   /**
-   * Whether the model is asked while the guardrail looks at an input; `"blocking"` by default: it isn't. In `"parallel"` it is, but
-   * nothing that it says is shown, and no tool runs, before the input has passed. At other stages this says nothing.
+   * Whether the model is asked while the guardrail judges an input. By default, `"blocking"`, it isn't. With `"parallel"` it is, but its
+   * answer isn't shown and no tool runs before the input has passed. Other stages ignore this option.
    */
   readonly mode?: "blocking" | "parallel" | undefined
   /** What happens if the check itself fails or times out: `"block"` by default, or `"pass"` with a warning. */
@@ -168,17 +168,17 @@ export interface Options<On extends Subject> {
   readonly timeout?: Duration.Input | undefined
 }
 
-/** A check. The type of the value says what may replace it, and not the other way round. */
+/** A check. The type of the replacement is inferred from the type of the value, and not the other way round. */
 type Check<On extends Subject, Value, E, R> = (
   value: Value,
   context: ContextOf<On>
 ) => Verdict<NoInfer<Value>> | Effect.Effect<Verdict<NoInfer<Value>>, E, R>
 
 /**
- * Makes a guardrail of a check: a function that returns a verdict, or an effect that does.
+ * Makes a guardrail from a check: a function that returns a verdict, directly or in an Effect.
  *
- * A check that throws, or gives something else than a verdict, is a defect, and ends the run as one: `NoVerdict`. Throws
- * `InvalidName` when the name is empty, and `InvalidOption` for an option that doesn't exist.
+ * A check that throws, or returns something else than a verdict, ends the run with the defect `NoVerdict`. Throws `InvalidName` if the name
+ * is empty, and `InvalidOption` for an option that doesn't exist.
  *
  * **Example** (A guardrail of one's own)
  *
@@ -236,11 +236,11 @@ export const make: {
 
 const subjects: ReadonlyArray<Subject> = ["text", ...Stage.literals]
 
-/** Returns how long a check may take, or throws `InvalidOption`. No time at all lets no check that waits end. */
+/** Returns how long a check may take. Throws `InvalidOption` for 0, since no check that waits could finish. */
 const timeoutOf = (guardrail: string, timeout: Duration.Input | undefined): Duration.Duration | undefined => {
   if (timeout === undefined) return undefined
   const isLong = (given: Duration.Input): boolean => Option.exists(Duration.fromInput(given), Duration.isPositive)
-  return Duration.fromInputUnsafe(optionOf(guardrail, "timeout", timeout, isLong, "a duration of some length"))
+  return Duration.fromInputUnsafe(optionOf(guardrail, "timeout", timeout, isLong, "a duration above 0"))
 }
 
 const judgeOf = (

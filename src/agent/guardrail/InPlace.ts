@@ -1,11 +1,11 @@
 /**
- * Several texts that are looked at together, and put back each in its own place.
+ * Several texts that are judged together and put back each in its own place.
  *
- * 1. Guardrails look at them one below the other, as something may begin or end where a text does, and without gaps, as something may
- *    stand across two. A text that goes on where something was found at the end of the one before it is looked at together with that
- *    anew, since it may be the rest of it, unless it begins with a word.
- * 2. What a guardrail leaves as it is stays in its own text, as far as that can be told. What stood across two goes to the first.
- * 3. Nothing of what a guardrail gave is lost, whatever that is.
+ * 1. Guardrails judge them twice: one below the other, because a finding may begin or end with a text, and joined without gaps, because a
+ *    finding may span two texts. If something was found at the end of a text, the next text may be the rest of it. So the two are judged
+ *    again together, unless the next text begins with a word.
+ * 2. Unchanged text stays in its own place, as far as that can be determined. The replacement of a span across two texts goes to the first.
+ * 3. No part of a guardrail's replacement is lost.
  *
  * @since 0.1.0
  */
@@ -15,14 +15,14 @@ import * as Texts from "./Texts.ts"
 
 type Strings = ReadonlyArray<string>
 
-/** Counts the characters that are the same in two texts from some on, in a direction. */
+/** Counts the equal characters of two texts from given places on, in one direction. */
 const same = (a: string, b: string, atA: number, atB: number, step: 1 | -1, most: number): number => {
   let count = 0
   while (count < most && a[atA + step * count] === b[atB + step * count]) count++
   return count
 }
 
-/** Finds the first characters of a text, so many in a row, that another has, too, near its beginning. */
+/** Finds the first run of so many characters that another text also has near its beginning. */
 const firstShared = (before: string, after: string, size: number): readonly [number, number] | undefined => {
   const places = new Map<string, number>()
   for (let at = Math.min(after.length - size, 512); at >= 0; at--) places.set(after.slice(at, at + size), at)
@@ -33,7 +33,7 @@ const firstShared = (before: string, after: string, size: number): readonly [num
   return undefined
 }
 
-/** Gives the places that cuts of a text have where something of it was replaced. Cuts in what was replaced go to its end. */
+/** Returns the new places of cuts in a text after parts of it were replaced. A cut in a replaced part moves to its end. */
 const placesOf = (
   before: string,
   after: string,
@@ -54,7 +54,7 @@ const placesOf = (
       inner.push(cut - at)
     }
     if (size > 4 && inner.length > 0) {
-      // What was replaced may be more than one thing, with little between them.
+      // Several parts may have been replaced, with little text between them.
       for (const each of placesOf(was.slice(0, length), is.slice(0, to), inner, size / 2)) places.push(each + place)
     } else {
       const kept = same(was, is, length - 1, to - 1, -1, Math.min(length, to))
@@ -66,7 +66,7 @@ const placesOf = (
   return places
 }
 
-/** Cuts a text where another was cut of which something was replaced. */
+/** Cuts a text with replacements at the cuts of the original. */
 const cutAlike = (pieces: Strings, text: string): Strings => {
   let end = 0
   const cuts = pieces.slice(0, -1).map((piece) => end += piece.length)
@@ -74,7 +74,7 @@ const cutAlike = (pieces: Strings, text: string): Strings => {
   return places.map((place, at) => text.slice(at === 0 ? 0 : places[at - 1], place))
 }
 
-/** Puts texts into lines, a new one at each place where something holds. Those of one line stand in it without a gap. */
+/** Groups texts into lines, with a new line wherever a predicate holds. The texts of one line are joined without a gap. */
 const inLines = (texts: Strings, isBroken: (at: number) => boolean): ReadonlyArray<Strings> => {
   const lines: Array<Array<string>> = []
   for (const [at, text] of texts.entries()) {
@@ -86,7 +86,7 @@ const inLines = (texts: Strings, isBroken: (at: number) => boolean): ReadonlyArr
 
 const join = (lines: ReadonlyArray<Strings>): string => lines.map((line) => line.join("")).join("\n")
 
-/** Gives texts out of what became of them in lines: line by line, if these are as many as they were. */
+/** Splits the judged lines into texts again: line by line, if the number of lines is unchanged. */
 const apart = (lines: ReadonlyArray<Strings>, text: string): Strings => {
   const broken = text.split("\n")
   const counts = lines.map((line) => line.join("").split("\n").length)
@@ -95,20 +95,20 @@ const apart = (lines: ReadonlyArray<Strings>, text: string): Strings => {
   return lines.flatMap((line, at) => cutAlike(line, broken.slice(from, from += counts[at]!).join("\n")))
 }
 
-/** A word, or a letter of a script that puts no spaces between them: hardly the rest of a number, a key or an address. */
+/** A word, or a letter of a script without spaces: hardly the rest of a number, a key or an address. */
 const word = pattern(
   "^(?:\\p{Lo}|(?:\\p{Lu}+|\\p{L}[\\p{Ll}\\p{M}'’-]*)(?=$|\\s|[.,;:!?)](?:$|\\s)))"
 )
 
 const isSpaced = (left = "", right = ""): boolean => /\s/.test(left.slice(-1) + right.slice(0, 1))
 
-/** Checks whether what a text ends or begins with isn't there any more, in what became of it. */
+/** Checks whether the end or the beginning of a text is missing in its replacement. */
 const isEndGone = (text: string, now: string): boolean => !now.endsWith(text.slice(-4))
 const isBeginGone = (text: string, now: string): boolean => !now.startsWith(text.slice(0, 4))
 
 const always = (): boolean => true
 
-/** Judges texts together, and gives those that pass each in its own place. */
+/** Judges texts together, and returns the passed texts each in its own place. */
 export const judge = (texts: Strings, judgeText: (text: string) => Judging.Judged): Judging.Judged => {
   if (texts.length < 2) return Texts.judge(texts.length === 0 ? [""] : texts, judgeText)
   let now = texts

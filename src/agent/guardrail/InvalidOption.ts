@@ -10,7 +10,7 @@ import { listOf } from "../../domain/Described.ts"
 import { ErrorClass } from "../../domain/ErrorClass.ts"
 
 /**
- * Error for a guardrail that can't be as it was asked for: a number out of its range, an empty list, a word that it doesn't know.
+ * Error for an invalid option of a guardrail: a number out of its range, an empty list, an unknown word.
  *
  * @category errors
  * @since 0.1.0
@@ -25,7 +25,7 @@ export class InvalidOption extends ErrorClass<InvalidOption>("troupe/agent/Guard
   return `"${option}" of the guardrail "${guardrail}" is ${given}, not ${expected}`
 }) {}
 
-/** Returns an option that is valid, or throws `InvalidOption`. */
+/** Returns an option if it is valid. Throws `InvalidOption` if not. */
 export const optionOf = <A>(
   guardrail: string,
   option: string,
@@ -37,33 +37,33 @@ export const optionOf = <A>(
   throw new InvalidOption({ guardrail, option, value, expected })
 }
 
-/** Returns a number that must be a whole one from `least` on, or throws `InvalidOption`. */
+/** Returns a whole number of at least `least`. Throws `InvalidOption` for any other value. */
 export const countOf = (guardrail: string, option: string, value: number, least: number): number => {
   const isCount = (value: number): boolean => Number.isInteger(value) && value >= least
   return optionOf(guardrail, option, value, isCount, `a whole number from ${least} on`)
 }
 
-/** Returns a word that must be one of some, or throws `InvalidOption`. */
+/** Returns a word that is one of some. Throws `InvalidOption` for any other value. */
 export const oneOf = <A extends string>(guardrail: string, option: string, value: A, words: ReadonlyArray<A>): A =>
   optionOf(guardrail, option, value, (value) => words.includes(value), `one of ${listOf(words)}`)
 
-/** Returns the members of a list, or throws `InvalidOption`. A text isn't a list of its letters. */
+/** Returns the members of a list. Throws `InvalidOption` for anything else; a text doesn't count as a list of letters. */
 export const listOption = <A>(guardrail: string, option: string, values: Iterable<A>): ReadonlyArray<A> =>
   Array.from(
     optionOf(guardrail, option, values, (value) => Predicate.isIterable(value) && !Predicate.isString(value), "a list")
   )
 
-/** Returns the members of a list that must have some, or throws `InvalidOption`. */
+/** Returns the members of a list. Throws `InvalidOption` if the list is empty. */
 export const membersOf = <A>(guardrail: string, option: string, values: Iterable<A>): ReadonlyArray<A> =>
   optionOf(
     guardrail,
     option,
     listOption(guardrail, option, values),
     ({ length }) => length > 0,
-    "a list that has something in it"
+    "a list with at least one member"
   )
 
-/** Returns words that must be some of those that are known, or throws `InvalidOption`. */
+/** Returns a list of known words. Throws `InvalidOption` if one is unknown, or if there are none. */
 export const someOf = <A extends string>(
   guardrail: string,
   option: string,

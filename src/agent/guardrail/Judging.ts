@@ -1,16 +1,15 @@
 /**
- * Verdicts that are there at once, or that an effect returns. A verdict that is there at once needs no turn of the runtime
- * (`docs/decisions/0008`).
+ * Verdicts that are returned directly or in an Effect. A direct verdict needs no turn of the runtime (`docs/decisions/0008`).
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import type { Verdict } from "./Verdict.ts"
 
-/** A verdict, or an effect that returns one. */
+/** A verdict, or an Effect of one. */
 export type Judged = Verdict<unknown> | Effect.Effect<Verdict<unknown>, never, unknown>
 
-/** Turns a verdict that may be there at once into an effect. */
+/** Turns a verdict that may be returned directly into an Effect. */
 export const toEffect = (self: Judged): Effect.Effect<Verdict<unknown>, never, unknown> =>
   Effect.isEffect(self) ? self : Effect.succeed(self)
 
@@ -18,7 +17,7 @@ export const toEffect = (self: Judged): Effect.Effect<Verdict<unknown>, never, u
 export const map = (self: Judged, f: (verdict: Verdict<unknown>) => Verdict<unknown>): Judged =>
   Effect.isEffect(self) ? Effect.map(self, f) : f(self)
 
-/** Asks for verdicts one after the other, from the index `from` on, until `take` ends it with one of its own, or else `last` does. */
+/** Asks for verdicts in order, from the index `from` on, until `take` returns a verdict; if none does, `last` returns it. */
 export const inOrder = (
   count: number,
   judge: (index: number) => Judged,

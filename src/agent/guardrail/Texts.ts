@@ -1,5 +1,5 @@
 /**
- * Guardrails on text, if the value isn't one: they look at each text in it, keys of objects among them.
+ * Guardrails on text for values that aren't texts: they judge each text in the value, keys of objects included.
  *
  * @since 0.1.0
  */
@@ -12,8 +12,8 @@ import * as Judging from "./Judging.ts"
 import { pass, replace, type Verdict, warn } from "./Verdict.ts"
 
 /**
- * Returns keys with others in the place of some, no two alike: one that became what another is already gets a number behind it. Those
- * that stay keep their names.
+ * Returns keys of which some are replaced, without duplicates: a number is appended to a new key that equals another one. Unchanged keys
+ * keep their names.
  */
 const distinct = (keys: ReadonlyArray<string>, names: ReadonlyArray<string>): ReadonlyArray<string> => {
   const isKept = (name: string, at: number): boolean => name === keys[at]
@@ -31,7 +31,7 @@ const distinct = (keys: ReadonlyArray<string>, names: ReadonlyArray<string>): Re
   })
 }
 
-/** Returns a value with other texts in it: `f` is given those that it has, and each key that `renamed` doesn't know yet. */
+/** Returns a value with its texts mapped by `f`, and so each key that `renamed` doesn't have yet. */
 const mapTexts = (value: unknown, renamed: Map<string, string>, f: (text: string) => string): unknown => {
   if (typeof value === "string") return f(value)
   if (Array.isArray(value)) return value.map((each) => mapTexts(each, renamed, f))
@@ -59,27 +59,27 @@ const addTexts = (value: unknown, known: Set<string>, texts: Array<string>): voi
   }
 }
 
-/** Lists the texts in a value, in order: strings, and each key once but for those that are declared. */
+/** Lists the texts in a value, in order: strings, and each key that isn't declared, once. */
 export const textsIn = (value: unknown, declared: DeclaredKeys = none): ReadonlyArray<string> => {
   const texts: Array<string> = []
   addTexts(value, new Set(declared), texts)
   return texts
 }
 
-/** Puts other texts in the places of a value's own, as many as it has. */
+/** Replaces the texts of a value, one by one. */
 export const withTexts = <A>(value: A, texts: ReadonlyArray<string>, declared: DeclaredKeys = none): A => {
   let at = 0
   return mapTexts(value, new Map(Array.from(declared, (key) => [key, key])), () => texts[at++]!) as A
 }
 
-/** Texts that are looked at one after the other. There may be none to look at; one that is replaced is put in its place. */
+/** Texts that are judged one after the other. `textAt` may return none; `put` stores a replacement. */
 export interface Looks {
   readonly textAt: (index: number) => string | undefined
   readonly put: (text: string, index: number) => void
   readonly texts: () => ReadonlyArray<string>
 }
 
-/** Judges texts one after the other, until one is refused. A replacement is the list of all texts. */
+/** Judges texts one after the other, until one is refused. The replacement of the whole is the list of all texts. */
 export const judgeEach = (
   count: number,
   { put, textAt, texts }: Looks,
@@ -94,7 +94,7 @@ export const judgeEach = (
         return verdict
       case "Replace":
         isReplaced = true
-        // What stands in the place of a text is one.
+        // The replacement of a text is a text.
         put(verdict.value as string, index)
         reasons.push(verdict.reason)
         return undefined
@@ -116,14 +116,14 @@ export const judgeEach = (
     if (text === undefined) return pass
     seen += text.length
     if (index === 0 || seen <= short) return judgeText(text)
-    // Many texts would hold the thread as a long one does.
+    // Many short texts would block the thread as a long one does, so it yields now and then.
     seen = 0
     return Effect.flatMap(Effect.yieldNow, () => Judging.toEffect(judgeText(text)))
   }
   return Judging.inOrder(count, judgeAt, take, conclude)
 }
 
-/** Judges texts, each by itself. */
+/** Judges texts separately. */
 export const judge = (texts: ReadonlyArray<string>, judgeText: (text: string) => Judging.Judged): Judging.Judged => {
   let replaced: Array<string> | undefined
   return judgeEach(texts.length, {

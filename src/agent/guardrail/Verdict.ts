@@ -1,5 +1,5 @@
 /**
- * What a guardrail says of a value, as data.
+ * The verdicts of guardrails, as data.
  *
  * @since 0.1.0
  */
@@ -30,7 +30,7 @@ export interface Retry {
 }
 /**
  * The value may not pass. `guardrail` names the one of several composed guardrails that blocked it. With `isFailure` the check itself
- * failed, so nobody could tell (`docs/decisions/0008`).
+ * failed (`docs/decisions/0008`).
  */
 export interface Block {
   readonly _tag: "Block"
@@ -40,7 +40,7 @@ export interface Block {
 }
 
 /**
- * What a guardrail says of a value.
+ * A guardrail's verdict on a value.
  *
  * @category models
  * @since 0.1.0
@@ -58,7 +58,7 @@ export const pass: Pass = Object.freeze({ _tag: "Pass" })
 /**
  * Lets another value pass instead.
  *
- * The model sees the other input, the state holds the other answer, and the handler gets the other parameters.
+ * The model sees the replaced input, the state holds the replaced answer, and the handler gets the replaced parameters.
  *
  * @category verdicts
  * @since 0.1.0
@@ -85,7 +85,7 @@ export const warn = (reason: string): Warn => ({ _tag: "Warn", reason })
 export const retry = (feedback: string): Retry => ({ _tag: "Retry", feedback })
 
 /**
- * Lets the value not pass.
+ * Blocks the value.
  *
  * A blocked input or answer ends the run with `GuardrailBlocked`. A blocked call, result or handoff is a failed call, which the model
  * reads.
@@ -96,7 +96,7 @@ export const retry = (feedback: string): Retry => ({ _tag: "Retry", feedback })
 export const block = (reason: string): Block => ({ _tag: "Block", reason })
 
 /**
- * Error for a check that gives something else than a verdict, or breaks down. It is a defect of the run: nothing passes.
+ * Error for a check that returns something else than a verdict, or throws. It is a defect of the run, so nothing passes.
  *
  * @category errors
  * @since 0.1.0
@@ -105,13 +105,14 @@ export class NoVerdict extends ErrorClass<NoVerdict>("troupe/agent/Guardrail")("
   guardrail: Schema.String,
   what: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
-}, ({ guardrail, what }) => `Guardrail "${guardrail}" gave no verdict: ${what}`) {}
+}, ({ guardrail, what }) => `Guardrail "${guardrail}" returned no verdict: ${what}`) {}
 
 const tags: ReadonlySet<string> = new Set(["Pass", "Replace", "Warn", "Retry", "Block"])
 
-/** Says what something is without quoting it: it may hold what was looked at. */
+/** Describes a value without quoting it, because it may contain the judged text. */
 const kindOf = (u: unknown): string => {
   if (Predicate.isPromiseLike(u)) return "a Promise, and `Effect.promise` makes an effect of one"
+  if (Predicate.hasProperty(u, "~effect/Effect")) return "an Effect, and `Effect.flatMap` runs one"
   if (Predicate.isNullish(u) || Predicate.isBoolean(u)) return String(u)
   if (Array.isArray(u)) return "a list"
   if (!Predicate.isObject(u)) return `a ${typeof u}`
@@ -119,7 +120,7 @@ const kindOf = (u: unknown): string => {
   return tags.has(u._tag) ? `a "${u._tag}" that doesn't fit` : `a "${u._tag.slice(0, 40)}"`
 }
 
-/** Checks whether something is a verdict. What stands in the place of a text is one. */
+/** Checks whether something is a verdict. The replacement of a text must be a text. */
 const isVerdict = (u: unknown, isOfText: boolean): u is Verdict<unknown> => {
   if (u === pass) return true
   if (!Predicate.isObject(u)) return false
@@ -138,21 +139,21 @@ const isVerdict = (u: unknown, isOfText: boolean): u is Verdict<unknown> => {
   }
 }
 
-/** Says what gave something else than it must. */
+/** Names the guardrail or function that returned something else than it must. */
 export const noVerdict = (guardrail: string, by: string, given: unknown): NoVerdict =>
-  new NoVerdict({ guardrail, what: `${by} gave ${kindOf(given)}` })
+  new NoVerdict({ guardrail, what: `${by} returned ${kindOf(given)}` })
 
-/** Gives what a guardrail gave if that is a verdict, or throws `NoVerdict`. */
+/** Returns a guardrail's result if it is a verdict. Throws `NoVerdict` if not. */
 export const verdictOf = (guardrail: string, given: unknown, isOfText: boolean): Verdict<unknown> => {
   if (isVerdict(given, isOfText)) return given
   throw noVerdict(guardrail, "it", given)
 }
 
-/** Gives the defect of a guardrail that broke down. */
+/** Makes the defect of a guardrail that threw. */
 export const brokenBy = (guardrail: string, cause: unknown): NoVerdict =>
-  cause instanceof NoVerdict ? cause : new NoVerdict({ guardrail, what: `it broke down: ${messageOf(cause)}`, cause })
+  cause instanceof NoVerdict ? cause : new NoVerdict({ guardrail, what: `it threw: ${messageOf(cause)}`, cause })
 
-/** Gives what a function of a guardrail gives. What it throws is a defect of the guardrail. */
+/** Calls a function of a guardrail. What it throws is a defect of the guardrail. */
 export const attempt = <A>(guardrail: string, f: () => A): A => {
   try {
     return f()

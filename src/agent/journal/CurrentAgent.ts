@@ -1,5 +1,5 @@
 /**
- * The agent that is running, for those who are called by it: models, tool handlers, instructions.
+ * The agent that is running, as models, tool handlers and instructions can read it.
  *
  * @since 0.1.0
  */
@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import type { AgentState } from "../../domain/StateSchema.ts"
 
 /**
- * The agent that is running: its name, the names and calls that lead to it, and its state at the time of looking.
+ * The agent that is running: its name, the names and calls that lead to it, and its current state.
  *
  * @category models
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * How those who look on get to see a run's events: in order, and before the run goes on.
+ * Delivers a run's events to observers, stores and streams: in order, and before the run continues.
  *
  * @since 0.1.0
  */
@@ -14,8 +14,8 @@ import type { Observer } from "./Observer.ts"
 import { findAround, within } from "./OperationsUnderWay.ts"
 
 /**
- * What is known of the events that were told before: the id of the last run, and how many there were, pieces of streams aside. What a
- * session tells belongs to that: its id is the one that it is stored under, or else that of its first run.
+ * What is known of earlier events: the id of the last run, and their number, without pieces of streams. In a session, `session` is the id
+ * that it is stored under, or else the id of its first run.
  */
 interface Log {
   readonly session?: string | undefined
@@ -24,9 +24,9 @@ interface Log {
 }
 
 /**
- * Who sees the events of a run as they happen, beside the observers. `offer` says whether there was room, and is given
- * the state that the event leaves where it changes it; `offerAll` waits; with `isStreaming` the model is asked to stream. One with a
- * `failure` has interrupted the run for that.
+ * A receiver of a run's events as they happen, besides the observers: a stream or a session. `offer` returns whether there was room, and
+ * gets the new state if the event changed it; `offerAll` waits for room. With `isStreaming` the model is asked to stream. A receiver with a
+ * `failure` has interrupted the run because of it.
  */
 export interface Receiver {
   readonly isStreaming: boolean
@@ -36,17 +36,17 @@ export interface Receiver {
   readonly offerAll: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
 }
 
-/** Who tells an event: the loop of an agent, and the conversation that its observers may change. */
+/** The source of an event: the loop of an agent, and the conversation that its observers may change. */
 export interface Teller {
   readonly host: Enterable
 }
 
 /**
- * How a run delivers its events. `flush` waits until everybody has seen what was told; it does nothing when nobody looks, and needn't
- * be run unless somebody `isBehind`.
+ * How a run delivers its events. `flush` waits until everybody has seen all events; it does nothing if there are no observers and no
+ * receiver, and needn't be run unless somebody `isBehind`.
  *
- * An observer that is shown an event may cause another one. That is shown next, and `flush` doesn't wait for it there: it would wait for
- * its own end. `shownIn` says what a fiber is shown, if the run waits for it.
+ * An observer may cause another event while it is shown one. That event is shown next, and `flush` in the observer doesn't wait for it,
+ * because it would wait for its own end. `shownIn` returns what a fiber is being shown, if the run waits for the fiber.
  */
 export interface Delivering {
   readonly deliver: (event: AgentEvent, by: Teller, state?: AgentState) => void
@@ -57,17 +57,17 @@ export interface Delivering {
   readonly isStreaming: boolean
 }
 
-/** What somebody is shown for whom the run waits: an event for an observer, or a state for the store. */
+/** What is shown to somebody that the run waits for: an event to an observer, or a state to the store. */
 export type Shown = AgentEvent["_tag"] | typeof saved
 
-/** What a store is shown. */
+/** Marks that a store is shown a state. */
 const saved = "State"
 
 /**
  * Delivers events in their order to observers and to the receiver of a stream.
  *
- * An event that is being shown is shown to the end, and those behind it go on waiting for the next flush: whatever is
- * interrupted, a time-out or the run itself, each event is seen once by everybody.
+ * If the run or a time-out interrupts a delivery, the current event is still shown to everybody, and later ones wait for the next flush. So
+ * everybody sees each event exactly once.
  */
 export const make = (
   observers: ReadonlyArray<Observer>,
@@ -81,7 +81,7 @@ export const make = (
       waiting.push({ event, by })
     },
     flush: unlessShown(waiting, showAll(waiting, observers, receiver)),
-    // What doesn't wait any more may still be being shown.
+    // An event that no longer waits may still be being shown.
     isBehind: () => true,
     shownIn: (fiber) => shownIn(fiber, waiting),
     isObserved: true,
@@ -89,7 +89,7 @@ export const make = (
   }
 }
 
-/** An event that waits to be shown, and who told it. */
+/** An event that waits to be shown, and its source. */
 export interface Told {
   readonly event: AgentEvent
   readonly by: Teller
@@ -98,11 +98,11 @@ export interface Told {
 const shownIn = (fiber: Fiber.Fiber<unknown, unknown>, waiting: object): Shown | undefined =>
   findAround(fiber, waiting)?.name as Shown | undefined
 
-/** Waits for what is shown, unless it is asked for by somebody for whom that waits. */
+/** Waits until everything is shown, unless the caller itself is being shown something. */
 const unlessShown = (waiting: object, flush: Effect.Effect<void>): Effect.Effect<void> =>
   Effect.withFiber((fiber) => shownIn(fiber, waiting) === undefined ? flush : Effect.void)
 
-/** Where nobody looks. */
+/** The delivery of a run without observers and receiver. */
 const unseen: Delivering = {
   deliver: () => {},
   flush: Effect.void,
@@ -112,12 +112,12 @@ const unseen: Delivering = {
   isStreaming: false
 }
 
-/** Most events need no turn of the runtime: only those behind others that wait for room do, one batch after the other. */
+/** Most events need no turn of the runtime. Only events behind others that wait for room do, batch by batch. */
 class ToReceiver implements Delivering {
   readonly isObserved = true
   readonly isStreaming: boolean
   readonly #receiver: Receiver
-  // Few runs have anything to wait for, so that only they have a list and a lock.
+  // Few runs have anybody to wait for, so only these have a list and a lock.
   #waiting: Array<AgentEvent> = none
   #flush: Effect.Effect<void> | undefined = undefined
   #delivery: Effect.Effect<void> | undefined = undefined

@@ -1,8 +1,8 @@
 /**
- * Where the events of a run wait for the one reader of its stream.
+ * The queue of a run's events for the one reader of its stream.
  *
- * An event that finds the reader waiting wakes it by itself. A queue of `effect` would wake it through a scheduler, for
- * any number of readers, which costs more than everything else that a delta needs.
+ * An event wakes a waiting reader directly. A queue of `effect` supports any number of readers and wakes them through a scheduler, which
+ * costs more than everything else that a delta needs.
  *
  * @since 0.1.0
  */
@@ -19,8 +19,8 @@ type Batch = Effect.Effect<Arr.NonEmptyReadonlyArray<AgentEvent>, unknown>
 /**
  * The two sides of a stream of events.
  *
- * The run uses `offer` and `offerAll`, and `end` when it has ended. The reader uses `pull`, and `shutdown` when it reads no more:
- * whatever waits is dropped then, and the run never waits again.
+ * The run calls `offer` and `offerAll`, and `end` when it has ended. The reader calls `pull`, and `shutdown` when it stops reading: waiting
+ * events are dropped then, and the run never waits again.
  */
 export interface EventQueue extends Receiver {
   readonly end: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>

@@ -1,5 +1,5 @@
 /**
- * What ended a run: what its state keeps of that, and what it fails with.
+ * The failure that ended a run: what the state keeps of it, and the error of the run.
  *
  * @since 0.1.0
  */
@@ -13,7 +13,7 @@ import { annotate } from "../../handoff/FailedState.ts"
 import { Fail } from "../rules/Decision.ts"
 import type { Loop } from "./Loop.ts"
 
-/** Says what ended a run, as plain data: the reason of an `AgentError`, an error of a tool's own, or a defect. */
+/** Describes what ended a run, as plain data: the reason of an `AgentError`, a tool's own error, or a defect. */
 export const fromCause = ({ definition, step }: Loop, cause: Cause.Cause<unknown>): AgentStatus.Failure => {
   const at = { agent: definition.name, step }
   const error = Cause.findError(cause)
@@ -22,23 +22,23 @@ export const fromCause = ({ definition, step }: Loop, cause: Cause.Cause<unknown
   return { tag: tagOf(value) ?? "Failure", message: messageOf(value), ...at }
 }
 
-/** The state of a loop that something has ended. */
+/** Returns the state of a loop that a failure has ended. */
 export const failedBy = (loop: Loop, cause: Cause.Cause<unknown>): AgentState => ({
   ...loop.state,
   status: AgentStatus.failed(fromCause(loop, cause))
 })
 
-/** Makes an `AgentError` of a reason to fail while a run is under way. Any other error stays as it was thrown. */
+/** Makes an `AgentError` from a reason to fail during a run. Any other error stays as it is. */
 export const asAgentError = ({ state }: Loop, error: unknown): unknown =>
   error instanceof Fail ? new AgentError({ state, reason: error.reason }) : error
 
-/** Makes an `AgentError` of a reason to fail. An error of a program's own stays as it was thrown, with the state beside it. */
+/** Makes an `AgentError` from a reason to fail. A program's own error stays as it is, and its cause is annotated with the state. */
 export const withState = (state: AgentState, error: unknown): Cause.Cause<unknown> =>
   error instanceof Fail || isAgentError(error)
     ? Cause.fail(new AgentError({ state, reason: error.reason }))
     : annotate(Cause.fail(error), state)
 
-/** Gives all that a run failed with, in its order: what a set-up failed with comes before what its clean-up did. */
+/** Returns everything that a run failed with, in order: the failure of a set-up comes before that of its clean-up. */
 export const withStates = (state: AgentState, { reasons }: Cause.Cause<unknown>): Cause.Cause<unknown> =>
   reasons
     .map((reason) =>

@@ -5,7 +5,7 @@
  * 2. The state after an event is `AgentState.reduce` of it, and what is under way is `Underway.reduce` of it: both are folds.
  * 3. Pieces of a stream change neither, so they are only delivered.
  *
- * Everything that changes while a run goes on stands here, in `Loop`, in `LiveModes`, or in a cache beside the one who reads it:
+ * Everything that changes during a run is here, in `Loop`, in `LiveModes`, or in a cache of the module that reads it:
  *
  * | field | why it isn't derived |
  * |---|---|
@@ -40,7 +40,7 @@ interface Withheld {
   readonly told: Array<Delivery.Told>
 }
 
-/** The journal of a run, its called agents' included. */
+/** The journal of a run, including the agents that it calls. */
 export class Journal {
   readonly clock: Clock.Clock
   readonly recordsContent: boolean
@@ -55,7 +55,7 @@ export class Journal {
   #state: AgentState
   #underway = Underway.nothing
   #sequence = 0
-  #takenIds: Set<string> | undefined = undefined
+  #takenIds: TakenIds.TakenIds | undefined = undefined
   #withheld: Withheld | undefined = undefined
   constructor(
     services: RunServices,
@@ -66,7 +66,7 @@ export class Journal {
   ) {
     const { clock, hasSpans, isTraced, observers, recordsContent } = services
     this.#delivering = Delivery.make(observers, receiver)
-    // A run that nobody looks at needs no id: it stands in events and spans alone, so that states of equal runs are equal.
+    // A run that nobody observes needs no id: the id is only in events and spans, so that equal runs have equal states.
     this.run = run !== "" || !(isTraced || this.#delivering.isObserved) ? run : RunId.make(services.random)
     this.session = receiver?.log.session
     this.#receiver = receiver
@@ -77,7 +77,7 @@ export class Journal {
     this.#state = state
   }
 
-  /** The id of the conversation: its session's, or else that of the run, if either has one. */
+  /** The id of the conversation: the session's, or else the run's, if either has one. */
   get conversation(): string | undefined {
     return this.session ?? (this.run === "" ? undefined : this.run)
   }
@@ -89,13 +89,13 @@ export class Journal {
     return this.#underway
   }
   /** The ids of calls that an answer may not give again. The code that gives an id adds it. */
-  get takenIds(): Set<string> {
+  get takenIds(): TakenIds.TakenIds {
     if (this.#takenIds !== undefined) return this.#takenIds
     this.#takenIds = TakenIds.of(this.#state)
     for (const state of this.#beside ?? []) TakenIds.of(state, this.#takenIds)
     return this.#takenIds
   }
-  /** Counts an event. */
+  /** Returns the next sequence number, and counts it. */
   nextSequence(): number {
     return this.#sequence++
   }
@@ -103,7 +103,7 @@ export class Journal {
   get sequence(): number {
     return this.#sequence
   }
-  /** How many events the log has of those that were seen, if somebody keeps one from its beginning. */
+  /** The number of events in the log, if somebody keeps it from its beginning. */
   get logged(): { readonly events: number } | undefined {
     const events = this.#receiver?.log.events
     return events === undefined ? undefined : { events }
@@ -112,11 +112,13 @@ export class Journal {
     return Math.floor(this.clock.currentTimeMillisUnsafe())
   }
 
-  /** Takes an event in, and delivers it with the state that it leaves: `after` is that, if it is known. */
+  /** Adds an event, and delivers it with the new state. `after` is that state, if it is known. */
   record(event: AgentEvent, by: Delivery.Teller, after = reduceAt(this.#state, event, 0)): void {
+    if (this.#takenIds !== undefined && (bringsTurns(event) || forgetsIds(this.#state, after, event))) {
+      this.#takenIds = undefined
+    }
     this.#state = after
     this.#underway = Underway.reduce(this.#underway, event)
-    if (this.#takenIds !== undefined && bringsTurns(event)) this.#takenIds = undefined
     if (this.#withheld === undefined) this.#delivering.deliver(event, by, after)
     else this.#withheld.told.push({ event, by })
   }
@@ -127,12 +129,12 @@ export class Journal {
     else this.#withheld.told.push({ event, by })
   }
 
-  /** Tells nobody what is recorded from now on until `release`. Nothing else may happen in the run meanwhile. */
+  /** Withholds the events that are recorded from now on until `release`. Nothing else may happen in the run meanwhile. */
   withhold(): void {
     if (this.#delivering.isObserved) this.#withheld ??= { before: this.#state, told: [] }
   }
 
-  /** Tells what was withheld, with the words that the state holds by now. */
+  /** Delivers the withheld events, with the words that the state holds now. */
   release(): void {
     if (this.#withheld === undefined) return
     const { before, told } = this.#withheld
@@ -144,18 +146,18 @@ export class Journal {
       this.#delivering.deliver(event, told[index]!.by, state)
     }
   }
-  /** Waits until everybody has seen what was told. It does nothing unless somebody `isBehind`. */
+  /** Waits until everybody has seen all events. It does nothing unless somebody `isBehind`. */
   get flush(): Effect.Effect<void> {
     return this.#delivering.flush
   }
   isBehind(): boolean {
     return this.#delivering.isBehind()
   }
-  /** Says what a fiber is shown of this run, if the run waits for it. */
+  /** Returns what a fiber is being shown of this run, if the run waits for the fiber. */
   shownIn(fiber: Fiber.Fiber<unknown, unknown>): Delivery.Shown | undefined {
     return this.#delivering.shownIn(fiber)
   }
-  /** Whether the run is stopped because its events can't be kept. */
+  /** Whether the run stops because its events can't be stored. */
   get hasFailed(): boolean {
     return this.#receiver?.failure !== undefined
   }
@@ -167,8 +169,12 @@ export class Journal {
   }
 }
 
-/** Checks whether an event may bring turns into a state whose calls nobody gave ids to: those ids are read anew. */
+/** Checks whether an event may add turns with calls whose ids weren't assigned here, so that all ids must be read again. */
 const bringsTurns = (event: AgentEvent): boolean =>
   (event._tag === "HandoffCompleted" && event.conversation !== undefined) ||
   event._tag === "ModeExited" || event._tag === "ModeFailed" ||
   (event._tag === "StateAdjusted" && event.adjustment._tag === "ViewChanged")
+
+/** Checks whether an event made a state forget ids that it knew by name: those that may have been are read anew. */
+const forgetsIds = (before: AgentState, after: AgentState, event: AgentEvent): boolean =>
+  event._tag === "ToolCallSettled" && TakenIds.hasForgotten(before, after, event.calls)

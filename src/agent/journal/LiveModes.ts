@@ -1,6 +1,5 @@
 /**
- * What is live of the modes that are entered: the scopes of their set-ups, in the order of the stack. In a session it lives from one run
- * to the next.
+ * The live part of the entered modes: the scopes of their set-ups, in the order of the stack. A session keeps it from run to run.
  *
  * @since 0.1.0
  */
@@ -12,8 +11,8 @@ import type { ModeEntry } from "../definition/AgentDefinition.ts"
 import type { SetUpOperations } from "./OperationsUnderWay.ts"
 
 /**
- * A mode that is set up. `context` holds the services of the program that entered a mode which isn't the agent's own, `found` are the
- * values that a set-up found which resumes.
+ * A mode that is set up. `context` holds the services of the program, if the program entered a mode that isn't the agent's own. `found` are
+ * the values that a resumed set-up found.
  */
 export interface LiveMode {
   readonly setUpIn: SetUpOperations
@@ -24,7 +23,7 @@ export interface LiveMode {
 }
 
 /**
- * The modes that are set up, the innermost last. `holder` is whatever holds them beyond a run: a session.
+ * The modes that are set up, the innermost last. `holder` is the session that keeps them beyond a run.
  *
  * While modes are let go of they stay entered, and nothing can be said or entered any more: no event says so, since the state doesn't
  * change, but their scopes are closed. `atWork` is the run that is under way: what a set-up left behind means that one. `slots` are what caches keep here that are good for later runs too.
@@ -36,7 +35,7 @@ export interface LiveModes {
   atWork: Enterable | undefined
 }
 
-/** Makes what is live if nothing is. */
+/** Makes the live part when no mode is set up. */
 export const make = (holder: (() => Enterable) | undefined): LiveModes => ({
   open: [],
   holder,
@@ -44,5 +43,5 @@ export const make = (holder: (() => Enterable) | undefined): LiveModes => ({
   atWork: undefined
 })
 
-/** Finds the lowest mode that isn't the agent's own: nobody but the program that entered it can set it up again. */
+/** Finds the lowest mode that isn't the agent's own. Only the program that entered it can set it up again. */
 export const indexOfForeign = ({ open }: LiveModes): number => open.findIndex(({ context }) => context !== undefined)

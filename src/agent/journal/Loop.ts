@@ -169,18 +169,19 @@ export const emitAnswer = (self: Loop, answer: Untimed<CallApproved> | Untimed<C
   journal.record({ ...answer, run: journal.run, step, sequence: journal.nextSequence(), at: now(self) }, self)
 }
 
-/** Tells that a run starts, in which an agent is in control, or goes on. */
-export const emitStart = (
-  self: Loop,
-  inControl: Definition,
-  started: Extract<Happening, { readonly _tag: "RunStarted" }>
-): void => {
+type RunStarted = Extract<Happening, { readonly _tag: "RunStarted" }>
+
+/** Makes the event of a run's start, in which an agent is in control. */
+const startOf = (self: Loop, inControl: Definition, started: RunStarted, sequence: number): AgentEvent => {
   const { journal, state: { conversation: { turns }, steps } } = self
   const step = started.input === undefined ? self.step : 0
   const position = { turns: turns.length, steps, ...(self.parent === undefined ? journal.logged : undefined) }
-  const happening = { ...started, position }
-  journal.record(eventOf(self, happening, pathOf(self, inControl), step, journal.nextSequence(), now(self)), self)
+  return eventOf(self, { ...started, position }, pathOf(self, inControl), step, sequence, now(self))
 }
+
+/** Tells that a run starts, in which an agent is in control, or goes on. */
+export const emitStart = (self: Loop, inControl: Definition, started: RunStarted): void =>
+  self.journal.record(startOf(self, inControl, started, self.journal.nextSequence()), self)
 
 /** Tells that a step starts or ends: one answer of the model and the calls in it, or calls that are still open. */
 export const emitStep = (self: Loop, _tag: "StepStarted" | "StepCompleted", step: number): void => {
@@ -208,6 +209,10 @@ export const foresee = (self: Loop, happening: Happening): AgentState => {
   const { calls, journal: { sequence }, path, state, step } = self
   return reduceAt(state, eventOf(self, happening, path, step, sequence, now(self)), calls.length)
 }
+
+/** Gives the state as it will be once a run has started, in which an agent is in control. */
+export const foreseeStart = (self: Loop, inControl: Definition, started: RunStarted): AgentState =>
+  reduceAt(self.state, startOf(self, inControl, started, self.journal.sequence), self.calls.length)
 
 /** Goes on once everybody has seen what was told until now. */
 export const flushed = <A, E, R>({ journal }: Loop, next: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

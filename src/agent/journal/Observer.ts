@@ -1,7 +1,7 @@
 /**
- * Who sees the events of runs, beside the stream of a run.
+ * Observers of runs' events, besides the stream of a run.
  *
- * An observer sees every event in its order, those that end an interrupted run too, when a stream's consumer is gone.
+ * An observer sees every event in order, also the events that end an interrupted run, which a stream's reader that left doesn't see.
  *
  * @since 0.1.0
  */
@@ -9,11 +9,12 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import { Host } from "../../modes/Host.ts"
 import { CurrentOperations } from "./OperationsUnderWay.ts"
 
 /**
- * Sees an event. The run waits for it, and nothing interrupts it; it can't fail.
+ * Handles an event. The run waits for it, it can't be interrupted, and it can't fail.
  *
  * @category models
  * @since 0.1.0
@@ -30,15 +31,15 @@ export const CurrentObservers = Context.Reference<ReadonlyArray<Observer>>("trou
   defaultValue: () => []
 })
 
-/** The conversation and the operations that an observer is in are those of the run that it sees. */
+/** An observer runs within the conversation and the operations of the run that it observes. */
 const withoutPlace = Context.omit(Host, CurrentOperations) as <R>(self: Context.Context<R>) => Context.Context<R>
 
 /**
- * Lets `observer` see the events of every run inside an effect, but not those of runs that it starts itself. It may need services of
- * its own.
+ * Calls `observer` with the events of every run inside an effect, except runs that the observer itself starts. The observer may need
+ * services.
  *
- * It may change the conversation of the agent whose event it sees, by `SystemPrompt` and `Mode`, at once. In answer to such a change or to
- * the end of a run that fails with `Unavailable`; talking to the agent and entering modes always fail.
+ * It may change the conversation of the agent whose event it sees at once, by `SystemPrompt` and `Mode`. Such a change fails with
+ * `Unavailable` if the event is itself such a change, or the end of a run. Talking to the agent and entering modes always fail.
  *
  * @category combinators
  * @since 0.1.0
@@ -62,7 +63,12 @@ export const observe: {
       const own = Context.add(withoutPlace(context), CurrentObservers, outer)
       return Effect.provideService(self, CurrentObservers, [
         ...outer,
-        (event) => Effect.provideContext(observer(event), own)
+        (event) => {
+          const seeing = observer(event)
+          return Effect.isEffect(seeing)
+            ? Effect.provideContext(seeing, own)
+            : Effect.die(Wanted.gaveNo("An observer", "Effect", seeing))
+        }
       ])
     })
 )

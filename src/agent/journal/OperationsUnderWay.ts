@@ -1,7 +1,7 @@
 /**
- * The operations around a fiber: what is asked for in them and would wait for their end is refused, or is done without waiting.
+ * The operations around a fiber. A request in them that would wait for their end is refused, or runs without waiting.
  *
- * Operations are those of sessions, and the showing of an event to an observer or to a store, for which its run waits.
+ * Operations are those of sessions, and deliveries of an event to an observer or a store, which the run waits for.
  *
  * Finalizers and fibers that a mode's set-up starts outlive its operation. While an effect of that mode runs, they count as within its
  * operation; at other times they are within none.
@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import { identity } from "effect/Function"
 
-/** An operation that is under way: `queue` is what others of its kind wait in. */
+/** An operation that is under way: others of its kind wait in `queue`. */
 export interface OperationUnderWay {
   readonly queue: object
   readonly name: string
@@ -35,7 +35,7 @@ export const findAround = (
 ): OperationUnderWay | undefined =>
   fiber.getRef(CurrentOperations).find((other) => other.queue === queue && !other.isOver)
 
-/** Runs something as an operation of a queue, with what `view` makes of the services. */
+/** Runs something as an operation of a queue, with the services that `view` returns. */
 export const within = (
   queue: object,
   name: string,
@@ -54,7 +54,7 @@ export const within = (
   }, true)
 }
 
-/** The operations that a mode's set-up ran in, as its finalizers and fibers know them. */
+/** The operations around a mode's set-up, for its finalizers and fibers. */
 export interface SetUpOperations {
   operations: ReadonlyArray<OperationUnderWay> | undefined
 }

@@ -1,12 +1,12 @@
 /**
- * Whether what was said is recorded in spans.
+ * Whether spans record messages.
  *
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
 
 /**
- * Whether spans hold what was said: messages, parameters and results. They don't by default.
+ * Whether spans hold messages, parameters and results; they don't by default.
  *
  * @category references
  * @since 0.1.0

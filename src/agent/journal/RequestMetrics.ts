@@ -1,8 +1,8 @@
 /**
  * Metrics of requests to models, with OpenTelemetry's names for generative AI.
  *
- * Each request counts once, when it has ended, and the series that it counts in is made once: there is one for each model, provider
- * and type of error. What is counted is read where somebody exports `effect/Metric`, and costs nothing more where nobody does.
+ * Each request counts once, when it has ended, and the series that it counts in is made once: there is one for each model, provider and
+ * type of error. The counts are read if somebody exports `effect/Metric`, and cost nothing more if nobody does.
  *
  * Source of the names, units, buckets and attributes: OpenTelemetry semantic conventions 1.41 for generative AI client metrics.
  *
@@ -12,7 +12,7 @@ import * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
 import type { RequestUsage } from "../../domain/Usage.ts"
 
-/** What requests of one series have in common. */
+/** The attributes of a series of requests. */
 interface Labels {
   readonly provider: string | undefined
   readonly model: string | undefined
@@ -76,7 +76,7 @@ class Counts {
   }
 }
 
-/** Makes the counts of a metric, which is there to be read from its first value on. */
+/** Makes the counts of a metric, which can be read from its first value on. */
 const counted = (metric: Metric.Histogram<number>, boundaries: ReadonlyArray<number>, registry: Registry) => {
   let counts: Counts | undefined
   return (value: number): void => {
@@ -92,7 +92,7 @@ const counted = (metric: Metric.Histogram<number>, boundaries: ReadonlyArray<num
 
 type Registry = Context.Service.Shape<typeof Metric.MetricRegistry>
 
-/** What requests of one series add to. */
+/** The metrics of a series of requests. */
 interface Series {
   readonly labels: Labels
   readonly duration: (seconds: number) => void
@@ -102,7 +102,7 @@ interface Series {
 
 const make = (labels: Labels, registry: Registry): Series => {
   const duration = counted(durationOf(labels), secondsAt, registry)
-  // Tokens are counted in one series, whatever became of the request.
+  // Tokens are counted in one series, whether the request failed or not.
   if (labels.error !== undefined) return { ...seriesOf({ ...labels, error: undefined }, registry), labels, duration }
   return {
     labels,
@@ -112,14 +112,14 @@ const make = (labels: Labels, registry: Registry): Series => {
   }
 }
 
-/** The series of a registry. There are few, so that the first one or two are the one that is looked for. */
+/** The series of a registry. There are few, so a search usually ends at the first or second. */
 const all = new WeakMap<Registry, Array<Series>>()
 
 const isSame = (self: Labels, that: Labels): boolean =>
   self.provider === that.provider && self.model === that.model && self.response === that.response &&
   self.error === that.error
 
-/** Finds the series of a request by the texts that tell it from others. */
+/** Finds the series of a request by its attributes. */
 const seriesOf = (labels: Labels, registry: Registry): Series => {
   let known = all.get(registry)
   if (known === undefined) all.set(registry, known = [])
@@ -137,7 +137,7 @@ export const record = (
   context: Context.Context<never>
 ): void => {
   for (const _ in Context.get(context, Metric.CurrentMetricAttributes)) {
-    // Attributes of the program's own make series of their own, which `Metric` looks for.
+    // A program's own attributes make separate series, which `Metric` finds.
     durationOf(labels).updateUnsafe(seconds, context)
     if (usage?.input !== undefined) tokensOf("input", labels).updateUnsafe(usage.input, context)
     if (usage?.output !== undefined) tokensOf("output", labels).updateUnsafe(usage.output, context)

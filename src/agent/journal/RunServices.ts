@@ -1,5 +1,5 @@
 /**
- * What a run reads in the services of the fiber that it begins in.
+ * The services that a run reads from the fiber that it begins in.
  *
  * @since 0.1.0
  */
@@ -9,14 +9,14 @@ import * as Random from "effect/Random"
 import { CurrentObservers, type Observer } from "./Observer.ts"
 import { RecordContent } from "./RecordContent.ts"
 
-/** What stands around a run: it is the same for all that begin with the same services. */
+/** The surroundings of a run, the same for all runs that begin with the same services. */
 export class RunServices {
   readonly clock: Clock.Clock
   readonly observers: ReadonlyArray<Observer>
   readonly recordsContent: boolean
-  /** Whether there are spans, be it for nobody. */
+  /** Whether there are spans at all. */
   readonly hasSpans: boolean
-  /** Whether a tracer of the program's own gets the spans. */
+  /** Whether the program's own tracer gets the spans. */
   readonly isTraced: boolean
   readonly random: typeof Random.Random.Service
   constructor(fiber: Fiber.Fiber<unknown, unknown>) {

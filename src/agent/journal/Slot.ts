@@ -1,15 +1,15 @@
 /**
- * What modules keep beside a loop, or beside what is live of it, and nobody else reads.
+ * Private data of a module for each loop, or for the live part of a conversation.
  *
  * @since 0.1.0
  */
 
-/** Something in which modules keep what nobody else reads. */
+/** Something that holds the private data of modules. */
 export interface Keeping {
   readonly slots: Array<unknown>
 }
 
-/** A place in every loop for what one module alone keeps there: a cache, or something live. In `live` it outlasts a run of a session. */
+/** A place in every loop for one module's private data: a cache, or something live. In `live` it outlasts a run of a session. */
 export class Slot<A> {
   static #count = 0
   readonly #at = Slot.#count++

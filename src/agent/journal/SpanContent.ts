@@ -1,10 +1,10 @@
 /**
- * What was said, as spans hold it if they are asked to: messages, instructions and tools as JSON by OpenTelemetry's schemas.
+ * The content of spans, if it is recorded: messages, instructions and tools as JSON by OpenTelemetry's schemas.
  *
- * 1. Input of a run is the conversation as the state has it up to the last answer, so what a guardrail masked or blocked isn't in it.
- *    That of a request is what it sent.
- * 2. Output is the last answer since a user spoke, with the calls in it.
- * 3. A turn of an assistant whose calls have results is followed by a message of the role `tool` with those.
+ * 1. The input of a run is the state's conversation up to the last answer, so masked and blocked text isn't in it. The input of a request
+ *    is what was sent.
+ * 2. The output is the last answer since a user spoke, with its calls.
+ * 3. After an assistant turn whose calls have results comes a message of the role `tool` with the results.
  *
  * Source of the schemas: OpenTelemetry semantic conventions 1.41, `gen-ai-input-messages.json`, `gen-ai-output-messages.json`,
  * `gen-ai-system-instructions.json` and `gen-ai-tool-definitions.json`.
@@ -23,7 +23,7 @@ type Json = Readonly<Record<string, unknown>>
 
 const text = (content: string): Json => ({ type: "text", content })
 
-/** Splits the data of a URL from what stands before it. */
+/** Splits a data URL into its header and its data. */
 const ofDataUrl = (url: string): string => url.slice(url.indexOf(",") + 1)
 
 const filePart = ({ data, fileName, mediaType }: Pick<Prompt.FilePart, "data" | "fileName" | "mediaType">): Json => {
@@ -80,7 +80,7 @@ const answer = ({ agent, parts: all }: Assistant): Json => ({
   name: agent
 })
 
-/** The message with the results of calls that a turn has, if there are any. */
+/** Returns the message with the results of a turn's calls, if there are any. */
 const results = (turn: Assistant): ReadonlyArray<Json> => {
   const responses = callsOf(turn).flatMap((call) => {
     const response = call.providerExecuted === true ? undefined : resultOf(call)
@@ -106,7 +106,7 @@ const messages = (turn: Turn): ReadonlyArray<Json> => {
 
 const reasons: Readonly<Record<string, string>> = { "content-filter": "content_filter", "tool-calls": "tool_call" }
 
-/** What was said, by the names of the attributes that hold it. */
+/** The content, by the names of the attributes that hold it. */
 export interface Content {
   readonly "gen_ai.input.messages"?: string
   readonly "gen_ai.output.messages"?: string | undefined
@@ -114,13 +114,13 @@ export interface Content {
   readonly "gen_ai.tool.definitions"?: string | undefined
 }
 
-/** Gives what a model answered, if it is what a turn says. */
+/** Returns a model's answer, if it has content. */
 export const outputOf = (turn: Turn | undefined): string | undefined =>
   turn?._tag === "Assistant"
     ? JSON.stringify([{ ...answer(turn), finish_reason: reasons[turn.finishReason] ?? turn.finishReason }])
     : undefined
 
-/** Gives what a model was sent of a conversation, and what it answered. */
+/** Returns what a model was sent of a conversation, and its answer. */
 export const messagesOf = ({ turns }: Conversation): Content => {
   const at = turns.findLastIndex(({ _tag }) => _tag === "Assistant" || _tag === "User")
   const output = outputOf(turns[at])
@@ -130,7 +130,7 @@ export const messagesOf = ({ turns }: Conversation): Content => {
   }
 }
 
-/** Gives the instructions that a request had beside the conversation, and its tools. */
+/** Returns the instructions and the tools of a request. */
 export const offeredIn = ({ prompt, tools }: Sent): Content => {
   const system = prompt.content.filter(({ role }) => role === "system")
   return {
@@ -174,7 +174,7 @@ const sentMessage = (message: Prompt.Message): ReadonlyArray<Json> => {
   }
 }
 
-/** Gives all that a request sent. */
+/** Returns everything that a request sent. */
 export const sentIn = (sent: Sent): Content => ({
   "gen_ai.input.messages": JSON.stringify(sent.prompt.content.flatMap(sentMessage)),
   ...offeredIn(sent)
@@ -190,7 +190,7 @@ const definition = (tool: Tool.Any): Json =>
       parameters: parametersOf(tool)
     }
 
-/** The conventions want the draft that OpenAPI and most viewers read. */
+/** The conventions require the draft of JSON Schema that OpenAPI and most viewers read. */
 const parametersOf = (tool: Tool.Any): Json => {
   const { definitions, schema } = JsonSchema.toDocumentDraft07(
     JsonSchema.fromSchemaDraft2020_12(Tool.getJsonSchema(tool))

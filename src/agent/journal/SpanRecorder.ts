@@ -1,5 +1,5 @@
 /**
- * Spans that are made without an effect of their own.
+ * Spans that are made without an effect around what they measure.
  *
  * @since 0.1.0
  */
@@ -12,7 +12,7 @@ import * as Option from "effect/Option"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 
-/** Gives the nearest span that may have others below it. */
+/** Returns the nearest span that may have children. */
 const parentOf = (span: Tracer.AnySpan | undefined): Option.Option<Tracer.AnySpan> =>
   span === undefined || !Context.get(span.annotations, Tracer.DisablePropagation)
     ? Option.fromUndefinedOr(span)
@@ -20,12 +20,12 @@ const parentOf = (span: Tracer.AnySpan | undefined): Option.Option<Tracer.AnySpa
     ? parentOf(Option.getOrUndefined(span.parent))
     : Option.none()
 
-/** In their order, without the module of Effect that has it: an import waits for each module. */
+/** The log levels in order, without their module of Effect, because an import waits for each module. */
 const levels: ReadonlyArray<LogLevel> = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"]
 
 /**
- * Makes the spans that `Effect.useSpan` would make in a fiber, without an effect around what they are about: that is over already, or its
- * ends are known anyway. What they have in common is looked for once.
+ * Makes the spans that `Effect.useSpan` would make in a fiber, without an effect around what they measure: that is over already, or its
+ * beginning and end are known. Their common services are read once.
  */
 export class SpanRecorder {
   readonly #tracer: Tracer.Tracer | undefined
@@ -46,11 +46,11 @@ export class SpanRecorder {
     this.#links = fiber.getRef(References.TracerSpanLinks)
     this.#annotations = fiber.getRef(References.TracerSpanAnnotations)
   }
-  /** Gives the time, where spans have one. */
+  /** Returns the time, if spans are recorded. */
   get now(): bigint {
     return this.#isTimed && this.#tracer !== undefined ? this.#clock.currentTimeNanosUnsafe() : 0n
   }
-  /** Begins a span, where there are any. */
+  /** Begins a span, if spans are recorded. */
   begin(name: string, attributes: Readonly<Record<string, unknown>>, startTime: bigint): Tracer.Span | undefined {
     const span = this.#tracer?.span({
       name,
@@ -67,7 +67,7 @@ export class SpanRecorder {
     for (const key in attributes) span.attribute(key, attributes[key])
     return span
   }
-  /** Ends a span, and gives the time at which it did. */
+  /** Ends a span, and returns the time of its end. */
   end(span: Tracer.Span, exit: Exit.Exit<unknown, unknown>): bigint {
     const endTime = this.now
     span.end(endTime, exit)

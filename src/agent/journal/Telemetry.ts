@@ -2,9 +2,9 @@
  * Spans of runs and calls, with OpenTelemetry's names for generative AI.
  *
  * A run is a span `invoke_agent <name>`, a call a span `execute_tool <name>`, entering and leaving a mode `enter_mode <name>` and
- * `exit_mode <name>`, making a summary `summarize_conversation <name>`; a request to a model is `chat <model>` beneath the run, or
- * what `effect/ai` calls it if it makes that span. What was said is recorded only where `RecordContent` asks for it. A run's span, and those below it, have the id of the
- * conversation.
+ * `exit_mode <name>`, making a summary `summarize_conversation <name>`; a request to a model is `chat <model>` beneath the run, or has the
+ * name that `effect/ai` gives it if that makes the span. Content is recorded only if `RecordContent` says so. A run's span, and those below
+ * it, have the id of the conversation.
  *
  * Source of the names: OpenTelemetry semantic conventions 1.41 for generative AI, agent and framework spans. A test holds
  * `docs/telemetry.md`, which lists them, to what is here.
@@ -37,7 +37,7 @@ const attribute = (span: Tracer.Span, name: string, value: unknown): void => {
 
 const noStack = (): undefined => undefined
 
-/** Gives the services of what runs in a span. */
+/** Returns the services of an effect that runs in a span. */
 export const inSpan = (span: Tracer.Span) => <R>(services: Context.Context<R>): Context.Context<R> => {
   const parent = Context.get(services, References.CurrentStackFrame)
   return Context.add(services, Tracer.ParentSpan, span).pipe(
@@ -45,18 +45,18 @@ export const inSpan = (span: Tracer.Span) => <R>(services: Context.Context<R>): 
   )
 }
 
-/** What `Effect.withParentSpan` does without a stack trace, in one change of the services where that takes two. */
+/** Does what `Effect.withParentSpan` does without a stack trace, in one change of the services instead of two. */
 export const within = <A, E, R>(self: Effect.Effect<A, E, R>, span: Tracer.Span): Effect.Effect<A, E, R> =>
   Effect.updateContext(self, inSpan(span)<R>)
 
-/** Puts an effect into a span of its own, in which `use` may say more. */
+/** Wraps an effect in a span, to which `use` may add attributes. */
 export const inOwnSpan = <A, E, R>(
   name: string,
   attributes: Readonly<Record<string, unknown>>,
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => Effect.useSpan(name, { attributes }, (span) => within(use(span), span))
 
-/** The id that spans were given by a run, and by no program. */
+/** The conversation id that a run, and not the program, has set on spans. */
 export const OwnConversation = Context.Reference<string | undefined>("troupe/agent/Telemetry/OwnConversation", {
   defaultValue: () => undefined
 })
@@ -64,8 +64,8 @@ export const OwnConversation = Context.Reference<string | undefined>("troupe/age
 const conversationId = "gen_ai.conversation.id"
 
 /**
- * Gives the spans of a run the id of its conversation: that of the session, or else of the run. What a program has annotated comes
- * first, and a run within another one's has an id of its own only in a session.
+ * Sets the conversation id on the spans of a run: the id of the session, or else of the run. A program's own annotation takes precedence,
+ * and a run within another run has its own id only in a session.
  */
 const inConversation =
   ({ conversation = "", session }: Journal) => <R>(services: Context.Context<R>): Context.Context<R> => {
@@ -79,7 +79,7 @@ const inConversation =
     )
   }
 
-/** Stands where there are no spans: nothing is kept, and no service changes. */
+/** The span recording of a run without spans: nothing is kept, and no service changes. */
 const noSpan: Tracer.Span = {
   _tag: "Span",
   name: "",
@@ -98,7 +98,7 @@ const noSpan: Tracer.Span = {
   addLinks: () => {}
 }
 
-/** Puts an effect into a span, where there are any. */
+/** Wraps an effect in a span, if spans are recorded. */
 const spanned = <A, E, R>(
   { journal: { hasSpans } }: Loop,
   name: string,
@@ -106,7 +106,7 @@ const spanned = <A, E, R>(
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => hasSpans ? inOwnSpan(name, attributes(), use) : use(noSpan)
 
-/** Puts a run into its span; `use` ends what the span says by `endRun`. */
+/** Wraps a run in its span; `use` adds the last attributes by `endRun`. */
 export const runSpan = <A, E, R>(
   loop: Loop,
   inControl: Definition,
@@ -119,7 +119,7 @@ export const runSpan = <A, E, R>(
     : Effect.updateContext(running, inConversation(journal)<R>)
 }
 
-/** Puts the time in which an agent that took over is in control into a span of its own, below the run's. */
+/** Wraps the time in which an agent that took over is in control in a span below the run's. */
 export const handoffSpan = <A, E, R>(loop: Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   !loop.journal.hasSpans ? self : spanned(
     loop,
@@ -138,14 +138,14 @@ export const handoffSpan = <A, E, R>(loop: Loop, self: Effect.Effect<A, E, R>): 
 
 type ModeOperation = "enter_mode" | "exit_mode"
 
-/** What the span of entering or leaving a mode says. */
+/** The attributes of the span of entering or leaving a mode. */
 const modeAttributes = ({ definition }: Loop, operation: ModeOperation, mode: string): Record<string, string> => ({
   "gen_ai.operation.name": operation,
   "gen_ai.agent.name": definition.name,
   "troupe.mode.name": mode
 })
 
-/** Begins the span of entering or leaving a mode, where there are any. */
+/** Begins the span of entering or leaving a mode, if spans are recorded. */
 export const beginMode = (
   loop: Loop,
   recorder: SpanRecorder,
@@ -154,7 +154,7 @@ export const beginMode = (
 ): Tracer.Span | undefined =>
   recorder.begin(`${operation} ${mode}`, modeAttributes(loop, operation, mode), recorder.now)
 
-/** Puts the making of a summary into a span. */
+/** Wraps the making of a summary in a span. */
 export const summarySpan = <A, E, R>(
   loop: Loop,
   turns: number,
@@ -180,7 +180,7 @@ const runAttributes = (definition: Definition): Record<string, unknown> => ({
   ...(definition.description === undefined ? undefined : { "gen_ai.agent.description": definition.description })
 })
 
-/** What a span says of an error: no field of it, and no word of what was said unless contents are recorded. */
+/** What a span says about an error: none of its fields, and no content unless that is recorded. */
 class SpanError {
   readonly name: string
   readonly message: string
@@ -190,7 +190,7 @@ class SpanError {
   }
 }
 
-/** Ends a span with an error. What would end it later doesn't do so again, so what failed may be dealt with inside. */
+/** Ends a span with an error. A later end of the span is ignored, so the failure may be handled inside. */
 const failSpan = (span: Tracer.Span, { journal }: Loop, tag: string, message: string): void => {
   attribute(span, "error.type", tag)
   if (span.status._tag === "Ended") return
@@ -201,11 +201,11 @@ const failSpan = (span: Tracer.Span, { journal }: Loop, tag: string, message: st
 
 type Run = AgentState["run"]
 
-/** Tokens that were counted since a time, if all of them were reported. */
+/** Returns the tokens that were used since a point in the run, if all of them were reported. */
 const since = (before: TokenCount | undefined, after: TokenCount): number | undefined =>
   after.unreported === (before?.unreported ?? 0) ? after.known - (before?.known ?? 0) : undefined
 
-/** Says in a span which model was asked last in it, as far as the model says that, and what it answered. */
+/** Sets the attributes of the last request in a span: the model, if known, and its response. */
 const attributeModel = (span: Tracer.Span, { outcome, request: { names: { model, provider } } }: Asked): void => {
   attribute(span, "gen_ai.provider.name", provider)
   attribute(span, "gen_ai.request.model", model)
@@ -213,7 +213,7 @@ const attributeModel = (span: Tracer.Span, { outcome, request: { names: { model,
   if (outcome?.finishReason !== undefined) span.attribute("gen_ai.response.finish_reasons", [outcome.finishReason])
 }
 
-/** Says in a span what was said, if that is recorded. */
+/** Sets the content of a span, if content is recorded. */
 const attributeContent = (span: Tracer.Span, loop: Loop, asked: Asked | undefined): void => {
   const { journal, state: { conversation } } = loop
   if (!journal.recordsContent || !span.sampled) return
@@ -222,7 +222,7 @@ const attributeContent = (span: Tracer.Span, loop: Loop, asked: Asked | undefine
   for (const [name, value] of Object.entries(content)) attribute(span, name, value)
 }
 
-/** Says in a span what a run, or its part since a time, asked and used, and where it stands. */
+/** Sets the attributes of a run, or of a part of it since a point: its requests, its usage and its status. */
 const attributeRun = (span: Tracer.Span, loop: Loop, { run, status }: AgentState, before?: Run): void => {
   const asked = askedIn(loop)
   if (asked !== undefined) attributeModel(span, asked)
@@ -236,7 +236,7 @@ const attributeRun = (span: Tracer.Span, loop: Loop, { run, status }: AgentState
   attribute(span, "troupe.steps", run.steps - (before?.steps ?? 0))
 }
 
-/** Says in the span of an agent that took over what came of it: the run goes on to its end around it. */
+/** Sets the last attributes of the span of an agent that took over. The run's own span continues around it. */
 const endHandoff = (span: Tracer.Span, loop: Loop, before: Run, exit: Exit.Exit<unknown, unknown>): void => {
   const failure = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
     ? fromCause(loop, exit.cause)
@@ -246,11 +246,11 @@ const endHandoff = (span: Tracer.Span, loop: Loop, before: Run, exit: Exit.Exit<
   if (failure !== undefined) sayFailure(span, loop, failure)
 }
 
-/** Says in a span what failed. A defect ends it as the defect that it is. */
+/** Sets the failure of a span. A defect ends it as a defect. */
 const sayFailure = (span: Tracer.Span, loop: Loop, { message, tag }: AgentStatus.Failure): void =>
   tag === "Defect" ? attribute(span, "error.type", tag) : failSpan(span, loop, tag, message)
 
-/** Says in a run's span how it ended. */
+/** Sets how the run ended in its span. */
 export const endRun = (span: Tracer.Span, loop: Loop): void => {
   if (!loop.journal.hasSpans) return
   const { state } = loop
@@ -258,7 +258,7 @@ export const endRun = (span: Tracer.Span, loop: Loop): void => {
   if (state.status._tag === "Failed") sayFailure(span, loop, state.status.error)
 }
 
-/** Puts a call into its span; `use` ends what the span says by `endTool` or `crashTool`. */
+/** Wraps a call in its span; `use` adds the last attributes by `endTool` or `crashTool`. */
 export const toolSpan = <A, E, R>(
   loop: Loop,
   call: Call,
@@ -275,7 +275,7 @@ const toolAttributes = (loop: Loop, call: Call, tool: Tool.Any): Record<string, 
   ...(tool.description === undefined ? undefined : { "gen_ai.tool.description": tool.description })
 })
 
-/** Says in a call's span what came of it. */
+/** Sets the outcome of a call in its span. */
 export const endTool = (
   span: Tracer.Span,
   loop: Loop,
@@ -292,5 +292,5 @@ export const endTool = (
   failSpan(span, loop, outcome, typeof result === "string" ? result : JSON.stringify(result))
 }
 
-/** Says in a call's span that its handler broke down. */
+/** Sets in a call's span that its handler had a defect. */
 export const crashTool = (span: Tracer.Span): void => span.attribute("error.type", "Defect")

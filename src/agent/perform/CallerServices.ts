@@ -1,8 +1,8 @@
 /**
- * Which services are always the caller's, and never those of the place where a session or a mode was made.
+ * The services that always come from the caller, and never from the place where a session or a mode was made.
  *
- * Models, handlers and a program's own services are those of the place, so a call from elsewhere doesn't change who answers. Clock, spans,
- * loggers, observers and whatever else belongs to a fiber are the caller's.
+ * Models, handlers and a program's own services come from that place, so that a call from elsewhere gets the same answers. Clock, spans,
+ * loggers, observers and other services of a fiber come from the caller.
  *
  * @since 0.1.0
  */
@@ -22,7 +22,7 @@ import { OwnConversation } from "../journal/Telemetry.ts"
 
 const ofCaller: ReadonlySet<string> = new Set([
   Clock.Clock.key,
-  // The key of the console, without its module: an import waits for each module of Effect that no other brings along.
+  // The key of the console, without its module, because an import waits for each module that nothing else loads.
   "effect/Console",
   Random.Random.key,
   References.CurrentLogAnnotations.key,
@@ -52,6 +52,6 @@ const ofCaller: ReadonlySet<string> = new Set([
   RecordContent.key
 ])
 
-/** Returns the services of a place without those that are the caller's. */
+/** Returns the services of a place without those that come from the caller. */
 export const withoutCallerServices = (here: Context.Context<never>): Context.Context<never> =>
   Context.makeUnsafe(new Map(Array.from(here.mapUnsafe).filter(([key]) => !ofCaller.has(key))))

@@ -1,5 +1,5 @@
 /**
- * Handing over: who takes the conversation over, once the modes that don't go along are left.
+ * Handing over: the modes that don't cross are left, and then the other agent takes over.
  *
  * @since 0.1.0
  */
@@ -19,8 +19,8 @@ export { to } from "../../handoff/Handoff.ts"
 export { type AnyHistory, crossingOf } from "../../handoff/History.ts"
 
 /**
- * Lets a handoff that was asked for wait while a mode, on its way in or out, talks to the agent: its call is settled first, and it
- * is asked for again.
+ * Lets a requested handoff wait while a mode's set-up or clean-up talks to the agent: its call is settled first, and the handoff is
+ * requested again afterwards.
  */
 export const waiting = <A, E, R>(loop: Loop.Loop, self: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
@@ -43,7 +43,7 @@ export const waiting = <A, E, R>(loop: Loop.Loop, self: () => Effect.Effect<A, E
 /** Lets another agent take over, or fails if it isn't there or the run has changed hands too often. */
 export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, asked: HandoffRequest) {
   const { definition, roster, state } = loop
-  // One that was asked for in a run that stopped before it is asked for again in this one.
+  // A handoff from a run that stopped before it was carried out is requested again in this run.
   if (Underway.latest(loop.underway, "HandoffRequested") === undefined) {
     Loop.emit(loop, { _tag: "HandoffRequested", request: asked })
   }

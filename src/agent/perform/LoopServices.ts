@@ -1,25 +1,35 @@
 /**
- * The services that a loop adds for those it calls, `CurrentAgent` and `Mode.Host`, and which loop is at work on a conversation.
+ * The services that a loop provides to code that it calls, `CurrentAgent` and `Mode.Host`, and which loop is at work on a conversation.
  *
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { Host } from "../../modes/Host.ts"
+import { hasGuardrails } from "../guardrail/AgentGuardrails.ts"
 import { CurrentAgent } from "../journal/CurrentAgent.ts"
 import type * as Loop from "../journal/Loop.ts"
 import * as MeasuredModel from "../journal/MeasuredModel.ts"
 import { AgentAtWork } from "./mode/RunHost.ts"
 
+/**
+ * Checks whether a loop may call a program that asks a model: a handler, a guardrail, a mode's set-up, a window's strategy, instructions.
+ * In a session others may talk to the model too.
+ */
+const callsPrograms = ({ definition, live, roster }: Loop.Loop): boolean =>
+  definition.tools.size > 0 || definition.modes.size > 0 || typeof definition.instructions === "function" ||
+  definition.contextWindow !== undefined || definition.output !== undefined || hasGuardrails(definition.guardrails) ||
+  roster.agents.size > 1 || live.holder !== undefined
+
 /** Provides a loop to those it calls: models, handlers, instructions. */
 export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.updateContext(
-    self,
-    (context: Context.Context<R>) =>
-      Context.add(Context.add(MeasuredModel.within(context), CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
-  )
+  Effect.updateContext(self, (context: Context.Context<R>) => {
+    // Each service that is added makes those that the model's own code adds to it dearer.
+    const seen = callsPrograms(loop) ? MeasuredModel.within(context) : context
+    return Context.add(Context.add(seen, CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
+  })
 
-/** Notes which loop is at work, if a session holds the modes: what a set-up left behind means that loop. */
+/** Notes which loop is at work, if a session keeps the modes. Fibers and finalizers of a set-up refer to that loop. */
 export const markAtWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   const { live } = loop
   if (live.holder === undefined) return self

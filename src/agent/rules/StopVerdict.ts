@@ -10,6 +10,7 @@ import { callsOf, lastAssistant } from "../../domain/conversation/Turns.ts"
 import * as Spending from "../../domain/Spending.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import * as Usage from "../../domain/Usage.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import type { Limit, StopWhen } from "../definition/StopWhen.ts"
 
 /**
@@ -102,7 +103,9 @@ export const evaluate = (
     case "NoToolCalls":
       return isFinish(run.iteration > 0 && lastCalls(state).length === 0)
     case "Satisfies":
-      return isFinish(run.iteration > 0 && self.predicate(state))
+      return isFinish(
+        run.iteration > 0 && Wanted.boolean("The predicate of `StopWhen.satisfies`", self.predicate(state))
+      )
     case "Any": {
       for (const condition of self.conditions) {
         const verdict = evaluate(condition, state, now, from)

@@ -12,13 +12,6 @@ import type { Definition } from "../definition/AgentDefinition.ts"
 
 const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `"${name}"`).join(", ")
 
-/** Gives an agent's instructions in a state, or what makes them. */
-export const instructionsOf = (
-  { instructions }: Definition,
-  state: AgentState
-): Exclude<Definition["instructions"], Function> | ReturnType<Extract<Definition["instructions"], Function>> =>
-  typeof instructions === "function" ? instructions(state) : instructions
-
 /** Says which mode a model is in, and what it is for. */
 const modeNote = ({ modes }: Definition, state: AgentState): string | undefined => {
   const name = ModeStack.top(state)?.name

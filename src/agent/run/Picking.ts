@@ -10,6 +10,7 @@ import type { AgentState, User } from "../../domain/StateSchema.ts"
 import * as AgentPicker from "../../handoff/picker/Picker.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
 import type { Loop } from "../journal/Loop.ts"
+import * as MeasuredModel from "../journal/MeasuredModel.ts"
 import { Fail } from "../rules/Decision.ts"
 
 const hasModes = ({ modes }: Definition, state: AgentState): boolean => state.modes.every(({ name }) => modes.has(name))
@@ -33,7 +34,7 @@ export const pick = (loop: Loop, input: User["parts"]): Definition | Effect.Effe
     lastAgent: isNew ? undefined : state.agent,
     agents: [...roster.agents.values()].map(({ description, name }) => ({ name, description }))
   })
-  return Effect.flatMap(picked, (name) => {
+  return Effect.flatMap(Effect.updateContext(picked, MeasuredModel.within), (name) => {
     const found = roster.agents.get(name)
     if (found !== undefined) return Effect.succeed(hasModes(found, state) ? found : definition)
     const available = [...roster.agents.keys()]

@@ -91,38 +91,63 @@ interface Start {
   readonly reason: Reason | undefined
 }
 
-/** Tells that a run starts, or goes on. Gives the status that it starts from. */
-const tellStart = (
-  loop: Loop.Loop,
-  { from: { input, isReopened }, mode, picked, reason }: Start
-): AgentStatus.AgentStatus => {
+/** Those who might read an input: who was picked, or if nobody could be, the agent in control and all others that could have been. */
+const readersOf = ({ definition, roster: { agents } }: Loop.Loop, { picked }: Start): ReadonlyArray<Definition> =>
+  Exit.isSuccess(picked)
+    ? [picked.value]
+    : [definition, ...[...agents.values()].filter(({ name }) => name !== definition.name)]
+
+/** Tells that a run starts, or goes on. Gives an effect if guardrails are asked before. */
+const tellStart = (loop: Loop.Loop, start: Start): Effect.Effect<void, never, unknown> | undefined => {
+  const { from: { input, isReopened }, mode, picked, reason } = start
   const { definition, state: { status } } = loop
-  if (input !== undefined && reason === undefined) {
-    InputGuard.withhold(loop, Exit.isSuccess(picked) ? picked.value : definition)
-  }
   // What isn't taken in doesn't change who is in control.
-  Loop.emitStart(loop, reason === undefined && Exit.isSuccess(picked) ? picked.value : definition, {
-    _tag: "RunStarted",
-    ...(input === undefined || reason !== undefined ? undefined : { input }),
-    ...(mode === undefined ? undefined : { mode }),
-    ...(isReopened === true && AgentStatus.isTerminal(status) ? { isReopened } : undefined)
-  })
-  return status
+  const inControl = reason === undefined && Exit.isSuccess(picked) ? picked.value : definition
+  const started = (said?: InputGuard.Said) =>
+    ({
+      _tag: "RunStarted",
+      ...said,
+      ...(mode === undefined ? undefined : { mode }),
+      ...(isReopened === true && AgentStatus.isTerminal(status) ? { isReopened } : undefined)
+    }) as const
+  if (input === undefined || reason !== undefined) {
+    Loop.emitStart(loop, inControl, started())
+    return undefined
+  }
+  return InputGuard.tell(
+    loop,
+    readersOf(loop, start),
+    input,
+    () => Loop.foreseeStart(loop, inControl, started({ input })),
+    (said) => Loop.emitStart(loop, inControl, started(said))
+  )
 }
 
 /** Asks about words that no request will read, since something failed before: they are kept all the same. */
-const askAnyway = (loop: Loop.Loop, cause: Cause.Cause<unknown>): Effect.Effect<void, never, unknown> =>
-  Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.ignore(InputGuard.askNow(loop))
+const askAnyway = (loop: Loop.Loop, start: Start, cause: Cause.Cause<unknown>): Effect.Effect<void, never, unknown> =>
+  Cause.hasInterruptsOnly(cause) || loop.parent !== undefined
+    ? Effect.void
+    : InputGuard.askAnyway(loop, readersOf(loop, start))
 
 /** Tells that a run starts, or goes on, and drives it, unless its state or its input can't be taken. */
 const driveFrom = (loop: Loop.Loop, start: Start): Effect.Effect<Decision, unknown, unknown> => {
-  const status = tellStart(loop, start)
+  const { state: { status } } = loop
+  const telling = tellStart(loop, start)
+  return telling === undefined ? drive(loop, start, status) : Effect.flatMap(telling, () => drive(loop, start, status))
+}
+
+/** Drives a run that was told to have started, from a status. */
+const drive = (
+  loop: Loop.Loop,
+  start: Start,
+  status: AgentStatus.AgentStatus
+): Effect.Effect<Decision, unknown, unknown> => {
   if (start.reason !== undefined) return Effect.fail(new Fail(start.reason))
   if (Exit.isFailure(start.picked)) {
     const { cause } = start.picked
     return start.from.input === undefined
       ? Effect.failCause(cause)
-      : Effect.andThen(askAnyway(loop, cause), Effect.failCause(cause))
+      : Effect.andThen(askAnyway(loop, start, cause), Effect.failCause(cause))
   }
   const { from: { input }, picked: { value: chosen } } = start
   if (input !== undefined && status._tag === "Failed") giveUpHandoffs(loop, status.error)
@@ -156,10 +181,9 @@ const begin = (
         Exit.isFailure(exit)
           ? Effect.andThen(
             loop.journal.flush,
-            Effect.suspend(() => {
-              tellStart(loop, start)
-              return askAnyway(loop, exit.cause)
-            })
+            Effect.suspend(() =>
+              Effect.andThen(tellStart(loop, start) ?? Effect.void, askAnyway(loop, start, exit.cause))
+            )
           )
           : loop.journal.flush
     )
@@ -193,7 +217,17 @@ const talk: Loop.Runner["talk"] = (loop, input) =>
   waiting(loop, () => {
     const mode = ModeStack.top(loop.state)?.name ?? ""
     const isInRun = Underway.latest(loop.underway, "RunStarted") !== undefined
-    const told = Effect.andThen(InputGuard.tell(loop, input, mode), loop.journal.flush)
+    const given = (said: InputGuard.Said) => ({ _tag: "InputGiven", mode, ...said }) as const
+    const telling = Effect.suspend(() =>
+      InputGuard.tell(
+        loop,
+        [loop.definition],
+        input,
+        () => Loop.foresee(loop, given({ input })),
+        (said) => Loop.emit(loop, given(said))
+      ) ?? Effect.void
+    )
+    const told = Effect.andThen(telling, loop.journal.flush)
     // Events that it leaves without an end get one here: the run goes on, if only to clean up.
     const within = closing(loop, Effect.andThen(told, runLoop(loop, "Run")))
     const answered = isInRun ? within : play(loop, { input, isPicked: false }, mode)

@@ -30,7 +30,7 @@ export class ReentrantOperation extends ErrorClass<ReentrantOperation>("troupe/a
   "ReentrantOperation",
   { agent: Schema.String, operation: Schema.String, within: Schema.String },
   ({ agent, operation, within }) =>
-    `"${operation}" of the session of "${agent}" was asked for by its own "${within}", and would wait for its own end`
+    `"${operation}" of the session of "${agent}" was called from within its own "${within}": it would wait for its own end`
 ) {}
 
 /**
@@ -124,7 +124,7 @@ export class CallUnanswered extends ErrorClass<CallUnanswered>("troupe/agent/Ses
   callId: Schema.String,
   outcome: Outcome,
   issue: Schema.String
-}, ({ callId, issue, tool }) => `Call "${callId}" of tool "${tool}" gave no result of its own: ${issue}`) {}
+}, ({ callId, issue, tool }) => `Call "${callId}" of tool "${tool}" has no result of its handler: ${issue}`) {}
 
 /**
  * Schema for the reason of a `SessionError`.

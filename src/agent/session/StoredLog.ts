@@ -201,7 +201,7 @@ const attempt = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, 
     return { head: text, revision: head.revision, logs: [], state } satisfies Stored
   }
   const read = yield* readLogs(store, id, head.log)
-  if (read === undefined) return yield* Effect.fail(unreadable(id)(`The log "${head.log}" isn't there`))
+  if (read === undefined) return yield* Effect.fail(unreadable(id)(`The log "${head.log}" is missing`))
   return { head: text, revision: read.logs.at(-1)!.revision, ...read } satisfies Stored
 })
 

@@ -7,6 +7,7 @@ import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type { Conversation, Turn } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as Choosing from "../../domain/window/Choosing.ts"
 import type { Room, WindowTurn } from "../../domain/window/WindowTurn.ts"
 import type { Made } from "../../handoff/SummaryByModel.ts"
@@ -77,7 +78,12 @@ const choosing = (choose: Choosing.Choose, isLimit = false): Strategy =>
 /** The steps of a strategy. */
 export const stepsOf = (self: AnyInput): ReadonlyArray<Step> =>
   typeof self === "function"
-    ? [{ _tag: "Choose", choose: Choosing.byFunction(self), isLimit: false, needsNoLimit: true }]
+    ? [{
+      _tag: "Choose",
+      choose: Choosing.byFunction((turns, room) => Wanted.turns("The strategy of a context window", self(turns, room))),
+      isLimit: false,
+      needsNoLimit: true
+    }]
     : self[TypeId].steps
 
 /**

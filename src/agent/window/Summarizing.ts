@@ -10,6 +10,8 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { ErrorClass } from "../../domain/ErrorClass.ts"
 import type { Conversation } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
+import * as MaybeEffect from "../../handoff/MaybeEffect.ts"
 import * as SummaryByModel from "../../handoff/SummaryByModel.ts"
 import { fromSteps, type Model, type Step, type Strategy, type Summarize } from "./Strategy.ts"
 
@@ -38,7 +40,11 @@ const stepBy = (
   options: SummarizeOptions | undefined
 ): Step => {
   if (typeof by === "function") {
-    const summarize: Summarize = (conversation) => Effect.map(by(conversation), (text) => ({ text }))
+    const summarize: Summarize = (conversation) =>
+      MaybeEffect.call(
+        () => by(conversation),
+        (text) => Wanted.text("The function of `ContextWindow.summarize`", text)
+      ).pipe(Effect.map((text) => ({ text })))
     return { _tag: "Summarize", summarize, model: undefined }
   }
   return isLayer(by)

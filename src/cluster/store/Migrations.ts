@@ -1,5 +1,5 @@
 /**
- * The tables of conversations, and how they came to be: what has run once isn't changed any more, another step is added.
+ * The tables of conversations, as a list of migration steps. A released step is never changed; a change is a new step.
  *
  * @since 0.1.0
  */
@@ -39,7 +39,7 @@ const loader = (prefix: string): Migrator.Loader =>
           PRIMARY KEY (conversation, revision)
         )`
       yield* sql`CREATE INDEX ${sql(`${log}_events`)} ON ${sql(log)} (conversation, last_event)`
-      // A message's input is in a conversation once, whatever else goes wrong.
+      // The unique index ensures that a message's input is in a conversation once.
       yield* sql`
         CREATE UNIQUE INDEX ${sql(`${log}_taken`)} ON ${sql(log)} (conversation, taken) WHERE taken IS NOT NULL`
       yield* sql`
@@ -49,5 +49,5 @@ const loader = (prefix: string): Migrator.Loader =>
     })
   })
 
-/** Runs the steps that haven't run. */
+/** Runs the steps that haven't run yet. */
 export const run = (prefix: string) => Migrator.make({})({ loader: loader(prefix), table: tables(prefix).migrations })

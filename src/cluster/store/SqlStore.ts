@@ -1,8 +1,8 @@
 /**
  * Conversations in tables of Postgres or SQLite.
  *
- * An append is one statement, which asks for the epoch. Postgres locks the row of the conversation for it, so that a claim waits for what
- * is being appended, and reads it. SQLite has one writer.
+ * An append is one statement, which checks the epoch. Postgres locks the row of the conversation for it, so that a claim waits for the
+ * append and reads it. SQLite has one writer.
  *
  * @since 0.1.0
  */
@@ -30,7 +30,7 @@ const failed = (operation: Operation) => (error: { readonly message: string }): 
 const naming = (operation: Operation) => <A>(self: Effect.Effect<A, SqlError>) =>
   Effect.mapError(self, failed(operation))
 
-/** Makes the tables where they aren't there, and what reads and writes them. */
+/** Creates missing tables, and returns the store that reads and writes them. */
 export const make = Effect.fnUntraced(function*(prefix: string) {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
   yield* Effect.mapError(Migrations.run(prefix), failed("claim"))
@@ -40,7 +40,7 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
 
   const claim: Service["claim"] = (id) =>
     Effect.gen(function*() {
-      // A conversation that was removed and began anew has later epochs than it had.
+      // A conversation that is removed and begun again continues with later epochs.
       const now = yield* Clock.currentTimeMillis
       const [row] = yield* sql<{
         readonly epoch: Number_
@@ -96,7 +96,7 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
   const create: Service["create"] = (id, origin, text) =>
     Effect.gen(function*() {
       const now = yield* Clock.currentTimeMillis
-      // What is claimed and empty may become something, by somebody who hasn't written yet: the epoch shuts that one out.
+      // An empty conversation may have been claimed by a writer that hasn't written yet. The new epoch refuses that writer.
       yield* sql`
         INSERT INTO ${conversations} (id, epoch, snapshot_revision, origin) VALUES (${id}, ${now}, 0, ${origin})
         ON CONFLICT (id) DO UPDATE SET epoch = ${conversations}.epoch + 1, origin = ${origin}

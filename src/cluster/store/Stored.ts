@@ -1,5 +1,5 @@
 /**
- * What a store of conversations keeps, and what it does.
+ * The interface of a store of conversations, and the records that it keeps.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { ErrorClass } from "../../domain/ErrorClass.ts"
 
 /**
- * The store of conversations failed to read or to write; `error` is its own.
+ * The store of conversations failed to read or to write; `error` is the store's own error.
  *
  * @category errors
  * @since 0.1.0
@@ -21,15 +21,13 @@ export class ConversationStoreError
   }, ({ issue, operation }) => `The store of conversations can't ${operation}: ${issue}`)
 {}
 
-/** An entry as it is kept: its revision, and its text. */
+/** A stored entry: its revision, and its text. */
 export interface StoredEntry {
   readonly revision: number
   readonly text: string
 }
 
-/**
- * What is appended: the entry, the number of its last event, the message whose input is in it, and the one that it answers.
- */
+/** What is appended: the entry, the number of its last event, the message whose input it has, and the message that it answers. */
 export interface Append extends StoredEntry {
   readonly id: string
   readonly epoch: number
@@ -39,22 +37,22 @@ export interface Append extends StoredEntry {
   readonly answer: string | undefined
 }
 
-/** What is kept of a conversation, and the epoch of whoever has claimed it. */
+/** A stored conversation, and the epoch of the new claim. */
 export interface Claimed {
   readonly epoch: number
   readonly snapshot: StoredEntry | undefined
   readonly entries: ReadonlyArray<StoredEntry>
 }
 
-/** What is known of a message: whether its input was taken, and its answer. */
+/** What is stored of a message: whether its input was taken, and its answer. */
 export interface Found {
   readonly isTaken: boolean
   readonly answer: string | undefined
 }
 
 /**
- * What a store of conversations does. `append` says whether the epoch was still the conversation's, `create` whether there was nothing, or
- * what the same `origin` had created.
+ * A store of conversations. `append` returns whether the epoch was still the conversation's. `create` returns whether the conversation was
+ * empty, or was created by the same `origin`.
  *
  * @category models
  * @since 0.1.0
@@ -68,7 +66,7 @@ export interface Service {
     snapshot: StoredEntry
   ) => Effect.Effect<void, ConversationStoreError>
   readonly find: (id: string, key: string) => Effect.Effect<Found, ConversationStoreError>
-  /** Entries with events behind a number, oldest first. */
+  /** Returns the entries with events after a number, oldest first. */
   readonly read: (
     id: string,
     after: number,

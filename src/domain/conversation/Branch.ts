@@ -1,5 +1,5 @@
 /**
- * Conversations that went different ways from the same beginning: made, compared, and put together again.
+ * Branches of a conversation: made, compared, and merged.
  *
  * @since 0.1.0
  */
@@ -14,9 +14,9 @@ import type { Assistant, AssistantPart, Call, Conversation, Turn } from "../Stat
 import { appendUnchecked, appendUser, callIds, fork } from "./Turns.ts"
 
 /**
- * Lets the user say something else in the place of a turn, counted from 0: that turn and all behind it are left out.
+ * Replaces a turn, counted from 0, by other words of the user, and drops all turns behind it.
  *
- * Behind the end it is said as what comes next. `AgentState.editAt` does the same to a state, which can go on from there.
+ * A place behind the end appends the words. `AgentState.editAt` does the same to a state, which can continue from there.
  *
  * @category combinators
  * @since 0.1.0
@@ -31,8 +31,7 @@ export const edit: {
 )
 
 /**
- * What two conversations have: the first `common` turns are the same in both, and `left` and `right` are what follows in
- * each.
+ * The difference of two conversations: the first `common` turns are the same in both, and `left` and `right` are what follows in each.
  *
  * @category models
  * @since 0.1.0
@@ -61,7 +60,7 @@ const unpinned = (turn: Turn): unknown => {
   return rest
 }
 
-/** Joins equal turns. A pin makes no difference, and stays. */
+/** Joins equal turns. Pins aren't compared, and are kept. */
 const same: Join = (left, right) =>
   Equal.equals(left, right)
     ? left
@@ -72,7 +71,7 @@ const same: Join = (left, right) =>
 /**
  * Compares two conversations: how many turns they share from their beginning, and what each has behind those.
  *
- * A turn whose calls are open in one and settled in the other isn't the same. That one is pinned makes no difference.
+ * A turn whose calls are open in one and settled in the other isn't the same. Pins aren't compared.
  *
  * @category getters
  * @since 0.1.0
@@ -85,10 +84,10 @@ export const diff: {
   return { common, left: self.turns.slice(common), right: that.turns.slice(common) }
 })
 
-/** Gives a call as the model wrote it: it may have been approved with other parameters in one of the two. */
+/** Returns a call as the model wrote it: one branch may have approved it with other parameters. */
 const asWritten = ({ asked, ...call }: Call): Call => asked === undefined ? call : { ...call, params: asked }
 
-/** Gives the part that is further on, where both are the same part: a call may have its result in one of them. */
+/** Returns the part that has got further, if both are the same part: one branch may have the result of a call. */
 const joinParts = (left: AssistantPart, right: AssistantPart): AssistantPart | undefined => {
   if (Equal.equals(left, right)) return left
   if (left._tag !== "Call" || right._tag !== "Call") return undefined
@@ -109,13 +108,13 @@ const joinAssistants = (left: Assistant, right: Assistant): Turn | undefined => 
   return { ...rest, parts }
 }
 
-/** Joins what is the same turn, its calls as far as either got. */
+/** Joins two versions of the same turn. Each call is as far as either branch has got. */
 const join: Join = (left, right) =>
   same(left, right) ??
     (left._tag === "Assistant" && right._tag === "Assistant" ? joinAssistants(left, right) : undefined)
 
 /**
- * Error for conversations that both went on from what they have in common: the first `common` turns.
+ * Error for conversations that both continued after their first `common` turns, which they share.
  *
  * @category errors
  * @since 0.1.0
@@ -128,10 +127,10 @@ export class Diverged extends ErrorClass<Diverged>("troupe/domain/Conversation")
     right: Schema.Int
   },
   ({ common, left, right }) =>
-    `Both conversations went on behind turn ${common}: one by ${left} turns, the fork by ${right}`
+    `Both conversations continued after turn ${common}, the original by ${left} and the fork by ${right} turns: merge with \`onDiverged: "append"\` to keep both`
 ) {}
 
-/** Puts turns behind others, with ids of their own for their calls. */
+/** Appends turns to others, and gives their calls unique ids. */
 const appendAll = (self: Conversation, turns: ReadonlyArray<Turn>): Conversation => {
   const taken = new Set(callIds(self))
   return turns.reduce<Conversation>(
@@ -142,8 +141,7 @@ const appendAll = (self: Conversation, turns: ReadonlyArray<Turn>): Conversation
 }
 
 /**
- * How a fork is merged whose original went on, too: `"fail"` by default, or `"append"`, which puts the fork's turns behind the
- * original's.
+ * What merging does if the original continued too: `"fail"` by default, or `"append"`, which puts the fork's turns behind the original's.
  *
  * @category models
  * @since 0.1.0
@@ -153,11 +151,11 @@ export interface MergeOptions {
 }
 
 /**
- * Brings what was said in a fork back into the conversation that it was made of.
+ * Merges a fork back into the conversation that it was made from.
  *
- * Where only one of them went on, the result is that one. Where both did, it fails with `Diverged`, since nobody can have
- * said in one what was said in the other; with `onDiverged: "append"` the fork's turns come behind the original's. Calls that
- * are settled in one of them are in the result, and what ids the fork gave to its calls changes where they are taken.
+ * If only one of them continued, the result is that one. If both did, it fails with `Diverged`; with `onDiverged: "append"` the fork's
+ * turns come behind the original's. A call that is settled in either is settled in the result. Calls of the fork get other ids if theirs
+ * are taken.
  *
  * **Example** (Trying something, and keeping it)
  *
@@ -175,7 +173,7 @@ export interface MergeOptions {
  * const meanwhile = Conversation.appendUser(draft, "Never mind.")
  * const failed = Conversation.merge(meanwhile, fork)
  * Result.isFailure(failed) && failed.failure.message
- * // => "Both conversations went on behind turn 2: one by 1 turns, the fork by 2"
+ * // => "Both conversations continued after turn 2, the original by 1 and the fork by 2 turns: merge with `onDiverged: \"append\"` to keep both"
  *
  * const both = Conversation.merge(meanwhile, fork, { onDiverged: "append" })
  * Result.isSuccess(both) && both.success.turns.map(Conversation.textOf)

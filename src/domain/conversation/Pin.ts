@@ -8,8 +8,7 @@ import type { Conversation } from "../StateSchema.ts"
 import { withTurns } from "./Summaries.ts"
 
 /**
- * Pins a turn, counted from 0: a context window never leaves it out, and sends it as it is. Where there is no such turn,
- * nothing is pinned.
+ * Pins a turn, counted from 0: a context window never leaves it out, and sends it as it is. If there is no such turn, nothing is pinned.
  *
  * @category combinators
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * Finding turns: by what they are, by what they say, by their place.
+ * Finding turns: by their kind, their words, or their place.
  *
  * @since 0.1.0
  */
@@ -8,9 +8,9 @@ import * as Predicate from "effect/Predicate"
 import type { AssistantPart, Conversation, Turn } from "../StateSchema.ts"
 
 /**
- * Keeps the turns that satisfy a predicate, which is given each with its place, from 0.
+ * Keeps the turns that satisfy a predicate. The predicate is called with each turn and its place, from 0.
  *
- * A turn goes with its calls and their results, so what is kept is legal.
+ * A turn is dropped with its calls and their results, so the rest is legal.
  *
  * @category combinators
  * @since 0.1.0
@@ -24,7 +24,7 @@ export const filter: {
 })
 
 /**
- * Gives the last `n` turns, or all where there are fewer.
+ * Returns the last `n` turns, or all if there are fewer.
  *
  * `truncate` makes a conversation of them, which doesn't begin with the answer to a question that was cut.
  *
@@ -67,7 +67,7 @@ export interface Found {
   readonly turn: Turn
 }
 
-/** What can be searched of a part: its words, and a call's name, parameters and result. */
+/** Returns the texts of a part that are searched: its words, and a call's name, parameters and result. */
 const wordsOf = (part: AssistantPart): ReadonlyArray<string> => {
   switch (part._tag) {
     case "Text":
@@ -89,7 +89,7 @@ const wordsOf = (part: AssistantPart): ReadonlyArray<string> => {
 const textsOf = (turn: Turn): ReadonlyArray<string> =>
   turn._tag === "Summary" || turn._tag === "Feedback" ? [turn.text] : turn.parts.flatMap(wordsOf)
 
-/** Gives what checks a text. A pattern's own place in a text, which `g` and `y` keep, counts for nothing. */
+/** Returns a function that checks a text. The `lastIndex` of a pattern with `g` or `y` is ignored. */
 const matcher = (query: string | RegExp): (text: string) => boolean => {
   if (Predicate.isRegExp(query)) {
     const pattern = new RegExp(query.source, query.flags.replaceAll(/[gy]/g, ""))
@@ -100,10 +100,10 @@ const matcher = (query: string | RegExp): (text: string) => boolean => {
 }
 
 /**
- * Finds the turns that hold a text, whatever its case, or that match a pattern.
+ * Finds the turns that contain a text, ignoring case, or that match a pattern.
  *
- * Searched are all words, also those of reasoning, the names of files, the titles of sources, and the names, parameters and
- * results of calls (the latter two as JSON). An empty text is found nowhere.
+ * It searches all text, reasoning, names of files, titles of sources, and the names, parameters and results of calls (the latter two as
+ * JSON). An empty text is never found.
  *
  * **Example** (Finding a turn)
  *

@@ -1,12 +1,12 @@
 /**
- * What of a turn is sent, and as whose words.
+ * Which parts of a turn are sent, and in which role.
  *
  * @since 0.1.0
  */
 import type * as Part from "../Part.ts"
 import type { AssistantPart, Turn } from "../StateSchema.ts"
 
-/** Checks whether a text has words. Providers refuse one without. */
+/** Checks whether a text has words. Providers refuse a text without. */
 export const hasWords = (text: string): boolean => /\S/.test(text)
 
 const isMarked = ({ metadata = {} }: Part.Text | Part.Reasoning): boolean => Object.keys(metadata).length > 0
@@ -14,13 +14,13 @@ const isMarked = ({ metadata = {} }: Part.Text | Part.Reasoning): boolean => Obj
 /** Checks whether a part of a user's turn is sent: a text without words isn't. */
 export const isSaid = (part: Part.UserPart): boolean => part._tag === "File" || hasWords(part.text)
 
-/** Checks whether a part of an answer is sent: a source isn't, nor a text without words to which its provider attached nothing. */
+/** Checks whether a part of an answer is sent. A source isn't, nor a text that has neither words nor metadata. */
 export const isAnswered = (part: AssistantPart): boolean =>
   part._tag === "Text" || part._tag === "Reasoning"
     ? hasWords(part.text) || isMarked(part)
     : part._tag !== "Source"
 
-/** Checks whether nothing of a turn is sent. */
+/** Checks whether no part of a turn is sent. */
 export const isSilent = (turn: Turn): boolean => {
   switch (turn._tag) {
     case "User":

@@ -1,18 +1,18 @@
 /**
- * Keeping the texts that stand for the first turns of a conversation with it.
+ * The summaries of a conversation's first turns, kept with it.
  *
  * @since 0.1.0
  */
 import type { Conversation, Turn } from "../StateSchema.ts"
 import { covers, fits, type Summarized, weightOf } from "../Summarized.ts"
 
-/** Gives a conversation other turns, of which those that are summarized are the same. */
+/** Gives a conversation other turns. Those that its summaries cover must be the same. */
 export const withTurns = (
   summaries: Conversation["summaries"] | undefined,
   turns: ReadonlyArray<Turn>
 ): Conversation => summaries === undefined ? { turns } : { turns, summaries }
 
-/** Adds a text that stands for the first turns. One that stands for no more than the last isn't taken. */
+/** Adds a summary of the first turns, unless it covers no more than the last one. */
 export const addSummary = (self: Conversation, { except, text, upTo }: Summarized): Conversation => {
   const summaries = self.summaries ?? []
   const summary: Summarized = { text, upTo, except }
@@ -21,7 +21,9 @@ export const addSummary = (self: Conversation, { except, text, upTo }: Summarize
     : self
 }
 
-/** Gives the conversation that a text is made of: the text before it, if there is one, and the turns that only the new one stands for. */
+/**
+ * Returns the conversation that a summary is made from: the summary before it, if there is one, and the turns that only the new one covers.
+ */
 export const madeOf = (
   turns: ReadonlyArray<Turn>,
   self: Omit<Summarized, "text">,

@@ -1,5 +1,5 @@
 /**
- * The record of turns that a model reads which summarizes them.
+ * The record of turns that a summarizing model reads.
  *
  * @since 0.1.0
  */
@@ -45,5 +45,5 @@ const shown = (turn: Turn): Schema.Json => {
   }
 }
 
-/** Gives the record of turns that a model reads. */
+/** Returns the record of turns that a model reads. */
 export const recordOf = ({ turns }: Conversation): string => turns.map((turn) => JSON.stringify(shown(turn))).join("\n")

@@ -1,5 +1,5 @@
 /**
- * Turns and their calls: what makes a conversation, changes it and reads it.
+ * Turns and their calls: functions that make, change and read a conversation.
  *
  * Every function here keeps a conversation legal and changes none of its arguments.
  *
@@ -24,7 +24,7 @@ import { withTurns } from "./Summaries.ts"
 export const empty: Conversation = Object.freeze({ turns: Object.freeze([]) })
 
 /**
- * Makes what a user says: a text, or parts.
+ * Makes a user turn: from a text, or from parts.
  *
  * @category constructors
  * @since 0.1.0
@@ -35,7 +35,7 @@ export const user = (input: string | ReadonlyArray<Part.UserPart>): User => ({
 })
 
 /**
- * Makes an answer of an agent: a text, or parts. What it used is unknown unless it is told.
+ * Makes an assistant turn of an agent: from a text, or from parts. Its usage is unknown unless given.
  *
  * @category constructors
  * @since 0.1.0
@@ -61,7 +61,7 @@ export const assistant = (
 }
 
 /**
- * Makes a call; it is pending unless its state is told.
+ * Makes a call, which is pending unless its state is given.
  *
  * @category constructors
  * @since 0.1.0
@@ -99,7 +99,7 @@ const lastAssistantIndex = (turns: ReadonlyArray<Turn>): number => {
 }
 
 /**
- * Gives the last assistant turn, or `undefined` where there is none.
+ * Returns the last assistant turn, or `undefined` if there is none.
  *
  * @category getters
  * @since 0.1.0
@@ -130,7 +130,7 @@ export const hasOpenCalls = (self: Conversation): boolean => {
 }
 
 /**
- * Sets the state of an open call. A call that is settled, or that the last assistant turn doesn't have, stays as it is.
+ * Sets the state of an open call. Does nothing if the call is settled, or isn't in the last assistant turn.
  *
  * @category combinators
  * @since 0.1.0
@@ -157,7 +157,7 @@ export const changeCall = (self: Conversation, id: string, change: (call: Call) 
   return withTurns(self.summaries, turns)
 }
 
-/** What the model reads where a call was open when its conversation went on without it. */
+/** The result that the model reads for a call that was open when its conversation continued without it. */
 const abandoned: Settled = Object.freeze({
   _tag: "Settled",
   outcome: "Interrupted",
@@ -189,7 +189,7 @@ export const settleOpenCalls = (self: Conversation): Conversation => {
 export const callIds = (self: Conversation): ReadonlyArray<string> =>
   self.turns.flatMap((turn) => turn._tag === "Assistant" ? callsOf(turn).map((call) => call.id) : [])
 
-/** Appends a turn whose call ids are known to be unique, in the time of a step, not of a conversation. */
+/** Appends a turn whose call ids are known to be unique. That takes time for the turn, not for the whole conversation. */
 export const appendUnchecked = (self: Conversation, turn: Turn): Conversation => {
   const last = turn._tag === "Assistant" ? lastAssistantIndex(self.turns) : -1
   const turns = self.turns.slice()
@@ -201,8 +201,7 @@ export const appendUnchecked = (self: Conversation, turn: Turn): Conversation =>
 /**
  * Appends a turn.
  *
- * An assistant turn behind open calls settles them as `Interrupted`, and its calls get new ids where the conversation
- * has theirs already.
+ * An assistant turn behind open calls settles them as `Interrupted`. Its calls get new ids if theirs are taken.
  *
  * @category combinators
  * @since 0.1.0
@@ -231,7 +230,7 @@ export const appendUser: {
 )
 
 /**
- * Makes a conversation of turns: each one is appended in its order.
+ * Makes a conversation from turns, appended in their order.
  *
  * @category constructors
  * @since 0.1.0
@@ -264,7 +263,7 @@ export const textOf = (turn: Turn): string =>
   turn._tag === "Summary" || turn._tag === "Feedback" ? turn.text : textIn(turn.parts)
 
 /**
- * Gives the text of the last user turn, or `undefined` where no user spoke.
+ * Returns the text of the last user turn, or `undefined` if no user spoke.
  *
  * @category getters
  * @since 0.1.0
@@ -275,7 +274,7 @@ export const lastUserText = (self: Conversation): string | undefined => {
 }
 
 /**
- * Gives the text of the last assistant turn, or `undefined` where no assistant spoke.
+ * Returns the text of the last assistant turn, or `undefined` if no assistant spoke.
  *
  * @category getters
  * @since 0.1.0
@@ -311,8 +310,8 @@ export const count = (self: Conversation): number => self.turns.length
 /**
  * Keeps the last `n` turns.
  *
- * A conversation doesn't begin with the answer to a question that was cut: assistant turns at its new beginning go too,
- * as long as a turn follows that isn't an assistant's and says something, so that fewer than `n` may remain.
+ * A conversation shouldn't begin with the answer to a question that was cut. So assistant turns at its new beginning are dropped too, if a
+ * turn with words of another role follows. Fewer than `n` turns may remain.
  *
  * @category combinators
  * @since 0.1.0
@@ -328,7 +327,7 @@ export const truncate: {
 })
 
 /**
- * Takes the first `n` turns as a conversation of its own, to go another way from there.
+ * Takes the first `n` turns as a new conversation, to continue differently from there.
  *
  * @category combinators
  * @since 0.1.0

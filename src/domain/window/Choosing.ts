@@ -1,8 +1,8 @@
 /**
  * Choosing which turns a model is sent, as functions from turns to turns.
  *
- * Each keeps what stays, splits no turn, and gives a part of what it is given, in its order; only `withoutResults` puts shorter turns
- * in the place of others, and a function of a user's own any turns at all.
+ * Each keeps the turns that must stay, splits no turn, and returns some of its turns in their order. Only `withoutResults` replaces turns
+ * by shorter ones, and a user's own function may return any turns.
  *
  * @since 0.1.0
  */
@@ -13,14 +13,14 @@ import { callIds, settleOpenCalls } from "../conversation/Turns.ts"
 import type { Assistant, Turn } from "../StateSchema.ts"
 import { hasRoom, type Room, tokensIn, type WindowTurn } from "./WindowTurn.ts"
 
-/** Chooses which turns are sent, of turns that count for so many `tokens` together. */
+/** Chooses which turns are sent; `tokens` is the sum of all turns' tokens. */
 export type Choose = (turns: ReadonlyArray<WindowTurn>, room: Room, tokens: number) => ReadonlyArray<WindowTurn>
 
-/** How much of something has to go: at least what is too much, in whole steps. */
+/** How much has to go: at least the excess, rounded up to whole steps. */
 const surplusOf = (used: number, limit: number, atOnce: number): number =>
   !(used > limit) ? 0 : atOnce > 0 ? Math.ceil((used - limit) / atOnce) * atOnce : used - limit
 
-/** Counts down what has to go. */
+/** Counts down how much still has to go. */
 class Surplus {
   tokens: number
   turns: number
@@ -53,7 +53,7 @@ const dropOldest = (turns: ReadonlyArray<WindowTurn>, surplus: Surplus, spared: 
 /** Leaves out the oldest turns, as many as have to go. */
 export const oldestFirst: Choose = (turns, room, tokens) => dropOldest(turns, new Surplus(turns, room, tokens), 0)
 
-/** Leaves out turns in the middle: the first keep half of the room at most, the last the rest. */
+/** Leaves out turns in the middle: the first turns get at most half of the room, the last turns the rest. */
 export const middleOut: Choose = (turns, room, tokens) => {
   const free = turns.filter(({ stays }) => stays === undefined)
   const half = {
@@ -74,10 +74,10 @@ export const recentTurns = (count: number): Choose => (turns) =>
     ? turns
     : turns.filter(({ stays }, at) => stays !== undefined || at >= turns.length - count)
 
-/** What stands in the place of a result that is left out. */
+/** The marker for a result that is left out. */
 const resultMarker = "[This result was left out to save room.]"
 
-/** Gives a turn without the results of its calls. What a provider ran itself stays as it is. */
+/** Returns a turn without the results of its calls. Calls that a provider ran stay as they are. */
 const withoutResult = memoize((turn: Assistant): Turn => ({
   ...turn,
   parts: turn.parts.map((part) => {
@@ -87,7 +87,7 @@ const withoutResult = memoize((turn: Assistant): Turn => ({
   })
 }))
 
-/** Puts a marker in the place of the results of calls, in the oldest turns first, as far as that makes them shorter. */
+/** Replaces results of calls by a marker if that is shorter, in the oldest turns first. */
 export const withoutResults: Choose = (turns, room, tokens) => {
   const surplus = new Surplus(turns, room, tokens)
   if (!(surplus.tokens > 0)) return turns
@@ -101,7 +101,7 @@ export const withoutResults: Choose = (turns, room, tokens) => {
   })
 }
 
-/** Puts turns back that stay, each before the first that was said after it. */
+/** Puts back the turns that must stay, each before the first turn that was said after it. */
 const putBack = (
   chosen: ReadonlyArray<WindowTurn>,
   turns: ReadonlyArray<WindowTurn>
@@ -116,7 +116,7 @@ const putBack = (
   return all
 }
 
-/** Makes turns legal that somebody made: their calls are settled, under ids that no other has. */
+/** Makes a user's turns legal: their calls are settled, and their ids are unique. */
 const legal = (chosen: ReadonlyArray<WindowTurn>, { count }: Room): ReadonlyArray<WindowTurn> => {
   const taken = new Set(callIds({ turns: chosen.flatMap(({ index, turn }) => index < 0 ? [] : [turn]) }))
   return chosen.map((each): WindowTurn => {
@@ -128,8 +128,8 @@ const legal = (chosen: ReadonlyArray<WindowTurn>, { count }: Room): ReadonlyArra
 }
 
 /**
- * Chooses by any function of turns. What it leaves out and stays is put back, each turn comes once, and turns that it makes are made
- * legal.
+ * Chooses by any function of turns. Turns that must stay are put back, repeated turns are dropped, and turns that the function made are
+ * made legal.
  */
 export const byFunction =
   (f: (turns: ReadonlyArray<WindowTurn>, room: Room) => ReadonlyArray<Turn>): Choose => (turns, room) => {
@@ -141,15 +141,15 @@ export const byFunction =
     return legal(putBack(chosen, turns), room)
   }
 
-/** Says how many turns were left out, where what is sent would begin with an answer. */
+/** The note that says how many turns were left out, sent if the rest would begin with an answer. */
 const noteOf = (left: number, { count }: Room): WindowTurn => {
   const turn: Turn = { _tag: "Feedback", text: `[${left === 1 ? "1 earlier turn" : `${left} earlier turns`} left out]` }
   return { turn, index: -1, tokens: count(turn), stays: "Open" }
 }
 
 /**
- * Gives turns a beginning that providers take, where another turn was the first: answers to questions that were left out go too,
- * and before one that stays stands a note.
+ * Makes turns begin as providers require, if first turns were left out: answers to questions that were left out go too, and a note goes
+ * before an answer that must stay.
  */
 const begin = (
   chosen: ReadonlyArray<WindowTurn>,
@@ -171,7 +171,7 @@ const begin = (
   }
 }
 
-/** What is sent, and what it counts for. */
+/** The turns that are sent, and how many tokens they count for. */
 export interface Sent {
   readonly sent: ReadonlyArray<WindowTurn>
   readonly tokens: number
@@ -179,8 +179,8 @@ export interface Sent {
 }
 
 /**
- * Gives what is sent of turns that were chosen: what begins as providers take it and has room, the oldest left out where that is
- * needed. Where it has none, it is what stays.
+ * Returns which of the chosen turns are sent: they begin as providers require and fit into the room, without the oldest if necessary. If
+ * nothing fits, the turns that must stay are sent.
  */
 export const fit = (
   chosen: ReadonlyArray<WindowTurn>,

@@ -3,9 +3,9 @@
  *
  * What stays, whatever a window does:
  *
- * 1. The open end: the model's last answer where its calls or its pause wait for the model to go on, and what was said behind it.
- *    The model is asked about this.
- * 2. What the run is asked: the user's last turn, and those before it that the run answers too.
+ * 1. The open end: the model's last answer if the model has to continue it after calls or a pause, and the turns behind it. The model is
+ *    asked about these.
+ * 2. The run's questions: the user's last turn, and those before it that the run answers too.
  * 3. Pinned turns.
  *
  * @since 0.1.0
@@ -13,12 +13,12 @@
 import { statusOf } from "../ImpliedStatus.ts"
 import type { Turn } from "../StateSchema.ts"
 
-/** Why a turn is never left out. The summary of turns that are left out is none of them itself. */
+/** Why a turn is never left out. `Summary` marks the summary of turns that are left out. */
 export type Stays = "Open" | "Asked" | "Pinned" | "Summary"
 
 /**
- * A turn that a context window may send: its place in the conversation, from 0 (a summary's, and that of a turn which a strategy
- * made, is -1), what it counts for, and why it stays, where it does.
+ * A turn that a context window may send: its place in the conversation, from 0 (-1 for a summary or a turn that a strategy made), its
+ * tokens, and why it stays, if it must.
  *
  * @category models
  * @since 0.1.0
@@ -31,8 +31,8 @@ export interface WindowTurn {
 }
 
 /**
- * How much room a context window has for turns; `Infinity` where it sets no limit. `count` says what a turn counts for. `atOnce` is
- * how much goes at least when something must, so that what is sent changes rarely; 0 is no more than needed.
+ * How much room a context window has for turns; `Infinity` is no limit. `count` counts the tokens of a turn. `atOnce` is how much is left
+ * out at least if something must be, so that what is sent changes rarely; 0 leaves out no more than needed.
  *
  * @category models
  * @since 0.1.0
@@ -44,18 +44,18 @@ export interface Room {
   readonly atOnce: { readonly tokens: number; readonly turns: number }
 }
 
-/** Adds up what turns count for. */
+/** Adds up the tokens of turns. */
 export const tokensIn = (turns: ReadonlyArray<WindowTurn>): number => {
   let sum = 0
   for (const { tokens } of turns) sum += tokens
   return sum
 }
 
-/** Checks whether so many turns, which count for so much, have room. */
+/** Checks whether so many turns with so many tokens have room. */
 export const hasRoom = ({ length }: ReadonlyArray<WindowTurn>, tokens: number, room: Room): boolean =>
   length <= room.turns && (room.tokens === Infinity || tokens <= room.tokens)
 
-/** Gives the place from which the turns are those that the model is asked about. */
+/** Returns the place where the open end begins. */
 export const openFrom = (turns: ReadonlyArray<Turn>): number => {
   let at = turns.length - 1
   while (at >= 0 && turns[at]!._tag !== "Assistant") at--
@@ -63,6 +63,9 @@ export const openFrom = (turns: ReadonlyArray<Turn>): number => {
   return last === undefined || statusOf({ turns: [last] })._tag !== "Complete" ? Math.max(0, at) : at + 1
 }
 
-/** Says why a turn of the open end stays there: a summary of what was before goes first, unless it is all there is to answer. */
+/**
+ * Checks whether a turn of the open end must stay. A summary of earlier turns must only if it is last, so that there is something to
+ * answer.
+ */
 export const isOpen = (turn: Turn, index: number, length: number): boolean =>
   turn._tag !== "Summary" || index === length - 1

@@ -1,24 +1,25 @@
 /**
  * Who speaks next, as a function of the transcript.
  *
- * A choice is a function that gives a name, with an Effect or without. Those that are made here know what to do where
- * they find nobody: they go round.
+ * A choice is a function that returns a name, directly or in an Effect. If a choice made here finds nobody, the next participant in the
+ * order speaks.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as MaybeEffect from "../MaybeEffect.ts"
 import { findMention } from "./Mention.ts"
 import { lastSpeaker, type Transcript } from "./Transcript.ts"
 
-/** One who may be chosen. */
+/** A participant that may be chosen. */
 export interface Candidate<out Name extends string = string> {
   readonly name: Name
   readonly description: string | undefined
 }
 
 /**
- * Gives the name of the one who speaks next.
+ * Returns the name of the participant who speaks next.
  *
  * @category models
  * @since 0.1.0
@@ -28,16 +29,16 @@ export type Choice<Name extends string, E = never, R = never> = (
   candidates: ReadonlyArray<Candidate<Name>>
 ) => Name | Effect.Effect<Name, E, R>
 
-/** Chooses one of any participants, or one of some names. */
+/** Chooses any participant, or one of the given names. */
 type Chooser<Found extends string = never> = <Name extends string>(
   transcript: Transcript<Name>,
   candidates: ReadonlyArray<Candidate<Name>>
 ) => Name | Found
 
 /**
- * Chooses the participants in their order, and begins anew after the last one.
+ * Chooses the participants in their order, and starts over after the last one.
  *
- * The one behind the last speaker is next, so a dialogue that goes on later goes on with whose turn it is.
+ * The participant after the last speaker is next, also in a dialogue that continues later.
  *
  * @category choices
  * @since 0.1.0
@@ -49,10 +50,10 @@ export const roundRobin: Chooser = (transcript, candidates) => {
 }
 
 /**
- * Chooses whom the last text mentions as `@name`, or whom a function of the transcript names. Where nobody is named it
- * goes round.
+ * Chooses the participant whom the last text mentions as `@name`, or whom a function of the transcript names. If nobody is named, the next
+ * one in the order speaks.
  *
- * Of several mentions the last one counts, and nobody chooses themselves by one.
+ * Of several mentions the last one counts. A speaker's mention of itself is ignored.
  *
  * **Example** (The participant that is asked answers)
  *
@@ -86,14 +87,14 @@ export const byName: {
       roundRobin(transcript, candidates)
 
 /**
- * A predicate on the transcript, with an Effect or without.
+ * A predicate on the transcript, which returns directly or in an Effect.
  *
  * @category models
  * @since 0.1.0
  */
 export type Predicate<E = never, R = never> = (transcript: Transcript) => boolean | Effect.Effect<boolean, E, R>
 
-/** A predicate, and whom to choose where it holds. */
+/** A predicate, and whom to choose if it holds. */
 export type Case<Name extends string = string, E = unknown, R = unknown> = readonly [
   predicate: Predicate<E, R>,
   name: Name
@@ -105,7 +106,7 @@ type CaseFailure<C extends Case> = FailureOf<ReturnType<C[0]>>
 type CaseServices<C extends Case> = ServicesOf<ReturnType<C[0]>>
 
 /**
- * Chooses by the first predicate that holds of the transcript. Where none does it chooses `otherwise`, or goes round.
+ * Chooses by the first predicate that holds for the transcript. If none does, it chooses `otherwise`, or the next one in the order.
  *
  * **Example** (A judge after every second turn)
  *
@@ -144,6 +145,10 @@ export const byPredicate = <const Cases extends ReadonlyArray<Case>, const Other
 ) => Effect.Effect<Name | Cases[number][1] | Otherwise, CaseFailure<Cases[number]>, CaseServices<Cases[number]>> =>
 (transcript, candidates) =>
   Effect.map(
-    Effect.findFirst(cases, ([predicate]) => MaybeEffect.call(() => predicate(transcript))),
+    Effect.findFirst(cases, ([predicate]) =>
+      MaybeEffect.call(
+        () => predicate(transcript),
+        (holds) => Wanted.boolean("A predicate of `Dialogue.byPredicate`", holds)
+      )),
     (found) => found._tag === "Some" ? found.value[1] : otherwise ?? roundRobin(transcript, candidates)
   ) as Effect.Effect<never>

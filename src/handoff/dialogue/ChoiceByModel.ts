@@ -1,5 +1,5 @@
 /**
- * Who speaks next, as a language model says.
+ * A language model's choice of who speaks next.
  *
  * @since 0.1.0
  */
@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import { type Candidate, roundRobin } from "./Choice.ts"
 import { toText, type Transcript } from "./Transcript.ts"
 
-/** Reads a name off a model's answer: the name, whatever its case, as a mention, or with marks around it. */
+/** Reads a name from a model's answer: in any case, as a mention, or in quotation marks and the like. */
 const nameIn = <Name extends string>(answer: string, candidates: ReadonlyArray<Candidate<Name>>): Name | undefined => {
   const bare = (text: string): string => text.trim().replace(/^["'`*@]+|["'`*.]+$/g, "").toLowerCase()
   return candidates.find(({ name }) => name === answer.trim())?.name ??
@@ -28,7 +28,7 @@ const question = (instructions: string, candidates: ReadonlyArray<Candidate>): s
 /**
  * Asks a `LanguageModel` who speaks next, by the participants' names and descriptions and the whole transcript.
  *
- * An answer that is no participant's name goes round instead. A model that gives no answer fails the dialogue.
+ * If the answer isn't a participant's name, the next one in the order speaks. If the model gives no answer, the dialogue fails.
  *
  * **Example** (A model that moderates)
  *

@@ -1,5 +1,5 @@
 /**
- * Calls in a dialogue that wait for somebody's yes or no: those of the agent whose turn it is.
+ * Calls in a dialogue that await approval: those of the agent whose turn it is.
  *
  * @since 0.1.0
  */
@@ -9,7 +9,7 @@ import * as Approval from "../../domain/Approval.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { type DialogueState, participantOf, withParticipant } from "./DialogueState.ts"
 
-/** Gives the agent whose turn is under way, with its state. */
+/** Returns the agent whose turn is under way, with its state. */
 const speakerOf = (self: DialogueState): { readonly name: string; readonly state: AgentState } | undefined => {
   if (self.status._tag !== "Speaking") return undefined
   const participant = participantOf(self, self.status.speaker)
@@ -17,7 +17,7 @@ const speakerOf = (self: DialogueState): { readonly name: string; readonly state
 }
 
 /**
- * Gives the calls that wait for approval, in the agent whose turn it is and in those that it called.
+ * Returns the calls that await approval, in the agent whose turn it is and in those that it called.
  *
  * @category getters
  * @since 0.1.0
@@ -32,8 +32,8 @@ type Resolved<A> = Result.Result<A, Approval.NotAwaitingApproval>
 type Answer = (state: AgentState) => Resolved<AgentState>
 
 /**
- * Says what became of a call that isn't the speaker's: participants' calls have different ids, so it is another's, whose turn is over.
- * The same answer once more changes nothing.
+ * Answers a call that isn't the speaker's. Participants' calls have different ids, so it belongs to a turn that is over. Giving the same
+ * answer again changes nothing.
  */
 const resolveElsewhere = (
   self: DialogueState,
@@ -61,9 +61,9 @@ const resolve = (self: DialogueState, callId: string, answer: Answer): Resolved<
 }
 
 /**
- * Lets a call run when its agent's turn goes on. Approving it twice is approving it once.
+ * Approves a call: it runs when its agent's turn continues. Approving it twice changes nothing.
  *
- * Fails with `NotAwaitingApproval` where the agent whose turn it is has no such call that waits.
+ * Fails with `NotAwaitingApproval` if the agent whose turn it is has no such call that awaits approval.
  *
  * @category combinators
  * @since 0.1.0
@@ -74,9 +74,9 @@ export const approve: {
 } = dual(2, (self: DialogueState, callId: string) => resolve(self, callId, Approval.approve(callId)))
 
 /**
- * Keeps a call from running when its agent's turn goes on; its model reads the reason.
+ * Denies a call: it doesn't run, and its model reads the reason when the turn continues.
  *
- * Fails with `NotAwaitingApproval` where the agent whose turn it is has no such call that waits.
+ * Fails with `NotAwaitingApproval` if the agent whose turn it is has no such call that awaits approval.
  *
  * @category combinators
  * @since 0.1.0

@@ -13,7 +13,7 @@ import type { EndReason } from "./DialogueStatus.ts"
 export interface ChooseSpeaker {
   readonly _tag: "ChooseSpeaker"
 }
-/** Let an agent take its turn, or go on with it. */
+/** Let an agent take its turn, or continue it. */
 export interface TakeTurn {
   readonly _tag: "TakeTurn"
   readonly speaker: string
@@ -23,7 +23,7 @@ export interface AwaitApproval {
   readonly _tag: "AwaitApproval"
   readonly speaker: string
 }
-/** Look whether the dialogue ends with the turn that is complete, and choose who speaks next if not. */
+/** Check whether the dialogue ends with the turn that is complete, and choose who speaks next if not. */
 export interface Decide {
   readonly _tag: "Decide"
 }
@@ -42,7 +42,7 @@ export interface Stop {
 export type DialogueCommand = ChooseSpeaker | TakeTurn | AwaitApproval | Decide | Stop
 
 /**
- * Gives what a dialogue needs next.
+ * Returns what a dialogue needs next.
  *
  * @category getters
  * @since 0.1.0

@@ -39,7 +39,7 @@ const failure = { error: Schema.Unknown }
 export class ChoiceFailed<out E = unknown> extends ErrorClass<ChoiceFailed>("troupe/handoff/dialogue/DialogueError")(
   "ChoiceFailed",
   failure,
-  ({ error }) => `Nobody was chosen to speak: ${messageOf(error)}`
+  ({ error }) => `The choice of the next speaker failed: ${messageOf(error)}`
 ) {
   declare readonly error: E
 }
@@ -53,26 +53,29 @@ export class ChoiceFailed<out E = unknown> extends ErrorClass<ChoiceFailed>("tro
 export class UntilFailed<out E = unknown> extends ErrorClass<UntilFailed>("troupe/handoff/dialogue/DialogueError")(
   "UntilFailed",
   failure,
-  ({ error }) => `Whether the dialogue ends couldn't be told: ${messageOf(error)}`
+  ({ error }) => `The condition "until" of the dialogue failed: ${messageOf(error)}`
 ) {
   declare readonly error: E
 }
 
 /**
- * The name that was chosen is no participant's.
+ * The chosen name isn't a participant's.
  *
  * @category errors
  * @since 0.1.0
  */
-export class UnknownSpeaker
-  extends ErrorClass<UnknownSpeaker>("troupe/handoff/dialogue/DialogueError")("UnknownSpeaker", {
+export class UnknownSpeaker extends ErrorClass<UnknownSpeaker>("troupe/handoff/dialogue/DialogueError")(
+  "UnknownSpeaker",
+  {
     speaker: Schema.String,
     available: Schema.Array(Schema.String)
-  }, ({ available, speaker }) => `"${speaker}" was chosen to speak and takes no part; available: ${listOf(available)}`)
-{}
+  },
+  ({ available, speaker }) =>
+    `"${speaker}" was chosen to speak, but isn't a participant; available: ${listOf(available)}`
+) {}
 
 /**
- * A state is of a dialogue with other participants.
+ * The state belongs to a dialogue with other participants.
  *
  * @category errors
  * @since 0.1.0
@@ -100,7 +103,7 @@ export type Reason<E = unknown> =
   | UnknownSpeaker
   | ParticipantMismatch
 
-/** A state in an error isn't checked part by part: it came from the dialogue that failed. */
+/** The state in an error isn't validated: it came from the dialogue that failed. */
 const State = Schema.declare(
   (u): u is DialogueState => Predicate.hasProperty(u, "transcript") && Predicate.hasProperty(u, "status"),
   { identifier: "DialogueState" }

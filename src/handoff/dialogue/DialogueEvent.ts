@@ -3,7 +3,7 @@
  *
  * 1. The state of a dialogue is the fold of its events: `DialogueStarted` holds the one that it starts from.
  * 2. Every start has exactly one end, whatever happens: `dialogueStarts` says which ends which.
- * 3. What an agent says enters the transcript with its `TurnCompleted`, whole; before that nothing of it does.
+ * 3. What an agent says enters the transcript with its `TurnCompleted`, as a whole, and not before.
  *
  * @since 0.1.0
  */
@@ -21,7 +21,7 @@ const turn = {
   turn: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 }
 
-/** Tells a case from its fields. A union of these costs a process that imports them less than one that can match. */
+/** Defines a case by its fields. A union of such structs is cheaper to import than one with matching functions. */
 const cases = {
   DialogueStarted: Schema.TaggedStruct("DialogueStarted", { state: DialogueState }),
   SpeakerChosen: Schema.TaggedStruct("SpeakerChosen", turn),
@@ -52,11 +52,11 @@ export const DialogueEvent = Schema.Union(Object.values(cases))
 
 type Case<Tag extends keyof typeof cases> = Schema.Schema.Type<(typeof cases)[Tag]>
 
-/** A dialogue began, or went on where it had stopped, from `state`. */
+/** A dialogue began, or continued where it had stopped, from `state`. */
 export interface DialogueStarted extends Case<"DialogueStarted"> {}
-/** It was chosen who speaks next. */
+/** The next speaker was chosen. */
 export interface SpeakerChosen extends Case<"SpeakerChosen"> {}
-/** An agent's turn began, or went on. */
+/** An agent's turn began or continued. */
 export interface TurnStarted extends Case<"TurnStarted"> {}
 /** Something happened in the run of the agent whose turn it is. */
 export interface TurnProgressed extends Case<"TurnProgressed"> {}
@@ -64,7 +64,7 @@ export interface TurnProgressed extends Case<"TurnProgressed"> {}
 export interface TurnCompleted extends Case<"TurnCompleted"> {}
 /** An agent's run stopped for an approval; the turn isn't over. */
 export interface TurnSuspended extends Case<"TurnSuspended"> {}
-/** An agent's run failed; `told` says whether it had taken in what it missed. The turn isn't over. */
+/** An agent's run failed; `told` says whether it had been told what it missed. The turn isn't over. */
 export interface TurnFailed extends Case<"TurnFailed"> {}
 /** An agent's run was interrupted. The turn isn't over. */
 export interface TurnInterrupted extends Case<"TurnInterrupted"> {}
@@ -119,7 +119,7 @@ const tell = (self: DialogueState, speaker: string, state: AgentState.AgentState
     }
     : withParticipant(self, speaker, { state })
 
-/** An agent that failed is asked again as if it hadn't. */
+/** An agent that failed is asked again as if it hadn't failed. */
 const goOnWith = (self: DialogueState, speaker: string): DialogueState => {
   const state = participantOf(self, speaker)?.state
   return state?.status._tag === "Failed"

@@ -48,7 +48,7 @@ export class MalformedDialogue extends ErrorClass<MalformedDialogue>("troupe/han
 ) {}
 
 /**
- * Why a document can't be read as a dialogue. The version may be that of an agent's state in it.
+ * Why a document can't be read as a dialogue. The unknown version may be the dialogue's or that of an agent's state in it.
  *
  * @category errors
  * @since 0.1.0
@@ -114,8 +114,8 @@ const reader: VersionedJson.Reader<DialogueState, DialogueJsonError> = {
 /**
  * Reads a dialogue from a JSON document, or from the text of one. Unknown keys are ignored.
  *
- * Fails with `UnknownVersion` when this release doesn't know the version of the document or of an agent's state in it,
- * and with `MalformedDialogue`, which names the path, when the document is cut short or has a wrong type.
+ * Fails with `UnknownVersion` if this release doesn't know the version of the document or of an agent's state in it, and with
+ * `MalformedDialogue`, which names the path, if the document is cut short or has a wrong type.
  *
  * @category conversions
  * @since 0.1.0

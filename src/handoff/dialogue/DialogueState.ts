@@ -32,7 +32,7 @@ export interface Participant extends Schema.Schema.Type<typeof Participant> {}
 /**
  * The whole of a dialogue as an immutable value.
  *
- * `turns` counts those taken since the user last spoke, or since it was reopened.
+ * `turns` counts the turns since the user last spoke, or since the dialogue was reopened.
  *
  * @category models
  * @since 0.1.0
@@ -47,12 +47,14 @@ const Unchecked = Schema.Struct({
   status: Status.DialogueStatus
 })
 
-/** What in a state contradicts itself. */
+/** Returns how a state contradicts itself, if it does. */
 const contradiction = ({ participants, status, transcript }: DialogueState): Schema.FilterIssue | undefined => {
   const names = new Map(participants.map((participant) => [participant.name, participant]))
-  if (names.size < participants.length) return { path: ["participants"], issue: "Expected names that differ" }
+  if (names.size < participants.length) return { path: ["participants"], issue: "Expected different names" }
   const deaf = participants.findIndex(({ heard }) => heard > transcript.length)
-  if (deaf >= 0) return { path: ["participants", deaf, "heard"], issue: "Expected no more than was said" }
+  if (deaf >= 0) {
+    return { path: ["participants", deaf, "heard"], issue: "Expected at most the number of entries in the transcript" }
+  }
   let turn = 0
   for (const [index, entry] of transcript.entries()) {
     if (entry._tag === "User") continue
@@ -91,11 +93,11 @@ export const make = (names: ReadonlyArray<string>, opening: Input): DialogueStat
   status: Status.choosing
 })
 
-/** Gives an agent's part. */
+/** Returns an agent's part. */
 export const participantOf = (self: DialogueState, name: string): Participant | undefined =>
   self.participants.find((participant) => participant.name === name)
 
-/** Gives an agent's part other values. */
+/** Changes an agent's part. */
 export const withParticipant = (
   self: DialogueState,
   name: string,
@@ -108,7 +110,7 @@ export const withParticipant = (
 })
 
 /**
- * Gives the state of an agent in a dialogue, or `undefined` where it wasn't asked yet.
+ * Returns the state of an agent in a dialogue, or `undefined` if it wasn't asked yet.
  *
  * @category getters
  * @since 0.1.0
@@ -119,9 +121,9 @@ export const agentState: {
 } = dual(2, (self: DialogueState, name: string) => participantOf(self, name)?.state)
 
 /**
- * Gives an agent in a dialogue another state, such as one in which a call is approved.
+ * Replaces the state of an agent in a dialogue, for example by one in which a call is approved.
  *
- * A name that isn't a participant's changes nothing.
+ * Does nothing if the name isn't a participant's.
  *
  * @category combinators
  * @since 0.1.0
@@ -135,9 +137,9 @@ export const withAgentState: {
 )
 
 /**
- * Lets a dialogue that ended go on, for as many turns as if it began now.
+ * Lets a dialogue that ended continue, for as many turns as a new one.
  *
- * What it ended by isn't looked at again until the next turn is complete. One that hasn't ended may take more turns.
+ * The reason for its end isn't checked again until the next turn is complete. A dialogue that hasn't ended may take more turns.
  *
  * @category combinators
  * @since 0.1.0
@@ -151,7 +153,7 @@ export const reopen = (self: DialogueState): DialogueState => ({
 /**
  * Lets the user say something to everybody, and reopens the dialogue.
  *
- * An agent whose turn is under way completes it first and hears the words before its next one.
+ * An agent whose turn is under way completes it first, and hears the words before its next one.
  *
  * @category combinators
  * @since 0.1.0

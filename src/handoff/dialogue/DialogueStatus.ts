@@ -19,7 +19,7 @@ export const EndReason = Schema.TaggedUnion({
 
 /** The dialogue took as many turns as it may. */
 export interface MaxTurnsReached extends Schema.Schema.Type<typeof EndReason.cases.MaxTurnsReached> {}
-/** The predicate `until` held of the transcript. */
+/** The predicate `until` held for the transcript. */
 export interface UntilHeld extends Schema.Schema.Type<typeof EndReason.cases.UntilHeld> {}
 /** An agent called the stop tool in its turn. */
 export interface StopToolCalled extends Schema.Schema.Type<typeof EndReason.cases.StopToolCalled> {}
@@ -46,13 +46,13 @@ export const DialogueStatus = Schema.TaggedUnion({
   Ended: { reason: EndReason }
 })
 
-/** Who speaks next is to be chosen. */
+/** The next speaker has to be chosen. */
 export interface Choosing extends Schema.Schema.Type<typeof DialogueStatus.cases.Choosing> {}
-/** An agent is to speak, and wasn't told yet what it missed. */
+/** An agent was chosen, and wasn't told yet what it missed. */
 export interface Chosen extends Schema.Schema.Type<typeof DialogueStatus.cases.Chosen> {}
 /** An agent was told what it missed; its run is under way, waits for an approval, or failed. */
 export interface Speaking extends Schema.Schema.Type<typeof DialogueStatus.cases.Speaking> {}
-/** A turn is complete; whether it was the last is to be decided, and if not, who speaks next. */
+/** A turn is complete. Next it is decided whether the dialogue ends, and if not, who speaks next. */
 export interface Deciding extends Schema.Schema.Type<typeof DialogueStatus.cases.Deciding> {}
 /** The dialogue ended. */
 export interface Ended extends Schema.Schema.Type<typeof DialogueStatus.cases.Ended> {}
@@ -66,7 +66,7 @@ export interface Ended extends Schema.Schema.Type<typeof DialogueStatus.cases.En
 export type DialogueStatus = Choosing | Chosen | Speaking | Deciding | Ended
 
 /**
- * The status of a dialogue in which somebody is to be chosen.
+ * The status of a dialogue in which the next speaker has to be chosen.
  *
  * @category constructors
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * What a dialogue is to those who run it: its participants, and in its type what a run may fail with and needs.
+ * The type of a dialogue: its participants, and what a run may fail with and needs.
  *
  * @since 0.1.0
  */
@@ -12,8 +12,8 @@ import type { Candidate, Choice, Predicate as TranscriptPredicate } from "./Choi
 const TypeId = "~troupe/handoff/Dialogue"
 
 /**
- * A dialogue: `Name` are the names of its participants, `E` what the agents, the choice and `until` may fail with, and
- * `R` what all of them need.
+ * A dialogue: `Name` is the union of its participants' names, `E` what the agents, the choice and `until` may fail with, and `R` what all
+ * of them need.
  *
  * @category models
  * @since 0.1.0
@@ -23,7 +23,7 @@ export interface Dialogue<out Name extends string, out E = never, out R = never>
   readonly participants: ReadonlyArray<Candidate<Name>>
 }
 
-/** What a dialogue does, and in its type what it may fail with and needs. */
+/** The definition of a dialogue, and in its type what it may fail with and needs. */
 interface Plays<out E, out R> {
   readonly definition: Definition
   readonly _E?: () => E
@@ -45,14 +45,14 @@ export interface Definition {
 
 const Proto = prototypeOf((self: Any) => ({ _id: "Dialogue", participants: self.participants.map(({ name }) => name) }))
 
-/** Makes a dialogue of its definition. */
+/** Makes a dialogue from its definition. */
 export const fromDefinition = <Name extends string, E, R>(definition: Definition): Dialogue<Name, E, R> =>
   Object.assign(Object.create(Proto), {
     [TypeId]: { definition },
     participants: definition.participants.map(({ description, name }) => ({ name, description }))
   })
 
-/** Gives the definition of a dialogue. */
+/** Returns the definition of a dialogue. */
 export const definitionOf = (self: Any): Definition => self[TypeId].definition
 
 /**

@@ -1,5 +1,5 @@
 /**
- * The one loop of a dialogue: what its state needs next is done, what happened is taken in, until nothing is needed.
+ * The one loop of a dialogue: it does what the state needs next and takes in what happened, until nothing is needed.
  *
  * @since 0.1.0
  */
@@ -7,7 +7,9 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as MaybeEffect from "../MaybeEffect.ts"
+import * as Runnable from "../Runnable.ts"
 import { next } from "./DialogueCommand.ts"
 import * as DialogueError from "./DialogueError.ts"
 import { type DialogueEvent, isDialogueEnd, reduce } from "./DialogueEvent.ts"
@@ -19,7 +21,7 @@ import { isCalled } from "./StopTool.ts"
 import { lastSpeaker } from "./Transcript.ts"
 import * as Turn from "./Turn.ts"
 
-/** A dialogue while it runs: its state so far, the turn that is open, and what a turn that failed has left. */
+/** A dialogue while it runs: its state so far, the turn that is open, and the state that a failed turn left. */
 export interface Performance {
   readonly definition: Definition
   readonly names: ReadonlyArray<string>
@@ -65,14 +67,17 @@ const choose = Effect.fnUntraced(function*(self: Performance): Decided {
   const { definition, names, state } = self
   if (state.turns >= definition.maxTurns) return end(self, { _tag: "MaxTurnsReached", turns: state.turns })
   const speaker = yield* Effect.mapError(
-    MaybeEffect.call(() => definition.speaker(state.transcript, definition.participants)),
+    MaybeEffect.call(
+      () => definition.speaker(state.transcript, definition.participants),
+      (speaker) => Wanted.name("`speaker` of a dialogue", speaker)
+    ),
     (error) => new DialogueError.ChoiceFailed({ error })
   )
   if (!names.includes(speaker)) return yield* new DialogueError.UnknownSpeaker({ speaker, available: names })
   return { _tag: "SpeakerChosen", ...Turn.placeOf(state, speaker) }
 })
 
-/** Ends a dialogue with the turn that is complete if something says so, and else chooses who speaks next. */
+/** Ends a dialogue after a complete turn if a condition says so, and otherwise chooses who speaks next. */
 const decide = Effect.fnUntraced(function*(self: Performance): Decided {
   const { definition: { stopTool: tool, until }, state } = self
   const speaker = lastSpeaker(state.transcript)
@@ -81,7 +86,10 @@ const decide = Effect.fnUntraced(function*(self: Performance): Decided {
     return end(self, { _tag: "StopToolCalled", speaker, tool })
   }
   const holds = yield* Effect.mapError(
-    MaybeEffect.call(() => until?.(state.transcript) ?? false),
+    MaybeEffect.call(
+      () => until === undefined ? false : until(state.transcript),
+      (holds) => Wanted.boolean("`until` of a dialogue", holds)
+    ),
     (error) => new DialogueError.UntilFailed({ error })
   )
   return holds ? end(self, { _tag: "UntilHeld" }) : yield* choose(self)
@@ -111,7 +119,7 @@ const mismatch = ({ names, state }: Performance): DialogueError.ParticipantMisma
     : new DialogueError.ParticipantMismatch({ found, available: names })
 }
 
-/** Ends what is open where a dialogue broke off, and then the dialogue. */
+/** Ends the open turn of a dialogue that broke off, and then the dialogue. */
 const breakOff = (
   self: Performance,
   cause: Cause.Cause<DialogueError.Reason>
@@ -140,7 +148,7 @@ const breakOff = (
   )
 }
 
-/** Tells all that happens in a dialogue from its start, or from where it stopped, to its end. */
+/** Emits all events of a dialogue from its start, or from where it stopped, to its end. */
 export const play = (self: Performance): Stream.Stream<DialogueEvent, DialogueError.DialogueError, unknown> => {
   const commands = Stream.unfold(undefined, () => Effect.sync(() => self.hasEnded ? undefined : [self, undefined]))
   const started = Stream.succeed<DialogueEvent>({ _tag: "DialogueStarted", state: self.state })
@@ -151,7 +159,8 @@ export const play = (self: Performance): Stream.Stream<DialogueEvent, DialogueEr
   })
   return Stream.concat(started, checked).pipe(
     Stream.map((event) => tell(self, event)),
-    Stream.catchCause((cause) => breakOff(self, cause))
+    Stream.catchCause((cause) => breakOff(self, cause)),
+    Stream.updateContext(Runnable.measured(self.definition.participants))
   )
 }
 

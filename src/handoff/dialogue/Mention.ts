@@ -11,7 +11,7 @@ const wordCharacter = pattern("[\\p{L}\\p{N}_]")
 const isWordCharacter = (character: string | undefined): boolean =>
   character !== undefined && wordCharacter().test(character)
 
-/** Gives the last place where a text mentions a name, or -1. */
+/** Returns the last place where a text mentions a name, or -1. */
 const lastMention = (text: string, name: string): number => {
   const mention = `@${name}`
   let at = text.lastIndexOf(mention)
@@ -21,7 +21,7 @@ const lastMention = (text: string, name: string): number => {
   return at
 }
 
-/** Gives whom the last text mentions last, of some names. Nobody mentions themselves. */
+/** Returns which of some names the last text mentions last. The speaker's own name is ignored. */
 export const findMention = <Name extends string>(
   transcript: Transcript<Name>,
   names: ReadonlyArray<Name>

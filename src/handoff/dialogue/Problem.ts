@@ -6,17 +6,17 @@
 import * as Schema from "effect/Schema"
 import { messageOf, tagOf } from "../../domain/Described.ts"
 
-/** Schema for what went wrong: the tag of the error, `Failure` where it has none, or `Defect`. */
+/** Schema for what went wrong: the tag of the error, `Failure` if it has no tag, or `Defect`. */
 export const Problem = Schema.Struct({ tag: Schema.NonEmptyString, message: Schema.String })
 
 /** What went wrong, as plain data. */
 export interface Problem extends Schema.Schema.Type<typeof Problem> {}
 
-/** Says what went wrong where something failed. */
+/** Describes a failure. */
 export const fromFailure = (error: unknown): Problem => ({
   tag: tagOf(error) ?? "Failure",
   message: messageOf(error)
 })
 
-/** Says what went wrong where something broke down. */
+/** Describes a defect. */
 export const fromDefect = (defect: unknown): Problem => ({ tag: "Defect", message: messageOf(defect) })

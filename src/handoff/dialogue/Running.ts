@@ -1,7 +1,7 @@
 /**
  * Running dialogues: to their end, or as a stream.
  *
- * Running is the stream with nobody looking on; the agents' models aren't asked to stream then.
+ * `run` does the same as `stream`, but doesn't ask the agents' models to stream.
  *
  * @since 0.1.0
  */
@@ -19,7 +19,7 @@ import * as Turn from "./Turn.ts"
 
 type Failure<E> = DialogueError<AgentError | E>
 
-/** What runs a dialogue: the dialogue comes first, or is piped. */
+/** A function that runs a dialogue. The dialogue is its first argument, or is piped. */
 interface Runs<Args extends ReadonlyArray<unknown>> {
   (...args: Args): <Name extends string, E, R>(
     self: Dialogue<Name, E, R>
@@ -57,11 +57,10 @@ export const run: Runs<[opening: Input]> = dual(
 )
 
 /**
- * Goes on with a dialogue where it stopped: after an approval, a failure, an interruption, or a restart.
+ * Continues a dialogue where it stopped: after an approval, a failure, an interruption, or a restart.
  *
- * An agent whose turn was under way goes on with that turn; it isn't told again what it was told. A dialogue that has
- * ended stays ended: `reopen` and `say` make one that goes on. Fails with `ParticipantMismatch` when the state is of a
- * dialogue between others.
+ * An agent whose turn was under way continues that turn, and isn't told anything twice. A dialogue that has ended stays ended: `reopen` and
+ * `say` make one that continues. Fails with `ParticipantMismatch` if the state belongs to a dialogue with other participants.
  *
  * **Example** (Another day, with another word)
  *
@@ -95,8 +94,8 @@ export const resume: Runs<[state: DialogueState]> = dual(2, (self: Any, state: D
   }) as never)
 
 /**
- * Runs a dialogue on what a user says, or goes on with a state, and streams what happens: turns as they begin and end,
- * and every event of the agents' runs between, text as it arrives.
+ * Runs a dialogue on what a user says, or continues a state, and streams events: turns as they begin and end, and every event of the
+ * agents' runs between, text as it arrives.
  *
  * The agents' models are asked to stream. The last event (`DialogueEnded`, `DialogueSuspended`, `DialogueFailed` or
  * `DialogueInterrupted`) holds the last state; the stream then ends as the dialogue did. `reduce` gives the state at any

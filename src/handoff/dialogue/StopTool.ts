@@ -13,7 +13,7 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 /**
  * A tool that ends the dialogue after the turn in which it is called, for an agent's toolkit. `layerStopTool` handles it.
  *
- * Any other tool can be the stop tool of a dialogue instead, by its name: one with parameters, or that asks for approval.
+ * Any other tool can be the stop tool of a dialogue instead, by its name, such as one with parameters, or one that needs approval.
  *
  * **Example** (An agent that has heard enough)
  *
@@ -60,5 +60,5 @@ export const layerStopTool: Layer.Layer<Tool.Handler<"end_dialogue">> = Layer.su
   })
 )
 
-/** Checks whether an agent called a tool with success in its turn. */
+/** Checks whether an agent called a tool successfully in its turn. */
 export const isCalled = ({ run }: AgentState, tool: string): boolean => run.succeeded?.includes(tool) === true

@@ -1,9 +1,9 @@
 /**
- * What was said in a dialogue, by whom, oldest first, and what of it one of those who speak there has yet to be told.
+ * What was said in a dialogue, by whom, oldest first, and which of it a participant still has to be told.
  *
- * 1. A listener is told everything that others said, once, in its order, and nothing that it said itself.
- * 2. A user's words are told as they are. Each agent's are told in a text of their own, between tags of its name. What one
- *    side said begins on a line of its own.
+ * 1. A participant is told everything that others said, once, in order, and nothing that it said itself.
+ * 2. A user's words are told as they are. Each agent's words are told in a separate text, between tags with its name. Each entry begins on
+ *    a new line.
  *
  * @since 0.1.0
  */
@@ -66,7 +66,7 @@ export const userEntry = (input: Input): UserEntry => ({
 })
 
 /**
- * Gives the text of an entry.
+ * Returns the text of an entry.
  *
  * @category getters
  * @since 0.1.0
@@ -74,7 +74,7 @@ export const userEntry = (input: Input): UserEntry => ({
 export const textOf = (entry: Entry): string => entry._tag === "Agent" ? entry.text : textIn(entry.parts)
 
 /**
- * Gives the text that was said last, the user's or an agent's, or `""` where nobody spoke.
+ * Returns the text that was said last, the user's or an agent's, or `""` if nobody spoke.
  *
  * @category getters
  * @since 0.1.0
@@ -85,7 +85,7 @@ export const lastText = (transcript: Transcript): string => {
 }
 
 /**
- * Gives the name of the agent that spoke last, or `undefined` where none did.
+ * Returns the name of the agent that spoke last, or `undefined` if none did.
  *
  * @category getters
  * @since 0.1.0
@@ -100,20 +100,20 @@ export const turnsIn = (transcript: Transcript): number =>
   transcript.reduce((turns, entry) => entry._tag === "Agent" ? turns + 1 : turns, 0)
 
 /**
- * What an agent is told that speaks again though nobody else spoke since: a model isn't asked to follow its own words.
+ * What an agent is told if it speaks again though nobody else has spoken since: a model needs words of another to answer.
  *
  * @category constants
  * @since 0.1.0
  */
 export const goOn = "Nobody else spoke. Go on."
 
-/** Takes what would end a message, or begin another one, for words: nobody speaks in another's name. */
+/** Escapes tags in a text, so that nobody can speak in another's name. */
 const harmless = (text: string): string => text.replaceAll(/<(?=\/?message\b)/gi, "&lt;")
 
 const tagged = ({ speaker, text }: AgentEntry): string =>
   `<message from=${JSON.stringify(speaker)}>\n${harmless(text)}\n</message>`
 
-/** Begins the first text on a new line: a provider may put the texts of a message together. */
+/** Begins the first text on a new line, since a provider may join the texts of a message. */
 const onNewLine = (parts: User["parts"]): User["parts"] => {
   const first = parts.findIndex((part) => part._tag === "Text")
   return parts.map((part, index) =>
@@ -121,7 +121,7 @@ const onNewLine = (parts: User["parts"]): User["parts"] => {
   )
 }
 
-/** Gives what others said since a listener had heard so many entries, as it is told. */
+/** Returns what a participant is told: what others said since it had heard so many entries. */
 export const wordsFor = (transcript: Transcript, listener: string, heard: number): User["parts"] => {
   const others = transcript.slice(heard).filter((entry) => entry._tag === "User" || entry.speaker !== listener)
   const words = others.flatMap((entry, index) => {
@@ -131,6 +131,6 @@ export const wordsFor = (transcript: Transcript, listener: string, heard: number
   return others.length === 0 ? [Part.text(goOn)] : words
 }
 
-/** Gives the whole of a transcript as text, for somebody who wasn't there. */
+/** Returns the whole transcript as text, for a reader who isn't a participant. */
 export const toText = (transcript: Transcript): string =>
   transcript.map((entry) => entry._tag === "User" ? textOf(entry) : tagged(entry)).join("\n")

@@ -18,18 +18,18 @@ import type { DialogueEvent } from "./DialogueEvent.ts"
 import { type DialogueState, participantOf } from "./DialogueState.ts"
 import { turnsIn, wordsFor } from "./Transcript.ts"
 
-/** Whose turn it is, and the how manyeth. */
+/** Whose turn it is, and its number. */
 export interface Place {
   readonly speaker: string
   readonly turn: number
 }
 
-/** Gives whose turn it is in a state. */
+/** Returns whose turn it is in a state. */
 export const placeOf = (state: DialogueState, speaker: string): Place => ({ speaker, turn: turnsIn(state.transcript) })
 
 /**
- * Gives what an agent's run starts from: with what it missed where it wasn't told yet, else where it stopped. The others' states don't
- * change in its turn, so one that goes on gives the same ids.
+ * Returns what an agent's run starts from: what it missed, if it wasn't told yet, or else the place where it stopped. The others' states
+ * don't change during its turn, so a resumed turn makes the same ids.
  */
 const fromOf = (state: DialogueState, speaker: string): Runnable.From => {
   const participant = participantOf(state, speaker)
@@ -42,11 +42,11 @@ const fromOf = (state: DialogueState, speaker: string): Runnable.From => {
   }
 }
 
-/** Gives the last words of a run: what it answered, or what it said before where that is nothing. */
+/** Returns the last words of a run: its answer, or, if that is empty, what it said before. */
 const lastWords = (state: AgentState): string =>
   answersOf(state).map(Conversation.textOf).findLast((text) => text.trim() !== "") ?? ""
 
-/** Gives what an agent said in a run that is complete: its answer, as JSON where it is a value and not text. */
+/** Returns what an agent said in a complete run: its answer, as JSON if it isn't a text. */
 const spokenBy = (agent: Runnable.Any, state: AgentState): string => {
   const output = agent[ReadOutput](state)
   if (Result.isFailure(output) || output.success === undefined) return lastWords(state)
@@ -54,19 +54,19 @@ const spokenBy = (agent: Runnable.Any, state: AgentState): string => {
   return output.success.trim() === "" ? lastWords(state) : output.success
 }
 
-/** Tells how a run that didn't fail ended. */
+/** Emits how a run that didn't fail ended. */
 const ended = (agent: Runnable.Any, place: Place, state: AgentState): DialogueEvent =>
   state.status._tag === "Complete"
     ? { _tag: "TurnCompleted", ...place, text: spokenBy(agent, state), state }
     : { _tag: "TurnSuspended", ...place, state }
 
-/** What a run that failed has left: the state of its agent, and whether it had taken in what it was told. */
+/** What a failed run has left: the state of its agent, and whether the agent had been told what it missed. */
 export interface Left {
   readonly told: boolean
   readonly state?: AgentState
 }
 
-/** A run that can't take what it is told leaves the conversation as it was. */
+/** A run that rejects its input leaves the conversation as it was. */
 const leftBy = (from: Runnable.From, cause: Cause.Cause<unknown>): Left => {
   const state = Option.getOrUndefined(failedState(cause))
   if (state === undefined) return { told: false }
@@ -74,7 +74,7 @@ const leftBy = (from: Runnable.From, cause: Cause.Cause<unknown>): Left => {
   return { told: state.conversation !== before && state.conversation.turns.length > 0, state }
 }
 
-/** How an agent's turn is taken: `read` gives the state of the dialogue at the time. */
+/** How an agent's turn is taken: `read` returns the current state of the dialogue. */
 export type Take = (
   agent: Runnable.Any,
   place: Place,
@@ -82,7 +82,7 @@ export type Take = (
   onFailure: (left: Left) => void
 ) => Stream.Stream<DialogueEvent, unknown, unknown>
 
-/** Takes a turn and tells no more than how it ended. */
+/** Takes a turn, and emits only how it ended. */
 export const whole: Take = (agent, place, read, onFailure) =>
   Stream.suspend(() => {
     const from = fromOf(read(), place.speaker)
@@ -94,7 +94,7 @@ export const whole: Take = (agent, place, read, onFailure) =>
     )
   })
 
-/** Takes a turn and tells everything that happens in the agent's run. */
+/** Takes a turn, and emits all events of the agent's run. */
 export const streamed: Take = (agent, place, read, onFailure) =>
   Stream.suspend(() => {
     const left = (): Left => {

@@ -1,5 +1,5 @@
 /**
- * The same agent, whatever is asked.
+ * Always the same agent.
  *
  * @since 0.1.0
  */

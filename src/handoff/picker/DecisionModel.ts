@@ -11,7 +11,7 @@ import * as Result from "effect/Result"
 import { type AgentPicker, fromNames, type PickRequest } from "./Picker.ts"
 import { choicesOf, instructionsOf, type ModelOptions, Question, questionOf } from "./Question.ts"
 
-/** Few use decision models, and the modules cost a process some milliseconds: they are loaded by the first pick. */
+/** The modules of decision models take some milliseconds to load and few programs use them, so the first pick loads them. */
 const modules = Effect.promise(() => Promise.all([import("effect/ai/Decision"), import("effect/ai/DecisionModel")]))
 
 const definitionOf = <Name extends string>(
@@ -35,8 +35,8 @@ const definitionOf = <Name extends string>(
 /**
  * Lets the decision model choose among agents by their descriptions.
  *
- * The model sees the last turns and how the last run ended. A refusal, or an answer that is none of the names or isn't
- * valid, picks the fallback; a model that fails fails the run.
+ * The model sees the last turns and how the last run ended. A refusal, an unknown name or an invalid answer picks the fallback. If the
+ * model fails, the run fails.
  *
  * @category constructors
  * @since 0.1.0

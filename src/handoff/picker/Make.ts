@@ -1,14 +1,15 @@
 /**
- * An agent picked by a function of one's own.
+ * An agent picked by a user's function.
  *
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as MaybeEffect from "../MaybeEffect.ts"
 import { type AgentPicker, fromNames, type PickRequest } from "./Picker.ts"
 
 /**
- * Picks the agent that a function gives, or an effect.
+ * Picks the agent whose name a function returns, directly or in an Effect.
  *
  * @category constructors
  * @since 0.1.0
@@ -21,4 +22,10 @@ export const make: {
 } = <Name extends string>(
   pick: (request: PickRequest) => Name | Effect.Effect<Name, unknown, unknown>
 ): AgentPicker<Name, never, never> =>
-  fromNames([], (request) => MaybeEffect.call(() => pick(request)) as Effect.Effect<Name>)
+  fromNames(
+    [],
+    (request) =>
+      MaybeEffect.call(() => pick(request), (picked) => Wanted.name("`AgentPicker.make`", picked)) as Effect.Effect<
+        Name
+      >
+  )

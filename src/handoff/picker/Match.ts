@@ -1,22 +1,25 @@
 /**
- * An agent picked by what the messages say.
+ * An agent picked by the words of the conversation.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Wanted from "../../domain/Wanted.ts"
 import { type AgentPicker, fromNames, type PickRequest } from "./Picker.ts"
 
 /**
- * What a case of `match` asks for: a pattern that the user's last words match, or a predicate.
+ * The condition of a case of `match`: a pattern that the user's last words must match, or a predicate.
  *
  * @category models
  * @since 0.1.0
  */
 export type Pattern = RegExp | ((request: PickRequest) => boolean)
 
-/** Searching leaves a pattern as it is, a global one too. */
+/** `search` doesn't change the `lastIndex` of a pattern, not even of a global one. */
 const holds = (pattern: Pattern, request: PickRequest): boolean =>
-  typeof pattern === "function" ? pattern(request) : request.text.search(pattern) !== -1
+  typeof pattern === "function"
+    ? Wanted.boolean("A predicate of `AgentPicker.match`", pattern(request))
+    : request.text.search(pattern) !== -1
 
 /**
  * Picks the agent of the first case that holds, or the fallback.

@@ -25,15 +25,15 @@ const promptOf = (
   ]
 }
 
-/** Checks whether a model answered, though with nothing that can be used. */
+/** Checks whether a model answered, but with something that can't be used. */
 const isUnusable = ({ reason }: AiError.AiError): boolean =>
   reason._tag === "StructuredOutputError" || reason._tag === "InvalidOutputError"
 
 /**
  * Lets the language model choose among agents by their descriptions.
  *
- * The model sees the last turns and how the last run ended. An answer that is none of the names, or can't be read, picks
- * the fallback; a model that fails fails the run.
+ * The model sees the last turns and how the last run ended. An unknown name, or an answer that can't be read, picks the fallback. If the
+ * model fails, the run fails.
  *
  * @category constructors
  * @since 0.1.0

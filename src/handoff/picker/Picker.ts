@@ -1,5 +1,5 @@
 /**
- * What a picker is: from what is asked to the name of an agent.
+ * What a picker is: a function from a request to the name of an agent.
  *
  * @since 0.1.0
  */
@@ -14,7 +14,7 @@ import type { Conversation } from "../../domain/StateSchema.ts"
 const TypeId = "~troupe/handoff/AgentPicker"
 
 /**
- * Who begins a run: `Names` are the agents that it gives, `E` what picking may fail with, and `R` what it needs.
+ * Picks the agent that begins a run: `Names` are the names that it may return, `E` is what picking may fail with, and `R` what it needs.
  *
  * @category models
  * @since 0.1.0
@@ -31,7 +31,7 @@ interface Internals<out Names extends string, out E, out R> {
 /** Any picker. */
 export type Any = AgentPicker<string, unknown, unknown>
 
-/** The agents that a picker gives. */
+/** The names that a picker may return. */
 export type Names<Picker> = Picker extends AgentPicker<infer Names, unknown, unknown> ? Names : never
 /** What picking may fail with. */
 export type Error<Picker> = Picker extends AgentPicker<string, infer E, unknown> ? E : never
@@ -39,8 +39,8 @@ export type Error<Picker> = Picker extends AgentPicker<string, infer E, unknown>
 export type Services<Picker> = Picker extends AgentPicker<string, unknown, infer R> ? R : never
 
 /**
- * What a picker sees: the conversation with the new words of the user last, their text, how the last run ended and who
- * was in control then (`undefined` in a new conversation), and the agents that there are.
+ * What a picker sees: the conversation with the new words of the user last, the text of those, how the last run ended and who was in
+ * control then (`undefined` in a new conversation), and the agents to choose from.
  *
  * @category models
  * @since 0.1.0
@@ -55,7 +55,7 @@ export interface PickRequest {
 
 const Proto = prototypeOf((self: Any) => ({ _id: "AgentPicker", names: self[TypeId].names }))
 
-/** Makes a picker that is known to give some names. */
+/** Makes a picker with the names that it is known to return. */
 export const fromNames = <Names extends string, E, R>(
   names: ReadonlyArray<string>,
   pick: (request: PickRequest) => Effect.Effect<Names, E, R>
@@ -73,7 +73,7 @@ export const fromNames = <Names extends string, E, R>(
 export const isAgentPicker = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
 
 /**
- * Gives the names that a picker is known to give; none where it is a function of the user's that may give any.
+ * Returns the names that a picker is known to return; none if it is a user's function, which may return any.
  *
  * @category getters
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * What a model is asked when it is to pick an agent.
+ * What a model is asked when it picks an agent.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import { type Conversation, textOf, type Turn } from "../../domain/Conversation.
 import type { PickRequest } from "./Picker.ts"
 
 /**
- * How a model picks: the agent that begins where it gives no usable answer, and what it is told beside the agents.
+ * Options of picking by a model: the agent that begins if the answer isn't usable, and what the model is told besides the agents.
  *
  * @category models
  * @since 0.1.0
@@ -18,7 +18,7 @@ export interface ModelOptions<Fallback extends string> {
   readonly instructions?: string | undefined
 }
 
-/** What a model sees of a request: text alone, and the last turns alone, as tools and files say little here. */
+/** What a model sees of a request: only text, and only the last turns, since tools and files say little here. */
 export const Question = Schema.Struct({
   conversation: Schema.Array(Schema.Struct({ from: Schema.String, text: Schema.String })),
   lastAgent: Schema.optionalKey(Schema.String),
@@ -32,21 +32,21 @@ const fromOf = (turn: Turn): string => turn._tag === "Assistant" ? turn.agent : 
 const shown = ({ turns }: Conversation): ReadonlyArray<{ readonly from: string; readonly text: string }> =>
   turns.map((turn) => ({ from: fromOf(turn), text: textOf(turn) })).filter(({ text }) => text !== "").slice(-shownTurns)
 
-/** Gives what a model sees of a request. */
+/** Returns what a model sees of a request. */
 export const questionOf = ({ conversation, lastAgent, lastStatus }: PickRequest): typeof Question.Type => ({
   conversation: shown(conversation),
   ...(lastAgent === undefined ? undefined : { lastAgent }),
   ...(lastStatus === undefined ? undefined : { lastStatus: lastStatus._tag })
 })
 
-/** Gives the agents to choose from, once each, with their descriptions. */
+/** Returns the agents to choose from, once each, with their descriptions. */
 export const choicesOf = (
   names: ReadonlyArray<string>,
   { agents }: PickRequest
 ): ReadonlyArray<readonly [name: string, description: string | undefined]> =>
   names.map((name) => [name, agents.find((agent) => agent.name === name)?.description])
 
-/** What is asked, whatever the model. */
+/** The question, the same for each kind of model. */
 export const instructionsOf = (instructions: string | undefined): string =>
   ["Choose the agent that is to answer the user's last words.", ...instructions === undefined ? [] : [instructions]]
     .join(" ")

@@ -21,16 +21,15 @@ export interface AgentOptions<out Name, in Input, in E, out RetryE, out RetryR, 
 {
   /** The name of the node; the agent's by default. */
   readonly name?: Name
-  /** What the agent is told; the node's input by default, which is text then. */
+  /** What the agent is told; by default the node's input, which must be text. */
   readonly input?: ((input: Input) => string | User["parts"]) | undefined
 }
 
 /**
- * Makes a node of an agent or a group, where it needs a name of its own, an input that isn't text, or a policy.
+ * Makes a node of an agent or a group. An agent needs one only for another name, an input that isn't text, or a policy.
  *
- * An agent can stand in a plan as it is, too: it takes text and gives its answer, which is text or, with an `output`
- * schema, the decoded value. Each run of the node begins a conversation. A group has no name that types know, so it needs
- * one here.
+ * An agent can also be in a plan without it: its input is text, and its output is the answer, a text or, with an `output` schema, the
+ * decoded value. Each run of the node begins a conversation. A group's type has no name, so a group needs one here.
  *
  * @category constructors
  * @since 0.1.0

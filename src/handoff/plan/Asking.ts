@@ -11,6 +11,7 @@ import { NoOutput, output } from "../../domain/AgentOutput.ts"
 import { showShortly, StateErrorClass } from "../../domain/ErrorClass.ts"
 import { fromInput } from "../../domain/PartCopy.ts"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as Runnable from "../Runnable.ts"
 
 const isState = (u: unknown): u is AgentState =>
@@ -39,7 +40,10 @@ export const ask = (
   wordsOf: (input: unknown) => string | User["parts"] = (input) => input as string
 ): (input: unknown) => Effect.Effect<unknown, unknown, unknown> =>
   Effect.fnUntraced(function*(input) {
-    const state = yield* Runnable.run(agent, { state: undefined, input: fromInput(wordsOf(input)) })
+    const state = yield* Runnable.run(agent, {
+      state: undefined,
+      input: fromInput(Wanted.input(`What agent "${agent.name}" is asked`, wordsOf(input)))
+    })
     return yield* Effect.fromResult(
       Result.mapError(output(agent, state), (reason) => new NoAnswer({ state, reason }))
     )

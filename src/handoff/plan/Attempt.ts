@@ -5,18 +5,25 @@
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import * as Wanted from "../../domain/Wanted.ts"
 import type { Definition } from "./Node.ts"
 
-/** What a node failed with, and after it what each of its fallbacks did. */
+/** What a node failed with, followed by what each of its fallbacks failed with. */
 export type Failures = Arr.NonEmptyReadonlyArray<{ readonly node: string; readonly reason: unknown }>
 
-/** Says what a node failed with before anything else was tried. */
+/** Returns what a node failed with before any fallback was tried. */
 export const failuresOf = (node: Definition, reason: unknown): Failures => [{ node: node.name, reason }]
 
 /** Runs a node on an input. */
 export const run = (node: Definition, input: unknown): Effect.Effect<unknown, Failures, unknown> => {
   const { fallback, retry, timeout } = node
-  const once = Effect.suspend(() => node.run(input))
+  const by = `Node "${node.name}"`
+  const once = Effect.suspend(() => {
+    const running = node.run(input)
+    return Effect.isEffect(running)
+      ? Effect.map(running, (output) => Wanted.value(by, output))
+      : Effect.die(Wanted.gaveNo(by, "Effect", running))
+  })
   const attempt = timeout === undefined ? once : Effect.timeout(once, timeout)
   const attempts = (retry === undefined ? attempt : Effect.retry(attempt, retry)).pipe(
     Effect.mapError((reason) => failuresOf(node, reason))

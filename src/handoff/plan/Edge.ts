@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as MaybeEffect from "../MaybeEffect.ts"
 import type { Any, InputOf, NameOf, OutputOf, Own, Takes } from "./Node.ts"
 
@@ -212,10 +213,20 @@ export const edgeWhen: {
 /** Gives what an edge does. */
 export const edgeDefinitionOf = (self: AnyEdge): Definition => self[TypeId].definition
 
+const titleOf = ({ source, target }: Definition): string => `the edge from "${source.name}" to "${target.name}"`
+
 /** Whether an edge is taken by an output of its source. */
 export const isTaken = (self: Definition, output: unknown): Effect.Effect<unknown, unknown, unknown> =>
-  self.condition === undefined ? Effect.succeed(true) : MaybeEffect.call(() => self.condition!(output))
+  self.condition === undefined ? Effect.succeed(true) : MaybeEffect.call(
+    () => self.condition!(output),
+    (holds) => Wanted.boolean(`The condition of ${titleOf(self)}`, holds)
+  )
 
 /** What arrives by an edge that is taken. */
 export const valueOf = (self: Definition, output: unknown): Effect.Effect<unknown, unknown, unknown> =>
-  self.change === undefined ? Effect.succeed(output) : MaybeEffect.call(() => self.change!(output))
+  self.change === undefined
+    ? Effect.succeed(output)
+    : MaybeEffect.call(
+      () => self.change!(output),
+      (made) => Wanted.value(`What changes the output on ${titleOf(self)}`, made)
+    )

@@ -10,11 +10,11 @@ import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import type { PlanEvent } from "./PlanEvent.ts"
 
-/** Runs something that tells events, and streams them. */
+/** Runs something that emits events, and streams them. */
 export const make = <E, R>(
   run: (emit: (event: PlanEvent) => void) => Effect.Effect<unknown, E, R>
 ): Stream.Stream<PlanEvent, E, R> =>
-  // `Stream.callback` would give its own scope to the nodes, in place of the one that the plan's caller provides.
+  // `Stream.callback` isn't used, because it would give the nodes its own scope instead of the caller's.
   Stream.fromChannel(
     Channel.fromTransform((_, scope) =>
       Effect.gen(function*() {

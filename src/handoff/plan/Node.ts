@@ -1,5 +1,5 @@
 /**
- * The nodes of a plan: effects and agents that take an input and give an output, each with its policy.
+ * The nodes of a plan: effects and agents with an input, an output and a policy.
  *
  * @since 0.1.0
  */
@@ -17,7 +17,7 @@ import { ask, type NoAnswer } from "./Asking.ts"
 const TypeId = "~troupe/handoff/Plan/Node"
 
 /**
- * A node of a plan: `Input` is what it takes, `Output` what it gives, `E` what it may fail with, and `R` what it needs.
+ * A node of a plan: `Input` is what it takes, `Output` what it returns, `E` what it may fail with, and `R` what it needs.
  *
  * @category models
  * @since 0.1.0
@@ -27,7 +27,7 @@ export interface Node<out Name extends string, in Input, out Output, out E = nev
   readonly name: Name
 }
 
-/** What a node or a plan is made of, and in its type what it takes, gives, may fail with and needs. */
+/** The type-level part of a node or a plan: what it takes, returns, may fail with and needs. */
 export interface Behaviour<out Of, in Input, out Output, out E, out R> {
   readonly definition: Of
   readonly _Input?: (input: Input) => void
@@ -36,18 +36,19 @@ export interface Behaviour<out Of, in Input, out Output, out E, out R> {
   readonly _R?: () => R
 }
 
-/** A node as the run of a plan sees it. */
+/** A node as the run of a plan sees it. If it has an agent, `run` may be given another one to ask in its place. */
 export interface Definition {
   readonly name: string
   readonly agent: Runnable.Any | undefined
-  readonly run: (input: unknown) => Effect.Effect<unknown, unknown, unknown>
+  readonly run: (input: unknown, agent?: Runnable.Any) => Effect.Effect<unknown, unknown, unknown>
+  readonly isIdempotent: boolean
   readonly retry: Schedule.Schedule<unknown, unknown, unknown, unknown> | undefined
   readonly timeout: Duration.Input | undefined
   readonly fallback: Definition | undefined
 }
 
 /**
- * What can stand in a plan: a node, or an agent or a group, which takes text.
+ * What can be in a plan: a node, or an agent or a group, which takes text.
  *
  * @category models
  * @since 0.1.0
@@ -57,7 +58,7 @@ export type Any = Taking<never> | Runnable.Any
 /** A node that takes an input. */
 type Taking<Input> = Node<string, Input, unknown, unknown, unknown>
 
-/** What takes an input: agents take text. */
+/** A node that takes an input, or an agent if the input is text. */
 export type Takes<Input> = Taking<Input> | ([Input] extends [string] ? Runnable.Any : never)
 
 /**
@@ -79,7 +80,7 @@ export type InputOf<N> = N extends Node<string, infer Input, unknown, unknown, u
   : never
 
 /**
- * What a node gives.
+ * What a node returns.
  *
  * @category utility types
  * @since 0.1.0
@@ -109,7 +110,7 @@ export type ServicesOf<N> = N extends Node<string, never, unknown, unknown, infe
   : never
 
 /**
- * How a node is run: again by a schedule, each attempt for so long at most, and what else takes its input when it failed.
+ * How a node is run: when to retry, how long an attempt may take, and which node takes the input if all attempts fail.
  *
  * @category options
  * @since 0.1.0
@@ -117,19 +118,21 @@ export type ServicesOf<N> = N extends Node<string, never, unknown, unknown, infe
 export interface Policy<in E, out RetryE, out RetryR, out Timeout, out Fallback> {
   /** When to try again after a failure or a time-out; never by default. */
   readonly retry?: Schedule.Schedule<unknown, E | Cause.TimeoutError, RetryE, RetryR> | undefined
-  /** How long one attempt may take; for ever by default. It then fails with `TimeoutError` of Effect. */
+  /** How long one attempt may take; no limit by default. After that it fails with `TimeoutError` of Effect. */
   readonly timeout?: Timeout
-  /** A node that takes the same input when all attempts have failed. It has its own policy. */
+  /** A node that takes the same input if all attempts have failed. It has its own policy. */
   readonly fallback?: Fallback
+  /** Whether an effect may run again if its process died in it: false by default. In one process this changes nothing. */
+  readonly idempotent?: boolean | undefined
 }
 
 /**
- * A type that is read from a function's arguments alone: what stands in a list of any nodes isn't taken for any node. Where
- * it is known it is the type itself, also as it is displayed, which `NoInfer` isn't.
+ * A type that is inferred from a function's arguments alone, and not from the list of nodes around it. Unlike `NoInfer`, it is displayed as
+ * the type itself.
  */
 export type Own<T> = [T][T extends unknown ? 0 : never]
 
-/** What a node and its policy may fail with: nothing, where it has a fallback that can't fail. */
+/** What a node and its policy may fail with: nothing, if it has a fallback that can't fail. */
 export type Failing<E, Timeout, Fallback> = [Fallback] extends [never] ? Attempt<E, Timeout>
   : [ErrorOf<Fallback>] extends [never] ? never
   : Attempt<E, Timeout> | ErrorOf<Fallback>
@@ -141,7 +144,7 @@ const Proto = prototypeOf((self: Any) => ({ _id: "Node", name: self.name }))
 /** Any policy, or none. */
 export type AnyPolicy = Policy<never, unknown, unknown, Duration.Input | undefined, Any | undefined> | undefined
 
-/** Makes a node of what it does. */
+/** Makes a node from its definition. */
 export const make = (
   name: string,
   agent: Definition["agent"],
@@ -153,6 +156,7 @@ export const make = (
     agent,
     run,
     retry: policy?.retry as Definition["retry"],
+    isIdempotent: policy?.idempotent === true,
     timeout: policy?.timeout,
     fallback: policy?.fallback === undefined ? undefined : definitionOf(policy.fallback)
   }
@@ -209,6 +213,6 @@ export const node = <
 
 const isNode = (u: Any): u is Node<string, never, unknown, unknown, unknown> => Predicate.hasProperty(u, TypeId)
 
-/** Gives what a node does. An agent is asked its input. */
+/** Returns the definition of a node. The definition of an agent asks the agent with the input. */
 export const definitionOf = (self: Any): Definition =>
   isNode(self) ? self[TypeId].definition : definitionOf(make(self.name, self, ask(self), undefined))

@@ -14,8 +14,8 @@ const Attempt = Schema.Struct({ node: Schema.String, reason: Schema.Unknown })
  * The error of a plan: the `node` that failed, the `reason`, and the `results` of all nodes that had ended.
  *
  * The `reason` is the node's own error, an `AgentError` with its state for an agent, or `TimeoutError` of Effect. So
- * `Effect.catchReason("PlanError", "AgentError", …)` picks one. `fallbacks` says what the fallbacks failed with, each by
- * its name, when the node had any. `Plan.resume` goes on from `results`.
+ * `Effect.catchReason("PlanError", "AgentError", …)` picks one. `fallbacks` lists what the node's fallbacks failed with, by their names.
+ * `Plan.resume` continues from `results`.
  *
  * @category errors
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * What happens in the run of a plan, as plain values.
+ * The events of a plan's run, as plain values.
  *
  * 1. `PlanStarted` comes first, and one of `PlanCompleted`, `PlanFailed` and `PlanInterrupted` last.
  * 2. Each `NodeStarted` has exactly one of `NodeCompleted`, `NodeFailed` and `NodeInterrupted`.
@@ -33,7 +33,7 @@ export interface PlanCompleted extends Case<"PlanCompleted"> {}
 export interface PlanFailed extends Case<"PlanFailed"> {}
 /** The plan was interrupted. */
 export interface PlanInterrupted extends Case<"PlanInterrupted"> {}
-/** The node started: its input is there, or an edge to it failed. */
+/** The node started: its input has arrived, or an edge to it failed. */
 export interface NodeStarted extends Case<"NodeStarted"> {}
 /** The node ended with its output. */
 export interface NodeCompleted extends Case<"NodeCompleted"> {}

@@ -1,10 +1,10 @@
 /**
  * A plan as a graph, which is checked when it is made.
  *
- * 1. There is a node, and no two share a name.
- * 2. An edge stands between nodes of the plan.
+ * 1. There is at least one node, and no two share a name.
+ * 2. Each edge connects nodes of the plan.
  * 3. No two edges lead from one node to the same other one.
- * 4. There is no way from a node back to it.
+ * 4. There is no cycle.
  *
  * @since 0.1.0
  */
@@ -20,7 +20,7 @@ import { type Any, type Definition as NodeDefinition, definitionOf } from "./Nod
 export type PlanGraph = Graph.DirectedGraph<NodeDefinition, EdgeDefinition>
 
 /**
- * Schema for why a plan can't be.
+ * Schema for why a plan is invalid.
  *
  * @category schemas
  * @since 0.1.0
@@ -35,8 +35,8 @@ export const Issue = Schema.TaggedUnion({
 })
 
 /**
- * Why a plan can't be: no nodes, two nodes of a name, an edge with a node that isn't the plan's, two edges from one source into a
- * node, a cycle (its path ends where it begins), or a concurrency below 1.
+ * Why a plan is invalid: no nodes, two nodes of a name, an edge with a node that isn't the plan's, two edges from one source to a target, a
+ * cycle (its path ends where it begins), or an invalid concurrency.
  *
  * @category models
  * @since 0.1.0
@@ -53,20 +53,20 @@ const messageOf: (issue: Issue) => string = Issue.match({
 })
 
 /**
- * Error for a plan that can't be. `Plan.make` throws it.
+ * Error for an invalid plan. `Plan.make` throws it.
  *
  * @category errors
  * @since 0.1.0
  */
 export class InvalidPlan extends ErrorClass<InvalidPlan>("troupe/handoff/Plan")("InvalidPlan", {
   reason: Issue
-}, ({ reason }) => `The plan can't be: ${messageOf(reason)}`) {}
+}, ({ reason }) => `The plan is invalid: ${messageOf(reason)}`) {}
 
 const fail = (reason: Issue): never => {
   throw new InvalidPlan({ reason })
 }
 
-/** Makes the graph of nodes and edges, or throws `InvalidPlan`. */
+/** Makes the graph of nodes and edges. Throws `InvalidPlan`. */
 export const make = (nodes: ReadonlyArray<Any>, edges: ReadonlyArray<AnyEdge>): PlanGraph => {
   if (nodes.length === 0) fail({ _tag: "NoNodes" })
   const graph = Graph.directed<NodeDefinition, EdgeDefinition>((mutable) => {
@@ -92,15 +92,15 @@ export const make = (nodes: ReadonlyArray<Any>, edges: ReadonlyArray<AnyEdge>): 
   return graph
 }
 
-/** Gives a node that is known to be there. */
+/** Returns a node that is known to exist. */
 export const nodeOf = (self: PlanGraph, index: Graph.NodeIndex): NodeDefinition =>
   Option.getOrThrow(Graph.getNode(self, index))
 
-/** Gives the edges into a node, in the order of the plan. */
+/** Returns the edges into a node, in the order of the plan. */
 export const edgesInto = (self: PlanGraph, index: Graph.NodeIndex): ReadonlyArray<Graph.Edge<EdgeDefinition>> =>
   Graph.incomingEdges(self, index).map((edge) => Option.getOrThrow(Graph.getEdge(self, edge)))
 
-/** Gives the agents of a plan, those of fallbacks too. */
+/** Returns the agents of a plan, those of fallbacks included. */
 export const agentsOf = (self: PlanGraph): ReadonlyArray<Runnable.Any> =>
   Array.from(self, ([, node]) => agentsOfNode(node)).flat()
 
@@ -109,6 +109,6 @@ const agentsOfNode = ({ agent, fallback }: NodeDefinition): ReadonlyArray<Runnab
   ...(fallback === undefined ? [] : agentsOfNode(fallback))
 ]
 
-/** Gives the index of each node by its name, in the order of the plan. */
+/** Returns the index of each node by its name, in the order of the plan. */
 export const indexOf = (self: PlanGraph): ReadonlyMap<string, Graph.NodeIndex> =>
   new Map(Array.from(self, ([index, { name }]) => [name, index]))

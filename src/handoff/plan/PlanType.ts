@@ -1,5 +1,5 @@
 /**
- * What a plan is to those who run it: its graph, and in its type what it takes, gives, may fail with and needs.
+ * The type of a plan: its graph, and what it takes, returns, may fail with and needs.
  *
  * @since 0.1.0
  */
@@ -13,8 +13,8 @@ import type * as Run from "./Run.ts"
 const TypeId = "~troupe/handoff/Plan"
 
 /**
- * A plan: `Input` is what its entries take, `Output` a record of what its last nodes give, `E` what nodes and edges may fail
- * with, which a run has as the `reason` of `PlanError`, and `R` what a run needs.
+ * A plan: `Input` is what its first nodes take, `Output` a record of what its last nodes return, `E` what nodes and edges may fail with,
+ * which is the `reason` of a run's `PlanError`, and `R` what a run needs.
  *
  * @category models
  * @since 0.1.0
@@ -23,7 +23,7 @@ export interface Plan<in Input, out Output, out E = never, out R = never> extend
   readonly [TypeId]: Behaviour<Definition, Input, Output, E, R>
 }
 
-/** What a plan is made of; `check` throws if its agents can't run together. */
+/** The definition of a plan; `check` throws if its agents can't run together. */
 export interface Definition extends Run.Definition {
   readonly check: () => void
 }
@@ -44,9 +44,9 @@ const Proto = prototypeOf((self: AnyPlan) => ({
   nodes: [...PlanGraph.indexOf(definitionOf(self).graph).keys()]
 }))
 
-/** Makes a plan of its definition. */
+/** Makes a plan from its definition. */
 export const fromDefinition = <Input, Output, E, R>(definition: Definition): Plan<Input, Output, E, R> =>
   Object.assign(Object.create(Proto), { [TypeId]: { definition } })
 
-/** Gives the definition of a plan. */
+/** Returns the definition of a plan. */
 export const definitionOf = (self: AnyPlan): Definition => self[TypeId].definition

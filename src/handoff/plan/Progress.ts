@@ -1,8 +1,7 @@
 /**
- * What of a plan can run, as a function of its graph and of what has ended.
+ * Which nodes of a plan can run, as a function of its graph and of what has ended.
  *
- * A node is ready once each node with an edge into it has ended, skipped ones too. Whether it is then run or skipped is for
- * its edges to say.
+ * A node is ready once each node with an edge to it has ended or was skipped. Its edges decide whether it is then run or skipped.
  *
  * @since 0.1.0
  */
@@ -12,16 +11,16 @@ import * as Option from "effect/Option"
 import { nodeOf, type PlanGraph } from "./PlanGraph.ts"
 import type { Ended, Results } from "./Results.ts"
 
-/** How nodes ended, of those that did. */
+/** How each node ended that has ended. */
 export type Progress = HashMap.HashMap<Graph.NodeIndex, Ended>
 
-/** What a plan was given, and how far it is. */
+/** The input of a plan, and how far its run has come. */
 export interface Position {
   readonly input: unknown
   readonly progress: Progress
 }
 
-/** How many nodes with an edge into a node haven't ended, for each node that itself hasn't. */
+/** Counts, for each node that hasn't ended, the nodes with an edge to it that haven't ended either. */
 export const awaited = (graph: PlanGraph, progress: Progress): ReadonlyMap<Graph.NodeIndex, number> =>
   new Map(
     Array.from(Graph.indices(Graph.nodes(graph))).flatMap((node) =>
@@ -31,7 +30,7 @@ export const awaited = (graph: PlanGraph, progress: Progress): ReadonlyMap<Graph
     )
   )
 
-/** Gives progress as data. */
+/** Returns progress as data. */
 export const toResults = (graph: PlanGraph, { input, progress }: Position): Results => ({
   ...(input === undefined ? undefined : { input }),
   nodes: Object.fromEntries(
@@ -41,7 +40,7 @@ export const toResults = (graph: PlanGraph, { input, progress }: Position): Resu
   )
 })
 
-/** Gives the output of each node that no edge leaves and that wasn't skipped. */
+/** Returns the output of each node that no edge leaves and that wasn't skipped. */
 export const outputOf = (graph: PlanGraph, progress: Progress): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     Array.from(Graph.indices(Graph.externals(graph, { direction: "outgoing" }))).flatMap((index) => {

@@ -1,7 +1,7 @@
 /**
- * How far the run of a plan came, as data: its input, and how each node ended that did.
+ * How far the run of a plan came, as data: its input, and how each node ended that has ended.
  *
- * Where inputs and outputs survive JSON, so do the results. One that is `undefined` has no key.
+ * The results survive JSON if inputs and outputs do. An `undefined` output has no key.
  *
  * @since 0.1.0
  */
@@ -59,7 +59,7 @@ export const completed = (output: unknown): Completed =>
 export const skipped: Skipped = { _tag: "Skipped" }
 
 /**
- * Puts an output of a node into results: one that came about elsewhere, such as an agent's answer after approvals.
+ * Adds an output of a node to results, such as an agent's answer after approvals.
  *
  * @category combinators
  * @since 0.1.0

@@ -1,9 +1,9 @@
 /**
- * The run of a plan: nodes start as soon as their own inputs are there, so many at once as may.
+ * The run of a plan: nodes start as soon as their inputs have arrived, up to the plan's concurrency at once.
  *
- * 1. What can run is `Progress`, a pure function; here it is only done.
+ * 1. `Progress`, which is pure, decides what can run; this module runs it.
  * 2. The first node that fails ends the run: the others are interrupted and waited for.
- * 3. Whatever ends the run, the results have every node that ended, those that ended while others were interrupted too.
+ * 3. Whatever ends the run, the results have every node that ended, even if it ended while others were interrupted.
  *
  * @since 0.1.0
  */
@@ -24,7 +24,7 @@ import { nodeOf, type PlanGraph } from "./PlanGraph.ts"
 import * as Progress from "./Progress.ts"
 import { completed, type Ended, type Results, skipped } from "./Results.ts"
 
-/** What a run is of: the graph, and how many nodes run at once. */
+/** What is run: the graph, and how many nodes run at once. */
 export interface Definition {
   readonly graph: PlanGraph
   readonly concurrency: number
@@ -40,7 +40,7 @@ const endOf = (node: string, exit: Exit.Exit<Ended, Attempt.Failures>): PlanEven
         : { _tag: "NodeFailed", node, cause: Cause.map(cause, ([{ reason }]) => reason) }
   })
 
-/** Runs a node, or finds that it is skipped. It starts once its input is there, or can't be made. */
+/** Runs a node, or finds that it is skipped. Its start is told once its input has arrived, or an edge to it failed. */
 const perform = (
   graph: PlanGraph,
   from: Progress.Position,
@@ -61,7 +61,7 @@ const perform = (
   )
 }
 
-/** Runs a plan and gives its output. Each event is told as it happens. */
+/** Runs a plan and returns its output. Each event is emitted as it happens. */
 export const run = Effect.fnUntraced(function*(
   { concurrency, graph }: Definition,
   { input, progress: before }: Progress.Position,
@@ -81,7 +81,7 @@ export const run = Effect.fnUntraced(function*(
     started.add(node)
     emit({ _tag: "NodeStarted", node })
   }
-  // What a node did is told and kept at once: an interruption in between would tell of what no result has.
+  // A node's event and its result are recorded together: after an interruption in between they would differ.
   const end = (index: Graph.NodeIndex, exit: Exit.Exit<Ended, Attempt.Failures>): void => {
     const node = nodeOf(graph, index).name
     ended++
@@ -97,21 +97,31 @@ export const run = Effect.fnUntraced(function*(
     Queue.offerUnsafe(wake, undefined)
   }
   const runNodes = Effect.fnUntraced(function*(scope: Scope.Scope) {
-    // The scope is the run's own: what a node acquires stays in the scope of the plan's caller.
+    // This scope is the run's own. What a node acquires stays in the scope of the plan's caller.
     const fibers = yield* Scope.provide(FiberSet.make(), scope)
     while (failed.length === 0 && (begun < waiting.length || ended < begun)) {
       if (begun === waiting.length || begun - ended >= concurrency) yield* Queue.take(wake)
       else {
         const index = waiting[begun++]!
-        yield* perform(graph, { input, progress }, index, start).pipe(
-          Effect.onExit((exit) => Effect.sync(() => end(index, exit))),
+        let isOver = false
+        const fiber = yield* perform(graph, { input, progress }, index, start).pipe(
+          Effect.onExit((exit) =>
+            Effect.sync(() => {
+              isOver = true
+              end(index, exit)
+            })
+          ),
           Effect.exit,
           FiberSet.run(fibers)
         )
+        // A fiber that meets what is no Effect is gone at once, and runs nothing any more.
+        fiber.addObserver((exit) => {
+          if (!isOver && Exit.isFailure(exit)) end(index, Exit.failCause(exit.cause))
+        })
       }
     }
   })
-  /** Why the run failed: by the first node that did, and by others that weren't only interrupted for it. */
+  /** Why the run failed: the first failed node, and others that failed by themselves and not by the interruption. */
   const causeOf = (results: Results): Cause.Cause<PlanError> =>
     failed
       .filter(({ cause }, at) => at === 0 || !Cause.hasInterruptsOnly(cause))

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as HashMap from "effect/HashMap"
 import type * as Stream from "effect/Stream"
+import * as Runnable from "../Runnable.ts"
 import * as EventStream from "./EventStream.ts"
 import { type PlanError, PlanMismatch } from "./PlanError.ts"
 import type { PlanEvent } from "./PlanEvent.ts"
@@ -17,7 +18,7 @@ import type { Results } from "./Results.ts"
 import * as Run from "./Run.ts"
 
 /**
- * What a run fails with, of what nodes and edges may fail with.
+ * The error of a run, from what nodes and edges may fail with.
  *
  * @category utility types
  * @since 0.1.0
@@ -29,21 +30,22 @@ type ResumedStream<E, R> = Stream.Stream<PlanEvent, Failure<E> | PlanMismatch, R
 
 const quietly = (): void => {}
 
-/** Runs a plan whose agents can run together. One that can't be is a defect of the run. */
+/** Runs a plan. If its agents can't run together, that is a defect. */
 const start = (self: AnyPlan, from: Position, emit: (event: PlanEvent) => void): ReturnType<typeof Run.run> =>
   Effect.suspend(() => {
     const definition = definitionOf(self)
     definition.check()
-    return Run.run(definition, from, emit)
+    const measured = Runnable.measured(PlanGraph.agentsOf(definition.graph))
+    return Effect.updateContext(Run.run(definition, from, emit), measured)
   })
 
 const fromInput = (input: unknown): Position => ({ input, progress: HashMap.empty() })
 
 /**
- * Runs a plan on an input, and gives the output of each node that no edge leaves and that wasn't skipped.
+ * Runs a plan on an input, and returns the output of each node that no edge leaves and that wasn't skipped.
  *
- * The first failure of a node interrupts the others and fails with `PlanError`, which has the results of every node that
- * ended. A defect and an interruption stay what they are.
+ * The first failure of a node interrupts the others and fails with `PlanError`, which has the results of every node that ended. Defects and
+ * interruptions are passed on unchanged.
  *
  * @category running
  * @since 0.1.0
@@ -53,7 +55,7 @@ export const run: {
   <Input, Output, E, R>(self: Plan<Input, Output, E, R>, input: NoInfer<Input>): Effect.Effect<Output, Failure<E>, R>
 } = dual(2, (self: AnyPlan, input: unknown) => start(self, fromInput(input), quietly) as never)
 
-/** Gives what a run goes on from, unless results name a node that the plan doesn't have. */
+/** Returns the progress that a run continues from. Fails if the results name a node that the plan doesn't have. */
 const fromResults = (self: AnyPlan, { input, nodes }: Results): Effect.Effect<Position, PlanMismatch> =>
   Effect.suspend(() => {
     const indices = PlanGraph.indexOf(definitionOf(self).graph)
@@ -66,10 +68,10 @@ const fromResults = (self: AnyPlan, { input, nodes }: Results): Effect.Effect<Po
   })
 
 /**
- * Goes on with a plan from results: those of a `PlanError`, of an event, or of JSON. What ended isn't run again.
+ * Continues a plan from results: those of a `PlanError`, of an event, or of JSON. Nodes that ended aren't run again.
  *
- * Conditions and functions of edges to nodes that haven't ended are evaluated again. Fails with `PlanMismatch` when the
- * results name a node that the plan doesn't have.
+ * Conditions and functions of edges to nodes that haven't ended are evaluated again. Fails with `PlanMismatch` if the results name a node
+ * that the plan doesn't have.
  *
  * **Example** (The network is back)
  *
@@ -111,9 +113,9 @@ const streamFrom = (self: AnyPlan, from: Effect.Effect<Position, PlanMismatch>):
   EventStream.make((emit) => Effect.flatMap(from, (from) => start(self, from, emit))) as never
 
 /**
- * Runs a plan on an input and streams what happens. The last event has the results; the stream then ends as the run did.
+ * Runs a plan on an input and streams its events. The last event has the results; the stream then ends as the run did.
  *
- * A reader that leaves interrupts the run. What the agents of a plan do is seen by `Agent.observe`.
+ * A reader that leaves interrupts the run. Use `Agent.observe` for the events of a plan's agents.
  *
  * **Example** (Progress)
  *
@@ -139,7 +141,7 @@ export const stream: {
 } = dual(2, (self: AnyPlan, input: unknown) => streamFrom(self, Effect.succeed(fromInput(input))))
 
 /**
- * Goes on with a plan from results, as `resume` does, and streams what happens.
+ * Continues a plan from results, as `resume` does, and streams its events.
  *
  * @category running
  * @since 0.1.0

@@ -1,10 +1,10 @@
 /**
- * What the nodes and edges of a plan make of each other, as types: what arrives at a node, what a plan takes and gives.
+ * The types of a plan, from its nodes and edges: what arrives at a node, and what the plan takes and returns.
  *
  * 1. A node without edges into it takes the plan's input.
  * 2. One edge into a node brings the value itself, several bring a record keyed by their sources.
- * 3. A key of that record is optional where its edge is conditional, or its source may be skipped.
- * 4. A node may be skipped where each edge into it is conditional or comes from a node that may be.
+ * 3. A key of that record is optional if its edge is conditional, or its source may be skipped.
+ * 4. A node may be skipped if each edge into it is conditional or comes from a node that may be skipped.
  *
  * @since 0.1.0
  */
@@ -15,7 +15,7 @@ import type { Any, InputOf, NameOf, OutputOf, Takes } from "./Node.ts"
 /** Nodes without edges into them. */
 type Entries<Nodes extends Any, Edges extends AnyEdge> = Exclude<NameOf<Nodes>, Edges["to"]>
 
-/** Nodes that are never skipped, found from the entries on: one always leads to the next by an edge without condition. */
+/** Nodes that are never skipped: the first nodes, and those that an edge without condition leads to from such a node. */
 type Certain<Edges extends AnyEdge, Known extends string> = [Exclude<Followers<Edges, Known>, Known>] extends [never]
   ? Known
   : Certain<Edges, Known | Followers<Edges, Known>>
@@ -30,7 +30,10 @@ type Into<G, To extends string> = G extends { readonly to: To } ? G : never
 
 type ValueOf<G> = G extends Edge<string, string, infer Value, Kind, unknown, unknown> ? Value : never
 
-/** A pattern of names stands for many: only a literal is one. `string` can't tell, and is taken for one. */
+/**
+ * Checks whether a name is a single literal. A template type isn't, because it stands for many names. `string` counts as one, because
+ * nothing better is known.
+ */
 type IsOne<T extends string> = [T] extends [never] ? false
   : {} extends { readonly [_ in T]: 1 } ? (string extends T ? true : false)
   : [T] extends [UnionToIntersection<T>] ? true
@@ -54,14 +57,14 @@ type Arriving<Edges extends AnyEdge, Known extends string> = IsOne<Edges["from"]
 export type Fits<N, Nodes extends Any, Edges extends AnyEdge> = [Into<Edges, NameOf<N>>] extends [never] ? Any
   : Takes<Arriving<Into<Edges, NameOf<N>>, CertainOf<Nodes, Edges>>>
 
-/** What a plan takes: the input that suits each of its entries. */
+/** What a plan takes: an input that fits each of its first nodes. */
 export type PlanInput<Nodes extends Any, Edges extends AnyEdge> = [Entries<Nodes, Edges>] extends [never] ? unknown
   : Inputs<Extract<Nodes, { readonly name: Entries<Nodes, Edges> }>> extends (input: infer Input) => void ? Input
   : never
 
 type Inputs<N> = N extends Any ? (input: InputOf<N>) => void : never
 
-/** What a plan gives: the output of each node that no edge leaves, by its name. */
+/** What a plan returns: the output of each node that no edge leaves, by its name. */
 export type PlanOutput<Nodes extends Any, Edges extends AnyEdge> = Simplify<
   & { readonly [N in Exits<Nodes, Edges> as N["name"] & CertainOf<Nodes, Edges>]: OutputOf<N> }
   & { readonly [N in Exits<Nodes, Edges> as Exclude<N["name"], CertainOf<Nodes, Edges>>]?: OutputOf<N> }

@@ -1,5 +1,5 @@
 /**
- * Agents that may each pass on to the next.
+ * Agents that may each hand over to the next.
  *
  * @since 0.1.0
  */
@@ -11,8 +11,8 @@ import { type HandoffPolicy, make } from "./Policy.ts"
 /**
  * Offers each agent of a list a handoff to the next one, and the last a handoff to the first.
  *
- * Once a run has changed hands `maxLength` times (5 by default), the chain offers nothing more in that run: the agent in
- * control has to answer. Throws `InvalidLimit` where `maxLength` is neither a whole number from 0 on nor `Infinity`.
+ * Once a run has changed hands `maxLength` times (5 by default), the chain offers nothing more in that run: the agent in control has to
+ * answer. Throws `InvalidLimit` if `maxLength` is neither a whole number of at least 0 nor `Infinity`.
  *
  * @category constructors
  * @since 0.1.0

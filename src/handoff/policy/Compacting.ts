@@ -24,7 +24,7 @@ import {
 } from "./Policy.ts"
 
 /**
- * What makes a conversation too long: more turns than this, or more tokens by an estimate (a quarter of its bytes).
+ * The size from which a conversation is too long: more turns, or more tokens by an estimate (a quarter of its bytes).
  *
  * @category models
  * @since 0.1.0
@@ -34,8 +34,7 @@ export type Threshold =
   | { readonly turns?: number | undefined; readonly tokens: number }
 
 /**
- * How a conversation is compacted: `over` which size, how many last turns it keeps, and what makes the text that stands
- * for those before.
+ * How a conversation is compacted: `over` which size, how many last turns it keeps, and what summarizes the others.
  *
  * @category models
  * @since 0.1.0
@@ -43,13 +42,13 @@ export type Threshold =
 export interface CompactingOptions<E, R, On extends OnFailure> {
   readonly over: Threshold
   readonly keep: number
-  /** Makes the summary of the turns that go. Their calls are settled. */
+  /** Makes the summary of the turns that are replaced. Their calls are settled. */
   readonly summarize: (conversation: Conversation, crossing: Crossing) => Effect.Effect<string, E, R>
   readonly onFailure?: On | undefined
 }
 
 /**
- * Error for a summary without words: it would delete the turns that it stands for.
+ * Error for a summary without words: it would delete the turns that it replaces.
  *
  * @category errors
  * @since 0.1.0
@@ -70,7 +69,7 @@ const compact = <E, R>(
 ): Effect.Effect<Conversation, E | EmptySummary, R> => {
   const { turns } = acknowledge(conversation, crossing.request)
   const goes = summarizable(turns, turns.length - Math.max(0, Math.floor(keep)))
-  // What is a summary already isn't made shorter by another.
+  // If only summaries would be replaced, they aren't summarized again.
   if (goes.every((turn) => turn._tag === "Summary") || !isOver(over, conversation)) return Effect.succeed(conversation)
   return Effect.flatMap(summarize({ turns: goes }, crossing), (text) =>
     text.trim() === ""
@@ -79,7 +78,7 @@ const compact = <E, R>(
 }
 
 /**
- * Lets a long conversation cross as a summary and its last turns, whatever else a policy makes of it before.
+ * Lets a long conversation cross as a summary and its last turns, after the transforms of other policies.
  *
  * Pinned turns and what the user said last cross as they are, behind the summary.
  *

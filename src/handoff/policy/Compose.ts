@@ -1,15 +1,15 @@
 /**
- * Policies that hold together.
+ * Several policies as one.
  *
  * @since 0.1.0
  */
 import { type Any, type Error, type HandoffPolicy, internalsOf, make, type Names, type Services } from "./Policy.ts"
 
 /**
- * Makes policies one: all tools are offered, the first decision wins, and the transforms run one after the other.
+ * Combines policies: all tools are offered, the first decision wins, and the transforms run one after the other.
  *
- * Two offers of one tool to the same target become one. Throws `ConflictingOffers` where a tool of one name would hand
- * some agent's conversation over to two different targets.
+ * Two offers of one tool with the same target become one. Throws `ConflictingOffers` if an agent would be offered tools of one name with
+ * different targets.
  *
  * @category combinators
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * A policy of one's own that decides who goes on.
+ * A user's own policy that decides who continues.
  *
  * @since 0.1.0
  */
@@ -7,10 +7,10 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Policy from "./Policy.ts"
 
 /**
- * Makes a policy that decides after an answer who goes on, why and with what, as a function of the state that has the answer.
+ * Makes a policy that decides after an answer who continues, why and with what, as a function of the state with the answer.
  *
- * `names` are the agents that it may name. It is asked after each answer that requests no handoff, and must depend on the state alone.
- * Returning nothing leaves the answer as the run's. What else a policy does comes by `compose`: `explicit` offers handoffs to models, and
+ * `names` are the agents that it may name. It is asked after each answer that requests no handoff, and must depend on the state alone. If
+ * it returns `undefined`, the answer ends the run. Add other behaviour by `compose`: `explicit` offers handoffs to models, and
  * `mapConversation` changes what crosses.
  *
  * **Example** (By what the user asks)

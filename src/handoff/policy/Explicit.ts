@@ -16,7 +16,7 @@ import { type HandoffPolicy, make } from "./Policy.ts"
 export interface ExplicitOptions<From extends string, Params, Encoded, HistoryE, HistoryR>
   extends Handoff.Options<Params, Encoded, HistoryE, HistoryR>
 {
-  /** Who may hand over; all but the target by default. */
+  /** The agents that may hand over; all but the target by default. */
   readonly from?: ReadonlyArray<From> | undefined
 }
 
@@ -44,7 +44,7 @@ export const explicit = <
 }
 
 /**
- * Offers handoffs by tools of the names that are the record's keys, in its order, to the agents that are its values.
+ * Offers handoffs from a record, in its order: each key is a tool's name, each value the target's name.
  *
  * @category constructors
  * @since 0.1.0

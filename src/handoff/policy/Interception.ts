@@ -1,5 +1,5 @@
 /**
- * A toolkit whose handoff tools a policy answers, for loops that others drive.
+ * A toolkit whose handoff tools a policy answers, for loops other than Troupe's.
  *
  * @since 0.1.0
  */
@@ -21,7 +21,7 @@ import type { Any } from "./Policy.ts"
 import { offeredTo } from "./Reading.ts"
 
 /**
- * Schema for how a handoff tool answers: who is to take over, why, and with what.
+ * Schema for the result of a handoff tool: who takes over, why, and with what.
  *
  * @category schemas
  * @since 0.1.0
@@ -33,12 +33,11 @@ export const Acknowledgement = Schema.Struct({
   context: Schema.optionalKey(Schema.Json)
 })
 
-/** How a handoff tool answers: who is to take over, why, and with what. */
+/** The result of a handoff tool: who takes over, why, and with what. */
 export interface Acknowledgement extends Schema.Schema.Type<typeof Acknowledgement> {}
 
 /**
- * Tools that hand over, in the type of a toolkit. One that was given a name of its own is there too, though its name isn't
- * in the type.
+ * The handoff tools in the type of a toolkit. A tool with a name of its own is in the toolkit too, but not in the type.
  *
  * @category models
  * @since 0.1.0
@@ -56,7 +55,7 @@ export type HandoffTools = {
 }
 
 /**
- * Error for a toolkit that has a tool of the name of a handoff's.
+ * Error for a toolkit that already has a tool with the name of a handoff's tool.
  *
  * @category errors
  * @since 0.1.0
@@ -65,10 +64,10 @@ export class TakenToolName extends ErrorClass<TakenToolName>("troupe/handoff/Han
   "TakenToolName",
   { toolName: Schema.String, target: Schema.String },
   ({ target, toolName }) =>
-    `The toolkit has a tool "${toolName}" already, which is the name of the handoff to "${target}"`
+    `The toolkit already has a tool "${toolName}", the name of the handoff to "${target}": give the handoff another "toolName"`
 ) {}
 
-/** Fails as a toolkit does where parameters don't decode. */
+/** Fails as a toolkit does if parameters don't decode. */
 const refuse = (toolName: string, { message }: Schema.SchemaError): Effect.Effect<never, AiError.AiError> =>
   Effect.failCause(
     Cause.annotate(
@@ -93,11 +92,10 @@ const answer = (handoff: Handoff.Any, params: unknown, callId: string) =>
 /**
  * Adds the handoff tools that a policy offers an agent to a toolkit, and answers their calls with an `Acknowledgement`.
  *
- * All other calls go to the toolkit as they are, and what it gives comes back as it is. Who takes over then, and what of
- * the conversation crosses, is the caller's to do.
+ * All other calls and their results pass through the toolkit unchanged. The caller carries out the handoff.
  *
- * With a name in place of a state, handoffs that are offered at times only are offered. Throws `TakenToolName` where the
- * toolkit has a tool of the same name.
+ * Given a name instead of a state, it also offers handoffs that are only offered under a condition. Throws `TakenToolName` if the toolkit
+ * has a tool of the same name.
  *
  * @category combinators
  * @since 0.1.0

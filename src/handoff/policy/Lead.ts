@@ -10,7 +10,7 @@ import { controlled } from "./Sequential.ts"
 
 /**
  * How a lead's work is given to its team: a function of the state after each answer of the lead, and of the team. It returns who works
- * next; none ends the run with that answer.
+ * next; `none` ends the run with that answer.
  *
  * @category models
  * @since 0.1.0
@@ -29,10 +29,10 @@ export const inTurn: Delegate = (state, team) => {
 }
 
 /**
- * Offers a lead handoffs to each agent of its team, and gives control back to the lead when one of them has answered.
+ * Offers a lead handoffs to each agent of its team, and returns control to the lead when one of them has answered.
  *
- * The lead's own answer ends the run. A lead may stand in the team of another. With `delegate` a rule gives the work to the team in place
- * of the lead's model, which is offered no handoffs then: `inTurn`, or a function of your own that depends on the state alone.
+ * The lead's own answer ends the run. A lead may be in another lead's team. With `delegate` a rule assigns the work instead of the lead's
+ * model, which is then offered no handoffs: `inTurn`, or a function of your own that depends on the state alone.
  *
  * @category constructors
  * @since 0.1.0

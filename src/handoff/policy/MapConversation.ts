@@ -1,34 +1,34 @@
 /**
- * What a handoff makes of the conversation on its way.
+ * Changing the conversation when it crosses a handoff.
  *
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
 import type { Conversation } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as MaybeEffect from "../MaybeEffect.ts"
 import { type Crossing, type HandoffPolicy, make, type Transform } from "./Policy.ts"
 
 /**
- * What becomes of a handoff when a transform fails: with `"keep"` the conversation crosses as it was, and an event says
- * so; with `"fail"` the run ends.
+ * What happens if a transform fails: with `"keep"` the conversation crosses unchanged, and an event says so; with `"fail"` the run fails.
  *
  * @category models
  * @since 0.1.0
  */
 export type OnFailure = "keep" | "fail"
 
-/** What a run may fail with by a transform that fails with `E`. */
+/** What a run may fail with if a transform fails with `E`. */
 export type FailureOf<On extends OnFailure, E> = On extends "fail" ? E : never
 
-/** What a policy keeps of a choice. */
+/** The internal form of `onFailure`. */
 export const onFailureOf = (choice: OnFailure | undefined): Transform["onFailure"] =>
   choice === "fail" ? "Fail" : "Keep"
 
 /**
- * Changes the conversation on its way at every handoff, no matter what asks for it: redacts, translates or enriches it.
+ * Changes the conversation at every handoff, whoever requests it: redacts, translates or enriches it.
  *
- * The function is given the conversation with the handoff's call settled, and gives another one or an effect of one. By
- * default a failure leaves the conversation as it was.
+ * The function is called with the conversation, in which the handoff's call is settled, and returns another one, directly or in an Effect.
+ * By default a failure leaves the conversation unchanged.
  *
  * @category constructors
  * @since 0.1.0
@@ -40,7 +40,11 @@ export const mapConversation = <E = never, R = never, const On extends OnFailure
   make({
     names: [],
     transforms: [{
-      apply: (conversation, crossing) => MaybeEffect.call(() => f(conversation, crossing)),
+      apply: (conversation, crossing) =>
+        MaybeEffect.call(
+          () => f(conversation, crossing),
+          (made) => Wanted.conversation("`HandoffPolicy.mapConversation`", made)
+        ),
       onFailure: onFailureOf(options?.onFailure)
     }]
   })

@@ -1,9 +1,9 @@
 /**
- * Which agents a policy offers a handoff to.
+ * A policy's offers: which handoff is offered to which agents.
  *
  * 1. No agent is offered a handoff to itself.
- * 2. No agent is offered two handoffs by tools of one name: to one target they are one, to different targets they are
- *    refused when the policy is made.
+ * 2. No agent is offered two handoffs by tools of one name: offers with the same target become one, and different targets are refused when
+ *    the policy is made.
  *
  * @since 0.1.0
  */
@@ -13,7 +13,7 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Handoff from "../Handoff.ts"
 
 /**
- * A handoff, and the agents it is offered to: those of `from`, or without it all but the target itself.
+ * A handoff, and the agents that it is offered to: those of `from`, or without `from` all but the target itself.
  *
  * @category models
  * @since 0.1.0
@@ -21,12 +21,12 @@ import * as Handoff from "../Handoff.ts"
 export interface Offer {
   readonly handoff: Handoff.Any
   readonly from: ReadonlyArray<string> | undefined
-  /** Makes the handoff anew, for when two offers become one. */
+  /** Makes the handoff again with another condition, when two offers become one. */
   readonly remake: (when: (state: AgentState) => boolean) => Handoff.Any
 }
 
 /**
- * Error for offers that can't be told apart: a tool of one name would hand over to two different agents.
+ * Error for ambiguous offers: tools of one name would hand over to two different agents.
  *
  * @category errors
  * @since 0.1.0
@@ -37,10 +37,11 @@ export class ConflictingOffers extends ErrorClass<ConflictingOffers>("troupe/han
     toolName: Schema.String,
     targets: Schema.Tuple([Schema.String, Schema.String])
   },
-  ({ targets: [first, second], toolName }) => `Tool "${toolName}" can't hand over to both "${first}" and "${second}"`
+  ({ targets: [first, second], toolName }) =>
+    `Tool "${toolName}" can't hand over to both "${first}" and "${second}": give one of the offers another "toolName"`
 ) {}
 
-/** Makes the offer of a handoff to an agent of a name. */
+/** Makes the offer of a handoff to the agent of a name. */
 export const make = <Params, Encoded, HistoryE, HistoryR>(
   target: string,
   options?: Handoff.Options<Params, Encoded, HistoryE, HistoryR>,
@@ -51,21 +52,21 @@ export const make = <Params, Encoded, HistoryE, HistoryR>(
   remake: (when) => Handoff.to(target, { ...options, when })
 })
 
-/** Checks whether an agent of a name is offered a handoff. */
+/** Checks whether the agent of a name may be offered a handoff. */
 export const isTo = ({ from, handoff }: Offer, agent: string): boolean =>
   agent !== handoff.target && (from === undefined || from.includes(agent))
 
-/** Checks whether some agent might be offered both. Without `from` it might be any but the target. */
+/** Checks whether some agent might get both offers. Without `from` that is any agent but the target. */
 const overlap = (self: Offer, that: Offer): boolean =>
   self.from === undefined
     ? that.from === undefined || that.from.some((agent) => isTo(self, agent))
     : self.from.some((agent) => isTo(that, agent))
 
-/** Checks whether an agent is offered a handoff by an offer as the state is. */
+/** Checks whether an offer holds for an agent in the current state. */
 export const isNow = (self: Offer, state: AgentState): boolean =>
   isTo(self, state.agent) && (Handoff.internalsOf(self.handoff).when?.(state) ?? true)
 
-/** Makes two offers of one tool to one target one, that is made to whom either would be made, when it would be. */
+/** Unites two offers of one tool with one target: it holds for an agent whenever one of the two would. */
 const unite = (self: Offer, that: Offer): Offer => {
   const from = self.from === undefined || that.from === undefined
     ? undefined
@@ -78,7 +79,7 @@ const unite = (self: Offer, that: Offer): Offer => {
   }
 }
 
-/** Leaves out offers to nobody, makes offers of one tool to one target one, and throws `ConflictingOffers` where one tool would have two targets. */
+/** Drops offers to nobody, and unites offers of one tool with one target. Throws `ConflictingOffers` if one tool would have two targets. */
 export const united = (offers: ReadonlyArray<Offer>): ReadonlyArray<Offer> => {
   const result: Array<Offer> = []
   for (const offer of offers) {

@@ -1,5 +1,5 @@
 /**
- * What a handoff policy is: offers of handoffs, a decision after a turn, and transforms of the conversation on its way.
+ * What a handoff policy is: offers of handoffs, a decision after a turn, and transforms of the conversation that crosses.
  *
  * @since 0.1.0
  */
@@ -8,13 +8,14 @@ import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import { prototypeOf } from "../../domain/Shown.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import { type Offer, united } from "./Offer.ts"
 import { type Transform, TypeId } from "./Transform.ts"
 
 export type { Crossing, Transform } from "./Transform.ts"
 
 /**
- * How agents collaborate: `Names` are the agents that it names, `E` what a run may fail with by it, and `R` what a run
+ * How agents collaborate: `Names` are the agents that the policy names, `E` is what a run may fail with because of it, and `R` what a run
  * needs for it.
  *
  * @category models
@@ -24,13 +25,13 @@ export interface HandoffPolicy<out Names extends string, out E = never, out R = 
   readonly [TypeId]: Internals<Names, E, R>
 }
 
-/** What a policy keeps for those that carry it out. */
+/** The internals of a policy, for interpreters. */
 export interface Internals<out Names extends string = string, out E = unknown, out R = unknown> {
   readonly offers: ReadonlyArray<Offer>
   readonly decide: (state: AgentState) => Decision | undefined
   readonly transforms: ReadonlyArray<Transform>
   readonly names: ReadonlyArray<string>
-  /** How often a run changes hands by the policy's own plan; 0 where it has none. */
+  /** How many handoffs the policy's own sequence needs; 0 if it has none. */
   readonly handoffs: number
   readonly _Names?: () => Names
   readonly _E?: () => E
@@ -42,13 +43,13 @@ export type Any = HandoffPolicy<string, unknown, unknown>
 
 /** The agents that a policy names. */
 export type Names<Policy> = Policy extends HandoffPolicy<infer Names, unknown, unknown> ? Names : never
-/** What a run may fail with by a policy. */
+/** What a run may fail with because of a policy. */
 export type Error<Policy> = Policy extends HandoffPolicy<string, infer E, unknown> ? E : never
 /** What a run needs for a policy. */
 export type Services<Policy> = Policy extends HandoffPolicy<string, unknown, infer R> ? R : never
 
 /**
- * A policy's wish that another agent take over, though no model asked: who, why, and with what.
+ * A policy's decision that another agent take over, though no model asked: who, why, and with what.
  *
  * @category models
  * @since 0.1.0
@@ -67,7 +68,7 @@ const Proto = prototypeOf(({ [TypeId]: { names, offers } }: Any) => ({
 
 const never = (): undefined => undefined
 
-/** Makes a policy of what it does; what isn't given it doesn't do. */
+/** Makes a policy from its parts; each part is optional. */
 export const make = <Names extends string, E = never, R = never>(
   { decide = never, handoffs = 0, names, offers = [], transforms = [] }: {
     readonly handoffs?: number
@@ -82,6 +83,9 @@ export const make = <Names extends string, E = never, R = never>(
     offers: united(offers),
     decide: (state) => {
       const decision = decide(state)
+      if (decision !== undefined && !Predicate.isString(decision.target)) {
+        throw Wanted.gaveNo("`decide` of `HandoffPolicy.make`", "decision", decision)
+      }
       return decision?.target === state.agent ? undefined : decision
     },
     transforms,
@@ -98,5 +102,5 @@ export const make = <Names extends string, E = never, R = never>(
  */
 export const isHandoffPolicy = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
 
-/** Gives what a policy keeps for those that carry it out. */
+/** Returns the internals of a policy, for interpreters. */
 export const internalsOf = (self: Any): Internals => self[TypeId]

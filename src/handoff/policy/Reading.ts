@@ -1,5 +1,5 @@
 /**
- * What a policy says, for those that drive a loop of their own.
+ * Asking a policy, for loops other than Troupe's.
  *
  * @since 0.1.0
  */
@@ -17,7 +17,7 @@ import { type Any, type Crossing, type Decision, type HandoffPolicy, internalsOf
 import { applyAll } from "./Transform.ts"
 
 /**
- * Gives the handoffs that an agent is offered. With its state, those alone that are offered as the state is.
+ * Returns the handoffs that an agent may be offered. Given its state, only those that are offered in that state.
  *
  * @category getters
  * @since 0.1.0
@@ -37,8 +37,7 @@ type Call = Pick<Conversation.Call, "id" | "name" | "params">
 type Requested = Option.Option<Result.Result<HandoffRequest, Schema.SchemaError>>
 
 /**
- * Gives the request that an agent's call makes: none where the call isn't one of the policy's own tools, a failure where
- * its parameters don't decode.
+ * Returns the request of an agent's call: `none` if the call isn't one of the policy's tools, a failure if its parameters don't decode.
  *
  * @category getters
  * @since 0.1.0
@@ -56,7 +55,7 @@ export const requestOf: {
 )
 
 /**
- * Decides whether control goes on to another agent after an answer, as a function of the state that has it.
+ * Decides whether another agent takes over after an answer, as a function of the state with the answer.
  *
  * @category getters
  * @since 0.1.0
@@ -67,7 +66,7 @@ export const decide: {
 } = dual(2, (self: Any, state: AgentState) => Option.fromUndefinedOr(internalsOf(self).decide(state)))
 
 /**
- * Gives the conversation as it arrives. Transforms that fail are left out and logged, unless their failure is to end it.
+ * Returns the conversation as it arrives. Transforms that fail are left out and logged, unless their failure should fail the handoff.
  *
  * @category combinators
  * @since 0.1.0

@@ -6,17 +6,17 @@
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { type HandoffPolicy, make } from "./Policy.ts"
 
-/** Gives who was in control in the run, in order; the agent in control is the last. */
+/** Returns the agents that were in control in the run, in order; the agent in control is the last. */
 export const controlled = ({ agent, run, trail }: AgentState): ReadonlyArray<string> => {
   const names = trail.slice(-1 - (run.handoffs ?? 0))
   return names[names.length - 1] === agent ? names : [...names, agent]
 }
 
 /**
- * Gives where in a sequence the agent in control stands, or `-1` where it isn't part of it.
+ * Returns the place of the agent in control in a sequence, or `-1` if it isn't part of it.
  *
- * Names may stand in a sequence twice, so the run's trail is followed: each agent stands where its name comes next, or
- * comes at all where it was handed back to.
+ * A name may be in a sequence twice, so the run's trail is followed: each agent is at the next place with its name, or at any place with
+ * its name after a handoff back.
  */
 const positionOf = (names: ReadonlyArray<string>, state: AgentState): number => {
   let position = -1
@@ -31,8 +31,8 @@ const positionOf = (names: ReadonlyArray<string>, state: AgentState): number => 
 /**
  * Hands over to the next agent of a list when one has answered. The last one's answer ends the run.
  *
- * Where a run stands in the list is read from its own trail: each run begins where its first agent stands, and an agent
- * that isn't in the list ends it.
+ * The place in the list is read from the run's own trail: each run begins at the place of its first agent, and an agent that isn't in the
+ * list ends it.
  *
  * @category constructors
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * What a policy makes of the conversation on its way.
+ * A policy's transforms of the conversation that crosses.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@ import type { Conversation } from "../../domain/StateSchema.ts"
 export const TypeId = "~troupe/handoff/HandoffPolicy"
 
 /**
- * A handoff on its way: from whom, to whom, and what was asked for.
+ * A handoff that is being carried out: its source, its target, and the request.
  *
  * @category models
  * @since 0.1.0
@@ -22,13 +22,13 @@ export interface Crossing {
   readonly request: HandoffRequest
 }
 
-/** What a policy makes of the conversation on its way, and whether its failure ends the run. */
+/** A policy's transform of the conversation, and whether its failure ends the run. */
 export interface Transform {
   readonly apply: (conversation: Conversation, crossing: Crossing) => Effect.Effect<Conversation, unknown, unknown>
   readonly onFailure: "Keep" | "Fail"
 }
 
-/** A policy, as far as it changes the conversation on its way. */
+/** The part of a policy that changes the conversation. */
 export interface Transforming<out E, out R> {
   readonly [TypeId]: {
     readonly transforms: ReadonlyArray<Transform>
@@ -37,11 +37,11 @@ export interface Transforming<out E, out R> {
   }
 }
 
-/** Says in the log that a transform is left out. */
+/** Logs that a transform is left out. */
 const warn = (error: unknown, { from, to }: Crossing): Effect.Effect<void> =>
   Effect.logWarning(`The conversation crosses from "${from}" to "${to}" unchanged`, error)
 
-/** Applies transforms one after the other. One that fails is left out, and `leaveOut` hears of it, unless that ends the run. */
+/** Applies transforms one after the other. If one fails, it is left out and `leaveOut` is called, unless the failure ends the run. */
 export const applyAll = (
   transforms: ReadonlyArray<Transform>,
   conversation: Conversation,

@@ -4,13 +4,13 @@
  * @since 0.1.0
  */
 import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import { type HandoffPolicy, make } from "./Policy.ts"
 
 /**
  * Hands over to an agent when another one has answered and a predicate holds.
  *
- * The predicate is asked with the state after each answer that no handoff was asked for in, and has to depend on that
- * state alone.
+ * The predicate is called with the state after each answer that requests no handoff, and must depend on that state alone.
  *
  * @category constructors
  * @since 0.1.0
@@ -23,7 +23,7 @@ export const when = <const Target extends string>(
   make({
     names: [target],
     decide: (state) =>
-      !predicate(state)
+      !Wanted.boolean("The predicate of `HandoffPolicy.when`", predicate(state))
         ? undefined
         : { target, ...(options?.reason === undefined ? undefined : { reason: options.reason }) }
   })

@@ -17,7 +17,7 @@ export class InvalidTape extends Schema.TaggedError<InvalidTape>("troupe/testing
   problem: Schema.String
 }) {
   override get message(): string {
-    return `Line ${this.line} of the tape "${this.tape}" is no event: ${this.problem}`
+    return `Line ${this.line} of the tape "${this.tape}" isn't an event: ${this.problem}`
   }
 }
 

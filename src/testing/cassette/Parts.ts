@@ -61,9 +61,9 @@ interface Metadata {
 
 const metadataOf = ({ metadata }: Metadata): Metadata | undefined => metadata === undefined ? undefined : { metadata }
 
-/** A call, and its result where the provider has run it. */
+/** A call, and behind it its result if the provider has run it, or what the provider asks before it does. */
 const call = (part: Call): ReadonlyArray<ResponsePart> => {
-  const { id, name, params, providerExecuted, state } = part
+  const { approvalId, id, name, params, providerExecuted, state } = part
   const asked: ResponsePart = {
     type: "tool-call",
     id,
@@ -72,6 +72,7 @@ const call = (part: Call): ReadonlyArray<ResponsePart> => {
     ...(providerExecuted === true ? { providerExecuted } : undefined),
     ...metadataOf(part)
   }
+  if (approvalId !== undefined) return [asked, { type: "tool-approval-request", approvalId, toolCallId: id }]
   if (providerExecuted !== true || state._tag !== "Settled" || state.outcome === "Interrupted") return [asked]
   const { modelOutput, outcome, result } = state
   return [asked, {

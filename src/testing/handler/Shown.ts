@@ -52,6 +52,8 @@ const shownPart = (part: ResponsePart): string => {
       return `calls ${shownCall(part.name, part.params)}`
     case "tool-result":
       return `has ${shown(part.result)} from ${part.name}`
+    case "tool-approval-request":
+      return "asks for an approval of that"
     default:
       return part.type
   }

@@ -171,6 +171,7 @@ const frames: Writing<Asked.Chat>["frames"] = (delivery, asked, ids) => {
 
 const omits: Writing<Asked.Chat>["omits"] = (part) => {
   if (part.type === "file") return "a file in a chat completion"
+  if (part.type === "tool-approval-request") return "a request for an approval in a chat completion"
   return "providerExecuted" in part && part.providerExecuted === true
     ? `what the provider itself does with "${part.name}" in a chat completion`
     : undefined

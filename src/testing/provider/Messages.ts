@@ -156,7 +156,10 @@ const frames: Writing<Asked.Messages>["frames"] = (delivery, asked, ids) => {
   ]
 }
 
-const omits: Writing<Asked.Messages>["omits"] = (part) => part.type === "file" ? "a file in a message" : undefined
+const omits: Writing<Asked.Messages>["omits"] = ({ type }) => {
+  if (type === "tool-approval-request") return "a request for an approval in a message"
+  return type === "file" ? "a file in a message" : undefined
+}
 
 const error = ({ code, message, type }: Refusal): WireEvent => ({
   type: "error",

@@ -84,7 +84,8 @@ const citation = (source: Source, ids: Ids): Fields => {
 }
 
 /** Whether a part shows in a message. Files don't, since a model of this provider makes none. */
-export const shows = ({ type }: Part): boolean => type !== "file" && type !== "finish" && type !== "response-metadata"
+export const shows = ({ type }: Part): boolean =>
+  type !== "file" && type !== "finish" && type !== "response-metadata" && type !== "tool-approval-request"
 
 /** All blocks of a message. A source is cited by the text before it. */
 export const blocksOf = (parts: ReadonlyArray<Response.PartEncoded>, ids: Ids): ReadonlyArray<Fields> => {

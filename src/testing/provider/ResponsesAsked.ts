@@ -74,6 +74,24 @@ const assistantParts = (item: ResponsesItem): ReadonlyArray<Prompt.AssistantMess
   }
 }
 
+const approvalOf = (
+  { approval_request_id: approvalId, approve: approved, reason }: Extract<
+    ResponsesItem,
+    { readonly type: "mcp_approval_response" }
+  >
+): Prompt.ToolApprovalResponsePartEncoded => ({
+  type: "tool-approval-response",
+  approvalId,
+  approved,
+  ...(typeof reason === "string" ? { reason } : undefined)
+})
+
+const resultOf = (item: ResponsesItem, names: ReadonlyMap<string, string>): Prompt.ToolResultPartEncoded => {
+  const id = item.type === "function_call_output" ? item.call_id : ""
+  const result = Asked.resultOf(textsOf(item).join("\n"))
+  return { type: "tool-result", id, name: names.get(id) ?? "", isFailure: false, result }
+}
+
 const promptOf = (
   { instructions }: ResponsesRequest,
   items: ReadonlyArray<ResponsesItem>
@@ -95,9 +113,7 @@ const promptOf = (
     }
     if (role === "tool") {
       if (results === undefined) encoded.push({ role, content: results = [] })
-      const id = item.type === "function_call_output" ? item.call_id : ""
-      const result = Asked.resultOf(textsOf(item).join("\n"))
-      results.push({ type: "tool-result", id, name: names.get(id) ?? "", isFailure: false, result })
+      results.push(item.type === "mcp_approval_response" ? approvalOf(item) : resultOf(item, names))
     }
   }
   return encoded

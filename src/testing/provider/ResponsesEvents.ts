@@ -186,14 +186,16 @@ export class Events {
   #whole(item: Item): ReadonlyArray<WireEvent> {
     const index = this.#count++
     const at = { item_id: item.id, output_index: index }
-    const { type } = item
+    const { status, type } = item
     const states = (waits[type] ?? []).map((state) => ({
-      type: `response.${type}.${state === "completed" && item.status === "failed" ? "failed" : state}`,
+      type: `response.${type}.${state === "completed" && status === "failed" ? "failed" : state}`,
       ...at
     }))
     this.done.push(item)
+    // A request for an approval has no status.
+    const begun = status === undefined ? item : { ...item, status: "in_progress" }
     return [
-      { type: "response.output_item.added", output_index: index, item: { ...item, status: "in_progress" } },
+      { type: "response.output_item.added", output_index: index, item: begun },
       ...states,
       { type: "response.output_item.done", output_index: index, item }
     ]

@@ -12,9 +12,10 @@ import type { Fields, Ids } from "./Protocol.ts"
 const isImage = (part: Part): part is Response.FilePartEncoded =>
   part.type === "file" && part.mediaType.startsWith("image/")
 
-/** Whether a part shows in a response. The result of a provider's tool is in the item of its call. */
+/** Whether a part shows in a response. The result of a provider's tool is in the item of its call, and so is a request for an approval. */
 export const shows = (part: Part): boolean =>
   part.type !== "finish" && part.type !== "response-metadata" && part.type !== "tool-result" &&
+  part.type !== "tool-approval-request" &&
   (part.type !== "file" || isImage(part))
 
 const ownString = (metadata: Metadata, key: string): string | undefined => {
@@ -39,6 +40,7 @@ export class Items {
   readonly #ids: Ids
   readonly #isEncrypted: boolean
   readonly #results: ReadonlyMap<string, Response.ToolResultPartEncoded>
+  readonly #approvals: ReadonlyMap<string, string>
   #thought: string | undefined
   #calls = 0
 
@@ -47,6 +49,11 @@ export class Items {
     this.#isEncrypted = isEncrypted
     this.#results = new Map(
       parts.flatMap((part) => part.type === "tool-result" ? [[part.id, part] as const] : [])
+    )
+    this.#approvals = new Map(
+      parts.flatMap((part) =>
+        part.type === "tool-approval-request" ? [[part.toolCallId, part.approvalId] as const] : []
+      )
     )
   }
 
@@ -74,8 +81,13 @@ export class Items {
     return { id, type: "image_generation_call", status: "completed", result: part.data }
   }
 
-  /** A call of a tool of the provider's, with its result: a search, or else that of a server of tools. */
-  serverCall({ id: callId, name, params }: Response.ToolCallPartEncoded): Item {
+  /** A call of a tool of the provider's, with its result: a search, or else that of a server of tools, which may ask for an approval before. */
+  serverCall({ id: callId, metadata, name, params }: Response.ToolCallPartEncoded): Item {
+    const approval = this.#approvals.get(callId)
+    if (approval !== undefined) {
+      const asked = { id: approval, type: "mcp_approval_request", name, server_label: "troupe" }
+      return { ...asked, arguments: JSON.stringify(params ?? {}) }
+    }
     const given = this.#results.get(callId)
     const isFailure = given?.isFailure === true
     if (name === "web_search" || name === "web_search_preview") {
@@ -93,7 +105,7 @@ export class Items {
       id: this.#ids.next("mcp_"),
       type: "mcp_call",
       status: isFailure ? "failed" : "completed",
-      approval_request_id: null,
+      approval_request_id: ownString(metadata, "approvalRequestId") ?? null,
       arguments: JSON.stringify(params ?? {}),
       error: isFailure ? result : null,
       name,

@@ -60,7 +60,6 @@ const Other = Schema.Struct({
     "local_shell_call",
     "local_shell_call_output",
     "mcp_approval_request",
-    "mcp_approval_response",
     "mcp_call",
     "mcp_list_tools",
     "shell_call",
@@ -104,6 +103,13 @@ const Item = Schema.Union([
     encrypted_content: optional(Schema.String)
   }).annotate(knowing("agent", "content", "status")),
   Schema.Struct({ type: Schema.Literal("item_reference"), id: Schema.String }).annotate(knowing("agent")),
+  Schema.Struct({
+    type: Schema.Literal("mcp_approval_response"),
+    id: optional(Schema.String),
+    approval_request_id: Filled,
+    approve: Schema.Boolean,
+    reason: optional(Schema.String)
+  }).annotate(knowing("agent")),
   Other
 ])
 
@@ -211,5 +217,6 @@ export const itemsOf = ({ input }: ResponsesRequest): ReadonlyArray<ResponsesIte
 export const isMessage = (item: ResponsesItem): item is ResponsesMessage =>
   item.type === undefined || item.type === "message"
 
-/** Whether an item answers a call. */
-export const isOutput = ({ type }: ResponsesItem): boolean => type?.endsWith("_output") === true
+/** Whether an item answers a call, or a request for an approval. */
+export const isOutput = ({ type }: ResponsesItem): boolean =>
+  type?.endsWith("_output") === true || type === "mcp_approval_response"

@@ -89,12 +89,18 @@ const reasoningSeparated: Rule = (messages) =>
     ]
   })
 
+/** An answer belongs to a request, or to a call of the provider's own without a result: what that asked isn't sent back. */
 const unknownApprovals: Rule = (messages) => {
   const calls = new Set<string>()
   const requests = new Set<string>()
+  const theirs = new Set<string>()
   return messages.flatMap((message, index): ReadonlyArray<Violation> => {
     if (message.role !== "assistant" && message.role !== "tool") return []
-    for (const part of message.content) if (part.type === "tool-call") calls.add(part.id)
+    for (const part of message.content) {
+      if (part.type === "tool-call") calls.add(part.id)
+      if (part.type === "tool-call" && part.providerExecuted) theirs.add(part.id)
+      if (part.type === "tool-result") theirs.delete(part.id)
+    }
     return message.content.flatMap((part) => {
       if (part.type === "tool-approval-request") {
         requests.add(part.approvalId)
@@ -107,7 +113,12 @@ const unknownApprovals: Rule = (messages) => {
           )
         ]
       }
-      return part.type !== "tool-approval-response" || requests.has(part.approvalId) ? [] : [
+      if (part.type !== "tool-approval-response" || requests.has(part.approvalId)) return []
+      for (const id of theirs) {
+        theirs.delete(id)
+        return []
+      }
+      return [
         violation(
           "UnknownApproval",
           index,

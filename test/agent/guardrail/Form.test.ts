@@ -8,8 +8,8 @@ describe("A length", () => {
   it("is counted in code points, both limits included", () => {
     passes(Guardrail.length({ min: 2, max: 3 }), "ab", "abc", "😀😀", "😀😀😀", "日本")
     blocks(Guardrail.length({ min: 2, max: 3 }), {
-      "": "has 0 characters, of at least 2",
-      "😀": "has 1 characters, of at least 2",
+      "": "has 0 characters, fewer than 2",
+      "😀": "has 1 characters, fewer than 2",
       abcd: "has more than 3 characters",
       "😀😀😀😀": "has more than 3 characters",
       abcdefg: "has more than 3 characters"
@@ -72,9 +72,9 @@ describe("JSON", () => {
     passes(self, `{ "name": "Ada", "age": "36", "more": 1 }`)
     blocks(self, {
       "{": "isn't JSON",
-      "[]": "isn't what it should be: Expected object",
-      [`{ "name": "Ada" }`]: "isn't what it should be: Missing key\n  at [\"age\"]",
-      [`{ "name": 1, "age": "36" }`]: "isn't what it should be: Expected string\n  at [\"name\"]"
+      "[]": "doesn't fit the schema: Expected object",
+      [`{ "name": "Ada" }`]: "doesn't fit the schema: Missing key\n  at [\"age\"]",
+      [`{ "name": 1, "age": "36" }`]: "doesn't fit the schema: Expected string\n  at [\"name\"]"
     })
   })
 })

@@ -117,7 +117,7 @@ describe("A handoff that a model asks for", () => {
       const a = Agent.make("a", { handoffs: [Handoff.to(b), Handoff.to(c)], guardrails: { handoff: [elsewhere] } })
       const { events, state } = yield* ran(Agent.run(a, "Go"))
       assert.deepStrictEqual(said(events), [
-        "handoff: elsewhere Block (its replacement doesn't fit: the target can't be another)"
+        "handoff: elsewhere Block (its replacement doesn't fit: it changes the target)"
       ])
       assert.strictEqual(state.agent, "a")
     }).pipe(Effect.provide(models({ a: [handTo("b"), "Then not."] }))))

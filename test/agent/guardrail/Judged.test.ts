@@ -43,7 +43,7 @@ describe("A judge", () => {
       assert.deepStrictEqual(yield* said(self, scored(1)), { _tag: "Pass" })
       assert.deepStrictEqual(yield* said(self, scored(0.69, "It is rude.")), {
         _tag: "Block",
-        reason: "scores 0.69 of at least 0.7: It is rude."
+        reason: "scores 0.69, below 0.7: It is rude."
       })
       assert.deepStrictEqual(yield* said(Guardrail.judge("It is kind.", { threshold: 0 }), scored(0)), { _tag: "Pass" })
     }))
@@ -102,7 +102,7 @@ describe("A judge", () => {
       assert.deepStrictEqual(yield* decided({ _tag: "Probability", probability: 0.7 }), { _tag: "Pass" })
       assert.deepStrictEqual(yield* decided({ _tag: "Probability", probability: 0.2 }), {
         _tag: "Block",
-        reason: "scores 0.2 of at least 0.7"
+        reason: "scores 0.2, below 0.7"
       })
       assert.deepStrictEqual(asked[0]?.state, { text: "A text." })
       assert.include(JSON.stringify(asked[0]?.decisions), "It is kind.")
@@ -142,7 +142,7 @@ describe("A judge", () => {
       if (error._tag !== "AgentError" || error.reason._tag !== "GuardrailBlocked") return assert.fail(String(error))
       assert.deepStrictEqual([error.reason.guardrail, error.reason.reason], [
         "kindness",
-        "scores 0.1 of at least 0.7: It is rude."
+        "scores 0.1, below 0.7: It is rude."
       ])
     }))
 })

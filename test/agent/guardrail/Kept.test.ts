@@ -33,20 +33,28 @@ const ways: ReadonlyArray<Way> = ["masked", "blocked", "retried"]
 
 /** Guardrails of an agent, each on one marker alone, behind one that masks another text. */
 const guardrailsOf = (way: Way) => {
-  const first = Guardrail.make(
-    "first",
-    (text) =>
-      text.includes("harmless") ? Guardrail.replace(text.replaceAll("harmless", "fine"), "a word") : Guardrail.pass
-  )
-  const second = Guardrail.make("second", (text) =>
-    !text.includes(marker)
-      ? Guardrail.pass
-      : way === "masked"
-      ? Guardrail.replace(text.replaceAll(marker, "***"), "a marker")
-      : verdicts[way]())
-  const all = [first, second]
+  const all = both(way)
   return { input: all, output: all, toolCall: all, toolResult: all, handoff: all }
 }
+
+const both = (way: Way, options?: { readonly mode: "parallel" }) => [
+  Guardrail.make(
+    "first",
+    (text) =>
+      text.includes("harmless") ? Guardrail.replace(text.replaceAll("harmless", "fine"), "a word") : Guardrail.pass,
+    options
+  ),
+  Guardrail.make(
+    "second",
+    (text) =>
+      !text.includes(marker)
+        ? Guardrail.pass
+        : way === "masked"
+        ? Guardrail.replace(text.replaceAll(marker, "***"), "a marker")
+        : verdicts[way](),
+    options
+  )
+]
 
 class Broken extends Schema.TaggedError<Broken>("test/Broken")("Broken", { why: Schema.String }) {
   override get message(): string {
@@ -75,7 +83,8 @@ interface Stage {
   readonly result?: Schema.Json
   readonly words?: ReadonlyArray<string>
   readonly isSaidByMode?: true
-  readonly hasNoPicker?: true
+  /** Nobody can be picked: whose guardrails would find the marker. */
+  readonly unpicked?: "all" | "other"
 }
 
 const look = (at: Schema.Json) => MockResponse.toolCall("look", { at })
@@ -95,7 +104,29 @@ const stages: Readonly<Record<string, Stage>> = {
       ...Array.from({ length: 6 }, () => "Fine.")
     ]
   },
-  "an input for which nobody could be picked": { responses: ["Fine."], words: [secret], hasNoPicker: true },
+  "an input for which nobody could be picked": { responses: ["Fine."], words: [secret], unpicked: "all" },
+  "an input for which nobody could be picked, and only another agent looks": {
+    responses: ["Fine."],
+    words: [secret],
+    unpicked: "other"
+  },
+  "what a called agent is asked": { responses: [MockResponse.toolCall("asked", { task: "Help." }), "Fine.", "Fine."] },
+  "what a called agent is asked, beside its model": {
+    responses: [MockResponse.toolCall("parallel", { task: "Help." }), "Fine.", "Fine."]
+  },
+  "what an agent is asked that a called one calls, beside another call": {
+    responses: [
+      MockResponse.all(MockResponse.toolCall("middle", { task: "Help." }), look("x")),
+      MockResponse.toolCall("asked", { task: "Help." }),
+      ...Array.from({ length: 3 }, () => "Fine.")
+    ]
+  },
+  "what a called group is asked": {
+    responses: [MockResponse.toolCall("desk", { task: "Help." }), ...Array.from({ length: 3 }, () => "Fine.")]
+  },
+  "what a called group is asked, and nobody could be picked": {
+    responses: [MockResponse.toolCall("lost", { task: "Help." }), "Fine."]
+  },
   "an answer": { responses: [secret, "Fine.", "Fine."] },
   "reasoning": { responses: [MockResponse.all(MockResponse.reasoning(secret), "Fine.")] },
   "a remark": { responses: [MockResponse.all(secret, look("x")), "Fine."] },
@@ -122,7 +153,7 @@ const talking = Mode.make("talking", { enter: talk })
 const asking = Mode.make("asking", { invokable: true, isolation: "none", enter: talk, exit: talk })
 
 /** Does all of a stage in a stored session that is observed, traced, streamed and logged. Gives what anybody has of it. */
-const everything = (way: Way, { hasNoPicker, isSaidByMode, responses, result = "seen", words = ["Go."] }: Stage) =>
+const everything = (way: Way, { isSaidByMode, responses, unpicked, result = "seen", words = ["Go."] }: Stage) =>
   Effect.gen(function*() {
     const kept: Array<unknown> = []
     const events: Array<AgentEvent.AgentEvent> = []
@@ -142,20 +173,35 @@ const everything = (way: Way, { hasNoPicker, isSaidByMode, responses, result = "
     const guardrails = guardrailsOf(way)
     const other = Agent.make("other", { guardrails })
     const helper = Agent.make("helper", { modes: [asking], guardrails })
+    const secretly = { toInput: ({ task }: { readonly task: string }) => `${task} ${secret}` }
+    const asked = Agent.asTool(helper, { ...secretly, name: "asked" })
+    const parallel = Agent.make("parallel", { guardrails: { input: both(way, { mode: "parallel" }) } })
+    const plain = Agent.make("plain")
+    const nobody = AgentPicker.make((): Effect.Effect<"plain", Broken> => Effect.fail(new Broken({ why: "unsure" })))
     const agent = Agent.make("agent", {
       toolkit: Kit,
-      agents: [Agent.asTool(helper)],
+      agents: [
+        Agent.asTool(helper),
+        asked,
+        Agent.asTool(parallel, secretly),
+        Agent.asTool(Agent.make("middle", { agents: [asked] })),
+        Agent.asTool(Group.make({ plain, helper }, { start: AgentPicker.always("helper") }), {
+          ...secretly,
+          name: "desk"
+        }),
+        Agent.asTool(Group.make({ plain, helper }, { start: nobody }), { ...secretly, name: "lost" })
+      ],
       handoffs: [Handoff.to(other)],
       modes: [talking],
-      guardrails,
+      ...(unpicked === "other" ? undefined : { guardrails }),
       fatal: ["fail"]
     })
     const program = Effect.gen(function*() {
       const start = AgentPicker.make((): Effect.Effect<"agent", Broken> => Effect.fail(new Broken({ why: "unsure" })))
-      const who = hasNoPicker ? Group.make({ agent, other }, { start }) : agent
+      const who = unpicked === undefined ? agent : Group.make({ agent, other }, { start })
       const session = yield* Session.make(who as unknown as typeof agent, { store: Session.store("id") })
       if (isSaidByMode) kept.push(yield* Effect.exit(session.enterMode("talking")))
-      const options = hasNoPicker === true ? { control: "first" } as const : undefined
+      const options = unpicked === undefined ? undefined : { control: "first" } as const
       for (const text of words) kept.push(yield* Effect.exit(Stream.runCollect(session.stream(text, options))))
       kept.push(AgentState.toJson(yield* session.state))
       for (const call of AgentState.pendingApprovals(yield* session.state)) {

@@ -94,7 +94,7 @@ describe("A check that gives no verdict", () => {
         for (const self of [giving(given), givingLater(given)]) {
           const defect = yield* defectOf(self, "input", "odd")
           assert.instanceOf(defect, Guardrail.NoVerdict)
-          assert.strictEqual((defect as Error).message, `Guardrail "odd" gave no verdict: it gave ${called}`)
+          assert.strictEqual((defect as Error).message, `Guardrail "odd" returned no verdict: it returned ${called}`)
         }
       }))
   }
@@ -159,7 +159,7 @@ describe("What breaks down in a guardrail", () => {
         assert.isTrue(defect instanceof Guardrail.NoVerdict)
         assert.strictEqual(
           (defect as Error).message,
-          `Guardrail "odd" gave no verdict: it broke down: out of order`
+          `Guardrail "odd" returned no verdict: it threw: out of order`
         )
         assert.strictEqual(((defect as Error).cause as Error).message, "out of order")
       }))
@@ -170,7 +170,7 @@ describe("What breaks down in a guardrail", () => {
       for (const tells of [undefined, 0, "", Promise.resolve(false), {}]) {
         const self = Guardrail.when(() => tells as boolean, Guardrail.make("odd", () => Guardrail.pass))
         const defect = yield* defectOf(self, "input", "odd")
-        assert.match(String((defect as Error).message), /^Guardrail "odd" gave no verdict: its predicate gave /)
+        assert.match(String((defect as Error).message), /^Guardrail "odd" returned no verdict: its predicate returned /)
       }
       for (const made of [undefined, true, { _tag: "Blocked" }, Guardrail.replace(1, "one")]) {
         const self = Guardrail.mapBlock(Guardrail.make("odd", () => Guardrail.block("no")), () => made as never)

@@ -23,7 +23,7 @@ const refused: ReadonlyArray<readonly [make: () => unknown, message: string]> = 
     `"kinds" of the guardrail "pii" is "emial", not one of "email", "iban", "ip", "card", "ssn", "phone"`
   ],
   [() => Guardrail.pii({ kinds: "card" as never }), `"kinds" of the guardrail "pii" is "card", not a list`],
-  [() => Guardrail.pii({ kinds: [] }), `"kinds" of the guardrail "pii" is empty, not a list that has something in it`],
+  [() => Guardrail.pii({ kinds: [] }), `"kinds" of the guardrail "pii" is empty, not a list with at least one member`],
   [() => Guardrail.pii({ kinds: [undefined] as never }), `"kinds" of the guardrail "pii" is undefined, not one of`],
   [
     () => Guardrail.secrets({ kinds: ["githup" as "github"] }),
@@ -31,7 +31,7 @@ const refused: ReadonlyArray<readonly [make: () => unknown, message: string]> = 
   ],
   [
     () => Guardrail.secrets({ kinds: [] }),
-    `"kinds" of the guardrail "secrets" is empty, not a list that has something in it`
+    `"kinds" of the guardrail "secrets" is empty, not a list with at least one member`
   ],
   [
     () => Guardrail.promptInjection({ threshold: "hgih" as "high" }),
@@ -46,19 +46,21 @@ const refused: ReadonlyArray<readonly [make: () => unknown, message: string]> = 
   ...["", " ", "\n", "*", "**", "\u200b", "\u0301"].map((word) =>
     [
       () => Guardrail.profanity({ words: ["darn", word] }),
-      `"words" of the guardrail "profanity" is ${JSON.stringify(word)}, not words with something to be found in each`
+      `"words" of the guardrail "profanity" is ${
+        JSON.stringify(word)
+      }, not words that each have a letter, a digit or a sign`
     ] as const
   ),
   [() => Guardrail.profanity({ words: [undefined as never] }), `"words" of the guardrail "profanity" is undefined`],
   [
     () => Guardrail.topic({ deny: { health: [""] } }),
-    `"deny" of the guardrail "topic" is "", not words with something`
+    `"deny" of the guardrail "topic" is "", not words that each have`
   ],
   [
     () => Guardrail.topic({ allow: { health: "pills" as never } }),
     `"allow" of the guardrail "topic" is "pills", not a list`
   ],
-  [() => Guardrail.topic({}), `"deny" of the guardrail "topic" is undefined, not given`],
+  [() => Guardrail.topic({}), `"deny" of the guardrail "topic" is undefined, not a record of topics`],
   [
     () => Guardrail.tone({ allow: ["profesional" as "professional"] }),
     `"allow" of the guardrail "tone" is "profesional", not one of`
@@ -104,9 +106,7 @@ const refused: ReadonlyArray<readonly [make: () => unknown, message: string]> = 
   ...[Number.NaN, -1, 0, "soon", "0 seconds"].map((timeout) =>
     [
       () => Guardrail.make("mine", () => Guardrail.pass, { timeout: timeout as number }),
-      `"timeout" of the guardrail "mine" is ${
-        JSON.stringify(timeout)?.replace("null", "NaN")
-      }, not a duration of some length`
+      `"timeout" of the guardrail "mine" is ${JSON.stringify(timeout)?.replace("null", "NaN")}, not a duration above 0`
     ] as const
   ),
   [() => Guardrail.make("mine", undefined as never), `"check" of the guardrail "mine" is undefined, not a function`]

@@ -146,7 +146,7 @@ describe("A topic", () => {
   })
 
   it("has words", () => {
-    assert.throws(() => Guardrail.topic({}), /"deny" of the guardrail "topic" is undefined, not given/)
+    assert.throws(() => Guardrail.topic({}), /"deny" of the guardrail "topic" is undefined, not a record of topics/)
     assert.throws(() => Guardrail.topic({ deny: { health: [] } }), /"deny" of the guardrail "topic" is empty/)
   })
 })

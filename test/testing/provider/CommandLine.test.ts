@@ -161,8 +161,9 @@ describe("troupe mock-provider", () => {
     })
 
   const wrong: Readonly<Record<string, readonly [ReadonlyArray<string>, string]>> = {
-    "a port that is none": [["--port", "65536"], `--port takes a number from 0 to 65535, not "65536"`],
-    "a port that is no number": [["--port", ""], `--port takes a number from 0 to 65535, not ""`],
+    "a port that is none": [["--port", "65536"], `--port takes a number from 0 to 65535, such as 4010, not "65536"`],
+    "a port in another notation": [["--port", "1e3"], `--port takes a number from 0 to 65535, such as 4010, not "1e3"`],
+    "a port that is no number": [["--port", ""], `--port takes a number from 0 to 65535, such as 4010, not ""`],
     "an argument too many": [["script.ts"], "Unexpected argument 'script.ts'"],
     "an option without its value": [["--script"], "Option '--script <value>' argument missing"],
     "a script that isn't there": [["--script", "no.mjs"], "--script no.mjs: there is no such file"]

@@ -150,7 +150,8 @@ describe("MockProvider.layer", () => {
       { type: "tool-result", id: "s", name: "web_search", result: [], isFailure: false, ...search },
       { type: "text", text: "Look:" },
       { type: "file", mediaType: "image/png", data: "AAAA" },
-      { type: "file", mediaType: "text/plain", data: "AAAA" }
+      { type: "file", mediaType: "text/plain", data: "AAAA" },
+      { type: "tool-approval-request", approvalId: "ap", toolCallId: "s" }
     ] as const
     return Effect.gen(function*() {
       const { fetch } = yield* MockProvider.MockProvider
@@ -170,12 +171,14 @@ describe("MockProvider.layer", () => {
           `part 1 isn't sent: there is no place for what the provider itself does with "web_search" in a chat completion`,
           `part 2 isn't sent: there is no place for what the provider itself does with "web_search" in a chat completion`,
           "part 4 isn't sent: there is no place for a file in a chat completion",
-          "part 5 isn't sent: there is no place for a file in a chat completion"
+          "part 5 isn't sent: there is no place for a file in a chat completion",
+          "part 6 isn't sent: there is no place for a request for an approval in a chat completion"
         ],
         ["part 5 isn't sent: there is no place for a file of the type text/plain in a response"],
         [
           "part 4 isn't sent: there is no place for a file in a message",
-          "part 5 isn't sent: there is no place for a file in a message"
+          "part 5 isn't sent: there is no place for a file in a message",
+          "part 6 isn't sent: there is no place for a request for an approval in a message"
         ]
       ])
     }).pipe(Effect.provide(MockProvider.layer({ handler: MockModel.make({ _tag: "MockResponse", parts }) })))

@@ -422,6 +422,8 @@ describe("a response", () => {
         call("l2", "lookup", {}),
         gave("l2", "lookup", "gone", true),
         call("l3", "lookup", {}),
+        call("l4", "lookup", { key: 2 }),
+        { type: "tool-approval-request", approvalId: "mcpr_4", toolCallId: "l4" },
         { type: "file", mediaType: "image/png", data: "AAAA" }
       ] as const
       const events = await framesOf({ _tag: "MockResponse", parts })
@@ -443,7 +445,7 @@ describe("a response", () => {
       const output = JSON.parse(JSON.stringify(events.at(-1)!.response.output))
       assert.match(
         output.map(({ id }: { readonly id: string }) => id).join(),
-        /^(ws_\w{24},){2}(mcp_\w{24},){3}ig_\w{24}$/
+        /^(ws_\w{24},){2}(mcp_\w{24},){3}mcpr_4,ig_\w{24}$/
       )
       assert.deepStrictEqual(
         output.map((item: object) => ({ ...item, id: undefined })),
@@ -453,6 +455,7 @@ describe("a response", () => {
           lookup("completed", `{"key":1}`, `{"found":true}`, null),
           lookup("failed", "{}", null, `"gone"`),
           lookup("completed", "{}", null, null),
+          { type: "mcp_approval_request", name: "lookup", server_label: "troupe", arguments: `{"key":2}` },
           { type: "image_generation_call", status: "completed", result: "AAAA" }
         ].map((item) => ({ id: undefined, ...item }))
       )
@@ -464,6 +467,7 @@ describe("a response", () => {
         ...item("mcp_call.in_progress", "mcp_call.completed"),
         ...item("mcp_call.in_progress", "mcp_call.failed"),
         ...item("mcp_call.in_progress", "mcp_call.completed"),
+        ...item(),
         ...item(
           "image_generation_call.in_progress",
           "image_generation_call.generating",
@@ -473,7 +477,7 @@ describe("a response", () => {
       const added = events.filter(({ type }) => type === "response.output_item.added")
       assert.deepStrictEqual(
         added.map(({ item, output_index }) => [output_index, (item as { readonly status: string }).status]),
-        [0, 1, 2, 3, 4, 5].map((index) => [index, "in_progress"])
+        [0, 1, 2, 3, 4, 5, 6].map((index) => [index, index === 5 ? undefined : "in_progress"])
       )
     }))
 

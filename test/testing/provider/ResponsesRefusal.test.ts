@@ -41,13 +41,19 @@ const refused: Readonly<Record<string, readonly [body: unknown, ...OpenAiSaid]>>
   "with an item of an unknown type": [
     asking(ask, { type: "tool_use" }),
     "Invalid value: 'tool_use'. Supported values are: 'message', 'function_call', 'function_call_output', 'reasoning', " +
-    "'item_reference', 'apply_patch_call', 'apply_patch_call_output', 'code_interpreter_call', 'compaction', " +
+    "'item_reference', 'mcp_approval_response', 'apply_patch_call', 'apply_patch_call_output', 'code_interpreter_call', 'compaction', " +
     "'computer_call', 'computer_call_output', 'custom_tool_call', 'custom_tool_call_output', 'file_search_call', " +
     "'image_generation_call', 'local_shell_call', 'local_shell_call_output', 'mcp_approval_request', " +
-    "'mcp_approval_response', 'mcp_call', 'mcp_list_tools', 'shell_call', 'shell_call_output', 'tool_search_call', " +
+    "'mcp_call', 'mcp_list_tools', 'shell_call', 'shell_call_output', 'tool_search_call', " +
     "'tool_search_output', and 'web_search_call'.",
     "input[1]",
     "invalid_value"
+  ],
+  "with an answer to an approval that says neither yes nor no": [
+    asking(ask, { type: "mcp_approval_response", approval_request_id: "mcpr_1" }),
+    "Missing required parameter: 'input[1].approve'.",
+    "input[1].approve",
+    "missing_required_parameter"
   ],
   "with reasoning without its summary": [
     asking(ask, { type: "reasoning", id: "rs_1" }, call("a"), output("a")),

@@ -1,5 +1,5 @@
 /**
- * Which tools may be called, how often, and how often alike.
+ * Guardrails on calls: which tools may be called, how often, and how often with the same parameters.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,7 @@ import { type CheckedCall, type Guardrail, make, type Values } from "../Guardrai
 import { countOf, listOption } from "../InvalidOption.ts"
 import { block, pass } from "../Verdict.ts"
 
-/** Where the turns of the run begin: behind the inputs that it answers. */
+/** Returns the place where the turns of the run begin: after the inputs that it answers. */
 const runStart = ({ conversation: { turns }, run }: AgentState): number => {
   let inputs = run.inputs ?? 1
   const isInput = inputs === 0 ? () => true : (mode: string | undefined) => mode === undefined
@@ -21,7 +21,7 @@ const runStart = ({ conversation: { turns }, run }: AgentState): number => {
   return 0
 }
 
-/** The calls that the model asked for in the run before this one, in order; not those that its provider ran. */
+/** Returns the calls that the model requested in the run before this one, in order, without those that its provider ran. */
 const callsBefore = (state: AgentState, { id }: CheckedCall): ReadonlyArray<Call> => {
   const calls = state.conversation.turns.slice(runStart(state)).flatMap((turn) =>
     turn._tag === "Assistant" ? callsOf(turn).filter((call) => call.providerExecuted !== true) : []
@@ -33,9 +33,9 @@ const callsBefore = (state: AgentState, { id }: CheckedCall): ReadonlyArray<Call
 type OnCall = Guardrail<"toolCall", Values["toolCall"]>
 
 /**
- * Blocks calls of all tools but those that are named.
+ * Blocks calls of all tools but the named ones.
  *
- * A name that no tool has does nothing. No names at all let no call pass. Throws `InvalidOption` for what is no list.
+ * Unknown names are ignored. An empty list blocks every call. Throws `InvalidOption` if `names` isn't a list.
  *
  * @category built-in
  * @since 0.1.0
@@ -48,10 +48,10 @@ export const toolAllowList = (names: Iterable<string>): OnCall => {
 }
 
 /**
- * Blocks calls beyond the first `limit` of a run: of all tools, or of the one that is named.
+ * Blocks calls after the first `limit` in a run: of all tools, or of the named one.
  *
- * What counts is what the model asked for since the user's input, in its order, whatever came of it. To end a run instead, use
- * `StopWhen`. Throws `InvalidOption` for a limit that is no whole number from 0 on.
+ * All calls that the model requested since the user's input count, whatever their outcome. To end a run instead, use `StopWhen`. Throws
+ * `InvalidOption` if the limit isn't a whole number of at least 0.
  *
  * @category built-in
  * @since 0.1.0
@@ -68,10 +68,10 @@ export const maxToolCalls = (limit: number, name?: string): OnCall => {
 }
 
 /**
- * Blocks a call that was made `times` times in the run: of the same tool with the same parameters.
+ * Blocks a call if the same tool was called with the same parameters `times` times before in the run.
  *
- * Parameters are the same if they are equal as JSON; the order of keys makes no difference. Throws `InvalidOption` for what is no
- * whole number from 1 on; 1 is the default.
+ * Parameters are the same if they are equal as JSON; the order of keys is ignored. `times` is 1 by default. Throws `InvalidOption` if it
+ * isn't a whole number of at least 1.
  *
  * @category built-in
  * @since 0.1.0

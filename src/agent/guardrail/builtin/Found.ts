@@ -10,15 +10,14 @@ import { oneOf } from "../InvalidOption.ts"
 import { block, pass, replace, type Verdict, warn } from "../Verdict.ts"
 
 /**
- * What becomes of a text in which something is found: it may not pass, or it passes with something else in the place of each
- * finding, or it passes with a warning.
+ * What happens to a text in which something is found: it is blocked, each finding is masked, or it passes with a warning.
  *
  * @category models
  * @since 0.1.0
  */
 export type Action = "block" | "mask" | "warn"
 
-/** Makes a guardrail of a detector. Its reasons name what was found, and quote nothing. */
+/** Makes a guardrail from a detector. Its reasons name the kinds of findings, and quote nothing. */
 export const guard = <Kind extends string>(
   name: string,
   detect: Detector<Kind>,

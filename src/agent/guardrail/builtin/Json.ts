@@ -20,8 +20,8 @@ const isJson = (text: string): boolean => {
 /**
  * Blocks a text that isn't JSON, or that a schema doesn't decode.
  *
- * JSON is what RFC 8259 says: any value, with white space around it; no comments, no trailing commas, no code fence. With a schema
- * the reason says what is wrong where. To have the value itself as the answer of an agent, give the agent an `output` instead.
+ * JSON is as in RFC 8259: any value, with white space around it, but without comments, trailing commas or a code fence. With a schema the
+ * reason says what is wrong, and at which path. To get the value itself as an agent's answer, use the agent's `output` instead.
  *
  * **Example** (An answer that goes back until it fits)
  *
@@ -58,6 +58,6 @@ export const json: {
   return make("json", (text) =>
     Effect.match(decode(text), {
       onSuccess: () => pass,
-      onFailure: (error) => block(isJson(text) ? `isn't what it should be: ${error.message}` : "isn't JSON")
+      onFailure: (error) => block(isJson(text) ? `doesn't fit the schema: ${error.message}` : "isn't JSON")
     })) as Guardrail
 }

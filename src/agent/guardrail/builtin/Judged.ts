@@ -12,17 +12,17 @@ import { block, pass, type Verdict } from "../Verdict.ts"
 import { type Judge, type JudgeService, type Material, type Score, score } from "./Score.ts"
 
 /**
- * How a model judges; everything is optional.
+ * Options of a model's judgement; everything is optional.
  *
  * @category models
  * @since 0.1.0
  */
 export interface JudgeOptions<By extends Judge = Judge> extends Omit<Options<"text">, "on"> {
-  /** The least score that passes, from 0 to 1. */
+  /** The lowest score that passes, from 0 to 1. */
   readonly threshold?: number | undefined
   /** Which model judges; `"languageModel"` by default. */
   readonly by?: By | undefined
-  /** What the guardrail is called in errors and events; what makes it by default. */
+  /** The guardrail's name in errors and events; by default the name of the function that makes it. */
   readonly name?: string | undefined
 }
 
@@ -40,7 +40,7 @@ const isShare = (value: number): boolean => value >= 0 && value <= 1
 const verdictOf = ({ reason, score }: Score, threshold: number): Verdict<string> =>
   score >= threshold
     ? pass
-    : block(`scores ${score} of at least ${threshold}${reason === undefined ? "" : `: ${reason}`}`)
+    : block(`scores ${score}, below ${threshold}${reason === undefined ? "" : `: ${reason}`}`)
 
 const judged = <By extends Judge, E = never, R = never>(
   name: string,
@@ -62,12 +62,11 @@ const judged = <By extends Judge, E = never, R = never>(
 }
 
 /**
- * Asks a model how far a text meets a criterion, and blocks it when that is less than `threshold`, 0.7 by default.
+ * Asks a model how well a text meets a criterion, and blocks it if the score is below `threshold`, 0.7 by default.
  *
- * The model gives a score from 0 to 1 as structured output, and the language model a reason, which goes into the verdict. An
- * answer that isn't such a score fails the guardrail, as does a model that fails: `onError` says what becomes of that. The text is
- * given to the model as quoted data, so that it ends no quotation and is told from instructions; what a model makes of a text is
- * its own all the same, so let a judge stand beside rules, not in place of them.
+ * The model returns a score from 0 to 1 as structured output. The language model also returns a reason, which the verdict contains. If the
+ * model fails, or its answer isn't such a score, the check fails, and `onError` applies. The text is quoted so that it can't end the
+ * quotation and is distinguished from instructions. A text can still persuade a model, so use a judge besides rules, not instead of them.
  *
  * Throws `InvalidOption` for an empty criterion, a threshold below 0 or above 1, and a judge that doesn't exist.
  *
@@ -88,7 +87,7 @@ const judged = <By extends Judge, E = never, R = never>(
  *   )))
  * )
  *
- * await Effect.runPromise(program) // => "scores 0.1 of at least 0.8: It promises the money for tomorrow."
+ * await Effect.runPromise(program) // => "scores 0.1, below 0.8: It promises the money for tomorrow."
  * ```
  *
  * @category built-in
@@ -99,14 +98,14 @@ export const judge = <By extends Judge = "languageModel">(criteria: string, opti
     "judge",
     options,
     0.7,
-    optionOf(options?.name ?? "judge", "criteria", criteria, isText, "a text that says something"),
+    optionOf(options?.name ?? "judge", "criteria", criteria, isText, "a text that isn't empty"),
     (text) => ({ text })
   )
 
 /**
- * Asks a model whether a text is true to a reference, and blocks it when it is less so than `threshold`, 0.7 by default.
+ * Asks a model how true a text is to a reference, and blocks it if the score is below `threshold`, 0.7 by default.
  *
- * What contradicts the reference lowers the score, and so do facts that it doesn't have. See `judge` for how a model is asked.
+ * Contradictions of the reference lower the score, and so do facts that aren't in it. See `judge` for how a model is asked.
  *
  * @category built-in
  * @since 0.1.0
@@ -125,10 +124,10 @@ export const factuality = <By extends Judge = "languageModel">(
   )
 
 /**
- * Asks a model whether a text is safe, and blocks it when it is less so than `threshold`, 0.8 by default.
+ * Asks a model how safe a text is, and blocks it if the score is below `threshold`, 0.8 by default.
  *
- * Unsafe is what helps to hurt people, incites hatred or violence, harasses, sexualizes minors, encourages harming oneself, or
- * helps with crime. See `judge` for how a model is asked.
+ * A text is unsafe if it helps to hurt people, incites hatred or violence, harasses, sexualizes minors, encourages self-harm, or helps with
+ * crime. See `judge` for how a model is asked.
  *
  * @category built-in
  * @since 0.1.0
@@ -144,10 +143,10 @@ export const safety = <By extends Judge = "languageModel">(options?: JudgeOption
   )
 
 /**
- * Asks a model whether a text says only what given sources say, and blocks it when it is less so than `threshold`, 0.7 by default.
+ * Asks a model how far a text says only what given sources say, and blocks it if the score is below `threshold`, 0.7 by default.
  *
- * `sources` are texts, or a function of where the guardrail looks that gives them, possibly with an effect: for example what the
- * tools of the run found. Without any source the text is blocked, and no model is asked. See `judge` for how one is.
+ * `sources` are texts, or a function of the guardrail's context that returns them, directly or in an Effect, for example the results of the
+ * run's tools. Without sources the text is blocked, and no model is asked. See `judge` for how a model is asked.
  *
  * @category built-in
  * @since 0.1.0

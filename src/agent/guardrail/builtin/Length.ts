@@ -7,7 +7,7 @@ import { type Guardrail, make } from "../GuardrailType.ts"
 import { countOf, InvalidOption } from "../InvalidOption.ts"
 import { block, pass } from "../Verdict.ts"
 
-/** Counts code points, but no more of them than it must to tell whether there are more than `most`. */
+/** Counts code points, but stops once there are more than `most`. */
 const lengthOf = (text: string, most: number): number => {
   if (text.length > most * 2) return Infinity
   let count = 0
@@ -18,9 +18,9 @@ const lengthOf = (text: string, most: number): number => {
 /**
  * Blocks a text that is too short or too long.
  *
- * `min` and `max` count code points, both inclusive: "😀" is one, though a string stores it as two. What looks like one character may
- * be several: "🇩🇪" and "👍🏽" are two, and so is "é" if it is an "e" with an accent behind it. At least one of both must be given.
- * Throws `InvalidOption` for a limit that is no whole number from 0 on, or a `max` below `min`.
+ * `min` and `max` count code points, both inclusive: "😀" is one, though a string stores it as two. What looks like one character may be
+ * several: "🇩🇪" and "👍🏽" are two, and so is "é" if it is an "e" with an accent behind it. At least one of both must be given. Throws
+ * `InvalidOption` if a limit isn't a whole number of at least 0, or `max` is below `min`.
  *
  * **Example** (What counts as one)
  *
@@ -49,7 +49,12 @@ export const length = (
   const min = countOf("length", "min", options.min ?? 0, 0)
   const max = options.max === undefined ? Infinity : countOf("length", "max", options.max, 0)
   if (options.min === undefined && options.max === undefined) {
-    throw new InvalidOption({ guardrail: "length", option: "max", value: undefined, expected: "given, nor is \"min\"" })
+    throw new InvalidOption({
+      guardrail: "length",
+      option: "max",
+      value: undefined,
+      expected: `a whole number, and "min" isn't given either`
+    })
   }
   if (max < min) {
     throw new InvalidOption({ guardrail: "length", option: "max", value: max, expected: `at least "min", ${min}` })
@@ -58,7 +63,7 @@ export const length = (
     if (text.length >= min * 2 && text.length <= max) return pass
     const count = lengthOf(text, max)
     return count < min
-      ? block(`has ${count} characters, of at least ${min}`)
+      ? block(`has ${count} characters, fewer than ${min}`)
       : count > max
       ? block(`has more than ${max} characters`)
       : pass

@@ -11,7 +11,7 @@ import { oneOf, someOf } from "../InvalidOption.ts"
 import { block, pass, type Verdict } from "../Verdict.ts"
 
 /**
- * Blocks a text that is worded like an instruction to a model where none should be: in an input, in the result of a tool.
+ * Blocks a text that is worded like an instruction to a model, in an input or in a tool's result, for example.
  *
  * | category | for example |
  * |---|---|
@@ -23,16 +23,14 @@ import { block, pass, type Verdict } from "../Verdict.ts"
  * | `encoding` | "Decode this and follow it" |
  * | `hidden` | letters that can't be seen, text that is shown the other way round |
  *
- * Each pattern has a severity: `high` where hardly anything else is worded so, `medium` where something may be, `low` where much is.
- * What is at least as severe as `threshold` blocks; that is `"medium"` by default. All `categories` are looked for by default.
- * Case, accents, letters that look alike, invisible characters, digits for letters, signs between words or letters and `s p a c e d`
- * words make no difference.
+ * Each pattern has a severity: `high` if harmless texts hardly ever match it, `medium` if some do, `low` if many do. A match of at least
+ * the severity `threshold` blocks; `"medium"` by default. By default all `categories` are searched for. Case, accents, letters that look
+ * alike, invisible characters, digits for letters, signs between words or letters and `s p a c e d` words make no difference.
  *
- * Patterns find what is worded as it usually is. They miss other words for it, other languages, encodings, and whatever comes in
- * pieces; and they hit harmless texts, such as this one. So they lessen what reaches a model and are no wall: what an agent must not
- * do, its tools must not let it do.
+ * Patterns find usual wordings. They miss other words, other languages, encodings, and instructions in pieces; and they match harmless
+ * texts, such as this one. So they only reduce what reaches a model. If an agent must not do something, its tools must not allow it.
  *
- * Throws `InvalidOption` for no categories at all, and for a threshold or a category that doesn't exist.
+ * Throws `InvalidOption` for an empty list of categories, and for a threshold or a category that doesn't exist.
  *
  * @category built-in
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * How far a text meets a criterion, as a model judges.
+ * A model's score of how well a text meets a criterion.
  *
  * @since 0.1.0
  */
@@ -9,24 +9,24 @@ import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
-/** What is scored, and what it is compared with. */
+/** The text that is scored, and the texts that it is compared with. */
 export const Material = Schema.Struct({
   text: Schema.String,
   reference: Schema.optionalKey(Schema.String),
   sources: Schema.optionalKey(Schema.Array(Schema.String))
 })
 
-/** What is scored, and what it is compared with. */
+/** The text that is scored, and the texts that it is compared with. */
 export type Material = typeof Material.Type
 
-/** A score from 0 to 1, and why, where the model says that. */
+/** A score from 0 to 1, and the reason, if the model gives one. */
 export interface Score {
   readonly score: number
   readonly reason?: string
 }
 
 /**
- * Which model scores: the `LanguageModel`, or the `DecisionModel`, which gives a probability.
+ * Which model scores: the `LanguageModel`, or the `DecisionModel`, which returns a probability.
  *
  * @category models
  * @since 0.1.0
@@ -54,7 +54,7 @@ const task = (criterion: string): string =>
 
 const escaped = (sign: string): string => `\\u00${sign.charCodeAt(0).toString(16)}`
 
-/** Quotes a text so that nothing in it ends the quotation, nor begins a turn in the prompt of a model that knows turns by signs. */
+/** Quotes a text so that it can neither end the quotation nor begin a turn for models that mark turns by special signs. */
 const quoted = (text: string): string => JSON.stringify(text).replace(/[<>[\]|]/g, escaped)
 
 const dataOf = ({ reference, sources, text }: Material): string =>
@@ -75,7 +75,7 @@ const byLanguageModel = (
     ({ value }) => value
   )
 
-/** Few use decision models, and the modules cost a process some milliseconds: they are loaded by the first score. */
+/** The modules of decision models take some milliseconds to load and few programs use them, so the first score loads them. */
 const modules = Effect.promise(() => Promise.all([import("effect/ai/Decision"), import("effect/ai/DecisionModel")]))
 
 const byDecisionModel = (
@@ -91,7 +91,7 @@ const byDecisionModel = (
       ({ answers }) => ({ score: answers.meets.probability })
     ))
 
-/** Asks a model how far a text meets a criterion. An answer that is no score fails. */
+/** Asks a model how well a text meets a criterion. Fails if the answer isn't a score. */
 export const score = <By extends Judge>(
   by: By,
   criterion: string,

@@ -1,5 +1,5 @@
 /**
- * Texts with something in them that isn't for everybody.
+ * Guardrails on personal data and secrets in a text.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@ import { someOf } from "../InvalidOption.ts"
 import { type Action, guard } from "./Found.ts"
 
 /**
- * Blocks a text that has something in it that identifies a person, or masks that, or warns of it.
+ * Finds data that identifies a person, and blocks the text, masks the data, or warns.
  *
  * | kind | what is found |
  * |---|---|
@@ -22,12 +22,11 @@ import { type Action, guard } from "./Found.ts"
  * | `iban` | an account number of its country's length with the right check digits (ISO 13616) |
  * | `ip` | an IPv4 or IPv6 address, but for a host's own; behind `v` or `version` four numbers are a version |
  *
- * Digits of other scripts, wide digits, long dashes and invisible characters make no difference. The groups of cards and accounts may
- * stand on several lines, unless more such groups stand above or below. A number that is part of a longer one isn't found, nor is one
- * spelt in words or with other text within it. Masking puts `[redacted card]` and the like in the place
- * of what is found, and changes nothing else.
+ * Digits of other scripts, wide digits, long dashes and invisible characters make no difference. The groups of cards and accounts may stand
+ * on several lines, unless more such groups stand above or below. A number that is part of a longer one isn't found, nor is one spelt in
+ * words or with other text within it. Masking replaces each finding by `[redacted card]` and the like, and changes nothing else.
  *
- * All kinds are looked for by default, and `action` is `"block"`. Throws `InvalidOption` for no kinds at all, and for a kind or an
+ * By default it searches for all kinds, and `action` is `"block"`. Throws `InvalidOption` for an empty list of kinds, and for a kind or an
  * action that doesn't exist.
  *
  * **Example** (A card number that a model never sees)
@@ -59,12 +58,12 @@ export const pii = (
 }
 
 /**
- * Blocks a text that has a secret in it, or masks that, or warns of it.
+ * Finds secrets, and blocks the text, masks the secrets, or warns.
  *
- * Found are keys and webhooks by how they begin (`anthropic`, `aws`, `azure`, `databricks`, `digitalocean`, `discord`, `docker`,
- * `github`, `gitlab`, `google`, `groq`, `huggingface`, `npm`, `openai`, `perplexity`, `pypi`, `replicate`, `sendgrid`, `shopify`,
- * `slack`, `stripe`, `telegram`, `twilio`, `vault`, `xai`), each `privateKey` in PEM with its key in it, each `jwt` whose header says
- * how it is signed or encrypted, or that it isn't (RFC 7519), each `password`, and each `token`.
+ * It finds keys and webhooks by how they begin (`anthropic`, `aws`, `azure`, `databricks`, `digitalocean`, `discord`, `docker`, `github`,
+ * `gitlab`, `google`, `groq`, `huggingface`, `npm`, `openai`, `perplexity`, `pypi`, `replicate`, `sendgrid`, `shopify`, `slack`, `stripe`,
+ * `telegram`, `twilio`, `vault`, `xai`), each `privateKey` in PEM with its key in it, each `jwt` whose header says how it is signed or
+ * encrypted, or that it isn't (RFC 7519), each `password`, and each `token`.
  *
  * A `password` stands in an address (`postgres://ada:…@db`), or behind its name in one of eight languages (`password: …`,
  * `DB_PASSWORD=…`, "my password is …"): in quotes, with a digit or a sign in it, or where its line says nothing else. Names to be
@@ -77,7 +76,7 @@ export const pii = (
  * in 100 with 40. Hashes after `sha512-`, files in `data:` addresses, certificates and public keys are none either. A key of
  * hexadecimal digits can't be told from a hash: it is found behind its name alone.
  *
- * All kinds are looked for by default, and `action` is `"block"`. Throws `InvalidOption` for no kinds at all, and for a kind or an
+ * By default it searches for all kinds, and `action` is `"block"`. Throws `InvalidOption` for an empty list of kinds, and for a kind or an
  * action that doesn't exist.
  *
  * @category built-in
@@ -92,7 +91,7 @@ export const secrets = (
 }
 
 /**
- * Blocks a text that has a secret of any kind in it: `secrets` as it is by default.
+ * Blocks a text with a secret of any kind: `secrets` with its defaults.
  *
  * @category built-in
  * @since 0.1.0

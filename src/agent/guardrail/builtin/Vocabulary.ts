@@ -1,5 +1,5 @@
 /**
- * Texts by their words.
+ * Guardrails on the words of a text.
  *
  * @since 0.1.0
  */
@@ -12,12 +12,12 @@ import { block, pass, type Verdict } from "../Verdict.ts"
 import { type Action, guard } from "./Found.ts"
 
 /**
- * Blocks a text that has words of a list in it, or masks them as `***`, or warns of them.
+ * Finds words of a list, and blocks the text, masks the words as `***`, or warns.
  *
- * The list is yours, or a package's: this one has none. Words are found whole ("Scunthorpe" passes), in any case, with or without
- * accents, in letters that only look like theirs, and disguised: `w0rd`, `w.o.r.d`, `w!o!r!d`, `wooord`, `w*rd`. Expressions of
- * several words are found with spaces, hyphens or apostrophes between them, a word with a star at its end at the beginning of others,
- * words of scripts without spaces (Chinese, Japanese, Thai) anywhere, and what has other signs in it (`at&t`, an emoji) as it is.
+ * Bring the list yourself, or take it from a package: Troupe has none. Words are found whole ("Scunthorpe" passes), in any case, with or
+ * without accents, in letters that only look like theirs, and disguised: `w0rd`, `w.o.r.d`, `w!o!r!d`, `wooord`, `w*rd`. Expressions of
+ * several words are found with spaces, hyphens or apostrophes between them, a word with a star at its end at the beginning of others, words
+ * of scripts without spaces (Chinese, Japanese, Thai) anywhere, and what has other signs in it (`at&t`, an emoji) as it is.
  *
  * `action` is `"block"` by default. Throws `InvalidOption` for an empty list, and for an empty word.
  *
@@ -36,7 +36,7 @@ export const profanity = (
 
 const wordsOption = (guardrail: string, option: string, words: Iterable<string>): ReadonlyArray<string> =>
   membersOf(guardrail, option, words).map((word) =>
-    optionOf(guardrail, option, word, isFindable, "words with something to be found in each")
+    optionOf(guardrail, option, word, isFindable, "words that each have a letter, a digit or a sign")
   )
 
 /** Topics with the words that show them. */
@@ -48,14 +48,14 @@ const detectorOf = (option: string, topics: Topics | undefined) =>
 
 const namesOf = (names: Iterable<string>): string => [...new Set(names)].join(", ")
 
-/** So few words may name no topic: "Yes, please." */
+/** A text with so few words may name no topic: "Yes, please." */
 const fewWords = 5
 
 /**
- * Blocks a text that has words of a denied topic in it, or of more than five words none of an allowed one.
+ * Blocks a text with words of a denied topic, or a text of more than five words without a word of an allowed topic.
  *
- * Topics are known by their words alone, as `profanity` finds them but not disguised: give forms of a word by a star at its end
- * (`"refund*"`). What a text means is for `judge` to say.
+ * Topics are recognized by their words alone, found as by `profanity` but not in disguise. A star at the end of a word stands for its other
+ * forms (`"refund*"`). Use `judge` for the meaning of a text.
  *
  * Throws `InvalidOption` if neither is given, and for a topic without words or with an empty one.
  *
@@ -91,7 +91,7 @@ export const topic = (
       guardrail: "topic",
       option: "deny",
       value: undefined,
-      expected: "given, nor is \"allow\""
+      expected: `a record of topics, and "allow" isn't given either`
     })
   }
   const look = function*(text: string): Work<Verdict<string>> {
@@ -106,11 +106,11 @@ export const topic = (
 }
 
 /**
- * Blocks a text that sounds otherwise than it may.
+ * Blocks a text in a tone that isn't allowed.
  *
- * Known by English words: `casual` ("hey", "gonna"), `friendly` ("hello", "happy to"), `formal` ("hereby", "pursuant"),
- * `professional` ("please", "regards"); and by exclamation marks at the end of at least every third sentence: `excited`. A text may
- * sound in several ways, and all must be allowed; one that shows no sign of any passes. Whether it is polite, `judge` can say.
+ * Tones are recognized by English words: `casual` ("hey", "gonna"), `friendly` ("hello", "happy to"), `formal` ("hereby", "pursuant"),
+ * `professional` ("please", "regards"); and by exclamation marks at the end of at least every third sentence: `excited`. A text may sound
+ * in several ways, and all must be allowed; one that shows no sign of any passes. Whether it is polite, `judge` can say.
  *
  * Throws `InvalidOption` for a tone that doesn't exist.
  *

@@ -8,10 +8,10 @@
 import { endAt, finder, isAlphanumeric, isBounded, isDigit, isSpace } from "./Boundary.ts"
 import { isLuhn, isMod97 } from "./Checksum.ts"
 
-/** Gives a number for how many digits groups have one after the other. */
+/** Returns a number that encodes how many digits each group has, in order. */
 const shapeOf = (sizes: ReadonlyArray<number>): number => sizes.reduce((shape, size) => shape * 32 + size, 0)
 
-/** How cards show their numbers: without gaps, in fours, and as American Express and Diners Club do. */
+/** The groups in which cards show their numbers: without gaps, in fours, and as on American Express and Diners Club. */
 const shapes: ReadonlySet<number> = new Set(
   [
     [14],
@@ -44,7 +44,7 @@ const isCard = (text: string, start: number, end: number, digits: number): boole
   isLuhn(text, start, end) &&
   issuers.some(([prefix, ...lengths]) => lengths.includes(digits) && prefix.test(text.slice(start, start + 4)))
 
-/** Where what stands between two groups ends: a few signs or spaces, or the end of a line. */
+/** Returns where the gap between two groups ends: a few signs or spaces, or the end of a line. */
 const endOfGap = (text: string, start: number, isGap: (code: number) => boolean, isNext: (code: number) => boolean) => {
   let at = start
   while (at - start < 4 && isGap(text.charCodeAt(at))) at++
@@ -56,7 +56,7 @@ const isCardGap = (code: number): boolean => isSpace(code) || (code > 44 && code
 
 const group = /\d{4}(?!\d)/y
 
-/** Checks whether other groups stand beside some with a gap as between these: columns have such, too. */
+/** Checks whether other groups follow or precede with the same kind of gap, as in columns of numbers. */
 const isAmongOthers = (text: string, start: number, end: number, gaps: ReadonlyArray<string>): boolean =>
   gaps.some((gap) =>
     (text.startsWith(gap, start - gap.length) && isDigit(text.charCodeAt(start - gap.length - 1))) ||
@@ -65,7 +65,7 @@ const isAmongOthers = (text: string, start: number, end: number, gaps: ReadonlyA
 
 const cardStarts = /(?<!\d)\d(?=\d{3})/g
 
-/** Where the longest number of a card ends that begins at a place. */
+/** Returns where the longest card number that begins at a place ends. */
 const endOfCard = (text: string, start: number, last: number): number | undefined => {
   let found: number | undefined
   let [at, digits, shape, isWide] = [start, 0, 0, false]
@@ -90,14 +90,14 @@ const endOfCard = (text: string, start: number, last: number): number | undefine
 }
 
 /**
- * Finds numbers of payment cards: 14 to 19 digits in the range of an issuer, whose last one is right. They stand together or in
- * the groups that cards show, with a sign, spaces or the end of a line between them.
+ * Finds numbers of payment cards: 14 to 19 digits in the range of an issuer, with a correct check digit. They are written together or in
+ * the groups that cards show, separated by a sign, spaces or the end of a line.
  */
 export const findCards = finder(() => cardStarts, endOfCard)
 
 const ssnStarts = /(?<!\d)\d(?=\d\d[ -])/g
 
-/** Not given out: an area of 000, 666 or from 900 on, a group of 00, a serial number of 0000. */
+/** Numbers that are never assigned: an area of 000, 666 or from 900 on, a group of 00, a serial number of 0000. */
 const ssn = /(?!000|666|9)\d{3}( - |[ -])(?!00)\d\d\1(?!0000)\d{4}(?!-[A-Za-z])/y
 
 /**
@@ -116,7 +116,7 @@ const registry =
   "MU30NI28NL18NO15OM23PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22VG24" +
   "XK20YE30"
 
-/** Gives a number for the letters of a country, capital or small. */
+/** Returns a number for the two letters of a country, in either case. */
 const countryOf = (text: string, at: number): number =>
   (text.charCodeAt(at) | 32) * 256 + (text.charCodeAt(at + 1) | 32)
 
@@ -128,7 +128,7 @@ const isIbanGap = (code: number): boolean => isSpace(code) || code === 45
 
 const ibanStarts = /(?<![A-Za-z\d])[A-Za-z](?=[A-Za-z]\d\d)/g
 
-/** Where so many letters and digits end, together or with a gap after each four. */
+/** Returns where so many letters and digits end, written together or with a gap after each four. */
 const endOfFours = (text: string, start: number, length: number): number | undefined => {
   let at = start
   for (let read = 0; read < length; read++) {
@@ -142,7 +142,7 @@ const endOfFours = (text: string, start: number, length: number): number | undef
   return at
 }
 
-/** Finds numbers of bank accounts (IBAN, ISO 13616) of the length of their country, whose check digits are right. */
+/** Finds numbers of bank accounts (IBAN, ISO 13616) with the length of their country and correct check digits. */
 export const findIbans = finder(() => ibanStarts, (text, start, last) => {
   const length = lengths.get(countryOf(text, start))
   const end = length === undefined ? undefined : endOfFours(text, start, length)

@@ -1,5 +1,5 @@
 /**
- * Passwords and keys that a text gives by their name, as settings, forms and people do: `password: …`, `API_KEY=…`.
+ * Passwords and keys that follow their name in a text, as in settings, forms and messages: `password: …`, `API_KEY=…`.
  *
  * Linear: a name is known by its end, and a value has a greatest length.
  *
@@ -8,25 +8,25 @@
 import { pattern } from "../../../domain/Lazy.ts"
 import { endAt, type Find, finder } from "./Boundary.ts"
 
-/** What passwords are called, also in German, French, Spanish, Portuguese, Russian, Chinese and Japanese. */
+/** Names of passwords, also in German, French, Spanish, Portuguese, Russian, Chinese and Japanese. */
 const passwords =
   "pass(?:word|wd|code|phrase)|(?<![A-Za-z])pass|pwd|passwort|kennwort|mot de passe|contrase(?:ñ|n)a|senha|пароль|密码|密碼|パスワード"
 
-/** What keys and tokens are called. A token for the next page is no secret. */
+/** Names of keys and tokens. A token for the next page isn't a secret. */
 const keys = "(?<!page[_ -]?|next[_ -]?|continuation[_ -]?|csrf[_ -]?|xsrf[_ -]?)token|secret|credentials?|[?&]key|" +
   "(?:api|access|secret|private|auth|client|signing|encryption|master|session|service|account|app|aes|hmac)[_ -]?key"
 
-/** The last character of a name behind which something is assigned to it, or said of it. */
+/** The last character of a name that a value is assigned to or stated for. */
 const named = (names: string, signs = "[:=]|is[ \\t]"): () => RegExp =>
   pattern(`[adelnsty码碼ドь](?=["'\`\\]]{0,2}[ \\t]{0,2}(?:${signs}))(?<=${names})`, "gi")
 
 const assigns = /.["'`\]]{0,2}[ \t]{0,2}(?:is[ \t]{1,2}|[:=]{1,2}>?)[ \t]{0,3}/y
 const quoted = /(["'`])[^"'`\s][^"'`\n]{0,127}\1/y
-/** What tells whether a value is one, and all of it. */
+/** Returns whether a value is a secret, and the whole of it. */
 const bare = /[^\s"'`,;(){}[\]<>]{1,64}/y
 const whole = /[^\s"'`,;(){}[\]<>]+/y
 
-/** What stands for a value that isn't there, or says of what kind it is. */
+/** Placeholders for values, and words for their kind. */
 const noValue = new RegExp(
   "^(?:[$<{[%*(]|(.)\\1+$|\\.\\.|(?:your|my)[-_ ]|(?:" +
     "string|str|text|varchar|number|boolean|bool|required|optional|none|null|nil|undefined|true|false|yes|no|empty|hidden|masked|" +
@@ -41,13 +41,13 @@ const member = /^[a-z_]\w*(?:\.[a-z_]\w*)+$/i
 const lineBegin = /[ \t"'`>*-]{0,8}[\w.-]{0,40}/y
 const lineEnd = /[ \t]{0,8}(?:\r?\n|$)/y
 
-/** How a value stands: in quotes or alone in its line with its name, at the end of a line, or among words. */
+/** The surroundings of a value: in quotes or alone in its line with its name, at the end of a line, or among words. */
 type Place = "setting" | "end" | "words"
 
 type IsValue = (value: string, place: Place) => boolean
 
 const isPassword: IsValue = (value, place) =>
-  // Words alone are what a form or a program says, and so is a name of what holds one.
+  // Plain words are the text of a form or a program, and so is the name of a variable that holds a value.
   !/^[^\d]*\s[^\d]*$|^[a-z_]*(?:passw|pwd|secret)[a-z_]*$/i.test(value) && isSecret(value, place)
 
 const isSecret: IsValue = (value, place) =>
@@ -66,14 +66,14 @@ const isFirst = (text: string, end: number): boolean => {
   return (line >= 0 || from === 0) && endAt(lineBegin, text, from + line + 1) === end
 }
 
-/** Where a value ends whose sentence may end behind it. */
+/** Returns where a value ends, if its sentence may end after it. */
 const withoutMarks = (text: string, begin: number, end: number): number => {
   let last = end
   while (last > begin && ".,!?:。，！？".includes(text[last - 1]!)) last--
   return last
 }
 
-/** Where the value begins and ends that is assigned behind a name. */
+/** Returns where the value that follows a name begins and ends. */
 const valueAt = (text: string, at: number, isValue: IsValue): readonly [number, number] | undefined => {
   const start = endAt(assigns, text, at)
   if (start === undefined) return undefined
@@ -95,7 +95,7 @@ const valueAt = (text: string, at: number, isValue: IsValue): readonly [number, 
 
 const findValues = (names: () => RegExp, isValue: IsValue): Find => {
   let found: readonly [number, number] | undefined
-  // Where a value begins is asked right behind where it ends.
+  // The beginning of a value is asked for right after its end.
   return finder(names, (text, at) => (found = valueAt(text, at, isValue))?.[1], (_, at) => found?.[0] ?? at)
 }
 

@@ -12,22 +12,22 @@ export const isAlphanumeric = (code: number): boolean =>
 export const isSpace = (code: number): boolean => code === 32 || (code > 8 && code < 14) || (code >> 1) === 0x1014
 
 /**
- * Checks whether a range is no part of a longer word or number: no Latin letter or digit stands next to it, nor a joiner with a
- * digit behind it, as in `1.2.3.4.5`. Letters of other scripts may stand next to it: not all put spaces between words. What ends at
- * `last` was found itself, and is part of nothing else.
+ * Checks whether a range isn't part of a longer word or number: no Latin letter or digit is next to it, nor a joiner followed by a digit,
+ * as in `1.2.3.4.5`. Letters of other scripts may be next to it, since some scripts have no spaces between words. A range that ends at
+ * `last` was found itself, so it isn't part of another word.
  */
 export const isBounded = (text: string, start: number, end: number, last: number, joiners = "."): boolean =>
   !isAlphanumeric(text.charCodeAt(end)) && !(isDigit(text.charCodeAt(end + 1)) && joiners.includes(text[end]!)) &&
   (start === last || !isAlphanumeric(text.charCodeAt(start - 1))) &&
   (start - 1 <= last || !(isDigit(text.charCodeAt(start - 2)) && joiners.includes(text[start - 1]!)))
 
-/** Gives where what a sticky pattern matches at an offset ends. */
+/** Returns where the match of a sticky pattern at an offset ends. */
 export const endAt = (pattern: RegExp, text: string, at: number): number | undefined => {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : undefined
 }
 
-/** A piece of a text that is looked at without a pause, what was found in it, and where what was found `last` ends. */
+/** A piece of a text that is searched without a pause, the findings in it, and the end of the `last` finding. */
 export interface Piece {
   from: number
   to: number
@@ -35,17 +35,17 @@ export interface Piece {
   readonly found: Array<readonly [start: number, end: number]>
 }
 
-/** Finds what begins in a piece of a text: places in order and apart. */
+/** Finds what begins in a piece of a text. The findings are in order and don't overlap. */
 export type Find = (text: string, piece: Piece) => void
 
-/** No pattern of a beginning looks further than this to either side. */
+/** No pattern of a beginning reads further than this to either side. */
 const reach = 64
 
 /**
- * Asks at each place where something could begin for its end, also right behind what was found `last`, but not within that.
+ * Searches each possible beginning for an end, also right after the `last` finding, but not within it.
  *
- * `starts` is global and matches one code unit; what stands around it is looked at and not matched. What is found may begin further
- * on, as `beginOf` says.
+ * `starts` is global and matches one code unit, with lookarounds for its surroundings. A finding may begin later than that, as `beginOf`
+ * says.
  */
 export const finder = (
   starts: () => RegExp,

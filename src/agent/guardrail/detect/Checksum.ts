@@ -1,5 +1,5 @@
 /**
- * Checksums that tell numbers of accounts from other numbers, whatever stands between their digits.
+ * Checksums that distinguish account numbers from other numbers. Signs between digits are ignored.
  *
  * @since 0.1.0
  */

@@ -1,11 +1,11 @@
 /**
- * What is known of characters, worked out once for each.
+ * Facts of characters, computed once for each.
  *
  * @since 0.1.0
  */
 import { pattern } from "../../../domain/Lazy.ts"
 
-/** Remembers what a function says of characters, by their code points. What is no code point is that of no text at all: 0. */
+/** Caches the result of a function by code point. An invalid code point counts as that of an empty text: 0. */
 export const byCodePoint = <A>(of: (character: string) => A): (code: number) => A => {
   const pages: Array<Array<A> | undefined> = []
   return (code) => {
@@ -15,21 +15,21 @@ export const byCodePoint = <A>(of: (character: string) => A): (code: number) => 
   }
 }
 
-/** What a character may be in a word: nothing, a letter, a digit or a mark, or a sign that stands for a letter or hides one. */
+/** The class of a character in a word: none, a letter, a digit or a mark, or a sign that stands for a letter or hides one. */
 export const Class = {
   none: 0,
   letter: 1,
   digit: 2,
-  /** A sign that may stand at the ends of a word, too. */
+  /** A sign that may also be at the ends of a word. */
   sign: 4,
-  /** A sign that may stand within a word alone. */
+  /** A sign that may only be inside a word. */
   innerSign: 8
 } as const
 
 const isLetter = pattern("\\p{L}")
 const isDigit = pattern("[\\p{M}\\p{N}]")
 
-/** Says what a character may be in a word, by its code point in a folded text. */
+/** Returns the class of a character, by its code point in a folded text. */
 export const classOf = /* #__PURE__ */ byCodePoint((character): number =>
   isLetter().test(character)
     ? Class.letter

@@ -1,7 +1,7 @@
 /**
  * E-mail addresses in a text.
  *
- * Linear: what is looked at on one side of an `@` ends at the next.
+ * Linear: a search on one side of an `@` ends at the next `@`.
  *
  * @since 0.1.0
  */
@@ -22,7 +22,7 @@ const signs = "._%+'-"
 const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00
 const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000
 
-/** Where the name before an `@` begins, but not before `from`. */
+/** Returns where the name before an `@` begins, at `from` or later. */
 const startOf = (text: string, at: number, from: number): number => {
   let start = at
   while (start > from) {
@@ -38,7 +38,7 @@ const startOf = (text: string, at: number, from: number): number => {
   return start
 }
 
-/** Where the longest domain ends whose last label is one of letters. */
+/** Returns where the longest domain with a last label of letters ends. */
 const endOf = (text: string, from: number): number | undefined => {
   const longest = endAt(domain(), text, from)
   if (longest === undefined || endAt(notDomain, text, from) !== undefined) return undefined

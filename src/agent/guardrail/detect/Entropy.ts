@@ -1,10 +1,10 @@
 /**
- * Texts that look like chance.
+ * Measures of how random a text looks.
  *
  * @since 0.1.0
  */
 
-/** Gives Shannon's entropy of the characters of an ASCII text, in bits per character. */
+/** Returns Shannon's entropy of the characters of an ASCII text, in bits per character. */
 export const entropy = (text: string): number => {
   const counts = new Uint32Array(128)
   for (let at = 0; at < text.length; at++) counts[text.charCodeAt(at)]!++
@@ -19,8 +19,8 @@ const kindOf = (code: number): number =>
   code > 96 && code < 123 ? small : code > 64 && code < 91 ? capital : code > 47 && code < 58 ? 3 : 0
 
 /**
- * Gives how often a letter or digit is followed by one of another kind: a small letter, a capital, a digit. A small letter behind a
- * capital doesn't count, as words begin so. It is low in names made of words, and in paths.
+ * Returns how often a letter or digit is followed by one of another kind: a small letter, a capital, a digit. A small letter after a
+ * capital doesn't count, because words begin so. The result is low for names made of words, and for paths.
  */
 export const mixture = (text: string): number => {
   let changes = 0

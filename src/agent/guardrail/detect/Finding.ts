@@ -19,7 +19,7 @@ export interface Finding<out Kind extends string = string> {
   readonly end: number
 }
 
-/** Puts findings in their order, and leaves out those that begin within another: of two that begin at one place, the longer stays. */
+/** Sorts findings, and drops those that begin within another one. Of two that begin at one place, the longer is kept. */
 export const withoutOverlaps = <Kind extends string>(findings: Array<Finding<Kind>>): ReadonlyArray<Finding<Kind>> => {
   let last = 0
   return findings.sort((a, b) => a.start - b.start || b.end - a.end).filter(({ end, start }) => {
@@ -29,13 +29,13 @@ export const withoutOverlaps = <Kind extends string>(findings: Array<Finding<Kin
   })
 }
 
-/** Finds things in a text. */
+/** Searches a text for findings. */
 export type Detector<Kind extends string = string> = (text: string) => Work<ReadonlyArray<Finding<Kind>>>
 
-/** What stands in a masked text where something was found. No detector finds anything in it. */
+/** The mask of a kind of finding. No detector finds anything in it. */
 const placeholder = ({ kind }: Finding): string => `[redacted ${kind}]`
 
-/** Puts something in the place of each finding. */
+/** Replaces each finding. */
 const replaceFindings = <Kind extends string>(
   text: string,
   findings: ReadonlyArray<Finding<Kind>>,
@@ -50,10 +50,10 @@ const replaceFindings = <Kind extends string>(
   return replaced + text.slice(at)
 }
 
-/** After so many rounds findings take along what stands next to them. */
+/** After so many rounds findings are extended by the text next to them. */
 const exact = 4
 
-/** Makes findings longer by so many characters to both sides, and on to the next white space, and one of those that meet then. */
+/** Extends findings by so many characters to both sides, and then to the next white space, and joins those that touch. */
 const grown = <Kind extends string>(
   text: string,
   findings: ReadonlyArray<Finding<Kind>>,
@@ -74,9 +74,8 @@ const grown = <Kind extends string>(
 }
 
 /**
- * Masks what a detector found, until it finds nothing more: what a finding hid by standing next to it is found in the next round.
- * In a text that is made to hide one behind the other, findings take along twice as much in each further round, so that rounds stay
- * few.
+ * Masks findings until a detector finds nothing more: a finding may have hidden another one next to it, which the next round finds. Against
+ * texts that are made to hide many in a chain, findings are extended by twice as much in each further round, so that there are few rounds.
  */
 export function* mask<Kind extends string>(
   text: string,
@@ -95,23 +94,23 @@ export function* mask<Kind extends string>(
   return masked
 }
 
-/** Says what was found: each kind once, with how often, and nothing of the text. */
+/** Describes findings: each kind once, with its number, and nothing of the text. */
 export const describe = (findings: ReadonlyArray<Finding>): string => {
   const counts = new Map<string, number>()
   for (const { kind } of findings) counts.set(kind, (counts.get(kind) ?? 0) + 1)
   return [...counts].map(([kind, count]) => count === 1 ? kind : `${kind} (${count})`).join(", ")
 }
 
-/** What is found in one way: where, and of what kind. */
+/** A search for kinds of findings: their places, and the kind of each. */
 export interface Sought<Kind extends string> {
   readonly find: Find
-  /** Gives the kind of what was found at a place. What has none is found to be nothing. */
+  /** Returns the kind of what was found at a place, or `undefined` if it isn't a finding after all. */
   readonly kindOf: (text: string, start: number) => Kind | undefined
 }
 
 const nothing: ReadonlyArray<never> = []
 
-/** Finds what is sought, piece by piece. */
+/** Runs a search, piece by piece. */
 function* findAll<Kind extends string>(
   text: string,
   { find, kindOf }: Sought<Kind>
@@ -131,7 +130,7 @@ function* findAll<Kind extends string>(
   })
 }
 
-/** Makes a detector that looks for one thing after the other, each in the text without what was found before. */
+/** Makes a detector that runs searches in order, each on the text without earlier findings. */
 export const inOrder = <Kind extends string>(all: ReadonlyArray<Sought<Kind>>): Detector<Kind> =>
   function*(text) {
     let found: ReadonlyArray<Finding<Kind>> = nothing
@@ -145,7 +144,7 @@ export const inOrder = <Kind extends string>(all: ReadonlyArray<Sought<Kind>>): 
     return found.length < 2 ? found : found.toSorted((a, b) => a.start - b.start)
   }
 
-/** Makes a detector that sees a text with its characters folded. */
+/** Makes a detector that reads a text with folded characters. */
 export const folding = <Kind extends string>(detect: Detector<Kind>): Detector<Kind> =>
   function*(text) {
     const folding = foldCharacters(text)

@@ -1,8 +1,8 @@
 /**
- * Texts with what looks alike made the same, so that a detector sees through other scripts' digits, wide letters, long dashes,
- * invisible characters and, for words, through accents and letters of other alphabets.
+ * Texts in which lookalike characters are replaced by one of them, so that a detector isn't deceived by other scripts' digits, wide
+ * letters, long dashes, invisible characters and, for words, accents and letters of other alphabets.
  *
- * A folded text knows where each of its characters stood, and is at most three times as long as the text.
+ * A folded text knows the original place of each character, and is at most three times as long as the text.
  *
  * @since 0.1.0
  */
@@ -13,19 +13,22 @@ import { piece, type Work } from "./Work.ts"
 /** A folded text. */
 export interface Folded {
   readonly text: string
-  /** Gives something that was found, where it stands in the text as it was. */
+  /** Returns a finding with its place in the original text. */
   readonly locate: <A extends { readonly start: number; readonly end: number }>(found: A) => A
 }
 
 const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text)
 
-/** Characters that show nothing: format characters, variation selectors, and letters that are blank. */
+/** Invisible characters: format characters, variation selectors, and blank letters. */
 const invisible = pattern("[\\p{Cf}\\p{Variation_Selector}\\u034f\\u115f\\u1160\\u3164\\uffa0]")
 
 const dash = pattern("\\p{Pd}|\\u2212")
 const digit = pattern("\\p{Nd}")
 
-/** Digits stand in blocks of ten, which begin at a multiple of 16 or 6 after one; the mathematical ones are compatible. */
+/**
+ * Unicode has digits in blocks of ten, which begin at a multiple of 16, or 6 after one. Mathematical digits are handled by compatibility
+ * forms.
+ */
 const digitOf = (character: string): string => {
   const code = character.codePointAt(0)!
   const low = code & 15
@@ -43,7 +46,7 @@ const compatible = (character: string): string => {
     : character
 }
 
-/** Characters that look like those of ASCII, each before its own: Cyrillic, Greek, Armenian, and Latin's own variants. */
+/** Pairs of a character and the ASCII character that it looks like: Cyrillic, Greek, Armenian, and variants of Latin. */
 const lookalikes =
   "аaвbеeнhіiїiјjкkмmоoрpсcтtуyхxѕsԁdԛqԝwһhɡgɩiαaβbεeηnιiκkνvοoρpτtυuχxγyωwϲcսuոnօoհhցgıiøołlđdʀrɴnʜhᴏoᴄcꜱsӏlʟl’'‘'"
 
@@ -55,13 +58,13 @@ const plain = lazy(() => {
 
 const plainOf = (letter: string): string => plain().get(letter) ?? letter
 
-/** Accents, and the points of Hebrew and Arabic. Other scripts' marks are letters of theirs. */
+/** Accents, and the points of Hebrew and Arabic. In other scripts marks are like letters. */
 const marks = pattern("(?!\\u3099|\\u309a)\\p{Script=Inherited}|[\\u0591-\\u05c7]", "gu")
 
-/** Signs beside the letters that one character stands for, as in a letter in parentheses. */
+/** Signs in the compatibility form of a single character, such as a letter in parentheses. */
 const beside = pattern("[^\\p{L}\\p{M}\\p{N}]", "gu")
 
-/** A character that stands for more letters than these hides none of them: it stays, so that no text grows by much. */
+/** A character whose form has more letters than these stays as it is, so that no text grows by much. */
 const most = 3
 
 const letters = (character: string): string => {
@@ -82,7 +85,7 @@ const folder = (one: (character: string) => string): (code: number) => To => {
     const to = invisible().test(character) ? "" : one(character)
     return to.length === 1 ? to.charCodeAt(0) : to
   })
-  // Ideographs, syllables of Hangul and the planes behind stand for themselves, and they are many.
+  // Ideographs, syllables of Hangul and characters of higher planes are folded to themselves, without a table, because there are many.
   return (code) =>
     (code >= 0x3400 && code < 0xa000) || (code >= 0xac00 && code < 0xd7a4)
       ? code
@@ -102,7 +105,7 @@ const identity: Folded["locate"] = (found) => found
 
 const sizeOf = (code: number): number => code > 0xffff ? 2 : 1
 
-/** Gives where each code unit of a folded text stood in the text as it was. */
+/** Returns the original place of each code unit of a folded text. */
 const startsOf = (text: string, length: number, to: (code: number) => To): Int32Array => {
   const starts = new Int32Array(length)
   let count = 0
@@ -148,10 +151,10 @@ function* fold(text: string, to: (code: number) => To): Work<Folded> {
 const characterOf = (code: number): To => code < 0x80 ? code : toCharacter(code)
 const letterOf = (code: number): To => code > 64 && code < 91 ? code + 32 : code < 0x80 ? code : toLetters(code)
 
-/** Folds digits, wide and mathematical characters, dashes and spaces to ASCII, and leaves out what can't be seen. */
+/** Folds digits, wide and mathematical characters, dashes and spaces to ASCII, and leaves out invisible characters. */
 export const foldCharacters = (text: string): Folded | Work<Folded> =>
   isAscii(text) ? { text, locate: identity } : fold(text, characterOf)
 
-/** Folds letters as well: to lower case, without accents, and to the Latin letters that they look like. */
+/** Folds letters too: to lower case, without accents, and to the Latin letters that they look like. */
 export const foldLetters = (text: string): Folded | Work<Folded> =>
   isAscii(text) ? { text: text.toLowerCase(), locate: identity } : fold(text, letterOf)

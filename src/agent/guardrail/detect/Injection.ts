@@ -1,7 +1,7 @@
 /**
  * Instructions to a model in a text that should hold none.
  *
- * Linear: each word is looked up once, and takes each wording that it goes on with one step further.
+ * Linear: each word is looked up once, and advances each wording that it continues by one step.
  *
  * @since 0.1.0
  */
@@ -13,7 +13,7 @@ import { endOfSpaced, isSign, Reader, Words } from "./Reader.ts"
 import * as Trie from "./Trie.ts"
 import { atOnce, isWork, piece, type Work } from "./Work.ts"
 
-/** A step of a wording: how many other words may stand before its own, and what is found with it, if it is the last. */
+/** A step of a wording: how many other words may come before its own, and the finding, if it is the last step. */
 interface Step {
   readonly gap: number
   readonly isFirst: boolean
@@ -22,9 +22,9 @@ interface Step {
 
 interface Vocabulary {
   readonly steps: ReadonlyArray<Step>
-  /** Words, and at their nodes the steps that they are, the last of a wording first. */
+  /** Words, and at their nodes the steps that they match, the last step of a wording first. */
   readonly words: Trie.Trie<ReadonlyArray<number>>
-  /** Beginnings of words, by their nodes among those. */
+  /** Beginnings of words, which match any word that begins so. */
   readonly beginnings: Array<ReadonlyArray<number> | undefined>
 }
 
@@ -56,7 +56,7 @@ const vocabulary = lazy((): Vocabulary => {
   return { steps, words, beginnings }
 })
 
-/** What was found, each category with how severe it is at most: a place in `severities`. */
+/** The findings: the highest severity of each category, as a place in `severities`. */
 type Found = Map<InjectionCategory, number>
 
 const add = (found: Found, category: InjectionCategory, severity: Severity): void => {
@@ -69,10 +69,10 @@ class Search {
   readonly #words: Words
   readonly #reader: Reader<ReadonlyArray<number>>
   readonly #found: Found
-  /** Which word was the last one at each step of a wording, counted from 1. */
+  /** The number of the word that last matched each step of a wording, counted from 1. */
   readonly #reached: Int32Array
   #count = 0
-  /** The steps that the word is which is read. */
+  /** The steps that the current word matches. */
   readonly #steps: Array<number> = []
   constructor(vocabulary: Vocabulary, text: string, found: Found) {
     this.#vocabulary = vocabulary
@@ -89,7 +89,7 @@ class Search {
   #add(steps: ReadonlyArray<number> | undefined): void {
     if (steps !== undefined) { for (const step of steps) this.#steps.push(step) }
   }
-  /** Takes the wordings further that the word goes on with which was read. */
+  /** Advances the wordings that the current word continues. */
   #take(): void {
     this.#count++
     if (this.#steps.length > 1) this.#steps.sort((a, b) => b - a)
@@ -101,7 +101,7 @@ class Search {
       if (found !== undefined) add(this.#found, ...found)
     }
   }
-  /** Reads a word, and tells whether it is one of a wording. */
+  /** Reads a word. Returns whether it matches a step of a wording. */
   #read(start: number, end: number, isMeant: boolean, isBare = false): boolean {
     this.#steps.length = 0
     this.#reader.isMeant = isMeant
@@ -109,7 +109,7 @@ class Search {
     this.#reader.read(Trie.root, start, end)
     return this.#steps.length > 0
   }
-  /** Looks at the first word from an offset on. Gives where to go on, or nothing where no word is left. */
+  /** Reads the first word from an offset on. Returns where to continue, or `undefined` if no word is left. */
   next(from: number): number | undefined {
     if (!this.#words.find(from)) return undefined
     const { classes, end, isMeant, start, text } = this.#words
@@ -124,7 +124,7 @@ class Search {
       this.#take()
       return end
     }
-    // Signs stand between words if they don't stand for letters.
+    // Signs separate words unless they stand for letters.
     for (let at = start; at < end;) {
       while (at < end && isSign(text.charCodeAt(at))) at++
       const first = at
@@ -134,7 +134,7 @@ class Search {
     }
     return end
   }
-  /** Reads letters that stand alone as one word. */
+  /** Reads spaced letters as one word. */
   #readSpaced(start: number, end: number): void {
     const { beginnings, words } = this.#vocabulary
     this.#steps.length = 0
@@ -151,7 +151,7 @@ class Search {
 /** No pattern of a form looks further than this to either side. */
 const reach = 128
 
-/** Checks whether what a pattern finds begins in a piece of a text. */
+/** Checks whether a match of a pattern begins in a piece of a text. */
 const occurs = (pattern: RegExp, text: string, from: number, to: number): boolean => {
   const first = Math.max(0, from - reach)
   const seen = text.slice(first, to + reach)
@@ -162,7 +162,7 @@ const occurs = (pattern: RegExp, text: string, from: number, to: number): boolea
   return first + pattern.exec(seen)!.index < to
 }
 
-/** Finds what is worded like an instruction to a model: of each category how severe it is at most, as a place in `severities`. */
+/** Finds wordings of instructions to a model. Returns the highest severity of each category, as a place in `severities`. */
 export function* findInjections(text: string): Work<ReadonlyMap<InjectionCategory, number>> {
   const folding = foldLetters(text)
   const folded = (isWork(folding) ? yield* folding : folding).text

@@ -1,13 +1,12 @@
 /**
- * How injected instructions are worded.
+ * The wordings of injected instructions.
  *
  * @since 0.1.0
  */
 
 /**
- * What an injection is after: `override` of the instructions, another `role` without limits, `extraction` of the instructions,
- * `exfiltration` of what was said, `markup` that passes for a turn of somebody else, `encoding` of what is to be done, or text that
- * is `hidden`.
+ * The category of an injection: `override` the instructions, take another `role` without limits, `extraction` of the instructions,
+ * `exfiltration` of the conversation, `markup` that imitates another speaker's turn, `encoding` of instructions, or `hidden` text.
  *
  * @category models
  * @since 0.1.0
@@ -26,14 +25,14 @@ export const injectionCategories = [
 ] as const
 
 /**
- * How sure a pattern is: `high` where hardly anything else is worded so, `low` where much is.
+ * How certain a pattern is: `high` if harmless texts hardly ever match it, `low` if many do.
  *
  * @category models
  * @since 0.1.0
  */
 export type Severity = "low" | "medium" | "high"
 
-/** How sure a pattern is, from the least on. */
+/** The severities, the lowest first. */
 export const severities: ReadonlyArray<Severity> = ["low", "medium", "high"]
 
 const verbs = "ignore/ignoring/disregard/disregarding/forget/override/bypass/neglect/discard/dismiss"
@@ -44,10 +43,7 @@ const ask =
   "reveal/show/print/repeat/output/display/tell/give/leak/expose/disclose/dump/recite/quote/translate/summarize"
 const limits = "restriction*/rule*/filter*/limit*/guideline*/guardrail*/censorship/ethic*/moral*"
 
-/**
- * Words one after the other, with alternatives between slashes. A number says how many other words may stand between; a star, that
- * the word may go on.
- */
+/** Words in order, with alternatives between slashes. A number says how many other words may come between; a star stands for any ending. */
 export const wordings: ReadonlyArray<
   readonly [category: InjectionCategory, severity: Severity, all: ReadonlyArray<string>]
 > = [
@@ -104,15 +100,15 @@ export const wordings: ReadonlyArray<
   ["encoding", "medium", ["decode/decrypt/deobfuscate/unscramble 8 follow/obey/execute/perform"]]
 ]
 
-/** What an instruction says that a line gives in the name of the system, and a value that it states doesn't. */
+/** Words of an instruction, which distinguish a line that speaks for the system from one that states a value. */
 const instructs = "(?:you|your|yours)(?![a-z])|(?<=: ?)(?:obey|comply|ignore|disregard|forget|override|(?:" +
   "reveal|print|output|show|send|transfer|execute|run|delete|grant|give|enable|disable|allow|follow|answer|respond|reply|act)" +
   " (?:the|all|any|every|this|that|these|a|an|me|us|to|as|with|only|no))(?![a-z])"
 
-/** How a line begins that passes for the system's. What stands in quotes is a value in a program. */
+/** The beginning of a line that imitates the system. A quoted text after it is a value in a program. */
 const systemLine = "(?<![^\\n])[\\t >*#[]{0,6}system(?: message| prompt| instructions?)?[\\]*]{0,2} ?:(?! ?[\"'`])"
 
-/** Patterns of whole texts in small letters. Nothing in them repeats without a bound. */
+/** Patterns for whole texts in lower case. No repetition in them is unbounded. */
 export const forms: ReadonlyArray<readonly [category: InjectionCategory, severity: Severity, pattern: RegExp]> = [
   [
     "markup",
@@ -131,7 +127,7 @@ export const forms: ReadonlyArray<readonly [category: InjectionCategory, severit
   ["override", "high", /(?:指示|命令|ルール|プロンプト)[^。\n]{0,4}(?:無視|忘れ)/g]
 ]
 
-/** Patterns of texts as they are: what can't be seen. */
+/** Patterns for unfolded texts, which find invisible text. */
 export const unseen: ReadonlyArray<readonly [severity: Severity, pattern: RegExp]> = [
   ["high", /(?<![\u{1f3f4}\u{e0000}-\u{e007f}])[\u{e0000}-\u{e007f}]{4}/gu],
   ["medium", /[\u202d\u202e]/g],

@@ -16,13 +16,13 @@ const v4 = /(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\
 /** A group of a global, unique local, link-local or multicast address (RFC 4291, RFC 4193), and what may follow. */
 const v6 = /(?:[23][\da-f]{3}|f[cd][\da-f]{2}|fe[89ab][\da-f]|ff[\da-f]{2}):[\da-f:.]{1,41}/iy
 
-/** Words before four numbers that are a version. */
+/** Words that mark the four numbers after them as a version. */
 const version = /(?:^|[^a-z])(?:v|ver|version|release|build|revision)[.:= ]{0,2}$/i
 
-/** Addresses of nobody: unspecified, loopback, broadcast. */
+/** Addresses that belong to no single host: unspecified, loopback, broadcast. */
 const nobody = /(?:0|127)\.|255\.255\.255\.255/y
 
-/** Finds IPv4 addresses, but for those that every host has, and for versions. */
+/** Finds IPv4 addresses, except those that every host has, and versions. */
 export const findV4 = finder(() => v4Starts, (text, start, last) => {
   const end = endAt(v4, text, start)
   return end !== undefined && isBounded(text, start, end, last) && endAt(nobody, text, start) === undefined &&
@@ -33,7 +33,7 @@ export const findV4 = finder(() => v4Starts, (text, start, last) => {
 
 const group = /^[\da-f]{1,4}$/i
 
-/** Checks groups of hexadecimal digits; an IPv4 address may stand in the place of the last two. */
+/** Checks groups of hexadecimal digits; an IPv4 address may replace the last two. */
 const isV6 = (address: string): boolean => {
   const [before = "", after, ...rest] = address.split("::")
   if (rest.length > 0) return false

@@ -15,7 +15,7 @@ interface Form {
   readonly joiners: string
 }
 
-/** A number that only its groups tell stands beside no other group. */
+/** A number that is recognized by its groups alone has no other group next to it. */
 const groups = " .-"
 
 /** With a country's code: at most 15 digits (ITU-T E.164). */
@@ -48,7 +48,7 @@ const nationalArea: Form = {
 
 const starts = /[+(](?=\d)|(?<!\d)\d(?=\d{0,4}[ ./(-]|\(|00)/g
 
-/** The forms that begin with a character. */
+/** Returns the forms that begin with a character. */
 const formsFrom = (text: string, start: number): ReadonlyArray<Form> => {
   switch (text[start]) {
     case "+":
@@ -62,7 +62,7 @@ const formsFrom = (text: string, start: number): ReadonlyArray<Form> => {
   }
 }
 
-/** Takes groups off the end until the number has so many digits and ends where its last group does. */
+/** Drops groups at the end until the number has so many digits and ends with a whole group. */
 const endOf = (text: string, start: number, last: number, { joiners, least, most, pattern }: Form) => {
   let end = endAt(pattern, text, start)
   if (end === undefined) return undefined

@@ -1,5 +1,5 @@
 /**
- * What identifies a person, in a text.
+ * Data in a text that identifies a person.
  *
  * @since 0.1.0
  */
@@ -11,15 +11,15 @@ import { findV4, findV6 } from "./IpAddress.ts"
 import { findPhones } from "./Phone.ts"
 
 /**
- * A kind of what identifies a person: an address for e-mail, a telephone number, the number of a payment card, a US social
- * security number, that of a bank account, or the address of a host.
+ * A kind of personal data: an e-mail address, a telephone number, a card number, a US social security number, a bank account number, or an
+ * IP address.
  *
  * @category models
  * @since 0.1.0
  */
 export type PiiKind = "email" | "phone" | "card" | "ssn" | "iban" | "ip"
 
-/** In this order, as one may look like a part of another. */
+/** The order matters, because one kind may look like a part of another. */
 const finders: ReadonlyArray<readonly [kind: PiiKind, find: Find]> = [
   ["email", findEmails],
   ["iban", findIbans],
@@ -30,10 +30,10 @@ const finders: ReadonlyArray<readonly [kind: PiiKind, find: Find]> = [
   ["phone", findPhones]
 ]
 
-/** Every kind of what identifies a person. */
+/** Every kind of personal data. */
 export const piiKinds: ReadonlyArray<PiiKind> = [...new Set(finders.map(([kind]) => kind))]
 
-/** Makes a detector of what identifies a person, of some kinds or of all. */
+/** Makes a detector of personal data, of some kinds or of all. */
 export const piiDetector = (kinds?: ReadonlyArray<PiiKind>): Detector<PiiKind> =>
   folding(inOrder(
     finders.flatMap(([kind, find]) => kinds === undefined || kinds.includes(kind) ? [{ kindOf: () => kind, find }] : [])

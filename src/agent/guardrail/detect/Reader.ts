@@ -1,14 +1,14 @@
 /**
- * Words of a folded text, read letter by letter, also where they are disguised.
+ * Words of a folded text, read letter by letter, also in disguise.
  *
- * Linear: a word is read no further than listed words go, and stays with those that begin as it does.
+ * Linear: a word is read only as long as a listed word begins like it.
  *
  * @since 0.1.0
  */
 import { Class, classOf } from "./CodePoint.ts"
 import { next, root, type Trie } from "./Trie.ts"
 
-/** What digits and signs stand for. */
+/** The letters that digits and signs stand for. */
 const meanings: Readonly<Record<string, string>> = {
   0: "o",
   1: "il",
@@ -27,19 +27,19 @@ const meanings: Readonly<Record<string, string>> = {
 
 const nothing: ReadonlyArray<number> = []
 
-/** What the code units of ASCII stand for. */
+/** The letters that ASCII characters stand for. */
 const lettersFor: ReadonlyArray<ReadonlyArray<number>> = Array.from({ length: 128 }, (_, code) => {
   const letters = meanings[String.fromCharCode(code)]
   return letters === undefined ? nothing : Array.from(letters, (letter) => letter.charCodeAt(0))
 })
 
-/** What the code units of ASCII may be read as: as they are, or as what they stand for. */
+/** The readings of ASCII characters: themselves, or the letters that they stand for. */
 const readings = lettersFor.map((letters, code) => [code, ...letters])
 
-/** Gives the letters that a digit or a sign stands for. */
+/** Returns the letters that a digit or a sign stands for. */
 export const meaningsOf = (code: number): ReadonlyArray<number> => lettersFor[code] ?? nothing
 
-/** Gives a text with the first letter that each of its digits and signs stands for. */
+/** Replaces each digit and sign of a text by the first letter that it stands for. */
 export const withLetters = (text: string): string => text.replace(/[0-9@$!|+]/g, (sign) => meanings[sign]?.[0] ?? sign)
 
 const signs = Class.sign | Class.innerSign
@@ -47,11 +47,11 @@ const signs = Class.sign | Class.innerSign
 /** Checks whether a code unit is a sign that may be part of a word. */
 export const isSign = (code: number): boolean => (classOf(code) & signs) !== 0
 
-/** Finds the words of a folded text one after the other: letters and digits in a row, and signs between them if they may be disguised. */
+/** Finds the words of a folded text in order: letters and digits in a row, and, if words may be disguised, signs between them. */
 export class Words {
   readonly text: string
   readonly #isDisguised: boolean
-  /** Where the word stands that was found last, and what it is made of. */
+  /** The place of the last word, and the classes of its characters. */
   start = 0
   end = 0
   classes = 0
@@ -59,7 +59,7 @@ export class Words {
     this.text = text
     this.#isDisguised = isDisguised
   }
-  /** Finds the first word from an offset on, and tells whether there is one. */
+  /** Finds the first word from an offset on. Returns whether there is one. */
   find(from: number): boolean {
     const { text } = this
     let at = from
@@ -83,18 +83,18 @@ export class Words {
     this.classes = classes
     return true
   }
-  /** Checks whether digits and signs of the word may stand for letters: it has some beside them. */
+  /** Checks whether digits and signs of the word may stand for letters: it must have real letters too. */
   get isMeant(): boolean {
     return this.#isDisguised && this.classes > Class.letter && (this.classes & Class.letter) !== 0
   }
 }
 
-/** What a reader does at a node: tells whether that was what is looked for. */
+/** Called at a node. Returns whether that is what is searched for. */
 type Visit = (node: number, isEnd: boolean) => boolean
 
 /**
- * Reads words along those of a trie: as they are, and if they may be disguised with letters for digits and signs, and with letters
- * said three times or more as one or two.
+ * Reads words along a trie: as they are, and, if they may be disguised, with letters for digits and signs, and with letters that are
+ * repeated three times or more as one or two.
  */
 export class Reader<A> {
   readonly #trie: Trie<A>
@@ -103,7 +103,7 @@ export class Reader<A> {
   readonly #visit: Visit
   /** Whether digits and signs may stand for letters. */
   isMeant = false
-  /** Whether signs stand for nothing. */
+  /** Whether signs are skipped. */
   isBare = false
   constructor(trie: Trie<A>, text: string, isDisguised: boolean, visit: Visit) {
     this.#trie = trie
@@ -111,7 +111,7 @@ export class Reader<A> {
     this.#isDisguised = isDisguised
     this.#visit = visit
   }
-  /** Reads on from a node, and tells whether a visit was what is looked for. */
+  /** Reads on from a node. Returns whether a visited node was what is searched for. */
   read(from: number, at: number, end: number): boolean {
     let node = from
     for (let place = at; place < end; place++) {
@@ -146,7 +146,7 @@ export class Reader<A> {
 }
 
 /**
- * Gives where letters end that stand alone, at least three, with the same character between each two: `w o r d`, `w.o.r.d`.
+ * Returns where spaced letters end: at least three single letters with the same character between each two, as in `w o r d` or `w.o.r.d`.
  */
 export const endOfSpaced = (text: string, start: number): number | undefined => {
   const isNext = (at: number): boolean =>
@@ -154,7 +154,7 @@ export const endOfSpaced = (text: string, start: number): number | undefined => 
     classOf(text.charCodeAt(at + 3)) === Class.none
   let last = start
   while (text[last + 1] === text[start + 1] && isNext(last)) last += 2
-  // The last letter may be the first of others with another character between them: `a b c d.a.r.n`.
+  // The last letter may be the first of the next spaced letters with another character between them: `a b c d.a.r.n`.
   if (last > start && isNext(last) && text[last + 1] === text[last + 3]) last -= 2
   return last - start < 4 ? undefined : last + 1
 }

@@ -1,8 +1,8 @@
 /**
  * Keys, tokens and passwords in a text.
  *
- * Linear: a key begins with characters of its own and goes on with one class of characters, so that nothing is read twice but a
- * bounded number of characters where a key turns out to be none.
+ * Linear: a key begins with its own prefix and continues with one class of characters. Only a bounded number of characters is read twice,
+ * if something isn't a key after all.
  *
  * @since 0.1.0
  */
@@ -13,8 +13,8 @@ import { entropy, mixture } from "./Entropy.ts"
 import { type Detector, folding, inOrder, type Sought } from "./Finding.ts"
 
 /**
- * How keys of providers begin and go on. Where a length is exact, the key is one only of that length; else all that goes on is
- * part of the key, so that none is masked by half.
+ * The beginnings of providers' keys, and the characters after them. If the length is exact, only a key of that length counts; otherwise all
+ * such characters are part of the key, so that no key is masked partially.
  */
 const providers = {
   anthropic: /sk-ant-[\w-]{20,}/,
@@ -46,15 +46,15 @@ const providers = {
   vault: /hv[sbr]\.[\w-]{24,}/
 }
 
-/** How keys begin, so that no other place is looked at. */
+/** The beginnings of keys, so that no other place is searched. */
 const beginnings =
   /(?<![A-Za-z\d])(?=sk-|A[KSBC][A-Z]{2}|gh|gl|github_|AIza|GOCSPX-|ya29|xox|xapp|hooks\.s|[sr]k_|whsec_|npm_|pypi-|hf_|api_org_|Account|(?<![~.-])[\w~.-]{3}\dQ~|webhook\.|discord|[MNO][\w-]{23,27}\.|do[opr]_|dapi|dckr_|gsk_|xai-|pplx-|r8_|SG\.|shp|SK[a-f\d]|\d{8,10}:|hv[sbr]\.)[\w~.-]/g
 
 type Provider = keyof typeof providers
 
 /**
- * A kind of secret: a key of a provider, a private key (PEM, OpenSSH, PGP), a signed or encrypted JSON web token, a password in an
- * address, or a token that no rule knows but that looks like chance.
+ * A kind of secret: a key of a provider, a private key (PEM, OpenSSH, PGP), a signed or encrypted JSON web token, a password, or a token
+ * that matches no rule but looks random.
  *
  * @category models
  * @since 0.1.0
@@ -66,7 +66,7 @@ const privateBegin = /-----BEGIN (?:[A-Z\d]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?--
 const privateBody = /[A-Za-z\d+/=\\\s]*/y
 const privateEnd = /-----END [A-Z\d ]{0,60}-----/y
 
-/** Finds private keys with the key in them, whole or cut off. */
+/** Finds private keys with their content, whole or cut off. */
 const findPrivateKeys = finder(() => privateStarts, (text, start) => {
   const begin = endAt(privateBegin, text, start)
   if (begin === undefined) return undefined
@@ -76,12 +76,12 @@ const findPrivateKeys = finder(() => privateStarts, (text, start) => {
   return end - begin < 40 ? undefined : end
 })
 
-/** A header is a JSON object in Base64, which begins with `eyJ`, and says how the token is signed or encrypted. */
+/** A header is a JSON object in Base64, so it begins with `eyJ`. It says how the token is signed or encrypted. */
 const isHeader = (segment: string): boolean =>
   segment.length > 11 && segment.length % 4 !== 1 &&
   /"(?:alg|enc)"\s*:/.test(atob(segment.replaceAll("-", "+").replaceAll("_", "/")))
 
-/** What follows a header: an object, signed or not, or what is encrypted. */
+/** The rest after a header: an object, signed or not, or encrypted content. */
 const segments = /\.eyJ[\w-]+(?:\.[\w-]+)?|(?=[\w.-]{21})(?:\.[\w-]*){2,4}/y
 const header = /eyJ[\w-]+/y
 
@@ -101,21 +101,21 @@ const beforeHost = /[^\s/?#@"'`]+(?=@)/y
 
 const endOfUser = (text: string, start: number): number => endAt(userInfo, text, start) ?? text.length
 
-/** Finds passwords between a user's name and a host; a name to be filled in isn't one. */
+/** Finds passwords between a user's name and a host. A placeholder isn't a password. */
 const findPasswords = finder(
   () => addresses,
   (text, start) => endAt(beforeHost, text, endOfUser(text, start)),
   endOfUser
 )
 
-/** Tokens begin here, and certificates and public keys, in which nothing is one. */
+/** Beginnings of tokens, and of certificates and public keys, which contain no token. */
 const tokenStarts = /(?<![\w+/-])[\w+/-](?=[\w+/-]{31})|-(?=----BEGIN )/g
 const token = /[\w+/-]{32,}=*/y
 const publicBlock = /-----BEGIN [A-Z\d ]{1,40}-----[A-Za-z\d+/=\\\s]*/y
 const minEntropy = 4.2
 const minMixture = 0.25
 
-/** What goes before hashes, files within a text, and public keys: none is secret, and all look like chance. */
+/** The beginnings of hashes, of files within a text, and of public keys. They look random, but aren't secret. */
 const open = /(?:\bsha(?:1|256|384|512)[-:]|;base64,|\bssh-[a-z\d]{3,10} |nistp\d{3} )$/i
 const hash = /sha(?:1|256|384|512)-/y
 
@@ -135,7 +135,7 @@ const tokens: Sought<SecretKind> = {
   kindOf: (text, start) => endAt(publicBlock, text, start) === undefined ? "token" : undefined
 }
 
-/** Looks for keys with one pattern of all, so that a text is read once. */
+/** Searches for all keys with one pattern, so that a text is read once. */
 const keysOf = (kinds: ReadonlyArray<Provider>): Sought<SecretKind> => {
   const key = new RegExp(kinds.map((kind) => `(${providers[kind].source})`).join("|"), "y")
   return {
@@ -158,7 +158,10 @@ export const secretKinds: ReadonlyArray<SecretKind> = [
   "token"
 ]
 
-/** Makes a detector of secrets, of some kinds or of all. What is known by its name or by chance comes last: a rule may know it. */
+/**
+ * Makes a detector of secrets, of some kinds or of all. Secrets that are recognized by their name or by randomness are searched last,
+ * because a more precise rule may match them.
+ */
 export const secretDetector = (kinds: ReadonlyArray<SecretKind> = secretKinds): Detector<SecretKind> => {
   const keys = kinds.filter(isProvider)
   const of = (kind: SecretKind, ...all: ReadonlyArray<Find>): ReadonlyArray<Sought<SecretKind>> =>

@@ -1,5 +1,5 @@
 /**
- * How a text sounds, by English words and by exclamation marks.
+ * The tones of a text, by English words and by exclamation marks.
  *
  * @since 0.1.0
  */
@@ -9,7 +9,7 @@ import { wordDetector } from "./Words.ts"
 import type { Work } from "./Work.ts"
 
 /**
- * How a text sounds. One may sound in several ways, or in none.
+ * A tone. A text may have several tones, or none.
  *
  * @category models
  * @since 0.1.0
@@ -50,7 +50,7 @@ const isExcited = (text: string): boolean => {
   return exclamations > 0 && exclamations * 3 >= sentences
 }
 
-/** Gives the tones of a text, in the order of their names. */
+/** Returns the tones of a text, in the order of their names. */
 export function* tonesOf(text: string): Work<ReadonlyArray<Tone>> {
   const found = yield* detector()(text)
   const sounds = new Set<Tone>(found.map(({ kind }) => kind))

@@ -1,12 +1,12 @@
 /**
- * Words by their letters, each a step from one node to the next.
+ * A trie of words: each letter leads from one node to the next.
  *
  * @since 0.1.0
  */
 
-/** Words, and what is known of each, at the node where it ends. */
+/** A trie, with a value at the node where a word ends. */
 export interface Trie<A> {
-  /** Nodes by the node before them and the code unit that leads to them. */
+  /** The nodes, by the node before and the code unit that leads to them. */
   readonly edges: Map<number, number>
   readonly values: Array<A | undefined>
 }
@@ -17,11 +17,11 @@ export const root = 0
 /** Makes a trie without words. */
 export const make = <A>(): Trie<A> => ({ edges: new Map(), values: [undefined] })
 
-/** Gives the node that a code unit leads to. */
+/** Returns the node that a code unit leads to. */
 export const next = <A>({ edges }: Trie<A>, node: number, code: number): number | undefined =>
   edges.get(node * 0x10000 + code)
 
-/** Gives the node that a text leads to, and adds those that it lacks. */
+/** Returns the node that a text leads to, and adds missing nodes. */
 export const add = <A>({ edges, values }: Trie<A>, text: string): number => {
   let node = root
   for (let at = 0; at < text.length; at++) {

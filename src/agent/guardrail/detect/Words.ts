@@ -1,5 +1,5 @@
 /**
- * Words of a list in a text: whole words, in any case and script, also where they are disguised.
+ * Words of a list in a text: whole words, in any case and script, also in disguise.
  *
  * @since 0.1.0
  */
@@ -18,28 +18,28 @@ const unspaced = pattern(
   "[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}]"
 )
 
-/** Words, with what may stand between those of one expression. */
+/** Expressions of words, with what may come between the words. */
 const plain = pattern("^[\\p{L}\\p{M}\\p{N}]+(?:[\\s'_-]{1,3}[\\p{L}\\p{M}\\p{N}]+)*$")
 const gaps = /[\s'_-]{1,3}/g
 const gap = /[\s'_-]{1,3}/y
 
 const space = 32
 
-/** What is found as it is written, by a sign in it or by its script. */
+/** An entry that is found only as it is written, because of a sign in it or its script. */
 interface Literal<Kind> {
   readonly kind: Kind
-  /** Whether no letter may stand before it, or behind it. */
+  /** Whether no letter may come before it, or after it. */
   readonly isBegin: boolean
   readonly isEnd: boolean
 }
 
 interface Lists<Kind> {
-  /** Words, and expressions with spaces between theirs. */
+  /** Words, and expressions with spaces between their words. */
   readonly words: Trie.Trie<Kind>
-  /** Beginnings of words, by their nodes among those. */
+  /** Beginnings of words, which match any word that begins so. */
   readonly beginnings: Array<Kind | undefined>
   readonly literals: Trie.Trie<Literal<Kind>>
-  /** Single words by a letter of theirs. */
+  /** Single words, by each of their letters. */
   readonly byLetter: () => ReadonlyMap<string, ReadonlyArray<readonly [word: string, kind: Kind]>>
 }
 
@@ -57,14 +57,14 @@ const lettersOf = <Kind>(words: ReadonlyMap<string, Kind>): ReadonlyMap<string, 
   return byLetter
 }
 
-/** Gives a listed word as it is looked for, and whether it goes on. */
+/** Returns a listed word as it is searched for, and whether it may have any ending. */
 const readListed = (listed: string): readonly [text: string, isBeginning: boolean] => {
   const folding = foldLetters(listed)
   const text = (isWork(folding) ? atOnce(folding) : folding).text.trim().replace(/\s+/g, " ")
   return text.length > 1 && text.endsWith("*") ? [text.slice(0, -1).trimEnd(), true] : [text, false]
 }
 
-/** Checks whether something is left of a listed word that could be found. */
+/** Checks whether a listed word still has something that can be found. */
 export const isFindable = (listed: string): boolean => Predicate.isString(listed) && /[^*]/.test(readListed(listed)[0])
 
 const listsOf = <Kind extends string>(
@@ -103,12 +103,12 @@ const listsOf = <Kind extends string>(
 const isInWord = (code: number | undefined): boolean =>
   code !== undefined && (classOf(code) & (Class.letter | Class.digit)) !== 0
 
-/** Words with a hidden letter are at most so long. */
+/** The maximum length of words with hidden letters. */
 const longest = 32
 
 const isHiding = (letter: string | undefined): boolean => letter === "*" || letter === "#"
 
-/** A word of the list that has the same letters but for those that a star or a hash hides. */
+/** Returns the kind of the listed word that equals a word, apart from letters that a star or a hash hides. */
 const hiddenIn = <Kind>({ byLetter }: Lists<Kind>, word: string): Kind | undefined => {
   if (!/[*#]/.test(word) || classOf(word.codePointAt(0)!) !== Class.letter) return undefined
   let fewest: ReadonlyArray<readonly [string, Kind]> | undefined
@@ -125,14 +125,14 @@ const hiddenIn = <Kind>({ byLetter }: Lists<Kind>, word: string): Kind | undefin
   )?.[1]
 }
 
-/** Looks for listed words in a folded text. */
+/** Searches a folded text for listed words. */
 class Search<Kind extends string> {
   readonly #lists: Lists<Kind>
   readonly #isDisguised: boolean
   readonly #words: Words
   readonly #reader: Reader<Kind>
   readonly found: Array<Finding<Kind>> = []
-  /** Where the word ends that is read, and what was found last. */
+  /** The end of the current word, and the last finding. */
   #end = 0
   #kind: Kind | undefined = undefined
   constructor(lists: Lists<Kind>, text: string, isDisguised: boolean) {
@@ -141,7 +141,7 @@ class Search<Kind extends string> {
     this.#words = new Words(text, isDisguised)
     this.#reader = new Reader(lists.words, text, isDisguised, (node, isEnd) => this.#visit(node, isEnd))
   }
-  /** An expression goes on in the next word; what goes on furthest is found. */
+  /** An expression continues in the next word. The longest expression is found. */
   #visit(node: number, isEnd: boolean): boolean {
     const { beginnings, words } = this.#lists
     if (isEnd && this.#readNext(node)) return true
@@ -163,7 +163,7 @@ class Search<Kind extends string> {
     this.#reader.isMeant = isMeant
     return false
   }
-  /** Reads a word between two offsets, and adds what it is. */
+  /** Reads a word between two offsets, and adds a finding if it is listed. */
   #read(start: number, end: number, isMeant: boolean, isBare = false): boolean {
     this.#end = end
     this.#reader.isMeant = isMeant
@@ -172,7 +172,7 @@ class Search<Kind extends string> {
     this.found.push({ kind: this.#kind!, start, end: this.#end })
     return true
   }
-  /** Looks at the first word from an offset on. Gives where to go on, or nothing where no word is left. */
+  /** Reads the first word from an offset on. Returns where to continue, or `undefined` if no word is left. */
   next(from: number): number | undefined {
     if (!this.#words.find(from)) return undefined
     const { classes, end, isMeant, start } = this.#words
@@ -203,7 +203,7 @@ class Search<Kind extends string> {
     }
     return Math.max(end, this.#end)
   }
-  /** Reads letters that stand alone as one word. */
+  /** Reads spaced letters as one word. */
   #readSpaced(start: number): number | undefined {
     const { words } = this.#lists
     const end = endOfSpaced(this.#words.text, start)
@@ -218,7 +218,7 @@ class Search<Kind extends string> {
   }
 }
 
-/** Where the longest literal ends that begins at an offset. */
+/** Returns where the longest literal that begins at an offset ends. */
 const literalAt = <Kind extends string>(
   { literals }: Lists<Kind>,
   text: string,
@@ -260,10 +260,10 @@ function* findLiterals<Kind extends string>(lists: Lists<Kind>, text: string): W
 /**
  * Makes a detector of the words of lists.
  *
- * A listed expression of several words is found with spaces, hyphens or apostrophes between them. One with a star at its end is
- * found at the beginning of words, and one with other signs in it as it is written. Case, accents and letters of other alphabets that
- * look the same make no difference. With `isDisguised`, so do digits and signs that stand for letters or between them, letters said
- * three times or more, letters with one character between each two, and letters that a star hides.
+ * A listed expression of several words is found with spaces, hyphens or apostrophes between them. An expression with a star at its end is
+ * found at the beginning of words, and one with other signs as it is written. Case, accents and lookalike letters of other alphabets are
+ * ignored. With `isDisguised`, it also ignores digits and signs that stand for letters or between them, letters that are repeated three
+ * times or more, spaced letters, and letters that a star hides.
  */
 export const wordDetector = <Kind extends string>(
   listed: ReadonlyArray<readonly [kind: Kind, words: Iterable<string>]>,

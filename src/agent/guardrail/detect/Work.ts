@@ -1,20 +1,20 @@
 /**
- * Work on a text that pauses now and then, so that a long text doesn't hold the thread.
+ * Work on a text that pauses now and then, so that a long text doesn't block the thread.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 
-/** Work that gives a value in the end. Where it yields, others may go on. */
+/** Work that returns a value in the end. When it yields, other fibers may run. */
 export type Work<A> = Generator<undefined, A>
 
-/** How many characters are looked at between two pauses. */
+/** How many characters are read between two pauses. */
 export const piece = 16_384
 
-/** Texts up to this length are looked at without a pause. */
+/** Texts up to this length are read without a pause. */
 export const short = 2 * piece
 
-/** Checks whether something is still to be worked for. */
+/** Checks whether work is unfinished. */
 export const isWork = <A extends object>(self: A | Work<A>): self is Work<A> => "next" in self
 
 /** Does work without a pause. */
@@ -24,7 +24,7 @@ export const atOnce = <A>(work: Work<A>): A => {
   return next.value
 }
 
-/** Does work piece by piece, other fibers in between. */
+/** Does work piece by piece, with other fibers in between. */
 const inPieces = <A>(work: () => Work<A>): Effect.Effect<A> =>
   Effect.suspend(() => {
     const left = work()

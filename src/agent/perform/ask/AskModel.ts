@@ -1,19 +1,15 @@
 /**
- * Asking the model: one request, its attempts, and its whole answer told as one event.
- *
- * An answer that breaks off leaves nothing behind but the events of what arrived: no half turn.
+ * Asking the model: one request with the guardrails around it, and its whole answer told as one event.
  *
  * @since 0.1.0
  */
 import * as AiError from "effect/ai/AiError"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
-import { format } from "effect/Formatter"
 import { identity } from "effect/Function"
 import { ModelCallFailed } from "../../../domain/AgentError.ts"
 import { withUniqueIds } from "../../../domain/CallIds.ts"
 import type { Happening } from "../../../domain/Happening.ts"
-import * as Answer from "../../../domain/ModelAnswer.ts"
+import type * as Answer from "../../../domain/ModelAnswer.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as ModelRequest from "../../journal/ModelRequest.ts"
@@ -22,141 +18,10 @@ import { requestIn } from "../../rules/OfferedTools.ts"
 import * as AnswerGuard from "../guard/AnswerGuard.ts"
 import * as InputGuard from "../guard/InputGuard.ts"
 import * as ScreenCalls from "../guard/ScreenCalls.ts"
+import * as Attempts from "./Attempts.ts"
 import * as ChatContent from "./ChatContent.ts"
 import * as HeldBack from "./HeldBack.ts"
-import * as ModelPort from "./ModelPort.ts"
-import { planOf } from "./OwnModel.ts"
 import { makePrompt, type RequestPrompt } from "./RequestPrompt.ts"
-
-/** The error of a stream in which the provider reported one. */
-export const brokenOff = (error: unknown): AiError.AiError =>
-  AiError.make({
-    module: "LanguageModel",
-    method: "streamText",
-    reason: new AiError.InternalProviderError({
-      description: `The provider ended the stream with an error: ${
-        typeof error === "string" ? error : error instanceof Error ? error.message : format(error)
-      }`
-    })
-  })
-
-const streamed = (
-  fiber: Fiber.Fiber<unknown, unknown>,
-  loop: Loop.Loop,
-  options: Options,
-  asked: ModelRequest.ModelRequest,
-  asking: Asking
-): Effect.Effect<Answer.Answer, AiError.AiError, unknown> => {
-  const { held } = asking
-  const answer = Answer.begin()
-  asking.arriving = answer
-  const { path, step } = loop
-  const where: Loop.Where = { path, step }
-  if (held !== undefined) held.answer = answer
-  const taking = ModelPort.stream(fiber, options.prompt, options.request, asked, (parts) => {
-    const at = Loop.now(loop)
-    for (const part of parts) {
-      if (part.type === "error") return Effect.fail(brokenOff(part.error))
-      HeldBack.take(loop, held, where, answer, part, at)
-      Answer.add(answer, part)
-      if (part.type === "response-metadata" || part.type === "finish") Loop.keepAnswer(loop, brokenOffUse(answer))
-    }
-    return loop.journal.isBehind() ? loop.journal.flush : undefined
-  })
-  return Effect.map(taking, () => Answer.finish(answer))
-}
-
-const whole = (
-  fiber: Fiber.Fiber<unknown, unknown>,
-  { prompt, request }: Options,
-  asked: ModelRequest.ModelRequest
-): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
-  Effect.map(ModelPort.generate(fiber, prompt, request, asked), Answer.fromParts)
-
-/** What a model is asked: what of the conversation is sent, and what is asked beside it. */
-interface Options {
-  readonly prompt: RequestPrompt
-  readonly request: Request
-}
-
-/** How often the model was asked, with what of the conversation, and what is held back of what it says. */
-interface Asking {
-  attempts: number
-  arriving: Answer.Arriving | undefined
-  readonly window: RequestPrompt["window"]
-  readonly held: HeldBack.HeldBack | undefined
-}
-
-/** What an attempt used that is cut short, as far as the provider has said that. */
-const brokenOffUse = ({ model, usage }: Pick<Answer.Arriving, "model" | "usage">) =>
-  ({ usage, ...(model === undefined ? undefined : { model }), isBrokenOff: true }) as const
-
-const unknownUse = brokenOffUse({ usage: {}, model: undefined })
-
-/**
- * Reasons that say nothing of how far an answer had come. For all others a provider charges nothing for an answer that hadn't begun: it
- * refused the request, or had trouble itself.
- */
-const silentReasons: ReadonlyArray<AiError.AiErrorReason["_tag"]> = [
-  "InvalidOutputError",
-  "InvalidResponseError",
-  "NetworkError",
-  "StructuredOutputError",
-  "UnknownError"
-]
-
-/** Checks whether an attempt that failed used nothing: no answer had begun, and the provider didn't get the request or refused it. */
-const isFree = ({ reason }: AiError.AiError, { arriving }: Asking): boolean =>
-  (arriving === undefined || !Answer.hasBegun(arriving)) &&
-  (!silentReasons.includes(reason._tag) || (reason._tag === "NetworkError" && reason.reason !== "TransportError"))
-
-/** One attempt: told when it starts and when it fails. Its answer is told by `askModel`. */
-const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
-  Effect.withFiber((fiber) => {
-    const { journal } = loop
-    const { window } = asking
-    const attempt = asking.attempts++
-    Loop.keepAnswer(loop, unknownUse)
-    asking.arriving = undefined
-    const at = Loop.now(loop)
-    const sent = journal.recordsContent
-      ? { prompt: options.prompt.prompt, tools: options.request.tools }
-      : undefined
-    const asked = ModelRequest.begin(loop, fiber, journal.clock, at, sent)
-    ChatContent.asked(loop, asked)
-    Loop.emit(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) }, at)
-    if (!journal.isObserved) return whole(fiber, options, asked)
-    return Effect.andThen(
-      journal.flush,
-      Effect.suspend(() =>
-        journal.isStreaming ? streamed(fiber, loop, options, asked, asking) : whole(fiber, options, asked)
-      )
-    )
-  }).pipe(
-    Effect.catch((error: AiError.AiError) => {
-      HeldBack.drop(asking.held)
-      if (isFree(error, asking)) Loop.keepAnswer(loop, undefined)
-      Loop.endRequest(loop, { tag: error.reason._tag, message: error.message })
-      return Effect.andThen(loop.journal.flush, Effect.fail(error))
-    })
-  )
-
-/** Asks the model of the agent, by its own model or plan where it has one, as often as its schedule says. */
-const askOften = (loop: Loop.Loop, options: Options, asking: Asking) => {
-  const { retry, settings } = loop.definition
-  let call: Effect.Effect<Answer.Answer, unknown, unknown> = attempt(loop, options, asking)
-  if (retry !== undefined) {
-    call = Effect.retry(call, {
-      schedule: retry,
-      while: (error) => AiError.isAiError(error) && error.isRetryable
-    } as Effect.Retry.Options<unknown>)
-  }
-  const plan = planOf(loop)
-  if (plan !== undefined) {
-    call = Effect.withExecutionPlan(call as Effect.Effect<Answer.Answer, AiError.AiError, unknown>, plan)
-  }
-  return settings === undefined ? call : Effect.provideContext(call, settings)
-}
 
 /** An answer, and how many tokens a context window took its request for. */
 interface Counted extends Answer.Answer {
@@ -171,9 +36,9 @@ const answerTo = <A>(
   held: HeldBack.HeldBack | undefined,
   take: (answer: Counted) => A
 ): Effect.Effect<A, unknown, unknown> => {
-  const asking: Asking = { attempts: 0, arriving: undefined, window: prompt.window, held }
+  const asking: Attempts.Asking = { attempts: 0, arriving: undefined, window: prompt.window, held }
   const answering = Effect.catch(
-    askOften(loop, { request, prompt }, asking),
+    Attempts.askOften(loop, { request, prompt }, asking),
     (error) => {
       const { attempts } = asking
       if (!AiError.isAiError(error) || attempts === 0) return Effect.fail(error)

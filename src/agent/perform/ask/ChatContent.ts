@@ -1,8 +1,8 @@
 /**
- * What was said, in the spans of the requests for an answer: told once the guardrails have seen the input and the answer.
+ * The content of the spans of requests, recorded after guardrails have judged the input and the answer.
  *
- * 1. What was sent is told if the guardrails beside the request have let the input pass, or if there are none.
- * 2. What was answered is told as the state has it. An answer that a guardrail stopped isn't.
+ * 1. The request's content is recorded if the guardrails beside the request have let the input pass, or if there are none.
+ * 2. The answer is recorded as the state has it. A blocked answer isn't recorded.
  *
  * @since 0.1.0
  */
@@ -12,7 +12,7 @@ import * as Loop from "../../journal/Loop.ts"
 import type { ModelRequest } from "../../journal/ModelRequest.ts"
 import { outputOf, sentIn } from "../../journal/SpanContent.ts"
 
-/** The requests for the answer that is awaited, and whether what they sent may be told. */
+/** The requests for the awaited answer, and whether their content may be recorded. */
 interface Awaited {
   readonly requests: Array<ModelRequest>
   isLetPass: boolean
@@ -31,7 +31,7 @@ export const letPass = (loop: Loop.Loop): void => {
   if (awaited !== undefined) awaited.isLetPass = true
 }
 
-/** Tells nothing of what was sent so far: it was replaced, and is asked anew. */
+/** Drops the content that was sent so far: the input was replaced, and the model is asked again. */
 export const replaced = (loop: Loop.Loop): void => {
   const awaited = slot.get(loop)
   if (awaited === undefined) return
@@ -39,7 +39,7 @@ export const replaced = (loop: Loop.Loop): void => {
   awaited.isLetPass = true
 }
 
-/** Tells what was said in the spans of the requests that an effect makes for an answer and tells that, if it is recorded. */
+/** Records the content in the spans of the requests that an effect makes for an answer, if content is recorded. */
 export const telling = <E, R>(
   loop: Loop.Loop,
   isLetPass: boolean,

@@ -1,5 +1,5 @@
 /**
- * Showing an answer that streams, piece by piece: as it arrives, or once guardrails have let it pass.
+ * Shows a streamed answer piece by piece: as it arrives, or once guardrails have let it pass.
  *
  * @since 0.1.0
  */
@@ -51,14 +51,14 @@ export const take = (
   else held.parts.push(part)
 }
 
-/** Forgets what was held back of an answer that didn't come to its end. */
+/** Drops the held-back pieces of an answer that broke off. */
 export const drop = (held: HeldBack | undefined): void => {
   if (held === undefined) return
   held.answer = undefined
   held.parts = []
 }
 
-/** Shows the pieces that were held back and may be shown, and from now on each as it arrives. */
+/** Shows the held-back pieces that may be shown, and from now on each piece as it arrives. */
 export const release = (
   loop: Loop.Loop,
   held: HeldBack | undefined,
@@ -70,14 +70,14 @@ export const release = (
   held.isOpen = true
   held.parts = []
   if (answer === undefined) return Effect.void
-  // One after the other, at the pace of those who look, so that an interruption stops what is shown.
+  // The pieces are shown one by one at the readers' pace, so that an interruption stops them.
   return Effect.forEach(parts.filter(shows), (part) => {
     tellPart(loop, { path, step }, answer, part, Loop.now(loop))
     return loop.journal.flush
   }, { discard: true })
 }
 
-/** Shows what the guardrails have let pass of an answer. */
+/** Shows the parts of an answer that guardrails have let pass. */
 export const show = (
   loop: Loop.Loop,
   { instead, shows }: AnswerGuard.Seen,

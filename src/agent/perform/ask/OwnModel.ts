@@ -1,5 +1,5 @@
 /**
- * The model that an agent brings itself, built once in each run and kept until its end.
+ * The model that an agent brings along, built once in each run and kept until its end.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ import * as MeasuredModel from "../../journal/MeasuredModel.ts"
 import { keepNames } from "../../journal/ModelRequest.ts"
 import { modelIn } from "../../rules/ModelInUse.ts"
 
-/** Gives the layer of a step of a plan, and of a context where something stands in for it. */
+/** Returns the layer of a plan's step. For a step with a context, it returns one only if an override replaces the model. */
 const layerOf = ({ provide }: Plan["steps"][number], { model }: Overrides): ModelLayer | undefined => {
   if (!Context.isContext(provide)) return model?.(provide) ?? provide
   return model?.(Layer.succeedContext(provide))
@@ -60,14 +60,14 @@ const build = (
     }))
 }
 
-/** The models that were built in a run, kept until its end, by what they were built from, and whether one is being built. */
+/** The models that were built in a run, by their definitions, kept until the run's end, and whether one is being built. */
 interface Models {
   readonly scope: Scope.Closeable
   readonly built: Map<OwnModel, Built>
   isBuilding: boolean
 }
 
-/** A model that was built: as a service, and the plan behind it if there is one. */
+/** A built model: its service, and its plan if there is one. */
 interface Built {
   readonly context: Context.Context<never>
   readonly plan: Plan | undefined
@@ -83,20 +83,20 @@ const modelsOf = (loop: Loop): Models => {
   return made
 }
 
-/** Checks whether the agent in control waits for a model that is being built: nobody can talk to it until that is there. */
+/** Checks whether the model of the agent in control is being built, so that nobody can talk to the agent yet. */
 export const isBuilding = (loop: Loop): boolean => models.get(loop)?.isBuilding === true
 
-/** Finds the plan by which the model of the agent in control falls back. An agent without a model asks its caller's. */
+/** Finds the plan of the model of the agent in control. An agent without a model uses its caller's. */
 export const planOf = (loop: Loop): Plan | undefined => {
   const model = modelIn(loop.definition, loop.state)
   if (model !== undefined) return models.get(loop)?.built.get(model)?.plan
   return loop.parent === undefined ? undefined : planOf(loop.parent)
 }
 
-/** A model that an agent brings, if it brings one. */
+/** The model that an agent brings along, if it has one. */
 export type Model = OwnModel | undefined
 
-/** Runs an effect with a model that the agent in control brings, which is built once in a run. */
+/** Runs an effect with the model that the agent in control brings along, built once in a run. */
 export const provide = <A>(
   loop: Loop,
   model: Model,
@@ -117,7 +117,7 @@ export const provide = <A>(
   )
 }
 
-/** Lets go of the models that were built in a run, after something else. */
+/** Releases the models that were built in a run, after `before` has run. */
 export const release = (
   loop: Loop,
   exit: Exit.Exit<unknown, unknown>,
@@ -131,7 +131,7 @@ export const release = (
 const planned = (choose: (model: LanguageModel.LanguageModel) => LanguageModel.LanguageModel) =>
   Effect.map(LanguageModel.LanguageModel, (model) => choose(model) as unknown as MeasuredModel.Untyped)
 
-/** A model that falls back as a plan says, for all that isn't the agent's own request: its tools, agents, instructions. */
+/** Makes a model that follows a plan, for requests other than the agent's own: of its tools, called agents and instructions. */
 const fromPlan = (
   plan: Plan,
   choose: (model: LanguageModel.LanguageModel) => LanguageModel.LanguageModel
@@ -151,6 +151,6 @@ const fromPlan = (
   return { [LanguageModel.TypeId]: LanguageModel.TypeId, ...model } as never
 }
 
-/** Counts each attempt, by the names of the model that is asked. */
+/** Makes such a model that counts each attempt under the name of the model that is asked. */
 const measuredPlan = (plan: Plan): LanguageModel.LanguageModel =>
   MeasuredModel.pair(fromPlan(plan, (model) => model), fromPlan(plan, MeasuredModel.of))

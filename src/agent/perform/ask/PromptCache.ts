@@ -1,8 +1,8 @@
 /**
- * What was made of a conversation for requests, kept from one to the next, and in a session from one run to the next: a step costs what its
- * new turns do.
+ * The messages of a conversation, kept from request to request, and in a session from run to run, so that a step's cost depends only on its
+ * new turns.
  *
- * What is kept is checked against the conversation by the identity of its turns, so nobody has to say when turns have changed.
+ * The cache is compared with the conversation by the identity of turns, so it needs no invalidation when turns change.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ import type { Entries } from "./WindowTurns.ts"
 /** How many turns make a small conversation. */
 const few = 8
 
-/** The turns whose messages are there, and whether the model reads in one of them what was handed over. */
+/** The turns whose messages are cached, and whether one of them tells the model what was handed over. */
 interface Read {
   readonly turns: ReadonlyArray<Turn>
   readonly handoff: Received | undefined
@@ -29,21 +29,21 @@ const nothing: Read = { turns: [], handoff: undefined, isTold: false }
 
 const noSystem = Prompt.makeMessage("system", { content: "" })
 
-/** Checks whether a turn from a place on says what was handed over: it is one of the last. */
+/** Checks whether a turn from a place on says what was handed over, from the last turn backwards. */
 const isTold = (turns: ReadonlyArray<Turn>, from: number, handoff: Received): boolean => {
   for (let at = turns.length - 1; at >= from; at--) if (isToldIn(turns[at]!, handoff)) return true
   return false
 }
 
-/** What was made of the turns so far; `starts` says where the messages of each turn begin. */
+/** The messages of the turns so far; `starts` says where the messages of each turn begin. */
 export class PromptCache {
   readonly all: Projection
   readonly starts: Array<number>
-  /** The turns as the agent's context window knows them. */
+  /** The turns in the form of the agent's context window. */
   entries: Entries | undefined = undefined
   #read = nothing
   #system = noSystem
-  /** The messages behind an opening, where the first of them isn't a user's. */
+  /** The messages with an opening before them, if the first of them isn't a user's. */
   #opened: Projection | undefined = undefined
 
   constructor(all = new Projection(), starts: Array<number> = [], turns: ReadonlyArray<Turn> = []) {
@@ -52,7 +52,7 @@ export class PromptCache {
     if (turns.length > 0) this.#read = { ...nothing, turns }
   }
 
-  /** Counts the turns that a conversation has in common with those that this was made of. */
+  /** Counts the first turns that a conversation shares with the cached ones. */
   countCommon(turns: ReadonlyArray<Turn>): number {
     const { turns: known } = this.#read
     const most = Math.min(known.length, turns.length)
@@ -61,7 +61,7 @@ export class PromptCache {
     return at
   }
 
-  /** Gives what was made of the first turns, for another conversation that begins with them. */
+  /** Returns a cache of the first turns, for another conversation that begins with them. */
   fork(count: number): PromptCache {
     const { turns } = this.#read
     return new PromptCache(
@@ -71,12 +71,12 @@ export class PromptCache {
     )
   }
 
-  /** Checks whether this is more than a state that rests may keep. */
+  /** Checks whether this is too large to be kept with a state that isn't running. */
   get isLarge(): boolean {
     return this.starts.length > few
   }
 
-  /** Checks whether a conversation begins with the turns that this was made of. */
+  /** Checks whether a conversation begins with the cached turns. */
   fits(turns: ReadonlyArray<Turn>): boolean {
     const { turns: known } = this.#read
     if (turns === known) return true
@@ -91,19 +91,19 @@ export class PromptCache {
       this.starts.push(this.all.messages.length)
       this.all.add(toMessages(turns[at]!))
     }
-    // Whether the model reads in a turn what was handed over is looked for once in each.
+    // Each turn is searched once for what was handed over.
     const isSame = handoff === known.handoff
     const isRead = handoff !== undefined &&
       (isSame && known.isTold || isTold(turns, isSame ? known.turns.length : 0, handoff))
     this.#read = { turns, handoff, isTold: isRead }
   }
 
-  /** What the agent in control was handed, if it can't read that in its conversation. */
+  /** Returns what the agent in control was handed, if no turn says it. */
   handed(state: AgentState): string | undefined {
     return this.#read.isTold ? undefined : handedNote(state)
   }
 
-  /** The messages as they are sent where all are. */
+  /** The messages of the whole conversation, as they are sent. */
   get projection(): Projection {
     const { messages } = this.all
     if (messages[0]?.role === "user") return this.all
@@ -115,7 +115,7 @@ export class PromptCache {
     return opened
   }
 
-  /** Gives a system message, if it says something: a new one if it is another, or if it `isOther` that follows it. */
+  /** Returns the system message, if it has text: a new one if the text has changed, or if other messages follow it (`isOther`). */
   system(content: string, isOther = false): Prompt.SystemMessage | undefined {
     if (content === "") return undefined
     if (isOther || this.#system.content !== content) this.#system = Prompt.makeMessage("system", { content })
@@ -126,8 +126,8 @@ export class PromptCache {
 const caches = new Slot<Kept<PromptCache>>()
 
 /**
- * Makes what is new of what is known of the conversation that has the most turns in common with this one: a run that goes on with a
- * conversation, or with a part of it, needs nothing made twice.
+ * Extends the cache that shares the most turns with a conversation, so that a run that continues a conversation, or a part of it, makes no
+ * message twice.
  */
 const forkOf = (turns: ReadonlyArray<Turn>): PromptCache => {
   const [first] = turns
@@ -143,23 +143,24 @@ const forkOf = (turns: ReadonlyArray<Turn>): PromptCache => {
     common = count
   }
   const made = best?.fork(common) ?? new PromptCache()
-  ByFirstTurn.set(first, alive.length === 0 ? [made] : [made, ...alive.slice(0, most - 1)])
+  ByFirstTurn.set(first, [made.isLarge ? new WeakRef(made) : made, ...alive.slice(0, most - 1)])
   return made
 }
 
-/** Gives what was made of a loop's conversation, with the turns that are new. */
+/** Returns the cache of a loop's conversation, extended by its new turns. */
 export const cacheFor = ({ live }: Loop, state: AgentState): PromptCache => {
   const { turns } = state.conversation
   const kept = caches.get(live)
   const before = kept === undefined ? undefined : held(kept)
   const cache = before?.fits(turns) === true ? before : forkOf(turns)
   if (cache !== kept) caches.set(live, cache)
+  const wasLarge = cache.isLarge
   cache.extend(state)
-  if (cache.isLarge && turns[0] !== undefined) ByFirstTurn.weaken(turns[0], cache)
+  if (cache.isLarge && !wasLarge && turns[0] !== undefined) ByFirstTurn.weaken(turns[0], cache)
   return cache
 }
 
-/** Lets go of what was made of a session's conversation until its next run: where memory is short, it is made again. */
+/** Holds the cache of a session's conversation only weakly until its next run, which makes it again if it was collected. */
 export const rest = ({ live }: Loop): void => {
   const kept = caches.get(live)
   if (kept instanceof PromptCache && live.holder !== undefined && kept.isLarge) caches.set(live, new WeakRef(kept))

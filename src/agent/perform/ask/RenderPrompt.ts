@@ -1,5 +1,5 @@
 /**
- * The system prompt of the next request, for those who ask for it before it is sent.
+ * Renders the system prompt of the next request before it is sent.
  *
  * @since 0.1.0
  */
@@ -16,24 +16,24 @@ import { because, Unavailable } from "../../../modes/ModeError.ts"
 import type { LiveModes } from "../../journal/LiveModes.ts"
 import type { Loop } from "../../journal/Loop.ts"
 import { requestIn } from "../../rules/OfferedTools.ts"
-import { instructionsOf } from "../../rules/SystemPrompt.ts"
 import { internalsOf } from "../../window/WindowType.ts"
+import { instructionsOf } from "./Instructions.ts"
 import { besideOf, systemOf } from "./RequestSystem.ts"
 import { type Choice, foresee } from "./WindowChoice.ts"
 
-/** The conversations whose instructions are asked for what is rendered, by their modes. */
+/** The conversations whose prompt is being rendered, by their modes. */
 const Rendering = Context.Reference<ReadonlyArray<LiveModes>>("troupe/agent/RenderPrompt/Rendering", {
   defaultValue: () => []
 })
 
-/** Gives an agent's instructions, unless they are what asks. */
+/** Returns an agent's instructions, unless these are what renders the prompt. */
 const ask = (
   operation: string,
   { definition, live, state }: Loop
 ): Effect.Effect<string | undefined, unknown, unknown> =>
   Effect.flatMap(Rendering, (rendering) => {
     if (rendering.includes(live)) {
-      const issue = "the instructions would wait for themselves"
+      const issue = "the agent's instructions can't read the prompt that they are part of"
       return Effect.fail(because(new Unavailable({ operation, issue, error: null })))
     }
     const instructions = instructionsOf(definition, state)
@@ -50,11 +50,11 @@ const firstMessage = (turns: ReadonlyArray<Turn>): Prompt.Message | undefined =>
   return undefined
 }
 
-/** Gives the state that the next request is made in, as far as anybody knows: one that has ended is asked something else first. */
+/** Returns the state that the next request is probably made in. A state that has ended gets a new input first. */
 const next = (state: AgentState): AgentState =>
   AgentStatus.isTerminal(state.status) ? start(state, [Part.text("")], state.run.startedAt) : state
 
-/** Foresees what the context window of the agent in control sends, if that matters: a turn says what was handed over. */
+/** Predicts what the context window of the agent in control will send, if that matters because a turn says what was handed over. */
 const foreseen = (
   loop: Loop,
   instructions: string | undefined,
@@ -64,11 +64,11 @@ const foreseen = (
   if (contextWindow === undefined || handed !== undefined || handedNote(state) === undefined) return Effect.undefined
   const request = requestIn(definition, state, isChangingModes)
   const beside = besideOf(loop, instructions, handed, firstMessage(state.conversation.turns), request)
-  // What is too much for the window fails the request, and not those who ask what that would be.
+  // If the turns exceed the window, the request will fail, but rendering doesn't.
   return Effect.orElseSucceed(foresee(loop, internalsOf(contextWindow), beside, next(state)), () => undefined)
 }
 
-/** Renders the system prompt that a loop sends next, with other instructions than the agent's if some are given. */
+/** Renders the system prompt that a loop sends next, with `instructions` instead of the agent's if they are given. */
 export const render = (
   operation: string,
   loop: Loop,

@@ -13,44 +13,41 @@ import type { WindowTurn } from "../../../domain/window/WindowTurn.ts"
 import { copyOf, Projection } from "../../../model/Projection.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import type { Loop } from "../../journal/Loop.ts"
-import { instructionsOf } from "../../rules/SystemPrompt.ts"
 import { type Internals, internalsOf } from "../../window/WindowType.ts"
+import { instructionsOf } from "./Instructions.ts"
 import type { Sent } from "./ModelPort.ts"
 import { cacheFor, type PromptCache } from "./PromptCache.ts"
 import { besideOf, systemOf } from "./RequestSystem.ts"
 import { type Choice, choose } from "./WindowChoice.ts"
 
-/** What is sent, and if a context window chose what it holds, what that says of it and how many tokens it counted. */
+/** A prompt, and, if a context window chose its turns, the window's report and its count of tokens. */
 export class RequestPrompt implements Sent {
   readonly system: Prompt.SystemMessage | undefined
   readonly projection: Projection | undefined
   readonly window: Window | undefined
   readonly counted: number | undefined
-  readonly #behind: ReadonlyArray<Prompt.Message>
+  readonly #behind: Projection
   readonly #count: number
   #prompt: Prompt.Prompt | undefined = undefined
   constructor(
     system: Prompt.SystemMessage | undefined,
-    behind: Projection | ReadonlyArray<Prompt.Message>,
+    behind: Projection | Array<Prompt.Message>,
     { counted, window }: Partial<Pick<Choice, "window" | "counted">> = {}
   ) {
     this.system = system
-    this.projection = behind instanceof Projection ? behind : undefined
+    const isProjection = behind instanceof Projection
+    this.projection = isProjection ? behind : undefined
     this.window = window
     this.counted = counted
-    this.#behind = behind instanceof Projection ? behind.messages : behind
+    this.#behind = isProjection ? behind : new Projection(behind)
     // Later requests add to a projection.
-    this.#count = this.#behind.length
+    this.#count = this.#behind.messages.length
   }
   get prompt(): Prompt.Prompt {
     if (this.#prompt !== undefined) return this.#prompt
-    const { projection, system } = this
     // Who reads messages may keep a record of what was sent, and know them by their identity.
-    projection?.own()
-    const behind = this.#behind.slice(0, this.#count)
-    return this.#prompt = Prompt.fromMessages(
-      system === undefined ? behind : [system as Prompt.Message].concat(behind)
-    )
+    this.projection?.own()
+    return this.#prompt = Prompt.fromMessages(this.#behind.behind(this.system, this.#count))
   }
 }
 
@@ -60,10 +57,10 @@ const assemble = (loop: Loop, instructions: string | undefined): RequestPrompt =
   return new RequestPrompt(cache.system(systemOf(loop, instructions, cache.handed(state))), cache.projection)
 }
 
-/** Gives the messages of a turn that isn't in the conversation as it is. */
+/** Returns the messages of a turn that differs from the conversation's. */
 const messagesOf = memoize((turn: Turn): ReadonlyArray<Prompt.Message> => toMessages(turn))
 
-/** Checks whether what is sent begins with what was sent last. */
+/** Checks whether the chosen turns begin with those of the last request. */
 const goesOn = (chosen: ReadonlyArray<WindowTurn>, last: ReadonlyArray<WindowTurn>): boolean => {
   if (chosen === last) return true
   for (let at = 0; at < last.length; at++) if (chosen[at]?.turn !== last[at]!.turn) return false
@@ -71,10 +68,10 @@ const goesOn = (chosen: ReadonlyArray<WindowTurn>, last: ReadonlyArray<WindowTur
 }
 
 /**
- * Gives the messages of the turns that a context window has chosen.
+ * Returns the messages of the turns that a context window has chosen.
  *
- * A provider may go on from its own record of what it was sent, which it knows by the messages. If others were sent before, the
- * first message is made anew, so that it doesn't: its record would hold what is left out.
+ * A provider's model may continue from its own record of earlier requests, which it recognizes by the messages. If the chosen turns don't
+ * begin with those of the last request, the first message is made anew, because that record would still hold turns that are left out.
  */
 const pick = (cache: PromptCache, choice: Choice, content: string): RequestPrompt => {
   const { chosen, entries } = choice
@@ -108,7 +105,7 @@ const messagesIn = (
 
 type Making = Effect.Effect<RequestPrompt, unknown, unknown>
 
-/** Makes the prompt of what a context window leaves of the conversation. */
+/** Makes the prompt from the turns that a context window has chosen. */
 const assembleWithin = (
   loop: Loop,
   window: Internals,

@@ -1,7 +1,7 @@
 /**
- * The system message of a request, and what counts beside its turns: the same for those who send it and for those who ask before.
+ * The system message of a request, and what else counts besides its turns. Sending and rendering share these functions.
  *
- * What was handed over stands in the system message, unless the model reads it in a turn that is sent.
+ * What was handed over is in the system message, unless a turn that is sent says it.
  *
  * @since 0.1.0
  */
@@ -14,11 +14,11 @@ import type { Loop } from "../../journal/Loop.ts"
 import { compose } from "../../rules/SystemPrompt.ts"
 import type { Beside, Choice } from "./WindowChoice.ts"
 
-/** Checks whether a context window leaves out the turn in which the model would read what was handed over. */
+/** Checks whether a context window leaves out the turn that says what was handed over. */
 const leavesOut = ({ chosen, entries }: Choice, { handoff }: AgentState): boolean =>
   handoff !== undefined && !entries.isTold(handoff, chosen)
 
-/** Gives the system message. `handed` is what was handed over if no turn says it, and `choice` what a context window chose to send. */
+/** Returns the system message. `handed` is what was handed over if no turn says it, and `choice` what a context window chose to send. */
 export const systemOf = (
   { definition, state }: Loop,
   instructions: string | undefined,
@@ -30,8 +30,8 @@ export const systemOf = (
 }
 
 /**
- * Gives what a context window counts beside the turns, whose first message is given: the system message with what was handed over,
- * wherever that will stand.
+ * Returns what a context window counts besides the turns, whose first message is given: the system message, always with what was handed
+ * over.
  */
 export const besideOf = (
   loop: Loop,

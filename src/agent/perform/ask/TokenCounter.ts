@@ -1,5 +1,5 @@
 /**
- * Counting tokens for a context window: by a function, by the provider's tokenizer, or by an estimate.
+ * Counts tokens for a context window: by a function, by the provider's tokenizer, or by an estimate.
  *
  * @since 0.1.0
  */
@@ -14,12 +14,12 @@ import type { Turn } from "../../../domain/StateSchema.ts"
 import { type CountTokens, estimateText, tokensOf } from "../../../domain/TokenEstimate.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 
-/** What a model reads of a tool: its name, what it is for, and its parameters. */
+/** What a model reads of a tool: its name, its description and its parameters. */
 const textOfTool = memoize((tool: Tool.Any): string =>
   JSON.stringify({ name: tool.name, description: tool.description, parameters: schemaOf(tool) })
 )
 
-/** What has no JSON schema says nothing of its parameters. */
+/** A tool without a JSON schema is counted without parameters. */
 const schemaOf = (tool: Tool.Any): unknown => {
   try {
     return Tool.getJsonSchema(tool)
@@ -28,7 +28,7 @@ const schemaOf = (tool: Tool.Any): unknown => {
   }
 }
 
-/** Gives the tools that a request offers. */
+/** Returns the tools that a request offers. */
 const offeredIn = ({ toolChoice, toolkit }: Request): ReadonlyArray<Tool.Any> => {
   const tools = Object.values(toolkit.tools)
   return typeof toolChoice === "object" && "oneOf" in toolChoice
@@ -36,12 +36,10 @@ const offeredIn = ({ toolChoice, toolkit }: Request): ReadonlyArray<Tool.Any> =>
     : tools
 }
 
-/** Gives what is known of turns by one way to count them, in whatever run it was counted. */
+/** Returns the known counts of turns for one way of counting, shared by all runs. */
 const knownBy = memoize((_way: CountTokens | Tokenizer.Service) => new WeakMap<Turn, number>())
 
-/**
- * Counts tokens. A tokenizer has to `learn` first what is asked about; what it hasn't is estimated.
- */
+/** Counts tokens. A tokenizer must `learn` texts first; others are estimated. */
 export class Counter {
   readonly #way: CountTokens | Tokenizer.Service
   readonly #count: CountTokens
@@ -59,17 +57,17 @@ export class Counter {
     this.#turns = knownBy(way)
   }
 
-  /** Checks whether this counts in some way. */
+  /** Checks whether this counts in a given way. */
   counts(way: CountTokens | Tokenizer.Service): boolean {
     return this.#way === way
   }
 
-  /** Whether it has to learn what it is asked about. */
+  /** Whether it has to learn texts before it counts them. */
   get learns(): boolean {
     return this.#tokenizer !== undefined
   }
 
-  /** Says how it counts. */
+  /** The way in which it counts. */
   get by(): NonNullable<Window["by"]> {
     if (this.#tokenizer !== undefined && !this.#hasFailed) return "tokenizer"
     return this.#way === estimateText || this.#hasFailed ? "estimate" : "count"
@@ -83,7 +81,7 @@ export class Counter {
     return tokens
   }
 
-  /** Counts a text that many requests say. */
+  /** Counts a text that many requests contain. */
   readonly text = (text: string): number => {
     const known = this.#texts.get(text)
     if (known !== undefined) return known
@@ -101,7 +99,7 @@ export class Counter {
     return tokens
   }
 
-  /** Lets the tokenizer count what it hasn't yet, where there is one. What it fails to count stays estimated. */
+  /** Lets the tokenizer, if there is one, count texts that it hasn't counted yet. If it fails, they stay estimated. */
   learn(
     texts: ReadonlyArray<string>,
     request: Request | undefined,

@@ -26,8 +26,8 @@ import { Counter } from "./TokenCounter.ts"
 import { Entries } from "./WindowTurns.ts"
 
 /**
- * What a request sends, what is told of that, and how many tokens it was counted for. The last `tail` turns that it sends are the last
- * of the conversation.
+ * What a request sends, the window's report of it, and its count of tokens. The last `tail` turns that it sends are the last of the
+ * conversation.
  */
 export interface Choice {
   readonly entries: Entries
@@ -37,16 +37,16 @@ export interface Choice {
   readonly counted: number | undefined
 }
 
-/** What a request says beside the conversation. */
+/** What a request says besides the conversation. */
 export interface Beside {
   readonly texts: ReadonlyArray<string>
   readonly request: Request
 }
 
-/** The key of the tokenizer, without its module: an import waits for each module of Effect that no other brings along. */
+/** The key of the tokenizer, without its module, because an import waits for each module that nothing else loads. */
 const TokenizerKey = Context.Service<Tokenizer.Tokenizer, Tokenizer.Service>("effect/ai/Tokenizer")
 
-/** Gives the turns as they are known, counted in the way in which they are to be: another agent's may be counted otherwise. */
+/** Returns the window's turns, counted in the current way. Another agent's may be counted differently. */
 const entriesOf = (
   { definition: { name } }: Loop.Loop,
   cache: Pick<PromptCache, "entries">,
@@ -61,7 +61,7 @@ const entriesOf = (
 
 const stateOf = ({ foreseen, loop }: Asked): AgentState => foreseen ?? loop.state
 
-/** The limits of a window in a state, and how many tokens go to what is sent beside turns. */
+/** Returns the limits of a window in a state, and how many tokens are needed for everything besides turns. */
 interface Limits {
   readonly room: Room
   readonly limit: number
@@ -90,7 +90,7 @@ const limitsOf = (asked: Asked): Limits => {
   }
 }
 
-/** Gives what is too much for a window. */
+/** Returns how the turns exceed a window. */
 const exceeded = (
   { agent, counter, ratio }: Entries,
   { maxTurns }: Internals,
@@ -104,7 +104,7 @@ const exceeded = (
   return new Fail(new ContextWindowExceeded({ agent, unit, limit, needed, over: needed - limit, isEstimated }))
 }
 
-/** Gives the turns that go into a summary: so many that the window has room again, or all that may go. */
+/** Returns the turns that are summarized: enough that the window has room again, or all that may be. */
 const going = (
   chosen: ReadonlyArray<WindowTurn>,
   before: number,
@@ -123,7 +123,7 @@ const going = (
   })
 }
 
-/** Lets turns be summarized, and tells it. */
+/** Lets turns be summarized, and emits the event. */
 const summarize = Effect.fnUntraced(function*(
   loop: Loop.Loop,
   entries: Entries,
@@ -146,11 +146,11 @@ const summarize = Effect.fnUntraced(function*(
   yield* loop.journal.flush
 })
 
-/** Gives a conversation as it will be once turns are summarized, in words that nobody knows yet. */
+/** Returns a conversation as it will be once turns are summarized, with a placeholder for the summary. */
 const summarized = (self: Conversation, entries: Entries, goes: ReadonlyArray<WindowTurn>): Conversation =>
   addSummary(self, { text: "…", ...entries.extend(self.summaries?.at(-1), goes) })
 
-/** What a choice is made for: a request, or nobody yet if its state is only foreseen. Then no summary is made and nothing is told. */
+/** What a choice is made for: a request, or only a prediction. For a prediction no summary is made and no event emitted. */
 interface Asked {
   readonly loop: Loop.Loop
   readonly foreseen?: AgentState | undefined
@@ -159,7 +159,7 @@ interface Asked {
   readonly entries: Entries
 }
 
-/** A choice on its way: what is chosen so far, of what, and what that counts for. */
+/** An unfinished choice: the turns that are chosen so far, all turns, and their tokens. */
 interface Choosing extends Asked {
   readonly limits: Limits
   readonly base: ReadonlyArray<WindowTurn>
@@ -168,7 +168,7 @@ interface Choosing extends Asked {
   tokens: number
 }
 
-/** Lets the tokenizer count turns that aren't in the conversation: summaries, and what a strategy made. */
+/** Lets the tokenizer count turns that aren't in the conversation: summaries, and turns that a strategy made. */
 const recount = (choosing: Choosing): Effect.Effect<void> | undefined => {
   const { entries: { counter }, entries } = choosing
   if (counter?.learns !== true) return undefined
@@ -182,7 +182,7 @@ const recount = (choosing: Choosing): Effect.Effect<void> | undefined => {
   })
 }
 
-/** Goes on with a choice from one of the window's steps. */
+/** Continues a choice from one of the window's steps. */
 const goOn = (choosing: Choosing, from: number): Effect.Effect<Choice, unknown, unknown> => {
   const { base, entries, limits: { room }, limits, loop, round, window } = choosing
   const isUnlimited = !window.countsTokens && window.maxTurns === Infinity
@@ -212,7 +212,7 @@ const goOn = (choosing: Choosing, from: number): Effect.Effect<Choice, unknown, 
     : Effect.fail(exceeded(entries, window, limits, sent))
 }
 
-/** Begins a choice with the turns that there are by now, once those that are new are counted. */
+/** Begins a choice with the current turns, after the new ones are counted. */
 const begin = (asked: Asked, round: number): Effect.Effect<Choice, unknown, unknown> => {
   const { beside, entries, foreseen, loop, window } = asked
   const { conversation: { summaries, turns }, run } = stateOf(asked)
@@ -236,8 +236,8 @@ const begin = (asked: Asked, round: number): Effect.Effect<Choice, unknown, unkn
 }
 
 /**
- * Chooses what a request sends. Fails with `ContextWindowExceeded` where what stays is too much, and with what a summary fails
- * with.
+ * Chooses what a request sends. Fails with `ContextWindowExceeded` if the turns that must stay are too much, and with the error of a
+ * summary.
  */
 export const choose = (
   loop: Loop.Loop,
@@ -251,7 +251,7 @@ export const choose = (
     return begin({ loop, foreseen, window, beside, entries }, 0)
   })
 
-/** Foresees what a request would send in a state. It asks no model, keeps nothing, and tells nothing. */
+/** Predicts what a request would send in a state. It asks no model, keeps nothing, and emits nothing. */
 export const foresee = (
   loop: Loop.Loop,
   window: Internals,

@@ -1,5 +1,6 @@
 /**
- * The turns of a conversation as a run's context window knows them, kept from request to request: a step costs what its new turns do.
+ * The turns of a conversation in the form of a context window, kept from request to request, so that a step's cost depends only on its new
+ * turns.
  *
  * @since 0.1.0
  */
@@ -10,7 +11,10 @@ import { isToldIn } from "../../../domain/Takeover.ts"
 import { isOpen, openFrom, type Stays, type WindowTurn } from "../../../domain/window/WindowTurn.ts"
 import type { Counter } from "./TokenCounter.ts"
 
-/** How far an estimate may be off, by what a provider reported. Below, a provider that reports too little would let too much pass. */
+/**
+ * The limits of the correction by a provider's report. A factor below the lower limit would let too many tokens pass if a provider reports
+ * too few.
+ */
 const ratios = { minimum: 0.5, maximum: 4 }
 
 interface Entry extends WindowTurn {
@@ -18,7 +22,7 @@ interface Entry extends WindowTurn {
   stays: Stays | undefined
 }
 
-/** Gives the turn that is sent in the place of those that a summary stands for. */
+/** Returns the turn that is sent instead of those that a summary covers. */
 const turnOf = memoize((summary: Summarized): Turn => {
   const of = weightOf(summary)
   return {
@@ -33,14 +37,14 @@ export class Entries {
   readonly agent: string
   readonly counter: Counter | undefined
   readonly all: Array<Entry> = []
-  /** What all turns count for. */
+  /** The tokens of all turns. */
   tokens = 0
-  /** What was sent last. */
+  /** The turns that were sent last. */
   last: ReadonlyArray<WindowTurn> = []
   #ratio = 1
   #flagged: ReadonlyArray<Entry> = []
   readonly #pinned: Array<Entry> = []
-  /** What users said, and what modes did in their place. */
+  /** The turns of users, and of modes in their place. */
   readonly #asked: Array<Entry> = []
 
   constructor(agent: string, counter: Counter | undefined) {
@@ -48,12 +52,12 @@ export class Entries {
     this.counter = counter
   }
 
-  /** How often as many tokens the provider reported for this agent's last request as were counted. */
+  /** The ratio of the tokens that the provider reported for this agent's last request to those that were counted. */
   get ratio(): number {
     return this.counter?.by === "estimate" ? this.#ratio : 1
   }
 
-  /** Takes in the turns that are new, and says anew which ones stay. The run answers the last `inputs` of a user. */
+  /** Adds new turns, and updates which ones must stay. The run answers the last `inputs` of a user. */
   update(turns: ReadonlyArray<Turn>, inputs: number): void {
     for (let index = this.all.length; index < turns.length; index++) this.#add(turns[index]!, index)
     for (const entry of this.#flagged) entry.stays = entry.turn.pinned === true ? "Pinned" : undefined
@@ -86,7 +90,7 @@ export class Entries {
     }
   }
 
-  /** Gives what is sent where there is room: all turns, or a summary and those that it doesn't stand for. */
+  /** Returns what is sent if there is room: all turns, or a summary and the turns that it doesn't cover. */
   base(summary: Summarized | undefined): ReadonlyArray<WindowTurn> {
     if (summary === undefined) return this.all
     const turn = turnOf(summary)
@@ -101,12 +105,12 @@ export class Entries {
     ]
   }
 
-  /** Checks whether a turn is sent as it is. */
+  /** Checks whether a turn is sent unchanged. */
   isWhole(each: WindowTurn): boolean {
     return this.all[each.index] === each
   }
 
-  /** Counts the last turns that are sent as they are, without a gap: those are most of them. */
+  /** Counts the last turns that are sent unchanged and without a gap, which are most of them. */
   tailOf(chosen: ReadonlyArray<WindowTurn>): number {
     const { all } = this
     let count = 0
@@ -114,7 +118,7 @@ export class Entries {
     return count
   }
 
-  /** Gives which turns a summary stands for once more of them are gone. */
+  /** Returns which turns a summary covers once more turns are summarized. */
   extend(summary: Summarized | undefined, goes: ReadonlyArray<WindowTurn>): Omit<Summarized, "text"> {
     const gone = new Set(goes.map(({ index }) => index))
     const upTo = goes.reduce((most, { index }) => Math.max(most, index + 1), summary?.upTo ?? 0)
@@ -125,7 +129,7 @@ export class Entries {
     return { upTo, except }
   }
 
-  /** Checks whether a model reads in what is sent what was handed over. */
+  /** Checks whether the turns that are sent say what was handed over. */
   isTold(handoff: Received, chosen: ReadonlyArray<WindowTurn>): boolean {
     return chosen === this.all || chosen.some(({ turn }) => isToldIn(turn, handoff))
   }

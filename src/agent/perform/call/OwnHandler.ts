@@ -19,7 +19,9 @@ export const isOfToolkit = ({ tool }: HandledTool, error: unknown): error is AiE
   AiError.isAiError(error) && error.module === "Toolkit" && error.method === `${tool.name}.handle`
 
 /** Checks whether an error says that a result doesn't fit its schema. */
-export const isMisfit = (error: unknown): error is AiError.AiError =>
+export const isMisfit = (
+  error: unknown
+): error is AiError.AiError & { readonly reason: AiError.ToolResultEncodingError } =>
   AiError.isAiError(error) && error.reason._tag === "ToolResultEncodingError"
 
 /** Gives what a handler failed with, which its toolkit wraps if it was the reason of an `AiError`. */

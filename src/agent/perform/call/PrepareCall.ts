@@ -17,6 +17,7 @@ import * as ModeStack from "../../../domain/ModeStack.ts"
 import * as ModeTransition from "../../../domain/ModeTransition.ts"
 import { toMessages } from "../../../domain/Projection.ts"
 import type { Call } from "../../../domain/StateSchema.ts"
+import * as Wanted from "../../../domain/Wanted.ts"
 import * as Handoff from "../../../handoff/Handoff.ts"
 import type { HandoffTool, ModeTool, RunTool, ToolEntry } from "../../definition/AgentDefinition.ts"
 import * as Codec from "../../definition/Codec.ts"
@@ -226,6 +227,8 @@ const ready = (
     return undefined
   }
   if (needsApproval === true) return decide(true)
+  const see = (isNeeded: boolean): Prepared =>
+    decide(Wanted.boolean(`\`needsApproval\` of tool "${call.name}"`, isNeeded))
   const needed: boolean | Effect.Effect<boolean, never, unknown> = needsApproval(params, {
     toolCallId: call.id,
     get messages() {
@@ -233,5 +236,5 @@ const ready = (
       return conversation.turns.filter((turn) => turn !== lastAssistant(conversation)).flatMap(toMessages)
     }
   })
-  return Effect.isEffect(needed) ? Effect.map(needed, decide) : decide(needed)
+  return Effect.isEffect(needed) ? Effect.map(needed, see) : see(needed)
 }

@@ -143,7 +143,7 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
     }
     return Telemetry.toolSpan(loop, call, entry.tool, (span) =>
       Effect.matchCauseEffect(
-        loop.journal.isObserved ? Effect.andThen(loop.journal.flush, seenAnswer(loop, job)) : seenAnswer(loop, job),
+        loop.journal.isObserved ? Effect.andThen(loop.journal.flush, keptAnswer(loop, job)) : seenAnswer(loop, job),
         {
           onSuccess: (answered) => {
             Telemetry.endTool(span, loop, call, answered?.settlement)
@@ -161,6 +161,10 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
 }
 
 type Answering = Effect.Effect<CallResult | undefined, never, unknown>
+
+/** Begins a call whose start is kept. A run whose events can't be kept any more is being stopped: it begins no other call. */
+const keptAnswer = (loop: Loop.Loop, job: Job): Answering =>
+  Effect.suspend(() => loop.journal.hasFailed ? Effect.interrupt : seenAnswer(loop, job))
 
 /** Gives what came of a call once the guardrails have let it pass. */
 const seenAnswer = (loop: Loop.Loop, job: Job): Answering => {

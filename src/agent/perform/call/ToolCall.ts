@@ -12,14 +12,15 @@ import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Schema from "effect/Schema"
-import { kindOf, messageOf } from "../../../domain/Described.ts"
+import * as Schema from "effect/Schema"
+import { messageOf } from "../../../domain/Described.ts"
 import { maxLevels } from "../../../domain/ForeignValue.ts"
 import type { Settlement } from "../../../domain/Happening.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
 import { fromOutput } from "../../../domain/PartCopy.ts"
 import type { Call } from "../../../domain/StateSchema.ts"
 import * as Underway from "../../../domain/Underway.ts"
+import * as Wanted from "../../../domain/Wanted.ts"
 import type { HandledTool } from "../../definition/AgentDefinition.ts"
 import { CurrentOverrides } from "../../definition/Overrides.ts"
 import * as Loop from "../../journal/Loop.ts"
@@ -59,6 +60,10 @@ const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknown): Cal
   }
 }
 
+/** The defect of a handler whose Effect succeeded with what nobody ran. */
+const noResult = ({ tool }: HandledTool, given: unknown): TypeError =>
+  Wanted.gaveNo(`The Effect of the handler of tool "${tool.name}"`, "result", given)
+
 /** Says that a result doesn't fit its schema. What is wrong with it is for the log. */
 const refused = ({ tool }: HandledTool, why: unknown): Effect.Effect<CallResult> =>
   Effect.as(
@@ -66,11 +71,23 @@ const refused = ({ tool }: HandledTool, why: unknown): Effect.Effect<CallResult>
     failed(`The tool "${tool.name}" gave a result that doesn't fit its schema.`)
   )
 
+/** Checks whether a schema takes an `Exit`, and not only because it takes anything. */
+const takesExits = ({ successSchema }: HandledTool["tool"], exit: unknown): boolean => {
+  const is = Schema.is(successSchema)
+  return is(exit) && !is(new (class Foreign {})())
+}
+
+/** Checks whether a handler succeeded with what nobody ran. What `Effect.succeed` makes is an `Exit`. */
+const isUnrun = ({ tool }: HandledTool, value: unknown): boolean =>
+  Wanted.isUnrun(value) || (Exit.isExit(value) && !takesExits(tool, value))
+
 const encodeSuccess = (entry: HandledTool, value: unknown) =>
-  Effect.matchCauseEffectEager(entry.encodeSuccess(value), {
-    onFailure: (cause) => refused(entry, cause),
-    onSuccess: (encoded) => Effect.succeed(succeeded(entry, value, encoded))
-  })
+  isUnrun(entry, value) ?
+    Effect.die(noResult(entry, value)) :
+    Effect.matchCauseEffectEager(entry.encodeSuccess(value), {
+      onFailure: (cause) => refused(entry, cause),
+      onSuccess: (encoded) => Effect.succeed(succeeded(entry, value, encoded))
+    })
 
 /**
  * Says what a handler's failure was, and ends the run with it if its tool is fatal.
@@ -132,7 +149,7 @@ const contextOf = (loop: Loop.Loop, call: Call, entry: HandledTool): Toolkit.Han
 
 /** What TypeScript didn't see may give anything. */
 const notAnEffect = ({ tool }: HandledTool, given: unknown): TypeError =>
-  new TypeError(`The handler of tool "${tool.name}" gave no Effect but ${kindOf(given)}`)
+  Wanted.gaveNo(`The handler of tool "${tool.name}"`, "Effect", given)
 
 /** One attempt at a call whose handler comes from the environment. */
 const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params: unknown): Attempt =>
@@ -168,7 +185,10 @@ const fromToolkit = (
     return Effect.suspend(() => handler(params, contextOf(loop, call, entry)))
   }).pipe(
     Effect.flatMap((value) => encodeSuccess(entry, value)),
-    Effect.catchIf(isMisfit, (error) => refused(entry, error.message))
+    Effect.catchIf(isMisfit, (error): Effect.Effect<CallResult> => {
+      const { toolResult } = error.reason
+      return isUnrun(entry, toolResult) ? Effect.die(noResult(entry, toolResult)) : refused(entry, error.message)
+    })
   )
 
 /** Runs a call under its tool's policy. It never fails; a defect passes through. */

@@ -164,7 +164,7 @@ export const seeResult = (
           ? undefined
           : read.own !== undefined && Exit.isFailure(read.own)
           ? { fatal: read.own.cause }
-          : endedBy(loop, namesOf(loop), "what stands in the place of a failure can't be read as one"))
+          : endedBy(loop, namesOf(loop), "it doesn't fit the tool's failure schema"))
       }))
     }
   )
@@ -186,10 +186,10 @@ export const seeHandoff = (
       at: call === undefined ? "decision" : "handoff",
       context: contextOf(loop, "handoff", call === undefined ? undefined : checkedCall(call), state),
       put: (_, given) => {
-        if (!isHandoff(given)) return Result.fail("it isn't what can be handed over")
+        if (!isHandoff(given)) return Result.fail("it isn't a handoff")
         return given.target === request.target
           ? Result.succeed(JsonValue.detached(given) as Crossing)
-          : Result.fail("the target can't be another")
+          : Result.fail("it changes the target")
       },
       texts: (crossing) => textsIn(Struct.omit(crossing, ["target"]), declared),
       putTexts: ({ target, ...said }, texts) => Result.succeed({ target, ...withTexts(said, texts, declared) })

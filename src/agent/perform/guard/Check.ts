@@ -64,18 +64,44 @@ class Refusal implements Refused {
   }
 }
 
+/** Events of guardrails that wait until what they looked at is told. Their numbers are their places here. */
+export type Held = Array<GuardrailStarted | GuardrailSettled>
+
+/** Tells events that were held, with numbers and a time that follow what was told before them. */
+export const tellHeld = (loop: Loop.Loop, held: Held): void => {
+  const { journal, path, step } = loop
+  const at = Loop.now(loop)
+  const sequences: Array<number> = []
+  for (const event of held) {
+    const sequence = journal.nextSequence()
+    sequences.push(sequence)
+    const told = { ...event, path, step, sequence, at }
+    journal.record(told._tag === "GuardrailStarted" ? told : { ...told, started: sequences[told.started]! }, loop)
+  }
+}
+
 /** A value on its way through the guardrails of a stage. */
 class Passage<A> {
   readonly loop: Loop.Loop
   readonly kind: Kind<A>
+  readonly held: Held | undefined
   value: A
   isReplaced = false
   refusal: Refusal | undefined = undefined
   #texts: ReadonlyArray<string> | undefined = undefined
-  constructor(loop: Loop.Loop, value: A, kind: Kind<A>) {
+  constructor(loop: Loop.Loop, value: A, kind: Kind<A>, held: Held | undefined) {
     this.loop = loop
     this.value = value
     this.kind = kind
+    this.held = held
+  }
+  /** The number of the next event. One that is held gets its own when it is told. */
+  nextSequence(): number {
+    return this.held === undefined ? this.loop.journal.nextSequence() : this.held.length
+  }
+  tell(event: GuardrailStarted | GuardrailSettled): void {
+    if (this.held === undefined) this.loop.journal.record(event, this.loop)
+    else this.held.push(event)
   }
   /** Gives the texts in the value, which are looked for once. */
   get texts(): ReadonlyArray<string> {
@@ -140,14 +166,9 @@ const counting = <A>(passage: Passage<A>, staged: StagedGuardrail, given: Verdic
 }
 
 /** Tells that a guardrail begins, at a time in epoch milliseconds. */
-const start = <A>(
-  { loop, kind: { context } }: Passage<A>,
-  { guardrail }: StagedGuardrail,
-  at: number
-): GuardrailStarted => {
-  const { calls, journal: { run }, journal, path, step } = loop
-  const { call, stage } = context
-  const sequence = journal.nextSequence()
+const start = <A>(passage: Passage<A>, { guardrail }: StagedGuardrail, at: number): GuardrailStarted => {
+  const { kind: { context: { call, stage } }, loop: { calls, journal: { run }, path, step } } = passage
+  const sequence = passage.nextSequence()
   const { name } = guardrail
   const begun: GuardrailStarted = {
     _tag: "GuardrailStarted",
@@ -161,7 +182,7 @@ const start = <A>(
     stage
   }
   const event = call === undefined ? begun : { ...begun, callId: call.id }
-  journal.record(event, loop)
+  passage.tell(event)
   return event
 }
 
@@ -208,7 +229,7 @@ const end = <A>(
   const verdict = given?._tag ?? "Interrupted"
   const duration = Math.max(0, at - startedAt)
   const rest = more(passage, given, isLast)
-  const sequence = loop.journal.nextSequence()
+  const sequence = passage.nextSequence()
   const settled: GuardrailSettled = {
     _tag: "GuardrailSettled",
     run,
@@ -224,7 +245,7 @@ const end = <A>(
     duration
   }
   const event = callId === undefined ? settled : { ...settled, callId }
-  loop.journal.record(rest === undefined ? event : { ...event, ...rest }, loop)
+  passage.tell(rest === undefined ? event : { ...event, ...rest })
   return at
 }
 
@@ -286,15 +307,19 @@ const askFrom = <A>(
   return Effect.void
 }
 
-/** Asks guardrails one after the other, each about what the one before it passed on, until one refuses. */
+/**
+ * Asks guardrails one after the other, each about what the one before it passed on, until one refuses. If there is something to be
+ * `held` in, nobody is told of them before `tellHeld`.
+ */
 export const check = <A>(
   loop: Loop.Loop,
   guardrails: ReadonlyArray<StagedGuardrail>,
   value: A,
-  kind: Kind<A>
+  kind: Kind<A>,
+  held?: Held
 ): Effect.Effect<Checked<A>, never, unknown> =>
   Effect.withFiber((fiber) => {
-    const passage = new Passage(loop, value, kind)
+    const passage = new Passage(loop, value, kind, held)
     return Effect.map(
       askFrom(passage, guardrails, 0, new SpanRecorder(fiber)),
       (): Checked<A> => passage.refusal ?? { _tag: "Passed", value: passage.value, isReplaced: passage.isReplaced }

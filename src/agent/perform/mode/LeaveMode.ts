@@ -20,6 +20,7 @@ import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import * as StayingModes from "../../rules/StayingModes.ts"
 import * as CheckMove from "./CheckMove.ts"
+import { ranBy } from "./ModeEffect.ts"
 import { runModeEffect } from "./ModeEffect.ts"
 
 /**
@@ -115,11 +116,11 @@ const clean = Effect.fnUntraced(function*(
   const exit = asTold(loop, ended)
   const { recover } = mode
   const recovered = recovers === true && Exit.isFailure(exit) && recover !== undefined
-    ? yield* runAndLeaveNested(loop, open, Effect.suspend(() => recover(exit.cause)))
+    ? yield* runAndLeaveNested(loop, open, ranBy(`\`recover\` of mode "${mode.name}"`, () => recover(exit.cause)))
     : undefined
   const cleaned = mode.exit === undefined
     ? Exit.void
-    : yield* runAndLeaveNested(loop, open, Effect.suspend(() => mode.exit!(exit)))
+    : yield* runAndLeaveNested(loop, open, ranBy(`\`exit\` of mode "${mode.name}"`, () => mode.exit!(exit)))
   const asked = wishOf(cleaned, isOver)
   const checked = asked === undefined
     ? Exit.succeed(undefined)

@@ -8,6 +8,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Scope from "effect/Scope"
+import * as Wanted from "../../../domain/Wanted.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import { beginEffect, CurrentOperations, endEffect, type OperationUnderWay } from "../../journal/OperationsUnderWay.ts"
 
@@ -39,3 +40,15 @@ export const runModeEffect = <A>(
     return undefined
   }, true)
 }
+
+/** Runs what a function of a mode gives. That it gives no Effect, or one that gives what nobody ran, is a defect that names it. */
+export const ranBy = <A>(
+  by: string,
+  f: () => Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown, unknown> =>
+  Effect.suspend(() => {
+    const given = f()
+    return Effect.isEffect(given)
+      ? Effect.map(given, (value) => Wanted.value(`The Effect of ${by}`, value))
+      : Effect.die(Wanted.gaveNo(by, "Effect", given))
+  })

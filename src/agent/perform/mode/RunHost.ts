@@ -129,7 +129,7 @@ const findRefusal = (
   asker: Fiber.Fiber<unknown, unknown>
 ): ModeError | undefined =>
   loop.isLettingGo
-    ? unavailable(operation, "the mode stays entered, and only its resources are let go of")
+    ? unavailable(operation, "the mode stays entered, and only its resources are released")
     : !loop.isChangingModes || Underway.latest(loop.underway, "StepStarted") !== undefined
     ? because(new StepUnderWay({ operation }))
     : OwnModel.isBuilding(loop)

@@ -14,6 +14,7 @@ import * as Loop from "../../journal/Loop.ts"
 import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { leave, noteOfLeaving, runAndLeaveNested, tellFailure } from "./LeaveMode.ts"
+import { ranBy } from "./ModeEffect.ts"
 import { runModeEffect } from "./ModeEffect.ts"
 import type { ModeParams } from "./ModeParams.ts"
 
@@ -88,7 +89,7 @@ export const setUp = (
       const { isResumed = false } = options
       const settingUp = runModeEffect(
         setting.open,
-        restore(Effect.suspend(() => entry.mode.enter(params.decoded, { isResumed }))),
+        restore(ranBy(`\`enter\` of mode "${entry.mode.name}"`, () => entry.mode.enter(params.decoded, { isResumed }))),
         span === undefined ? undefined : Telemetry.inSpan(span)
       )
       const ended = Effect.onExitPrimitive(settingUp, (exit) => {

@@ -6,11 +6,11 @@ import { Context, Deferred, Duration, Effect, Exit, Layer, Result, Scope } from 
 import { AgentState } from "troupe"
 import { ConversationStore } from "troupe/cluster"
 import { MockModel } from "troupe/testing"
-import * as Activation from "../../src/cluster/Activation.ts"
-import type { Answer } from "../../src/cluster/Answer.ts"
-import * as Kept from "../../src/cluster/Kept.ts"
-import { Messages } from "../../src/cluster/Messages.ts"
-import { type Executed, handlers, makeDesk, script } from "./desk.ts"
+import * as Activation from "../../../src/cluster/Activation.ts"
+import type { Answer } from "../../../src/cluster/Answer.ts"
+import * as Kept from "../../../src/cluster/Kept.ts"
+import { Messages } from "../../../src/cluster/Messages.ts"
+import { type Executed, handlers, makeDesk, script } from "../desk.ts"
 
 /** How a process ends at one of its writes. A frozen one comes back when others have answered everything. */
 export interface Death {

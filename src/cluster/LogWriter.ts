@@ -1,0 +1,99 @@
+/**
+ * How an owner writes to a log: one entry after the other, under the epoch that it claimed.
+ *
+ * 1. Who can't append has lost the log: the writer is closed, and nothing more is written by it.
+ * 2. A snapshot is written when much stands behind the last one. Without it, more is read.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import {
+  SessionClosed,
+  SessionError,
+  StoreConflict,
+  StoredStateUnreadable,
+  StoreUnavailable
+} from "../agent/session/SessionError.ts"
+import type { Append, Claimed, ConversationStoreError, Service } from "./store/Stored.ts"
+
+/** How many characters of entries there are at least between two snapshots. */
+const minSnapshotDistance = 32_768
+
+/** Says that what is kept can't be read. */
+export const unreadable = (id: string) => (issue: string): SessionError =>
+  new SessionError({ reason: new StoredStateUnreadable({ id, issue }) })
+
+/** Names the failure of the store. */
+export const unavailable =
+  (id: string, operation: StoreUnavailable["operation"]) => (error: ConversationStoreError): SessionError =>
+    new SessionError({ reason: new StoreUnavailable({ id, operation, issue: error.message, error }) })
+
+/** Which log is written to, and how many characters of entries stand between two snapshots, if that isn't by their size. */
+export interface Options {
+  readonly id: string
+  readonly store: Service
+  readonly snapshotAfter?: number | undefined
+}
+
+/** How an owner writes to a log. */
+export class LogWriter {
+  isClosed = false
+  readonly epoch: number
+  readonly #id: string
+  readonly #store: Service
+  readonly #snapshotAfter: number | undefined
+  #revision: number
+  #size: number
+  #snapshotSize: number
+
+  constructor({ id, snapshotAfter, store }: Options, { entries, epoch, snapshot }: Claimed) {
+    this.#id = id
+    this.#store = store
+    this.#snapshotAfter = snapshotAfter
+    this.epoch = epoch
+    this.#revision = entries.at(-1)?.revision ?? snapshot?.revision ?? 0
+    this.#size = entries.reduce((size, { text }) => size + text.length, 0)
+    this.#snapshotSize = snapshot?.text.length ?? 0
+  }
+
+  /** Shuts the log: what would be written from now on isn't. */
+  close(): void {
+    this.isClosed = true
+  }
+
+  /** Closes the writer, and fails. */
+  fail(reason: SessionError["reason"]): Effect.Effect<never, SessionError> {
+    this.close()
+    return Effect.fail(new SessionError({ reason }))
+  }
+
+  /** Appends an entry, or closes the writer. */
+  write(entry: Omit<Append, "id" | "epoch" | "revision">): Effect.Effect<void, SessionError> {
+    return Effect.suspend(() => {
+      const id = this.#id
+      if (this.isClosed) return this.fail(new SessionClosed({ agent: id, operation: "append" }))
+      const revision = this.#revision + 1
+      return Effect.matchEffect(this.#store.append({ id, epoch: this.epoch, revision, ...entry }), {
+        onFailure: (error) => this.fail(unavailable(id, "write")(error).reason),
+        onSuccess: (isOurs) => {
+          if (!isOurs) return this.fail(new StoreConflict({ id, expected: revision, found: undefined }))
+          this.#revision = revision
+          this.#size += entry.text.length
+          return Effect.void
+        }
+      })
+    })
+  }
+
+  /** Writes a snapshot if it is time for one. */
+  snapshot(textOf: () => string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const after = this.#snapshotAfter ?? Math.max(minSnapshotDistance, 4 * this.#snapshotSize)
+      if (this.#size <= after) return Effect.void
+      const text = textOf()
+      this.#size = 0
+      this.#snapshotSize = text.length
+      return Effect.ignore(this.#store.saveSnapshot(this.#id, this.epoch, { revision: this.#revision, text }))
+    })
+  }
+}
