@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { parseSync, Visitor } from "oxc-parser"
 import * as Troupe from "troupe"
-import { AgentError, AgentEvent, Guardrail } from "troupe"
+import { AgentError, AgentEvent, AgentStatus, Guardrail, StopWhen } from "troupe"
 import { root } from "../../scripts/examples.ts"
 
 const read = (file: string): string => readFileSync(join(root, file), "utf8")
@@ -115,6 +115,34 @@ describe("lists of the documentation", () => {
         ])
       ].sort(),
       [...new Set(errors)].sort()
+    )
+  })
+
+  const statuses = Object.keys(AgentStatus.AgentStatus.cases).sort()
+
+  it("docs/state.md has every status, and docs/running.md each with which a run succeeds", () => {
+    assert.deepStrictEqual(names("docs/state.md", "status", "what it means"), statuses)
+    assert.deepStrictEqual(
+      names("docs/running.md", "status", "why"),
+      statuses.filter((status) => status !== "InProgress" && status !== "Failed")
+    )
+  })
+
+  it("docs/limits.md has every condition of StopWhen", () => {
+    // `evaluate` asks a condition and is none.
+    const conditions = Object.entries(StopWhen).filter(([name]) => name !== "evaluate").flatMap((
+      [name, value]: [string, unknown]
+    ) => name === "noToolCalls" || typeof value === "function" && !(value.prototype instanceof Error) ? [name] : [])
+    assert.deepStrictEqual(
+      [
+        ...new Set(
+          rows("docs/limits.md", "condition").flatMap(([cell]) => codes(cell)).map((code) =>
+            /\w+(?=\(|$)/.exec(code)![0]
+          )
+        )
+      ]
+        .sort(),
+      conditions.sort()
     )
   })
 
