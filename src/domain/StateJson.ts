@@ -57,6 +57,7 @@ const codec = lazy(() => {
  * @category conversions
  * @since 0.1.0
  */
+// The codec encodes to JSON.
 export const toJson = (self: AgentState): Schema.Json => JsonValue.detached(codec().encode(self)) as Schema.Json
 
 const reader: VersionedJson.Reader<AgentState, UnknownVersion | MalformedState> = {

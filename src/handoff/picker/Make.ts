@@ -21,4 +21,5 @@ export const make: {
 } = <Name extends string>(
   pick: (request: PickRequest) => Name | Effect.Effect<Name, unknown, unknown>
 ): AgentPicker<Name, never, never> =>
+  // The types of the function are those of the picker.
   fromNames([], (request) => MaybeEffect.call(() => pick(request)) as Effect.Effect<Name>)
