@@ -64,6 +64,7 @@ export class Projection {
 
   /** Returns the messages in a form, and whether one of them is marked. Returns `undefined` if one of them can't be converted. */
   in<A>(form: Form<A>): { readonly messages: ReadonlyArray<A>; readonly isMarked: boolean } | undefined {
+    // What is stored under a form was made by it.
     let all = this.#made.get(form) as Made<A> | undefined
     if (all === undefined) this.#made.set(form, all = { messages: [], isMarked: false })
     for (let at = all.messages.length; at < this.#messages.length; at++) {

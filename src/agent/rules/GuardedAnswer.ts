@@ -37,6 +37,7 @@ export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boole
 
 /** Gives the value of an answer as JSON. */
 export const encode = (codec: OutputCodec | undefined, value: unknown): Schema.Json =>
+  // The codec encodes to JSON.
   (codec === undefined ? String(value) : Result.getOrThrow(codec.encode(value))) as Schema.Json
 
 /** Gives the text of an answer that the model gave as a text. */

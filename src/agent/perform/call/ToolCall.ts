@@ -161,6 +161,7 @@ const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params
     return Effect.suspend(() => {
       const answer: unknown = found.handler(params, contextOf(loop, call, entry))
       return Effect.isEffect(answer)
+        // A handler's Effect has the type of its tool, which `kindOf` can't check.
         ? answer as ReturnType<typeof found.handler>
         : Effect.die(notAnEffect(entry, answer))
     }).pipe(
