@@ -9,6 +9,7 @@ import * as Struct from "effect/Struct"
 import * as AgentState from "../../domain/AgentState.ts"
 import * as AgentStatus from "../../domain/AgentStatus.ts"
 import * as Conversation from "../../domain/Conversation.ts"
+import * as ForgottenIds from "../../domain/ForgottenIds.ts"
 import { levels } from "../../domain/Isolation.ts"
 import { fits, type Summarized } from "../../domain/Summarized.ts"
 import { below, one, oneOf } from "./Choice.ts"
@@ -30,7 +31,7 @@ export interface StateOptions extends TurnOptions {
 }
 
 const stateFields = Arbitrary.schema(
-  AgentState.AgentState.mapFields(Struct.omit(["conversation", "modes", "prompt", "status"]))
+  AgentState.AgentState.mapFields(Struct.omit(["conversation", "forgotten", "modes", "prompt", "status"]))
 )
 
 const { Failed, HandoffRequested } = AgentStatus.AgentStatus.cases
@@ -90,6 +91,10 @@ const summarized = (
   return summaries.length === 0 ? { turns } : { turns, summaries }
 }
 
+/** Has a state with many ids of calls that are gone forget as many. */
+const forgetting = ({ retired = [] }: Pick<AgentState.AgentState, "retired">) =>
+  retired.length < 3 ? undefined : { forgotten: ForgottenIds.forget(undefined, retired, 0) }
+
 /** Random states whose parts don't fit yet. */
 const rawState = (options: StateOptions, depth: number): Arbitrary.Arbitrary<AgentState.AgentState> =>
   Arbitrary.map(
@@ -104,6 +109,7 @@ const rawState = (options: StateOptions, depth: number): Arbitrary.Arbitrary<Age
     }),
     ({ asked, fields, modes, prompt, status, summaries, turns }) => ({
       ...fields,
+      ...forgetting(fields),
       status,
       modes,
       prompt,
