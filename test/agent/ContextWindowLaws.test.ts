@@ -62,7 +62,9 @@ const charactersIn = (messages: ReadonlyArray<Prompt.Message>): number => {
       case "tool-call":
         return sum + part.name.length + JSON.stringify(part.params).length
       case "tool-result":
-        return sum + JSON.stringify(part.modelOutput ?? part.result).length
+        return part.modelOutput === undefined
+          ? sum + JSON.stringify(part.result).length
+          : part.modelOutput.reduce((all, each) => all + (each.type === "file" ? 1_000 : each.text.length), sum)
       default:
         return sum
     }
