@@ -190,7 +190,7 @@ type Needed<M extends Mode> = "replay" extends M ? M extends "replay" ? never : 
  *
  * - `"record"` and `"auto"` take the model from the environment, `"replay"` needs none. Tools are for `toolkit`.
  * - A tape is written beside its place and moved there when the layer is closed. One whose recording was interrupted is kept as
- *   `….recording`, and so is one that would replace what another recording wrote meanwhile: closing dies of `CassetteConflict`.
+ *   `….recording`, and so is one that would replace what another recording wrote meanwhile: closing dies with `CassetteConflict`.
  * - Failures of the model are played as the same `AiError` without headers, and what was interrupted never answers.
  * - What is streamed and what isn't can play the same tape.
  * - Models that agents and modes bring along, plans of them too, are on the same tape, and so are the handlers of toolkits that

@@ -92,7 +92,7 @@ export const conversation = (options: ConversationOptions = {}): Arbitrary.Arbit
 
 const systemMessage = Prompt.systemMessage({ content: "Be brief." })
 
-/** What of a message any provider takes, if that is something. */
+/** Returns the part of a message that every provider accepts, if there is one. */
 const taken = (message: Prompt.Message): ReadonlyArray<Prompt.Message> => {
   if (message.role !== "assistant") return [message]
   const content = message.content.filter((part) => part.type !== "text" || hasWords(part.text))

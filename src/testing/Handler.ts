@@ -63,7 +63,7 @@ export type ReplyFunction<R = never> = (
 ) => MockResponse.Input | Effect.Effect<MockResponse.Input, AiError.AiError, R>
 
 /**
- * Error for a request to which no response was foreseen. A mock model dies of it.
+ * Error for a request without a scripted response. A mock model dies with it.
  *
  * @category errors
  * @since 0.1.0

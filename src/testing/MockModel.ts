@@ -148,7 +148,7 @@ export const history = <Name extends string>(
   })
 
 /**
- * Error for a script that wasn't used up. `assertDrained` dies of it.
+ * Error for a script that wasn't used up. `assertDrained` dies with it.
  *
  * @category errors
  * @since 0.1.0
@@ -162,7 +162,7 @@ export class LeftOver extends Schema.TaggedError<LeftOver>("troupe/testing/MockM
 }
 
 /**
- * Error for a number of requests that wasn't expected. `expectCalls` dies of it.
+ * Error for an unexpected number of requests. `expectCalls` dies with it.
  *
  * @category errors
  * @since 0.1.0
@@ -223,7 +223,7 @@ export interface LayerOptions {
 /**
  * Provides a language model that answers as the handler says, and `calls` with what it was asked.
  *
- * What the handler needs, the layer needs. Where a caller has a service of the same kind, the handler sees the caller's.
+ * The layer needs what the handler needs. If a caller has a service of the same kind, the handler gets the caller's.
  *
  * @category layers
  * @since 0.1.0

@@ -9,7 +9,7 @@
  * 5. It opens no socket of itself: it is a `fetch`, or answers for an `HttpClient`, or is served by an `HttpServer`.
  * 6. It stores nothing: `previous_response_id` is never found, an `item_reference` is only what its id says, and a `thread`
  *    is refused so that Anthropic's client sends the whole conversation.
- * 7. Where Anthropic's thinking is `enabled`, a turn that calls tools begins with it, empty where the script has none.
+ * 7. If Anthropic's thinking is `enabled`, a turn that calls tools begins with a thinking block, which is empty if the script has none.
  *
  * **Example** (Ask it as a client does)
  *
@@ -102,7 +102,7 @@ export interface Options<R = never> {
  * - `entries` are the requests so far, in the order in which they arrived, with what became of them.
  * - `requests` are the bodies of those that weren't refused, of one protocol.
  * - `wait` waits until so many requests have arrived, and gives them.
- * - `misses` are the requests that nothing was foreseen for, with the reason; `assertNoMisses` dies of them.
+ * - `misses` are the requests without a scripted response, with the reason; `assertNoMisses` dies with them.
  * - `close` breaks off every response that hangs.
  *
  * @category models
@@ -127,7 +127,7 @@ export interface Provider {
 export class MockProvider extends Context.Service<MockProvider, Provider>()("troupe/testing/MockProvider") {}
 
 /**
- * Error for requests that a mock provider had no answer to. What uses a strict one dies of it.
+ * Error for requests that a mock provider had no answer to. A program with a strict provider dies with it.
  *
  * It holds the last of them, as many as the journal remembers, and how many there were earlier.
  *
@@ -221,7 +221,7 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
  */
 export const make = (options: Options = {}): Provider => build(options, Context.empty()).provider
 
-/** A provider that is closed with its scope, which dies of the misses of a strict one. */
+/** A provider that is closed with its scope. Closing a strict one dies with its misses. */
 const scoped = <R>(options: Options<R>): Effect.Effect<Provider, never, R | Scope.Scope> =>
   Effect.flatMap(Effect.context<R>(), (context) => {
     const { provider, verdict } = build(options, context)
@@ -343,7 +343,7 @@ export const misses: Effect.Effect<ReadonlyArray<Miss>, never, MockProvider> = E
 )
 
 /**
- * Dies of the requests that nothing was foreseen for, with the reasons.
+ * Dies with the requests that had no scripted response, and the reasons.
  *
  * @category assertions
  * @since 0.1.0

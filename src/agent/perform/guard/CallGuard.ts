@@ -77,8 +77,7 @@ export const seeParams = (
 }
 
 /**
- * Gives what a handler gave, or failed with, read anew from what stands in the place of its result. What can't be read so isn't
- * there any more.
+ * Returns a handler's own result or failure, decoded from the replacement of its result. If that doesn't decode, there is none any more.
  */
 const ownOf = (
   entry: RunTool,

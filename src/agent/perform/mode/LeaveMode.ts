@@ -40,7 +40,7 @@ export interface Why {
 /** What a model is told that goes on after a mode was left. */
 export const noteOfLeaving = (mode: string): string => `Mode "${mode}" was left.`
 
-/** What a model is told that goes on after a mode stayed. Where another is put on top, entering that says so. */
+/** What the model is told if it continues after a mode stayed. If another mode is put on top, its entering says so. */
 const noteOfStaying = (mode: string): string => `You are still in mode "${mode}".`
 
 type Wish = ModeTransition | undefined
