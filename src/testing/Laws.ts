@@ -1,11 +1,11 @@
 /**
- * Laws that hold of every agent, group, mode, history and store, to check one's own against in a line.
+ * Laws of every agent, group, mode, history and store, to check your own in a line.
  *
  * 1. Each law runs with random models that call whatever they are offered. Models that agents bring along aren't asked.
  * 2. What breaks a law is shrunk, and the error says which law it was, what the models said, and what the run told.
  * 3. Nothing here knows a test runner: each law is an Effect that fails with `LawBroken`.
- * 4. Handlers have to give the same for the same parameters, and what they share has to be in the `layer`, which is built anew
- *    for every run. No time passes in a run by the clock.
+ * 4. Handlers must return the same for the same parameters, and their shared state must be in the `layer`, which is built again for every
+ *    run. The clock doesn't advance during a run.
  *
  * **Example** (An agent that keeps all laws)
  *
@@ -52,8 +52,8 @@ export { problems } from "./laws/Legality.ts"
 export { illegalMoves } from "./laws/Moves.ts"
 
 /**
- * How the laws of runs are checked: `layer` has all that a run needs beside a model, `input` is what the user says, or what it
- * is one of, and `texts` are those that models say.
+ * Options of the laws of runs: `layer` has everything that a run needs besides a model, `input` is what the user says, or a list to choose
+ * from, and `texts` are what models say.
  *
  * @category models
  * @since 0.1.0
@@ -112,7 +112,7 @@ export const group = <Name extends string, Output, E, R>(
 ): Effect.Effect<void, LawBroken> => runs(`Group "${self.name}"`, self, options)
 
 /**
- * Checks the laws of runs on an agent that has nothing but a mode, which the model enters and leaves, invokable or not.
+ * Checks the laws of runs on an agent that has only a mode, which the model enters and leaves, invokable or not.
  *
  * @category laws
  * @since 0.1.0
