@@ -1,6 +1,6 @@
 /**
- * Finds what the documentation mustn't say: words that `docs/ontology.md` keeps for nothing, turns of phrase that are read twice, and
- * tables whose columns have no names.
+ * Finds what the documentation, and the comments and messages of `src`, mustn't say: words that `docs/ontology.md` bans, turns of phrase
+ * that are read twice, tables whose columns have no names, and comments with very long sentences.
  *
  * 1. Code doesn't count, neither blocks nor spans, and neither does the target of a link.
  * 2. `scripts/prose.json` allows what stands there already, by file and phrase. It only shrinks: who says something less often lowers its
@@ -8,6 +8,8 @@
  */
 import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
+
+import * as SourceProse from "./sourceProse.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const allowlist = join(root, "scripts/prose.json")
@@ -25,6 +27,7 @@ export type Allowed = Readonly<Record<string, Readonly<Record<string, number>>>>
 const phrases: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [
   ["whoever", /\bwhoever\b/gi],
   ["what of it", /\bwhat of it\b/gi],
+  ["what of a", /\bwhat of (?:an?|the)\b/gi],
   ["that is none", /\bthat is none\b/gi],
   ["gone on with", /\bgone on with\b/gi],
   ["dies of", /\bdies of\b/gi],
@@ -67,17 +70,36 @@ const prose = (text: string): ReadonlyArray<string> => {
 const isRule = (line: string | undefined): boolean =>
   line !== undefined && /^\|[\s:|-]+\|$/.test(line) && line.includes("-")
 
-/** What a page says that it mustn't. */
-export const look = (file: string, text: string, words: ReadonlyArray<string>): ReadonlyArray<Finding> => {
+/** How many words a sentence of a comment may have. */
+const longest = 45
+
+/** Finds phrases and words in a line. */
+const finder = (words: ReadonlyArray<string>) => {
   const patterns = [
     ...phrases,
     ...words.map((word) => [word, new RegExp(`(?<![\\w-])${word}s?(?![\\w-])`, "gi")] as const)
   ]
+  return (file: string, line: number, text: string): ReadonlyArray<Finding> =>
+    patterns.flatMap(([phrase, pattern]) => Array.from(text.matchAll(pattern), (): Finding => ({ file, line, phrase })))
+}
+
+/** What the comments and messages of a source say that they mustn't. */
+export const lookAtSource = (file: string, source: string, words: ReadonlyArray<string>): ReadonlyArray<Finding> => {
+  const find = finder(words)
+  return [
+    ...SourceProse.pieces(file, source).flatMap(({ line, text }) => find(file, line, text)),
+    ...SourceProse.sentences(file, source).filter(({ text }) => text.split(" ").length > longest).map(
+      ({ line }): Finding => ({ file, line, phrase: "long sentence" })
+    )
+  ]
+}
+
+/** What a page says that it mustn't. */
+export const look = (file: string, text: string, words: ReadonlyArray<string>): ReadonlyArray<Finding> => {
+  const find = finder(words)
   const lines = prose(text)
   return lines.flatMap((line, i) => [
-    ...patterns.flatMap(([phrase, pattern]) =>
-      Array.from(line.matchAll(pattern), (): Finding => ({ file, line: i + 1, phrase }))
-    ),
+    ...find(file, i + 1, line),
     ...(line.startsWith("|") && isRule(lines[i + 1]) && line.slice(1, -1).split("|").some((cell) => cell.trim() === "")
       ? [{ file, line: i + 1, phrase: "column without a name" }]
       : [])

@@ -84,10 +84,10 @@ export type { FromOptions } from "./run/RunStart.ts"
 /**
  * Makes an agent.
  *
- * Throws `InvalidName` if the name is empty, `InvalidLimit` if a limit is invalid, `DuplicateTool` if two tools share a name,
- * `DuplicateHandoff` if the tools of two handoffs do, `DuplicateMode` if two modes do, `DuplicateAgent` if two different agents of one name
- * can be reached by handoffs, `AmbiguousTool` if agents that run together have different tools of one name, and `InvalidParams` if a
- * parameter of a tool, or of what `output` describes, has no JSON.
+ * Throws `InvalidName` if the name is empty, and `InvalidLimit` if a limit is invalid. Throws `DuplicateTool` if two tools share a name,
+ * `DuplicateHandoff` if the tools of two handoffs do, and `DuplicateMode` if two modes do. Throws `DuplicateAgent` if two different agents
+ * of one name can be reached by handoffs, and `AmbiguousTool` if agents that run together have different tools of one name. Throws
+ * `InvalidParams` if a parameter of a tool, or a part of `output`, has no JSON.
  *
  * @category constructors
  * @since 0.1.0

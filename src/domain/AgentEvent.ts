@@ -32,9 +32,8 @@ const run = Schema.String.pipe(
 /**
  * Fields that every event has.
  *
- * `run` is the id of its run, `path` names the agents from the outermost to the one it happened in, `calls` the calls that lead
- * there (one less than `path` has names), `step` is the iteration of that agent's loop, from 0, and `at` the time in epoch
- * milliseconds.
+ * `run` is the id of its run. `path` names the agents from the outermost to the one it happened in, and `calls` are the calls that lead
+ * there (one less than `path` has names). `step` counts that agent's answers, from 0, and `at` is the time in epoch milliseconds.
  */
 const envelope = {
   run,

@@ -95,7 +95,7 @@ const limitOf = (concurrency: number | "unbounded"): number => {
  *
  * `concurrency` is how many nodes run at once, 10 by default; `Infinity` and `"unbounded"` set no limit. Throws `InvalidPlan` if there are
  * no nodes, two nodes of a name, an edge with a node that isn't listed, two edges from one node to another, a cycle, or a `concurrency`
- * below 1 or with a fraction; and `Agent.AmbiguousTool` for agents with different tools of one name.
+ * below 1 or with a fraction. Throws `Agent.AmbiguousTool` for agents with different tools of one name.
  *
  * **Example** (A cycle)
  *

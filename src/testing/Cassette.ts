@@ -1,11 +1,11 @@
 /**
- * Recordings of agents: what models answered and tools gave, on a tape that plays again without either.
+ * Recordings of agents: the answers of models and the results of tools, on a tape that replays without either.
  *
  * 1. A tape is a log of events, a JSON line each, as `Agent.observe` sees them. Whatever reads events reads tapes.
- * 2. A request is found by what it says and the path of its agent. Ids of calls, times and what providers attach to parts
- *    don't count, and agents that run at once don't mix up.
- * 3. What isn't on the tape is a defect with a difference that one can read. `orFail` makes it a failure.
- * 4. A tape has no headers, no queries of addresses, no times, and nothing that `redact` takes out.
+ * 2. A request is found by its content and the path of its agent. Ids of calls, times and metadata of parts are ignored, and agents that
+ *    run in parallel don't mix up.
+ * 3. A request that isn't on the tape is a defect with a readable difference. `orFail` makes it a failure.
+ * 4. A tape has no headers, no queries of addresses, no times, and nothing that `redact` removes.
  *
  * **Example** (Recording a run, and playing it without the model and the tool)
  *
@@ -96,7 +96,7 @@ export {
 export type { Redact } from "./cassette/Redact.ts"
 
 /**
- * What is done with a tape: it is written, or played, or with `"auto"` played where the file is there and else written.
+ * Whether a tape is written or played. With `"auto"` it is played if the file exists, and otherwise written.
  *
  * @category models
  * @since 0.1.0
@@ -108,8 +108,8 @@ export type Mode = "record" | "replay" | "auto"
  *
  * **Details**
  *
- * `redact` is applied to every text that is written, and to what is asked before that is compared. A function must leave what
- * it made of a text as it is. It serves for texts that are others each time too, such as the date in a system message.
+ * `redact` is applied to every text that is written, and to a request before it is compared. A function must leave its own result
+ * unchanged. Use it also for texts that differ each time, such as the date in a system message.
  *
  * The handlers of a toolkit that an agent has together with them are on the tape, too, unless `ownHandlers` is `false`: they
  * run as they are then.
@@ -183,16 +183,16 @@ type Needed<M extends Mode> = "replay" extends M ? M extends "replay" ? never : 
  *
  * **When to use**
  *
- * Use `"auto"`, which is what it does unless you say otherwise, and keep tapes beside your tests: without the file a test
- * asks the model and writes it, and with it no model is asked. Delete the file to record again.
+ * Use `"auto"`, the default, and keep tapes beside your tests: without the file a test asks the model and writes the file, and with it no
+ * model is asked. Delete the file to record again.
  *
  * **Details**
  *
  * - `"record"` and `"auto"` take the model from the environment, `"replay"` needs none. Tools are for `toolkit`.
  * - A tape is written beside its place and moved there when the layer is closed. One whose recording was interrupted is kept as
- *   `….recording`, and so is one that would replace what another recording wrote meanwhile: closing dies of `CassetteConflict`.
+ *   `….recording`, and so is one that would replace what another recording wrote meanwhile: closing dies with `CassetteConflict`.
  * - Failures of the model are played as the same `AiError` without headers, and what was interrupted never answers.
- * - What is streamed and what isn't can play the same tape.
+ * - A tape can be played streamed or not, however it was recorded.
  * - Models that agents and modes bring along, plans of them too, are on the same tape, and so are the handlers of toolkits that
  *   have them: replayed, none of them is built or run.
  *
@@ -314,7 +314,7 @@ export const toolkit = <T extends Record<string, Tool.Any>, E = never, R = never
   }))
 
 /**
- * Dies unless everything on the tape was asked for. Calls of tools that `toolkit` doesn't answer don't count.
+ * Dies unless everything on the tape was requested. Calls of tools that `toolkit` doesn't answer don't count.
  *
  * While a tape is recorded nothing is left over.
  *
@@ -334,7 +334,7 @@ const isOurs = (u: unknown): u is CassetteError =>
   u instanceof CassetteConflict
 
 /**
- * Fails with the error of a tape where an effect died of it.
+ * Turns the defect of a tape into a failure.
  *
  * **Example** (What was asked differs from what was recorded)
  *

@@ -2,8 +2,8 @@
  * Random conversations, prompts, states and scripts for properties, each of which shrinks to something small.
  *
  * 1. Conversations and states are legal, and prompts keep the default policy of `ConversationRules`.
- * 2. Values come deeply frozen, so that a property fails where something is mutated.
- * 3. Every field of the options has an effect, and leaving all out gives everything there is.
+ * 2. Values are deeply frozen, so that a property fails if something is mutated.
+ * 3. Every field of the options has an effect, and leaving all out allows everything.
  *
  * **Example** (A property of every conversation)
  *
@@ -92,7 +92,7 @@ export const conversation = (options: ConversationOptions = {}): Arbitrary.Arbit
 
 const systemMessage = Prompt.systemMessage({ content: "Be brief." })
 
-/** What of a message any provider takes, if that is something. */
+/** Returns the part of a message that every provider accepts, if there is one. */
 const taken = (message: Prompt.Message): ReadonlyArray<Prompt.Message> => {
   if (message.role !== "assistant") return [message]
   const content = message.content.filter((part) => part.type !== "text" || hasWords(part.text))

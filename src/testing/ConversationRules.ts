@@ -1,5 +1,5 @@
 /**
- * The rules that providers hold a conversation to, to check any prompt against.
+ * The rules of providers for conversations, to check any prompt.
  *
  * 1. Every violation is found, not the first alone, in the order of the messages, with its index and the ids of its calls.
  * 2. The default policy accepts every prompt that an agent sends whose history nobody rewrites.
@@ -54,7 +54,7 @@ export const check = (
 }
 
 /**
- * Says what is wrong, one line for each violation; `""` where nothing is.
+ * Describes violations, one line for each; `""` if there are none.
  *
  * @category conversions
  * @since 0.1.0

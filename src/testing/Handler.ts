@@ -14,13 +14,13 @@ import * as MockResponse from "./MockResponse.ts"
 
 const TypeId = "~troupe/testing/Handler"
 
-/** A handler has nothing to answer to a request, for this reason. */
+/** A handler declines a request, for this reason. */
 export interface Declined {
   readonly _tag: "Declined"
   readonly reason: string
 }
 
-/** Takes down which handler, rule or state answers, from the outermost to the innermost. */
+/** Notes which handler, rule or state answers, from the outermost to the innermost. */
 type Note = (what: string) => void
 
 /** Answers a request, or declines to. */
@@ -30,7 +30,7 @@ export type Answer<R = never> = (
 ) => Effect.Effect<MockResponse.MockResponse | Declined, AiError.AiError, R>
 
 /**
- * What a mock model answers. `make` runs once for each layer, and holds what the answers have in common.
+ * What a mock model answers. `make` runs once for each layer, and holds the state that its answers share.
  *
  * @category models
  * @since 0.1.0
@@ -40,7 +40,7 @@ export interface Handler<out R = never> {
   readonly make: Effect.Effect<Answer<R>>
 }
 
-/** Any handler. It doesn't say what it needs, so that inference takes that from the handler. */
+/** Any handler, without type parameters, so that needs are inferred from the handler itself. */
 export interface AnyHandler {
   readonly [TypeId]: typeof TypeId
   readonly make: Effect.Effect<unknown>
@@ -63,7 +63,7 @@ export type ReplyFunction<R = never> = (
 ) => MockResponse.Input | Effect.Effect<MockResponse.Input, AiError.AiError, R>
 
 /**
- * Error for a request to which no response was foreseen. A mock model dies of it.
+ * Error for a request without a scripted response. A mock model dies with it.
  *
  * @category errors
  * @since 0.1.0
@@ -119,7 +119,7 @@ export const isHandler = (u: unknown): u is AnyHandler => Predicate.hasProperty(
 /** Has nothing to answer, for a reason. */
 export const decline = (reason: string): Effect.Effect<Declined> => Effect.succeed({ _tag: "Declined", reason })
 
-/** Checks what a function of the request gave: what TypeScript didn't see may be anything. */
+/** Checks the result of a function of the request, since an untyped function may return anything. */
 const checked = (input: MockResponse.Input): MockResponse.MockResponse => {
   if (typeof input === "string" || Predicate.hasProperty(input, "parts")) return MockResponse.fromInput(input)
   throw new TypeError(`A handler answered with ${format(input)}, which is neither a text nor a response`)

@@ -1,11 +1,11 @@
 /**
- * Laws that hold of every agent, group, mode, history and store, to check one's own against in a line.
+ * Laws of every agent, group, mode, history and store, to check your own in a line.
  *
  * 1. Each law runs with random models that call whatever they are offered. Models that agents bring along aren't asked.
  * 2. What breaks a law is shrunk, and the error says which law it was, what the models said, and what the run told.
  * 3. Nothing here knows a test runner: each law is an Effect that fails with `LawBroken`.
- * 4. Handlers have to give the same for the same parameters, and what they share has to be in the `layer`, which is built anew
- *    for every run. No time passes in a run by the clock.
+ * 4. Handlers must return the same for the same parameters, and their shared state must be in the `layer`, which is built again for every
+ *    run. The clock doesn't advance during a run.
  *
  * **Example** (An agent that keeps all laws)
  *
@@ -52,8 +52,8 @@ export { problems } from "./laws/Legality.ts"
 export { illegalMoves } from "./laws/Moves.ts"
 
 /**
- * How the laws of runs are checked: `layer` has all that a run needs beside a model, `input` is what the user says, or what it
- * is one of, and `texts` are those that models say.
+ * Options of the laws of runs: `layer` has everything that a run needs besides a model, `input` is what the user says, or a list to choose
+ * from, and `texts` are what models say.
  *
  * @category models
  * @since 0.1.0
@@ -87,10 +87,10 @@ const runs = (
 /**
  * Checks the laws of runs on an agent.
  *
- * Its states are legal, survive JSON, and make no move that `AgentStatus.moves` doesn't list; its events fit, are balanced, and give
- * the same state when they are stored; usage adds up; nothing dies; a run is the same streamed, asks its models the same, and goes on from each of its states as if it had
- * never stopped; an interruption anywhere leaves a legal state. What waits for approval is approved, denied or left, and a run that goes on from there keeps the laws, too. Going on isn't
- * checked of a run that a tool ended.
+ * States are legal, survive JSON, and make only moves that `AgentStatus.moves` lists. Events fit, are balanced, and lead to the same state
+ * when they are stored. Usage adds up, and nothing dies. A streamed run is the same, sends its models the same requests, and continues from
+ * each of its states as if it had never stopped. An interruption anywhere leaves a legal state. Calls that await approval are approved,
+ * denied or left, and runs that continue from there keep the laws too. A run that a tool ended isn't continued.
  *
  * @category laws
  * @since 0.1.0
@@ -112,7 +112,7 @@ export const group = <Name extends string, Output, E, R>(
 ): Effect.Effect<void, LawBroken> => runs(`Group "${self.name}"`, self, options)
 
 /**
- * Checks the laws of runs on an agent that has nothing but a mode, which the model enters and leaves, invokable or not.
+ * Checks the laws of runs on an agent that has only a mode, which the model enters and leaves, invokable or not.
  *
  * @category laws
  * @since 0.1.0
@@ -199,9 +199,9 @@ export const history: {
 /**
  * Checks the laws of a store of sessions, given the `KeyValueStore` that it is kept in.
  *
- * What is saved is restored, what is removed is gone, each id has a state of its own, whoever reads while a state is saved finds it
- * or the one before, and a session doesn't overwrite what it hasn't seen. The id `troupe/laws` is used and removed, and ids like it
- * are read. A store may take its time: within a process sessions wait for each other, and between processes no `KeyValueStore` can.
+ * A saved state is restored, a removed one is gone, and each id has its own state. A reader during a save finds the new state or the one
+ * before. A session doesn't overwrite what it hasn't seen. The id `troupe/laws` is used and removed, and ids like it are read. A store may
+ * take its time: within a process sessions wait for each other, and between processes no `KeyValueStore` can.
  *
  * @category laws
  * @since 0.1.0

@@ -4,7 +4,7 @@
  * 1. All of `effect/ai` runs on it: parts are decoded, spans opened, streams streamed. Only the provider is a mock.
  * 2. State (a queue's position, the number of calls, what was recorded) belongs to the layer that is built and lives as
  *    long as it. Two layers of one handler share nothing.
- * 3. A request that no response was foreseen for is a defect, which says which request it was.
+ * 3. A request without a scripted response is a defect, which names the request.
  *
  * **Example** (A queue of answers, and what was asked)
  *
@@ -90,7 +90,7 @@ export type { MockRequest } from "./MockRequest.ts"
 export { type CallOfTool, type ToolTable, UnansweredCall } from "./MockTools.ts"
 export type { Call } from "./ModelSession.ts"
 
-/** What a mock model knows: what it was asked, what tools were called, and what its handlers tell of their states. */
+/** The records of a mock model: its requests, the calls of tools, and the states of its handlers. */
 interface Service {
   readonly calls: Effect.Effect<ReadonlyArray<Call>>
   readonly toolCalls: Array<CallOfTool>
@@ -107,7 +107,7 @@ interface Service {
 export class MockModel extends Context.Service<MockModel, Service>()("troupe/testing/MockModel") {}
 
 /**
- * Gives each request so far with its response, in the order in which they were made.
+ * Returns each request so far with its response, in order.
  *
  * @category getters
  * @since 0.1.0
@@ -118,7 +118,7 @@ export const calls: Effect.Effect<ReadonlyArray<Call>, never, MockModel> = Effec
 )
 
 /**
- * Gives each call of a tool so far that `handlers` answered, with what came of it.
+ * Returns each call of a tool so far that `handlers` answered, with its outcome.
  *
  * @category getters
  * @since 0.1.0
@@ -129,7 +129,7 @@ export const toolCalls: Effect.Effect<ReadonlyArray<CallOfTool>, never, MockMode
 )
 
 /**
- * Gives the states that a machine went through, the initial one first and the current one last.
+ * Returns the states that a machine went through, the initial one first and the current one last.
  *
  * A machine that answers for several agents has a history for each. Without an agent this is that of the first.
  *
@@ -148,7 +148,7 @@ export const history = <Name extends string>(
   })
 
 /**
- * Error for a script that wasn't used up. `assertDrained` dies of it.
+ * Error for a script that wasn't used up. `assertDrained` dies with it.
  *
  * @category errors
  * @since 0.1.0
@@ -162,7 +162,7 @@ export class LeftOver extends Schema.TaggedError<LeftOver>("troupe/testing/MockM
 }
 
 /**
- * Error for a number of requests that wasn't expected. `expectCalls` dies of it.
+ * Error for an unexpected number of requests. `expectCalls` dies with it.
  *
  * @category errors
  * @since 0.1.0
@@ -181,7 +181,7 @@ export class UnexpectedCalls
 }
 
 /**
- * Dies unless everything that queues, transcripts, failures and counted repetitions had to say was said.
+ * Dies unless all replies of queues, transcripts, failures and counted repetitions were used.
  *
  * @category assertions
  * @since 0.1.0
@@ -221,9 +221,9 @@ export interface LayerOptions {
 }
 
 /**
- * Provides a language model that answers as the handler says, and `calls` with what it was asked.
+ * Provides a language model that answers as the handler says, and records its `calls`.
  *
- * What the handler needs, the layer needs. Where a caller has a service of the same kind, the handler sees the caller's.
+ * The layer needs what the handler needs. If a caller has a service of the same kind, the handler gets the caller's.
  *
  * @category layers
  * @since 0.1.0
@@ -256,8 +256,8 @@ export const layer = <R>(
  *
  * **Details**
  *
- * Results are what the tools' own handlers would give, so `effect/ai` encodes them by the schema of the tool. A call for which
- * neither the script nor the table has a result is a defect, which says which call it was.
+ * Results are what the tools' own handlers would return, so `effect/ai` encodes them by the schema of the tool. A call without a result in
+ * the script or the table is a defect, which names the call.
  *
  * **Example** (A tool that is never run)
  *

@@ -1,15 +1,15 @@
 /**
- * A model provider on the wire, as its clients know it, whose models answer as a handler says.
+ * A model provider on the wire, in its clients' protocols, whose models answer as a handler says.
  *
  * 1. It speaks as the providers do: OpenAI's chat completions and responses, Anthropic's messages, streamed or not.
- * 2. The same request gets the same response to the letter, ids and times too, as far as the handler says the same.
+ * 2. The same request gets exactly the same response, ids and times included, if the handler's answer is the same.
  * 3. A request that the provider would refuse is refused, in its words as clients have reported them in public: the common
  *    ones are to the letter, a rare one may differ.
  * 4. A request that carries an `InstructionChain` is answered by its step.
  * 5. It opens no socket of itself: it is a `fetch`, or answers for an `HttpClient`, or is served by an `HttpServer`.
  * 6. It stores nothing: `previous_response_id` is never found, an `item_reference` is only what its id says, and a `thread`
  *    is refused so that Anthropic's client sends the whole conversation.
- * 7. Where Anthropic's thinking is `enabled`, a turn that calls tools begins with it, empty where the script has none.
+ * 7. If Anthropic's thinking is `enabled`, a turn that calls tools begins with a thinking block, which is empty if the script has none.
  *
  * **Example** (Ask it as a client does)
  *
@@ -66,14 +66,15 @@ const isOf = <Name extends keyof Bodies>(
  *
  * - `chain` answers conversations that carry no instruction chain of their own: the model's turn n with its step n.
  * - `handler` answers where no step of an instruction chain does. Without one, the last user text is said back.
- * - `strict` makes an error of each request that nothing was foreseen for and of each that is refused, which fails the
- *   scope of the layer with the reasons. A refused `thread` is none, as its client goes on without. Else such a request is answered with its last user text.
+ * - `strict` makes each request without a scripted response, and each refused one, an error that fails the scope of the layer with the
+ *   reasons. A refused `thread` doesn't count, since its client continues without it. Without `strict` such a request is answered with its
+ *   last user text.
  * - `unknownFields` says what to do with a field of a request that the provider doesn't know: to refuse the request, as by default, or to
  *   take it, as servers do that speak like the provider and know more.
  * - `status` are statuses sent in turn, as `[429, 500, 200]`, counted for each body of a request apart, so that retries
  *   are counted and conversations side by side don't take each other's. 200, and any request after them, is answered.
  * - `retryAfter` is what a 429, 503 or 529 of these tells to wait, unless it has headers of its own. By default, none.
- * - `apiKey` is the only key that is taken. By default any is, and none.
+ * - `apiKey` is the only accepted key. By default any key is accepted, and none is needed.
  * - `models` are the models that there are. By default any name will do.
  * - `journal` is how many requests are remembered, and how many misses, by default 1000.
  *
@@ -102,7 +103,7 @@ export interface Options<R = never> {
  * - `entries` are the requests so far, in the order in which they arrived, with what became of them.
  * - `requests` are the bodies of those that weren't refused, of one protocol.
  * - `wait` waits until so many requests have arrived, and gives them.
- * - `misses` are the requests that nothing was foreseen for, with the reason; `assertNoMisses` dies of them.
+ * - `misses` are the requests without a scripted response, with the reason; `assertNoMisses` dies with them.
  * - `close` breaks off every response that hangs.
  *
  * @category models
@@ -127,7 +128,7 @@ export interface Provider {
 export class MockProvider extends Context.Service<MockProvider, Provider>()("troupe/testing/MockProvider") {}
 
 /**
- * Error for requests that a mock provider had no answer to. What uses a strict one dies of it.
+ * Error for requests that a mock provider had no answer to. A program with a strict provider dies with it.
  *
  * It holds the last of them, as many as the journal remembers, and how many there were earlier.
  *
@@ -214,14 +215,14 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
  *
  * **Gotchas**
  *
- * Nothing fails of itself where a strict one has no answer: end with `assertNoMisses`, or use a layer.
+ * If a strict one has no answer, nothing fails by itself: end with `assertNoMisses`, or use a layer.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (options: Options = {}): Provider => build(options, Context.empty()).provider
 
-/** A provider that is closed with its scope, which dies of the misses of a strict one. */
+/** A provider that is closed with its scope. Closing a strict one dies with its misses. */
 const scoped = <R>(options: Options<R>): Effect.Effect<Provider, never, R | Scope.Scope> =>
   Effect.flatMap(Effect.context<R>(), (context) => {
     const { provider, verdict } = build(options, context)
@@ -301,7 +302,7 @@ export const url: Effect.Effect<string, never, HttpServer.HttpServer> = Effect.m
 )
 
 /**
- * Gives the requests so far, with what became of them.
+ * Returns the requests so far, with their outcomes.
  *
  * @category getters
  * @since 0.1.0
@@ -332,7 +333,7 @@ export const wait = (count: number): Effect.Effect<ReadonlyArray<Entry>, never, 
   Effect.flatMap(MockProvider, (provider) => provider.wait(count))
 
 /**
- * Gives the requests that nothing was foreseen for, with the reasons.
+ * Returns the requests without a scripted response, with the reasons.
  *
  * @category getters
  * @since 0.1.0
@@ -343,7 +344,7 @@ export const misses: Effect.Effect<ReadonlyArray<Miss>, never, MockProvider> = E
 )
 
 /**
- * Dies of the requests that nothing was foreseen for, with the reasons.
+ * Dies with the requests that had no scripted response, and the reasons.
  *
  * @category assertions
  * @since 0.1.0

@@ -58,7 +58,7 @@ export interface Asking
   readonly body?: object
 }
 
-/** What of a body stands under other names of a request. The rest are settings. */
+/** The fields of a body that a request has under other names. The rest are settings. */
 const elsewhere: ReadonlySet<string> = new Set([
   "model",
   "messages",

@@ -42,7 +42,7 @@ export type ToolTable<Tools extends Record<string, Tool.Any>> = {
 }
 
 /**
- * Error for a call of a tool for which no result was foreseen. A mock handler dies of it.
+ * Error for a call of a tool without a scripted result. A mock handler dies with it.
  *
  * @category errors
  * @since 0.1.0

@@ -68,9 +68,7 @@ export class ModelSession<R> {
     })
   }
 
-  /**
-   * Gives what the script says that a call gives, each time the same. Where an id was taken the call has a number behind it.
-   */
+  /** Returns the scripted result of a call, the same each time. If an id was taken, the call has it with a number appended. */
   given(id: string): MockResponse.GivenResult | undefined {
     const claimed = this.#claimed.get(id)
     if (claimed !== undefined) return claimed

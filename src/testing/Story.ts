@@ -1,11 +1,11 @@
 /**
  * A run told step by step over the pure functions of a state, without a runtime, a model or a tool.
  *
- * 1. What happens is an event, taken in by `AgentState.reduce`; what is expected is a command of `AgentState.next` or a state.
- * 2. A story fails while a command is unanswered: at its end nothing may be left to ask, to run or to hand over.
- *    In a story of an agent or a group that holds of its decisions, and a failure has to be expected.
- * 3. A story fails where an event doesn't fit: a model that nobody asked, a result of a call that isn't open.
- * 4. The failure says which step it was, and what led there.
+ * 1. What happens is an event for `AgentState.reduce`; what is expected is a command of `AgentState.next`, or a state.
+ * 2. A story fails while a command is unanswered: at its end nothing may be left to ask, to run or to hand over. In a story of an agent or
+ *    a group its decisions count too, and a failure must be expected.
+ * 3. A story fails if an event doesn't fit, such as an answer that nobody asked for, or a result of a call that isn't open.
+ * 4. The failure names its step, and what led to it.
  *
  * **Example** (A tool call, from the question to the answer)
  *

@@ -78,7 +78,7 @@ describe("A call that is approved with other parameters", () => {
       const approved = yield* Effect.fromResult(AgentState.approve(waiting, "r", { params: given, agent: boss }))
       assert.strictEqual(AgentState.text(yield* Agent.resume(boss, approved)), "40 on 2024-03-01")
       const other = errorOf(AgentState.approve(waiting, "r", { params: given, agent: clerk }))
-      assert.match(other.message, /There is no tool "refund"/)
+      assert.match(other.message, /has no tool "refund"/)
     }).pipe(Effect.provide([model, handlers])))
 
   it.effect("is read by who took over, and by a member of a group", () =>
@@ -130,7 +130,7 @@ describe("A call that is approved with other parameters", () => {
         )
         const waiting = yield* session.call("Pay.")
         const error = errorOf(AgentState.approve(waiting, "p", { params: { amount: 2 }, agent: payer }))
-        assert.match(error.message, /takes services or time/)
+        assert.match(error.message, /needs services or an effect/)
         yield* session.approve("p", { params: { amount: 2 } })
         assert.strictEqual(AgentState.text(yield* session.resume), "paid 3")
       }).pipe(Effect.scoped)

@@ -637,7 +637,7 @@ describe("A context window", () => {
     for (const wrong of [Number.NaN, -1, undefined as never]) {
       assert.strictEqual(
         message(() => ContextWindow.make({ maxTokens: 100, count: () => wrong })),
-        `"count" of a context window gives ${wrong} for "text"`
+        `"count" of a context window returned ${wrong} for "text", not a number from 0 on`
       )
     }
     for (const target of [0, 1.1, Number.NaN]) {
@@ -652,7 +652,7 @@ describe("A context window", () => {
         ContextWindow.summarize(() => Effect.succeed("so far"))
       ]
     ) {
-      assert.include(message(() => ContextWindow.make({ strategy })), "needs maxTokens or maxTurns")
+      assert.include(message(() => ContextWindow.make({ strategy })), "needs \"maxTokens\" or \"maxTurns\"")
     }
     ContextWindow.make({
       strategy: ContextWindow.sequence(ContextWindow.dropToolResults, ContextWindow.recentTurns(2))

@@ -255,9 +255,9 @@ describe("A failure of a model of the AI SDK", () => {
     Effect.gen(function*() {
       const { asked, model } = saying([])
       for (
-        const [specificationVersion, words] of [["v2", "specification \"v2\""], [
+        const [specificationVersion, words] of [["v2", "is \"v2\", and must be"], [
           undefined,
-          "that doesn't say which"
+          "is missing, and must be"
         ]] as const
       ) {
         const other = { ...model, specificationVersion } as unknown as AiSdkModel.AnyModel

@@ -62,7 +62,7 @@ describe("MockModel.debug", () => {
         throw new TypeError("no such thing")
       })
       assert.deepStrictEqual(yield* lines(broken, "a"), [
-        "call 1 of desk/triage: user says \"a\" | function broken | dies of TypeError: no such thing"
+        "call 1 of desk/triage: user says \"a\" | function broken | dies with TypeError: no such thing"
       ])
     }))
 

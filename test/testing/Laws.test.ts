@@ -400,7 +400,7 @@ describe("A law that is broken", () => {
           )
       }))
       const half = yield* broken(Laws.store(torn, { runs: 2 }))
-      assert.strictEqual(half.law, "whoever reads while a state is saved finds it or the one before")
+      assert.strictEqual(half.law, "a reader during a save finds the new state or the one before")
       yield* Laws.store(storeOf((store) => ({
         set: (key, value) => Effect.andThen(Effect.yieldNow, store.set(key, value))
       })))

@@ -1,9 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { banned, findings, judge, look, shrink } from "../../scripts/prose.ts"
+import { banned, findings, judge, look, lookAtSource, shrink } from "../../scripts/prose.ts"
 
 const said = (text: string, words: ReadonlyArray<string> = []) =>
   look("a.md", text, words).map(({ line, phrase }) => `${line} ${phrase}`)
+
+const saidInSource = (source: string, words: ReadonlyArray<string> = []) =>
+  lookAtSource("a.ts", source, words).map(({ line, phrase }) => `${line} ${phrase}`)
+
+const words = (count: number): string => `${Array.from({ length: count }, () => "word").join(" ")}.`
 
 describe("the check of prose", () => {
   it("finds turns of phrase that are read twice", () => {
@@ -22,6 +27,52 @@ describe("the check of prose", () => {
   it("finds columns without a name", () => {
     assert.deepStrictEqual(said("| a | |\n|---|---|\n| b | |"), ["1 column without a name"])
     assert.deepStrictEqual(said("| a | b |\n|---|---|\n| c | |"), [])
+  })
+
+  it("finds turns of phrase in each kind of comment, but not in code, tags or examples", () => {
+    const phrases = [
+      ["whoever", "Tells whoever asks."],
+      ["what of it", "Keeps what of it is new."],
+      ["what of a", "Gives what of a state is sent."],
+      ["that is none", "A name that is none."],
+      ["gone on with", "The run is gone on with."],
+      ["dies of", "A run dies of it."],
+      ["can't be is thrown", "What can't be is thrown."],
+      ["somebody else's", "The fiber of somebody else."],
+      ["Where for if", "It stops. Where it fails, it says so."],
+      ["told for emitted", "Events are told by it."]
+    ]
+    for (const [phrase, sentence] of phrases) {
+      assert.deepStrictEqual(saidInSource(`// ${sentence}`), [`1 ${phrase}`])
+      assert.deepStrictEqual(saidInSource(`const a = 1\n/** ${sentence} */\nconst b = a`), [`2 ${phrase}`])
+      assert.deepStrictEqual(saidInSource(`/**\n * One.\n *\n * ${sentence}\n */\nconst b = 1`), [`4 ${phrase}`])
+    }
+    assert.deepStrictEqual(saidInSource("const whoever = 1 // `whoever`"), [])
+    assert.deepStrictEqual(
+      saidInSource("/**\n * ```ts\n * whoever\n * ```\n * @category whoever\n */\nconst a = 1"),
+      []
+    )
+  })
+
+  it("finds them, and words that the ontology bans, in messages, which have spaces", () => {
+    assert.deepStrictEqual(saidInSource("const a = 1\nconst b = `There is no ${a}: whoever asks`"), ["2 whoever"])
+    assert.deepStrictEqual(saidInSource(`const a = "a hook failed"\nconst b = "hook"\n// a hook`, ["hook"]), [
+      "3 hook",
+      "1 hook"
+    ])
+  })
+
+  it("finds sentences of comments that are too long, over lines and by paragraphs and items", () => {
+    assert.deepStrictEqual(saidInSource(`// ${words(45)}`), [])
+    assert.deepStrictEqual(saidInSource(`// ${words(46)}`), ["1 long sentence"])
+    assert.deepStrictEqual(
+      saidInSource(`/**\n * One.\n * ${words(20).slice(0, -1)}\n * ${words(26)}\n */\nconst a = 1`),
+      [
+        "3 long sentence"
+      ]
+    )
+    assert.deepStrictEqual(saidInSource(`/**\n * ${words(30).slice(0, -1)}\n *\n * ${words(30)}\n */\nconst a = 1`), [])
+    assert.deepStrictEqual(saidInSource(`/**\n * - ${words(30).slice(0, -1)}\n * - ${words(30)}\n */\nconst a = 1`), [])
   })
 
   it("reads what is banned from the ontology", () => {

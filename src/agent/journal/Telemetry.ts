@@ -2,7 +2,7 @@
  * Spans of runs and calls, with OpenTelemetry's names for generative AI.
  *
  * A run is a span `invoke_agent <name>`, a call a span `execute_tool <name>`, entering and leaving a mode `enter_mode <name>` and
- * `exit_mode <name>`, making a summary `summarize_conversation <name>`; a request to a model is `chat <model>` beneath the run, or has the
+ * `exit_mode <name>`, making a summary `summarize_conversation <name>`. A request to a model is `chat <model>` below the run, or has the
  * name that `effect/ai` gives it if that makes the span. Content is recorded only if `RecordContent` says so. A run's span, and those below
  * it, have the id of the conversation.
  *

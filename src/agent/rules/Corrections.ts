@@ -12,7 +12,7 @@ import type { Definition } from "../definition/AgentDefinition.ts"
 import * as FinalAnswer from "./FinalAnswer.ts"
 
 /**
- * Says what is wrong with the answer that a state ends in, if the agent's answers have a schema.
+ * Returns what is wrong with the answer at the end of a state, if the agent's answers have a schema.
  *
  * A run that a condition finished before its model gave an answer has none to correct.
  */
@@ -26,7 +26,7 @@ export const wrongAnswer = ({ output }: Definition, state: AgentState): string |
   return Result.isFailure(read) ? read.failure.message : undefined
 }
 
-/** Gives the reason to fail if the answer went back to the model as often as the agent allows. */
+/** Returns the reason to fail, if the answer went back to the model as often as the agent allows. */
 export const spent = (
   { name: agent, outputRetries }: Definition,
   { run: { corrections } }: AgentState,

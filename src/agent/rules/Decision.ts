@@ -1,5 +1,5 @@
 /**
- * What an agent does next: one decision, made of its state and of what is known around it.
+ * What an agent does next: one decision, made from its state and its surroundings.
  *
  * Running, streaming, stepping, resuming and stories all ask `decide`. It reads no clock and runs no effect; what a program gives an
  * agent (conditions, policies) is asked as it is.
@@ -20,7 +20,7 @@ interface SendBack {
   readonly _tag: "SendBack"
   readonly text: string
 }
-/** Settle these calls without a result: a limit was met that lets the model answer once more, and they would only ask on. */
+/** Settle these calls without a result: a limit was met that lets the model answer once more, and they would only lead to more requests. */
 interface GiveUpCalls {
   readonly _tag: "GiveUpCalls"
   readonly callIds: ReadonlyArray<string>
@@ -32,12 +32,12 @@ interface GiveLastAnswer {
   readonly limit: string
   readonly text: string
 }
-/** Ask for a handoff, as the group's policy wants after an answer. */
+/** Request a handoff, as the group's policy decided after an answer. */
 export interface RequestHandoff {
   readonly _tag: "RequestHandoff"
   readonly request: HandoffRequest
 }
-/** Take a move between modes that was asked for. */
+/** Carry out a requested move between modes. */
 interface TakeMove {
   readonly _tag: "TakeMove"
   readonly move: Pending
@@ -54,7 +54,7 @@ interface Finish {
 /**
  * Fail the run with a reason.
  *
- * It is also what a run fails with inside, until it is known in which state: an `AgentError` is made of it then.
+ * A run also fails with it internally until its state is known; then it becomes an `AgentError`.
  */
 export class Fail {
   readonly _tag = "Fail"
@@ -81,7 +81,7 @@ export type Decision =
   | Finish
   | Fail
 
-/** What an agent does that does nothing: it has ended, or waits. */
+/** The decision of an agent that does nothing, because it has ended or waits. */
 export type Rest = Suspend | Await | Finish
 
 const askModel: Decision = { _tag: "AskModel" }
@@ -92,7 +92,7 @@ const finish: Finish = { _tag: "Finish" }
 export const isRest = (self: Decision): self is Rest =>
   self._tag === "Finish" || self._tag === "Await" || self._tag === "Suspend"
 
-/** Says what a limit that was met makes of an agent: of its own, or of one around it. */
+/** Returns the decision after a limit was met: the agent's own, or that of an agent around it. */
 const onLimit = ({ state }: Known, { isOwn, lands, reason }: Limits.Met): Decision => {
   if (!isOwn) return suspend
   if (!lands || state.run.landing !== undefined) return new Fail(reason)
@@ -106,14 +106,14 @@ const onLimit = ({ state }: Known, { isOwn, lands, reason }: Limits.Met): Decisi
     }
 }
 
-/** An agent whose model has answered is finished, unless its answer is wrong or its group's policy wants another agent. */
+/** Decides after the model's answer: the agent is finished, unless its answer is wrong or its group's policy decides on another agent. */
 const conclude = ({ isChangingModes, roster, state }: Known): Decision => {
   const stays = state.status._tag === "Failed" || isChangingModes || state.run.landing !== undefined
   const request = stays ? undefined : roster.decide(state)
   return request === undefined ? finish : { _tag: "RequestHandoff", request }
 }
 
-/** Decides where no call is open: the answer is checked before the limits are, so that the last one that they allow counts. */
+/** Decides if no call is open. The answer is checked before the limits, so that the last allowed answer counts. */
 const decideWithoutCalls = (known: Known, hasEnded: boolean): Decision => {
   const { definition, isChangingModes, state } = known
   const issue = Corrections.wrongAnswer(definition, state)

@@ -1,5 +1,5 @@
 /**
- * Which events carry a decision out, if nobody has to be asked for that: no model, no handler, no guardrail.
+ * The events that carry out a decision that needs neither a model nor a handler nor a guardrail.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@ import type { Decision } from "./Decision.ts"
 /** A decision that events carry out. */
 type Told = Extract<Decision, { readonly _tag: "SendBack" | "GiveUpCalls" | "GiveLastAnswer" | "RequestHandoff" }>
 
-/** Gives the events that carry a decision out, in their order. */
+/** Returns the events that carry out a decision, in order. */
 export const eventsOf = (decision: Told, { conversation }: AgentState): ReadonlyArray<Happening> => {
   switch (decision._tag) {
     case "SendBack":

@@ -1,5 +1,5 @@
 /**
- * The answer that guardrails look at in what a model gave, and what the state holds of it once they have.
+ * The answer in a model's output that guardrails judge, and what the state holds of it afterwards.
  *
  * An answer is what a model says when it has nothing more to call, or what it gives by `final_answer`.
  *
@@ -44,7 +44,9 @@ export const encode = (codec: OutputCodec | undefined, value: unknown): Schema.J
 export const toText = (codec: OutputCodec | undefined, value: unknown): string =>
   codec === undefined ? String(value) : JSON.stringify(encode(codec, value))
 
-/** Gives the parameters of an answer that the model gave by a call. Nobody else holds them: an encoder may give parts of a value on. */
+/**
+ * Returns the parameters of an answer that the model gave by a call, as a copy, because an encoder may return parts of the value itself.
+ */
 export const toParams = (codec: OutputCodec | undefined, value: unknown): Schema.Json =>
   codec === undefined ? null : JsonValue.fromUnknown(codec.wrap(encode(codec, value)))
 
@@ -56,10 +58,10 @@ export const withValue = (codec: OutputCodec | undefined, parts: Parts, { call, 
       part._tag === "Call" && part.id === call.id ? { ...part, params: toParams(codec, value) } : part
     )
 
-/** What stands in the place of an answer that a guardrail sent back: it was refused for what it says. */
+/** The placeholder for an answer that a guardrail rejected, whose words mustn't be kept. */
 const notAccepted = "(This answer wasn't accepted and isn't shown.)"
 
-/** Gives the parts of an answer that a guardrail sent back, without what it says. */
+/** Returns the parts of an answer that a guardrail rejected, without its words. */
 export const sentBack = (parts: Parts, { call }: Found): Parts =>
   call === undefined
     ? textIn(parts) === "" ? parts : withText(parts, notAccepted)

@@ -1,5 +1,5 @@
 /**
- * Why an input can't be given to a model: it is empty or too long.
+ * The reasons to reject an input: it is empty or too long.
  *
  * @since 0.1.0
  */
@@ -8,14 +8,14 @@ import type { AgentState, User } from "../../domain/StateSchema.ts"
 import type { Definition, Roster } from "../definition/AgentDefinition.ts"
 import { findMismatch } from "./Mismatch.ts"
 
-/** Who takes an input, and how long it may be. */
+/** The agent that takes an input, and how long the input may be. */
 type Taker = Pick<Definition, "name" | "maxInputLength">
 
-/** A model isn't asked about nothing: providers refuse that. */
+/** Providers refuse an empty input. */
 export const emptyInput = ({ maxInputLength, name }: Taker, length = 0): InputRejected =>
   new InputRejected({ agent: name, issue: "Empty", length, limit: maxInputLength })
 
-/** Says why an input can't be given to a model: it has neither a file nor a word, or its text is too long. */
+/** Returns why an input is rejected: it has neither a file nor a word, or its text is too long. */
 export const findInputIssue = (taker: Taker, input: User["parts"]): InputRejected | undefined => {
   let length = 0
   let isEmpty = true
@@ -31,7 +31,7 @@ export const findInputIssue = (taker: Taker, input: User["parts"]): InputRejecte
   return length > limit ? new InputRejected({ agent, issue: "TooLong", length, limit }) : undefined
 }
 
-/** Checks whether any agent of a roster could go on with a state and an input. If none could, nobody need be asked which one should. */
+/** Checks whether any agent of a roster could take an input in a state. If none could, the picker isn't asked. */
 export const isTakeable = (
   { roster, state }: { readonly roster: Roster; readonly state: AgentState },
   input: User["parts"]

@@ -1,5 +1,5 @@
 /**
- * What rules are asked about: an agent in a state, and what is known around it.
+ * The facts that rules decide on: an agent in a state, and its surroundings.
  *
  * @since 0.1.0
  */

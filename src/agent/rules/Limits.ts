@@ -1,8 +1,8 @@
 /**
- * When an agent must not ask its model again: it has what it wanted, or a limit was met, its own or that of an agent around it.
+ * When an agent must not ask its model again: it is finished, or a limit was met, its own or that of an agent around it.
  *
- * A caller's limits hold in the agents that it calls, since what they spend counts for it. The called agent stops and keeps its
- * state; the caller's run fails, and goes on from there once it is reopened with a larger limit.
+ * A caller's limits apply in the agents that it calls, since their spending counts for it. The called agent stops and keeps its state; the
+ * caller's run fails, and continues from there once it is reopened with a larger limit.
  *
  * @since 0.1.0
  */
@@ -20,7 +20,7 @@ export interface Met extends StopVerdict.Met {
   readonly isOwn: boolean
 }
 
-/** Finds the budget that was met of an agent which handed over in this run: its budgets go on to hold. */
+/** Finds a met budget of an agent that handed over in this run, whose budgets still apply. */
 const metByEarlier = (roster: Roster, state: AgentState, now: number): StopVerdict.Verdict => {
   for (const from of state.run.sharing ?? []) {
     const condition = roster.agents.get(from.agent)?.stopWhen
@@ -36,14 +36,14 @@ const isLastAnswer = ({ run }: AgentState): boolean => run.landing === run.itera
 
 type Limited = Pick<Known, "definition" | "now" | "roster" | "state">
 
-/** Says what the conditions of the agent in control, and the budgets of those before it, make of a state. */
+/** Evaluates the conditions of the agent in control, and the budgets of the agents before it, for a state. */
 const verdictOf = ({ definition, now, roster, state }: Limited): StopVerdict.Verdict => {
   if (isLastAnswer(state)) return undefined
   const own = StopVerdict.evaluate(definition.stopWhen, state, now)
   return own === undefined || own === "Finish" ? metByEarlier(roster, state, now) ?? own : own
 }
 
-/** Counts models that are asked at this time as if they had answered: agents that run at once share a limit. */
+/** Counts models that are being asked as if they had answered, because agents that run in parallel share a limit. */
 const foreseen = ({ asked, state }: Known): AgentState =>
   asked === 0 ? state : { ...state, run: { ...state.run, steps: state.run.steps + asked } }
 
@@ -56,14 +56,11 @@ export const met = (known: Known): Met | undefined => {
   return undefined
 }
 
-/** Finds the calls that are given up when the model answers for the last time. Those that await approval go on waiting. */
+/** Finds the calls that are given up when the model answers for the last time. Calls that await approval stay open. */
 export const givenUp = ({ conversation }: AgentState): ReadonlyArray<string> =>
   openCalls(conversation).flatMap((call) => call.state._tag === "AwaitingApproval" ? [] : [call.id])
 
-/**
- * Checks whether an agent has what it wanted: an output that was accepted, or a condition that finishes its run. An answer that was
- * sent back is none.
- */
+/** Checks whether an agent is finished: by an accepted output, or by a condition that finishes its run. A rejected answer doesn't count. */
 export const isFinished = ({ definition, now, state }: Limited): boolean =>
   state.run.iteration > 0 && state.conversation.turns.at(-1)?._tag !== "Feedback" && (
     (definition.output !== undefined && isAccepted(state)) ||
@@ -90,7 +87,7 @@ const onlyAgentsAsk = ({ definition, now, state }: Limited, callIds: ReadonlyArr
   })
 }
 
-/** Checks whether an agent asks its model next: one whose own limit or wish is met, or whose answer is wrong, doesn't. */
+/** Checks whether an agent asks its model next. It doesn't if its limit is met, if it is finished, or if its answer is wrong. */
 const asks = (limited: Limited): boolean => {
   const { definition, state } = limited
   const verdict = verdictOf(limited)

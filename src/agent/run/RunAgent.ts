@@ -20,7 +20,7 @@ import { begin, type From, type FromOptions } from "./RunStart.ts"
 
 export type { Runnable } from "../../handoff/Runnable.ts"
 
-/** A function that runs something, which is its first argument or comes behind the others. */
+/** A function that runs an agent or a group, which is its first argument or is piped. */
 interface Runs<Args extends ReadonlyArray<unknown>> {
   (...args: Args): <Name extends string, Output, E, R>(
     self: Runnable<Name, Output, E, R>
@@ -31,7 +31,7 @@ interface Runs<Args extends ReadonlyArray<unknown>> {
   ): Effect.Effect<AgentState.AgentState, AgentError | E, R>
 }
 
-/** A function that runs something and streams what comes of it. */
+/** A function that runs an agent or a group and streams the result. */
 interface Streams<A> {
   (from: Input | AgentState.AgentState, options?: FromOptions): <Name extends string, Output, E, R>(
     self: Runnable<Name, Output, E, R>
@@ -43,7 +43,7 @@ interface Streams<A> {
   ): Stream.Stream<A, AgentError | E, R>
 }
 
-/** Runs what a thing describes. One that can't be is a defect of the run. */
+/** Runs an agent or a group. An invalid one is a defect of the run. */
 const runWith = (
   self: Any,
   from: (roster: Roster) => From,
@@ -82,15 +82,14 @@ export const run: Runs<[input: Input, options?: RunOptions]> = runsFrom((roster,
 /** Options of a new conversation: a system message of its own, beside the agent's instructions. */
 export type RunOptions = Pick<FromOptions, "systemMessage">
 
-/** Options of a conversation that goes on: with the agent that was in control, or with the first again. */
+/** Options of a conversation that continues: with the agent that was in control, or with the first again. */
 export type ContinueOptions = Pick<FromOptions, "control">
 
 /**
  * Runs an agent on what the user says next in a conversation.
  *
- * The agent goes on that was in control, or with `{ control: "first" }` the one that begins conversations. The state may be
- * in any status. While approvals are pending the words wait behind them: the calls that may run are run,
- * and the model reads the words once all are settled.
+ * The agent last in control continues, or with `{ control: "first" }` the one that begins conversations. The state may be in any status. If
+ * approvals are pending, the words wait: calls that may run are run, and the model reads the words once all calls are settled.
  *
  * @category running
  * @since 0.1.0
@@ -101,7 +100,7 @@ export const continueConversation: Runs<[state: AgentState.AgentState, input: In
   )
 
 /**
- * Runs an agent on several inputs, one after the other in one conversation, and gives the last state.
+ * Runs an agent on several inputs, one after the other in one conversation, and returns the last state.
  *
  * @category running
  * @since 0.1.0
@@ -117,10 +116,10 @@ export const runMultiTurn: Runs<[inputs: ReadonlyArray<Input>]> = dual(
 )
 
 /**
- * Goes on with a state where it stopped: after approvals, an interruption, or a restart.
+ * Continues a state where it stopped: after approvals, an interruption, or a restart.
  *
- * A state that has ended stays ended, `Failed` too; `AgentState.reopen` makes one that goes on. Fails with `AgentMismatch`
- * when the state names an agent, a tool or a mode that this one doesn't have.
+ * A state that has ended, even `Failed`, is returned unchanged; `AgentState.reopen` makes one that continues. Fails with `AgentMismatch` if
+ * the state names an agent, a tool or a mode that this one doesn't have.
  *
  * @category running
  * @since 0.1.0
@@ -128,8 +127,8 @@ export const runMultiTurn: Runs<[inputs: ReadonlyArray<Input>]> = dual(
 export const resume: Runs<[state: AgentState.AgentState]> = runsFrom((roster, state) => begin(roster, state))
 
 /**
- * Runs an agent on an input, or goes on with a state, and gives the last state also when the run fails: its status is
- * `Failed` then. Interruptions and defects stay what they are.
+ * Runs an agent on an input, or continues a state, and returns the last state even if the run fails: its status is `Failed` then.
+ * Interruptions and defects are passed on.
  *
  * @category running
  * @since 0.1.0
@@ -152,8 +151,8 @@ export const settle: {
 /**
  * Takes one step: one answer of the model and the calls in it, or the calls that are open. No run starts or ends.
  *
- * A state that needs nothing, because it has ended or waits for approvals, is given back as it is. `AgentState.ask`
- * makes a state to begin with.
+ * A state that needs nothing, because it has ended or waits for approvals, is returned unchanged. `AgentState.ask` makes a state to begin
+ * with.
  *
  * @category running
  * @since 0.1.0
@@ -166,10 +165,10 @@ export const step: Runs<[state: AgentState.AgentState]> = dual(
 /**
  * Runs an agent and streams every event, text as it arrives.
  *
- * Takes an input, a state to go on with, or both (`{ state }`) to continue a conversation. The model is asked to stream.
- * The last event, `RunCompleted`, `RunFailed` or `RunInterrupted`, holds the last state, whatever happened; the stream
- * then ends as the run did. `AgentEvent.isRunEnd` finds it. A reader that is interrupted, or leaves, sees no more events:
- * `Agent.observe` shows them all, those that end the run too.
+ * Takes an input, a state to continue, or both (`{ state }`) to continue a conversation. The model is asked to stream. The last event,
+ * `RunCompleted`, `RunFailed` or `RunInterrupted`, holds the last state, whatever happened; the stream then ends as the run did.
+ * `AgentEvent.isRunEnd` finds it. A reader that is interrupted, or leaves, sees no more events: `Agent.observe` shows them all, those that
+ * end the run too.
  *
  * @category running
  * @since 0.1.0

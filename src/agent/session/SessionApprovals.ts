@@ -42,10 +42,10 @@ const approved = (callId: string, params: Schema.Json | undefined) => ({ roster,
     return answered
   })
 
-/** Lets a call run, with other parameters if some are given. */
+/** Approves a call, with other parameters if some are given. */
 export const approve = (session: OpenSession, callId: string, params: Schema.Json | undefined): Answered =>
   answer(session, "approve", approved(callId, params)) as Answered
 
-/** Keeps a call from running. The model reads the reason. */
+/** Denies a call. The model reads the reason. */
 export const deny = (session: OpenSession, callId: string, reason: string): Answered =>
   answer(session, "deny", ({ state }) => Effect.fromResult(denial(state, callId, reason)))

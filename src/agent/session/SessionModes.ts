@@ -66,7 +66,7 @@ export const exit = (session: OpenSession, name: string | undefined): Effect.Eff
     return Effect.flatMap(left, (exit) => Effect.as(exit, loop.state))
   })
 
-/** Asks for a move between modes, which is taken with the next call. */
+/** Requests a move between modes, which is carried out with the next call. */
 export const schedule = (session: OpenSession, transition: ModeTransition): Effect.Effect<AgentState, unknown> =>
   give(session, "schedule", (loop) => RunHost.schedule(loop, transition))
 
@@ -86,8 +86,8 @@ export const resume = (session: OpenSession): Effect.Effect<void> =>
     : Effect.catchCause(runAlone(session, "resume", EnterMode.resume), () => Effect.void)
 
 /**
- * Gives how many modes stay entered when a session ends: none, or in what is stored all but those from the lowest upwards that is
- * used alone, which nobody else could set up again.
+ * Returns how many modes stay entered when a session ends. In a stored session these are the modes below the first stand-alone one, which
+ * nobody else could set up again; otherwise none.
  */
 const countStaying = ({ live, ref, store }: OpenSession): number => {
   if (live.open.length < ref.value.modes.length) return live.open.length

@@ -12,8 +12,8 @@
  *    This is the fence.
  * 2. A log ends with an entry that names the next one. Nothing is appended to it then. The base of the next log is inserted too.
  * 3. A state is the base and the fold of all events behind it. A base stands in for events, so nothing depends on where logs end.
- * 4. The head is changed after the base of its log is there, and a log is removed after the head has left it. Whoever reads, and finds
- *    the same head before and after, has read a whole state.
+ * 4. The head is changed after the base of its log is there, and a log is removed after the head has left it. If a reader finds the same
+ *    head before and after reading, it has read a whole state.
  *
  * @since 0.1.0
  */

@@ -4,7 +4,7 @@
  * 1. The diagram parses, whatever names and content the events hold and wherever the list of events ends.
  * 2. A call of a tool is an arrow there and one back, `-->>` when it did what it should and `-x` when not. A call that
  *    never started is one arrow that doesn't arrive.
- * 3. An agent is active while it runs. Where an agent answers a call, its run stands in the place of the call.
+ * 3. An agent is active while it runs. If an agent answers a call, its run replaces the call.
  * 4. All agents share one `Model`, since events don't say which one was asked. Deltas, progress and steps aren't drawn.
  *
  * @since 0.1.0

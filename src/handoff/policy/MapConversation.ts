@@ -25,7 +25,7 @@ export const onFailureOf = (choice: OnFailure | undefined): Transform["onFailure
   choice === "fail" ? "Fail" : "Keep"
 
 /**
- * Changes the conversation at every handoff, whoever requests it: redacts, translates or enriches it.
+ * Changes the conversation at every handoff, a model's or a policy's: redacts, translates or enriches it.
  *
  * The function is called with the conversation, in which the handoff's call is settled, and returns another one, directly or in an Effect.
  * By default a failure leaves the conversation unchanged.

@@ -101,7 +101,7 @@ const choiceOf = (choice: LanguageModel.ToolChoice<string>): Schema.Json => {
   return "tool" in choice ? { tool: choice.tool } : choice.mode ?? "auto"
 }
 
-/** What of a request a tape has. */
+/** The part of a request that a tape records. */
 export type Options = Pick<LanguageModel.ProviderOptions, "prompt" | "tools" | "toolChoice" | "responseFormat">
 
 /** What a provider is given. */

@@ -22,7 +22,7 @@ export class InvalidTape extends Schema.TaggedError<InvalidTape>("troupe/testing
 }
 
 /**
- * Error for a request that isn't the one on the tape. A replay dies of it, and `Cassette.orFail` makes it a failure.
+ * Error for a request that differs from the one on the tape. A replay dies with it, and `Cassette.orFail` makes it a failure.
  *
  * `request` names what was asked, and `diff` shows in lines what was recorded (`-`) and what was asked (`+`).
  *
@@ -44,7 +44,7 @@ export class CassetteDrift
 }
 
 /**
- * Error for a request when the tape has no more for who asks. A replay dies of it, and `Cassette.orFail` makes it a failure.
+ * Error for a request of an agent for which the tape has no more answers. A replay dies with it, and `Cassette.orFail` makes it a failure.
  *
  * @category errors
  * @since 0.1.0
@@ -67,7 +67,7 @@ export class CassetteExhausted
 }
 
 /**
- * Error for a tape that wasn't played to its end. `Cassette.assertDrained` dies of it.
+ * Error for a tape that wasn't played to its end. `Cassette.assertDrained` dies with it.
  *
  * @category errors
  * @since 0.1.0
@@ -84,7 +84,7 @@ export class CassetteLeftOver
 }
 
 /**
- * Error for a tape that another recording wrote while this one went on. Closing the layer dies of it.
+ * Error for a tape that another recording wrote during this one. Closing the layer dies with it.
  *
  * What was recorded is in the file `kept`.
  *

@@ -13,7 +13,7 @@ import { AssistantPart } from "../../domain/StateSchema.ts"
 import { AskedSince } from "./Asked.ts"
 import { InvalidTape } from "./CassetteError.ts"
 
-/** What an event doesn't say: what was asked, what exactly failed, and what of an answer had arrived by then. */
+/** The facts that an event lacks: the request, the exact failure, and the part of an answer that had arrived. */
 export const Beside = Schema.Struct({
   asked: Schema.optionalKey(AskedSince),
   error: Schema.optionalKey(AiError.AiError),

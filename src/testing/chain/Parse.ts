@@ -12,7 +12,7 @@ import * as Instruction from "./Instruction.ts"
 import * as Tags from "./Tags.ts"
 
 /**
- * What is wrong in a chain, and where. A `step` that is told by its index isn't taken because of it.
+ * What is wrong in a chain, and where. If `step` is set, the step with that index is skipped because of it.
  *
  * @category models
  * @since 0.1.0

@@ -17,7 +17,7 @@ const shownOutcome = (outcome: Outcome): string => {
   }
   const error = Cause.squash(outcome.cause)
   if (AiError.isAiError(error)) return `fails with ${error.reason._tag}: ${error.message}`
-  return `${Cause.hasDies(outcome.cause) ? "dies of" : "fails with"} ${
+  return `${Cause.hasDies(outcome.cause) ? "dies with" : "fails with"} ${
     error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   }`
 }

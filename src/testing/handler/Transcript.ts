@@ -69,7 +69,7 @@ const saidSince = ({ messages }: MockRequest): ReadonlyArray<string> =>
       : []
   )
 
-/** Says what of a request isn't as the entries want it, if anything. */
+/** Returns how a request differs from the entries, if it does. */
 const mismatch = (checks: ReadonlyArray<Check>, first: number, request: MockRequest): string | undefined => {
   const users = checks.filter((check) => check.role === "user")
   const said = saidSince(request)
@@ -97,8 +97,8 @@ const mismatch = (checks: ReadonlyArray<Check>, first: number, request: MockRequ
 /**
  * Makes a handler that follows a transcript: each request is answered by the next entry of the assistant.
  *
- * An entry of the user checks what the user said at that point, one of a tool what the tool gave, and one of the system
- * what the system messages are. Where that differs the request has no answer, and the transcript stays where it is.
+ * An entry of the user checks what the user said at that point, one of a tool what the tool gave, and one of the system what the system
+ * messages are. If a request differs, it has no answer, and the transcript stays where it is.
  *
  * **Example** (A conversation with a tool)
  *

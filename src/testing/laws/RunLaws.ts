@@ -217,7 +217,7 @@ const interrupted = Effect.fnUntraced(function*(subject: Subject, plan: Plan, fr
   if (found !== undefined) return { issue: where + found, events }
   const last = yield* settled(subject, plan, run.last)
   const problem = problems(last.conversation)[0]
-  return problem === undefined ? undefined : { issue: `${where}gone on with: ${problem}`, events }
+  return problem === undefined ? undefined : { issue: `${where}continued: ${problem}`, events }
 })
 
 /** How often decisions are made in a run. */

@@ -48,7 +48,7 @@ export const breachOf: (
         [read, next].some((state) => difference(opened.value.restored, state) === undefined)
       if (isWhole) continue
       const issue = Exit.isSuccess(opened) ? "there was neither" : String(Cause.squash(opened.cause))
-      return breach("whoever reads while a state is saved finds it or the one before", issue)
+      return breach("a reader during a save finds the new state or the one before", issue)
     }
     yield* Fiber.join(saving)
     yield* Session.remove(storeId)

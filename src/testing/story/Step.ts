@@ -18,7 +18,7 @@ interface Envelope extends Pick<AgentEvent, "run" | "path" | "calls" | "step" | 
 type WithoutEnvelope<E> = E extends AgentEvent ? Omit<E, keyof Envelope> & Partial<Envelope> : never
 
 /**
- * An event of a story. Where it happened, when, and its number are filled in: in the agent in control, at 0, counted on.
+ * An event of a story. Its path is the agent in control, its time 0, and its sequence number is counted.
  *
  * @category models
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * Handlers of tools from the environment, each looked for once in a loop: all of its calls see the same services.
+ * Handlers of tools from the environment. Each is looked up once in a loop, so that all of its calls get the same services.
  *
  * @since 0.1.0
  */
@@ -9,12 +9,12 @@ import type { Definition, OwnModel } from "../../definition/AgentDefinition.ts"
 import { type Loop, Slot } from "../../journal/Loop.ts"
 import { modelIn } from "../../rules/ModelInUse.ts"
 
-/** A handler, and the services that it was made with and that a run doesn't have itself. */
+/** A handler, and the services that it was made with and that the run lacks. */
 export interface FoundHandler extends Tool.Handler<string> {
   readonly missing: ReadonlyArray<readonly [string, unknown]>
 }
 
-/** The handlers that were found for an agent and its model: another one brings other services along. */
+/** The handlers that were found for an agent and its model. Another agent or model brings other services along. */
 interface Known {
   readonly definition: Definition
   readonly model: OwnModel | undefined
@@ -47,6 +47,6 @@ export const find = (loop: Loop, tool: Tool.Any, services: Context.Context<never
   return found
 }
 
-/** Gives a handler the services that it was made with. Few are missing, and a merge would copy all others too. */
+/** Provides a handler with the services that it was made with. Only missing ones are added, because a merge would copy all others too. */
 export const addServices = (services: Context.Context<never>, { missing }: FoundHandler): Context.Context<never> =>
   missing.reduce((services, [key, service]) => Context.addUnsafe(services, key, service), services)

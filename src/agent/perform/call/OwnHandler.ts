@@ -50,7 +50,7 @@ const brokenDown = ({ tool }: HandledTool, fiber: Fiber.Fiber<unknown, unknown>)
   Effect.callback((resume) => {
     const remove = fiber.addObserver((exit) => {
       if (Exit.isSuccess(exit) || !Cause.hasDies(exit.cause)) return
-      const message = `The handler of tool "${tool.name}" gave no Effect, or went on with something that is none`
+      const message = `The handler of tool "${tool.name}" gave no Effect, or went on with something else`
       resume(Effect.die(new TypeError(message, { cause: Cause.squash(exit.cause) })))
     })
     return Effect.sync(remove)

@@ -1,7 +1,7 @@
 /**
- * Making a call ready to run: it has a tool that is offered, parameters that fit and pass the guardrails, and permission.
+ * Prepares a call: its tool must be offered, its parameters must decode and pass the guardrails, and it must be approved if it needs that.
  *
- * A call that can't run is settled at once; one that needs approval is left waiting, and so is the first that asks for a handoff.
+ * A call that can't run is settled at once. A call that needs approval stays open, and so does the first that requests a handoff.
  *
  * @since 0.1.0
  */
@@ -37,14 +37,17 @@ export interface Job {
   readonly slot: Slot
 }
 
-/** The place of a call in its turn: told once it is done and everything in front of it is told. `move` is what it asked for between modes. */
+/**
+ * The place of a call in its turn. The call is told once it is done and all calls before it are told. `move` is the move between modes that
+ * it requested.
+ */
 export interface Slot {
   isDone: boolean
   settlement: Settlement | undefined
   move: ModeTransition.Pending | undefined
 }
 
-/** Settles a call that has no handler to run. That it is open until it is told keeps its result, whatever happens before. */
+/** Settles a call that has no handler to run. Its result is kept until it is told, whatever happens before. */
 const settleAtOnce = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: CallResult): undefined => {
   slot.isDone = true
   slot.settlement = { callId: call.id, name: call.name, ...settlement, duration: 0 }
@@ -61,7 +64,7 @@ type Prepared = Job | undefined
 /** A call that is made ready, at once or by an effect. */
 type Preparing = Prepared | Effect.Effect<Prepared, never, unknown>
 
-/** Makes a call ready to run, or settles it where it can't be, or leaves it waiting for approval. */
+/** Prepares a call, settles it if it can't run, or leaves it waiting for approval. */
 export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
   const refused = ScreenCalls.refusedBecause(call)
   if (refused !== undefined) return refuse(loop, call, slot, refused)
@@ -89,7 +92,10 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
   })
 }
 
-/** Asks whether a provider may run a call. That it may is all that comes of the call: what it gives is in a later answer. */
+/**
+ * Asks for the approval of a call that the provider runs. The approval is the result of the call; the provider's own result is in a later
+ * answer.
+ */
 const askForProvider = (loop: Loop.Loop, call: Call, slot: Slot): undefined => {
   if (call.state._tag !== "Pending") {
     return settleAtOnce(loop, call, slot, { settlement: { outcome: "Succeeded", result: "Approved" } })
@@ -102,7 +108,7 @@ const askForProvider = (loop: Loop.Loop, call: Call, slot: Slot): undefined => {
 const asEffect = (preparing: Preparing): Effect.Effect<Prepared, never, unknown> =>
   Effect.isEffect(preparing) ? preparing : Effect.succeed(preparing)
 
-/** Decodes a call's parameters and goes on with them, or settles the call if they don't fit. A defect in reading them stays one. */
+/** Decodes a call's parameters and continues with them, or settles the call if they don't fit. A defect in decoding stays a defect. */
 const decode = (
   loop: Loop.Loop,
   call: Call,
@@ -123,8 +129,8 @@ const refuseParams = (loop: Loop.Loop, call: Call, slot: Slot, { message }: Erro
   refuse(loop, call, slot, `The parameters of "${call.name}" are wrong: ${message}`)
 
 /**
- * Checks whether guardrails look at a call. One that somebody approved was looked at before, but not the parameters that a person
- * gave, and an answer has its own. A program's call is looked at as the model's would be.
+ * Checks whether guardrails judge a call. An approved call was judged before, except parameters that a person gave. A final answer has its
+ * own guardrails. A program's call is judged like the model's.
  */
 const isGuarded = (loop: Loop.Loop, call: Call, entry: ToolEntry): boolean => {
   const { asked, metadata, state } = call
@@ -134,11 +140,11 @@ const isGuarded = (loop: Loop.Loop, call: Call, entry: ToolEntry): boolean => {
       (state._tag === "Approved" && (asked !== undefined || metadata?.["troupe"] !== undefined)))
 }
 
-/** Asks for a handoff, unless its parameters are wrong, or another call of the turn asked first. */
+/** Requests a handoff, unless its parameters are wrong, or another call of the turn requested one first. */
 const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTool): Preparing => {
   const request = Handoff.requestOf(entry.handoff, call)
   if (Result.isFailure(request)) return refuseParams(loop, call, slot, request.failure)
-  // What guardrails say of a handoff comes first, so that it is the same in a run that stopped behind the first that passed.
+  // Guardrails judge a handoff first, so that the result is the same in a run that stopped after the first one that passed.
   const ask = (seen: HandoffRequest): undefined => {
     const { status } = loop.state
     if (status._tag === "HandoffRequested") {
@@ -156,7 +162,7 @@ const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTo
   )
 }
 
-/** Asks for a move between modes. It is taken once the other calls of the turn are settled. */
+/** Requests a move between modes. It is carried out once the other calls of the turn are settled. */
 const askForMove = (loop: Loop.Loop, call: Call, slot: Slot, { mode }: ModeTool): Preparing => {
   const ask = (transition: ModeTransition.ModeTransition): undefined => {
     Loop.emit(loop, { _tag: "ModeTransitionRequested", transition })
@@ -171,13 +177,13 @@ const askForMove = (loop: Loop.Loop, call: Call, slot: Slot, { mode }: ModeTool)
       // `move` succeeds with the move alone.
       ? ask(exit.value as ModeTransition.ModeTransition)
       : refuseParams(loop, call, slot, Cause.squash(exit.cause) as Error)
-  // A tool that enters a mode is only there beside the mode.
+  // A tool that enters a mode exists only together with the mode.
   const entry = loop.definition.modes.get(mode.name)!
   const move = CheckMove.declared(entry, to(mode.name, call.params)) as Effect.Effect<unknown, unknown>
   return Exit.isExit(move) ? asked(move) : Effect.map(Effect.exit(move), asked)
 }
 
-/** Says to the model what becomes of a move that a call asked for: the last one counts, unless another agent takes over. */
+/** Tells the model what happens to a move that a call requested: the last one counts, unless another agent takes over. */
 const answerOfMove = (
   { state }: Loop.Loop,
   move: ModeTransition.Pending | undefined,
@@ -197,8 +203,8 @@ const answerOfMove = (
 }
 
 /**
- * Corrects what the model is told of the moves that the calls of an answer asked for, once all of them are known. Calls that still run
- * beside them (`areMore`) may ask for another.
+ * Corrects what the model is told about the moves that the calls of an answer requested, once all of them are known. Calls that still run
+ * (`areMore`) may request another.
  */
 export const concludeMoves = (loop: Loop.Loop, slots: ReadonlyArray<Slot>, areMore: boolean): void => {
   for (const slot of slots) {
@@ -209,7 +215,7 @@ export const concludeMoves = (loop: Loop.Loop, slots: ReadonlyArray<Slot>, areMo
   }
 }
 
-/** Asks for approval where a call needs it, or for a move where it is one. */
+/** Requests approval if a call needs it, or a move if the call is one. */
 const ready = (
   loop: Loop.Loop,
   call: Call,

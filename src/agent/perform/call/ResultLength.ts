@@ -7,14 +7,14 @@ import type { Settlement } from "../../../domain/Happening.ts"
 
 type Result = Pick<Settlement, "outcome" | "result" | "modelOutput">
 
-/** Cuts a text, not within a character, and says how much there was. */
+/** Cuts a text, but not within a character, and adds how long it was. */
 const cut = (text: string, maxLength: number): string => {
   if (text.length <= maxLength) return text
   const end = /[\ud800-\udbff]/.test(text.charAt(maxLength - 1)) ? maxLength - 1 : maxLength
   return `${text.slice(0, end)}\n[Cut here: ${text.length - end} of ${text.length} characters are left out.]`
 }
 
-/** Cuts what the model reads of a result: its texts together have no more characters than that, and a note of what is left out. */
+/** Cuts the texts of a result to so many characters together, and adds a note of how much is left out. */
 export const shortened = (self: Result, maxLength: number): Result => {
   const { modelOutput, outcome, result } = self
   if (modelOutput === undefined) {

@@ -1,5 +1,5 @@
 /**
- * Running one call: its handler under its policy, and whatever came of it as a result that a model can read.
+ * Runs one call: its handler under the tool's policy, and the outcome as a result that a model can read.
  *
  * Failures are results: only a fatal tool's own typed error ends a run, and a defect stays one.
  *
@@ -29,8 +29,8 @@ import { isMisfit, isOfToolkit, ownHandler } from "./OwnHandler.ts"
 import { shortened } from "./ResultLength.ts"
 
 /**
- * What came of a call: its result, what the handler itself gave where that is what was settled, and the cause that ends the
- * run when its tool is fatal and failed.
+ * The outcome of a call: its result, the handler's own value if the result comes from it, and the cause that ends the run if a fatal tool
+ * failed.
  */
 export interface CallResult {
   readonly settlement: Pick<Settlement, "outcome" | "result" | "modelOutput">
@@ -41,7 +41,7 @@ export interface CallResult {
 /** An attempt took longer than its tool's policy allows. */
 class TimedOut extends Cause.TimeoutError {}
 
-/** Says that a call failed, in words that the model reads. */
+/** Makes the outcome of a failed call, with the words that the model reads. */
 export const failed = (result: Schema.Json): CallResult => ({ settlement: { outcome: "Failed", result } })
 
 const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknown): CallResult => {
@@ -92,9 +92,9 @@ const encodeSuccess = (loop: Loop.Loop, entry: HandledTool, value: unknown) =>
     })
 
 /**
- * Says what a handler's failure was, and ends the run with it if its tool is fatal.
+ * Makes the outcome of a handler's failure, which ends the run if the tool is fatal.
  *
- * Any handler may fail with an `AiError` too. It is the tool's own if it fits what the tool declares, as one that asks a model does.
+ * Any handler may fail with an `AiError` too. That counts as the tool's own error if the tool's failure schema accepts it.
  */
 const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<CallResult, never, unknown> => {
   const { name } = entry.tool
@@ -115,13 +115,13 @@ const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<CallResul
   })
 }
 
-/** Checks whether a call was started and hasn't come to its end. */
+/** Checks whether a call was started and hasn't ended. */
 const isRunning = ({ finished, underway }: Loop.Loop, { id }: Call): boolean =>
   !finished.calls.has(id) && Underway.callStart(underway, id) !== undefined
 
 /**
- * Tells a preliminary result. One that doesn't encode is left out, and so is one that comes after the last, or that guardrails on
- * results would have to look at.
+ * Emits a preliminary result. It is left out if it doesn't encode, if it comes after the last one, or if guardrails on results would have
+ * to judge it.
  */
 const tellProgress = (loop: Loop.Loop, call: Call, entry: HandledTool, result: unknown): Effect.Effect<void> => {
   if (loop.definition.guardrails.toolResult.length > 0) return Effect.void
@@ -138,7 +138,7 @@ const tellProgress = (loop: Loop.Loop, call: Call, entry: HandledTool, result: u
 
 type Attempt = Effect.Effect<CallResult, unknown, unknown>
 
-/** A provider's tool may have none, and then the provider should have run the call. For any other this is a defect. */
+/** A provider's tool may have no handler, because the provider should have run the call. For any other tool this is a defect. */
 const withoutHandler = (tool: Tool.Any): Effect.Effect<CallResult> =>
   Tool.isProviderDefined(tool) && !tool.requiresHandler
     ? Effect.succeed(failed(`The tool "${tool.name}" is the provider's to run, and it didn't.`))
@@ -149,7 +149,7 @@ const contextOf = (loop: Loop.Loop, call: Call, entry: HandledTool): Toolkit.Han
   preliminary: (result) => tellProgress(loop, call, entry, result)
 })
 
-/** What TypeScript didn't see may give anything. */
+/** An untyped handler may return anything. */
 const notAnEffect = ({ tool }: HandledTool, given: unknown): TypeError =>
   Wanted.gaveNo(`The handler of tool "${tool.name}"`, "Effect", given)
 
@@ -170,7 +170,7 @@ const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params
     )
   })
 
-/** Checks whether a client of an MCP server made an error, whose JSON holds all that the server sent. */
+/** Checks whether an error comes from a client of an MCP server. Its JSON holds everything that the server sent. */
 const isOfClient = (error: unknown): error is Error =>
   error instanceof Error && "_tag" in error && error._tag === "McpClientError"
 
@@ -225,7 +225,7 @@ export const run = (
   })
   return Effect.catch(Effect.map(attempt, shorten), (error) => {
     const failure = failedWith(entry, error)
-    // That it timed out are words of ours.
+    // The words for a time-out are Troupe's own.
     return error instanceof TimedOut ? failure : Effect.map(failure, shorten)
   })
 }

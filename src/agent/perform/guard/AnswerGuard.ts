@@ -1,9 +1,9 @@
 /**
  * Guardrails on answers: asked about what a model says before the state holds it.
  *
- * An answer is what a model says when it has nothing more to call, or what it gives by `final_answer`. Text that it says beside calls
- * is a remark: guardrails on text look at it too, and if one refuses it, it isn't said. If it is JSON that the agent's schema decodes,
- * those on answers look at it as well. Reasoning is looked at as a remark is.
+ * An answer is what a model says when it has nothing more to call, or what it gives by `final_answer`. Text beside calls is a remark:
+ * guardrails on text judge it too, and a refused remark is dropped. If it is JSON that the agent's schema decodes, guardrails on answers
+ * judge it as well. Reasoning is judged like a remark.
  *
  * @since 0.1.0
  */
@@ -26,8 +26,8 @@ import { consequenceOf, toMessage } from "../../rules/VerdictConsequences.ts"
 import { check, type Kind } from "./Check.ts"
 
 /**
- * What came of an answer: its parts, which pieces of it may be shown, what is shown in the place of the others, and what the model
- * is told where it is to try again.
+ * A judged answer: its parts, which pieces of it may be shown, what is shown instead of the others, and what the model is told if it must
+ * try again.
  */
 export interface Seen {
   readonly parts: ReadonlyArray<AssistantPart>
@@ -41,7 +41,7 @@ const allButText = (piece: Incoming): boolean => piece.type !== "text-delta"
 const thoughts = (piece: Incoming): boolean => piece.type === "reasoning-delta"
 const thoughtsAndText = (piece: Incoming): boolean => thoughts(piece) || piece.type === "text-delta"
 
-/** A text in the place of one that isn't shown, where there is any. */
+/** The text that is shown instead of one that isn't, if any. */
 const textInstead = (text: string): ReadonlyArray<Happening> => text === "" ? [] : [{ _tag: "TextDelta", delta: text }]
 
 /** Makes the kind of an answer, or of a text if nothing reads it. */
@@ -68,7 +68,7 @@ const kindOf = (loop: Loop.Loop, state: AgentState, codec: OutputCodec | undefin
   }
 }
 
-/** Gives an answer with another value, given as a text or behind what was said beside its call. */
+/** Returns an answer with another value: as its text, or in its call after the text beside it. */
 const withValue = (
   codec: OutputCodec | undefined,
   { instead, parts, shows }: Seen,
@@ -85,10 +85,10 @@ const withValue = (
   }
 }
 
-/** Checks whether an agent's answers are looked at. */
+/** Checks whether an agent's answers are judged. */
 export const isGuarded = ({ definition }: Loop.Loop): boolean => definition.guardrails.output.length > 0
 
-/** Takes back what was shown before it was seen. */
+/** Withdraws text that was shown before it was judged. */
 const withdraw = (loop: Loop.Loop, reason: string): void => {
   if (loop.journal.isStreaming && loop.definition.guardrails.isReleasedEarly) {
     Loop.emit(loop, { _tag: "TextWithdrawn", reason })
@@ -97,7 +97,7 @@ const withdraw = (loop: Loop.Loop, reason: string): void => {
 
 const replacedBy = "A guardrail put something else in its place."
 
-/** What is left of reasoning: none of it if a guardrail refused it. Other words have no signature of the provider. */
+/** Returns what is kept of reasoning: nothing if a guardrail refused it. Replaced words lose the provider's signature. */
 const withThoughts = (parts: ReadonlyArray<AssistantPart>, texts: ReadonlyArray<string>) => {
   let at = 0
   return parts.flatMap((part): ReadonlyArray<AssistantPart> => {
@@ -107,7 +107,7 @@ const withThoughts = (parts: ReadonlyArray<AssistantPart>, texts: ReadonlyArray<
   })
 }
 
-/** Asks the guardrails about what a model thought. Gives the parts that are kept. */
+/** Asks the guardrails about a model's reasoning. Returns the parts that are kept. */
 const seeThoughts = (
   loop: Loop.Loop,
   state: AgentState,
@@ -128,11 +128,11 @@ const seeThoughts = (
   })
 }
 
-/** Checks whether thoughts wait for guardrails though text doesn't: nothing takes them back. */
+/** Checks whether reasoning waits for guardrails though text doesn't: no event withdraws reasoning. */
 export const hidesThoughts = ({ definition: { guardrails } }: Loop.Loop): boolean =>
   guardrails.isReleasedEarly && guardrails.remark.length > 0
 
-/** Shows the thoughts that are kept in the place of those that arrived. */
+/** Shows the reasoning that is kept instead of what arrived. */
 const withoutThoughts = (seen: Seen): Seen => ({
   ...seen,
   shows: (piece) => !thoughts(piece) && seen.shows(piece),
@@ -144,7 +144,7 @@ const withoutThoughts = (seen: Seen): Seen => ({
   ]
 })
 
-/** Asks the guardrails about the text beside calls. One that refuses it takes it out. */
+/** Asks the guardrails about the text beside calls. Refused text is dropped. */
 const seeRemark = (
   loop: Loop.Loop,
   state: AgentState,
@@ -222,7 +222,7 @@ const seeSaid = (
   }
   return Effect.flatMap(seeRemark(loop, state, parts), (seen) => {
     const passed: Seen = { ...seen, shows: seen.shows === thoughtsAndText ? all : allButText }
-    // What is taken back takes the remark along, so that is shown again.
+    // Withdrawing text withdraws the remark too, so the remark is shown again.
     const instead = loop.definition.guardrails.isReleasedEarly ? textInstead(textIn(seen.parts)) : seen.instead
     return seeAnswer(loop, state, found, passed, true, { ...seen, instead })
   })

@@ -1,5 +1,5 @@
 /**
- * Guardrails on calls: on what a tool is asked, on what it gives back, and on handoffs.
+ * Guardrails on calls: on parameters, on results, and on handoffs.
  *
  * @since 0.1.0
  */
@@ -42,7 +42,7 @@ const checkedCall = ({ id, name, params }: Call): CheckedCall => ({ id, name, pa
 const isJson = Schema.is(Schema.Json)
 const isHandoff = Schema.is(HandoffRequest)
 
-/** Returns a copy of what a guardrail gave if that is JSON. */
+/** Returns a copy of a guardrail's replacement, if that is JSON. */
 const asJson = (given: unknown): Result.Result<Schema.Json, string> =>
   isJson(given) ? Result.succeed(JsonValue.fromUnknown(given)) : Result.fail("it isn't JSON")
 
@@ -52,7 +52,7 @@ const paramKeys = ({ definition }: Loop.Loop, call: Call | undefined): DeclaredK
   return entry === undefined ? DeclaredKeys.none : DeclaredKeys.ofParams(entry.tool)
 }
 
-/** Asks about a call's parameters. Gives those that pass: the state holds them, too. */
+/** Asks the guardrails about a call's parameters. Returns those that pass, which the state holds too. */
 export const seeParams = (
   loop: Loop.Loop,
   call: Call,
@@ -67,7 +67,7 @@ export const seeParams = (
       put: (_, params) => asJson(params),
       texts: (params) => textsIn(params, declared),
       putTexts: (params, texts) => Result.succeed(withTexts(params, texts, declared)),
-      // What isn't in the state yet gets there as it passed.
+      // A call that isn't in the state yet is added with the parameters that passed.
       ...(state === loop.state
         ? { replaced: (params: Schema.Json) => ({ params }), blocked: () => ({ params: {} }) }
         : undefined)
@@ -77,8 +77,7 @@ export const seeParams = (
 }
 
 /**
- * Gives what a handler gave, or failed with, read anew from what stands in the place of its result. What can't be read so isn't
- * there any more.
+ * Returns a handler's own result or failure, decoded from the replacement of its result. If that doesn't decode, there is none any more.
  */
 const ownOf = (
   entry: RunTool,
@@ -94,7 +93,7 @@ const ownOf = (
   }) as Effect.Effect<Partial<CallResult>>
 }
 
-/** What a tool gave back: its result, and what its model reads instead, where that is something else. */
+/** The result of a tool, and what its model reads instead, if that is something else. */
 type Found = CallResult["settlement"]
 
 const spokenIn = ({ modelOutput = [] }: Found): ReadonlyArray<string> =>
@@ -111,7 +110,7 @@ const kindOf = (context: Context, declared: DeclaredKeys.DeclaredKeys): Kind<Fou
   at: "toolResult",
   context,
   given: ({ result }) => result,
-  // What is read instead belongs to the result that it was made of.
+  // The text that is read instead belongs to the original result, so a replaced result has none.
   put: ({ outcome }, result) => Result.map(asJson(result), (result) => ({ outcome, result })),
   texts: (found) => [...textsIn(found.result, declared), ...spokenIn(found)],
   putTexts: ({ modelOutput, outcome, result }, texts) => {
@@ -127,14 +126,14 @@ const kindOf = (context: Context, declared: DeclaredKeys.DeclaredKeys): Kind<Fou
 const namesOf = ({ definition: { guardrails } }: Loop.Loop): string =>
   guardrails.toolResult.map(({ guardrail: { name } }) => name).join(", ")
 
-/** Ends the run in the place of an error that doesn't pass: it would be kept, and shown. */
+/** Ends the run instead of an error that doesn't pass, because the error would be kept and shown. */
 const endedBy = (loop: Loop.Loop, guardrail: string, reason: string): Pick<CallResult, "fatal"> => ({
   fatal: Cause.fail(
     new Fail(new GuardrailBlocked({ agent: loop.definition.name, guardrail, stage: "toolResult", reason }))
   )
 })
 
-/** Asks about what a tool gave back. Gives the result that passes, or says to the model that none does. */
+/** Asks the guardrails about a tool's result. Returns the result that passes, or a failure that the model reads. */
 export const seeResult = (
   loop: Loop.Loop,
   call: Call,
@@ -170,7 +169,7 @@ export const seeResult = (
   )
 }
 
-/** Asks about a handoff. Gives the one that passes. */
+/** Asks the guardrails about a handoff. Returns the handoff that passes. */
 export const seeHandoff = (
   loop: Loop.Loop,
   request: HandoffRequest,
@@ -199,7 +198,7 @@ export const seeHandoff = (
   )
 }
 
-/** Asks about a handoff that no call asks for, but the policy. A block stops the run: there is nobody to tell. */
+/** Asks the guardrails about a policy's handoff. A block ends the run, because there is no call to fail. */
 export const seeDecision = (loop: Loop.Loop, request: HandoffRequest): Effect.Effect<HandoffRequest, Fail, unknown> =>
   Effect.flatMap(seeHandoff(loop, request, undefined, loop.state), (seen) =>
     isRefused(seen)

@@ -1,7 +1,7 @@
 /**
  * Guardrails on the calls of an answer: asked before the state holds them (`docs/decisions/0008`).
  *
- * A call that doesn't pass is kept without its parameters, with the words that it is settled with.
+ * A blocked call is kept without its parameters, with the words that it is settled with.
  *
  * @since 0.1.0
  */
@@ -21,7 +21,7 @@ import { consequenceOf } from "../../rules/VerdictConsequences.ts"
 import { seeHandoff, seeParams } from "./CallGuard.ts"
 import { isRefused, type Refused } from "./Check.ts"
 
-/** The calls that passed before the state held them: nobody asks about them again while the loop runs. */
+/** The calls that passed before the state held them. They aren't judged again while the loop runs. */
 const passed = new Loop.Slot<WeakSet<Call>>()
 
 /** Checks whether guardrails let a call pass before the state held it. */
@@ -40,11 +40,11 @@ export const notePassed = (loop: Loop.Loop, callId: string): void => {
   if (turn !== undefined) note(loop, callsOf(turn).filter(({ id }) => id === callId))
 }
 
-/** Says to the model that a call didn't pass the guardrails. */
+/** Returns the words that tell the model that a call was blocked. */
 export const refusal = ({ definition }: Loop.Loop, refused: Refused, at: "toolCall" | "handoff"): string =>
   consequenceOf(refused, at, definition.name).result
 
-/** Gives the words that a call is settled with, if guardrails refused it. */
+/** Returns the words that a call is settled with, if guardrails refused it. */
 export const refusedBecause = ({ metadata }: Call): string | undefined => {
   // Metadata is JSON; the field is checked below.
   const refused = (metadata?.["troupe"] as { readonly refused?: unknown } | undefined)?.refused
@@ -57,11 +57,11 @@ const refusedCall = (call: Call, refused: string): Call => ({
   metadata: { ...call.metadata, troupe: { refused } }
 })
 
-/** Those that can look at anything: others are made for parameters that fit. */
+/** Guardrails that can judge any parameters. Others need parameters that fit the schema. */
 const onText = (guardrails: ReadonlyArray<StagedGuardrail>): ReadonlyArray<StagedGuardrail> =>
   guardrails.filter(({ guardrail }) => internalsOf(guardrail).on === "text")
 
-/** Checks whether the parameters of a call are those of its tool. Wrong ones are looked at as well, since they are kept. */
+/** Checks whether the parameters of a call fit its tool. Wrong ones are judged too, since they are kept. */
 const fits = (entry: Exclude<ToolEntry, HandoffTool> | undefined, { params }: Call): Effect.Effect<boolean> => {
   if (entry === undefined) return Effect.succeed(false)
   const decoded = entry.decode(JsonValue.fromUnknown(params))
@@ -69,7 +69,7 @@ const fits = (entry: Exclude<ToolEntry, HandoffTool> | undefined, { params }: Ca
   return Effect.matchCauseEager(decoded, { onFailure: () => false, onSuccess: () => true }) as Effect.Effect<boolean>
 }
 
-/** Asks about a handoff that a call asks for. The call is kept with what was looked at alone. */
+/** Asks the guardrails about a call's handoff. The call keeps only the parameters that were judged. */
 const lookAtHandoff = (loop: Loop.Loop, call: Call, { handoff }: HandoffTool, state: AgentState) => {
   const all = loop.definition.guardrails.handoff
   const read = Handoff.requestOf(handoff, call)
@@ -83,7 +83,7 @@ const lookAtHandoff = (loop: Loop.Loop, call: Call, { handoff }: HandoffTool, st
   })
 }
 
-/** Asks about a call in a state that has it. Gives the call that is kept. */
+/** Asks the guardrails about a call, in a state that has it. Returns the call that is kept. */
 export const look = (loop: Loop.Loop, call: Call, state: AgentState): Effect.Effect<Call, never, unknown> => {
   const { guardrails, tools } = loop.definition
   const entry = tools.get(call.name)
@@ -107,11 +107,11 @@ export const look = (loop: Loop.Loop, call: Call, state: AgentState): Effect.Eff
   )
 }
 
-/** Checks whether guardrails look at calls of an agent. */
+/** Checks whether guardrails judge calls of an agent. */
 export const isGuarded = ({ definition: { guardrails } }: Loop.Loop): boolean =>
   guardrails.toolCall.length > 0 || guardrails.handoff.length > 0
 
-/** Checks whether guardrails look at the parameters of a tool's calls, so that no piece of them is shown before. */
+/** Checks whether guardrails judge the parameters of a tool's calls, so that no piece of them may be shown before. */
 export const isHidden = (loop: Loop.Loop, tool: string): boolean => {
   const { guardrails, tools } = loop.definition
   switch (tools.get(tool)?._tag) {
@@ -124,7 +124,10 @@ export const isHidden = (loop: Loop.Loop, tool: string): boolean => {
   }
 }
 
-/** Asks about the calls of an answer, one after the other. Gives the parts that the state holds; `foresee` gives the state with parts. */
+/**
+ * Asks the guardrails about the calls of an answer, in order. Returns the parts that the state holds; `foresee` returns the state with
+ * parts.
+ */
 export const screen = Effect.fnUntraced(function*(
   loop: Loop.Loop,
   parts: ReadonlyArray<AssistantPart>,

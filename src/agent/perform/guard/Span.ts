@@ -11,17 +11,17 @@ import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
 import type { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 
-/** Puts a guardrail's look at something into its span. `use` ends what the span says by `end`. */
+/** Wraps a guardrail's check in its span. `use` adds the last attributes by `end`. */
 export const around = <A, E, R>(
   { attributes, span }: StagedGuardrail,
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => Telemetry.inOwnSpan(span, attributes, use)
 
-/** Says in a guardrail's span what its verdict was. */
+/** Sets the verdict in a guardrail's span. */
 export const end = (span: Tracer.Span, verdict: GuardrailSettled["verdict"]): void =>
   span.attribute("troupe.guardrail.verdict", verdict)
 
-/** Tells of a guardrail that had its verdict at once. It began at a time; gives the time at which it ended. */
+/** Records the span of a guardrail with an immediate verdict, which began at a time. Returns the time of its end. */
 export const tell = (
   recorder: SpanRecorder,
   { attributes, span: name }: StagedGuardrail,

@@ -1,5 +1,5 @@
 /**
- * Whether a move between modes is possible: its mode is there, isolated enough for its place, and takes the parameters.
+ * Checks whether a move between modes is possible: its mode exists, is isolated enough for its place, and accepts the parameters.
  *
  * @since 0.1.0
  */
@@ -14,7 +14,7 @@ import type { Loop } from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { decode, type ModeParams } from "./ModeParams.ts"
 
-/** Says why a mode can't be entered on top of others. */
+/** Returns why a mode can't be entered on top of others. */
 export const findObstacle = ({ mode }: ModeEntry, around: ModeFrame | undefined): LessIsolated | undefined =>
   around === undefined || isWithin(mode.isolation, around.isolation) ? undefined : new LessIsolated({
     mode: mode.name,
@@ -23,7 +23,7 @@ export const findObstacle = ({ mode }: ModeEntry, around: ModeFrame | undefined)
     aroundIsolation: around.isolation
   })
 
-/** Finds a mode by its name, where it can be entered on top of others. */
+/** Finds a mode by its name, if it can be entered on top of others. */
 export const find = (
   { modes }: Definition,
   name: string,
@@ -35,13 +35,13 @@ export const find = (
     : findObstacle(entry, around) ?? entry
 }
 
-/** What is to be entered. */
+/** The mode to enter. */
 export interface Target {
   readonly entry: ModeEntry
   readonly params: ModeParams
 }
 
-/** Finds what is to be entered, before anything is left: the mode, where it may land, and its parameters. */
+/** Finds the mode to enter, its place and its parameters, before any mode is left. */
 export const findTarget = (
   { definition, state }: Loop,
   { enter, to }: ModeTransition.Pending
@@ -53,7 +53,7 @@ export const findTarget = (
     : Effect.map(decode(entry, enter.params ?? {}), (params) => ({ entry, params }))
 }
 
-/** Makes the reason that ends a run of a move that isn't possible. Whatever else failed stays as it is. */
+/** Makes the reason of a run that ends because a move isn't possible. Other failures stay as they are. */
 export const asReason = ({ definition }: Loop, mode: string | undefined, error: unknown): unknown =>
   isModeError(error)
     ? new Fail(new ModeFailed({ agent: definition.name, mode: mode ?? "", issue: error.message }))
@@ -64,14 +64,14 @@ type Move = ModeTransition.ModeTransition
 const withParams = (transition: Move, { json: params }: ModeParams): Move =>
   "name" in transition && transition.params !== undefined ? { ...transition, params } : transition
 
-/** Gives a move to a mode with what that declares of the parameters: a state keeps them until the move is taken. */
+/** Returns a move with only the parameters that its mode declares, since a state keeps them until the move is carried out. */
 export const declared = (entry: ModeEntry, transition: Move): Effect.Effect<Move, unknown, unknown> =>
   Effect.mapEager(
     decode(entry, "name" in transition ? transition.params ?? {} : {}),
     (params) => withParams(transition, params)
   )
 
-/** Gives a move as it is asked for, or fails where it isn't possible. */
+/** Returns a requested move, or fails if it isn't possible. */
 export const check = (loop: Loop, transition: Move): Effect.Effect<Move, unknown, unknown> => {
   const height = loop.state.modes.length
   const pending = ModeTransition.pending(transition, height)
@@ -84,7 +84,7 @@ export const check = (loop: Loop, transition: Move): Effect.Effect<Move, unknown
     )
 }
 
-/** Gives a move that a clean-up asks for in a run, or fails where it isn't possible. */
+/** Returns a move that a clean-up requests in a run, or fails if it isn't possible. */
 export const checkInRun = (loop: Loop, transition: Move): Effect.Effect<Move, unknown, unknown> =>
   Effect.mapError(
     check(loop, transition),

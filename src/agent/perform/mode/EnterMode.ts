@@ -1,8 +1,7 @@
 /**
- * Entering modes, and setting up again what a state says is entered.
+ * Enters modes, and sets up again the modes that a state says are entered.
  *
- * The mode is on the stack while its set-up runs. One that fails or is interrupted is undone whole: its finalizers run, and the
- * state is what it was before.
+ * The mode is on the stack while its set-up runs. If the set-up fails or is interrupted, its finalizers run, and the state is as before.
  *
  * @since 0.1.0
  */
@@ -16,11 +15,11 @@ import { Fail } from "../../rules/Decision.ts"
 import { decode, type ModeParams } from "./ModeParams.ts"
 import { type EnterOptions, setUp } from "./SetUpMode.ts"
 
-/** Gives the frame that is set up again next, while the mode around it is. */
+/** Returns the frame that is set up again next, while the mode around it is being set up. */
 export const nextFrame = ({ isChangingModes, live, state }: Loop.Loop): ModeFrame | undefined =>
   isChangingModes ? state.modes[live.open.length] : undefined
 
-/** Gives the state as a mode sees it: while one is set up again, those above it aren't there yet. */
+/** Returns the state as a mode sees it: while it is set up again, the modes above it don't exist yet. */
 export const seen = (loop: Loop.Loop): AgentState => {
   const { live, state } = loop
   const height = live.open.length
@@ -31,7 +30,7 @@ export const seen = (loop: Loop.Loop): AgentState => {
   }
 }
 
-/** Enters in a set-up that resumes what the first one entered: it is set up again too. Nothing else has a place there. */
+/** Enters a mode in a resumed set-up. Only a mode that the first set-up entered is possible, and it is set up again too. */
 const enterAgain = (
   loop: Loop.Loop,
   entry: ModeEntry,
@@ -51,10 +50,10 @@ const enterAgain = (
       })
     ))
 
-/** How many moves may come without a request to the model, and how many set-ups and clean-ups may be within each other. */
+/** How many moves may happen without a request to the model, and how deeply set-ups and clean-ups may be nested. */
 export const maxMoves = 32
 
-/** Finds the modes whose set-ups and clean-ups are within each other without an end: one that enters its own mode, for example. */
+/** Finds the modes whose set-ups and clean-ups are nested without an end, such as a mode that enters itself. */
 const findCycle = ({ underway }: Loop.Loop, { mode }: ModeEntry): TransitionCycle | undefined => {
   const around: Array<string> = []
   for (let at = underway?.started; at !== undefined; at = at.below) {
@@ -63,11 +62,11 @@ const findCycle = ({ underway }: Loop.Loop, { mode }: ModeEntry): TransitionCycl
   return around.length < maxMoves ? undefined : new TransitionCycle({ modes: [...around, mode.name], limit: maxMoves })
 }
 
-/** Checks whether a mode is on top and stays as it is if it is entered once more. */
+/** Checks whether a mode is on top and stays unchanged if it is entered again. */
 const isThere = ({ live: { open } }: Loop.Loop, entry: ModeEntry): boolean =>
   entry.mode.whenOnTop === "stay" && open[open.length - 1]?.entry === entry
 
-/** Enters a mode whose parameters were read, unless that changes nothing. To be called where it runs. */
+/** Enters a mode whose parameters were read, unless that changes nothing. It must be called in the run or operation of the conversation. */
 export const enter = (
   loop: Loop.Loop,
   entry: ModeEntry,
@@ -81,7 +80,9 @@ export const enter = (
   return frame === undefined ? setUp(loop, entry, params, options) : enterAgain(loop, entry, frame, options)
 }
 
-/** Sets up again what a state says is entered and isn't live, from the bottom. To be called where it runs. */
+/**
+ * Sets up again the modes that a state says are entered and that aren't live, from the bottom. It must be called in the run or operation.
+ */
 export const resume = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> => {
   const { definition, live, state } = loop
   const frame = state.modes[live.open.length]

@@ -1,7 +1,7 @@
 /**
- * Leaving modes, the innermost first, and letting go of what is live of them while they stay entered.
+ * Leaves modes, the innermost first, or releases their resources while they stay entered.
  *
- * A clean-up that fails stops nothing: what it was to clean up is left all the same, and so are the modes around it.
+ * A failing clean-up stops nothing: its mode is left all the same, and so are the modes around it.
  *
  * @since 0.1.0
  */
@@ -24,9 +24,10 @@ import { ranBy } from "./ModeEffect.ts"
 import { runModeEffect } from "./ModeEffect.ts"
 
 /**
- * Why modes are left. What ran in them is over where it `isOver`, so that none of them can stay. `recovers` says that the one
- * at the bottom may recover from the failure of what ran in it, which a clean-up above it that failed (`failedAbove`) is no part of, and `note` is for a model that goes on. What `endsRun` lets the
- * answer of the run stay. What a run leaves itself (`isRuns`) fails with its reasons where a move isn't possible.
+ * Why modes are left. With `isOver` the scope or run that they were entered for is over, so none of them can stay. With `recovers` the
+ * lowest one may recover from the failure of its body; the failure of a clean-up above it (`failedAbove`) isn't part of that. `note` is for
+ * a model that continues. With `endsRun` the run's answer is kept. With `isRuns` the run itself leaves them, and fails with the run's
+ * reasons if a move isn't possible.
  */
 export interface Why {
   readonly exit: Exit.Exit<unknown, unknown>
@@ -38,15 +39,15 @@ export interface Why {
   readonly isRuns?: boolean | undefined
 }
 
-/** What a model is told that goes on after a mode was left. */
+/** What the model is told if it continues after a mode was left. */
 export const noteOfLeaving = (mode: string): string => `Mode "${mode}" was left.`
 
-/** What a model is told that goes on after a mode stayed. Where another is put on top, entering that says so. */
+/** What the model is told if it continues after a mode stayed. If another mode is put on top, its entering says so. */
 const noteOfStaying = (mode: string): string => `You are still in mode "${mode}".`
 
 type Wish = ModeTransition | undefined
 
-/** What became of leaving a mode: whether it stays, how what ran in it has ended now, and what failed on the way. */
+/** The result of leaving a mode: whether it stays, the exit of its body, and what failed meanwhile. */
 interface Left {
   readonly isKept: boolean
   readonly exit: Exit.Exit<unknown, unknown>
@@ -65,7 +66,7 @@ const join = (exit: Exit.Exit<unknown, unknown>, causes: ReadonlyArray<Cause.Cau
 
 const isTransition = Schema.is(ModeTransition)
 
-/** Gives the move that a clean-up asked for. One that would keep a mode that can't stay goes to its place instead. */
+/** Returns the move that a clean-up requested. A move that would keep a mode that can't stay replaces the mode instead. */
 const wishOf = (cleaned: Exit.Exit<unknown, unknown>, isOver: boolean): Wish => {
   if (Exit.isFailure(cleaned) || cleaned.value === undefined || !isTransition(cleaned.value)) return undefined
   const wish = cleaned.value
@@ -86,7 +87,7 @@ export const tellFailure = (
   Loop.emit(loop, { _tag: "ModeFailed", name, ...about, ...why })
 }
 
-/** Runs a part of a mode's set-up or clean-up. What that entered and left entered is left with it. */
+/** Runs a part of a mode's set-up or clean-up. Modes that it entered and didn't leave are left with it. */
 export const runAndLeaveNested = (
   loop: Loop.Loop,
   open: LiveMode,
@@ -100,13 +101,13 @@ export const runAndLeaveNested = (
     }
   )
 
-/** How something has ended as clean-ups and finalizers are told: what fails the run is an `AgentError` for them, too. */
+/** Returns the exit that clean-ups and finalizers get: a failure of the run is an `AgentError` for them too. */
 const asTold = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Exit.Exit<unknown, unknown> =>
   Exit.isFailure(exit) ? Exit.failCause(Cause.map(exit.cause, (error) => asAgentError(loop, error))) : exit
 
 const isKeeping = (wish: Wish): boolean => wish?._tag === "Stay" || wish?._tag === "Push"
 
-/** Recovers from the failure of what ran in a mode, if the mode can, and runs its clean-up and its finalizers. */
+/** Recovers from the failure of a mode's body, if the mode can, and runs its clean-up and its finalizers. */
 const clean = Effect.fnUntraced(function*(
   loop: Loop.Loop,
   open: LiveMode,
@@ -133,7 +134,7 @@ const clean = Effect.fnUntraced(function*(
   return { recovered, wish, failures }
 })
 
-/** Settles the open calls that go with modes if only these stay. Gives how many they were. */
+/** Settles the open calls of modes that don't stay. Returns how many there were. */
 export const giveUpCalls = (loop: Loop.Loop, stays: ReadonlyArray<string>): number => {
   const calls = StayingModes.callsToGiveUp(stays, loop.definition, loop.state)
   const result = "The mode of this tool was left before this had a result."
@@ -177,13 +178,13 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
       : { note: (isKept ? noteOfStaying : note)(name) })
   }, at)
   yield* loop.journal.flush
-  // What was recovered from is lost only if the way out succeeds.
+  // The failure that was recovered from is dropped only if leaving succeeds.
   const isRecovered = recovered !== undefined && failures.length === 0 && why.failedAbove !== true
   const body = isRecovered ? recovered : exit
   return { isKept, exit: join(body, failures), failures } satisfies Left
 })
 
-/** Leaves the innermost mode in a span, which ends with what failed on the way. */
+/** Leaves the innermost mode in a span, which ends with what failed meanwhile. */
 const leaveInSpan = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<Left, never, unknown> =>
   Effect.withFiber((fiber) => {
     const spans = new SpanRecorder(fiber)
@@ -217,8 +218,8 @@ const leaveNext = (
 }
 
 /**
- * Leaves modes until `height` are left, unless one of them stays. Gives how what ran in them has ended now: its own failure
- * first, then those of the clean-ups.
+ * Leaves modes until only `height` remain, unless one of them stays. Returns the exit of their bodies: the body's own failure first, then
+ * those of the clean-ups.
  */
 export const leaveTo = (loop: Loop.Loop, height: number, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> =>
   Effect.uninterruptible(
@@ -229,18 +230,18 @@ export const leaveTo = (loop: Loop.Loop, height: number, why: Why): Effect.Effec
     Exit.Exit<unknown, unknown>
   >
 
-/** Leaves a mode, and those above it, if it is still entered. To be called where it runs. */
+/** Leaves a mode, and those above it, if it is still entered. It must be called in the run or operation. */
 export const leave = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<Exit.Exit<unknown, unknown>> => {
   const height = loop.live.open.indexOf(open)
   return height < 0 ? Effect.succeed(why.exit) : leaveTo(loop, height, why)
 }
 
-/** Keeps modes on the stack and lets go of what is live of them: the run that goes on with the state sets them up again. */
+/** Keeps modes on the stack and releases their resources. The run that continues the state sets them up again. */
 export const suspend = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
   // Closing a scope can't fail, and needs only services that the run has.
   Effect.uninterruptible(Effect.suspend(() => closeAll(loop, asTold(loop, exit)))) as Effect.Effect<void>
 
-/** Closes what the set-ups opened, the innermost first. Each mode is on top while its own is closed. */
+/** Closes the scopes of set-ups, the innermost first. Each mode is on top while its scope is closed. */
 const closeAll = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void, unknown, unknown> =>
   Effect.suspend(() => {
     const { live } = loop
@@ -253,6 +254,6 @@ const closeAll = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Ef
     return Effect.ensuring(closed, closeAll(loop, exit) as Effect.Effect<void>)
   })
 
-/** Takes back a move that was asked for. */
+/** Withdraws a requested move. */
 export const takeBack = (loop: Loop.Loop): void =>
   Loop.emit(loop, { _tag: "ModeTransitionRequested", transition: stay })

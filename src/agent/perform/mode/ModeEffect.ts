@@ -1,6 +1,6 @@
 /**
- * How an effect of a mode runs: its set-up, its clean-up or its finalizers. They run between steps, see the conversation, and may talk
- * to the agent.
+ * Runs an effect of a mode: its set-up, its clean-up or its finalizers. They run between steps, see the conversation, and may talk to the
+ * agent.
  *
  * @since 0.1.0
  */
@@ -16,7 +16,7 @@ import { beginEffect, CurrentOperations, endEffect, type OperationUnderWay } fro
 type View = (services: Context.Context<unknown>) => Context.Context<unknown>
 
 /**
- * Runs an effect of a mode with the mode's services and scope, and what `view` adds. To be run where nothing can interrupt it; the effect
+ * Runs an effect of a mode with the mode's services and scope, and what `view` adds. It must run in an uninterruptible region; the effect
  * itself may be interruptible.
  */
 export const runModeEffect = <A>(

@@ -15,7 +15,7 @@ export interface ModeParams {
   readonly decoded: unknown
 }
 
-/** Reads parameters by one direction of a mode's schema. What can't be read is no parameter of the mode. */
+/** Reads parameters by one direction of a mode's schema. Fails with `ParamsRejected` if they don't fit. */
 const read = (
   { mode }: ModeEntry,
   self: Effect.Effect<unknown, Schema.SchemaError, unknown>

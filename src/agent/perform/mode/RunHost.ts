@@ -41,7 +41,7 @@ import * as EnterForProgram from "./EnterForProgram.ts"
 import * as EnterMode from "./EnterMode.ts"
 import * as LeaveMode from "./LeaveMode.ts"
 
-/** Says which tool or model of a setting an agent doesn't have. */
+/** Returns which tool or model of a setting an agent lacks. */
 const findUnknown = (
   { models, name: agent, tools }: Definition,
   { model, toolChoice, tools: offered }: Settings
@@ -57,8 +57,8 @@ const findUnknown = (
 }
 
 /**
- * Checks whether a set-up that resumes finds what it adds: a piece of the prompt word for word, and whatever became of a value that it
- * sets. What a set-up makes of a value (`Mode.update`) counts anew, and so does what a tool does that it lets the agent run.
+ * Checks whether a resumed set-up's change is already in the state: the same piece of the prompt, or any value under the key that it sets.
+ * A value that it computes (`Mode.update`) is set again, and so are changes of a tool that it lets the agent run.
  */
 const isFound = (
   { live: { open }, state, underway }: Loop.Loop,
@@ -92,7 +92,7 @@ export const adjust = (loop: Loop.Loop, operation: string, adjustment: Adjustmen
   return Loop.flushed(loop, Effect.void)
 }
 
-/** Notes a move that is asked for, if it is possible. */
+/** Notes a requested move, if it is possible. */
 export const schedule = (
   loop: Loop.Loop,
   asked: Parameters<Operations["schedule"]>[0]
@@ -120,8 +120,8 @@ const unavailable = (operation: string, issue: string): ModeError =>
   because(new Unavailable({ operation, issue, error: null }))
 
 /**
- * Says why nothing can be said or entered: a step is under way, modes are let go of that stay entered, or the run waits for the one that
- * asks.
+ * Returns why nothing can be said or entered: a step is under way, only the resources of modes are being released, or the run waits for the
+ * caller.
  */
 const findRefusal = (
   loop: Loop.Loop,
@@ -138,7 +138,7 @@ const findRefusal = (
     ? unavailable(operation, "the conversation waits for the observer or the store that asks for it")
     : undefined
 
-/** What somebody who is shown it can't change the conversation for: there would be no end to changes, or the run has ended. */
+/** The events whose observers can't change the conversation: changes would have no end, or the run has ended. */
 const unchangeable: { readonly [Tag in Shown]?: string } = {
   StateAdjusted: "an observer can't answer a change by another",
   ModeTransitionRequested: "an observer can't answer a change by another",
@@ -212,8 +212,8 @@ class RunOperations implements Operations {
 /**
  * A run as the conversation that modes are entered in.
  *
- * What a set-up leaves behind, a finalizer or a fiber, keeps the host of its run. Once that is over it means the conversation
- * all the same: the run that is under way by then, or else the conversation that holds what the run left.
+ * A finalizer or a fiber of a set-up keeps the host of its run. After that run the host refers to the current run of the conversation, or
+ * else to the session that holds it.
  */
 export class RunHost implements Enterable {
   readonly #loop: Loop.Loop
@@ -221,13 +221,13 @@ export class RunHost implements Enterable {
   constructor(loop: Loop.Loop) {
     this.#loop = loop
   }
-  /** The loop of a conversation in which a set-up or a clean-up may talk to the agent at this time. */
+  /** Returns the loop in which a set-up or a clean-up may talk to the agent now. */
   loopBetween(live: LiveModes, asker: Fiber.Fiber<unknown, unknown>): Loop.Loop | undefined {
     if (this.#loop.live !== live) return undefined
     const loop = RunHost.atWork(this.#loop)
     return findRefusal(loop, "", asker) === undefined ? loop : undefined
   }
-  /** The loop that is at work on the conversation of a loop, or that itself. */
+  /** Returns the loop that is at work on the conversation of a loop, or the loop itself. */
   static atWork(loop: Loop.Loop): Loop.Loop {
     const { atWork } = loop.live
     return atWork instanceof RunHost ? atWork.#loop : loop
@@ -240,8 +240,7 @@ export class RunHost implements Enterable {
 }
 
 /**
- * Shows a loop to those whom it calls: its state is the one at the time of looking. What a set-up leaves behind sees the loop
- * that is at work by then.
+ * The current agent of a loop, with its state at the time of reading. Fibers and finalizers of a set-up see the loop that is at work then.
  */
 export class AgentAtWork implements RunningAgent {
   readonly #loop: Loop.Loop

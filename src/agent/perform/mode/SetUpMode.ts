@@ -19,7 +19,7 @@ import { runModeEffect } from "./ModeEffect.ts"
 import type { ModeParams } from "./ModeParams.ts"
 
 /**
- * What came of entering a mode, written as soon as it is known: an interruption may come before anybody is given it. `failed` is what
+ * The result of entering a mode, stored as soon as it is known, because an interruption may come before it is returned. `failed` is what
  * the set-up failed with.
  */
 export interface EnterResult {
@@ -28,7 +28,7 @@ export interface EnterResult {
 }
 
 /**
- * How a mode is entered: `context` has a program's services if the mode isn't the agent's own, `note` is for a model that goes on, and
+ * How a mode is entered: `context` has a program's services if the mode isn't the agent's own, `note` is for a model that continues, and
  * `isResumed` says that it was entered before and is only set up again.
  */
 export interface EnterOptions {
@@ -73,14 +73,14 @@ const begin = (loop: Loop.Loop, entry: ModeEntry, params: ModeParams, options: E
   return { loop, open, params, stack, startedAt, options }
 }
 
-/** Puts a mode on top of the others and sets it up. If the set-up fails or is interrupted, the mode was never entered. */
+/** Puts a mode on top of the others and sets it up. If the set-up fails or is interrupted, the mode counts as never entered. */
 export const setUp = (
   loop: Loop.Loop,
   entry: ModeEntry,
   params: ModeParams,
   options: EnterOptions
 ): Effect.Effect<void, unknown, unknown> =>
-  // What is done at once waits until nothing can interrupt any more: the mask itself may still be followed by an interruption.
+  // The first changes are made inside the uninterruptible region, because an interruption may still come right before it.
   Effect.uninterruptibleMask((restore) =>
     Effect.withFiber((fiber) => {
       const spans = new SpanRecorder(fiber)

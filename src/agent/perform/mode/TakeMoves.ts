@@ -1,5 +1,5 @@
 /**
- * Taking the moves between modes that were asked for, before the model is asked.
+ * Carries out the requested moves between modes, before the model is asked.
  *
  * @since 0.1.0
  */
@@ -12,7 +12,7 @@ import { asReason, findTarget } from "./CheckMove.ts"
 import * as EnterMode from "./EnterMode.ts"
 import * as LeaveMode from "./LeaveMode.ts"
 
-/** Ends a run whose move isn't possible: nothing was left or entered, and the move isn't asked for any more. */
+/** Ends a run whose move isn't possible. Nothing was left or entered, and the request is withdrawn. */
 const refuse = (loop: Loop, { enter }: ModeTransition.Pending, error: unknown): Effect.Effect<never, unknown> => {
   if (isModeError(error)) LeaveMode.takeBack(loop)
   return Effect.fail(asReason(loop, enter?.name, error))
@@ -20,7 +20,7 @@ const refuse = (loop: Loop, { enter }: ModeTransition.Pending, error: unknown): 
 
 const entered = (mode: string): string => `You are now in mode "${mode}".`
 
-/** Takes one move, unless a clean-up on its way asks for another. A model that `goesOn` is told. */
+/** Carries out one move, unless a clean-up meanwhile requests another. With `goesOn` the model is told. */
 const take = Effect.fnUntraced(function*(
   loop: Loop,
   pending: ModeTransition.Pending,
@@ -43,11 +43,11 @@ const take = Effect.fnUntraced(function*(
   if (target === undefined || loop.state.transition !== pending) return
   const note = goesOn ? entered(target.entry.mode.name) : undefined
   yield* EnterMode.enter(loop, target.entry, target.params, { note })
-  // The mode was on top already, and stays: nothing else says that the move is done.
+  // The mode was on top already, and stays, so no other event says that the move is done.
   if (loop.state.transition === pending) LeaveMode.takeBack(loop)
 })
 
-/** Takes the moves that are asked for, until none is. `goesOn` says that it happens in a run, whose model is told. */
+/** Carries out requested moves until there are none. With `goesOn` that happens in a run, whose model is told. */
 export const takeAll: (loop: Loop, goesOn: boolean) => Effect.Effect<void, unknown, unknown> = Effect.fnUntraced(
   function*(loop: Loop, goesOn: boolean) {
     for (let before = 0; loop.state.transition !== undefined; before++) {
