@@ -1,7 +1,6 @@
 /**
  * Serves a web-standard handler with Node's own server.
  */
-import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { buffer } from "node:stream/consumers"
@@ -12,9 +11,11 @@ type Handle = (request: Request) => Promise<Response>
 const write = async (response: Response, to: ServerResponse): Promise<void> => {
   to.writeHead(response.status, Object.fromEntries(response.headers))
   if (response.headers.get("content-type")?.startsWith("text/event-stream")) to.flushHeaders()
+  // Waited for once: a listener for each wait would stay until the end.
+  const closed = new Promise<void>((resolve) => to.once("close", resolve))
   for await (const chunk of response.body ?? []) {
     if (to.destroyed) return
-    if (!to.write(chunk)) await Promise.race([once(to, "drain"), once(to, "close")])
+    if (!to.write(chunk)) await Promise.race([new Promise<void>((resolve) => to.once("drain", resolve)), closed])
   }
   to.end()
 }

@@ -62,7 +62,7 @@ const programs = new RegExp(`^effect/(${
     "Random|Ref|Resource|Runtime|Schedule|Scheduler|Scope|Semaphore|Sink|Stdio|Stream|SubscriptionRef",
     "SynchronizedRef|Take|Terminal|Tracer",
     String.raw`ai/(Chat|DecisionModel|EmbeddingModel|IdGenerator|LanguageModel|Mcp\w+|Model|Telemetry)`,
-    "(?!ai/|encoding/(Base64|Base64Url|Hex)$)[a-z-]+/.+"
+    "(?!ai/|encoding/Base64$)[a-z-]+/.+"
   ].join("|")
 })$`)
 

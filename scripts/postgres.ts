@@ -15,8 +15,12 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 
 /** A server that runs. */
-interface Server {
+export interface Server {
   readonly url: string
+  /** Ends it at once, as `pg_ctl stop -m immediate` does. What was committed is kept. */
+  readonly crash: () => Promise<void>
+  /** Begins it again on the same port. */
+  readonly begin: () => Promise<void>
   /** Stops it, and removes what it kept. */
   readonly stop: () => Promise<void>
 }
@@ -66,7 +70,7 @@ const ready = (server: ChildProcess): Promise<void> =>
   })
 
 /** Starts a server. */
-const start = async (): Promise<Server> => {
+export const start = async (): Promise<Server> => {
   const bin = binaries()
   const user = owner()
   const folder = mkdtempSync(join(tmpdir(), "postgres-"))
@@ -89,22 +93,29 @@ const start = async (): Promise<Server> => {
       fsync: "off",
       max_connections: 200
     }
-    const server = spawn(
-      join(bin, "postgres"),
-      ["-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])],
-      { ...options, stdio: ["ignore", "ignore", "pipe"] }
-    )
+    let server: ChildProcess
+    const begin = () => {
+      server = spawn(
+        join(bin, "postgres"),
+        ["-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])],
+        { ...options, stdio: ["ignore", "ignore", "pipe"] }
+      )
+      return ready(server)
+    }
+    const end = (signal: NodeJS.Signals) => {
+      server.kill(signal)
+      return exited(server)
+    }
     const stop = async () => {
       // Ends the connections too.
-      server.kill("SIGINT")
-      await exited(server)
+      await end("SIGINT")
       remove()
     }
-    await ready(server).catch(async (error: unknown) => {
+    await begin().catch(async (error: unknown) => {
       await stop()
       throw error
     })
-    return { url: `postgres://troupe@127.0.0.1:${port}/postgres`, stop }
+    return { url: `postgres://troupe@127.0.0.1:${port}/postgres`, crash: () => end("SIGQUIT"), begin, stop }
   } catch (error) {
     remove()
     throw error

@@ -148,6 +148,7 @@ export const make = <
   if (name === "") throw new InvalidName({ what: "agent", name })
   const output = options?.output === undefined
     ? undefined
+    // The value's type is in the agent's own type; the codec needs no services by the type of the option.
     : Output.makeCodec(options.output as Schema.Codec<unknown, unknown>)
   const own = entriesOf(
     name,
@@ -155,6 +156,7 @@ export const make = <
     options?.fatal ?? [],
     (options?.agents ?? []).map((agent) => agent[ToolTypeId].entry),
     output,
+    // The type of any handoff leaves out its parameters, so that inference takes them from the handoff.
     (options?.handoffs ?? []) as ReadonlyArray<Handoff.Any>
   )
   const { modes, tools } = addModes(name, { modes: new Map(), tools: own }, options?.modes ?? [])

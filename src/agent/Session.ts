@@ -278,6 +278,7 @@ const fromOpen = (session: OpenSession, end: AgentState.AgentState): Untyped => 
     deny: (callId, reason) => SessionApprovals.deny(session, callId, reason),
     invoke: (tool, params) => {
       const invoked = (loop: Loop) => InvokeTool.run(loop, tool, params)
+      // `InvokeTool` doesn't keep the types of tools; the type of the session names them.
       return nestedOrAlone(session, invoked, runAlone(session, "invoke", invoked)) as Effect.Effect<never>
     },
     fork: Effect.flatMap(
@@ -286,6 +287,7 @@ const fromOpen = (session: OpenSession, end: AgentState.AgentState): Untyped => 
     ),
     enterMode: (name, params) => SessionModes.enter(session, name, params),
     exitMode: (name) => SessionModes.exit(session, name),
+    // The modules behind don't keep the types of errors; the type of the session names them.
     schedule: (transition) => SessionModes.schedule(session, transition) as Effect.Effect<never>,
     configure: (settings) => SessionModes.configure(session, settings) as Effect.Effect<never>,
     pin: (turn) => SessionPins.pin(session, turn, true) as Effect.Effect<never>,
@@ -351,6 +353,7 @@ export const make = <
     const roster = extend(rosterOf(agent), options?.modes ?? [])
     const store = options?.store === undefined ? undefined : yield* options.store.open
     const state = store?.restored ?? options?.state ?? AgentState.make(roster.first.name)
+    // `open` knows agents without their types.
     return (yield* open(agent, roster, services, state, store, options?.store?.id)) as Session<Output, E>
   })
 
@@ -392,6 +395,7 @@ const withOwnErrors = (agent: string, self: Untyped): Session => {
     stream: (input, options) => Stream.mapError(self.stream(input, options), wrap),
     resume: Effect.mapError(self.resume, wrap),
     fork: Effect.map(self.fork, (forked) => withOwnErrors(agent, forked)),
+    // `OwnError` stands for the agent's own errors, which the type of `self` doesn't list.
     enterMode: (name, params) => Effect.mapError(self.enterMode(name, params), wrapOfModes) as Effect.Effect<never>,
     exitMode: (name) => Effect.mapError(self.exitMode(name), wrapOfModes) as Effect.Effect<never>
   }

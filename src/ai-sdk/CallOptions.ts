@@ -17,6 +17,7 @@ import type { Settings } from "./Settings.ts"
 import { schemaOf } from "./StrictTool.ts"
 
 const argsOf = (tool: Tool.AnyProviderDefined): Record<string, unknown> => {
+  // `effect/ai` types the arguments of any tool as `any`.
   const { failureMode: _, ...args } = { ...tool.args as Readonly<Record<string, unknown>> | undefined }
   return args
 }

@@ -228,11 +228,13 @@ export const withFiles = (
         const known = made.get(message)
         if (known !== undefined) return Effect.succeed(known)
         if (!hasAddress(message)) return Effect.succeed(message)
+        // Each role has its own type of parts. All of them are objects with a `type`.
         const parts: ReadonlyArray<Part> = message.content as never
         return Effect.map(
           Effect.forEach(parts, (part) => withFile(part, supported ?? {}, options)),
           (content) => {
             if (content.every((part, index) => part === parts[index])) return message
+            // The parts are of the kinds that the message had.
             const complete = freeze({ ...message, content } as never as LanguageModelV4Message)
             made.set(message, complete)
             return complete

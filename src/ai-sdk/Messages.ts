@@ -94,6 +94,7 @@ const outputOf = (part: Prompt.ToolResultPart, takesFiles: boolean): LanguageMod
   if (typeof result === "string" && !(isFailure && providerExecuted)) {
     return { type: isFailure ? "error-text" : "text", value: result }
   }
+  // JSON is a `JSONValue` of the AI SDK, whose arrays and objects aren't readonly.
   return { type: isFailure ? "error-json" : "json", value: toJson(result) as JSONValue }
 }
 

@@ -34,6 +34,7 @@ export const toJson = (value: unknown): Schema.Json => {
   const plain = copy(value, 64)
   if (plain !== undefined) return plain
   try {
+    // `JSON.parse` returns JSON, or throws.
     return JSON.parse(JSON.stringify(value) ?? "null") as Schema.Json
   } catch {
     return String(value)

@@ -24,6 +24,7 @@ export const paramsOf = (
   params: unknown
 ): unknown => {
   if (tool === undefined || !isStrict(tool)) return params
+  // Schemas of parameters are codecs that need no services here.
   const schema = tool.parametersSchema as Schema.Codec<unknown, unknown>
   const codec = transformer(schema).codec as Schema.Codec<unknown, unknown>
   const value = Schema.decodeUnknownExit(codec)(params)

@@ -10,11 +10,15 @@ import type {
   MailboxFull,
   PersistenceError
 } from "effect/cluster/ClusterError"
+import type { Entity as EntityOf } from "effect/cluster/Entity"
+import type * as EntityProxy from "effect/cluster/EntityProxy"
 import type * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Hash from "effect/Hash"
 import * as Random from "effect/Random"
 import type * as Result from "effect/Result"
+import type * as RpcClient from "effect/rpc/RpcClient"
+import type { RpcClientError } from "effect/rpc/RpcClientError"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as RunId from "../agent/journal/RunId.ts"
@@ -95,6 +99,26 @@ type Entity = ReturnType<typeof Protocol.make>
 
 /** The requests of an entity to one of its ids, over the cluster or another way. */
 export type Requests = ReturnType<Effect.Success<Entity["client"]>>
+
+type Proxied<Type extends string> = EntityProxy.ConvertRpcs<
+  Entity extends EntityOf<string, infer Rpcs> ? Rpcs : never,
+  Type
+>
+
+/** A client of `EntityProxy.toRpcGroup` for the entity of a name. */
+export type Rpcs<Name extends string> = RpcClient.RpcClient<Proxied<Name>, RpcClientError>
+
+/** Gives the requests of an entity to one of its ids by a client from outside of the cluster. */
+export const requestsOver = <Name extends string>(client: Rpcs<Name>, name: Name, id: string): Requests => {
+  // What `EntityProxy` makes of an entity has the id beside each payload.
+  const proxied = client as unknown as Readonly<Record<string, Send>>
+  const request = (tag: string) => (payload: unknown, options?: { readonly discard?: boolean }) =>
+    proxied[`${name}.${tag}${options?.discard === true ? "Discard" : ""}`]!({ entityId: id, payload })
+  const tags = ["Say", "SayAt", "Approve", "Deny", "Resume", "Fork", "Cancel", "Remove", "State", "Events"]
+  return Object.fromEntries(tags.map((tag) => [tag, request(tag)])) as unknown as Requests
+}
+
+type Send = (payload: { readonly entityId: string; readonly payload: unknown }) => unknown
 
 const newKey = Effect.map(Random.Random, RunId.make)
 

@@ -16,6 +16,7 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Rpc from "effect/rpc/Rpc"
+import type { RpcClientError } from "effect/rpc/RpcClientError"
 import type * as Schema from "effect/Schema"
 import type { Scope } from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -32,6 +33,7 @@ import type { Any, Runnable } from "../handoff/Runnable.ts"
 import * as Activation from "./Activation.ts"
 import type { Answer } from "./Answer.ts"
 import * as ConversationClient from "./Client.ts"
+import type { ClusterError } from "./Client.ts"
 import { ConversationStore } from "./ConversationStore.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Kept from "./Kept.ts"
@@ -68,12 +70,14 @@ export interface AnswerOf<E> extends Omit<Answer, "error"> {
 }
 
 /**
- * A conversation as it is talked to from anywhere in the cluster: `E` is what a run of its agent may fail with.
+ * A conversation as it is talked to: `E` is what a run of its agent may fail with, and `X` what the way to it can fail with.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Client<out E = unknown> extends ConversationClient.Client<Input, AnswerOf<E>, AgentState, Stored> {}
+export interface Client<out E = unknown, out X = ClusterError>
+  extends ConversationClient.Client<Input, AnswerOf<E>, AgentState, Stored, X>
+{}
 
 /** How conversations of an agent are held: how long one stays in memory that nobody talks to, and what changes a state of an old version. */
 export interface Options {
@@ -84,7 +88,8 @@ export interface Options {
 /**
  * The conversations of an agent or a group.
  *
- * `layer` lets a runner have them: it needs what the agent needs. `client` talks to one by its id, and needs the cluster alone.
+ * `layer` lets a runner have them: it needs what the agent needs. `client` talks to one by its id, and needs the cluster alone. `clientOver`
+ * does so from outside of the cluster, by a client of `EntityProxy.toRpcGroup(self.entity)`.
  *
  * @category models
  * @since 0.1.0
@@ -98,6 +103,7 @@ export interface Conversation<Name extends string, out E, out R> {
     Exclude<R, Scope> | ConversationStore | Sharding.Sharding | MessageStorage.MessageStorage
   >
   readonly client: Effect.Effect<(id: string) => Client<E>, never, Sharding.Sharding>
+  readonly clientOver: (rpcs: ConversationClient.Rpcs<Name>) => (id: string) => Client<E, ClusterError | RpcClientError>
 }
 
 /** Under which id an entity's conversation is kept. */
@@ -173,6 +179,8 @@ export const make = <Name extends string, AgentName extends string, Output, E, R
     client: Effect.map(
       untyped.client,
       (clientOf) => (id: string) => ConversationClient.make(id, clientOf(id), codec)
-    ) as Conversation<Name, E, R>["client"]
+    ) as Conversation<Name, E, R>["client"],
+    clientOver: (rpcs) => (id) =>
+      ConversationClient.make(id, ConversationClient.requestsOver(rpcs, name, id), codec) as Client<E>
   }
 }

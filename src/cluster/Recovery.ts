@@ -7,9 +7,10 @@
  *
  * @since 0.1.0
  */
+import * as Arr from "effect/Array"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import { at as stateAt } from "../domain/Delegated.ts"
-import type { Happening } from "../domain/Happening.ts"
+import { type Happening, toEvent } from "../domain/Happening.ts"
 import { reduceAt } from "../domain/Reducer.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import * as Underway from "../domain/Underway.ts"
@@ -57,12 +58,13 @@ export const missing = (kept: Kept.Kept): ReadonlyArray<AgentEvent> => {
   const events: Array<AgentEvent> = []
   for (const place of places) {
     const first = Underway.startsIn(place).at(-1)
-    if (first === undefined || stateAt(state, place.calls) === undefined) continue
+    const before = stateAt(state, place.calls)
+    if (first === undefined || before === undefined) continue
     const step = place.step ?? first.step
-    const path = [...first.path.slice(0, -1), stateAt(state, place.calls)!.agent] as unknown as AgentEvent["path"]
+    const path = Arr.append(first.path.slice(0, -1), before.agent)
     const tell = (happening: Happening) => {
       const { calls } = place
-      const event = { ...happening, run, path, calls, step, sequence: ++sequence, at } as AgentEvent
+      const event = toEvent(happening, { run, path, calls, step, sequence: ++sequence, at })
       state = reduceAt(state, event, 0)
       events.push(event)
     }

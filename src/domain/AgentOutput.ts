@@ -51,5 +51,6 @@ export const output: {
   <Output>(agent: GivesOutput<Output>): (state: AgentState) => Result.Result<Output, NoOutput>
   <Output>(agent: GivesOutput<Output>, state: AgentState): Result.Result<Output, NoOutput>
 } =
+  // The overloads say what is returned with a state and without one.
   (<Output>(agent: GivesOutput<Output>, state?: AgentState) =>
     state === undefined ? agent[ReadOutput] : agent[ReadOutput](state)) as typeof output

@@ -21,6 +21,7 @@ export const ErrorClass =
       return message(this)
     }
     Object.defineProperty(made.prototype, "message", { get, configurable: true })
+    // The class has the type above, with the `message` that is defined here instead of by a subclass.
     return made as never
   }
 

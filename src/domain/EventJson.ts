@@ -24,6 +24,7 @@ const codec = lazy(() => {
 })
 
 /** Writes events as JSON. */
+// The codec encodes to JSON.
 export const toJson = (events: ReadonlyArray<AgentEvent>): Schema.Json => codec().encode(events) as Schema.Json
 
 /** An event as it was stored: the end of a run has no state. */
@@ -37,6 +38,7 @@ export const fromJson = (events: unknown): Result.Result<ReadonlyArray<Stored>, 
   }) as Result.Result<ReadonlyArray<Stored>, string>
 
 /** Takes an event that was stored into the state before it. `reduceAt` doesn't read the state in an event, so a stored event is enough. */
+// `reduceAt` reads no state in an event, and a stored event lacks nothing else.
 export const reduce = (state: AgentState, event: Stored): AgentState => reduceAt(state, event as AgentEvent, 0)
 
 /** Takes events that were written as JSON into the state before them, or says what in them can't be read. */

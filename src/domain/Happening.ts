@@ -5,13 +5,28 @@
  */
 import type { AgentEvent } from "./AgentEvent.ts"
 
-/** Fields that recording an event fills in: whose it is, where it happened, when, and its number. */
-type Envelope = "run" | "path" | "calls" | "step" | "sequence" | "at"
+/** The fields of an event that recording it fills in: its run, where and when it happened, and its number. */
+export type Envelope = Pick<AgentEvent, "run" | "path" | "calls" | "step" | "sequence" | "at">
 
-type OmitEnvelope<Event> = Event extends AgentEvent ? Omit<Event, Envelope> : never
+type OmitEnvelope<Event> = Event extends AgentEvent ? Omit<Event, keyof Envelope> : never
 
 /** What happened, before it has its place and time. */
 export type Happening = OmitEnvelope<AgentEvent>
 
 /** How a call ended, before its event is recorded. */
 export type Settlement = Omit<Extract<Happening, { readonly _tag: "ToolCallSettled" }>, "_tag">
+
+/** Makes the event of what happened. */
+export const toEvent = (happening: Happening, { at, calls, path, run, sequence, step }: Envelope): AgentEvent =>
+  ({
+    _tag: happening._tag,
+    run,
+    path,
+    calls,
+    step,
+    sequence,
+    at,
+    // In the first place a spread would take ten times as long, since it is of objects of many shapes.
+    ...(happening as Omit<Happening, "_tag">)
+    // TypeScript doesn't see that the fields of a happening and its envelope are those of the event with its tag.
+  }) as AgentEvent

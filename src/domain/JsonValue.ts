@@ -56,6 +56,7 @@ export const detached = (value: unknown): unknown => copy(value, Infinity, keep)
 
 const convert = (value: unknown): ForeignValue.Converted => {
   try {
+    // `refuse` throws for anything that isn't JSON, so the copy is.
     return { json: copy(value, ForeignValue.maxLevels, refuse) as Schema.Json, changes: [] }
   } catch {
     return ForeignValue.toJson(value)

@@ -34,6 +34,7 @@ export interface Entered {
 
 /** Returns the first values of a mode: its parameters. */
 const firstValues = (params: Schema.Json): Schema.JsonObject =>
+  // JSON that is neither a primitive nor an array is an object.
   typeof params === "object" && params !== null && !Array.isArray(params) ? params as Schema.JsonObject : {}
 
 /** Returns the innermost mode. */
@@ -175,6 +176,7 @@ const withKey = <Key extends "initialQuery" | "modeHistory" | "settings" | "tran
 ): AgentState => {
   if (value === self[key]) return self
   const { [key]: _, ...rest } = self
+  // The removed key is optional.
   return { ...(rest as AgentState), ...(value === undefined ? undefined : { [key]: value }) }
 }
 

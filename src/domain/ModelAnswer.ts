@@ -281,7 +281,8 @@ export const finish = (self: Arriving): Answer => {
   for (const part of self.parts) {
     if (part !== undefined) parts.push(part._tag === "Call" ? settleAtOnce(part, self.finishReason) : part)
   }
-  return { parts, usage: self.usage, model: self.model, finishReason: self.finishReason }
+  // A copy has no room for more parts.
+  return { parts: parts.slice(), usage: self.usage, model: self.model, finishReason: self.finishReason }
 }
 
 /** Makes an answer from all of its parts. */

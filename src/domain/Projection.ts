@@ -102,9 +102,10 @@ const assistantMessages = (turn: Assistant): ReadonlyArray<Prompt.Message> => {
       }
     }
   }
+  // A list that has grown keeps room for 17 parts, and messages are kept as long as the conversation: a copy is as large as it has to be.
   const messages: Array<Prompt.Message> = []
-  if (content.length > 0) messages.push(Prompt.makeMessage("assistant", { content }))
-  if (results.length > 0) messages.push(Prompt.makeMessage("tool", { content: results }))
+  if (content.length > 0) messages.push(Prompt.makeMessage("assistant", { content: content.slice() }))
+  if (results.length > 0) messages.push(Prompt.makeMessage("tool", { content: results.slice() }))
   return messages
 }
 

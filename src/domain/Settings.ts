@@ -35,5 +35,6 @@ export interface Settings extends Schema.Schema.Type<typeof Settings> {}
 /** Adds settings to those before. The result is a copy, and fields that aren't settings are left out. */
 export const merge = (before: Settings | undefined, more: Settings): Settings => ({
   ...before,
+  // A copy has the type of the original.
   ...(JsonValue.detached(Struct.pick(more, Struct.keys(Settings.fields))) as Settings)
 })

@@ -31,7 +31,7 @@ export const version = 1
 export class UnknownVersion extends ErrorClass<UnknownVersion>("troupe/domain/StateJson")(
   "UnknownVersion",
   VersionedJson.unknownVersion,
-  ({ found, known }) => `A state of version ${found} can't be read; known versions: ${known.join(", ")}`
+  VersionedJson.unknownVersionMessage("A state")
 ) {}
 
 /**
@@ -43,7 +43,7 @@ export class UnknownVersion extends ErrorClass<UnknownVersion>("troupe/domain/St
 export class MalformedState extends ErrorClass<MalformedState>("troupe/domain/StateJson")(
   "MalformedState",
   VersionedJson.malformed,
-  ({ issue, path }) => `Not a state at "${VersionedJson.formatPath(path)}": ${issue}`
+  VersionedJson.malformedMessage("a state")
 ) {}
 
 const codec = lazy(() => {
@@ -57,6 +57,7 @@ const codec = lazy(() => {
  * @category conversions
  * @since 0.1.0
  */
+// The codec encodes to JSON.
 export const toJson = (self: AgentState): Schema.Json => JsonValue.detached(codec().encode(self)) as Schema.Json
 
 const reader: VersionedJson.Reader<AgentState, UnknownVersion | MalformedState> = {

@@ -16,11 +16,20 @@ export const unknownVersion = { found: Schema.String, known: Schema.Array(Schema
 /** Fields of the error for a document that is malformed at a path. */
 export const malformed = { path: Schema.Array(Schema.Union([Schema.String, Schema.Number])), issue: Schema.String }
 
-/** A problem in a document, and its path. */
+/** The path of a problem in a document. */
 type Path = ReadonlyArray<string | number>
 
 /** Writes a path for a message. */
 export const formatPath = (path: Path): string => path.length === 0 ? "/" : path.map((key) => `/${key}`).join("")
+
+/** The message of the error for a document of an unknown version; `what` names the kind of document. */
+export const unknownVersionMessage =
+  (what: string) => ({ found, known }: Schema.Struct<typeof unknownVersion>["Type"]): string =>
+    `${what} of version ${found} can't be read; known versions: ${known.join(", ")}`
+
+/** The message of the error for a malformed document; `what` names the kind of document. */
+export const malformedMessage = (what: string) => ({ issue, path }: Schema.Struct<typeof malformed>["Type"]): string =>
+  `Not ${what} at "${formatPath(path)}": ${issue}`
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 

@@ -178,6 +178,7 @@ export const make = <const Agents extends Members, PickE = never, PickR = never,
     agents: members
   })
   interpreter.check(group)
+  // The types above say what the members answer, fail with and need.
   return group as never
 }
 

@@ -183,6 +183,7 @@ export const to = <
   agent: Target | Runnable.Member<Target, Output, E, R>,
   options?: Options<Params, Encoded, HistoryE, HistoryR, ToolName>
 ): Handoff<Target, Params, Output, E | HistoryE, R | HistoryR, ToolName> =>
+  // The types above say what the untyped internals take, fail with and need.
   (typeof agent === "string"
     ? make(agent, undefined, false, undefined, options as AnyOptions)
     : make(
@@ -216,4 +217,5 @@ export const suspend = <
   agent: () => Runnable.Member<NoInfer<Target>, Output, E, R>,
   options?: Options<Params, Encoded, HistoryE, HistoryR, ToolName>
 ): Handoff<Target, Params, Output, E | HistoryE, R | HistoryR, ToolName> =>
+  // The types above say what the untyped internals take, fail with and need.
   make(target, agent, true, undefined, options as AnyOptions) as never

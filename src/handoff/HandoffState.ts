@@ -44,6 +44,7 @@ export const requestOf = (
 
 /** Returns the parameters of a call that would make a request. */
 export const paramsOf = (self: AnyOffer, request: HandoffRequest): Schema.Json =>
+  // A reason and a context are JSON, but optional fields have no index signature.
   internalsOf(self).isDefault ? { ...shownOf(request) } as Schema.Json : request.context ?? {}
 
 type Shown = Pick<HandoffRequest, "reason" | "context">
@@ -154,5 +155,6 @@ export const received = <Params>(
   if (handoff === undefined || state.agent !== self.target || handoff.tool !== self.toolName) return Option.none()
   const { decode, isDefault } = internalsOf(self)
   const decoded = decode(isDefault ? { ...shownOf(handoff) } : handoff.context ?? null)
+  // The handoff's own schema has decoded it.
   return Result.getSuccess(decoded) as Option.Option<never>
 }

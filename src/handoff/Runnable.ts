@@ -130,6 +130,7 @@ export const run = <Name extends string, Output, E, R>(
   self: Runnable<Name, Output, E, R>,
   from: From
 ): Effect.Effect<AgentState, AgentError | E, R> =>
+  // Interpreters run things without their types.
   self[TypeId].interpreter.run(self, from) as Effect.Effect<AgentState, AgentError | E, R>
 
 /** Runs an agent or a group, and streams its events. The last event holds the last state. */
@@ -137,4 +138,5 @@ export const stream = <Name extends string, Output, E, R>(
   self: Runnable<Name, Output, E, R>,
   from: From
 ): Stream.Stream<AgentEvent, AgentError | E, R> =>
+  // Interpreters run things without their types.
   self[TypeId].interpreter.stream(self, from) as Stream.Stream<AgentEvent, AgentError | E, R>

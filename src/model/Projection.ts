@@ -24,8 +24,6 @@ interface Made<A> {
 export class Projection {
   readonly #messages: Array<Prompt.Message>
   readonly #made = new Map<object, Made<unknown>>()
-  /** The last system message, and the messages that were sent behind it: of one array a copy is quicker than of two. */
-  #sent: Array<Prompt.Message> = []
   /** How many of the first messages other conversations have too. */
   #shared: number
 
@@ -45,10 +43,8 @@ export class Projection {
 
   /** Copies the first messages, behind a system message if there is one. */
   behind(system: Prompt.SystemMessage | undefined, count: number): Array<Prompt.Message> {
-    if (system === undefined) return this.#messages.slice(0, count)
-    this.#sent[0] = system
-    for (let at = this.#sent.length - 1; at < count; at++) this.#sent.push(this.#messages[at]!)
-    return this.#sent.slice(0, count + 1)
+    const first = count === this.#messages.length ? this.#messages : this.#messages.slice(0, count)
+    return system === undefined ? first.slice() : first.toSpliced(0, 0, system)
   }
 
   /** Gives the first messages as a history of its own, with what was made of them. */
@@ -62,13 +58,13 @@ export class Projection {
 
   /** Replaces the messages that are shared with other conversations by copies. */
   own(): void {
-    if (this.#shared > 0) this.#sent = []
     for (let at = 0; at < this.#shared; at++) this.#messages[at] = copyOf(this.#messages[at]!)
     this.#shared = 0
   }
 
   /** Returns the messages in a form, and whether one of them is marked. Returns `undefined` if one of them can't be converted. */
   in<A>(form: Form<A>): { readonly messages: ReadonlyArray<A>; readonly isMarked: boolean } | undefined {
+    // What is stored under a form was made by it.
     let all = this.#made.get(form) as Made<A> | undefined
     if (all === undefined) this.#made.set(form, all = { messages: [], isMarked: false })
     for (let at = all.messages.length; at < this.#messages.length; at++) {

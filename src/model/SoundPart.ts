@@ -10,9 +10,9 @@ import type * as Response from "effect/ai/Response"
 
 type Fields = Readonly<Record<string, unknown>>
 
-const isText = (value: unknown): boolean => typeof value === "string"
+const isText = (value: unknown): value is string => typeof value === "string"
 
-const isMissingOrText = (value: unknown): boolean => value === undefined || typeof value === "string"
+const isMissingOrText = (value: unknown): boolean => value === undefined || isText(value)
 
 const isRecord = (value: unknown): value is Fields => {
   if (typeof value !== "object" || value === null) return false
@@ -70,34 +70,47 @@ const isResponse = (response: unknown): boolean => {
   return isRecord(headers) && Object.keys(headers).every((name) => isText(headers[name]))
 }
 
-const isFinish = (part: Fields): boolean =>
-  reasons.includes(part["reason"]) && isUsage(part["usage"]) && isResponse(part["response"])
+type Part = Response.PartEncoded | Response.StreamPartEncoded
 
-const isResponseMetadata = ({ id, modelId, timestamp }: Fields): boolean =>
+type Of<Type extends Part["type"]> = Extract<Part, { readonly type: Type }>
+
+const isFinish = ({ reason, response, usage }: Of<"finish">): boolean =>
+  reasons.includes(reason) && isUsage(usage) && isResponse(response)
+
+const isResponseMetadata = ({ id, modelId, timestamp }: Of<"response-metadata">): boolean =>
   isMissingOrText(id) && isMissingOrText(modelId) &&
-  (timestamp === undefined || (typeof timestamp === "string" && !Number.isNaN(Date.parse(timestamp))))
+  (timestamp === undefined || (isText(timestamp) && !Number.isNaN(Date.parse(timestamp))))
 
 /** For `effect/ai` a field that is present and `undefined` isn't the same as a missing field. */
-const isOurs = (fields: Fields): boolean => fields["providerExecuted"] === false || !("providerExecuted" in fields)
+const isOurs = (part: Of<"tool-call" | "tool-params-start">): boolean =>
+  part.providerExecuted === false || !("providerExecuted" in part)
 
-const isCall = (part: Fields): boolean => isText(part["id"]) && isText(part["name"]) && "params" in part && isOurs(part)
+const isCall = (part: Of<"tool-call">): boolean =>
+  isText(part.id) && isText(part.name) && "params" in part && isOurs(part)
 
-const isSpoken = ({ text }: Fields): boolean => isText(text)
+/** Checks a part of a kind that whole and streamed answers both have. */
+const isShared = (part: Of<"tool-call" | "response-metadata" | "finish">): boolean => {
+  switch (part.type) {
+    case "tool-call":
+      return isCall(part)
+    case "response-metadata":
+      return isResponseMetadata(part)
+    case "finish":
+      return isFinish(part)
+  }
+}
 
 /** Checks whether a part of a whole answer is valid as it is. */
 export const inWhole = (part: Response.PartEncoded): boolean => {
-  const fields = part as unknown as Fields
   if (!isMetadata(part.metadata)) return false
   switch (part.type) {
     case "text":
     case "reasoning":
-      return isSpoken(fields)
+      return isText(part.text)
     case "tool-call":
-      return isCall(fields)
     case "response-metadata":
-      return isResponseMetadata(fields)
     case "finish":
-      return isFinish(fields)
+      return isShared(part)
     default:
       return false
   }
@@ -105,27 +118,24 @@ export const inWhole = (part: Response.PartEncoded): boolean => {
 
 /** Checks whether a part of a streamed answer is valid as it is. */
 export const inStream = (part: Response.StreamPartEncoded): boolean => {
-  const fields = part as unknown as Fields
   if (!isMetadata(part.metadata)) return false
   switch (part.type) {
     case "text-delta":
     case "reasoning-delta":
     case "tool-params-delta":
-      return isText(fields["id"]) && isText(fields["delta"])
+      return isText(part.id) && isText(part.delta)
     case "text-start":
     case "text-end":
     case "reasoning-start":
     case "reasoning-end":
     case "tool-params-end":
-      return isText(fields["id"])
+      return isText(part.id)
     case "tool-params-start":
-      return isText(fields["id"]) && isText(fields["name"]) && isOurs(fields)
+      return isText(part.id) && isText(part.name) && isOurs(part)
     case "tool-call":
-      return isCall(fields)
     case "response-metadata":
-      return isResponseMetadata(fields)
     case "finish":
-      return isFinish(fields)
+      return isShared(part)
     default:
       return false
   }

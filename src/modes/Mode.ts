@@ -191,7 +191,9 @@ export const make = <
   EnterE | ExitE | RecoverE | ModelError<Model>,
   Needs<EnterR | ExitR | RecoverR> | KitServices<Kit> | ModelServices<Model>,
   Recovered
-> => fromOptions(name, options as never, false) as never
+> =>
+  // The types above say what the untyped implementation makes of the options.
+  fromOptions(name, options as never, false) as never
 
 /**
  * Makes a mode that is left as soon as it is set up, for its effects, such as a persistent prompt segment or a call.
@@ -202,7 +204,9 @@ export const make = <
 export const singleShot = <const Name extends string, E, R>(
   name: Name,
   effect: Effect.Effect<unknown, E, R>
-): Mode<Name, {}, E, Needs<R>> => fromOptions(name, { enter: () => effect }, true) as never
+): Mode<Name, {}, E, Needs<R>> =>
+  // The types above say what the untyped implementation makes of the effect.
+  fromOptions(name, { enter: () => effect }, true) as never
 
 /** The parameters of a mode without parameters: an object without keys. */
 interface NoParams {

@@ -40,6 +40,7 @@ const isDelivered = (part: ResponsePart): part is Delivered => {
  * give isn't sent.
  */
 export const address = (self: MockResponse, nextId: () => string): Delivery => {
+  // Every part has been checked.
   if (self.parts.every(isDelivered)) return self as Delivery
   let last = ""
   return {

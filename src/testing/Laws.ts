@@ -121,6 +121,7 @@ export const mode = <M extends AnyMode>(
   self: M,
   ...[options]: RunArgs<ModeServices<M>>
 ): Effect.Effect<void, LawBroken> =>
+  // The law runs agents without their types.
   runs(`Mode "${self.name}"`, Agent.make("agent", { modes: [invokable(self)] }) as never, options)
 
 /**

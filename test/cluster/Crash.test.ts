@@ -1,36 +1,84 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { countWrites, emptyStore, type Mutation, play, scenarioOf } from "./crashes/play.ts"
+import { ConversationStore } from "troupe/cluster"
+import { backings } from "./backings.ts"
+import { countWrites, play } from "./crashes/play.ts"
+import { type Mutation, scenarioOf, single } from "./crashes/scenarios.ts"
+import { emptyStore } from "./crashes/stores.ts"
 
-const problems = (from: number, rounds: number, mutation?: Mutation) =>
+/** Plays the scenarios of these numbers, and gives what was wrong. */
+const problems = (
+  numbers: (writes: number) => Iterable<number>,
+  mutation?: Mutation,
+  layer: typeof backings[number]["layer"] = ConversationStore.layerMemory
+) =>
   Effect.gen(function*() {
-    const writes = yield* Effect.scoped(Effect.flatMap(emptyStore(), countWrites))
+    const store = yield* emptyStore(layer)
+    const writes = yield* countWrites(store)
+    assert.isAbove(writes, 40)
     const found: Array<string> = []
-    for (let n = from; n < from + rounds; n++) {
+    for (const n of numbers(writes)) {
       const scenario = { ...scenarioOf(n, writes), mutation }
-      const problems = yield* Effect.scoped(Effect.flatMap(emptyStore(mutation), (store) => play(scenario, store)))
-      found.push(...problems.map((problem) => `${n}: ${problem}`))
+      found.push(...(yield* play(scenario, store, `desk/${n}`)).map((problem) => `${n}: ${problem}`))
     }
     return found
-  })
+  }).pipe(Effect.scoped)
+
+/** The numbers from one on. */
+const range = (from: number, count: number, step = 1) => Array.from({ length: count }, (_, n) => from + n * step)
 
 describe("A death", () => {
-  it.live("at any write, before it, after it, or only seemingly, loses nothing and starts nothing twice", () =>
-    Effect.gen(function*() {
-      const writes = yield* Effect.scoped(Effect.flatMap(emptyStore(), countWrites))
-      assert.isAbove(writes, 40)
-      assert.deepStrictEqual(yield* problems(0, writes * 3), [])
-    }))
+  it.live(
+    "at any write, before it, after it, or only seemingly, loses nothing and starts nothing twice",
+    () => Effect.map(problems((writes) => range(0, single(writes))), (found) => assert.deepStrictEqual(found, [])),
+    60_000
+  )
 
-  it.live("after another, and while a message is cancelled, does neither", () =>
-    Effect.map(problems(1000, 200), (found) => assert.deepStrictEqual(found, [])))
+  it.live(
+    "after another, and while a message is cancelled, does neither",
+    () => Effect.map(problems((writes) => range(single(writes), 300)), (found) => assert.deepStrictEqual(found, [])),
+    60_000
+  )
+
+  for (const { describe, layer } of backings.slice(1)) {
+    describe(() => {
+      it.live(
+        "loses nothing and starts nothing twice",
+        () =>
+          Effect.map(
+            problems(
+              (writes) => [...range(1, single(writes) / 12, 12), ...range(single(writes), 30)],
+              undefined,
+              layer
+            ),
+            (found) => assert.deepStrictEqual(found, [])
+          ),
+        120_000
+      )
+    })
+  }
 
   it.live("would start handlers twice if starts weren't marked", () =>
-    Effect.map(problems(55, 60, "marks"), (found) => assert.match(found.join("\n"), /was started 2 times/)))
+    Effect.map(
+      problems(() => range(100, 100), "marks"),
+      (found) => assert.match(found.join("\n"), /was started 2 times/)
+    ))
 
   it.live("would say inputs twice if messages had no keys", () =>
-    Effect.map(problems(0, 165, "keys"), (found) => assert.match(found.join("\n"), /3 inputs/)))
+    Effect.map(
+      problems((writes) => range(0, single(writes)), "keys"),
+      (found) => assert.match(found.join("\n"), /4 inputs/)
+    ))
 
   it.live("would let a process that was replaced write if it took no epoch", () =>
-    Effect.map(problems(0, 60, "epoch"), (found) => assert.match(found.join("\n"), /replaced has written/)))
+    Effect.map(
+      problems(() => range(0, 100), "epoch"),
+      (found) => assert.match(found.join("\n"), /replaced has written/)
+    ))
+
+  it.live("would cut calls if what a handover interrupts were kept", () =>
+    Effect.map(
+      problems((writes) => range(3, writes, 5), "closing"),
+      (found) => assert.match(found.join("\n"), /l\d+ is Interrupted/)
+    ))
 })

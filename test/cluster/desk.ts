@@ -1,6 +1,6 @@
 /**
- * A desk whose agents hand over, call an agent, enter a mode, and await approvals at two depths. The model's script depends on nothing but
- * what it is sent, and every handler says when it starts and ends.
+ * A desk whose agents hand over, call an agent, enter a mode, order what arrives later, and await approvals at two depths. The model's script
+ * depends on nothing but what it is sent, and every handler says when it starts and ends.
  */
 import { Effect, Schema } from "effect"
 import { type Prompt, Tool, Toolkit } from "effect/ai"
@@ -16,8 +16,10 @@ const Look = ToolPolicy.set(Tool.make("look", { parameters: n, success: Schema.S
 /** May be started once, if somebody lets it. */
 const Refund = Tool.make("refund", { parameters: n, success: Schema.String, needsApproval: true })
 
-const Kit = Toolkit.make(Charge, Look, Refund)
-const Everything = Toolkit.make(Charge, Look, Refund)
+/** May be started once. What it orders arrives later, as a message of its own. */
+const Order = Tool.make("order", { parameters: n, success: Schema.String })
+
+const Everything = Toolkit.make(Charge, Look, Refund, Order)
 /** The same desk, if all may be started again: nothing marks a start. */
 const Careless = ToolPolicy.setAll(Everything, { idempotent: true })
 
@@ -59,22 +61,41 @@ const ofClerk = [
 ]
 
 const ofMore = [
-  () => call("charge", { n: 10 }, "c10"),
-  () => call("look", { n: 11 }, "l11"),
+  () => MockResponse.all(call("charge", { n: 10 }, "c10"), call("order", { n: 12 }, "o12")),
+  () => MockResponse.all(call("look", { n: 11 }, "l11"), call("refund", { n: 14 }, "r14")),
   () => "There is no more."
 ]
 
-/** "Bill it" has everything in it, "More" two calls, and anything else is answered at once. */
-export const script = MockModel.make(({ agent, messages }) => {
+const ofArrival = [() => call("charge", { n: 13 }, "c13"), () => "It is charged."]
+
+/** What is said in a whole conversation, and which calls are approved and denied, in order. Each message has its key. */
+export const messages = [
+  { key: "m1", says: "Bill it" },
+  { key: "a8", approves: "r8" },
+  { key: "a5", approves: "r5" },
+  { key: "m2", says: "More" },
+  { key: "d14", denies: "r14" },
+  { key: "m3", says: "Order 12 has arrived" }
+] as const
+
+/** The tools whose handlers may start once. */
+export const startsOnce: ReadonlyArray<string> = ["charge", "refund", "order"]
+
+/** "Bill it" has everything in it, "More" orders something, "Refund" awaits one approval, and anything else is answered at once. */
+export const reply = ({ agent, messages }: MockModel.MockRequest): MockResponse.Input => {
   const user = messages.findLast((message) => message.role === "user")
   const text = user === undefined ? "" : textOf(user)
   const step = stepOf(messages)
   if (agent === "clerk") return (ofClerk[step] ?? (() => "Done."))()
   if (text === "More") return (ofMore[step] ?? (() => "Done."))()
+  if (text === "Order 12 has arrived") return (ofArrival[step] ?? (() => "Done."))()
+  if (text === "Refund") return step === 0 ? call("refund", { n: 1 }, "r1") : "It is refunded."
   if (text !== "Bill it") return `You said ${text}.`
   if (agent === "triage") return call("handoff_to_billing", {}, "h1")
   return (ofBilling[step - 1] ?? (() => "Done."))()
-})
+}
+
+export const script = MockModel.make(reply)
 
 /** What a handler did. */
 export interface Executed {
@@ -90,5 +111,10 @@ export const handlers = (log: (executed: Executed) => Effect.Effect<void>) => {
       Effect.andThen(log({ tool, n, phase: "end" })),
       Effect.as(`${tool} ${n} is done`)
     )
-  return Kit.toLayer({ charge: execute("charge"), look: execute("look"), refund: execute("refund") })
+  return Everything.toLayer({
+    charge: execute("charge"),
+    look: execute("look"),
+    refund: execute("refund"),
+    order: execute("order")
+  })
 }

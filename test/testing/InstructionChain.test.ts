@@ -143,6 +143,25 @@ describe("InstructionChain.parse", () => {
     assert.deepStrictEqual(chain.instruction_chain, [...Array(9).fill(null), steps[9], null])
   })
 
+  it("takes no headers that can't be sent, nor those that say how a response is", () => {
+    const bad = { "a b": "x", "": "x", a: "x\r\ny: z", b: "☃", "Content-Length": "5", "transfer-encoding": "gzip" }
+    for (const [name, value] of Object.entries(bad)) {
+      const [warning] = warningsOf({ error: { status: 429, headers: { [name]: value } } })
+      assert.match(warning!, /^instruction_chain\[0\]\.error\.headers.*: Expected /, name)
+    }
+    assert.deepStrictEqual(warningsOf({ error: { status: 429, headers: { "x-a": "é", "retry-after": "3" } } }), [])
+  })
+
+  it("takes no chain that is too deep for a stack", () => {
+    const deep = (levels: number) =>
+      parse(marked(`{"messages":[{"tool_call":[{"name":"f","args":${"[".repeat(levels)}${"]".repeat(levels)}}]}]}`))
+    assert.isTrue(Result.isSuccess(deep(900)))
+    for (const levels of [1000, 20_000]) {
+      const read = deep(levels)
+      assert.strictEqual(Result.isFailure(read) && read.failure.message, "nested more than 1000 levels deep")
+    }
+  })
+
   it("warns of what nothing reads, and takes the step", () => {
     assert.deepStrictEqual(warningsOf({ messages: [{ text: "a", txet: "b" }], dealy: 5 }), [
       "instruction_chain[0].dealy: Nothing reads this key",

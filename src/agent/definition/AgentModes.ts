@@ -19,6 +19,7 @@ export type { Any as AnyMode, Services as ModeServices } from "../../modes/ModeT
 export const ownModel = (model: unknown): OwnModel =>
   ExecutionPlan.isExecutionPlan(model)
     ? { _tag: "Plan", plan: model }
+    // A model is a Layer if it isn't a plan; both come from typed options.
     : { _tag: "Layer", layer: model as ModelLayer }
 
 /** The tool by which a model leaves the mode on top: one for all agents, so that their toolkits are decoded alike. */
@@ -30,6 +31,7 @@ const exitTool = lazy((): ModeTool => {
 const enterTool = (mode: ModeType.Definition): ModeTool => {
   const tool: Tool.Any = Tool.make(mode.toolName, {
     description: `Enters the mode "${mode.name}".${mode.description === undefined ? "" : ` ${mode.description}`}`,
+    // A mode's parameters are a struct, whose fields aren't known here.
     parameters: mode.paramsOfTool as Schema.Struct<{}>
   })
   return { _tag: "Mode", tool, mode, decode: paramsDecoder(tool) }

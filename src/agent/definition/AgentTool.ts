@@ -75,6 +75,7 @@ export const asTool = <
       | ((params: Params, context: Tool.NeedsApprovalContext) => boolean | Effect.Effect<boolean>)
   }
 ): AsTool<ToolName, R> => {
+  // `Params` is `Task`'s type if no schema is given.
   const parameters = (options?.parameters ?? Task) as Schema.Codec<unknown, unknown>
   const description = options?.description ?? given(agent, "Agent.asTool").description
   const name = options?.name ?? ToolName.from("", agent.name)
@@ -85,6 +86,7 @@ export const asTool = <
     ...(description === undefined ? undefined : { description }),
     ...(options?.needsApproval === undefined
       ? undefined
+      // The parameters that it takes are those of the schema above.
       : { needsApproval: options.needsApproval as Tool.NeedsApproval<Schema.Constraint> })
   }) as Tool.Any
   const toJson = Schema.encodeUnknownSync(Schema.toCodecJson(parameters))

@@ -18,6 +18,7 @@ export type CodecExit = Exit.Exit<unknown, Schema.SchemaError>
 /** Runs a codec at once if it can be, which is when its schema needs neither services nor time. */
 export const run = (codec: Codec, u: unknown): CodecExit | Effect.Effect<CodecExit, never, unknown> => {
   const effect = codec(u)
+  // Codecs fail with `SchemaError` alone.
   return Exit.isExit(effect) ? effect as CodecExit : Effect.exit(effect)
 }
 

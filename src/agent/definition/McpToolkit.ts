@@ -150,6 +150,7 @@ const resultOf = ({ content, structuredContent }: McpSchema.CallToolResult): Mcp
 /** What the model reads. A text alone is the result itself. */
 const toModelOutput = (result: McpResult): ReadonlyArray<Prompt.ToolModelOutputPart> =>
   typeof result === "string"
+    // `effect/ai` also accepts `undefined`, for the result itself, though its type doesn't say so.
     ? undefined as never
     : result.map((piece) =>
       "text" in piece

@@ -39,6 +39,7 @@ export const makeCodec = (schema: Schema.Codec<unknown, unknown>): OutputCodec =
   const json = Schema.toCodecJson(schema)
   // Parameters of a tool are an object. A schema of anything else is wrapped in one, under the key `value`.
   const isWrapped = !SchemaAST.isObjects(SchemaAST.toEncoded(json.ast))
+  // The codec is used by `unwrap` below, so the wrapper's own type doesn't matter.
   const parameters = isWrapped ? Schema.Struct({ value: schema }) as Schema.Codec<unknown, unknown> : schema
   const decodeParams = Schema.decodeUnknownResult(Schema.toCodecJson(parameters))
   const unwrap = (value: unknown): unknown => isWrapped ? (value as { readonly value: unknown }).value : value

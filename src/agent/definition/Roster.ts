@@ -139,6 +139,7 @@ const checkNames = (group: Group.Any, { agents }: Roster): void => {
 }
 
 const make = (self: Runnable.Any, isWhole: boolean): Roster =>
+  // What isn't a group is an agent, and each agent has its definition.
   Group.isGroup(self) ? ofGroup(self, isWhole) : ofAgent(definitionOf(self as Runnable.Any & Defined), isWhole)
 
 /** Checks whether the handler of a tool comes from the environment, by the tool's name. */

@@ -23,6 +23,7 @@ export const handledTool = (tool: Tool.Any, isFatal: boolean, toolkit: AnyToolki
   decode: paramsDecoder(tool),
   encodeSuccess: resultEncoder(tool.successSchema),
   encodeFailure: Schema.encodeUnknownEffect(Schema.toCodecJson(tool.failureSchema)),
+  // A toolkit's `handle` takes the parameters of its tools, which are decoded by their own schemas.
   handle: toolkit !== undefined && "handle" in toolkit ? toolkit.handle as HandledTool["handle"] : undefined,
   encodeParams: Schema.encodeUnknownEffect(tool.parametersSchema)
 })

@@ -110,8 +110,9 @@ export const setAll: {
   const all: Readonly<Record<string, Tool.Any>> = toolkit.tools
   const tools = Object.values(all).map((tool) => set(tool, { ...policy, ...Context.get(tool.annotations, ToolPolicy) }))
   const made = Toolkit.make(...tools)
-  // To annotate a tool keeps its type, which is spent where the tools of any toolkit are gone through.
-  return ("handle" in toolkit ? { ...toolkit, tools: made.tools } : made) as unknown as T
+  const changed: AnyToolkit = "handle" in toolkit ? { ...toolkit, tools: made.tools } : made
+  // Annotating a tool keeps its type, but iterating over the tools of a toolkit loses it.
+  return changed as T
 })
 
 /** A tool, as far as setting a policy needs one. Annotating a tool keeps its type. */

@@ -42,6 +42,7 @@ export class NoGuardrails extends ErrorClass<NoGuardrails>("troupe/agent")(
 /** Asks a guardrail, and adds its name to a refusal. */
 const ask = (self: Any, value: unknown, context: unknown): Judging.Judged =>
   Judging.map(
+    // A stage gives its guardrails values and contexts of their subject; the type of any guardrail has lost which.
     internalsOf(self).judge(value as never, context as never),
     (verdict) =>
       verdict._tag === "Block" && verdict.guardrail === undefined ? { ...verdict, guardrail: self.name } : verdict

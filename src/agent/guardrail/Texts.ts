@@ -69,6 +69,7 @@ export const textsIn = (value: unknown, declared: DeclaredKeys = none): Readonly
 /** Replaces the texts of a value, one by one. */
 export const withTexts = <A>(value: A, texts: ReadonlyArray<string>, declared: DeclaredKeys = none): A => {
   let at = 0
+  // Only texts are replaced, so the type stays.
   return mapTexts(value, new Map(Array.from(declared, (key) => [key, key])), () => texts[at++]!) as A
 }
 

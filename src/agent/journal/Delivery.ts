@@ -96,6 +96,7 @@ export interface Told {
 }
 
 const shownIn = (fiber: Fiber.Fiber<unknown, unknown>, waiting: object): Shown | undefined =>
+  // Operations in this queue are named by what they show.
   findAround(fiber, waiting)?.name as Shown | undefined
 
 /** Waits until everything is shown, unless the caller itself is being shown something. */

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import type { AgentEvent, CallApproved, CallDenied } from "../../domain/AgentEvent.ts"
 import type { Untimed } from "../../domain/Approval.ts"
 import { at } from "../../domain/Delegated.ts"
-import type { Happening, Settlement } from "../../domain/Happening.ts"
+import { type Happening, type Settlement, toEvent } from "../../domain/Happening.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
 import type { AgentState, Call, User } from "../../domain/StateSchema.ts"
 import * as Underway from "../../domain/Underway.ts"
@@ -146,18 +146,7 @@ const eventOf = (
   step: number,
   sequence: number,
   at: number
-): AgentEvent =>
-  ({
-    _tag: happening._tag,
-    run,
-    path,
-    calls,
-    step,
-    sequence,
-    at,
-    // In the first place a spread would take ten times as long, since it is of objects of many shapes.
-    ...(happening as Omit<Happening, "_tag">)
-  }) as AgentEvent
+): AgentEvent => toEvent(happening, { run, path, calls, step, sequence, at })
 
 /** Tells what happened, at a time in epoch milliseconds. */
 export const emit = (self: Loop, happening: Happening, at = now(self)): void =>
@@ -193,9 +182,11 @@ export const emitStep = (self: Loop, _tag: "StepStarted" | "StepCompleted", step
 /** Tells how the run ended. The event holds the state that it leaves behind. */
 export const emitEnd = (self: Loop, end: EndOf): void => {
   const { journal, path, state, step } = self
+  // TypeScript doesn't see that the state completes the happening.
   const happening = { ...end, state } as Happening
   const event = eventOf(self, happening, path, step, journal.nextSequence(), now(self))
   const after = reduceAt(state, event, self.calls.length)
+  // It is still the event of an end, with a later state.
   journal.record({ ...event, state: after } as AgentEvent, self, self.parent === undefined ? after : undefined)
 }
 

@@ -32,6 +32,7 @@ export const CurrentObservers = Context.Reference<ReadonlyArray<Observer>>("trou
 })
 
 /** An observer runs within the conversation and the operations of the run that it observes. */
+// Both services are references, which no requirement lists.
 const withoutPlace = Context.omit(Host, CurrentOperations) as <R>(self: Context.Context<R>) => Context.Context<R>
 
 /**

@@ -14,6 +14,7 @@ export class Slot<A> {
   static #count = 0
   readonly #at = Slot.#count++
   get({ slots }: Keeping): A | undefined {
+    // Only this slot writes to its place.
     return slots[this.#at] as A | undefined
   }
   set({ slots }: Keeping, value: A | undefined): void {

@@ -35,6 +35,7 @@ export const rejection = (codec: OutputCodec, state: AgentState): string | undef
 
 const parse = (text: string): Schema.Json => {
   try {
+    // `JSON.parse` returns JSON, or throws.
     return JSON.parse(text) as Schema.Json
   } catch {
     return text

@@ -22,10 +22,11 @@ export interface Found {
   readonly call: Call | undefined
 }
 
-const isFinalCall = (part: AssistantPart): part is Call =>
+/** Checks whether a part is the call by which an answer is given. */
+export const isFinalCall = (part: AssistantPart): part is Call =>
   part._tag === "Call" && part.name === toolName && part.state._tag !== "Settled"
 
-/** Finds the answer in what a model gave. What doesn't decode isn't one: it goes back to the model as it is. */
+/** Finds the answer in what a model gave. What doesn't decode isn't one: it goes back to the model. */
 export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boolean): Found | undefined => {
   const call = codec === undefined ? undefined : parts.find(isFinalCall)
   if (call === undefined && !isOver) return undefined
@@ -36,6 +37,7 @@ export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boole
 
 /** Gives the value of an answer as JSON. */
 export const encode = (codec: OutputCodec | undefined, value: unknown): Schema.Json =>
+  // The codec encodes to JSON.
   (codec === undefined ? String(value) : Result.getOrThrow(codec.encode(value))) as Schema.Json
 
 /** Gives the text of an answer that the model gave as a text. */

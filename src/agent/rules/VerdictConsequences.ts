@@ -97,6 +97,7 @@ export const consequenceOf = <At extends LookedAt>(
   at: At,
   agent: string,
   tool?: string
+  // The table above says which consequences each kind has.
 ): ConsequenceOf<At> => consequence(refused, at, agent, tool) as ConsequenceOf<At>
 
 const stageOf = (at: LookedAt): Stage => at === "remark" ? "output" : at === "decision" ? "handoff" : at

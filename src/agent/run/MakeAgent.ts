@@ -54,5 +54,6 @@ export const fromDefinition = <Name extends string, Output, E, R>(
     description: definition.description
   })
   Roster.check(agent)
+  // The types above say what the untyped agent answers, fails with and needs.
   return agent as Agent<Name, Output, E, R>
 }

@@ -12,6 +12,7 @@ export type MergeServices = (caller: Context.Context<never>) => Context.Context<
 
 /** Keeps the services of this place for later. */
 export const capture: Effect.Effect<MergeServices> = Effect.contextWith((here: Context.Context<never>) => {
+  // The services are only merged with others, so their types don't matter.
   const kept = withoutCallerServices(here) as Context.Context<unknown>
   // Many operations come from the same place, so the last result is kept.
   let last: Context.Context<never> | undefined

@@ -59,6 +59,7 @@ export const modeLine = (event: ModeEvent, mark: Mark): string => {
     case "ModeTransitionRequested":
       return moved(event.transition, mark)
     case "StateAdjusted":
+      // An adjustment is JSON, but its interfaces have no index signature, which the type of JSON needs.
       return `changed by hand: ${mark(Excerpt.jsonText(event.adjustment as never, 0))}`
   }
 }

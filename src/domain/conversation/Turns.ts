@@ -192,9 +192,9 @@ export const callIds = (self: Conversation): ReadonlyArray<string> =>
 /** Appends a turn whose call ids are known to be unique. That takes time for the turn, not for the whole conversation. */
 export const appendUnchecked = (self: Conversation, turn: Turn): Conversation => {
   const last = turn._tag === "Assistant" ? lastAssistantIndex(self.turns) : -1
-  const turns = self.turns.slice()
+  // A list that is copied and then grows is copied twice, and keeps room for half as many again.
+  const turns = self.turns.toSpliced(self.turns.length, 0, turn)
   if (last >= 0) turns[last] = settleOpen(turns[last] as Assistant)
-  turns.push(turn)
   return withTurns(self.summaries, turns)
 }
 

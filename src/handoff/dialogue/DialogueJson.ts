@@ -32,7 +32,7 @@ export const version = 1
 export class UnknownVersion extends ErrorClass<UnknownVersion>("troupe/handoff/dialogue/DialogueJson")(
   "UnknownVersion",
   VersionedJson.unknownVersion,
-  ({ found, known }) => `A dialogue of version ${found} can't be read; known versions: ${known.join(", ")}`
+  VersionedJson.unknownVersionMessage("A dialogue")
 ) {}
 
 /**
@@ -44,7 +44,7 @@ export class UnknownVersion extends ErrorClass<UnknownVersion>("troupe/handoff/d
 export class MalformedDialogue extends ErrorClass<MalformedDialogue>("troupe/handoff/dialogue/DialogueJson")(
   "MalformedDialogue",
   VersionedJson.malformed,
-  ({ issue, path }) => `Not a dialogue at "${VersionedJson.formatPath(path)}": ${issue}`
+  VersionedJson.malformedMessage("a dialogue")
 ) {}
 
 /**

@@ -53,6 +53,7 @@ export const begin: {
  */
 export const run: Runs<[opening: Input]> = dual(
   2,
+  // `Runs` says what the untyped implementation fails with and needs.
   (self: Any, opening: Input) => resume(self, begin(self, opening)) as never
 )
 

@@ -137,7 +137,9 @@ export const edge: {
     to: To,
     f: (output: OutputOf<From>) => Value | Effect.Effect<Value, E, R>
   ): Edge<NameOf<From>, NameOf<To>, Value, "Always", Own<E>, Own<R>>
-} = (from: Any, to: Any, f?: unknown) => make(from, to, undefined, f as Definition["change"]) as never
+} = (from: Any, to: Any, f?: unknown) =>
+  // The overloads say what the untyped definition brings.
+  make(from, to, undefined, f as Definition["change"]) as never
 
 /**
  * Makes an edge that is taken only where `condition` holds for the output of `from`. A type guard narrows it.
@@ -208,6 +210,7 @@ export const edgeWhen: {
     condition: (output: OutputOf<From>) => boolean | Effect.Effect<boolean, E, R>
   ): Edge<NameOf<From>, NameOf<To>, OutputOf<From>, "Conditional", Own<E>, Own<R>>
 } = (from: Any, to: Any, condition: unknown, f?: unknown) =>
+  // The overloads say what the untyped definition brings.
   make(from, to, condition as Definition["condition"], f as Definition["change"]) as never
 
 /** Gives what an edge does. */

@@ -209,7 +209,9 @@ export const node = <
   Output | OutputOf<Fallback>,
   Failing<E | Own<RetryE>, Timeout, Fallback>,
   R | Own<RetryR> | ServicesOf<Fallback>
-> => make(name, undefined, Effect.isEffect(run) ? () => run : run as Definition["run"], policy) as never
+> =>
+  // The types above say what the untyped definition takes, returns and fails with.
+  make(name, undefined, Effect.isEffect(run) ? () => run : run as Definition["run"], policy) as never
 
 const isNode = (u: Any): u is Node<string, never, unknown, unknown, unknown> => Predicate.hasProperty(u, TypeId)
 

@@ -65,6 +65,7 @@ export const skipped: Skipped = { _tag: "Skipped" }
  * @since 0.1.0
  */
 export const complete = <N extends Any>(self: Results, node: N, output: OutputOf<N>): Results => {
+  // The name of a node is its type's name; TypeScript doesn't see that through the condition in `NameOf`.
   const name: NameOf<N> = node.name as never
   return { ...self, nodes: Object.fromEntries([...Object.entries(self.nodes), [name, completed(output)]]) }
 }

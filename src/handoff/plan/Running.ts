@@ -53,7 +53,11 @@ const fromInput = (input: unknown): Position => ({ input, progress: HashMap.empt
 export const run: {
   <Input>(input: Input): <Output, E, R>(self: Plan<Input, Output, E, R>) => Effect.Effect<Output, Failure<E>, R>
   <Input, Output, E, R>(self: Plan<Input, Output, E, R>, input: NoInfer<Input>): Effect.Effect<Output, Failure<E>, R>
-} = dual(2, (self: AnyPlan, input: unknown) => start(self, fromInput(input), quietly) as never)
+} = dual(
+  2,
+  // The overloads say what the untyped run returns and fails with.
+  (self: AnyPlan, input: unknown) => start(self, fromInput(input), quietly) as never
+)
 
 /** Returns the progress that a run continues from. Fails if the results name a node that the plan doesn't have. */
 const fromResults = (self: AnyPlan, { input, nodes }: Results): Effect.Effect<Position, PlanMismatch> =>
@@ -106,10 +110,12 @@ export const resume: {
 } = dual(
   2,
   (self: AnyPlan, results: Results) =>
+    // The overloads say what the untyped run returns and fails with.
     Effect.flatMap(fromResults(self, results), (from) => start(self, from, quietly)) as never
 )
 
 const streamFrom = (self: AnyPlan, from: Effect.Effect<Position, PlanMismatch>): Stream.Stream<PlanEvent, never> =>
+  // The callers' overloads say what the untyped stream fails with and needs.
   EventStream.make((emit) => Effect.flatMap(from, (from) => start(self, from, emit))) as never
 
 /**

@@ -134,6 +134,7 @@ export const intercept: {
         ? self.handle(name, params, toolCallId, options)
         : answer(handoff, params, toolCallId ?? name)
     }
+    // A toolkit with handlers has a type for each of its tools; these tools are only known by name.
     return { tools, handle } as never
   }
 )

@@ -39,6 +39,7 @@ export const deepFreeze = <A>(value: A): A => {
 }
 
 /** Makes plain objects of those without a prototype and 0 of -0, as text would give them back, and freezes all. */
+// A rebuilt value equals the original.
 export const plain = <A>(value: A): A => deepFreeze(rebuilt(value) as A)
 
 const rebuilt = (value: unknown): unknown => {

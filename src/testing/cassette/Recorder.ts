@@ -9,7 +9,7 @@ import type * as AiError from "effect/ai/AiError"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
-import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import { type Happening, toEvent } from "../../domain/Happening.ts"
 import type { Answer } from "../../domain/ModelAnswer.ts"
 import type { AssistantPart } from "../../domain/StateSchema.ts"
 import * as Asked from "./Asked.ts"
@@ -38,10 +38,6 @@ export interface EndedCall {
   readonly progress: ReadonlyArray<Schema.Json>
   readonly outcome: Outcome
 }
-
-type Happening<Event = AgentEvent> = Event extends AgentEvent ?
-  Omit<Event, "run" | "path" | "calls" | "step" | "sequence" | "at">
-  : never
 
 /** A model may leave a call without an id. Agents name it so. */
 const named = (part: AssistantPart): AssistantPart =>
@@ -147,7 +143,7 @@ export class Recorder {
 
   /** Encodes a line and takes out what mustn't be read. */
   #line({ calls, path, step }: Place, happening: Happening, beside: Line.Beside = {}): Line.Written {
-    const event = { ...happening, run: "", path, calls, step, sequence: this.#sequence++, at: 0 } as AgentEvent
+    const event = toEvent(happening, { run: "", path, calls, step, sequence: this.#sequence++, at: 0 })
     const { defect, error, heard, parts, ...line } = Line.encode({ event, beside })
     return {
       ...line,

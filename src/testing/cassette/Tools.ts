@@ -83,6 +83,7 @@ export const replayed = (tool: Tool.Any, player: Player, change: Redact.Change):
         const { outcome, progress } = entry
         const told = Effect.forEach(
           progress,
+          // The tape holds results of this tool, which its codec has decoded.
           (result) => Effect.flatMap(codec.fromResult(result), (result) => context.preliminary(result as never)),
           { discard: true }
         )

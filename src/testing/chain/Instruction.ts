@@ -108,6 +108,24 @@ export const Message = Schema.Union(Object.values(messages))
 /** What a step says, calls or echoes. */
 export type Message = typeof Message.Type
 
+/** Headers that say how a response is sent, which is up to whoever sends it. */
+const framing = new Set(["connection", "content-length", "keep-alive", "trailer", "transfer-encoding", "upgrade"])
+
+const headerIssue = (name: string, value: string): string | undefined => {
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return "Expected the name of a header"
+  if (framing.has(name.toLowerCase())) return "Expected another header: this one says how the response is sent"
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(value) ? undefined : "Expected a value that a header can have"
+}
+
+const Headers = Schema.Record(Schema.String, Schema.String).check(
+  Schema.makeFilter((headers) =>
+    Object.entries(headers).flatMap(([name, value]) => {
+      const issue = headerIssue(name, value)
+      return issue === undefined ? [] : [{ path: [name], issue }]
+    })
+  )
+)
+
 /**
  * Schema for the error of HTTP that a step answers with: at once, or in a stream `after` so many chunks of what it says.
  *
@@ -117,7 +135,7 @@ export type Message = typeof Message.Type
 export const HttpError = Schema.Struct({
   status: Schema.Int.check(Schema.isBetween({ minimum: 400, maximum: 599 })),
   body: Schema.optionalKey(Schema.Json),
-  headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  headers: Schema.optionalKey(Headers),
   after: Schema.optionalKey(Schema.Natural)
 })
 

@@ -7,6 +7,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { deepest, isTooDeep } from "../Depth.ts"
 import * as Instruction from "./Instruction.ts"
 import * as Tags from "./Tags.ts"
 
@@ -176,6 +177,7 @@ const readJson = (json: string): Result.Result<unknown, ChainError> => {
 
 const readRoot = (root: unknown): Result.Result<Parsed, ChainError> => {
   if (!Predicate.isReadonlyObject(root)) return malformed("not an object")
+  if (isTooDeep(root as Schema.Json)) return malformed(`nested more than ${deepest} levels deep`)
   const reader = new Reader()
   const { instruction_chain: given, ...rest } = root
   if (Array.isArray(given)) {

@@ -144,6 +144,7 @@ const checked = Effect.fnUntraced(function*(subject: Subject, { context, value }
   const { judge } = internalsOf(subject.self)
   const ask = (value: unknown) =>
     Effect.suspend(() => {
+      // The arbitrary makes values of the guardrail's own subject; the type of any guardrail has lost which.
       const judged = judge(value as never, context as never)
       return Effect.isEffect(judged) ? judged : Effect.succeed(judged)
     })

@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { Place } from "../chain/Choose.ts"
+import { isTooDeep } from "../Depth.ts"
 import type * as MockResponse from "../MockResponse.ts"
 import * as Admission from "./Admission.ts"
 import type { Asked } from "./Asked.ts"
@@ -48,18 +49,6 @@ export interface Settings<R> {
   readonly isStrict: boolean
   readonly takesUnknown: boolean
   readonly closing: AbortSignal
-}
-
-/** How deep a body may be. What goes down into it by recursion has a stack for more. */
-const deepest = 1000
-
-const isTooDeep = (json: Schema.Json): boolean => {
-  let level: ReadonlyArray<Schema.Json> = [json]
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > deepest) return true
-    level = level.flatMap((each) => typeof each === "object" && each !== null ? Object.values(each) : [])
-  }
-  return false
 }
 
 /** The JSON of a text. Providers' parsers refuse what is too deep, too. */

@@ -83,6 +83,7 @@ interface Stage {
   readonly result?: Schema.Json
   readonly words?: ReadonlyArray<string>
   readonly isSaidByMode?: true
+  readonly hasOutput?: true
   /** Nobody can be picked: whose guardrails would find the marker. */
   readonly unpicked?: "all" | "other"
 }
@@ -128,6 +129,14 @@ const stages: Readonly<Record<string, Stage>> = {
     responses: [MockResponse.toolCall("lost", { task: "Help." }), "Fine."]
   },
   "an answer": { responses: [secret, "Fine.", "Fine."] },
+  "an answer that doesn't fit": { responses: [secret, `{"n":1}`, "Fine."], hasOutput: true },
+  "an answer by a call that doesn't fit": {
+    responses: [
+      MockResponse.toolCall("final_answer", { n: secret, [secret]: 1 }),
+      MockResponse.toolCall("final_answer", { n: 1 })
+    ],
+    hasOutput: true
+  },
   "reasoning": { responses: [MockResponse.all(MockResponse.reasoning(secret), "Fine.")] },
   "a remark": { responses: [MockResponse.all(secret, look("x")), "Fine."] },
   "parameters": { responses: [look({ deep: [secret] }), "Fine."] },
@@ -153,7 +162,10 @@ const talking = Mode.make("talking", { enter: talk })
 const asking = Mode.make("asking", { invokable: true, isolation: "none", enter: talk, exit: talk })
 
 /** Does all of a stage in a stored session that is observed, traced, streamed and logged. Gives what anybody has of it. */
-const everything = (way: Way, { isSaidByMode, responses, unpicked, result = "seen", words = ["Go."] }: Stage) =>
+const everything = (
+  way: Way,
+  { hasOutput, isSaidByMode, responses, unpicked, result = "seen", words = ["Go."] }: Stage
+) =>
   Effect.gen(function*() {
     const kept: Array<unknown> = []
     const events: Array<AgentEvent.AgentEvent> = []
@@ -193,6 +205,7 @@ const everything = (way: Way, { isSaidByMode, responses, unpicked, result = "see
       ],
       handoffs: [Handoff.to(other)],
       modes: [talking],
+      ...(hasOutput === true ? { output: Schema.Struct({ n: Schema.Finite }) } : undefined),
       ...(unpicked === "other" ? undefined : { guardrails }),
       fatal: ["fail"]
     })
@@ -264,6 +277,33 @@ describe("What guardrails don't let pass is kept nowhere", () => {
           assert.deepStrictEqual(search(kept, "", new Set(), []), [])
         }))
     }
+  }
+})
+
+describe("A result that doesn't fit", () => {
+  const Count = Toolkit.make(Tool.make("count", { success: Schema.Record(Schema.String, Schema.Finite) }))
+  const counting = Count.toLayer({ count: () => Effect.succeed({ [marker]: "many" } as never) })
+  for (const guardrails of [undefined, guardrailsOf("masked")]) {
+    it.effect(
+      guardrails === undefined ? "is quoted in the log" : "isn't where guardrails look at results",
+      () =>
+        Effect.gen(function*() {
+          const options = guardrails === undefined ? undefined : { guardrails }
+          const agents = [
+            Agent.make("a", { toolkit: Count, ...options }),
+            Agent.make("b", { toolkit: yield* Count, ...options })
+          ]
+          for (const agent of agents) {
+            const logged: Array<unknown> = []
+            yield* Effect.provide(Agent.run(agent, "Go."), [
+              MockModel.layer(MockModel.queue(MockResponse.toolCall("count", {}), "Fine.")),
+              Logger.layer([Logger.make(({ cause, message }) => void logged.push(message, cause))])
+            ])
+            assert.include(String(logged[0]), "doesn't fit its schema")
+            assert.strictEqual(search(logged, "", new Set(), []).length > 0, guardrails === undefined)
+          }
+        }).pipe(Effect.provide(counting))
+    )
   }
 })
 

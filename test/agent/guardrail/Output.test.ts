@@ -392,13 +392,14 @@ describe("An answer with a schema", () => {
       assert.deepStrictEqual(yield* Effect.fromResult(AgentState.output(agent)(state)), ["her"])
     }).pipe(Effect.provide(model(answer({ value: ["Ada", "Bob"] })))))
 
-  it.effect("that doesn't fit isn't looked at: it goes back as ever", () =>
+  it.effect("that doesn't fit goes back without what guardrails on text refuse of it", () =>
     Effect.gen(function*() {
       const asked: Array<unknown> = []
       const agent = Agent.make("a", { output: Answer, outputRetries: 2, guardrails: { output: [judge(asked)] } })
       const { state } = yield* ran(Agent.run(agent, "Who?"))
-      assert.deepStrictEqual(asked, ["Bob"])
+      assert.deepStrictEqual(asked, ["This is blocked.", "Bob"])
       assert.strictEqual(state.run.corrections, 2)
+      assert.notInclude(JSON.stringify(state), "blocked")
     }).pipe(Effect.provide(model("This is blocked.", answer({ name: 7 }), answer({ name: "Bob" })))))
 
   it.effect("is blocked where its replacement doesn't fit", () =>

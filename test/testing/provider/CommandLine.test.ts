@@ -91,6 +91,19 @@ describe("troupe mock-provider", () => {
       assert.include(String(refused), "400 Invalid 'messages': empty array.")
     }))
 
+  it.live("waits for a client that reads slowly, without a listener for each wait", () =>
+    Effect.gen(function*() {
+      const { errors, url } = yield* served()
+      const chain = { instruction_chain: [{ messages: [{ text_message: { length: 20_000 } }], chunks: 1 }] }
+      const content = `<|instruction_start|>${JSON.stringify(chain)}<|instruction_end|>`
+      const body = JSON.stringify({ ...ask, messages: [{ role: "user", content }], stream: true })
+      const text = yield* Effect.promise(async () =>
+        (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text()
+      )
+      assert.isTrue(text.endsWith("data: [DONE]\n\n"))
+      assert.strictEqual(errors.text, "")
+    }))
+
   it.live("serves a chain from a file of JSON, turn by turn", () =>
     Effect.gen(function*() {
       const chain = { instruction_chain: [{ messages: [{ text: "one" }] }, { messages: [{ text: "two" }] }] }

@@ -51,6 +51,7 @@ const judged = <By extends Judge, E = never, R = never>(
 ): Judged<By, E, R> => {
   const called = options?.name ?? name
   const least = optionOf(called, "threshold", options?.threshold ?? threshold, isShare, "a number from 0 to 1")
+  // `By` is `"languageModel"` unless the option says otherwise.
   const by = oneOf<Judge>(called, "by", options?.by ?? "languageModel", ["languageModel", "decisionModel"]) as By
   return make(called, (text, context) => {
     const ask = (given: Material) => Effect.map(score(by, criterion, given), (scored) => verdictOf(scored, least))

@@ -97,4 +97,5 @@ export const score = <By extends Judge>(
   criterion: string,
   material: Material
 ): Effect.Effect<Score, AiError.AiError, JudgeService<By>> =>
+  // `By` says which branch runs, and so which service is needed; TypeScript doesn't narrow it.
   (by === "decisionModel" ? byDecisionModel(criterion, material) : byLanguageModel(criterion, material)) as never

@@ -128,6 +128,8 @@ export const release = (
   return made === undefined ? before : Effect.andThen(before, Scope.close(made.scope, exit))
 }
 
+// The types of a request are between its caller and the model, so the model below passes untyped requests and answers on. A plan's
+// own types have no request in them either.
 const planned = (choose: (model: LanguageModel.LanguageModel) => LanguageModel.LanguageModel) =>
   Effect.map(LanguageModel.LanguageModel, (model) => choose(model) as unknown as MeasuredModel.Untyped)
 

@@ -38,6 +38,7 @@ export const find = (loop: Loop, tool: Tool.Any, services: Context.Context<never
   const known = foundIn(loop)
   const before = known.get(tool)
   if (before !== undefined) return before
+  // Under a tool's id there is only its handler.
   const handler = services.mapUnsafe.get(tool.id) as Tool.Handler<string> | undefined
   if (handler === undefined) return undefined
   const missing = Array.from(handler.context.mapUnsafe).filter(([key]) => !services.mapUnsafe.has(key))

@@ -86,11 +86,13 @@ export const ownHandler =
     reading(
       entry,
       Effect.suspend(() => entry.encodeParams(params)).pipe(
+        // The handler's parameters are typed by its toolkit, and these are encoded by its tool's own schema.
         Effect.flatMap((encoded) => handle(entry.tool.name, encoded as never, toolCallId)),
         Effect.catchDefect((defect) => Effect.die(madeNoEffect(entry, defect)))
       ),
       (outputs) =>
         Stream.runLast(
+          // The type of the result is that of the tool, which isn't known here.
           Stream.tap(outputs, (output) => output.preliminary ? preliminary(output.result as never) : Effect.void)
         )
     ).pipe(

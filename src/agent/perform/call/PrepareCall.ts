@@ -168,6 +168,7 @@ const askForMove = (loop: Loop.Loop, call: Call, slot: Slot, { mode }: ModeTool)
   const to = mode.invocation === "push" ? ModeTransition.push : ModeTransition.switch
   const asked = (exit: Exit.Exit<unknown, unknown>): undefined =>
     Exit.isSuccess(exit)
+      // `move` succeeds with the move alone.
       ? ask(exit.value as ModeTransition.ModeTransition)
       : refuseParams(loop, call, slot, Cause.squash(exit.cause) as Error)
   // A tool that enters a mode is only there beside the mode.

@@ -64,28 +64,30 @@ const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknown): Cal
 const noResult = ({ tool }: HandledTool, given: unknown): TypeError =>
   Wanted.gaveNo(`The Effect of the handler of tool "${tool.name}"`, "result", given)
 
-/** Says that a result doesn't fit its schema. What is wrong with it is for the log. */
-const refused = ({ tool }: HandledTool, why: unknown): Effect.Effect<CallResult> =>
-  Effect.as(
-    Effect.logWarning(`The result of tool "${tool.name}" doesn't fit its schema`, why),
+/** Says that a result doesn't fit its schema. What is wrong with it quotes it, so it is for the log, unless guardrails look at results. */
+const refused = ({ definition }: Loop.Loop, { tool }: HandledTool, why: unknown): Effect.Effect<CallResult> => {
+  const said = `The result of tool "${tool.name}" doesn't fit its schema`
+  return Effect.as(
+    definition.guardrails.toolResult.length === 0 ? Effect.logWarning(said, why) : Effect.logWarning(said),
     failed(`The tool "${tool.name}" gave a result that doesn't fit its schema.`)
   )
+}
 
 /** Checks whether a schema takes an `Exit`, and not only because it takes anything. */
 const takesExits = ({ successSchema }: HandledTool["tool"], exit: unknown): boolean => {
   const is = Schema.is(successSchema)
-  return is(exit) && !is(new (class Foreign {})())
+  return is(exit) && !is(Object.create({}))
 }
 
 /** Checks whether a handler succeeded with what nobody ran. What `Effect.succeed` makes is an `Exit`. */
 const isUnrun = ({ tool }: HandledTool, value: unknown): boolean =>
   Wanted.isUnrun(value) || (Exit.isExit(value) && !takesExits(tool, value))
 
-const encodeSuccess = (entry: HandledTool, value: unknown) =>
+const encodeSuccess = (loop: Loop.Loop, entry: HandledTool, value: unknown) =>
   isUnrun(entry, value) ?
     Effect.die(noResult(entry, value)) :
     Effect.matchCauseEffectEager(entry.encodeSuccess(value), {
-      onFailure: (cause) => refused(entry, cause),
+      onFailure: (cause) => refused(loop, entry, cause),
       onSuccess: (encoded) => Effect.succeed(succeeded(entry, value, encoded))
     })
 
@@ -159,11 +161,12 @@ const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params
     return Effect.suspend(() => {
       const answer: unknown = found.handler(params, contextOf(loop, call, entry))
       return Effect.isEffect(answer)
+        // A handler's Effect has the type of its tool, which `kindOf` can't check.
         ? answer as ReturnType<typeof found.handler>
         : Effect.die(notAnEffect(entry, answer))
     }).pipe(
       Effect.updateContext((services: Context.Context<never>) => Handlers.addServices(services, found)),
-      Effect.flatMap((value) => encodeSuccess(entry, value))
+      Effect.flatMap((value) => encodeSuccess(loop, entry, value))
     )
   })
 
@@ -184,10 +187,10 @@ const fromToolkit = (
     const handler = overrides.handler?.(entry.tool, own) ?? own
     return Effect.suspend(() => handler(params, contextOf(loop, call, entry)))
   }).pipe(
-    Effect.flatMap((value) => encodeSuccess(entry, value)),
+    Effect.flatMap((value) => encodeSuccess(loop, entry, value)),
     Effect.catchIf(isMisfit, (error): Effect.Effect<CallResult> => {
       const { toolResult } = error.reason
-      return isUnrun(entry, toolResult) ? Effect.die(noResult(entry, toolResult)) : refused(entry, error.message)
+      return isUnrun(entry, toolResult) ? Effect.die(noResult(entry, toolResult)) : refused(loop, entry, error.message)
     })
   )
 

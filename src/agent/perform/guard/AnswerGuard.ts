@@ -179,6 +179,28 @@ export const see = (loop: Loop.Loop, answer: Answer): Effect.Effect<Seen, Fail, 
   })
 }
 
+/** Asks the guardrails on text about an answer by a call that doesn't fit: it goes back to the model, and is kept. */
+const seeMisfit = (
+  loop: Loop.Loop,
+  state: AgentState,
+  parts: ReadonlyArray<AssistantPart>
+): Effect.Effect<ReadonlyArray<AssistantPart>, never, unknown> => {
+  const { guardrails: { remark }, name, output: codec } = loop.definition
+  const call = codec === undefined || remark.length === 0 ? undefined : parts.find(GuardedAnswer.isFinalCall)
+  if (codec === undefined || call === undefined) return Effect.succeed(parts)
+  const declared = DeclaredKeys.ofParams(codec.tool.tool)
+  const kind: Kind<Schema.Json> = {
+    at: "remark",
+    context: { stage: "output", agent: name, state },
+    texts: (params) => Texts.textsIn(params, declared),
+    putTexts: (params, texts) => Result.succeed(Texts.withTexts(params, texts, declared))
+  }
+  return Effect.map(check(loop, remark, call.params, kind), (checked) => {
+    if (checked._tag === "Passed" && !checked.isReplaced) return parts
+    return parts.with(parts.indexOf(call), { ...call, params: checked._tag === "Passed" ? checked.value : {} })
+  })
+}
+
 /** Asks the guardrails about what is said in an answer. */
 const seeSaid = (
   loop: Loop.Loop,
@@ -189,7 +211,10 @@ const seeSaid = (
   const isOver = next(state)._tag === "Stop"
   const found = GuardedAnswer.find(codec, parts, isOver)
   if (found === undefined) {
-    return isOver ? Effect.succeed({ parts, shows: thoughts, instead: [] }) : seeRemark(loop, state, parts)
+    return Effect.flatMap(seeMisfit(loop, state, parts), (parts) => {
+      const seen = seeRemark(loop, state, parts)
+      return isOver ? Effect.map(seen, ({ parts }): Seen => ({ parts, shows: thoughts, instead: [] })) : seen
+    })
   }
   if (found.call === undefined) {
     const passed: Seen = { parts, shows: all, instead: [] }

@@ -188,6 +188,7 @@ export const seeHandoff = (
       put: (_, given) => {
         if (!isHandoff(given)) return Result.fail("it isn't a handoff")
         return given.target === request.target
+          // `isHandoff` has checked the fields, and a copy has the same.
           ? Result.succeed(JsonValue.detached(given) as Crossing)
           : Result.fail("it changes the target")
       },

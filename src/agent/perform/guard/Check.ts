@@ -133,6 +133,7 @@ type Counting<A> = Exclude<Verdict<unknown>, Replace<unknown>> | Replace<A>
 const judge = <A>(passage: Passage<A>, { guardrail }: StagedGuardrail): Judged => {
   const { kind, value } = passage
   const { judge, on } = internalsOf(guardrail)
+  // A kind's context and value are those of the guardrail's own subject; the type of any guardrail has lost which.
   const context = kind.context as never
   return on === "text"
     ? (kind.judgeTexts ?? Texts.judge)(passage.texts, (text) => judge(text as never, context))

@@ -46,6 +46,7 @@ export const refusal = ({ definition }: Loop.Loop, refused: Refused, at: "toolCa
 
 /** Gives the words that a call is settled with, if guardrails refused it. */
 export const refusedBecause = ({ metadata }: Call): string | undefined => {
+  // Metadata is JSON; the field is checked below.
   const refused = (metadata?.["troupe"] as { readonly refused?: unknown } | undefined)?.refused
   return typeof refused === "string" ? refused : undefined
 }
@@ -64,6 +65,7 @@ const onText = (guardrails: ReadonlyArray<StagedGuardrail>): ReadonlyArray<Stage
 const fits = (entry: Exclude<ToolEntry, HandoffTool> | undefined, { params }: Call): Effect.Effect<boolean> => {
   if (entry === undefined) return Effect.succeed(false)
   const decoded = entry.decode(JsonValue.fromUnknown(params))
+  // The codec's services are those of the run around it.
   return Effect.matchCauseEager(decoded, { onFailure: () => false, onSuccess: () => true }) as Effect.Effect<boolean>
 }
 

@@ -237,6 +237,7 @@ export const leave = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<
 
 /** Keeps modes on the stack and lets go of what is live of them: the run that goes on with the state sets them up again. */
 export const suspend = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
+  // Closing a scope can't fail, and needs only services that the run has.
   Effect.uninterruptible(Effect.suspend(() => closeAll(loop, asTold(loop, exit)))) as Effect.Effect<void>
 
 /** Closes what the set-ups opened, the innermost first. Each mode is on top while its own is closed. */
