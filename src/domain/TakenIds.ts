@@ -21,7 +21,7 @@ import type { AgentState } from "./StateSchema.ts"
 const numbered = /-n(\d{1,15})$/
 
 /** Gives the number in an id that was given one, or 0. */
-const numberOf = (id: string): number => Number(numbered.exec(id)?.[1] ?? 0)
+const numberOf = (id: string): number => id.includes("-n") ? Number(numbered.exec(id)?.[1] ?? 0) : 0
 
 /**
  * How far a number may be above the last: an event from elsewhere brings one that was given in a state beside this one, and no model can

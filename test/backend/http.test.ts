@@ -5,7 +5,7 @@ import { MockModel } from "troupe/testing"
 import { maxMessageLength } from "../../examples/backend/api/Conversations.ts"
 import { readTokens } from "../../examples/backend/config.ts"
 import { assistant } from "./assistant.ts"
-import { colleagueOf, folder, serve, tokenOf } from "./serving.ts"
+import { colleagueOf, folder, isEnd, serve, tokenOf } from "./serving.ts"
 
 const json = { "content-type": "application/json" }
 
@@ -141,6 +141,21 @@ describe("bad input", () => {
       // It all did nothing.
       const { conversations } = yield* serving.client()
       assert.deepInclude((yield* conversations.list())[0], { title: "", isRunning: false })
+    }))
+
+  it.live("that is blank takes no key: the same key serves for what is said then", () =>
+    Effect.gen(function*() {
+      const serving = yield* serve()
+      const { id } = yield* serving.open()
+      const say = (text: string) =>
+        Effect.map(
+          serving.fetch(`/v1/conversations/${id}/messages`, post(JSON.stringify({ text, key: "once" }))),
+          ({ status }) => status
+        )
+      assert.deepStrictEqual([yield* say(" "), yield* say("Hello"), yield* say("Hello")], [400, 202, 202])
+      yield* serving.until(id, isEnd)
+      const { state } = yield* (yield* serving.client()).conversations.read({ params: { id } })
+      assert.lengthOf(state.conversation.turns.filter(({ _tag }) => _tag === "User"), 1)
     }))
 
   it.live("isn't read beyond the limit, whether its length is told or not", () =>
