@@ -3,7 +3,7 @@
  *
  *     npm run backend
  *
- * What it is told by its environment stands in docs/backend.md.
+ * What it is told by its environment stands in docs/backend-service.md.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Config, Duration, Effect, Exit, Layer, Option, Redacted } from "effect"

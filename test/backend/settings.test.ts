@@ -66,7 +66,7 @@ describe("the settings of the service", () => {
       const shown = (time: Duration.Duration) =>
         Duration.toMillis(time) < 1000 ? `${Duration.toMillis(time)} millis` : `${Duration.toSeconds(time)} seconds`
       const rows = Object.fromEntries(
-        readFileSync("docs/backend.md", "utf8").split("\n").flatMap((line) => {
+        readFileSync("docs/backend-service.md", "utf8").split("\n").flatMap((line) => {
           const [, names, values] = /^\| (`[A-Z_`, ]+`) \| ((?:`[^`]+`(?:, )?)+) \|/.exec(line) ?? []
           const valuesOf = Array.from((values ?? "").matchAll(/`([^`]+)`/g), ([, value]) => value)
           return Array.from((names ?? "").matchAll(/`([^`]+)`/g), ([, name], at) => [name, valuesOf[at]])

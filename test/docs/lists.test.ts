@@ -184,7 +184,7 @@ describe("lists of the documentation", () => {
     assert.deepStrictEqual(names("docs/agent-options.md", first, second), membersOf(file, name))
   })
 
-  it("docs/guardrails.md has every built-in guardrail", () => {
+  it("docs/built-in-guardrails.md has every built-in guardrail", () => {
     const built: Array<string> = []
     new Visitor({
       ExportNamedDeclaration: ({ exportKind, source, specifiers }) => {
@@ -196,6 +196,6 @@ describe("lists of the documentation", () => {
     }).visit(parseSync("Guardrail.ts", read("src/agent/Guardrail.ts")).program)
     assert.isAbove(built.length, 10)
     for (const name of built) assert.property(Guardrail, name)
-    assert.deepStrictEqual(names("docs/guardrails.md", "guardrail"), built.sort())
+    assert.deepStrictEqual(names("docs/built-in-guardrails.md", "guardrail"), built.sort())
   })
 })
