@@ -11,6 +11,8 @@ interface Row {
   origin: string | undefined
   snapshot: StoredEntry | undefined
   readonly log: Array<Omit<Append, "id" | "epoch">>
+  readonly taken: Set<string>
+  readonly answers: Map<string, string | undefined>
 }
 
 /** Makes a store that is empty. */
@@ -18,7 +20,8 @@ export const make = (): Service => {
   const rows = new Map<string, Row>()
   let epochs = 0
   const rowOf = (id: string): Row => {
-    const row = rows.get(id) ?? { epoch: 0, origin: undefined, snapshot: undefined, log: [] }
+    const row = rows.get(id) ??
+      { epoch: 0, origin: undefined, snapshot: undefined, log: [], taken: new Set(), answers: new Map() }
     rows.set(id, row)
     return row
   }
@@ -37,6 +40,8 @@ export const make = (): Service => {
         const row = rows.get(id)
         if (row?.epoch !== epoch || row.log.length + 1 !== entry.revision) return false
         row.log.push(entry)
+        if (entry.taken !== undefined) row.taken.add(entry.taken)
+        if (entry.answered !== undefined) row.answers.set(entry.answered, entry.answer)
         return true
       }),
     saveSnapshot: (id, epoch, snapshot) =>
@@ -45,13 +50,10 @@ export const make = (): Service => {
         if (row?.epoch === epoch) row.snapshot = snapshot
       }),
     find: (id, key) =>
-      Effect.sync(() => {
-        const log = rows.get(id)?.log ?? []
-        return {
-          isTaken: log.some(({ taken }) => taken === key),
-          answer: log.find(({ answered }) => answered === key)?.answer
-        }
-      }),
+      Effect.sync(() => ({
+        isTaken: rows.get(id)?.taken.has(key) === true,
+        answer: rows.get(id)?.answers.get(key)
+      })),
     read: (id, after, limit) =>
       Effect.sync(() => (rows.get(id)?.log ?? []).filter(({ lastEvent }) => lastEvent > after).slice(0, limit)),
     create: (id, origin, text) =>
