@@ -90,6 +90,7 @@ const storeOf = (
     claim: (id) => write(seen.claim(id)),
     append: (entry) => write(seen.append(entry)),
     saveSnapshot: (...args) => write(seen.saveSnapshot(...args)),
+    shorten: (...args) => write(seen.shorten(...args)),
     find: (...args) => Effect.andThen(alive, seen.find(...args)),
     read: (...args) => Effect.andThen(alive, seen.read(...args)),
     create: (...args) => write(seen.create(...args)),
