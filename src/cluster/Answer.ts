@@ -19,6 +19,8 @@ import { UnknownCall } from "./UnknownCall.ts"
  * - `Cancelled`: somebody cancelled the message
  * - `Stopped`: the run stopped otherwise, and can be resumed
  *
+ * A plan that is `Complete` has its `output`, and the same as `text`.
+ *
  * `unknown` are the calls since the message of which nobody knows whether they took effect, and `cursor` is the number of events until then.
  *
  * @category schemas
@@ -27,6 +29,7 @@ import { UnknownCall } from "./UnknownCall.ts"
 export const Answer = Schema.Struct({
   status: Schema.Literals(["Complete", "Waiting", "Failed", "Cancelled", "Stopped"]),
   text: Schema.String,
+  output: Schema.optionalKey(Schema.Json),
   pending: Schema.Array(Schema.Struct({ ...UnknownCall.fields, params: Schema.Json })),
   unknown: Schema.Array(UnknownCall),
   error: Schema.optionalKey(Failure),

@@ -8,59 +8,54 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
-import type {
-  AlreadyProcessingMessage,
-  EntityNotAssignedToRunner,
-  MailboxFull,
-  PersistenceError
-} from "effect/cluster/ClusterError"
 import * as Entity from "effect/cluster/Entity"
 import * as MessageStorage from "effect/cluster/MessageStorage"
 import * as Sharding from "effect/cluster/Sharding"
-import type * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Hash from "effect/Hash"
 import type * as Layer from "effect/Layer"
-import * as Random from "effect/Random"
+import * as Result from "effect/Result"
 import * as Rpc from "effect/rpc/Rpc"
+import type { RpcClientError } from "effect/rpc/RpcClientError"
 import type * as Schema from "effect/Schema"
 import type { Scope } from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type Input, partsOf } from "../agent/definition/Input.ts"
-import * as RunId from "../agent/journal/RunId.ts"
 import type { SessionError } from "../agent/session/SessionError.ts"
 import type { AgentError } from "../domain/AgentError.ts"
+import type { AgentEvent } from "../domain/AgentEvent.ts"
 import type { Failure } from "../domain/AgentStatus.ts"
+import * as EventJson from "../domain/EventJson.ts"
+import type { Stored } from "../domain/EventJson.ts"
 import * as StateJson from "../domain/StateJson.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import type { Any, Runnable } from "../handoff/Runnable.ts"
 import * as Activation from "./Activation.ts"
 import type { Answer } from "./Answer.ts"
-import { ConversationError, ConversationUnreadable } from "./ConversationError.ts"
+import * as ConversationClient from "./Client.ts"
+import type { ClusterError } from "./Client.ts"
 import { ConversationStore } from "./ConversationStore.ts"
 import * as EventStream from "./EventStream.ts"
-import type { Told } from "./Journal.ts"
+import * as Kept from "./Kept.ts"
 import { Messages } from "./Messages.ts"
 import * as Protocol from "./Protocol.ts"
 
 export type { Migrate } from "./Activation.ts"
 export { Answer } from "./Answer.ts"
+export type { ClusterError, Keyed } from "./Client.ts"
 export {
   ConversationError,
   ConversationExists,
   ConversationUnreadable,
   DefinitionChanged,
-  Reason
+  EventsGone,
+  Reason,
+  WaitsForItself
 } from "./ConversationError.ts"
 export type { Missing } from "./Definition.ts"
 export type { Told } from "./Journal.ts"
 export { sharding } from "./Settings.ts"
 export { UnknownCall } from "./UnknownCall.ts"
-
-/** What the cluster can fail with beside. */
-export type ClusterError = MailboxFull | AlreadyProcessingMessage | PersistenceError | EntityNotAssignedToRunner
 
 type TagOf<E> = E extends { readonly _tag: infer Tag extends string } ? Tag : never
 
@@ -76,76 +71,31 @@ export interface AnswerOf<E> extends Omit<Answer, "error"> {
   }
 }
 
-/** The key of a message: of one key, a message counts once. Without one it gets its own. */
-export interface Keyed {
-  readonly key?: string | undefined
-}
-
 /**
- * A conversation as it is talked to from anywhere in the cluster: `E` is what a run of its agent may fail with.
- *
- * Whoever waits for an answer may go away: the run goes on.
+ * A conversation as it is talked to: `E` is what a run of its agent may fail with, and `X` what the way to it can fail with.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Client<E = unknown> {
-  /** Says something, and gives how the conversation stands when the run has ended. */
-  readonly say: (input: Input, options?: Keyed) => Effect.Effect<AnswerOf<E>, ConversationError | ClusterError>
+export interface Client<out E = unknown, out X = ClusterError>
+  extends ConversationClient.Client<Input, AnswerOf<E>, AgentState, Stored, X>
+{}
 
-  /** Says something, and returns once that is kept. With `at` it is said then. */
-  readonly post: (
-    input: Input,
-    options?: Keyed & { readonly at?: DateTime.Utc | undefined }
-  ) => Effect.Effect<void, ConversationError | ClusterError>
-
-  /** Lets a call run that awaits approval, with other `params` if some are given, and goes on. */
-  readonly approve: (
-    callId: string,
-    options?: Keyed & { readonly params?: Schema.Json | undefined }
-  ) => Effect.Effect<AnswerOf<E>, ConversationError | ClusterError>
-
-  /** Keeps a call from running that awaits approval, and goes on. The model reads the reason. */
-  readonly deny: (
-    callId: string,
-    reason: string,
-    options?: Keyed
-  ) => Effect.Effect<AnswerOf<E>, ConversationError | ClusterError>
-
-  /** Goes on where the conversation stopped: after a failure, or a limit. */
-  readonly resume: (options?: Keyed) => Effect.Effect<AnswerOf<E>, ConversationError | ClusterError>
-
-  /** Cancels the message of a key for good, also before it comes. Its run stops at once. Says whether that was in time. */
-  readonly cancel: (key: string) => Effect.Effect<boolean, ConversationError | ClusterError>
-
-  /** Begins another conversation with the state that this one has after the messages before. */
-  readonly fork: (to: string, options?: Keyed) => Effect.Effect<void, ConversationError | ClusterError>
-
-  /** Removes the conversation, its messages and their answers. It waits for a run that is under way: `cancel` that first. */
-  readonly remove: Effect.Effect<void, ConversationError | ClusterError>
-
-  /** The state that is kept. It doesn't wait for a run that is under way. */
-  readonly state: Effect.Effect<AgentState, ConversationError | ClusterError>
-
-  /**
-   * The events behind a cursor, from the first by default, and then each that comes. An event is told once it is kept. Pieces of streams
-   * are told at once, and are lost where a reader or a runner is.
-   */
-  readonly events: (
-    options?: { readonly after?: number | undefined }
-  ) => Stream.Stream<Told, ConversationError | ClusterError>
-}
-
-/** How conversations of an agent are held: how long one stays in memory that nobody talks to, and what changes a state of an old version. */
+/**
+ * How conversations of an agent are held: how long one stays in memory that nobody talks to, what changes a state of an old version, and how
+ * many of the newest events are kept. By default all are: a state is the fold of the whole log.
+ */
 export interface Options {
   readonly maxIdleTime?: Duration.Input | undefined
   readonly migrate?: Activation.Migrate | undefined
+  readonly keepEvents?: number | undefined
 }
 
 /**
  * The conversations of an agent or a group.
  *
- * `layer` lets a runner have them: it needs what the agent needs. `client` talks to one by its id, and needs the cluster alone.
+ * `layer` lets a runner have them: it needs what the agent needs. `client` talks to one by its id, and needs the cluster alone. `clientOver`
+ * does so from outside of the cluster, by a client of `EntityProxy.toRpcGroup(self.entity)`.
  *
  * @category models
  * @since 0.1.0
@@ -159,10 +109,14 @@ export interface Conversation<Name extends string, out E, out R> {
     Exclude<R, Scope> | ConversationStore | Sharding.Sharding | MessageStorage.MessageStorage
   >
   readonly client: Effect.Effect<(id: string) => Client<E>, never, Sharding.Sharding>
+  readonly clientOver: (rpcs: ConversationClient.Rpcs<Name>) => (id: string) => Client<E, ClusterError | RpcClientError>
 }
 
-/** What is kept under an id of an entity. */
-const idOf = (name: string, id: string): string => `${name}/${id}`
+/** Under which id an entity's conversation is kept. */
+export const idOf = (name: string, id: string): string => `${name}/${id}`
+
+const eventToJson = (event: Stored): Schema.Json =>
+  (EventJson.toJson([event as AgentEvent]) as ReadonlyArray<Schema.Json>)[0]!
 
 const handlers = (name: string, entity: ReturnType<typeof Protocol.make>, agent: Any, options: Options) =>
   Effect.gen(function*() {
@@ -176,10 +130,18 @@ const handlers = (name: string, entity: ReturnType<typeof Protocol.make>, agent:
       agent,
       store,
       migrate: options.migrate,
+      keepEvents: options.keepEvents,
       isLeaving: () => !sharding.hasShardId(address.shardId),
       patience: Duration.seconds(1)
     })
     const conversation = new Messages(activation, store, id)
+    const events: EventStream.Source<Stored> = {
+      id,
+      store,
+      eventsOf: (text) => Result.map(Kept.entryFromText(text), ({ events }) => events),
+      told: activation.told,
+      count: activation.with(({ journal }) => Effect.sync(() => journal.kept.events))
+    }
     return entity.of({
       Say: ({ payload: { input, key } }) => conversation.say(key, Protocol.inputFromJson(input)),
       SayAt: ({ payload: { input, key } }) => conversation.say(key, Protocol.inputFromJson(input)),
@@ -191,78 +153,16 @@ const handlers = (name: string, entity: ReturnType<typeof Protocol.make>, agent:
       Remove: () => Effect.andThen(activation.remove(), Effect.orDie(messages.clearAddress(address))),
       State: () => Rpc.fork(Effect.map(conversation.state, StateJson.toJson)),
       Events: ({ payload: { after } }) =>
-        Rpc.fork(Stream.map(EventStream.make(activation, store, id, after), EventStream.toJson))
+        Rpc.fork(Stream.map(EventStream.make(events, after), (told) => EventStream.toJson(told, eventToJson)))
     })
   })
 
-const newKey = Effect.map(Random.Random, RunId.make)
-
-const keyOf = (options: Keyed | undefined): Effect.Effect<string> =>
-  options?.key === undefined ? newKey : Effect.succeed(options.key)
-
-const makeClient = (entity: ReturnType<typeof Protocol.make>) =>
-  Effect.map(entity.client, (clientOf) => (id: string): Client => {
-    const client = clientOf(id)
-    const answering = (self: Effect.Effect<Answer, ConversationError | ClusterError>) =>
-      self as Effect.Effect<AnswerOf<unknown>, ConversationError | ClusterError>
-    return {
-      say: (input, options) =>
-        answering(
-          Effect.flatMap(keyOf(options), (key) => client.Say({ key, input: Protocol.inputToJson(partsOf(input)) }))
-        ),
-      post: (input, options) =>
-        Effect.flatMap(keyOf(options), (key) => {
-          const said = { key, input: Protocol.inputToJson(partsOf(input)) }
-          return options?.at === undefined
-            ? client.Say(said, { discard: true })
-            : client.SayAt({ ...said, at: options.at }, { discard: true })
-        }),
-      approve: (callId, { key, params } = {}) => {
-        const changed = params === undefined ? "" : `/${Hash.string(JSON.stringify(params))}`
-        return answering(client.Approve({
-          key: key ?? `approve/${callId}${changed}`,
-          callId,
-          ...(params === undefined ? undefined : { params })
-        }))
-      },
-      deny: (callId, reason, options) =>
-        answering(client.Deny({ key: options?.key ?? `deny/${callId}`, callId, reason })),
-      resume: (options) => answering(Effect.flatMap(keyOf(options), (key) => client.Resume({ key }))),
-      cancel: (key) => client.Cancel({ key }),
-      fork: (to, options) => client.Fork({ key: options?.key ?? `fork/${to}`, to }),
-      remove: client.Remove(),
-      state: Effect.flatMap(
-        client.State(),
-        (json) =>
-          Effect.mapError(
-            Effect.fromResult(StateJson.fromJson(json)),
-            ({ message: issue }) => new ConversationError({ reason: new ConversationUnreadable({ id, issue }) })
-          )
-      ),
-      events: ({ after = 0 } = {}) =>
-        Stream.suspend(() => {
-          let seen = after
-          // A runner that leaves interrupts its streams, and the next one goes on with them.
-          const told = (): Stream.Stream<Schema.Json, ConversationError | ClusterError> =>
-            client.Events({ after: seen }).pipe(
-              Stream.catchCauseIf(
-                Cause.hasInterruptsOnly,
-                () => Stream.unwrap(Effect.delay(Effect.sync(told), "100 millis"))
-              )
-            )
-          return told().pipe(
-            Stream.mapEffect((json) => EventStream.fromJson(id, json)),
-            // A stream that was attached to another runner tells the events anew.
-            Stream.filter(({ cursor, piece }) => {
-              if (piece !== undefined) return true
-              const isNew = cursor > seen
-              if (isNew) seen = cursor
-              return isNew
-            })
-          )
-        })
-    }
-  })
+/** How what users say, states and events cross. */
+export const codec: ConversationClient.Codec<Input, AgentState, Stored> = {
+  inputToJson: (input) => Protocol.inputToJson(partsOf(input)),
+  stateFromJson: StateJson.fromJson,
+  eventFromJson: (json) => Result.map(EventJson.fromJson([json]), ([event]) => event!)
+}
 
 /**
  * Makes the conversations of an agent or a group. The name is that of their entity in the cluster, and must stay.
@@ -283,6 +183,11 @@ export const make = <Name extends string, AgentName extends string, Output, E, R
     name,
     entity,
     layer: layer as Conversation<Name, E, R>["layer"],
-    client: makeClient(untyped) as Conversation<Name, E, R>["client"]
+    client: Effect.map(
+      untyped.client,
+      (clientOf) => (id: string) => ConversationClient.make(id, clientOf(id), codec, idOf(name, id))
+    ) as Conversation<Name, E, R>["client"],
+    clientOver: (rpcs) => (id) =>
+      ConversationClient.make(id, ConversationClient.requestsOver(rpcs, name, id), codec) as Client<E>
   }
 }

@@ -10,71 +10,92 @@ import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { AgentEvent } from "../domain/AgentEvent.ts"
-import * as EventJson from "../domain/EventJson.ts"
 import { lazy } from "../domain/Lazy.ts"
-import type { Activation } from "./Activation.ts"
-import { ConversationError, ConversationUnreadable } from "./ConversationError.ts"
+import { ConversationError, ConversationUnreadable, EventsGone } from "./ConversationError.ts"
 import type * as Journal from "./Journal.ts"
-import * as Kept from "./Kept.ts"
 import type { Service } from "./store/Stored.ts"
 
 /** How many entries are read at once. */
 const pageSize = 64
 
 const Piece = Schema.Struct({ epoch: Schema.Int, number: Schema.Int })
-const Told = Schema.Struct({ cursor: Schema.Int, piece: Schema.optionalKey(Piece), events: Schema.Unknown })
+const Told = Schema.Struct({
+  cursor: Schema.Int,
+  piece: Schema.optionalKey(Piece),
+  events: Schema.Tuple([Schema.Unknown])
+})
 const decode = lazy(() => Schema.decodeUnknownResult(Told))
 
 /** Writes what is told, for a reader elsewhere. */
-export const toJson = ({ cursor, event, piece }: Journal.Told): Schema.Json => ({
+export const toJson = <Event>(
+  { cursor, event, piece }: Journal.Told<Event>,
+  eventToJson: (event: Event) => Schema.Json
+): Schema.Json => ({
   cursor,
   ...(piece === undefined ? undefined : { piece: { ...piece } }),
-  events: EventJson.toJson([event as AgentEvent])
+  events: [eventToJson(event)]
 })
 
 const unreadable = (id: string) => (issue: string) =>
   new ConversationError({ reason: new ConversationUnreadable({ id, issue }) })
 
 /** Reads what was told elsewhere. */
-export const fromJson = (id: string, json: Schema.Json): Effect.Effect<Journal.Told, ConversationError> =>
+export const fromJson = <Event>(
+  id: string,
+  json: Schema.Json,
+  eventFromJson: (json: unknown) => Result.Result<Event, string>
+): Effect.Effect<Journal.Told<Event>, ConversationError> =>
   Effect.fromResult(Result.gen(function*() {
-    const { events, ...told } = yield* Result.mapError(decode()(json), ({ message }) => message)
-    const [event] = yield* EventJson.fromJson(events)
-    return { ...told, event: event! }
+    const { events: [event], ...told } = yield* Result.mapError(decode()(json), ({ message }) => message)
+    return { ...told, event: yield* eventFromJson(event) }
   })).pipe(Effect.mapError(unreadable(id)))
 
 /** A store that doesn't answer is asked again: a reader waits. */
 const again = Schedule.spaced("1 second")
 
+/** Where events come from: the log in the store, how its entries are read, and what its owner tells. */
+export interface Source<Event> {
+  readonly id: string
+  readonly store: Service
+  readonly eventsOf: (text: string) => Result.Result<ReadonlyArray<Event>, string>
+  readonly told: PubSub.PubSub<Journal.Told<Event>>
+  /** How many there are. */
+  readonly count: Effect.Effect<number, ConversationError>
+}
+
+const gone = (id: string, until: number) =>
+  Effect.fail(new ConversationError({ reason: new EventsGone({ id, until }) }))
+
 /** Streams the events behind a number that are kept until another. */
-const past = (store: Service, id: string, after: number, until: number) =>
+const past = <Event>({ eventsOf, id, store }: Source<Event>, after: number, until: number) =>
   Stream.paginate(after, (cursor) =>
     Effect.gen(function*() {
       const entries = yield* Effect.orDie(Effect.retry(store.read(id, cursor, pageSize), again))
-      const told: Array<Journal.Told> = []
+      const told: Array<Journal.Told<Event>> = []
+      let expected = cursor
       for (const { lastEvent, text } of entries) {
-        const { events } = yield* Effect.mapError(Effect.fromResult(Kept.entryFromText(text)), unreadable(id))
+        const events = yield* Effect.mapError(Effect.fromResult(eventsOf(text)), unreadable(id))
         const before = lastEvent - events.length
+        if (before > expected) return yield* gone(id, before)
+        expected = lastEvent
         events.forEach((event, at) => told.push({ cursor: before + at + 1, event }))
       }
+      if (entries.length === 0 && cursor < until) return yield* gone(id, until)
       const last = entries.at(-1)?.lastEvent ?? until
       const next = last < until ? Option.some(last) : Option.none<number>()
       return [told.filter(({ cursor }) => cursor > after && cursor <= until), next] as const
     }))
 
-/** Streams the events of a conversation behind a number, and goes on with each that comes. */
-export const make = (
-  activation: Activation,
-  store: Service,
-  id: string,
+/** Streams the events behind a number, and goes on with each that comes. */
+export const make = <Event>(
+  source: Source<Event>,
   after: number
-): Stream.Stream<Journal.Told, ConversationError> =>
+): Stream.Stream<Journal.Told<Event>, ConversationError> =>
   Stream.unwrap(Effect.gen(function*() {
-    const coming = yield* PubSub.subscribe(activation.told)
-    const until = yield* activation.with(({ journal }) => Effect.sync(() => journal.kept.events))
+    const coming = yield* PubSub.subscribe(source.told)
+    const until = yield* source.count
     const now = Stream.fromSubscription(coming).pipe(
       Stream.filter(({ cursor, piece }) => piece !== undefined || (cursor > until && cursor > after))
     )
-    return Stream.concat(past(store, id, after, until), now)
+    return Stream.concat(past(source, after, until), now)
   }))

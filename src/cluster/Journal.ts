@@ -14,13 +14,7 @@ import * as Semaphore from "effect/Semaphore"
 import type { Roster } from "../agent/definition/AgentDefinition.ts"
 import { toolOf } from "../agent/definition/CallTool.ts"
 import { rosterOf } from "../agent/definition/Roster.ts"
-import {
-  SessionClosed,
-  SessionError,
-  StoreConflict,
-  StoredStateUnreadable,
-  StoreUnavailable
-} from "../agent/session/SessionError.ts"
+import { SessionClosed, type SessionError } from "../agent/session/SessionError.ts"
 import type { OpenDocument } from "../agent/session/Store.ts"
 import { type AgentEvent, isRunEnd } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
@@ -28,18 +22,16 @@ import type { Stored } from "../domain/EventJson.ts"
 import type { Any } from "../handoff/Runnable.ts"
 import * as Answer from "./Answer.ts"
 import * as Kept from "./Kept.ts"
+import { LogWriter, unavailable, unreadable } from "./LogWriter.ts"
 import * as Recovery from "./Recovery.ts"
-import type { ConversationStoreError, Service, StoredEntry } from "./store/Stored.ts"
+import type { Claimed, Service } from "./store/Stored.ts"
 
 /** What readers are told: an event and its number, or a piece of a stream, with its own number and that of the event before it. */
-export interface Told {
+export interface Told<out Event = Stored> {
   readonly cursor: number
   readonly piece?: { readonly epoch: number; readonly number: number }
-  readonly event: Stored
+  readonly event: Event
 }
-
-/** How many characters of entries there are at least between two snapshots. */
-const minSnapshotDistance = 32_768
 
 /** Checks whether an event is a piece of a stream. */
 export const isPiece = ({ _tag }: Stored): boolean =>
@@ -55,21 +47,8 @@ const isRepeatable = (
   return entry !== undefined && (entry._tag !== "Handled" || entry.policy.idempotent === true)
 }
 
-/** Says that what is kept can't be read. */
-const unreadable = (id: string) => (issue: string): SessionError =>
-  new SessionError({ reason: new StoredStateUnreadable({ id, issue }) })
-
-/** Names the failure of the store. */
-export const unavailable =
-  (id: string, operation: StoreUnavailable["operation"]) => (error: ConversationStoreError): SessionError =>
-    new SessionError({ reason: new StoreUnavailable({ id, operation, issue: error.message, error }) })
-
 /** Reads what is kept. */
-const read = Effect.fnUntraced(function*(
-  id: string,
-  agent: Any,
-  { entries, snapshot }: { readonly snapshot: StoredEntry | undefined; readonly entries: ReadonlyArray<StoredEntry> }
-) {
+const read = Effect.fnUntraced(function*(id: string, agent: Any, { entries, snapshot }: Claimed) {
   const readable = Effect.mapError(unreadable(id))
   let kept = snapshot === undefined
     ? Kept.begin(AgentState.make(rosterOf(agent).first.name))
@@ -81,20 +60,14 @@ const read = Effect.fnUntraced(function*(
 /** The log of a conversation in the hands of its owner. */
 export class Journal {
   kept: Kept.Kept
-  isClosed = false
-  readonly epoch: number
   /** The answer that was kept last, and its message. */
   answered: { readonly key: string; readonly answer: Answer.Answer } | undefined
   readonly document: OpenDocument
   readonly #id: string
-  readonly #store: Service
+  readonly #writer: LogWriter
   readonly #told: PubSub.PubSub<Told>
   readonly #isLeaving: () => boolean
-  readonly #snapshotAfter: number | undefined
   readonly #alone = Semaphore.makeUnsafe(1)
-  #revision: number
-  #size: number
-  #snapshotSize: number
   #pieces = 0
   /** The message that is taken with the next entry. */
   #next: string | undefined
@@ -102,25 +75,15 @@ export class Journal {
   constructor(options: {
     readonly id: string
     readonly roster: Roster
-    readonly store: Service
+    readonly writer: LogWriter
     readonly told: PubSub.PubSub<Told>
-    readonly epoch: number
-    readonly revision: number
-    readonly size: number
-    readonly snapshotSize: number
     readonly kept: Kept.Kept
     readonly isLeaving: () => boolean
-    readonly snapshotAfter: number | undefined
   }) {
     this.#id = options.id
-    this.#store = options.store
+    this.#writer = options.writer
     this.#told = options.told
     this.#isLeaving = options.isLeaving
-    this.#snapshotAfter = options.snapshotAfter
-    this.epoch = options.epoch
-    this.#revision = options.revision
-    this.#size = options.size
-    this.#snapshotSize = options.snapshotSize
     this.kept = options.kept
     const { roster } = options
     this.document = {
@@ -144,9 +107,21 @@ export class Journal {
     }
   }
 
+  get isClosed(): boolean {
+    return this.#writer.isClosed
+  }
+
   /** Shuts the log: what would be kept from now on isn't. */
   close(): void {
-    this.isClosed = true
+    this.#writer.close()
+  }
+
+  /** Lets go of the log in an orderly way: who opens it next has less to read. */
+  get end(): Effect.Effect<void> {
+    return Effect.andThen(
+      this.#writer.lastSnapshot(() => Kept.toText(this.kept), this.kept.events),
+      Effect.sync(() => this.close())
+    )
   }
 
   /** Takes a message with the next entry. */
@@ -156,7 +131,7 @@ export class Journal {
 
   /** Tells a piece of a stream. */
   tellPiece(event: AgentEvent): void {
-    const piece = { epoch: this.epoch, number: this.#pieces++ }
+    const piece = { epoch: this.#writer.epoch, number: this.#pieces++ }
     PubSub.publishUnsafe(this.#told, { cursor: this.kept.events, piece, event })
   }
 
@@ -191,11 +166,6 @@ export class Journal {
     })
   }
 
-  #failed(reason: SessionError["reason"]): Effect.Effect<never, SessionError> {
-    this.close()
-    return Effect.fail(new SessionError({ reason }))
-  }
-
   #append(
     entry: Kept.Entry,
     state: AgentState.AgentState | undefined,
@@ -203,8 +173,6 @@ export class Journal {
     given?: Answer.Answer
   ): Effect.Effect<void, SessionError> {
     const appending = Effect.suspend(() => {
-      const id = this.#id
-      if (this.isClosed) return this.#failed(new SessionClosed({ agent: id, operation: "append" }))
       const before = this.kept
       let next = Kept.take(before, entry, state)
       let whole = entry
@@ -215,33 +183,20 @@ export class Journal {
         whole = { ...entry, answered: message }
         next = Kept.take(next, { events: [], answered: message }, next.state)
       }
-      const text = Kept.entryToText(whole)
-      const revision = this.#revision + 1
-      return Effect.matchEffect(
-        this.#store.append({
-          id,
-          epoch: this.epoch,
-          revision,
-          text,
-          lastEvent: next.events,
-          taken: whole.taken,
-          answered: whole.answered,
-          answer: answer === undefined ? undefined : JSON.stringify(answer)
-        }),
-        {
-          onFailure: (error) => this.#failed(unavailable(id, "write")(error).reason),
-          onSuccess: (isOurs) => {
-            if (!isOurs) return this.#failed(new StoreConflict({ id, expected: revision, found: undefined }))
-            if (whole.taken !== undefined) this.#next = undefined
-            this.#revision = revision
-            this.#size += text.length
-            this.kept = next
-            if (answer !== undefined) this.answered = { key: whole.answered!, answer }
-            this.#tell(entry.events, before.events)
-            return Effect.andThen(this.#snapshot(), this.#leave())
-          }
-        }
-      )
+      const written = this.#writer.write({
+        text: Kept.entryToText(whole),
+        lastEvent: next.events,
+        taken: whole.taken,
+        answered: whole.answered,
+        answer: answer === undefined ? undefined : JSON.stringify(answer)
+      })
+      return Effect.flatMap(written, () => {
+        if (whole.taken !== undefined) this.#next = undefined
+        this.kept = next
+        if (answer !== undefined) this.answered = { key: whole.answered!, answer }
+        this.#tell(entry.events, before.events)
+        return Effect.andThen(this.#writer.snapshot(() => Kept.toText(this.kept), this.kept.events), this.#leave())
+      })
     })
     return Effect.uninterruptible(this.#alone.withPermit(appending))
   }
@@ -250,20 +205,10 @@ export class Journal {
     events.forEach((event, at) => PubSub.publishUnsafe(this.#told, { cursor: before + at + 1, event }))
   }
 
-  /** Writes a snapshot when there is much behind the last one. Without it, more is read. */
-  #snapshot(): Effect.Effect<void> {
-    const after = this.#snapshotAfter ?? Math.max(minSnapshotDistance, 4 * this.#snapshotSize)
-    if (this.#size <= after) return Effect.void
-    const text = Kept.toText(this.kept)
-    this.#size = 0
-    this.#snapshotSize = text.length
-    return Effect.ignore(this.#store.saveSnapshot(this.#id, this.epoch, { revision: this.#revision, text }))
-  }
-
   /** An owner that is to leave stops a run here, unless a handler runs: what it did would be unknown. */
   #leave(): Effect.Effect<void, SessionError> {
     return this.kept.message !== undefined && this.#isLeaving() && Kept.marks(this.kept).length === 0
-      ? this.#failed(new SessionClosed({ agent: this.#id, operation: "run" }))
+      ? this.#writer.fail(new SessionClosed({ agent: this.#id, operation: "run" }))
       : Effect.void
   }
 }
@@ -276,22 +221,17 @@ export const open = Effect.fnUntraced(function*(options: {
   readonly told: PubSub.PubSub<Told>
   readonly isLeaving: () => boolean
   readonly snapshotAfter?: number | undefined
+  readonly keepEvents?: number | undefined
 }) {
-  const { agent, id, isLeaving, snapshotAfter, store, told } = options
+  const { agent, id, isLeaving, keepEvents, snapshotAfter, store, told } = options
   const claimed = yield* Effect.mapError(store.claim(id), unavailable(id, "read"))
-  const { entries, epoch, snapshot } = claimed
   const journal = new Journal({
     id,
     roster: rosterOf(agent),
-    store,
+    writer: new LogWriter({ id, store, snapshotAfter, keepEvents }, claimed),
     told,
-    epoch,
-    revision: entries.at(-1)?.revision ?? snapshot?.revision ?? 0,
-    size: entries.reduce((size, { text }) => size + text.length, 0),
-    snapshotSize: snapshot?.text.length ?? 0,
     kept: yield* read(id, agent, claimed),
-    isLeaving,
-    snapshotAfter
+    isLeaving
   })
   yield* journal.recover()
   return journal

@@ -20,11 +20,11 @@ import type { AgentState, User } from "../domain/StateSchema.ts"
 import type { Activation, Live } from "./Activation.ts"
 import type { Answer, NotBegun } from "./Answer.ts"
 import { ConversationError, ConversationExists } from "./ConversationError.ts"
+import type { Failure } from "./Held.ts"
 import * as Journal from "./Journal.ts"
 import * as Kept from "./Kept.ts"
+import { unavailable } from "./LogWriter.ts"
 import type { ConversationStoreError, Service } from "./store/Stored.ts"
-
-type Failure = Session.SessionError | ConversationError
 
 /** What runs in a session. */
 type Running = Stream.Stream<AgentEvent, unknown>
@@ -180,6 +180,6 @@ export class Messages {
   }
 
   #reading<A>(self: Effect.Effect<A, ConversationStoreError>): Effect.Effect<A, Session.SessionError> {
-    return Effect.mapError(self, Journal.unavailable(this.#id, "read"))
+    return Effect.mapError(self, unavailable(this.#id, "read"))
   }
 }

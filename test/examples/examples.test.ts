@@ -14,7 +14,8 @@ const examples = readdirSync("examples").filter((name) => name.endsWith(".ts"))
 
 describe.concurrent("examples", () => {
   it("are there", () => {
-    assert.includeMembers(examples, ["weather.ts", "approval.ts", "subagent.ts", "streaming.ts", "guarded-desk.ts"])
+    const names = ["weather", "approval", "subagent", "streaming", "guarded-desk", "daily-report"]
+    assert.includeMembers(examples, names.map((name) => `${name}.ts`))
   })
 
   it("run by tsx without a flag", async () => {

@@ -10,7 +10,7 @@ interface Row {
   epoch: number
   origin: string | undefined
   snapshot: StoredEntry | undefined
-  readonly log: Array<Omit<Append, "id" | "epoch">>
+  readonly log: Array<Omit<Append, "id" | "epoch"> & { isRemoved?: boolean }>
   readonly taken: Set<string>
   readonly answers: Map<string, string | undefined>
 }
@@ -32,7 +32,9 @@ export const make = (): Service => {
         row.epoch = ++epochs
         const { epoch, snapshot } = row
         const from = snapshot?.revision ?? 0
-        const entries = row.log.flatMap(({ revision, text }) => revision > from ? [{ revision, text }] : [])
+        const entries = row.log.flatMap(({ isRemoved, revision, text }) =>
+          revision > from && isRemoved !== true ? [{ revision, text }] : []
+        )
         return { epoch, snapshot, entries }
       }),
     append: ({ epoch, id, ...entry }) =>
@@ -49,13 +51,25 @@ export const make = (): Service => {
         const row = rows.get(id)
         if (row?.epoch === epoch) row.snapshot = snapshot
       }),
+    shorten: (id, epoch, until) =>
+      Effect.sync(() => {
+        const row = rows.get(id)
+        if (row?.epoch !== epoch || (row.snapshot?.revision ?? 0) < until.revision) return
+        row.log.forEach((entry, at) => {
+          const isGone = entry.revision <= until.revision && entry.lastEvent <= until.event
+          if (isGone) row.log[at] = { ...entry, text: "", isRemoved: true }
+        })
+      }),
     find: (id, key) =>
       Effect.sync(() => ({
         isTaken: rows.get(id)?.taken.has(key) === true,
         answer: rows.get(id)?.answers.get(key)
       })),
     read: (id, after, limit) =>
-      Effect.sync(() => (rows.get(id)?.log ?? []).filter(({ lastEvent }) => lastEvent > after).slice(0, limit)),
+      Effect.sync(() =>
+        (rows.get(id)?.log ?? [])
+          .filter(({ isRemoved, lastEvent }) => lastEvent > after && isRemoved !== true).slice(0, limit)
+      ),
     create: (id, origin, text) =>
       Effect.sync(() => {
         const row = rowOf(id)

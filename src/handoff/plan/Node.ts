@@ -36,11 +36,12 @@ export interface Behaviour<out Of, in Input, out Output, out E, out R> {
   readonly _R?: () => R
 }
 
-/** A node as the run of a plan sees it. */
+/** A node as the run of a plan sees it. If it has an agent, `run` may be given another one to ask in its place. */
 export interface Definition {
   readonly name: string
   readonly agent: Runnable.Any | undefined
-  readonly run: (input: unknown) => Effect.Effect<unknown, unknown, unknown>
+  readonly run: (input: unknown, agent?: Runnable.Any) => Effect.Effect<unknown, unknown, unknown>
+  readonly isIdempotent: boolean
   readonly retry: Schedule.Schedule<unknown, unknown, unknown, unknown> | undefined
   readonly timeout: Duration.Input | undefined
   readonly fallback: Definition | undefined
@@ -121,6 +122,8 @@ export interface Policy<in E, out RetryE, out RetryR, out Timeout, out Fallback>
   readonly timeout?: Timeout
   /** A node that takes the same input when all attempts have failed. It has its own policy. */
   readonly fallback?: Fallback
+  /** Whether an effect may run again if its process died in it: false by default. In one process this changes nothing. */
+  readonly idempotent?: boolean | undefined
 }
 
 /**
@@ -153,6 +156,7 @@ export const make = (
     agent,
     run,
     retry: policy?.retry as Definition["retry"],
+    isIdempotent: policy?.idempotent === true,
     timeout: policy?.timeout,
     fallback: policy?.fallback === undefined ? undefined : definitionOf(policy.fallback)
   }

@@ -1,0 +1,194 @@
+/**
+ * How a conversation is talked to: what there is to say to it, over whatever brings its requests there.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import type {
+  AlreadyProcessingMessage,
+  EntityNotAssignedToRunner,
+  MailboxFull,
+  PersistenceError
+} from "effect/cluster/ClusterError"
+import type { Entity as EntityOf } from "effect/cluster/Entity"
+import type * as EntityProxy from "effect/cluster/EntityProxy"
+import type * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
+import * as Hash from "effect/Hash"
+import * as Random from "effect/Random"
+import type * as Result from "effect/Result"
+import type * as RpcClient from "effect/rpc/RpcClient"
+import type { RpcClientError } from "effect/rpc/RpcClientError"
+import type * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as RunId from "../agent/journal/RunId.ts"
+import type { Answer } from "./Answer.ts"
+import { ConversationError, ConversationUnreadable } from "./ConversationError.ts"
+import * as EventStream from "./EventStream.ts"
+import type { Told } from "./Journal.ts"
+import type * as Protocol from "./Protocol.ts"
+import { notWithin } from "./Within.ts"
+
+/** What the cluster can fail with beside. */
+export type ClusterError = MailboxFull | AlreadyProcessingMessage | PersistenceError | EntityNotAssignedToRunner
+
+/** The key of a message: of one key, a message counts once. Without one it gets its own. */
+export interface Keyed {
+  readonly key?: string | undefined
+}
+
+/**
+ * A conversation as it is talked to: `In` is what can be said, `Out` how it is answered, `State` what is kept, and `Event` what is told.
+ * `X` is what the way to it can fail with.
+ *
+ * Whoever waits for an answer may go away: the run goes on.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Client<in In, out Out, out State, Event, out X = ClusterError> {
+  /** Says something, and gives how the conversation stands when the run has ended. */
+  readonly say: (input: In, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
+
+  /** Says something, and returns once that is kept. With `at` it is said then. */
+  readonly post: (
+    input: In,
+    options?: Keyed & { readonly at?: DateTime.Utc | undefined }
+  ) => Effect.Effect<void, ConversationError | X>
+
+  /** Lets a call run that awaits approval, with other `params` if some are given, and goes on. */
+  readonly approve: (
+    callId: string,
+    options?: Keyed & { readonly params?: Schema.Json | undefined }
+  ) => Effect.Effect<Out, ConversationError | X>
+
+  /** Keeps a call from running that awaits approval, and goes on. The model reads the reason. */
+  readonly deny: (callId: string, reason: string, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
+
+  /** Goes on where the conversation stopped: after a failure, or a limit. */
+  readonly resume: (options?: Keyed) => Effect.Effect<Out, ConversationError | X>
+
+  /** Cancels the message of a key for good, also before it comes. Its run stops at once. Says whether that was in time. */
+  readonly cancel: (key: string) => Effect.Effect<boolean, ConversationError | X>
+
+  /** Begins another conversation with the state that this one has after the messages before. */
+  readonly fork: (to: string, options?: Keyed) => Effect.Effect<void, ConversationError | X>
+
+  /** Removes the conversation, its messages and their answers. It waits for a run that is under way: `cancel` that first. */
+  readonly remove: Effect.Effect<void, ConversationError | X>
+
+  /** The state that is kept. It doesn't wait for a run that is under way. */
+  readonly state: Effect.Effect<State, ConversationError | X>
+
+  /**
+   * The events behind a cursor, from the first by default, and then each that comes. An event is told once it is kept. Pieces of streams
+   * are told at once, and are lost where a reader or a runner is.
+   */
+  readonly events: (
+    options?: { readonly after?: number | undefined }
+  ) => Stream.Stream<Told<Event>, ConversationError | X>
+}
+
+/** How what is said, kept and told crosses, as JSON. */
+export interface Codec<In, State, Event> {
+  readonly inputToJson: (input: In) => Schema.Json
+  readonly stateFromJson: (json: Schema.Json) => Result.Result<State, { readonly message: string }>
+  readonly eventFromJson: (json: unknown) => Result.Result<Event, string>
+}
+
+type Entity = ReturnType<typeof Protocol.make>
+
+/** The requests of an entity to one of its ids, over the cluster or another way. */
+export type Requests = ReturnType<Effect.Success<Entity["client"]>>
+
+type Proxied<Type extends string> = EntityProxy.ConvertRpcs<
+  Entity extends EntityOf<string, infer Rpcs> ? Rpcs : never,
+  Type
+>
+
+/** A client of `EntityProxy.toRpcGroup` for the entity of a name. */
+export type Rpcs<Name extends string> = RpcClient.RpcClient<Proxied<Name>, RpcClientError>
+
+/** Gives the requests of an entity to one of its ids by a client from outside of the cluster. */
+export const requestsOver = <Name extends string>(client: Rpcs<Name>, name: Name, id: string): Requests => {
+  // What `EntityProxy` makes of an entity has the id beside each payload.
+  const proxied = client as unknown as Readonly<Record<string, Send>>
+  const request = (tag: string) => (payload: unknown, options?: { readonly discard?: boolean }) =>
+    proxied[`${name}.${tag}${options?.discard === true ? "Discard" : ""}`]!({ entityId: id, payload })
+  const tags = ["Say", "SayAt", "Approve", "Deny", "Resume", "Fork", "Cancel", "Remove", "State", "Events"]
+  return Object.fromEntries(tags.map((tag) => [tag, request(tag)])) as unknown as Requests
+}
+
+type Send = (payload: { readonly entityId: string; readonly payload: unknown }) => unknown
+
+const newKey = Effect.map(Random.Random, RunId.make)
+
+const keyOf = (options: Keyed | undefined): Effect.Effect<string> =>
+  options?.key === undefined ? newKey : Effect.succeed(options.key)
+
+/** Talks to a conversation by its requests. Within the conversation of an address nobody waits for that one. */
+export const make = <In, State, Event>(
+  id: string,
+  requests: Requests,
+  { eventFromJson, inputToJson, stateFromJson }: Codec<In, State, Event>,
+  address?: string
+): Client<In, Answer, State, Event> => {
+  const waiting: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | ConversationError, R> =
+    address === undefined ? identity : notWithin(address)
+  return {
+    say: (input, options) =>
+      waiting(Effect.flatMap(keyOf(options), (key) => requests.Say({ key, input: inputToJson(input) }))),
+    post: (input, options) =>
+      Effect.flatMap(keyOf(options), (key) => {
+        const said = { key, input: inputToJson(input) }
+        return options?.at === undefined
+          ? requests.Say(said, { discard: true })
+          : requests.SayAt({ ...said, at: options.at }, { discard: true })
+      }),
+    approve: (callId, { key, params } = {}) => {
+      const changed = params === undefined ? "" : `/${Hash.string(JSON.stringify(params))}`
+      return waiting(requests.Approve({
+        key: key ?? `approve/${callId}${changed}`,
+        callId,
+        ...(params === undefined ? undefined : { params })
+      }))
+    },
+    deny: (callId, reason, options) =>
+      waiting(requests.Deny({ key: options?.key ?? `deny/${callId}`, callId, reason })),
+    resume: (options) => waiting(Effect.flatMap(keyOf(options), (key) => requests.Resume({ key }))),
+    cancel: (key) => requests.Cancel({ key }),
+    fork: (to, options) => waiting(requests.Fork({ key: options?.key ?? `fork/${to}`, to })),
+    remove: waiting(Effect.suspend(() => requests.Remove())),
+    state: Effect.flatMap(
+      Effect.suspend(() => requests.State()),
+      (json) =>
+        Effect.mapError(
+          Effect.fromResult(stateFromJson(json)),
+          ({ message: issue }) => new ConversationError({ reason: new ConversationUnreadable({ id, issue }) })
+        )
+    ),
+    events: ({ after = 0 } = {}) =>
+      Stream.suspend(() => {
+        let seen = after
+        // A runner that leaves interrupts its streams, and the next one goes on with them.
+        const told = (): Stream.Stream<Schema.Json, ConversationError | ClusterError> =>
+          requests.Events({ after: seen }).pipe(
+            Stream.catchCauseIf(
+              Cause.hasInterruptsOnly,
+              () => Stream.unwrap(Effect.delay(Effect.sync(told), "100 millis"))
+            )
+          )
+        return told().pipe(
+          Stream.mapEffect((json) => EventStream.fromJson(id, json, eventFromJson)),
+          // A stream that was attached to another runner tells the events anew.
+          Stream.filter(({ cursor, piece }) => {
+            if (piece !== undefined) return true
+            const isNew = cursor > seen
+            if (isNew) seen = cursor
+            return isNew
+          })
+        )
+      })
+  }
+}

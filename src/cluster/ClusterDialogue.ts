@@ -1,0 +1,96 @@
+/**
+ * Dialogues on Effect's cluster: a dialogue that is under way outlives any runner, and so does each of its agents.
+ *
+ * 1. Each participant has a conversation of its own, with all that a conversation promises.
+ * 2. What was chosen and said is kept before the dialogue goes on. Nobody is told anything twice.
+ * 3. If a call awaits an approval, the dialogue waits in the turn of its agent.
+ *
+ * @since 0.1.0
+ */
+import type * as MessageStorage from "effect/cluster/MessageStorage"
+import type * as Sharding from "effect/cluster/Sharding"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import type { Scope } from "effect/Scope"
+import { type Input, partsOf } from "../agent/definition/Input.ts"
+import * as DialogueJson from "../handoff/dialogue/DialogueJson.ts"
+import type { DialogueState } from "../handoff/dialogue/DialogueState.ts"
+import { definitionOf, type Dialogue } from "../handoff/dialogue/DialogueType.ts"
+import * as Client_ from "./Client.ts"
+import type { AnswerOf, Client as ConversationClient, Options } from "./Conversation.ts"
+import * as Conversation from "./Conversation.ts"
+import type { ConversationStore } from "./ConversationStore.ts"
+import * as DialoguePlay from "./long/DialoguePlay.ts"
+import { kind, type Step } from "./long/DialogueSteps.ts"
+import * as Serve from "./long/Serve.ts"
+import * as Steps from "./long/Steps.ts"
+import * as Protocol from "./Protocol.ts"
+
+export { Step } from "./long/DialogueSteps.ts"
+
+/**
+ * A dialogue as it is talked to from anywhere in the cluster. `say` tells all of them something, and its answer comes when the dialogue
+ * ends: `text` is what was said last.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Client<in Name extends string, out E = unknown>
+  extends Client_.Client<Input, AnswerOf<E>, DialogueState, Step>
+{
+  /** The conversation that a participant has: its state, and its events while it speaks. */
+  readonly participant: (name: Name) => Pick<ConversationClient, "state" | "events">
+}
+
+/**
+ * A dialogue on a cluster.
+ *
+ * `layer` lets a runner have it and the conversations of its participants. `client` talks to one by its id.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ClusterDialogue<Name extends string, in Participant extends string, out E, out R> {
+  readonly name: Name
+  readonly layer: Layer.Layer<
+    never,
+    never,
+    Exclude<R, Scope> | ConversationStore | Sharding.Sharding | MessageStorage.MessageStorage
+  >
+  readonly client: Effect.Effect<(id: string) => Client<Participant, E>, never, Sharding.Sharding>
+}
+
+const codec: Client_.Codec<Input, DialogueState, Step> = {
+  inputToJson: (input) => Protocol.inputToJson(partsOf(input)),
+  stateFromJson: DialogueJson.fromJson,
+  eventFromJson: (json) => Steps.stepFromJson(kind, json)
+}
+
+/**
+ * Makes a dialogue that runs on a cluster. The name is that of its entity there, and must stay, as must the names of its participants.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <Name extends string, Participant extends string, E, R>(
+  name: Name,
+  dialogue: Dialogue<Participant, E, R>,
+  options: Options = {}
+): ClusterDialogue<Name, Participant, E, R> => {
+  const agents = definitionOf(dialogue).participants.map((agent) => [agent.name, agent] as const)
+  const { entities, entity, layer } = Serve.make(name, agents, DialoguePlay.make(dialogue), options)
+  const client = Effect.gen(function*() {
+    const clientOf = yield* entity.client
+    const clients = new Map<string, (id: string) => Client_.Requests>()
+    for (const [place, child] of entities) clients.set(place, yield* child.client)
+    return (id: string) => ({
+      ...Client_.make(id, clientOf(id), codec, Conversation.idOf(name, id)),
+      participant: (name: Participant) => Client_.make(id, clients.get(name)!(id), Conversation.codec)
+    })
+  })
+  return {
+    name,
+    layer: layer as ClusterDialogue<Name, Participant, E, R>["layer"],
+    client: client as ClusterDialogue<Name, Participant, E, R>["client"]
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * Plans on Effect's cluster: a plan that is under way outlives any runner, and so does each of its agents.
+ *
+ * 1. Each node with an agent is a conversation of its own, with all that a conversation promises. Nodes may run on several machines.
+ * 2. What nodes give is kept. A node that has ended doesn't run again.
+ * 3. An effect that has started isn't started again if its end is unknown, unless it is `idempotent`: the plan fails with `EffectUnknown`,
+ *    and `resume` lets it start again.
+ * 4. If calls await an approval, the plan runs on as far as it can without them, and then waits.
+ *
+ * @since 0.1.0
+ */
+import type * as MessageStorage from "effect/cluster/MessageStorage"
+import type * as Sharding from "effect/cluster/Sharding"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import type { Scope } from "effect/Scope"
+import * as ForeignValue from "../domain/ForeignValue.ts"
+import { PlanMismatch } from "../handoff/plan/PlanError.ts"
+import { definitionOf, type Plan } from "../handoff/plan/PlanType.ts"
+import { Results } from "../handoff/plan/Results.ts"
+import * as Client_ from "./Client.ts"
+import type { AnswerOf, Client as ConversationClient, Options } from "./Conversation.ts"
+import * as Conversation from "./Conversation.ts"
+import type { ConversationStore } from "./ConversationStore.ts"
+import * as PlanPlay from "./long/PlanPlay.ts"
+import { kind, type Step } from "./long/PlanSteps.ts"
+import * as Serve from "./long/Serve.ts"
+import * as Steps from "./long/Steps.ts"
+
+export { EffectUnknown, OutputNotJson } from "./long/PlanPlay.ts"
+export { Step } from "./long/PlanSteps.ts"
+
+/**
+ * The answer to a message. A plan that is `Complete` has its `output`: what each node gave that no edge leaves, as JSON.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type PlanAnswer<Output, E> = Omit<AnswerOf<E>, "output"> & { readonly output?: Output }
+
+/**
+ * A plan as it is talked to from anywhere in the cluster. `say` begins it with an input, and its `state` is what nodes gave so far.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Client<in Input, out Output, out E = unknown>
+  extends Client_.Client<Input, PlanAnswer<Output, E>, Results, Step>
+{
+  /**
+   * The conversation that a node's agent has: its state, and its events while it runs. The name of a fallback is `node/fallback`. `run`
+   * counts how often the plan was begun, and is 1 by default. Throws `PlanMismatch` for a name that isn't an agent's.
+   */
+  readonly node: (name: string, run?: number) => Pick<ConversationClient, "state" | "events">
+}
+
+/**
+ * A plan on a cluster.
+ *
+ * `layer` lets a runner have it and the conversations of its agents. `client` talks to one run of it by its id.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ClusterPlan<Name extends string, in Input, out Output, out E, out R> {
+  readonly name: Name
+  readonly layer: Layer.Layer<
+    never,
+    never,
+    Exclude<R, Scope> | ConversationStore | Sharding.Sharding | MessageStorage.MessageStorage
+  >
+  readonly client: Effect.Effect<(id: string) => Client<Input, Output, E>, never, Sharding.Sharding>
+}
+
+const readResults = Schema.decodeUnknownResult(Results)
+
+const codec: Client_.Codec<unknown, Results, Step> = {
+  inputToJson: (input) => {
+    const { changes, json } = ForeignValue.toJson(input)
+    if (changes.length > 0) throw new TypeError(`The input of a plan isn't JSON at "${changes[0]!.path.join(".")}"`)
+    return json
+  },
+  stateFromJson: readResults,
+  eventFromJson: (json) => Steps.stepFromJson(kind, json)
+}
+
+/**
+ * Makes a plan that runs on a cluster. The name is that of its entity there, and must stay, as must the names of its nodes. Its input, and
+ * what its nodes give, must be JSON.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <Name extends string, Input, Output, E, R>(
+  name: Name,
+  plan: Plan<Input, Output, E, R>,
+  options: Options = {}
+): ClusterPlan<Name, Input, Output, E, R> => {
+  const definition = definitionOf(plan)
+  const agents = PlanPlay.agentsOf(definition.graph).map(([place, { agent }]) => [place, agent!] as const)
+  const { entities, entity, layer } = Serve.make(name, agents, PlanPlay.make(definition), options)
+  const client = Effect.gen(function*() {
+    const clientOf = yield* entity.client
+    const clients = new Map<string, (id: string) => Client_.Requests>()
+    for (const [place, child] of entities) clients.set(place, yield* child.client)
+    const node = (id: string) => (name: string, run = 1) => {
+      const childOf = clients.get(name)
+      if (childOf === undefined) throw new PlanMismatch({ node: name, available: [...clients.keys()] })
+      const childId = `${id}/${run}`
+      return Client_.make(childId, childOf(childId), Conversation.codec)
+    }
+    return (id: string) => ({ ...Client_.make(id, clientOf(id), codec, Conversation.idOf(name, id)), node: node(id) })
+  })
+  return {
+    name,
+    layer: layer as ClusterPlan<Name, Input, Output, E, R>["layer"],
+    client: client as unknown as ClusterPlan<Name, Input, Output, E, R>["client"]
+  }
+}

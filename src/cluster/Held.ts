@@ -1,0 +1,100 @@
+/**
+ * What a runner has of an entity: its log, for as long as the log is the runner's.
+ *
+ * A log that is lost, because another runner has claimed it or the store doesn't answer, is opened anew and its message handled again,
+ * unless this runner is to leave: then the message is left for the next one. Who dies at any point leaves nothing else to do.
+ *
+ * @since 0.1.0
+ */
+import * as ClusterSchema from "effect/cluster/ClusterSchema"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Semaphore from "effect/Semaphore"
+import { isSessionError, type SessionError } from "../agent/session/SessionError.ts"
+import { ConversationError, ConversationUnreadable } from "./ConversationError.ts"
+
+/** Which entity it is. `isLeaving` says whether its runner is to hand it over, and `patience` is the wait after a loss. */
+export interface Options {
+  readonly id: string
+  readonly isLeaving: () => boolean
+  readonly patience: Duration.Duration
+}
+
+/** What is open: it can be shut, after which nothing of it is kept. */
+export interface Open {
+  readonly journal: { readonly isClosed: boolean; readonly close: () => void; readonly end: Effect.Effect<void> }
+}
+
+/** What a message can't be handled for: the session's errors mean that the log is lost, but for those that tell of the message. */
+export type Failure = SessionError | ConversationError
+
+/** Interrupts a message so that it is left for the next owner of its entity. */
+const abandon: Effect.Effect<never> = Effect.callback<never>(() => {
+  const fiber = Fiber.getCurrent()!
+  fiber.interruptUnsafe(fiber.id, ClusterSchema.Abandon.annotation)
+})
+
+/** Gives the error that the asker gets, or nothing where the log was lost. */
+const errorOf = (id: string, error: Failure): ConversationError | undefined => {
+  if (!isSessionError(error)) return error
+  const { reason } = error
+  switch (reason._tag) {
+    case "ParametersRejected":
+      return new ConversationError({ reason })
+    case "StoredStateUnreadable":
+      return new ConversationError({ reason: new ConversationUnreadable({ id, issue: reason.issue }) })
+    default:
+      return undefined
+  }
+}
+
+/** What a runner has of an entity. */
+export class Held<Live extends Open> {
+  readonly #options: Options
+  readonly #opening: Effect.Effect<Live, Failure>
+  readonly #closing: (live: Live) => Effect.Effect<void>
+  readonly #alone = Semaphore.makeUnsafe(1)
+  #live: Live | undefined
+
+  constructor(options: Options, opening: Effect.Effect<Live, Failure>, closing: (live: Live) => Effect.Effect<void>) {
+    this.#options = options
+    this.#opening = opening
+    this.#closing = closing
+  }
+
+  /** Does something with the log, as often as it is lost. */
+  with<A>(f: (live: Live) => Effect.Effect<A, Failure>): Effect.Effect<A, ConversationError> {
+    return Effect.catch(Effect.flatMap(this.#open(), f), (error) => {
+      const { id, isLeaving, patience } = this.#options
+      const told = errorOf(id, error)
+      if (told !== undefined) return Effect.fail(told)
+      if (isLeaving()) return abandon
+      return Effect.delay(this.with(f), patience)
+    })
+  }
+
+  /** Lets go of the log. Nothing that runs in it is kept any more. */
+  close(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const live = this.#live
+      this.#live = undefined
+      live?.journal.close()
+      return live === undefined ? Effect.void : this.#closing(live)
+    })
+  }
+
+  /** Lets go of the log when nothing runs in it. */
+  end(): Effect.Effect<void> {
+    return Effect.andThen(Effect.suspend(() => this.#live?.journal.end ?? Effect.void), this.close())
+  }
+
+  #open(): Effect.Effect<Live, Failure> {
+    const opening = Effect.suspend(() => {
+      if (this.#live !== undefined && !this.#live.journal.isClosed) return Effect.succeed(this.#live)
+      const opened = Effect.map(this.#opening, (live) => this.#live = live)
+      return Effect.andThen(this.close(), opened)
+    })
+    return this.#alone.withPermit(Effect.uninterruptible(opening))
+  }
+}

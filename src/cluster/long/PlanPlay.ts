@@ -1,0 +1,305 @@
+/**
+ * How a plan is played on a cluster: an agent's node is a conversation of its own, and what an effect does is kept when it starts and ends.
+ *
+ * 1. The start of an effect is kept before it runs. One that has started and has no end isn't started again, unless it is `idempotent` or
+ *    somebody resumes the plan. Until then the plan fails, and says which one it is.
+ * 2. A node whose agent awaits an approval holds up only what needs it. When all that could run waits, the plan waits.
+ * 3. What nodes give is passed on as JSON, whether a process died in between or not.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Graph from "effect/Graph"
+import * as HashMap from "effect/HashMap"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
+import type { Failure } from "../../domain/AgentStatus.ts"
+import { listOf, messageOf, tagOf } from "../../domain/Described.ts"
+import { ErrorClass } from "../../domain/ErrorClass.ts"
+import * as ForeignValue from "../../domain/ForeignValue.ts"
+import type { Definition as Node } from "../../handoff/plan/Node.ts"
+import { PlanError } from "../../handoff/plan/PlanError.ts"
+import { indexOf, nodeOf, type PlanGraph } from "../../handoff/plan/PlanGraph.ts"
+import type { Definition } from "../../handoff/plan/PlanType.ts"
+import type * as Progress from "../../handoff/plan/Progress.ts"
+import { completed, type Ended } from "../../handoff/plan/Results.ts"
+import * as Run from "../../handoff/plan/Run.ts"
+import type { Answer } from "../Answer.ts"
+import * as Asking from "./Asking.ts"
+import { callsIn, type LongRun, type Outcome, type Place, type Play } from "./LongRun.ts"
+import { kind, type State, type Step } from "./PlanSteps.ts"
+import { AgentStopped, remote } from "./Remote.ts"
+
+/**
+ * Error of a node whose output isn't JSON, so that no other process could go on from it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class OutputNotJson extends ErrorClass<OutputNotJson>("troupe/cluster")("OutputNotJson", {
+  node: Schema.String,
+  places: Schema.Array(Schema.String)
+}, ({ node, places }) => `The output of node "${node}" isn't JSON at ${listOf(places)}`) {}
+
+/**
+ * Error of a plan with an effect that has started, and whose process ended before it did. Whether it took effect is unknown.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EffectUnknown extends ErrorClass<EffectUnknown>("troupe/cluster")("EffectUnknown", {
+  node: Schema.String
+}, ({ node }) => `The process that ran "${node}" ended before it did: whether it took effect is unknown`) {}
+
+/** Gives an output as JSON. Fields without a value are left out. */
+const outputToJson = (node: string, output: unknown): Result.Result<Schema.Json | undefined, OutputNotJson> => {
+  if (output === undefined) return Result.succeed(undefined)
+  const { changes, json } = ForeignValue.toJson(output)
+  const lost = changes.filter(({ path, was }) => was !== "undefined" || typeof path.at(-1) !== "string")
+  return lost.length === 0
+    ? Result.succeed(json)
+    : Result.fail(new OutputNotJson({ node, places: lost.map(({ path, was }) => `${path.join(".")} (${was})`) }))
+}
+
+const suffixOf = ({ run }: State): string => `/${run}`
+
+/** The agents of a node and its fallbacks, by their places. */
+const agentsOfNode = (node: Node, place: string): ReadonlyArray<readonly [place: string, node: Node]> => [
+  ...(node.agent === undefined ? [] : [[place, node] as const]),
+  ...(node.fallback === undefined ? [] : agentsOfNode(node.fallback, `${place}/${node.fallback.name}`))
+]
+
+/** The agents of a plan, by their places. */
+export const agentsOf = (graph: PlanGraph): ReadonlyArray<readonly [place: string, node: Node]> =>
+  Array.from(graph, ([, node]) => agentsOfNode(node, node.name)).flat()
+
+const failureOf = (place: string, error: unknown): Failure =>
+  error instanceof AgentStopped
+    ? error.failure
+    : { tag: tagOf(error) ?? "Failure", message: messageOf(error), agent: place, step: 0 }
+
+/** A plan while it is played. */
+class Performance {
+  readonly #definition: Definition
+  readonly #play: Play<State, Step>
+  readonly #alone = Semaphore.makeUnsafe(1)
+  readonly #ended = new Map<string, Ended>()
+  /** What awaits approval, by the node that it holds up. */
+  readonly waiting = new Map<string, Answer["pending"]>()
+  readonly allWait: Deferred.Deferred<void>
+  /** Nodes that were skipped, which is kept with what comes next. */
+  readonly #skipped: Array<Step> = []
+
+  constructor(definition: Definition, play: Play<State, Step>, allWait: Deferred.Deferred<void>) {
+    this.#definition = definition
+    this.#play = play
+    this.allWait = allWait
+    for (const [name, ended] of Object.entries(play.state.nodes)) this.#ended.set(name, ended)
+  }
+
+  /** Keeps steps behind those that were told before. */
+  keep(steps: ReadonlyArray<Step>, unknown?: Answer["unknown"]) {
+    const keeping = Effect.suspend(() => {
+      const all = [...this.#skipped.splice(0), ...steps]
+      return all.length === 0 && unknown === undefined ? Effect.void : this.#play.keep(all, unknown)
+    })
+    return Effect.uninterruptible(this.#alone.withPermit(keeping))
+  }
+
+  skip(node: string): void {
+    const ended: Ended = { _tag: "Skipped" }
+    this.#skipped.push({ _tag: "NodeEnded", node, ended })
+    this.#end(node, ended)
+  }
+
+  /** Makes of a node one that keeps what it does. */
+  durable(node: Node, name: string, place: string): Node {
+    const { fallback } = node
+    const run = node.agent === undefined ? this.#effect(node, name, place) : this.#agent(node, name, place)
+    return {
+      ...node,
+      run,
+      fallback: fallback === undefined ? undefined : this.durable(fallback, name, `${place}/${fallback.name}`)
+    }
+  }
+
+  #end(node: string, ended: Ended): void {
+    this.#ended.set(node, ended)
+    this.waiting.delete(node)
+    this.#look()
+  }
+
+  /** Looks whether all that could run waits. */
+  #look(): void {
+    const { concurrency, graph } = this.#definition
+    const isReady = (index: Graph.NodeIndex) =>
+      !this.#ended.has(nodeOf(graph, index).name) &&
+      Graph.predecessors(graph, index).every((source) => this.#ended.has(nodeOf(graph, source).name))
+    const ready = Array.from(graph).filter(([index]) => isReady(index)).map(([, { name }]) => name)
+    const isHeldUp = ready.every((name) => this.waiting.has(name)) || this.waiting.size >= concurrency
+    if (this.waiting.size > 0 && isHeldUp) Deferred.doneUnsafe(this.allWait, Effect.void)
+  }
+
+  /** Keeps a node's output, and gives it as it is kept. */
+  #complete(name: string, output: unknown) {
+    return Effect.flatMap(Effect.fromResult(outputToJson(name, output)), (json) => {
+      const ended = completed(json)
+      return Effect.map(this.keep([{ _tag: "NodeEnded", node: name, ended }]), () => {
+        this.#end(name, ended)
+        return json as unknown
+      })
+    })
+  }
+
+  #effect(node: Node, name: string, place: string): Node["run"] {
+    const { message, state } = this.#play
+    return (input) => {
+      if (state.open[place] !== undefined) return Effect.die(new EffectUnknown({ node: place }))
+      const started: Step = { _tag: "PlaceStarted", place, message, isAgent: false }
+      const marked = node.isIdempotent ? Effect.void : this.keep([started])
+      return Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(Effect.andThen(marked, Effect.exit(restore(node.run(input)))), (exit) => {
+          if (Exit.isSuccess(exit)) return this.#complete(name, exit.value)
+          // Nobody knows what an effect did that was interrupted: it stays open.
+          const failed = node.isIdempotent || Cause.hasInterrupts(exit.cause)
+            ? Effect.void
+            : this.keep([{ _tag: "PlaceFailed", place }])
+          return Effect.andThen(failed, Effect.failCause(exit.cause))
+        })
+      )
+    }
+  }
+
+  #agent(node: Node, name: string, place: string): Node["run"] {
+    const { child, isClosed, message, state } = this.#play
+    const open = state.open[place]
+    const conversation = child({ place, suffix: suffixOf(state) })
+    let attempt = 0
+    let isTold = open?.isTold ?? false
+    const stopped = (reply: Asking.Reply) => {
+      isTold = reply.isTold
+      return this.keep([{ _tag: "PlaceStopped", place, isTold }], callsIn(place, reply.answer.unknown))
+    }
+    const agent = remote(node.agent!, ({ input }) =>
+      Effect.gen({ self: this }, function*() {
+        const { decided } = open ?? {}
+        const isDecided = attempt === 0 && decided?.message === message && decided.error !== undefined
+        if (isDecided) {
+          attempt++
+          return yield* Effect.fail(new AgentStopped({ failure: decided.error }))
+        }
+        const reply = yield* Asking.ask(
+          conversation,
+          {
+            place: "input",
+            words: input ?? [],
+            message,
+            by: open?.message ?? message,
+            attempt: attempt++,
+            isTold,
+            before: 0
+          },
+          isClosed,
+          (reply) => Effect.ignore(stopped(reply))
+        )
+        const { answer } = reply
+        if (answer.status === "Complete") {
+          const unknown = callsIn(place, answer.unknown)
+          if (unknown.length > 0) yield* this.keep([], unknown)
+          return yield* Asking.persist(conversation.state)
+        }
+        yield* stopped(reply)
+        if (answer.pending.length > 0) {
+          this.waiting.set(name, callsIn(place, answer.pending))
+          this.#look()
+          return yield* Effect.never
+        }
+        return yield* Effect.fail(new AgentStopped({ failure: AgentStopped.failureOf(place, answer) }))
+      }))
+    const started: Step = { _tag: "PlaceStarted", place, message, isAgent: true }
+    return (input) =>
+      Effect.suspend(() => attempt > 0 || open !== undefined ? Effect.void : this.keep([started])).pipe(
+        Effect.andThen(node.run(input, agent)),
+        Effect.flatMap((output) => this.#complete(name, output))
+      )
+  }
+}
+
+const complete = (output: Readonly<Record<string, unknown>>): Outcome => {
+  const json = output as { readonly [node: string]: Schema.Json }
+  return { status: "Complete", text: JSON.stringify(json), pending: [], output: json }
+}
+
+const failed = (cause: Cause.Cause<unknown>): Outcome => {
+  const error = Cause.squash(cause)
+  const isKnown = error instanceof PlanError
+  const place = isKnown ? error.node : error instanceof EffectUnknown ? error.node : ""
+  const reason = isKnown ? error.reason : error
+  const failure = failureOf(place, reason)
+  const isDefect = Cause.hasDies(cause) && !(error instanceof EffectUnknown)
+  return { status: "Failed", text: "", pending: [], error: isDefect ? { ...failure, tag: "Defect" } : failure }
+}
+
+const positionOf = (graph: PlanGraph, { input, nodes }: State): Progress.Position => {
+  const indices = indexOf(graph)
+  const ended = Object.entries(nodes).flatMap(([name, ended]) => {
+    const index = indices.get(name)
+    return index === undefined ? [] : [[index, ended] as const]
+  })
+  return { input, progress: HashMap.fromIterable(ended) }
+}
+
+const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effect<Outcome, unknown> =>
+  Effect.gen(function*() {
+    const { state } = given
+    if (state.run === 0) return { status: "Stopped" as const, text: "", pending: [] }
+    definition.check()
+    const performance = new Performance(definition, given, yield* Deferred.make<void>())
+    const graph = Graph.mutate(definition.graph, (mutable) => {
+      Graph.mapNodes(mutable, (node) => performance.durable(node, node.name, node.name))
+    })
+    const running = Run.run({ graph, concurrency: definition.concurrency }, positionOf(graph, state), (event) => {
+      if (event._tag === "NodeSkipped") performance.skip(event.node)
+    })
+    const waiting = Effect.as(Deferred.await(performance.allWait), undefined)
+    const exit = yield* Effect.exit(Effect.raceFirst(running, waiting))
+    // What was lost with the log, or was cancelled, is no end of the plan.
+    if (given.isClosed() || Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) return yield* exit
+    yield* performance.keep([])
+    if (Exit.isFailure(exit)) return failed(exit.cause)
+    if (exit.value !== undefined) return complete(exit.value)
+    const pending = Array.from(performance.waiting.values()).flat()
+    return { status: "Waiting" as const, text: "", pending }
+  }) as Effect.Effect<Outcome, unknown>
+
+const places = (graph: PlanGraph, suffix: string): ReadonlyArray<Place> =>
+  agentsOf(graph).map(([place]) => ({ place, suffix }))
+
+/** Makes a long run of a plan. */
+export const make = (definition: Definition): LongRun<State, Step> => ({
+  kind,
+  said: (input) => ({ _tag: "PlanBegun", input }),
+  resumed: { _tag: "PlanResumed" },
+  decided: ({ error, message, place }) => ({
+    _tag: "PlaceDecided",
+    place,
+    message,
+    ...(error === undefined ? undefined : { error })
+  }),
+  play: play(definition),
+  waiting: (state) =>
+    // A place whose name begins with another's stands in front of it.
+    Object.entries(state.open).flatMap(([place, { isAgent }]) => isAgent ? [{ place, suffix: suffixOf(state) }] : [])
+      .toSorted((one, other) => other.place.length - one.place.length),
+  conversations: ({ run }) =>
+    Array.from({ length: run }, (_, before) => places(definition.graph, `/${before + 1}`)).flat(),
+  unknown: ({ open }) =>
+    Object.entries(open).flatMap(([place, { isAgent }]) =>
+      isAgent ? [] : [{ callId: place, name: place, path: [place] }]
+    ),
+  show: ({ input, nodes }) => Effect.succeed({ ...(input === undefined ? undefined : { input }), nodes } as Schema.Json)
+})

@@ -1,0 +1,107 @@
+/**
+ * What happens in a plan on a cluster, as steps, and the state that they lead to.
+ *
+ * A place is a node, or a fallback behind it: `write`, `write/short`. A place that is open has started and has no end.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import { Failure } from "../../domain/AgentStatus.ts"
+import { Ended } from "../../handoff/plan/Results.ts"
+import type { Kind } from "./Steps.ts"
+
+/**
+ * Schema for what happens in a plan on a cluster.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Step = Schema.TaggedUnion({
+  /** The plan begins, with an input. */
+  PlanBegun: { input: Schema.Json },
+  /** Somebody lets it go on: effects whose end is unknown may start again. */
+  PlanResumed: {},
+  /** An effect or an agent has started, in answering a message. */
+  PlaceStarted: { place: Schema.String, message: Schema.String, isAgent: Schema.Boolean },
+  /** A call of an agent was approved or denied, in answering a message; its run failed by that, if there is an error. */
+  PlaceDecided: { place: Schema.String, message: Schema.String, error: Schema.optionalKey(Failure) },
+  /** An agent has stopped without an answer; `isTold` says whether it has taken its input in. */
+  PlaceStopped: { place: Schema.String, isTold: Schema.Boolean },
+  /** An effect has failed. */
+  PlaceFailed: { place: Schema.String },
+  /** A node has its output, or is skipped. */
+  NodeEnded: { node: Schema.String, ended: Ended }
+})
+
+/** What happens in a plan on a cluster. */
+export type Step = typeof Step.Type
+
+const Open = Schema.Struct({
+  message: Schema.String,
+  isAgent: Schema.Boolean,
+  isTold: Schema.Boolean,
+  decided: Schema.optionalKey(Schema.Struct({ message: Schema.String, error: Schema.optionalKey(Failure) }))
+})
+
+/**
+ * Schema for how far a plan on a cluster is: how often it began, with which input last, how nodes ended since, and which places are open.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const State = Schema.Struct({
+  run: Schema.Int,
+  input: Schema.optionalKey(Schema.Json),
+  nodes: Schema.Record(Schema.String, Ended),
+  open: Schema.Record(Schema.String, Open)
+})
+
+/** How far a plan on a cluster is. */
+export interface State extends Schema.Schema.Type<typeof State> {}
+
+const without = <A>(record: Readonly<Record<string, A>>, isGone: (key: string, value: A) => boolean) =>
+  Object.fromEntries(Object.entries(record).filter(([key, value]) => !isGone(key, value)))
+
+/** Checks whether a place is a node's own, or a fallback of it. */
+const isOf = (node: string, place: string): boolean => place === node || place.startsWith(`${node}/`)
+
+const take = (self: State, step: Step): State => {
+  const { open } = self
+  switch (step._tag) {
+    case "PlanBegun":
+      return { run: self.run + 1, input: step.input, nodes: {}, open: {} }
+    case "PlanResumed":
+      return { ...self, open: without(open, (_, { isAgent }) => !isAgent) }
+    case "PlaceStarted": {
+      const { isAgent, message, place } = step
+      return open[place] === undefined
+        ? { ...self, open: { ...open, [place]: { message, isAgent, isTold: false } } }
+        : self
+    }
+    case "PlaceDecided": {
+      const { error, message, place } = step
+      const decided = { message, ...(error === undefined ? undefined : { error }) }
+      return open[place] === undefined ? self : { ...self, open: { ...open, [place]: { ...open[place], decided } } }
+    }
+    case "PlaceStopped": {
+      const { isTold, place } = step
+      return open[place] === undefined ? self : { ...self, open: { ...open, [place]: { ...open[place], isTold } } }
+    }
+    case "PlaceFailed":
+      return { ...self, open: without(open, (place) => place === step.place) }
+    case "NodeEnded":
+      return {
+        ...self,
+        nodes: { ...self.nodes, [step.node]: step.ended },
+        open: without(open, (place) => isOf(step.node, place))
+      }
+  }
+}
+
+/** Plans on a cluster, as a kind of long run. */
+export const kind: Kind<State, Step> = {
+  begin: { run: 0, nodes: {}, open: {} },
+  take,
+  state: State,
+  step: Step
+}

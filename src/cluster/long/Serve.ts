@@ -1,0 +1,104 @@
+/**
+ * A long run as an entity of the cluster, beside the conversations of its agents.
+ *
+ * @since 0.1.0
+ */
+import * as Entity from "effect/cluster/Entity"
+import * as MessageStorage from "effect/cluster/MessageStorage"
+import * as Sharding from "effect/cluster/Sharding"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as PubSub from "effect/PubSub"
+import * as Rpc from "effect/rpc/Rpc"
+import type * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { Any } from "../../handoff/Runnable.ts"
+import * as Client from "../Client.ts"
+import * as Conversation from "../Conversation.ts"
+import { ConversationStore } from "../ConversationStore.ts"
+import * as EventStream from "../EventStream.ts"
+import type { Told } from "../Journal.ts"
+import * as Protocol from "../Protocol.ts"
+import * as LongRun from "./LongRun.ts"
+
+type Entity_ = ReturnType<typeof Protocol.make>
+
+/** The agents of a long run, by their places. */
+export type Agents = ReadonlyArray<readonly [place: string, agent: Any]>
+
+/** A long run on a cluster: its entity, those of its agents' conversations, and the layer that serves them all. */
+export interface Served {
+  readonly entity: Entity_
+  readonly entities: ReadonlyMap<string, Entity_>
+  readonly layer: Layer.Layer<never, never, unknown>
+}
+
+const handlers = <State, Step>(
+  name: string,
+  entity: Entity_,
+  entities: ReadonlyMap<string, Entity_>,
+  long: LongRun.LongRun<State, Step>
+) =>
+  Effect.gen(function*() {
+    const address = yield* Entity.CurrentAddress
+    const sharding = yield* Sharding.Sharding
+    const messages = yield* MessageStorage.MessageStorage
+    const store = yield* ConversationStore
+    const clients = new Map<string, (id: string) => Client.Requests>()
+    for (const [place, child] of entities) clients.set(place, yield* child.client)
+    const told = yield* PubSub.unbounded<Told<Step>>()
+    const run = new LongRun.Messages(long, {
+      id: Conversation.idOf(name, address.entityId),
+      entityId: address.entityId,
+      store,
+      childOf: (entityId, { place, suffix }) => {
+        const id = `${entityId}${suffix}`
+        return Client.make(id, clients.get(place)!(id), Conversation.codec)
+      },
+      isLeaving: () => !sharding.hasShardId(address.shardId),
+      patience: Duration.seconds(1)
+    }, told)
+    yield* Effect.addFinalizer(() => run.end)
+    return entity.of({
+      Say: ({ payload: { input, key } }) => run.say(key, input),
+      SayAt: ({ payload: { input, key } }) => run.say(key, input),
+      Approve: ({ payload: { callId, key, params } }) =>
+        run.decide(key, callId, (child, id, options) => child.approve(id, { ...options, params })),
+      Deny: ({ payload: { callId, key, reason } }) =>
+        run.decide(key, callId, (child, id, options) => child.deny(id, reason, options)),
+      Resume: ({ payload: { key } }) => run.resume(key),
+      Fork: ({ payload: { key, to } }) => run.fork(key, to, Conversation.idOf(name, to)),
+      Cancel: ({ payload: { key } }) => Rpc.fork(run.cancel(key)),
+      Remove: () => Effect.andThen(run.remove, Effect.orDie(messages.clearAddress(address))),
+      State: () => Rpc.fork(run.state),
+      Events: ({ payload: { after } }) =>
+        Rpc.fork(
+          Stream.map(
+            EventStream.make(run.source, after),
+            (told) => EventStream.toJson(told, (step) => step as unknown as Schema.Json)
+          )
+        )
+    })
+  })
+
+/** Makes the entities of a long run and its agents, and the layer that serves them. */
+export const make = <State, Step>(
+  name: string,
+  agents: Agents,
+  long: LongRun.LongRun<State, Step>,
+  options: Conversation.Options
+): Served => {
+  const { maxIdleTime } = options
+  const entity = Protocol.make(name)
+  const conversations = agents.map(([place, agent]) =>
+    [place, Conversation.make(`${name}.${place}`, agent, options)] as const
+  )
+  const entities = new Map(conversations.map(([place, { entity }]) => [place, entity as unknown as Entity_]))
+  const own = entity.toLayer(handlers(name, entity, entities, long), { maxIdleTime })
+  const layer = conversations.reduce<Layer.Layer<never, never, unknown>>(
+    (layer, [, conversation]) => Layer.merge(layer, conversation.layer),
+    own as Layer.Layer<never, never, unknown>
+  )
+  return { entity, entities, layer }
+}

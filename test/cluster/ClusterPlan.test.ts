@@ -1,0 +1,229 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { Tool, Toolkit } from "effect/ai"
+import { Agent, Plan } from "troupe"
+import { ClusterPlan } from "troupe/cluster"
+import { MockModel, MockResponse } from "troupe/testing"
+import { makeCluster, withRunner } from "./runners.ts"
+
+const params = Schema.Struct({ n: Schema.Int })
+const Pay = Tool.make("pay", { parameters: params, success: Schema.String, needsApproval: true })
+const Send = Tool.make("send", { parameters: params, success: Schema.String })
+const Kit = Toolkit.make(Pay, Send)
+
+const payer = Agent.make("payer", { toolkit: Kit })
+const sender = Agent.make("sender", { toolkit: Kit })
+const writer = Agent.make("writer")
+
+const call = (name: string, n: number) => MockResponse.toolCall(name, { n }, { id: `${name}-${n}` })
+
+const script = MockModel.byAgent({
+  payer: MockModel.make(({ lastToolResults: [result] }) =>
+    result === undefined ? call("pay", 1) : String(result.result)
+  ),
+  sender: MockModel.make(({ lastToolResults: [result] }) =>
+    result === undefined ? call("send", 2) : String(result.result)
+  ),
+  writer: MockModel.make(({ lastUserText }) => `Written: ${lastUserText}`)
+})
+
+interface Hands {
+  readonly send: Effect.Effect<string>
+}
+
+const tools = ({ send }: Hands) =>
+  Layer.merge(
+    Kit.toLayer({ pay: ({ n }) => Effect.succeed(`paid ${n}`), send: () => send }),
+    MockModel.layer(script)
+  )
+
+const sent: Hands = { send: Effect.succeed("sent 2") }
+
+/** Reads, pays and sends side by side, and writes what came of it. */
+const makePlan = (read: (text: string) => Effect.Effect<string>, options?: { readonly idempotent: boolean }) => {
+  const reading = Plan.node("read", read, options)
+  const write = Plan.agent(writer, {
+    name: "write",
+    input: (of: { readonly pay: string; readonly send: string }) => `${of.pay}, ${of.send}`
+  })
+  const pay = Plan.agent(payer, { name: "pay" })
+  const send = Plan.agent(sender, { name: "send" })
+  return Plan.make({
+    nodes: [reading, pay, send, write],
+    edges: [Plan.edge(reading, pay), Plan.edge(reading, send), Plan.edge(pay, write), Plan.edge(send, write)]
+  })
+}
+
+const read = (text: string) => Effect.succeed(`read ${text}`)
+
+describe("A plan on a cluster", () => {
+  it.live("runs on until all waits for approvals, and goes on with them", () => {
+    const Report = ClusterPlan.make("Report", makePlan(read))
+    return Effect.gen(function*() {
+      const report = (yield* Report.client)("1")
+      const answer = yield* report.say("orders", { key: "m1" })
+      assert.deepStrictEqual([answer.status, answer.pending.map(({ callId }) => callId)], ["Waiting", ["pay/pay-1"]])
+      assert.deepStrictEqual(Object.keys((yield* report.state).nodes), ["read", "send"])
+      assert.deepStrictEqual(yield* report.say("orders", { key: "m1" }), answer)
+      const done = yield* report.approve("pay/pay-1")
+      assert.deepStrictEqual([done.status, done.output], ["Complete", { write: "Written: paid 1, sent 2" }])
+      assert.deepStrictEqual(yield* report.approve("pay/pay-1"), done)
+      const late = yield* Effect.flip(report.deny("pay/pay-1", "no"))
+      assert.strictEqual(late._tag === "ConversationError" && late.reason._tag, "NotAwaitingApproval")
+    }).pipe(Effect.provide(withRunner(Report.layer, tools(sent))))
+  })
+
+  it.live("is gone on with by another runner: no effect and no call that was started runs again", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const ran: Array<string> = []
+      const began = yield* Deferred.make<void>()
+      const counting = (text: string) => Effect.sync(() => (ran.push("read"), `read ${text}`))
+      const Report = ClusterPlan.make("Report", makePlan(counting))
+      const stuck = Effect.suspend(() => {
+        ran.push("send")
+        return Effect.andThen(Deferred.succeed(began, undefined), Effect.never)
+      })
+      const one = yield* cluster.start(Report.layer, tools({ send: stuck }))
+      const client = yield* one.provide(Report.client)
+      yield* Effect.forkChild(client("1").say("orders", { key: "m1" }))
+      yield* Deferred.await(began)
+      yield* one.die
+      const two = yield* cluster.start(Report.layer, tools({ send: Effect.sync(() => (ran.push("send"), "sent 2")) }))
+      const report = (yield* two.provide(Report.client))("1")
+      const answer = yield* report.say("orders", { key: "m1" })
+      assert.deepStrictEqual(ran, ["read", "send"])
+      assert.deepStrictEqual(answer.pending.map(({ callId }) => callId), ["pay/pay-1"])
+      assert.deepStrictEqual(answer.unknown, [{ callId: "send/send-2", name: "send", path: ["send", "sender"] }])
+      const done = yield* report.approve("pay/pay-1")
+      assert.strictEqual(done.status, "Complete")
+      assert.match(done.text, /paid 1, The process that ran .* unknown/)
+    }))
+
+  it.live("fails where nobody knows how an effect ended, and starts it again if it is resumed", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const began = yield* Deferred.make<void>()
+      const runs: Array<number> = []
+      let isStuck = true
+      const once = (text: string) =>
+        Effect.suspend(() => {
+          runs.push(runs.length)
+          return isStuck ? Effect.andThen(Deferred.succeed(began, undefined), Effect.never) : Effect.succeed(text)
+        })
+      const Report = ClusterPlan.make("Report", makePlan(once))
+      const one = yield* cluster.start(Report.layer, tools(sent))
+      yield* Effect.forkChild((yield* one.provide(Report.client))("1").say("orders", { key: "m1" }))
+      yield* Deferred.await(began)
+      yield* one.die
+      isStuck = false
+      const two = yield* cluster.start(Report.layer, tools(sent))
+      const report = (yield* two.provide(Report.client))("1")
+      const failed = yield* report.say("orders", { key: "m1" })
+      assert.deepStrictEqual([failed.status, failed.error?.tag], ["Failed", "EffectUnknown"])
+      assert.deepStrictEqual(failed.unknown, [{ callId: "read", name: "read", path: ["read"] }])
+      assert.strictEqual(runs.length, 1)
+      const resumed = yield* report.resume()
+      assert.deepStrictEqual([resumed.status, resumed.unknown], ["Waiting", []])
+      assert.strictEqual(runs.length, 2)
+    }))
+
+  it.live("starts an effect again at once that is idempotent", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const began = yield* Deferred.make<void>()
+      let isStuck = true
+      const again = (text: string) =>
+        Effect.suspend(() =>
+          isStuck ? Effect.andThen(Deferred.succeed(began, undefined), Effect.never) : Effect.succeed(text)
+        )
+      const Report = ClusterPlan.make("Report", makePlan(again, { idempotent: true }))
+      const one = yield* cluster.start(Report.layer, tools(sent))
+      yield* Effect.forkChild((yield* one.provide(Report.client))("1").say("orders", { key: "m1" }))
+      yield* Deferred.await(began)
+      yield* one.die
+      isStuck = false
+      const two = yield* cluster.start(Report.layer, tools(sent))
+      const report = (yield* two.provide(Report.client))("1")
+      assert.strictEqual((yield* report.say("orders", { key: "m1" })).status, "Waiting")
+    }))
+
+  it.live("is cancelled with the agents that run in it, and goes on with them when it is resumed", () =>
+    Effect.gen(function*() {
+      const began = yield* Deferred.make<void>()
+      const stuck = Effect.andThen(Deferred.succeed(began, undefined), Effect.never)
+      const Report = ClusterPlan.make("Report", makePlan(read))
+      yield* Effect.gen(function*() {
+        const report = (yield* Report.client)("1")
+        const asking = yield* Effect.forkChild(report.say("orders", { key: "m1" }))
+        yield* Deferred.await(began)
+        assert.isTrue(yield* report.cancel("m1"))
+        const answer = yield* Fiber.join(asking)
+        assert.deepStrictEqual([answer.status, answer.unknown.map(({ callId }) => callId)], ["Cancelled", [
+          "send/send-2"
+        ]])
+        const resumed = yield* report.resume()
+        assert.deepStrictEqual(resumed.pending.map(({ callId }) => callId), ["pay/pay-1"])
+        assert.strictEqual((yield* report.deny("pay/pay-1", "no")).status, "Complete")
+      }).pipe(Effect.provide(withRunner(Report.layer, tools({ send: stuck }))))
+    }))
+
+  it.live("says which agent failed, and resumes that agent's own conversation", () => {
+    let isBroken = true
+    const Flaky = Tool.make("send", { parameters: params, success: Schema.String, failure: Schema.String })
+    const FlakyKit = Toolkit.make(Flaky)
+    const flaky = Agent.make("sender", { toolkit: FlakyKit, fatal: ["send"] })
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [flaky] }))
+    const needs = Layer.merge(
+      FlakyKit.toLayer({
+        send: () => Effect.suspend(() => isBroken ? Effect.fail("offline") : Effect.succeed("sent"))
+      }),
+      MockModel.layer(script)
+    )
+    return Effect.gen(function*() {
+      const report = (yield* Report.client)("1")
+      const failed = yield* report.say("orders", { key: "m1" })
+      assert.deepStrictEqual([failed.status, failed.error?.agent], ["Failed", "sender"])
+      isBroken = false
+      const done = yield* report.resume()
+      assert.strictEqual(done.status, "Complete")
+      const state = yield* report.node("sender").state
+      assert.strictEqual(state.conversation.turns.filter(({ _tag }) => _tag === "User").length, 1)
+    }).pipe(Effect.provide(withRunner(Report.layer, needs)))
+  })
+
+  it.live("tells its steps behind a cursor, begins anew with the next input, forks, and is removed with its agents", () => {
+    const Report = ClusterPlan.make("Report", makePlan(read))
+    return Effect.gen(function*() {
+      const client = yield* Report.client
+      const report = client("1")
+      yield* report.post("one", { key: "m1" })
+      const told = yield* report.events().pipe(
+        Stream.takeUntil(({ event }) => event._tag === "NodeEnded" && event.node === "send"),
+        Stream.runCollect
+      )
+      assert.deepStrictEqual(told.map(({ cursor }) => cursor), told.map((_, at) => at + 1))
+      yield* report.say("two", { key: "m2" })
+      assert.strictEqual((yield* report.state).input, "two")
+      yield* report.fork("2")
+      const forked = client("2")
+      const done = yield* forked.approve("pay/pay-1")
+      assert.deepStrictEqual(done.output, { write: "Written: paid 1, sent 2" })
+      assert.deepStrictEqual(Object.keys((yield* report.state).nodes), ["read", "send"])
+      yield* report.remove
+      assert.deepStrictEqual(yield* report.state, { nodes: {} })
+      assert.strictEqual((yield* report.node("send", 2).state).conversation.turns.length, 0)
+      assert.strictEqual((yield* forked.state).input, "two")
+    }).pipe(Effect.provide(withRunner(Report.layer, tools(sent))))
+  })
+
+  it.live("refuses what isn't JSON, since nobody else could go on from it", () => {
+    const dated = Plan.node("dated", Effect.succeed({ at: new Date(0) }))
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [dated] }))
+    return Effect.gen(function*() {
+      const answer = yield* (yield* Report.client)("1").say("now")
+      assert.deepStrictEqual([answer.status, answer.error?.tag], ["Failed", "OutputNotJson"])
+      assert.match(answer.error?.message ?? "", /"at \(Date\)"/)
+    }).pipe(Effect.provide(withRunner(Report.layer, Layer.empty)))
+  })
+})

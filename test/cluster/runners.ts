@@ -1,0 +1,86 @@
+/** Runners of one cluster in one process: each can die where it stands, and the next one takes over. */
+import { Context, Deferred, Effect, Exit, Layer, Scope } from "effect"
+import {
+  MessageStorage,
+  RunnerHealth,
+  Runners,
+  RunnerStorage,
+  Sharding,
+  ShardingConfig,
+  TestRunner
+} from "effect/cluster"
+import { Conversation, ConversationStore } from "troupe/cluster"
+
+type Store = ConversationStore.Service
+
+/** What entities need of a cluster. */
+type Cluster = Sharding.Sharding | MessageStorage.MessageStorage | ConversationStore.ConversationStore
+
+/** A cluster in memory with one runner that has these entities. */
+export const withRunner = <E, R, E2, R2>(entities: Layer.Layer<never, E, R>, needs: Layer.Layer<R2, E2>) =>
+  entities.pipe(
+    Layer.provide(needs),
+    Layer.provideMerge(Layer.merge(TestRunner.layer, ConversationStore.layerMemory))
+  )
+
+/** A store that its process has no more: what it asks for never comes. */
+const mortal = (store: Store, isDead: () => boolean, gone: Deferred.Deferred<void>): Store => {
+  const alive = Effect.suspend(() =>
+    isDead() ? Effect.andThen(Deferred.await(gone), Effect.die("The process is dead")) : Effect.void
+  )
+  const living = <A, E>(self: Effect.Effect<A, E>) => Effect.andThen(alive, self).pipe(Effect.tap(alive))
+  return {
+    claim: (id) => living(store.claim(id)),
+    append: (entry) => living(store.append(entry)),
+    saveSnapshot: (...args) => living(store.saveSnapshot(...args)),
+    shorten: (...args) => living(store.shorten(...args)),
+    find: (...args) => living(store.find(...args)),
+    read: (...args) => living(store.read(...args)),
+    create: (...args) => living(store.create(...args)),
+    remove: (...args) => living(store.remove(...args))
+  }
+}
+
+/** A runner: what is provided by it talks to the cluster over it. */
+interface Runner {
+  readonly provide: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, Exclude<R, Sharding.Sharding>>
+  /** Stops everything in it where it stands: nothing of that is kept or answered any more. */
+  readonly die: Effect.Effect<void>
+  /** Ends it as a signal would that lets it end in order. */
+  readonly end: Effect.Effect<void>
+}
+
+/** Makes a cluster in memory, and gives what starts a runner of it. */
+export const makeCluster = Effect.gen(function*() {
+  const storage = yield* Layer.build(Layer.provide(MessageStorage.layerMemory, ShardingConfig.layer()))
+  const stored = yield* Layer.build(ConversationStore.layerMemory)
+  const store = Context.get(stored, ConversationStore.ConversationStore)
+  const start = <E, R extends Cluster | R2, E2, R2>(entities: Layer.Layer<never, E, R>, needs: Layer.Layer<R2, E2>) =>
+    Effect.gen(function*() {
+      let isDead = false
+      const gone = yield* Deferred.make<void>()
+      const scope = yield* Scope.make()
+      const cluster = Sharding.layer.pipe(
+        Layer.provideMerge(Runners.layerNoop),
+        Layer.provideMerge(Layer.succeedContext(storage)),
+        Layer.provide([RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
+        Layer.provide(ShardingConfig.layer({ ...Conversation.sharding(), entityTerminationTimeout: 0 }))
+      )
+      const layer = (entities as Layer.Layer<never, E, Cluster | R2>).pipe(
+        Layer.provide(Layer.succeed(ConversationStore.ConversationStore, mortal(store, () => isDead, gone))),
+        Layer.provide(needs),
+        Layer.provideMerge(cluster)
+      )
+      const context = yield* Layer.buildWithScope(layer, scope)
+      yield* Effect.addFinalizer(() => Effect.andThen(Deferred.succeed(gone, undefined), Scope.close(scope, Exit.void)))
+      const runner: Runner = {
+        provide: (self) => Effect.provideContext(self, context) as never,
+        die: Effect.sync(() => {
+          isDead = true
+        }),
+        end: Scope.close(scope, Exit.void)
+      }
+      return runner
+    })
+  return { start, store }
+})
