@@ -5,7 +5,7 @@
  *
  * With `--processes` it disrupts real runners on a Postgres of their own while conversations go on:
  *
- *     npm run crash -- --processes --rounds 300 [--runners 3] [--only kill,freeze,…] [--seed 1] [--verbose]
+ *     npm run crash -- --processes --rounds 300 [--runners 3] [--only kill,freeze,…] [--without marks] [--seed 1] [--verbose]
  */
 import { Effect, Layer } from "effect"
 import { parseArgs } from "node:util"
@@ -70,6 +70,7 @@ const processes = Effect.gen(function*() {
     runners: Number(values.runners),
     kinds: kindsOf(values.only),
     seed: Number(values.seed),
+    isCareless: mutation === "marks",
     tell: values.verbose ? (line) => console.log(line) : () => {}
   })
   for (const [name, figure] of Object.entries(figures)) console.log(`${name}: ${figure}`)

@@ -17,6 +17,7 @@ import { createInterface } from "node:readline"
 /** A server that runs. */
 export interface Server {
   readonly url: string
+  readonly pid: () => number
   /** Ends it at once, as `pg_ctl stop -m immediate` does. What was committed is kept. */
   readonly crash: () => Promise<void>
   /** Begins it again on the same port. */
@@ -115,7 +116,8 @@ export const start = async (): Promise<Server> => {
       await stop()
       throw error
     })
-    return { url: `postgres://troupe@127.0.0.1:${port}/postgres`, crash: () => end("SIGQUIT"), begin, stop }
+    const pid = () => server.pid!
+    return { url: `postgres://troupe@127.0.0.1:${port}/postgres`, pid, crash: () => end("SIGQUIT"), begin, stop }
   } catch (error) {
     remove()
     throw error

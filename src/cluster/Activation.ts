@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as PubSub from "effect/PubSub"
@@ -18,19 +18,21 @@ import * as Held from "./Held.ts"
 import * as Journal from "./Journal.ts"
 import { unavailable } from "./LogWriter.ts"
 import type { Service } from "./store/Stored.ts"
+import { Within } from "./Within.ts"
 
 /** Changes a state that names what the definition lacks, or gives nothing. */
 export type Migrate = (state: AgentState, missing: ReadonlyArray<Definition.Missing>) => AgentState | undefined
 
 /**
  * What a conversation is opened with: `snapshotAfter` is how many characters of entries stand between two snapshots, if that isn't by
- * their size.
+ * their size, and `keepEvents` how many of the newest events are kept, if that isn't all.
  */
 export interface Options extends Held.Options {
   readonly agent: Any
   readonly store: Service
   readonly migrate: Migrate | undefined
   readonly snapshotAfter?: number | undefined
+  readonly keepEvents?: number | undefined
 }
 
 /** A conversation that is open: its session is made when something is to run. */
@@ -68,7 +70,7 @@ export class Activation extends Held.Held<Live> {
       const made = Session.make(agent, { store: { id, open: Effect.succeed(document) } })
       live.session = yield* made.pipe(
         Effect.provideService(Scope.Scope, scope),
-        Effect.provideContext(this.#context)
+        Effect.provideContext(Context.add(this.#context, Within, id))
       ) as Effect.Effect<Session.Session<unknown, unknown>>
       return live.session
     })
@@ -100,6 +102,6 @@ export const make = (options: Options): Effect.Effect<Activation, never, Scope.S
     const context = yield* Effect.context<never>()
     const told = yield* PubSub.unbounded<Journal.Told>()
     const activation = new Activation(options, context, told)
-    yield* Effect.addFinalizer(() => activation.close())
+    yield* Effect.addFinalizer(() => activation.end())
     return activation
   })

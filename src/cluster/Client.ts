@@ -14,6 +14,7 @@ import type { Entity as EntityOf } from "effect/cluster/Entity"
 import type * as EntityProxy from "effect/cluster/EntityProxy"
 import type * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as Hash from "effect/Hash"
 import * as Random from "effect/Random"
 import type * as Result from "effect/Result"
@@ -27,6 +28,7 @@ import { ConversationError, ConversationUnreadable } from "./ConversationError.t
 import * as EventStream from "./EventStream.ts"
 import type { Told } from "./Journal.ts"
 import type * as Protocol from "./Protocol.ts"
+import { notWithin } from "./Within.ts"
 
 /** What the cluster can fail with beside. */
 export type ClusterError = MailboxFull | AlreadyProcessingMessage | PersistenceError | EntityNotAssignedToRunner
@@ -125,60 +127,68 @@ const newKey = Effect.map(Random.Random, RunId.make)
 const keyOf = (options: Keyed | undefined): Effect.Effect<string> =>
   options?.key === undefined ? newKey : Effect.succeed(options.key)
 
-/** Talks to a conversation by its requests. */
+/** Talks to a conversation by its requests. Within the conversation of an address nobody waits for that one. */
 export const make = <In, State, Event>(
   id: string,
   requests: Requests,
-  { eventFromJson, inputToJson, stateFromJson }: Codec<In, State, Event>
-): Client<In, Answer, State, Event> => ({
-  say: (input, options) => Effect.flatMap(keyOf(options), (key) => requests.Say({ key, input: inputToJson(input) })),
-  post: (input, options) =>
-    Effect.flatMap(keyOf(options), (key) => {
-      const said = { key, input: inputToJson(input) }
-      return options?.at === undefined
-        ? requests.Say(said, { discard: true })
-        : requests.SayAt({ ...said, at: options.at }, { discard: true })
-    }),
-  approve: (callId, { key, params } = {}) => {
-    const changed = params === undefined ? "" : `/${Hash.string(JSON.stringify(params))}`
-    return requests.Approve({
-      key: key ?? `approve/${callId}${changed}`,
-      callId,
-      ...(params === undefined ? undefined : { params })
-    })
-  },
-  deny: (callId, reason, options) => requests.Deny({ key: options?.key ?? `deny/${callId}`, callId, reason }),
-  resume: (options) => Effect.flatMap(keyOf(options), (key) => requests.Resume({ key })),
-  cancel: (key) => requests.Cancel({ key }),
-  fork: (to, options) => requests.Fork({ key: options?.key ?? `fork/${to}`, to }),
-  remove: Effect.suspend(() => requests.Remove()),
-  state: Effect.flatMap(
-    Effect.suspend(() => requests.State()),
-    (json) =>
-      Effect.mapError(
-        Effect.fromResult(stateFromJson(json)),
-        ({ message: issue }) => new ConversationError({ reason: new ConversationUnreadable({ id, issue }) })
-      )
-  ),
-  events: ({ after = 0 } = {}) =>
-    Stream.suspend(() => {
-      let seen = after
-      // A runner that leaves interrupts its streams, and the next one goes on with them.
-      const told = (): Stream.Stream<Schema.Json, ConversationError | ClusterError> =>
-        Stream.catchCauseIf(
-          requests.Events({ after: seen }),
-          Cause.hasInterruptsOnly,
-          () => Stream.unwrap(Effect.delay(Effect.sync(told), "100 millis"))
+  { eventFromJson, inputToJson, stateFromJson }: Codec<In, State, Event>,
+  address?: string
+): Client<In, Answer, State, Event> => {
+  const waiting: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | ConversationError, R> =
+    address === undefined ? identity : notWithin(address)
+  return {
+    say: (input, options) =>
+      waiting(Effect.flatMap(keyOf(options), (key) => requests.Say({ key, input: inputToJson(input) }))),
+    post: (input, options) =>
+      Effect.flatMap(keyOf(options), (key) => {
+        const said = { key, input: inputToJson(input) }
+        return options?.at === undefined
+          ? requests.Say(said, { discard: true })
+          : requests.SayAt({ ...said, at: options.at }, { discard: true })
+      }),
+    approve: (callId, { key, params } = {}) => {
+      const changed = params === undefined ? "" : `/${Hash.string(JSON.stringify(params))}`
+      return waiting(requests.Approve({
+        key: key ?? `approve/${callId}${changed}`,
+        callId,
+        ...(params === undefined ? undefined : { params })
+      }))
+    },
+    deny: (callId, reason, options) =>
+      waiting(requests.Deny({ key: options?.key ?? `deny/${callId}`, callId, reason })),
+    resume: (options) => waiting(Effect.flatMap(keyOf(options), (key) => requests.Resume({ key }))),
+    cancel: (key) => requests.Cancel({ key }),
+    fork: (to, options) => waiting(requests.Fork({ key: options?.key ?? `fork/${to}`, to })),
+    remove: waiting(Effect.suspend(() => requests.Remove())),
+    state: Effect.flatMap(
+      Effect.suspend(() => requests.State()),
+      (json) =>
+        Effect.mapError(
+          Effect.fromResult(stateFromJson(json)),
+          ({ message: issue }) => new ConversationError({ reason: new ConversationUnreadable({ id, issue }) })
         )
-      return told().pipe(
-        Stream.mapEffect((json) => EventStream.fromJson(id, json, eventFromJson)),
-        // A stream that was attached to another runner tells the events anew.
-        Stream.filter(({ cursor, piece }) => {
-          if (piece !== undefined) return true
-          const isNew = cursor > seen
-          if (isNew) seen = cursor
-          return isNew
-        })
-      )
-    })
-})
+    ),
+    events: ({ after = 0 } = {}) =>
+      Stream.suspend(() => {
+        let seen = after
+        // A runner that leaves interrupts its streams, and the next one goes on with them.
+        const told = (): Stream.Stream<Schema.Json, ConversationError | ClusterError> =>
+          requests.Events({ after: seen }).pipe(
+            Stream.catchCauseIf(
+              Cause.hasInterruptsOnly,
+              () => Stream.unwrap(Effect.delay(Effect.sync(told), "100 millis"))
+            )
+          )
+        return told().pipe(
+          Stream.mapEffect((json) => EventStream.fromJson(id, json, eventFromJson)),
+          // A stream that was attached to another runner tells the events anew.
+          Stream.filter(({ cursor, piece }) => {
+            if (piece !== undefined) return true
+            const isNew = cursor > seen
+            if (isNew) seen = cursor
+            return isNew
+          })
+        )
+      })
+  }
+}

@@ -84,7 +84,7 @@ export const make = <Name extends string, Participant extends string, E, R>(
     const clients = new Map<string, (id: string) => Client_.Requests>()
     for (const [place, child] of entities) clients.set(place, yield* child.client)
     return (id: string) => ({
-      ...Client_.make(id, clientOf(id), codec),
+      ...Client_.make(id, clientOf(id), codec, Conversation.idOf(name, id)),
       participant: (name: Participant) => Client_.make(id, clients.get(name)!(id), Conversation.codec)
     })
   })

@@ -110,7 +110,7 @@ export const make = <Name extends string, Input, Output, E, R>(
       const childId = `${id}/${run}`
       return Client_.make(childId, childOf(childId), Conversation.codec)
     }
-    return (id: string) => ({ ...Client_.make(id, clientOf(id), codec), node: node(id) })
+    return (id: string) => ({ ...Client_.make(id, clientOf(id), codec, Conversation.idOf(name, id)), node: node(id) })
   })
   return {
     name,

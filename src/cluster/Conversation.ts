@@ -48,7 +48,9 @@ export {
   ConversationExists,
   ConversationUnreadable,
   DefinitionChanged,
-  Reason
+  EventsGone,
+  Reason,
+  WaitsForItself
 } from "./ConversationError.ts"
 export type { Missing } from "./Definition.ts"
 export type { Told } from "./Journal.ts"
@@ -79,10 +81,14 @@ export interface Client<out E = unknown, out X = ClusterError>
   extends ConversationClient.Client<Input, AnswerOf<E>, AgentState, Stored, X>
 {}
 
-/** How conversations of an agent are held: how long one stays in memory that nobody talks to, and what changes a state of an old version. */
+/**
+ * How conversations of an agent are held: how long one stays in memory that nobody talks to, what changes a state of an old version, and how
+ * many of the newest events are kept. By default all are: a state is the fold of the whole log.
+ */
 export interface Options {
   readonly maxIdleTime?: Duration.Input | undefined
   readonly migrate?: Activation.Migrate | undefined
+  readonly keepEvents?: number | undefined
 }
 
 /**
@@ -124,6 +130,7 @@ const handlers = (name: string, entity: ReturnType<typeof Protocol.make>, agent:
       agent,
       store,
       migrate: options.migrate,
+      keepEvents: options.keepEvents,
       isLeaving: () => !sharding.hasShardId(address.shardId),
       patience: Duration.seconds(1)
     })
@@ -178,7 +185,7 @@ export const make = <Name extends string, AgentName extends string, Output, E, R
     layer: layer as Conversation<Name, E, R>["layer"],
     client: Effect.map(
       untyped.client,
-      (clientOf) => (id: string) => ConversationClient.make(id, clientOf(id), codec)
+      (clientOf) => (id: string) => ConversationClient.make(id, clientOf(id), codec, idOf(name, id))
     ) as Conversation<Name, E, R>["client"],
     clientOver: (rpcs) => (id) =>
       ConversationClient.make(id, ConversationClient.requestsOver(rpcs, name, id), codec) as Client<E>

@@ -51,6 +51,32 @@ export class ConversationExists extends ErrorClass<ConversationExists>("troupe/c
 }, ({ id }) => `There is a conversation "${id}" already`) {}
 
 /**
+ * What a conversation runs, such as a tool's handler, asked the same conversation for something and would have waited for its own end.
+ * `post` doesn't wait.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class WaitsForItself extends ErrorClass<WaitsForItself>("troupe/cluster")(
+  "WaitsForItself",
+  {
+    conversation: Schema.String
+  },
+  ({ conversation }) => `Conversation "${conversation}" would wait for itself: what it runs can only \`post\` to it`
+) {}
+
+/**
+ * The events up to a number are gone: the log was shortened. What comes after it can be read.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EventsGone extends ErrorClass<EventsGone>("troupe/cluster")("EventsGone", {
+  id: Schema.String,
+  until: Schema.Int
+}, ({ id, until }) => `The events of conversation "${id}" up to ${until} are gone: read on \`after\` ${until}`) {}
+
+/**
  * Why a conversation can't do what was requested.
  *
  * @category errors
@@ -61,7 +87,9 @@ export const Reason = Schema.Union([
   ParametersRejected,
   DefinitionChanged,
   ConversationUnreadable,
-  ConversationExists
+  ConversationExists,
+  EventsGone,
+  WaitsForItself
 ])
 
 /** Why a conversation can't do what was requested. */

@@ -11,7 +11,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { lazy } from "../domain/Lazy.ts"
-import { ConversationError, ConversationUnreadable } from "./ConversationError.ts"
+import { ConversationError, ConversationUnreadable, EventsGone } from "./ConversationError.ts"
 import type * as Journal from "./Journal.ts"
 import type { Service } from "./store/Stored.ts"
 
@@ -63,17 +63,24 @@ export interface Source<Event> {
   readonly count: Effect.Effect<number, ConversationError>
 }
 
+const gone = (id: string, until: number) =>
+  Effect.fail(new ConversationError({ reason: new EventsGone({ id, until }) }))
+
 /** Streams the events behind a number that are kept until another. */
 const past = <Event>({ eventsOf, id, store }: Source<Event>, after: number, until: number) =>
   Stream.paginate(after, (cursor) =>
     Effect.gen(function*() {
       const entries = yield* Effect.orDie(Effect.retry(store.read(id, cursor, pageSize), again))
       const told: Array<Journal.Told<Event>> = []
+      let expected = cursor
       for (const { lastEvent, text } of entries) {
         const events = yield* Effect.mapError(Effect.fromResult(eventsOf(text)), unreadable(id))
         const before = lastEvent - events.length
+        if (before > expected) return yield* gone(id, before)
+        expected = lastEvent
         events.forEach((event, at) => told.push({ cursor: before + at + 1, event }))
       }
+      if (entries.length === 0 && cursor < until) return yield* gone(id, until)
       const last = entries.at(-1)?.lastEvent ?? until
       const next = last < until ? Option.some(last) : Option.none<number>()
       return [told.filter(({ cursor }) => cursor > after && cursor <= until), next] as const

@@ -23,7 +23,7 @@ export interface Options {
 
 /** What is open: it can be shut, after which nothing of it is kept. */
 export interface Open {
-  readonly journal: { readonly isClosed: boolean; readonly close: () => void }
+  readonly journal: { readonly isClosed: boolean; readonly close: () => void; readonly end: Effect.Effect<void> }
 }
 
 /** What a message can't be handled for: the session's errors mean that the log is lost, but for those that tell of the message. */
@@ -82,6 +82,11 @@ export class Held<Live extends Open> {
       live?.journal.close()
       return live === undefined ? Effect.void : this.#closing(live)
     })
+  }
+
+  /** Lets go of the log when nothing runs in it. */
+  end(): Effect.Effect<void> {
+    return Effect.andThen(Effect.suspend(() => this.#live?.journal.end ?? Effect.void), this.close())
   }
 
   #open(): Effect.Effect<Live, Failure> {

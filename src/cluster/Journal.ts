@@ -116,6 +116,14 @@ export class Journal {
     this.#writer.close()
   }
 
+  /** Lets go of the log in an orderly way: who opens it next has less to read. */
+  get end(): Effect.Effect<void> {
+    return Effect.andThen(
+      this.#writer.lastSnapshot(() => Kept.toText(this.kept), this.kept.events),
+      Effect.sync(() => this.close())
+    )
+  }
+
   /** Takes a message with the next entry. */
   takeNext(key: string | undefined): void {
     this.#next = key
@@ -187,7 +195,7 @@ export class Journal {
         this.kept = next
         if (answer !== undefined) this.answered = { key: whole.answered!, answer }
         this.#tell(entry.events, before.events)
-        return Effect.andThen(this.#writer.snapshot(() => Kept.toText(this.kept)), this.#leave())
+        return Effect.andThen(this.#writer.snapshot(() => Kept.toText(this.kept), this.kept.events), this.#leave())
       })
     })
     return Effect.uninterruptible(this.#alone.withPermit(appending))
@@ -213,13 +221,14 @@ export const open = Effect.fnUntraced(function*(options: {
   readonly told: PubSub.PubSub<Told>
   readonly isLeaving: () => boolean
   readonly snapshotAfter?: number | undefined
+  readonly keepEvents?: number | undefined
 }) {
-  const { agent, id, isLeaving, snapshotAfter, store, told } = options
+  const { agent, id, isLeaving, keepEvents, snapshotAfter, store, told } = options
   const claimed = yield* Effect.mapError(store.claim(id), unavailable(id, "read"))
   const journal = new Journal({
     id,
     roster: rosterOf(agent),
-    writer: new LogWriter({ id, store, snapshotAfter }, claimed),
+    writer: new LogWriter({ id, store, snapshotAfter, keepEvents }, claimed),
     told,
     kept: yield* read(id, agent, claimed),
     isLeaving

@@ -2,7 +2,8 @@
  * How an owner writes to a log: one entry after the other, under the epoch that it claimed.
  *
  * 1. Who can't append has lost the log: the writer is closed, and nothing more is written by it.
- * 2. A snapshot is written when much stands behind the last one. Without it, more is read.
+ * 2. A snapshot is written when much stands behind the last one, so that what is read to open a log doesn't grow with it.
+ * 3. If only the newest events are to be kept, the others are removed once a snapshot stands for them.
  *
  * @since 0.1.0
  */
@@ -19,6 +20,9 @@ import type { Append, Claimed, ConversationStoreError, Service } from "./store/S
 /** How many characters of entries there are at least between two snapshots. */
 const minSnapshotDistance = 32_768
 
+/** How many entries there are at most between two snapshots. */
+const maxEntries = 256
+
 /** Says that what is kept can't be read. */
 export const unreadable = (id: string) => (issue: string): SessionError =>
   new SessionError({ reason: new StoredStateUnreadable({ id, issue }) })
@@ -28,11 +32,15 @@ export const unavailable =
   (id: string, operation: StoreUnavailable["operation"]) => (error: ConversationStoreError): SessionError =>
     new SessionError({ reason: new StoreUnavailable({ id, operation, issue: error.message, error }) })
 
-/** Which log is written to, and how many characters of entries stand between two snapshots, if that isn't by their size. */
+/**
+ * Which log is written to, how many characters of entries stand between two snapshots, if that isn't by their size, and how many of the
+ * newest events are kept, if that isn't all of them.
+ */
 export interface Options {
   readonly id: string
   readonly store: Service
   readonly snapshotAfter?: number | undefined
+  readonly keepEvents?: number | undefined
 }
 
 /** How an owner writes to a log. */
@@ -42,17 +50,21 @@ export class LogWriter {
   readonly #id: string
   readonly #store: Service
   readonly #snapshotAfter: number | undefined
+  readonly #keepEvents: number | undefined
   #revision: number
   #size: number
+  #entries: number
   #snapshotSize: number
 
-  constructor({ id, snapshotAfter, store }: Options, { entries, epoch, snapshot }: Claimed) {
+  constructor({ id, keepEvents, snapshotAfter, store }: Options, { entries, epoch, snapshot }: Claimed) {
     this.#id = id
     this.#store = store
     this.#snapshotAfter = snapshotAfter
+    this.#keepEvents = keepEvents
     this.epoch = epoch
     this.#revision = entries.at(-1)?.revision ?? snapshot?.revision ?? 0
     this.#size = entries.reduce((size, { text }) => size + text.length, 0)
+    this.#entries = entries.length
     this.#snapshotSize = snapshot?.text.length ?? 0
   }
 
@@ -79,21 +91,37 @@ export class LogWriter {
           if (!isOurs) return this.fail(new StoreConflict({ id, expected: revision, found: undefined }))
           this.#revision = revision
           this.#size += entry.text.length
+          this.#entries++
           return Effect.void
         }
       })
     })
   }
 
-  /** Writes a snapshot if it is time for one. */
-  snapshot(textOf: () => string): Effect.Effect<void> {
+  /** Writes a snapshot if it is time for one, of what there is after so many events. */
+  snapshot(textOf: () => string, events: number): Effect.Effect<void> {
     return Effect.suspend(() => {
       const after = this.#snapshotAfter ?? Math.max(minSnapshotDistance, 4 * this.#snapshotSize)
-      if (this.#size <= after) return Effect.void
-      const text = textOf()
-      this.#size = 0
-      this.#snapshotSize = text.length
-      return Effect.ignore(this.#store.saveSnapshot(this.#id, this.epoch, { revision: this.#revision, text }))
+      return this.#size > after || this.#entries >= maxEntries ? this.#write(textOf(), events) : Effect.void
     })
+  }
+
+  /** Writes a snapshot if anything stands behind the last one, before the log is let go of. */
+  lastSnapshot(textOf: () => string, events: number): Effect.Effect<void> {
+    return Effect.suspend(() => this.isClosed || this.#entries === 0 ? Effect.void : this.#write(textOf(), events))
+  }
+
+  #write(text: string, events: number): Effect.Effect<void> {
+    const id = this.#id
+    const revision = this.#revision
+    this.#size = 0
+    this.#entries = 0
+    this.#snapshotSize = text.length
+    const shortening = this.#keepEvents === undefined
+      ? Effect.void
+      : this.#store.shorten(id, this.epoch, { revision, event: events - this.#keepEvents })
+    return Effect.ignore(
+      Effect.andThen(this.#store.saveSnapshot(id, this.epoch, { revision, text }), shortening)
+    )
   }
 }

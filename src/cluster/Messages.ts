@@ -88,10 +88,12 @@ export class Messages {
       Effect.gen({ self: this }, function*() {
         const { journal } = live
         const { answer } = yield* this.#find(key)
-        if (answer !== undefined) return journal.kept.cancelled.has(key) || answer.status === "Cancelled"
+        if (answer !== undefined) return answer.status === "Cancelled"
         if (!journal.kept.cancelled.has(key)) yield* journal.cancel(key)
         if (this.#running?.key === key) yield* Fiber.interrupt(this.#running.fiber)
-        return true
+        // The run may have ended while the first look was under way.
+        const { answer: last } = yield* this.#find(key)
+        return last === undefined || last.status === "Cancelled"
       })
     )
   }

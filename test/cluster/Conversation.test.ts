@@ -173,6 +173,39 @@ describe("A conversation", () => {
       }).pipe(withDesk(hands))
     }))
 
+  it.live("says that a cancellation came too late if the run ended meanwhile", () =>
+    Effect.gen(function*() {
+      const began = yield* Deferred.make<void>()
+      const looked = yield* Deferred.make<void>()
+      const ended = yield* Deferred.make<void>()
+      const hands = {
+        ...done,
+        send: () => Effect.as(Effect.andThen(Deferred.succeed(began, undefined), Deferred.await(looked)), "sent")
+      }
+      const slow = Layer.effect(
+        ConversationStore.ConversationStore,
+        Effect.map(ConversationStore.ConversationStore, (store): ConversationStore.Service => ({
+          ...store,
+          // Whoever looks while the handler runs hears of it when the run has ended.
+          find: (id, key) =>
+            Effect.tap(store.find(id, key), () =>
+              Deferred.isDoneUnsafe(began) && !Deferred.isDoneUnsafe(looked)
+                ? Effect.andThen(Deferred.succeed(looked, undefined), Deferred.await(ended))
+                : Effect.void)
+        }))
+      ).pipe(Layer.provide(ConversationStore.layerMemory))
+      yield* Effect.gen(function*() {
+        const chat = (yield* Desk.client)("1")
+        const asking = yield* Effect.forkChild(chat.say("send 1", { key: "m1" }))
+        yield* Deferred.await(began)
+        const cancelling = yield* Effect.forkChild(chat.cancel("m1"))
+        assert.strictEqual((yield* Fiber.join(asking)).status, "Complete")
+        yield* Deferred.succeed(ended, undefined)
+        assert.isFalse(yield* Fiber.join(cancelling))
+        assert.isFalse(yield* chat.cancel("m1"))
+      }).pipe(Effect.provide(Layer.provideMerge(runner(hands), Layer.merge(TestRunner.layer, slow))))
+    }))
+
   it.live("forks into another once, and is removed with its messages", () =>
     Effect.gen(function*() {
       const client = yield* Desk.client

@@ -86,6 +86,30 @@ describe("A store of conversations", () => {
           })
         ))
 
+      it.live("removes what a snapshot stands for, for the one who claimed last, and still knows messages by their keys", () =>
+        inStore((store) =>
+          Effect.gen(function*() {
+            const early = yield* store.claim("a")
+            const { epoch } = yield* store.claim("a")
+            for (const n of [1, 2, 3, 4]) yield* store.append(entry(epoch, n, n === 2 ? { taken: "m" } : {}))
+            const until = { revision: 3, event: 6 }
+            const read = Effect.map(store.read("a", 0, 10), (entries) => entries.map(({ revision }) => revision))
+            yield* store.shorten("a", epoch, until)
+            assert.deepStrictEqual(yield* read, [1, 2, 3, 4])
+            yield* store.saveSnapshot("a", epoch, { revision: 3, text: "snapshot" })
+            yield* store.shorten("a", early.epoch, until)
+            assert.deepStrictEqual(yield* read, [1, 2, 3, 4])
+            yield* store.shorten("a", epoch, { ...until, event: 4 })
+            assert.deepStrictEqual(yield* read, [3, 4])
+            yield* store.shorten("a", epoch, until)
+            assert.deepStrictEqual(yield* read, [4])
+            assert.isTrue((yield* store.find("a", "m")).isTaken)
+            assert.isTrue(yield* store.append(entry(epoch, 5)))
+            const { entries, snapshot } = yield* store.claim("a")
+            assert.deepStrictEqual([snapshot?.revision, entries.map(({ revision }) => revision)], [3, [4, 5]])
+          })
+        ))
+
       it.effect("removes a conversation, and lets nobody append to it who had it before", () =>
         inStore((store) =>
           Effect.gen(function*() {

@@ -33,6 +33,7 @@ const mortal = (store: Store, isDead: () => boolean, gone: Deferred.Deferred<voi
     claim: (id) => living(store.claim(id)),
     append: (entry) => living(store.append(entry)),
     saveSnapshot: (...args) => living(store.saveSnapshot(...args)),
+    shorten: (...args) => living(store.shorten(...args)),
     find: (...args) => living(store.find(...args)),
     read: (...args) => living(store.read(...args)),
     create: (...args) => living(store.create(...args)),
@@ -45,6 +46,8 @@ interface Runner {
   readonly provide: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, Exclude<R, Sharding.Sharding>>
   /** Stops everything in it where it stands: nothing of that is kept or answered any more. */
   readonly die: Effect.Effect<void>
+  /** Ends it as a signal would that lets it end in order. */
+  readonly end: Effect.Effect<void>
 }
 
 /** Makes a cluster in memory, and gives what starts a runner of it. */
@@ -74,7 +77,8 @@ export const makeCluster = Effect.gen(function*() {
         provide: (self) => Effect.provideContext(self, context) as never,
         die: Effect.sync(() => {
           isDead = true
-        })
+        }),
+        end: Scope.close(scope, Exit.void)
       }
       return runner
     })

@@ -31,6 +31,7 @@ import type { Told } from "../Journal.ts"
 import { unavailable } from "../LogWriter.ts"
 import type { Service } from "../store/Stored.ts"
 import type { UnknownCall } from "../UnknownCall.ts"
+import { Within } from "../Within.ts"
 import { persist } from "./Asking.ts"
 import * as StepLog from "./StepLog.ts"
 import * as Steps from "./Steps.ts"
@@ -217,8 +218,8 @@ export class Messages<State, Step> {
   }
 
   /** Lets go of the long run. */
-  get close(): Effect.Effect<void> {
-    return this.#held.close()
+  get end(): Effect.Effect<void> {
+    return this.#held.end()
   }
 
   #child(place: Place): Child {
@@ -259,7 +260,7 @@ export class Messages<State, Step> {
         keep: (steps, unknown) => journal.keep(steps, unknown),
         isClosed: () => journal.isClosed,
         child: (place) => this.#child(place)
-      })
+      }).pipe(Effect.provideService(Within, this.#options.id))
       const fiber = yield* Effect.forkChild(playing, { startImmediately: true })
       this.#running = { key, fiber }
       if (isCancelled()) yield* Fiber.interrupt(fiber)

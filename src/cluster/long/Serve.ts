@@ -59,7 +59,7 @@ const handlers = <State, Step>(
       isLeaving: () => !sharding.hasShardId(address.shardId),
       patience: Duration.seconds(1)
     }, told)
-    yield* Effect.addFinalizer(() => run.close)
+    yield* Effect.addFinalizer(() => run.end)
     return entity.of({
       Say: ({ payload: { input, key } }) => run.say(key, input),
       SayAt: ({ payload: { input, key } }) => run.say(key, input),

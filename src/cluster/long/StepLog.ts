@@ -43,6 +43,14 @@ export class StepLog<State, Step> {
     this.#writer.close()
   }
 
+  /** Lets go of the log in an orderly way: who opens it next has less to read. */
+  get end(): Effect.Effect<void> {
+    return Effect.andThen(
+      this.#writer.lastSnapshot(() => Steps.toText(this.kept), this.kept.steps),
+      Effect.sync(() => this.close())
+    )
+  }
+
   /** Keeps steps, and the calls of which nobody knows whether they took effect. */
   keep(steps: ReadonlyArray<Step>, unknown: ReadonlyArray<UnknownCall> = []): Effect.Effect<void, SessionError> {
     return this.append({ steps, unknown })
@@ -69,7 +77,7 @@ export class StepLog<State, Step> {
       return Effect.flatMap(written, () => {
         this.kept = next
         entry.steps.forEach((event, at) => PubSub.publishUnsafe(this.#told, { cursor: before.steps + at + 1, event }))
-        return this.#writer.snapshot(() => Steps.toText(this.kept))
+        return this.#writer.snapshot(() => Steps.toText(this.kept), this.kept.steps)
       })
     })
     return Effect.uninterruptible(this.#alone.withPermit(appending))

@@ -10,7 +10,9 @@ interface Row {
   epoch: number
   origin: string | undefined
   snapshot: StoredEntry | undefined
-  readonly log: Array<Omit<Append, "id" | "epoch">>
+  readonly log: Array<Omit<Append, "id" | "epoch"> & { isRemoved?: boolean }>
+  readonly taken: Set<string>
+  readonly answers: Map<string, string | undefined>
 }
 
 /** Makes a store that is empty. */
@@ -18,7 +20,8 @@ export const make = (): Service => {
   const rows = new Map<string, Row>()
   let epochs = 0
   const rowOf = (id: string): Row => {
-    const row = rows.get(id) ?? { epoch: 0, origin: undefined, snapshot: undefined, log: [] }
+    const row = rows.get(id) ??
+      { epoch: 0, origin: undefined, snapshot: undefined, log: [], taken: new Set(), answers: new Map() }
     rows.set(id, row)
     return row
   }
@@ -29,7 +32,9 @@ export const make = (): Service => {
         row.epoch = ++epochs
         const { epoch, snapshot } = row
         const from = snapshot?.revision ?? 0
-        const entries = row.log.flatMap(({ revision, text }) => revision > from ? [{ revision, text }] : [])
+        const entries = row.log.flatMap(({ isRemoved, revision, text }) =>
+          revision > from && isRemoved !== true ? [{ revision, text }] : []
+        )
         return { epoch, snapshot, entries }
       }),
     append: ({ epoch, id, ...entry }) =>
@@ -37,6 +42,8 @@ export const make = (): Service => {
         const row = rows.get(id)
         if (row?.epoch !== epoch || row.log.length + 1 !== entry.revision) return false
         row.log.push(entry)
+        if (entry.taken !== undefined) row.taken.add(entry.taken)
+        if (entry.answered !== undefined) row.answers.set(entry.answered, entry.answer)
         return true
       }),
     saveSnapshot: (id, epoch, snapshot) =>
@@ -44,16 +51,25 @@ export const make = (): Service => {
         const row = rows.get(id)
         if (row?.epoch === epoch) row.snapshot = snapshot
       }),
-    find: (id, key) =>
+    shorten: (id, epoch, until) =>
       Effect.sync(() => {
-        const log = rows.get(id)?.log ?? []
-        return {
-          isTaken: log.some(({ taken }) => taken === key),
-          answer: log.find(({ answered }) => answered === key)?.answer
-        }
+        const row = rows.get(id)
+        if (row?.epoch !== epoch || (row.snapshot?.revision ?? 0) < until.revision) return
+        row.log.forEach((entry, at) => {
+          const isGone = entry.revision <= until.revision && entry.lastEvent <= until.event
+          if (isGone) row.log[at] = { ...entry, text: "", isRemoved: true }
+        })
       }),
+    find: (id, key) =>
+      Effect.sync(() => ({
+        isTaken: rows.get(id)?.taken.has(key) === true,
+        answer: rows.get(id)?.answers.get(key)
+      })),
     read: (id, after, limit) =>
-      Effect.sync(() => (rows.get(id)?.log ?? []).filter(({ lastEvent }) => lastEvent > after).slice(0, limit)),
+      Effect.sync(() =>
+        (rows.get(id)?.log ?? [])
+          .filter(({ isRemoved, lastEvent }) => lastEvent > after && isRemoved !== true).slice(0, limit)
+      ),
     create: (id, origin, text) =>
       Effect.sync(() => {
         const row = rowOf(id)

@@ -53,7 +53,7 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
       const { epoch, snapshot, snapshot_revision } = row!
       const revision = Number(snapshot_revision)
       const entries = yield* sql<EntryRow>`
-        SELECT revision, text FROM ${log} WHERE conversation = ${id} AND revision > ${revision} ORDER BY revision`
+        SELECT revision, text FROM ${log} WHERE conversation = ${id} AND revision > ${revision} AND text <> '' ORDER BY revision`
       return {
         epoch: Number(epoch),
         snapshot: snapshot === null ? undefined : { revision, text: snapshot },
@@ -73,6 +73,16 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
       UPDATE ${conversations} SET snapshot = ${text}, snapshot_revision = ${revision}
       WHERE id = ${id} AND epoch = ${epoch}`.pipe(Effect.asVoid, naming("append"))
 
+  const shorten: Service["shorten"] = (id, epoch, { event, revision }) => {
+    const gone = sql`conversation = ${id} AND revision <= ${revision} AND last_event <= ${event} AND EXISTS (
+      SELECT 1 FROM ${conversations} WHERE id = ${id} AND epoch = ${epoch} AND snapshot_revision >= ${revision})`
+    return Effect.andThen(
+      sql`DELETE FROM ${log} WHERE taken IS NULL AND answered IS NULL AND ${gone}`,
+      // What is known of messages stays.
+      sql`UPDATE ${log} SET text = '' WHERE text <> '' AND ${gone}`
+    ).pipe(Effect.asVoid, naming("append"))
+  }
+
   const find: Service["find"] = (id, key) =>
     sql<{ readonly taken: string | null; readonly answered: string | null; readonly answer: string | null }>`
       SELECT taken, answered, answer FROM ${log} WHERE conversation = ${id} AND taken = ${key}
@@ -88,7 +98,7 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
   const read: Service["read"] = (id, after, limit) =>
     sql<EntryRow & { readonly last_event: Number_ }>`
       SELECT revision, text, last_event FROM ${log}
-      WHERE conversation = ${id} AND last_event > ${after} ORDER BY revision LIMIT ${limit}`.pipe(
+      WHERE conversation = ${id} AND last_event > ${after} AND text <> '' ORDER BY revision LIMIT ${limit}`.pipe(
       Effect.map((rows) => rows.map((row) => ({ ...entryOf(row), lastEvent: Number(row.last_event) }))),
       naming("read")
     )
@@ -116,5 +126,5 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
       sql`DELETE FROM ${log} WHERE conversation = ${id}`
     ).pipe(sql.withTransaction, Effect.asVoid, naming("remove"))
 
-  return { claim, append, saveSnapshot, find, read, create, remove } satisfies Service
+  return { claim, append, saveSnapshot, shorten, find, read, create, remove } satisfies Service
 })

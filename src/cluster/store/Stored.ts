@@ -65,8 +65,17 @@ export interface Service {
     epoch: number,
     snapshot: StoredEntry
   ) => Effect.Effect<void, ConversationStoreError>
+  /**
+   * Removes what a snapshot stands for: entries up to a revision whose events aren't behind a number. Messages and their answers stay known.
+   * Does nothing unless the snapshot is there and the epoch is the conversation's.
+   */
+  readonly shorten: (
+    id: string,
+    epoch: number,
+    until: { readonly revision: number; readonly event: number }
+  ) => Effect.Effect<void, ConversationStoreError>
   readonly find: (id: string, key: string) => Effect.Effect<Found, ConversationStoreError>
-  /** Returns the entries with events after a number, oldest first. */
+  /** Entries with events behind a number, oldest first. The first one begins later if there were others that are removed. */
   readonly read: (
     id: string,
     after: number,

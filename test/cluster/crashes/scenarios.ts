@@ -24,7 +24,7 @@ export interface Scenario {
   readonly mutation?: Mutation | undefined
 }
 
-export const hows = ["before", "after", "frozen", "interrupted", "leaving"] as const
+const hows = ["before", "after", "frozen", "interrupted", "leaving"] as const
 
 /** How many scenarios of one death there are. They come first. */
 export const single = (writes: number): number => writes * hows.length

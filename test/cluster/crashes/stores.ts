@@ -72,6 +72,7 @@ export const storeOf = (
     claim: (...args) => write(store.claim(...args)),
     append: (...args) => write(store.append(...args)),
     saveSnapshot: (...args) => write(store.saveSnapshot(...args)),
+    shorten: (...args) => write(store.shorten(...args)),
     find: (...args) => look(store.find(...args)),
     read: (...args) => look(store.read(...args)),
     create: (...args) => write(store.create(...args)),

@@ -2,7 +2,8 @@
  * Clients that go on whatever happens: what they have no answer to they repeat, under the same key, and they come back to their events behind
  * the last one that they were told. They keep all that they are told.
  */
-import { Cause, Context, Effect, Exit, Layer, Option, type Scope, Stream } from "effect"
+import { Cause, type Context, Effect, Exit, Layer, Option, type Scope, Stream } from "effect"
+import type { Sharding } from "effect/cluster"
 import type { AgentState } from "troupe"
 import { Conversation } from "troupe/cluster"
 import { postgresAt } from "../databases.ts"
@@ -23,8 +24,9 @@ export interface Known {
   /** The events that were told, each under its number, as text. */
   readonly told: Map<number, string>
   readonly problems: Array<string>
-  /** How often something had to be asked again. */
+  /** How often something had to be asked again, and how often of these since no answer came. */
   repeats: number
+  timeouts: number
   /** How long the slowest message took, in milliseconds. */
   slowest: number
   state: AgentState.AgentState | undefined
@@ -36,25 +38,27 @@ export const know = (id: string): Known => ({
   told: new Map(),
   problems: [],
   repeats: 0,
+  timeouts: 0,
   slowest: 0,
   state: undefined
 })
 
-/** Takes part in the cluster of a schema as a caller. */
-export const connect = (
+/** Talks to the cluster of a schema for as long as the scope is open. */
+export const member = (
   url: string,
   schema: string,
   expiration: number,
   isDelayed = false
-): Effect.Effect<Chats, unknown, Scope.Scope> =>
-  Effect.flatMap(
-    Layer.build(
-      (isDelayed ? Sockets.delayed : Sockets.layer)(
-        Conversation.sharding({ ...intervals(expiration), runnerAddress: Option.none() })
-      ).pipe(Layer.provide(postgresAt(url, schema)))
-    ),
-    (context) => Effect.provideContext(Desk.client, context as Context.Context<never>) as Effect.Effect<Chats>
+): Effect.Effect<Context.Context<Sharding.Sharding>, unknown, Scope.Scope> =>
+  Layer.build(
+    (isDelayed ? Sockets.delayed : Sockets.layer)(
+      Conversation.sharding({ ...intervals(expiration), runnerAddress: Option.none() })
+    ).pipe(Layer.provide(postgresAt(url, schema)))
   )
+
+/** Takes part in the cluster of a schema as a caller. */
+export const connect = (url: string, schema: string, expiration: number): Effect.Effect<Chats, unknown, Scope.Scope> =>
+  Effect.flatMap(member(url, schema, expiration), (context) => Effect.provideContext(Desk.client, context))
 
 /** Asks until it is answered. After two minutes it is stuck. */
 const insist = <A>(known: Known, what: string, self: Effect.Effect<A, unknown>): Effect.Effect<A | "refused"> =>
@@ -74,6 +78,7 @@ const insist = <A>(known: Known, what: string, self: Effect.Effect<A, unknown>):
         return "refused"
       }
       known.repeats++
+      if (Cause.isTimeoutError(error)) known.timeouts++
       yield* Effect.sleep(100)
     }
   })

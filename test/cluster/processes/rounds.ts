@@ -27,6 +27,8 @@ export interface Options {
   /** How many conversations go on at a time. */
   readonly clients?: number
   readonly expiration?: number
+  /** Whether starts of handlers aren't marked, to see that it is needed. */
+  readonly isCareless?: boolean
   readonly tell?: (line: string) => void
 }
 
@@ -76,7 +78,8 @@ const readDid = (file: string): ReadonlyArray<Did> =>
 /** Disrupts a cluster of its own, and says what was wrong. */
 export const disrupt = (options: Options): Effect.Effect<Report, unknown> =>
   Effect.gen(function*() {
-    const { clients = 10, expiration = 2000, kinds, rounds, seed, server, tell = () => {} } = options
+    const { clients = 10, expiration = 2000, isCareless = false, kinds, rounds, seed, server, tell = () => {} } =
+      options
     const schema = yield* schemaOf(server.url)
     const place = yield* Effect.acquireRelease(
       Effect.sync(() => mkdtempSync(join(tmpdir(), "runners-"))),
@@ -90,7 +93,15 @@ export const disrupt = (options: Options): Effect.Effect<Report, unknown> =>
     let ended = 0
     const scope = yield* Effect.scope
     const add: Cluster["add"] = Effect.gen(function*() {
-      const runner = yield* start({ url: server.url, schema, did, modelTakes: 5, toolsTake: 20, expiration })
+      const runner = yield* start({
+        url: server.url,
+        schema,
+        did,
+        modelTakes: 5,
+        toolsTake: 20,
+        expiration,
+        isCareless
+      })
       runners.push(runner)
       all.push(runner)
       // Who ends by itself is started again, as a supervisor does.
@@ -119,9 +130,9 @@ export const disrupt = (options: Options): Effect.Effect<Report, unknown> =>
         concurrency: "unbounded",
         discard: true
       })
-    let isOver = false
+    const load = { isOver: false }
     const talk = Effect.gen(function*() {
-      while (!isOver) {
+      while (!load.isOver) {
         yield* Effect.scoped(Effect.flatMap(begin, (known) => goOn([known])))
       }
     })
@@ -156,7 +167,7 @@ export const disrupt = (options: Options): Effect.Effect<Report, unknown> =>
       tell(`${round} ${kind}, ${conversations.length} conversations`)
       yield* apply(kind, cluster)
     }
-    isOver = true
+    load.isOver = true
     yield* Fiber.join(talking)
     const context = yield* Layer.build(
       Layer.provideMerge(ConversationStore.layerSql(), postgresAt(server.url, schema))
@@ -179,9 +190,11 @@ export const disrupt = (options: Options): Effect.Effect<Report, unknown> =>
         "events told": conversations.reduce((sum, { told }) => sum + told.size, 0),
         "handlers started": [...effects.values()].flat().filter(({ phase, tool }) =>
           phase === "start" && startsOnce.includes(tool)
-        ).length,
+        )
+          .length,
         "unknown calls": answers.reduce((sum, answer) => sum + (answer === "refused" ? 0 : answer.unknown.length), 0),
         "asked again": conversations.reduce((sum, { repeats }) => sum + repeats, 0),
+        "of these since no answer came for 20 s": conversations.reduce((sum, { timeouts }) => sum + timeouts, 0),
         "runners ended by themselves": ended,
         "slowest message, ms": Math.max(...conversations.map(({ slowest }) => slowest))
       }
