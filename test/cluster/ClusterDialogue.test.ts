@@ -76,7 +76,7 @@ describe("A dialogue on a cluster", () => {
       assert.deepStrictEqual(said(yield* talk.state), ["order", "Ada 1", "Bob: ordered 7"])
     }))
 
-  it.live("is gone on with by another runner: nothing is said twice, and no call that was started runs again", () =>
+  it.live("continues on another runner: nothing is said twice, and no call that was started runs again", () =>
     Effect.gen(function*() {
       const cluster = yield* makeCluster
       const began = yield* Deferred.make<void>()

@@ -73,7 +73,7 @@ describe("A plan on a cluster", () => {
     }).pipe(Effect.provide(withRunner(Report.layer, tools(sent))))
   })
 
-  it.live("is gone on with by another runner: no effect and no call that was started runs again", () =>
+  it.live("continues on another runner: no effect and no call that was started runs again", () =>
     Effect.gen(function*() {
       const cluster = yield* makeCluster
       const ran: Array<string> = []

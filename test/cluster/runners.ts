@@ -41,6 +41,25 @@ const mortal = (store: Store, isDead: () => boolean, gone: Deferred.Deferred<voi
   }
 }
 
+/** The messages of a cluster, as a process has them: a dead one takes none from the others. */
+const mortalMessages = (
+  storage: Context.Context<MessageStorage.MessageStorage>,
+  isDead: () => boolean,
+  gone: Deferred.Deferred<void>
+): Context.Context<MessageStorage.MessageStorage> => {
+  const messages = Context.get(storage, MessageStorage.MessageStorage)
+  const mortal = Object.entries(messages).map(([name, value]: [string, unknown]) => [
+    name,
+    typeof value !== "function" ? value : (...args: ReadonlyArray<unknown>) =>
+      Effect.suspend(() =>
+        isDead()
+          ? Effect.andThen(Deferred.await(gone), Effect.interrupt)
+          : Reflect.apply(value, messages, args) as Effect.Effect<unknown>
+      )
+  ])
+  return Context.add(storage, MessageStorage.MessageStorage, Object.fromEntries(mortal) as typeof messages)
+}
+
 /** A runner: what is provided by it talks to the cluster over it. */
 interface Runner {
   readonly provide: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, Exclude<R, Sharding.Sharding>>
@@ -62,7 +81,7 @@ export const makeCluster = Effect.gen(function*() {
       const scope = yield* Scope.make()
       const cluster = Sharding.layer.pipe(
         Layer.provideMerge(Runners.layerNoop),
-        Layer.provideMerge(Layer.succeedContext(storage)),
+        Layer.provideMerge(Layer.succeedContext(mortalMessages(storage, () => isDead, gone))),
         Layer.provide([RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
         Layer.provide(ShardingConfig.layer({ ...Conversation.sharding(), entityTerminationTimeout: 0 }))
       )
