@@ -1,5 +1,5 @@
 /**
- * A conversation while a runner has it: its journal, its session, and what messages do with them.
+ * A conversation on the runner that has it: its journal, its session, and the operations of messages on them.
  *
  * @since 0.1.0
  */
@@ -20,7 +20,7 @@ import { unavailable } from "./LogWriter.ts"
 import type { Service } from "./store/Stored.ts"
 import { Within } from "./Within.ts"
 
-/** Changes a state that names what the definition lacks, or gives nothing. */
+/** Changes a state that names something that the definition lacks, or returns `undefined`. */
 export type Migrate = (state: AgentState, missing: ReadonlyArray<Definition.Missing>) => AgentState | undefined
 
 /**
@@ -35,14 +35,14 @@ export interface Options extends Held.Options {
   readonly keepEvents?: number | undefined
 }
 
-/** A conversation that is open: its session is made when something is to run. */
+/** An open conversation. Its session is made when something runs first. */
 export interface Live {
   readonly journal: Journal.Journal
   readonly scope: Scope.Closeable
   session: Session.Session<unknown, unknown> | undefined
 }
 
-/** A conversation while a runner has it. */
+/** A conversation on the runner that has it. */
 export class Activation extends Held.Held<Live> {
   readonly told: PubSub.PubSub<Journal.Told>
   readonly #options: Options
@@ -59,7 +59,7 @@ export class Activation extends Held.Held<Live> {
     this.told = told
   }
 
-  /** Gives the session, which needs a definition that has all that the state names. */
+  /** Returns the session. Its definition must have everything that the state names. */
   session(live: Live): Effect.Effect<Session.Session<unknown, unknown>, Held.Failure> {
     return Effect.gen({ self: this }, function*() {
       if (live.session !== undefined) return live.session
@@ -76,7 +76,7 @@ export class Activation extends Held.Held<Live> {
     })
   }
 
-  /** Removes all that is kept of the conversation. */
+  /** Removes everything that is kept of the conversation. */
   remove(): Effect.Effect<void, ConversationError> {
     const { id, store } = this.#options
     const removing = Effect.mapError(store.remove(id), unavailable(id, "remove"))
@@ -96,7 +96,7 @@ export class Activation extends Held.Held<Live> {
   }
 }
 
-/** Lets a runner have a conversation for as long as the scope is open. */
+/** Gives a runner a conversation for as long as the scope is open. */
 export const make = (options: Options): Effect.Effect<Activation, never, Scope.Scope> =>
   Effect.gen(function*() {
     const context = yield* Effect.context<never>()

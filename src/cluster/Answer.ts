@@ -1,5 +1,5 @@
 /**
- * How a conversation stands once a message is answered.
+ * The status of a conversation after a message.
  *
  * @since 0.1.0
  */
@@ -21,7 +21,7 @@ import { UnknownCall } from "./UnknownCall.ts"
  *
  * A plan that is `Complete` has its `output`, and the same as `text`.
  *
- * `unknown` are the calls since the message of which nobody knows whether they took effect, and `cursor` is the number of events until then.
+ * `unknown` lists the calls since the message whose effect is unknown, and `cursor` is the number of the last event so far.
  *
  * @category schemas
  * @since 0.1.0
@@ -36,10 +36,10 @@ export const Answer = Schema.Struct({
   cursor: Schema.Int
 })
 
-/** How a conversation stands once a message is answered. */
+/** The status of a conversation after a message. */
 export interface Answer extends Schema.Schema.Type<typeof Answer> {}
 
-/** What a run failed with before it had begun. */
+/** The error of a run that failed before it began. */
 export interface NotBegun {
   readonly tag: string
   readonly message: string
@@ -48,7 +48,7 @@ export interface NotBegun {
 const statusOf = ({ status }: AgentState.AgentState, isWaiting: boolean): Answer["status"] =>
   status._tag === "Complete" || status._tag === "Failed" ? status._tag : isWaiting ? "Waiting" : "Stopped"
 
-/** Says how a conversation stands. */
+/** Returns the status of a conversation. */
 export const of = (kept: Kept, isCancelled: boolean, notBegun?: NotBegun): Answer => {
   const { events, state, unknown } = kept
   const pending = pendingApprovals(state).map(({ callId, name, params, path }) => ({ callId, name, path, params }))

@@ -1,10 +1,10 @@
 /**
- * Conversations on Effect's cluster: each is an entity, which one runner at a time has, and what it is told outlives any runner.
+ * Conversations on Effect's cluster: each is an entity, which one runner at a time has, and its messages outlive any runner.
  *
- * 1. A message is a persisted request. Until it is answered, it is in flight; when a runner dies, the next one goes on with it.
+ * 1. A message is a persisted request. Until it is answered, it is in flight; when a runner dies, the next one continues it.
  * 2. What is kept is a log of events, and the state is its fold. Only the runner that claimed a conversation last can append.
- * 3. A message's input is in the state once for each key, and a call's result that was told is never computed again.
- * 4. A handler that isn't `idempotent` is started at most once. If nobody knows how it ended, the call says so, and so does the answer.
+ * 3. For each key, a message's input is added to the state once. A call is never run again once its result has been saved.
+ * 4. A handler that isn't `idempotent` is started at most once. If it is unknown how it ended, the call's result and the answer say so.
  *
  * @since 0.1.0
  */
@@ -60,7 +60,7 @@ export { UnknownCall } from "./UnknownCall.ts"
 type TagOf<E> = E extends { readonly _tag: infer Tag extends string } ? Tag : never
 
 /**
- * The answer to a message. The `tag` of its `error` is that of the agent's own error, or of the reason why the run failed.
+ * The answer to a message. The `tag` of its `error` is the tag of the agent's own error, or of the reason why the run failed.
  *
  * @category models
  * @since 0.1.0
@@ -94,8 +94,8 @@ export interface Options {
 /**
  * The conversations of an agent or a group.
  *
- * `layer` lets a runner have them: it needs what the agent needs. `client` talks to one by its id, and needs the cluster alone. `clientOver`
- * does so from outside of the cluster, by a client of `EntityProxy.toRpcGroup(self.entity)`.
+ * `layer` registers them on a runner, and needs what the agent needs. `client` talks to one by its id, and needs only the cluster.
+ * `clientOver` does so from outside of the cluster, by a client of `EntityProxy.toRpcGroup(self.entity)`.
  *
  * @category models
  * @since 0.1.0
@@ -165,7 +165,7 @@ export const codec: ConversationClient.Codec<Input, AgentState, Stored> = {
 }
 
 /**
- * Makes the conversations of an agent or a group. The name is that of their entity in the cluster, and must stay.
+ * Makes the conversations of an agent or a group. The name is their entity's in the cluster, and must never change.
  *
  * @category constructors
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * The events of a conversation for a reader: those that are kept, from a number on, and then each that comes.
+ * The events of a conversation for a reader: the stored ones after a number, and then each new one.
  *
  * @since 0.1.0
  */
@@ -15,7 +15,7 @@ import { ConversationError, ConversationUnreadable, EventsGone } from "./Convers
 import type * as Journal from "./Journal.ts"
 import type { Service } from "./store/Stored.ts"
 
-/** How many entries are read at once. */
+/** How many entries are read at a time. */
 const pageSize = 64
 
 const Piece = Schema.Struct({ epoch: Schema.Int, number: Schema.Int })
@@ -26,7 +26,7 @@ const Told = Schema.Struct({
 })
 const decode = lazy(() => Schema.decodeUnknownResult(Told))
 
-/** Writes what is told, for a reader elsewhere. */
+/** Encodes what a reader is told, for a reader on another machine. */
 export const toJson = <Event>(
   { cursor, event, piece }: Journal.Told<Event>,
   eventToJson: (event: Event) => Schema.Json
@@ -39,7 +39,7 @@ export const toJson = <Event>(
 const unreadable = (id: string) => (issue: string) =>
   new ConversationError({ reason: new ConversationUnreadable({ id, issue }) })
 
-/** Reads what was told elsewhere. */
+/** Decodes what another machine told. */
 export const fromJson = <Event>(
   id: string,
   json: Schema.Json,
@@ -50,7 +50,7 @@ export const fromJson = <Event>(
     return { ...told, event: yield* eventFromJson(event) }
   })).pipe(Effect.mapError(unreadable(id)))
 
-/** A store that doesn't answer is asked again: a reader waits. */
+/** If the store doesn't answer, it is asked again while the reader waits. */
 const again = Schedule.spaced("1 second")
 
 /** Where events come from: the log in the store, how its entries are read, and what its owner tells. */
@@ -66,7 +66,7 @@ export interface Source<Event> {
 const gone = (id: string, until: number) =>
   Effect.fail(new ConversationError({ reason: new EventsGone({ id, until }) }))
 
-/** Streams the events behind a number that are kept until another. */
+/** Streams the stored events after one number, up to another. */
 const past = <Event>({ eventsOf, id, store }: Source<Event>, after: number, until: number) =>
   Stream.paginate(after, (cursor) =>
     Effect.gen(function*() {

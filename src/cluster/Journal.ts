@@ -1,10 +1,10 @@
 /**
- * The log of a conversation in the hands of its owner: what is kept so far, and how more is.
+ * The log of a conversation at its owner: what is stored so far, and how more is added.
  *
- * 1. One entry is appended at a time. Who can't append has lost the conversation: the journal is closed, and nothing more is kept by it.
- * 2. The start of a call that may not run again is kept before its handler runs. So is all that a session saves.
+ * 1. One entry is appended at a time. An owner that can't append has lost the conversation: the journal is closed and stores nothing more.
+ * 2. The start of a call that may not run again is stored before its handler runs, together with everything that the session saves.
  * 3. An entry that ends a run holds the answer to the message that began it. Both are kept, or neither.
- * 4. Events are told once they are kept. Pieces of streams are never kept, and told at once.
+ * 4. Events are emitted once they are stored. Pieces of streams are emitted at once and never stored.
  *
  * @since 0.1.0
  */
@@ -26,7 +26,7 @@ import { LogWriter, unavailable, unreadable } from "./LogWriter.ts"
 import * as Recovery from "./Recovery.ts"
 import type { Claimed, Service } from "./store/Stored.ts"
 
-/** What readers are told: an event and its number, or a piece of a stream, with its own number and that of the event before it. */
+/** What readers are told: an event and its number, or a piece of a stream, with its own number and the number of the event before it. */
 export interface Told<out Event = Stored> {
   readonly cursor: number
   readonly piece?: { readonly epoch: number; readonly number: number }
@@ -37,7 +37,7 @@ export interface Told<out Event = Stored> {
 export const isPiece = ({ _tag }: Stored): boolean =>
   _tag === "TextDelta" || _tag === "ReasoningDelta" || _tag === "ToolParamsDelta" || _tag === "ToolCallProgressed"
 
-/** Checks whether a call that starts may run again: its tool says so, or it runs no handler. */
+/** Checks whether a started call may run again: its tool is idempotent, or it runs no handler. */
 const isRepeatable = (
   roster: Roster,
   state: AgentState.AgentState,
@@ -47,7 +47,7 @@ const isRepeatable = (
   return entry !== undefined && (entry._tag !== "Handled" || entry.policy.idempotent === true)
 }
 
-/** Reads what is kept. */
+/** Reads a stored conversation. */
 const read = Effect.fnUntraced(function*(id: string, agent: Any, { entries, snapshot }: Claimed) {
   const readable = Effect.mapError(unreadable(id))
   let kept = snapshot === undefined
@@ -57,10 +57,10 @@ const read = Effect.fnUntraced(function*(id: string, agent: Any, { entries, snap
   return kept
 })
 
-/** The log of a conversation in the hands of its owner. */
+/** The log of a conversation at its owner. */
 export class Journal {
   kept: Kept.Kept
-  /** The answer that was kept last, and its message. */
+  /** The answer that was stored last, and the key of its message. */
   answered: { readonly key: string; readonly answer: Answer.Answer } | undefined
   readonly document: OpenDocument
   readonly #id: string
@@ -69,7 +69,7 @@ export class Journal {
   readonly #isLeaving: () => boolean
   readonly #alone = Semaphore.makeUnsafe(1)
   #pieces = 0
-  /** The message that is taken with the next entry. */
+  /** The message whose input is stored with the next entry. */
   #next: string | undefined
 
   constructor(options: {
@@ -111,7 +111,7 @@ export class Journal {
     return this.#writer.isClosed
   }
 
-  /** Shuts the log: what would be kept from now on isn't. */
+  /** Closes the log: nothing more is stored. */
   close(): void {
     this.#writer.close()
   }
@@ -124,18 +124,18 @@ export class Journal {
     )
   }
 
-  /** Takes a message with the next entry. */
+  /** Stores a message's input with the next entry. */
   takeNext(key: string | undefined): void {
     this.#next = key
   }
 
-  /** Tells a piece of a stream. */
+  /** Emits a piece of a stream. */
   tellPiece(event: AgentEvent): void {
     const piece = { epoch: this.#writer.epoch, number: this.#pieces++ }
     PubSub.publishUnsafe(this.#told, { cursor: this.kept.events, piece, event })
   }
 
-  /** Answers a message that no run has answered. */
+  /** Stores the answer of a message that no run has answered. */
   answer(key: string, notBegun?: Answer.NotBegun): Effect.Effect<Answer.Answer, SessionError> {
     return Effect.suspend(() => {
       const isNew = this.kept.message !== key
@@ -146,17 +146,17 @@ export class Journal {
     })
   }
 
-  /** Cancels a message: it is taken no more, and a run for it isn't gone on with. */
+  /** Cancels a message: its input isn't taken any more, and its run isn't continued. */
   cancel(key: string): Effect.Effect<void, SessionError> {
     return this.#append({ events: [], cancelled: key }, this.kept.state, false)
   }
 
-  /** Puts a state in the place of the one that is kept. */
+  /** Replaces the stored state. */
   replace(state: AgentState.AgentState): Effect.Effect<void, SessionError> {
     return this.#append({ events: [], state }, state, false)
   }
 
-  /** Ends what was under way when an owner died. */
+  /** Stores the ends of what was under way when an owner died. */
   recover(): Effect.Effect<void, SessionError> {
     return Effect.suspend(() => {
       const events = Recovery.missing(this.kept)
@@ -205,7 +205,7 @@ export class Journal {
     events.forEach((event, at) => PubSub.publishUnsafe(this.#told, { cursor: before + at + 1, event }))
   }
 
-  /** An owner that is to leave stops a run here, unless a handler runs: what it did would be unknown. */
+  /** An owner that is leaving stops a run here, unless a handler runs, whose effect would be unknown. */
   #leave(): Effect.Effect<void, SessionError> {
     return this.kept.message !== undefined && this.#isLeaving() && Kept.marks(this.kept).length === 0
       ? this.#writer.fail(new SessionClosed({ agent: this.#id, operation: "run" }))
@@ -213,7 +213,7 @@ export class Journal {
   }
 }
 
-/** Claims a conversation, reads what is kept of it, and ends what was under way. */
+/** Claims a conversation, reads it, and stores the ends of what was under way. */
 export const open = Effect.fnUntraced(function*(options: {
   readonly store: Service
   readonly id: string

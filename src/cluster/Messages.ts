@@ -1,8 +1,8 @@
 /**
- * What the messages of a conversation do.
+ * The handlers of a conversation's messages.
  *
- * A message is taken once: its key is kept with its input. One that comes again goes on where it stopped, or gets the answer that was kept.
- * One that comes while another is unfinished, since its runner died, lets that one finish first.
+ * A message is taken once: its key is stored with its input. A message that arrives again continues where it stopped, or gets the stored
+ * answer. If an earlier message is unfinished because its runner died, that one is finished first.
  *
  * @since 0.1.0
  */
@@ -26,13 +26,13 @@ import * as Kept from "./Kept.ts"
 import { unavailable } from "./LogWriter.ts"
 import type { ConversationStoreError, Service } from "./store/Stored.ts"
 
-/** What runs in a session. */
+/** An operation of a session that runs the agent. */
 type Running = Stream.Stream<AgentEvent, unknown>
 
-/** Begins what a message asks for, and gives what is to run then. */
+/** Begins the operation of a message, and returns what runs then. */
 type Begin = (session: Session.Session<unknown, unknown>) => Effect.Effect<Running, Failure>
 
-/** How a run ended that had nothing to keep. */
+/** How a run ended that had nothing to store. */
 const notBegun = (exit: Exit.Exit<unknown, unknown>): NotBegun | undefined => {
   if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return undefined
   const error = Cause.squash(exit.cause)
@@ -43,7 +43,7 @@ const notBegun = (exit: Exit.Exit<unknown, unknown>): NotBegun | undefined => {
 const refused = (error: NotAwaitingApproval | Session.SessionError): Failure =>
   error instanceof NotAwaitingApproval ? new ConversationError({ reason: error }) : error
 
-/** The messages of a conversation that a runner has. */
+/** The handlers of the messages of a conversation that a runner has. */
 export class Messages {
   readonly #activation: Activation
   readonly #store: Service
@@ -56,12 +56,12 @@ export class Messages {
     this.#id = id
   }
 
-  /** Says something, and gives how the conversation stands when its run has ended. */
+  /** Says something, and returns the conversation's status when its run has ended. */
   say(key: string, input: User["parts"]): Effect.Effect<Answer, ConversationError> {
     return this.#take(key, (session) => Effect.succeed(session.stream(input)))
   }
 
-  /** Lets a call run, and all that it held up. */
+  /** Approves a call, and continues the run. */
   approve(key: string, callId: string, params: Schema.Json | undefined): Effect.Effect<Answer, ConversationError> {
     return this.#take(
       key,
@@ -69,7 +69,7 @@ export class Messages {
     )
   }
 
-  /** Keeps a call from running, and goes on. */
+  /** Denies a call, and continues the run. */
   deny(key: string, callId: string, reason: string): Effect.Effect<Answer, ConversationError> {
     return this.#take(
       key,
@@ -77,12 +77,12 @@ export class Messages {
     )
   }
 
-  /** Goes on where the conversation stopped. */
+  /** Continues where the conversation stopped. */
   resume(key: string): Effect.Effect<Answer, ConversationError> {
     return this.#take(key, (session) => Effect.succeed(session.stream()))
   }
 
-  /** Cancels a message for good, and stops its run. Says whether it was in time. */
+  /** Cancels a message permanently, and stops its run. Returns `false` if it was too late. */
   cancel(key: string): Effect.Effect<boolean, ConversationError> {
     return this.#activation.with((live) =>
       Effect.gen({ self: this }, function*() {
@@ -98,7 +98,7 @@ export class Messages {
     )
   }
 
-  /** Gives the state that is kept. */
+  /** Returns the stored state. */
   get state(): Effect.Effect<AgentState, ConversationError> {
     return this.#activation.with(({ journal }) => Effect.sync(() => journal.kept.state))
   }
@@ -135,14 +135,14 @@ export class Messages {
     )
   }
 
-  /** Goes on with a message that was taken. */
+  /** Continues a message that was taken. */
   #finish(live: Live, key: string): Effect.Effect<Answer, Failure> {
     return live.journal.kept.cancelled.has(key)
       ? live.journal.answer(key)
       : Effect.flatMap(this.#activation.session(live), (session) => this.#run(live, key, session.stream()))
   }
 
-  /** Runs something under a key, so that it can be cancelled. If the message itself is interrupted, it is left for the next owner. */
+  /** Runs something under a key, so that it can be cancelled. If the message itself is interrupted, the next owner handles it. */
   #run(live: Live, key: string, running: Running): Effect.Effect<Answer, Failure> {
     const { journal } = live
     const told = Stream.runForEach(running, (event) =>

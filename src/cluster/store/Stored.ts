@@ -75,7 +75,7 @@ export interface Service {
     until: { readonly revision: number; readonly event: number }
   ) => Effect.Effect<void, ConversationStoreError>
   readonly find: (id: string, key: string) => Effect.Effect<Found, ConversationStoreError>
-  /** Entries with events behind a number, oldest first. The first one begins later if there were others that are removed. */
+  /** Returns the entries with events after a number, oldest first. The first one begins later if there were others that are removed. */
   readonly read: (
     id: string,
     after: number,
