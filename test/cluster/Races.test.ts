@@ -71,7 +71,10 @@ const race = (seed: number, sends: typeof racing) =>
         (fiber) => [name, fiber] as const
       ))
     const exits = new Map<string, Exit.Exit<unknown, unknown>>()
-    for (const [name, fiber] of fibers) exits.set(name, yield* Fiber.join(fiber))
+    const isRemoved = sends.some(([name]) => name === "remove")
+    // What is sent while a conversation is removed may be removed too, and is never answered then.
+    for (const [name, fiber] of fibers) if (!isRemoved || name === "remove") exits.set(name, yield* Fiber.join(fiber))
+    for (const [, fiber] of fibers) yield* Fiber.interrupt(fiber)
     return { chat, exits, fork: client("2"), started }
   }).pipe(Effect.timeout("20 seconds"))
 
