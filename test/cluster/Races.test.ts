@@ -52,7 +52,7 @@ const race = (seed: number, sends: typeof racing) =>
     const started: Array<number> = []
     const cluster = yield* makeCluster
     const pay = ({ n }: { readonly n: number }) =>
-      Effect.sync(() => started.push(n)).pipe(Effect.andThen(later(next(20))), Effect.as(`paid ${n}`))
+      Effect.sync(() => started.push(n)).pipe(Effect.andThen(later(next(600))), Effect.as(`paid ${n}`))
     const needs = Layer.merge(Kit.toLayer({ pay }), MockModel.layer(script))
     const one = yield* cluster.start(Desk.layer, needs)
     const first = (yield* one.provide(Desk.client))("1")
