@@ -52,7 +52,7 @@ const race = (seed: number, sends: typeof racing) =>
     const started: Array<number> = []
     const cluster = yield* makeCluster
     const pay = ({ n }: { readonly n: number }) =>
-      Effect.sync(() => started.push(n)).pipe(Effect.andThen(later(next(20))), Effect.as(`paid ${n}`))
+      Effect.sync(() => started.push(n)).pipe(Effect.andThen(later(next(600))), Effect.as(`paid ${n}`))
     const needs = Layer.merge(Kit.toLayer({ pay }), MockModel.layer(script))
     const one = yield* cluster.start(Desk.layer, needs)
     const first = (yield* one.provide(Desk.client))("1")
@@ -71,7 +71,10 @@ const race = (seed: number, sends: typeof racing) =>
         (fiber) => [name, fiber] as const
       ))
     const exits = new Map<string, Exit.Exit<unknown, unknown>>()
-    for (const [name, fiber] of fibers) exits.set(name, yield* Fiber.join(fiber))
+    const isRemoved = sends.some(([name]) => name === "remove")
+    // What is sent while a conversation is removed may be removed too, and is never answered then.
+    for (const [name, fiber] of fibers) if (!isRemoved || name === "remove") exits.set(name, yield* Fiber.join(fiber))
+    for (const [, fiber] of fibers) yield* Fiber.interrupt(fiber)
     return { chat, exits, fork: client("2"), started }
   }).pipe(Effect.timeout("20 seconds"))
 
