@@ -261,12 +261,17 @@ export class Messages<State, Step> {
         isClosed: () => journal.isClosed,
         child: (place) => this.#child(place)
       }).pipe(Effect.provideService(Within, this.#options.id))
-      const fiber = yield* Effect.forkChild(playing, { startImmediately: true })
-      this.#running = { key, fiber }
-      if (isCancelled()) yield* Fiber.interrupt(fiber)
-      const leaving = Effect.andThen(this.#leaving(journal), this.#giveUp(journal, fiber))
-      const exit = yield* Effect.raceFirst(Fiber.await(fiber), leaving).pipe(
-        Effect.onInterrupt(() => this.#giveUp(journal, fiber))
+      const exit = yield* Effect.uninterruptibleMask((restore) =>
+        Effect.gen({ self: this }, function*() {
+          // What plays may not be interrupted by its parent before the journal is closed.
+          const fiber = yield* Effect.forkChild(playing, { startImmediately: true })
+          this.#running = { key, fiber }
+          const cancelling = isCancelled() ? Fiber.interrupt(fiber) : Effect.void
+          const leaving = Effect.andThen(this.#leaving(journal), this.#giveUp(journal, fiber))
+          return yield* restore(Effect.andThen(cancelling, Effect.raceFirst(Fiber.await(fiber), leaving))).pipe(
+            Effect.onInterrupt(() => this.#giveUp(journal, fiber))
+          )
+        })
       )
       this.#running = undefined
       if (Exit.isSuccess(exit)) return yield* this.#answer(journal, key, exit.value)
