@@ -34,15 +34,15 @@ export class NoAnswer extends StateErrorClass<NoAnswer>("troupe/handoff/Plan")("
   }
 }
 
-/** Asks an agent or a group what a node's input is, or what a function makes of it, and gives the answer. */
+/** Asks an agent or a group, or another in its place, what a node's input is, or what a function makes of it, and returns the answer. */
 export const ask = (
-  agent: Runnable.Any,
+  own: Runnable.Any,
   wordsOf: (input: unknown) => string | User["parts"] = (input) => input as string
-): (input: unknown) => Effect.Effect<unknown, unknown, unknown> =>
-  Effect.fnUntraced(function*(input) {
+): (input: unknown, agent?: Runnable.Any) => Effect.Effect<unknown, unknown, unknown> =>
+  Effect.fnUntraced(function*(input, agent = own) {
     const state = yield* Runnable.run(agent, {
       state: undefined,
-      input: fromInput(Wanted.input(`What agent "${agent.name}" is asked`, wordsOf(input)))
+      input: fromInput(Wanted.input(`What agent "${own.name}" is asked`, wordsOf(input)))
     })
     return yield* Effect.fromResult(
       Result.mapError(output(agent, state), (reason) => new NoAnswer({ state, reason }))
