@@ -154,11 +154,19 @@ export const shrink = (findings: ReadonlyArray<Finding>, allowed: Allowed): Allo
 /** What the pages of the project say that they mustn't. */
 export const findings = (): ReadonlyArray<Finding> => {
   const words = banned(readFileSync(join(root, "docs/ontology.md"), "utf8"))
-  const files = ["README.md", "AGENTS.md", "CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: root }).sort()]
-  return files.filter((file) => file !== "docs/ontology.md").flatMap((file) =>
-    // What other libraries call things stands on the pages that compare them.
-    look(file, readFileSync(join(root, file), "utf8"), file.startsWith("docs/coming-from") ? [] : words)
-  )
+  const read = (file: string): string => readFileSync(join(root, file), "utf8")
+  const pages = ["README.md", "AGENTS.md", "CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: root }).sort()]
+  const sources = globSync("src/**/*.ts", { cwd: root }).sort()
+  return [
+    ...pages.filter((file) => file !== "docs/ontology.md").flatMap((file) =>
+      // The pages that compare libraries have the words of the others.
+      look(file, read(file), file.startsWith("docs/coming-from") ? [] : words)
+    ),
+    // The mock provider repeats the messages of providers.
+    ...sources.filter((file) => !file.startsWith("src/testing/provider/")).flatMap((file) =>
+      lookAtSource(file, read(file), words)
+    )
+  ]
 }
 
 if (import.meta.main) {

@@ -42,7 +42,7 @@ export interface Keyed {
  * A conversation as it is talked to: `In` is what can be said, `Out` how it is answered, `State` what is kept, and `Event` what is told.
  * `X` is what the way to it can fail with.
  *
- * Whoever waits for an answer may go away: the run goes on.
+ * If the caller of a message is interrupted, the run continues.
  *
  * @category models
  * @since 0.1.0

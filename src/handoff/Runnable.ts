@@ -75,9 +75,9 @@ export interface From {
 /**
  * Runs agents and groups, and streams events. Without a state a conversation begins.
  *
- * `read` reads the answer of a state, `readParams` the parameters of a call in it, `modesOf` names the modes that an agent has,
- * `check` throws if a thing can't be run, and `checkTogether` if things can't be run in one environment, at once or, for what is looked
- * up later, when the check that it gives is made. `measured` gives a context whose model counts its requests.
+ * `read` reads the answer of a state, `readParams` the parameters of a call in it, and `modesOf` names the modes of an agent. `check` throws
+ * if a thing can't be run. `checkTogether` throws if things can't be run in one environment; what is looked up later is checked by the
+ * function that it returns. `measured` returns a context whose model counts its requests.
  */
 export interface Interpreter {
   readonly check: (self: Any) => void

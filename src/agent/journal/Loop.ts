@@ -25,8 +25,8 @@ import * as ModelRequest from "./ModelRequest.ts"
 export { Slot } from "./Slot.ts"
 
 /**
- * What runs loops, for those that are run by one: `runCalled` runs the agent that answers a call and gives its state when it stopped,
- * its typed failures included; `talk` lets a mode on its way in or out talk to the agent, and gives the state with the answer; `hostOf`
+ * What runs loops, for code that runs within one. `runCalled` runs the agent that answers a call, and returns its state when it stopped,
+ * typed failures included. `talk` lets a mode on its way in or out talk to the agent, and returns the state with the answer. `hostOf`
  * makes a loop the conversation that modes are entered in.
  */
 export interface Runner {

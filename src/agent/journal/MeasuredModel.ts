@@ -1,7 +1,7 @@
 /**
- * Models whose requests count by themselves: for whoever is called in a run and asks one, a tool's handler or a guardrail.
+ * Models that count their own requests. Tool handlers and guardrails that ask a model within a run are given one.
  *
- * A loop counts its own requests and asks the model behind, so that each counts once, also in a run within a tool.
+ * A loop counts its own requests and asks the uncounted model behind it, so that each request counts once, also in a run within a tool.
  *
  * @since 0.1.0
  */

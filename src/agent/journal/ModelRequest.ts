@@ -1,7 +1,7 @@
 /**
- * A request of an agent to its model, as spans and metrics tell it: who is asked, since when, and what came of it.
+ * A request of an agent to its model, as spans and metrics show it: which model, since when, and how it ended.
  *
- * A model says the names of its provider and of itself, or whoever provides it says them by the services of `effect/ai/Model`. Many models
+ * The names of a provider and of its model come from the model itself, or from the services of `effect/ai/Model` beside it. Many models
  * have neither.
  *
  * @since 0.1.0
@@ -93,7 +93,7 @@ export class ModelRequest {
     this.#context = context
     this.#startedAt = startedAt
   }
-  /** Keeps its span until it is known what of it may be told. */
+  /** Keeps its span open until guardrails have decided which words it may hold. */
   hold(span: Span, end: () => void): void {
     this.#held = { span, end }
   }

@@ -1,5 +1,5 @@
 /**
- * The edges of a plan: what of a node's output goes to another node, and when.
+ * The edges of a plan: which part of a node's output goes to another node, and when.
  *
  * @since 0.1.0
  */
@@ -144,7 +144,7 @@ export const edge: {
 /**
  * Makes an edge that is taken only where `condition` holds for the output of `from`. A type guard narrows it.
  *
- * A node of which no edge is taken is skipped, and so are those behind it that nothing else leads to. Where another edge
+ * A node of which no edge is taken is skipped, and so are those behind it that nothing else leads to. If another edge
  * is taken, the input lacks the key, so its type has the key as optional. `condition` and `f` may be effects.
  *
  * **Example** (One of two desks)

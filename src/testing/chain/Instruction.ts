@@ -108,7 +108,7 @@ export const Message = Schema.Union(Object.values(messages))
 /** What a step says, calls or echoes. */
 export type Message = typeof Message.Type
 
-/** Headers that say how a response is sent, which is up to whoever sends it. */
+/** Headers that say how a response is sent. The server sets them. */
 const framing = new Set(["connection", "content-length", "keep-alive", "trailer", "transfer-encoding", "upgrade"])
 
 const headerIssue = (name: string, value: string): string | undefined => {

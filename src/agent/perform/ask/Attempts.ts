@@ -64,13 +64,13 @@ const whole = (
 ): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
   Effect.map(ModelPort.generate(fiber, prompt, request, asked), Answer.fromParts)
 
-/** What a model is asked: what of the conversation is sent, and what is asked beside it. */
+/** What a model is asked: the messages that are sent, and the tools and settings beside them. */
 export interface Options {
   readonly prompt: RequestPrompt
   readonly request: Request
 }
 
-/** How often the model was asked, with what of the conversation, and what is held back of what it says. */
+/** The attempts of a request so far: their number, the answer that is arriving, the window of its prompt, and pieces held back. */
 export interface Asking {
   attempts: number
   arriving: Answer.Arriving | undefined
@@ -101,7 +101,7 @@ const isFree = ({ reason }: AiError.AiError, { arriving }: Asking): boolean =>
   (arriving === undefined || !Answer.hasBegun(arriving)) &&
   (!silentReasons.includes(reason._tag) || (reason._tag === "NetworkError" && reason.reason !== "TransportError"))
 
-/** One attempt: told when it starts and when it fails. Its answer is told by the request. */
+/** Makes one attempt. It emits the start and a failure; the request emits the answer. */
 const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
   Effect.withFiber((fiber) => {
     const { journal } = loop

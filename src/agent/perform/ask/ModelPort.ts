@@ -1,7 +1,7 @@
 /**
- * Asking whichever model there is: by its native way, or as any `LanguageModel` of `effect/ai`.
+ * Asks the model at hand: natively if it can be, and otherwise as any `LanguageModel` of `effect/ai`.
  *
- * Both give the same parts and fail with the same errors: what isn't sound on the native way is given to `effect/ai` to decode.
+ * Both ways return the same parts and fail with the same errors: `effect/ai` decodes each part of a native answer that isn't sound.
  *
  * @since 0.1.0
  */
@@ -23,7 +23,7 @@ import type { Request } from "../../definition/AgentDefinition.ts"
 import { type ModelRequest, unmeasured } from "../../journal/ModelRequest.ts"
 import { within } from "../../journal/Telemetry.ts"
 
-/** What of a conversation is sent. `prompt` is all of it, made where it is read. */
+/** The messages that are sent. `prompt` has all of them, and is made when it is read. */
 export interface Sent extends Pick<NativeModel.Request, "system" | "projection"> {
   readonly prompt: Prompt.Prompt
 }
@@ -101,7 +101,7 @@ export const readWhole = (parts: Encoded, beside: Beside): Effect.Effect<Read, A
       (model) => Effect.map(model.generateText(optionsOf(noPrompt, beside)), ({ content }) => content)
     )
 
-/** Takes parts that arrive together. Where it gives an effect, that runs before more are taken. */
+/** Takes parts that arrive together. An effect that it returns runs before more parts are taken. */
 export type Take = (parts: Read) => Effect.Effect<void, AiError.AiError> | undefined
 
 /** Reads pieces of a native model's answer that arrive together. */
