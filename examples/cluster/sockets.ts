@@ -10,7 +10,7 @@ import { Socket } from "effect/socket"
 import { Conversation } from "troupe/cluster"
 
 /** How a runner reaches the others. */
-const Protocol = Layer.effect(
+export const Protocol = Layer.effect(
   Runners.RpcClientProtocol,
   Effect.map(RpcSerialization.RpcSerialization, (serialization) => ({
     codecFor: serialization.codecFor,
@@ -23,7 +23,7 @@ const Protocol = Layer.effect(
 )
 
 /** How the others reach it. */
-const Server = Layer.unwrap(Effect.gen(function*() {
+export const Server = Layer.unwrap(Effect.gen(function*() {
   const { runnerAddress, runnerListenAddress } = yield* ShardingConfig.ShardingConfig
   const { host, port } = Option.getOrThrow(Option.orElse(runnerListenAddress, () => runnerAddress))
   return NodeSocketServer.layer({ host, port, noDelay: true })
