@@ -5,54 +5,14 @@
  * Wants `npm run build` and `npm run checks` first.
  */
 import { Effect } from "effect"
-import { buildSync } from "esbuild"
 import { execFile, execFileSync, spawnSync } from "node:child_process"
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { availableParallelism, tmpdir } from "node:os"
 import { join, resolve } from "node:path"
-import { gzipSync } from "node:zlib"
 import { directory as examplesDirectory, path, write } from "./examples.ts"
+import { weigh } from "./packageWeights.ts"
 
 const root = resolve(import.meta.dirname, "..")
-
-/** What each entry point may weigh in a bundle, minified and gzipped, without Effect. */
-const budgets: Readonly<Record<string, number>> = {
-  "troupe": 130_500,
-  "troupe/testing": 143_000,
-  "troupe/ai-sdk": 14_500
-}
-
-/**
- * A program with one agent: what it may weigh in a bundle with Effect, minified, and what it doesn't use and so has to leave out.
- */
-const oneAgent = {
-  budget: 399_000,
-  program: `import * as LanguageModel from "effect/ai/LanguageModel"
-import * as Effect from "effect/Effect"
-import * as Stream from "effect/Stream"
-import { Agent } from "troupe"
-const model = LanguageModel.make({
-  generateText: () => Effect.succeed([{ type: "text", text: "Hi." }]),
-  streamText: () => Stream.empty
-})
-Effect.runPromise(Effect.provideServiceEffect(
-  Agent.run(Agent.make("assistant", { instructions: "Be brief." }), "Hello"),
-  LanguageModel.LanguageModel,
-  model
-)).then(({ status }) => {
-  if (status._tag !== "Complete") throw new Error(status._tag)
-})`,
-  unused:
-    /\/troupe\/.*\/(agent\/(guardrail\/(builtin|detect)|session|trace)|handoff\/(dialogue|plan)|testing|ai-sdk)\/(?!Work\.)/
-}
-
-/** What a process may load, in bytes and modules without Effect's, that imports an entry point. */
-const loads: Readonly<Record<string, { readonly bytes: number; readonly modules: number }>> = {
-  "troupe": { bytes: 692_000, modules: 6 },
-  "troupe/Agent": { bytes: 438_000, modules: 4 },
-  "troupe/AgentState": { bytes: 438_000, modules: 4 },
-  "troupe/ai-sdk": { bytes: 71_000, modules: 3 }
-}
 
 /** The Nodes that the library runs on. */
 const majors = [20, 22, 24, 26]
@@ -141,81 +101,6 @@ const pack = (): string => {
     ...expected.filter((file) => !files.includes(file)).map((file) => `${file} is missing from the package`)
   ])
   return join(temporary, packed.filename)
-}
-
-const weigh = (consumer: string): void => {
-  for (const [entry, budget] of Object.entries(budgets)) {
-    const { outputFiles } = buildSync({
-      stdin: { contents: `export * from "${entry}"`, resolveDir: consumer },
-      bundle: true,
-      minify: true,
-      write: false,
-      format: "esm",
-      platform: "neutral",
-      conditions: ["module"],
-      external: ["effect"],
-      logLevel: "silent"
-    })
-    const size = gzipSync(outputFiles[0]?.contents ?? "").length
-    check(
-      `${entry} weighs ${(size / 1000).toFixed(1)} kB of ${budget / 1000} kB`,
-      size <= budget ? [] : [`${size - budget} bytes too much`]
-    )
-  }
-}
-
-const weighOneAgent = (consumer: string): void => {
-  const { metafile, outputFiles } = buildSync({
-    stdin: { contents: oneAgent.program, resolveDir: consumer },
-    bundle: true,
-    minify: true,
-    write: false,
-    metafile: true,
-    format: "esm",
-    platform: "node",
-    logLevel: "silent"
-  })
-  const bundle = outputFiles[0]?.contents ?? new Uint8Array()
-  const size = bundle.length
-  writeFileSync(join(consumer, "bundle.js"), bundle)
-  const files = Object.values(metafile.outputs).flatMap(({ inputs }) =>
-    Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => bytesInOutput > 0 ? [file] : [])
-  )
-  check(`a program with one agent weighs ${(size / 1000).toFixed(1)} kB of ${oneAgent.budget / 1000} kB`, [
-    ...(size <= oneAgent.budget ? [] : [`${size - oneAgent.budget} bytes too much`]),
-    ...run(consumer, process.execPath, "bundle.js"),
-    ...files.filter((file) => oneAgent.unused.test(file)).map((file) => `${file} isn't left out`)
-  ])
-}
-
-const weighLoads = (consumer: string): void => {
-  for (const [entry, budget] of Object.entries(loads)) {
-    const { metafile: { inputs } } = buildSync({
-      stdin: { contents: `import "${entry}"`, resolveDir: consumer },
-      bundle: true,
-      write: false,
-      metafile: true,
-      ignoreAnnotations: true,
-      format: "esm",
-      platform: "neutral",
-      external: ["effect"],
-      logLevel: "silent"
-    })
-    const loaded = new Set(["<stdin>"])
-    for (const file of loaded) {
-      for (const { external, kind, path } of inputs[file]?.imports ?? []) {
-        if (kind === "import-statement" && external !== true) loaded.add(path)
-      }
-    }
-    loaded.delete("<stdin>")
-    const bytes = [...loaded].reduce((sum, file) => sum + (inputs[file]?.bytes ?? 0), 0)
-    check(
-      `${entry} loads ${loaded.size} modules of ${(bytes / 1000).toFixed(1)} kB`,
-      loaded.size > 0 && bytes <= budget.bytes && loaded.size <= budget.modules
-        ? []
-        : [`${budget.modules} modules of ${budget.bytes / 1000} kB are enough`]
-    )
-  }
 }
 
 /** A project outside of the repository with the tarball in it and the examples of the documentation as its sources. */
@@ -360,9 +245,9 @@ try {
   installBesideOlder(tarball, versions)
   const { dependencies = {} } = JSON.parse(readFileSync(join(consumer, "node_modules/troupe/package.json"), "utf8"))
   check("it depends on nothing but its peer", Object.keys(dependencies))
-  weigh(consumer)
-  weighOneAgent(consumer)
-  weighLoads(consumer)
+  for (const { problems, what } of weigh(consumer, (file) => run(consumer, process.execPath, file))) {
+    check(what, problems)
+  }
   check("it type-checks", run(consumer, process.execPath, "node_modules/typescript/bin/tsc"))
   const programs = [
     ...names.map((entry) => `${entry.replace("/", "-")}.js`),

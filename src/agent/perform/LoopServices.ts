@@ -21,12 +21,13 @@ const callsPrograms = ({ definition, live, roster }: Loop.Loop): boolean =>
   definition.contextWindow !== undefined || definition.output !== undefined || hasGuardrails(definition.guardrails) ||
   roster.agents.size > 1 || live.holder !== undefined
 
-/** Provides a loop to those it calls: models, handlers, instructions. */
+/** Provides a loop to models, handlers and instructions. */
 export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.updateContext(self, (context: Context.Context<R>) => {
-    // Each service that is added makes those that the model's own code adds to it dearer.
     const seen = callsPrograms(loop) ? MeasuredModel.within(context) : context
-    return Context.add(Context.add(seen, CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
+    const provided = Context.add(Context.add(seen, CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
+    // A context with eight layers is copied whenever a service is added, and `effect/ai` adds one for each delta: this has a single layer.
+    return loop.journal.isStreaming ? Context.makeUnsafe(new Map(provided.mapUnsafe)) : provided
   })
 
 /** Notes which loop is at work, if a session keeps the modes. Fibers and finalizers of a set-up refer to that loop. */
