@@ -97,13 +97,11 @@ export interface Codec<In, State, Event> {
   readonly eventFromJson: (json: unknown) => Result.Result<Event, string>
 }
 
-type Entity = ReturnType<typeof Protocol.make>
-
 /** The requests of an entity to one of its ids, over the cluster or another way. */
-export type Requests = ReturnType<Effect.Success<Entity["client"]>>
+export type Requests = ReturnType<Effect.Success<Protocol.Named["client"]>>
 
 type Proxied<Type extends string> = EntityProxy.ConvertRpcs<
-  Entity extends EntityOf<string, infer Rpcs> ? Rpcs : never,
+  Protocol.Named extends EntityOf<string, infer Rpcs> ? Rpcs : never,
   Type
 >
 
@@ -112,11 +110,24 @@ export type Rpcs<Name extends string> = RpcClient.RpcClient<Proxied<Name>, RpcCl
 
 /** Gives the requests of an entity to one of its ids by a client from outside of the cluster. */
 export const requestsOver = <Name extends string>(client: Rpcs<Name>, name: Name, id: string): Requests => {
-  // What `EntityProxy` makes of an entity has the id beside each payload.
+  // What `EntityProxy` makes of an entity has the id beside each payload. Its type is computed from the entity's and the name's, so TypeScript
+  // can't look up a request in it by a tag that is put together here.
   const proxied = client as unknown as Readonly<Record<string, Send>>
   const request = (tag: string) => (payload: unknown, options?: { readonly discard?: boolean }) =>
     proxied[`${name}.${tag}${options?.discard === true ? "Discard" : ""}`]!({ entityId: id, payload })
-  const tags = ["Say", "SayAt", "Approve", "Deny", "Resume", "Fork", "Cancel", "Remove", "State", "Events"]
+  const tags = [
+    "Say",
+    "SayAt",
+    "Approve",
+    "Deny",
+    "Resume",
+    "Fork",
+    "Cancel",
+    "Remove",
+    "State",
+    "Events"
+  ] satisfies ReadonlyArray<keyof Requests>
+  // `fromEntries` knows neither that all requests are there nor which function belongs to which tag.
   return Object.fromEntries(tags.map((tag) => [tag, request(tag)])) as unknown as Requests
 }
 

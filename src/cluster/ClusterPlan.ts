@@ -115,6 +115,7 @@ export const make = <Name extends string, Input, Output, E, R>(
   return {
     name,
     layer: layer as ClusterPlan<Name, Input, Output, E, R>["layer"],
+    // The codec takes any input and gives any output, both JSON: which ones, only the plan's own types say.
     client: client as unknown as ClusterPlan<Name, Input, Output, E, R>["client"]
   }
 }

@@ -118,7 +118,7 @@ export const idOf = (name: string, id: string): string => `${name}/${id}`
 const eventToJson = (event: Stored): Schema.Json =>
   (EventJson.toJson([event as AgentEvent]) as ReadonlyArray<Schema.Json>)[0]!
 
-const handlers = (name: string, entity: ReturnType<typeof Protocol.make>, agent: Any, options: Options) =>
+const handlers = (name: string, entity: Protocol.Named, agent: Any, options: Options) =>
   Effect.gen(function*() {
     const address = yield* Entity.CurrentAddress
     const sharding = yield* Sharding.Sharding
@@ -177,14 +177,14 @@ export const make = <Name extends string, AgentName extends string, Output, E, R
 ): Conversation<Name, E, R> => {
   const entity = Protocol.make(name)
   const { maxIdleTime } = options
-  const untyped = entity as unknown as ReturnType<typeof Protocol.make>
-  const layer = untyped.toLayer(handlers(name, untyped, agent, options), { maxIdleTime })
+  const named = Protocol.named(entity)
+  const layer = named.toLayer(handlers(name, named, agent, options), { maxIdleTime })
   return {
     name,
     entity,
     layer: layer as Conversation<Name, E, R>["layer"],
     client: Effect.map(
-      untyped.client,
+      named.client,
       (clientOf) => (id: string) => ConversationClient.make(id, clientOf(id), codec, idOf(name, id))
     ) as Conversation<Name, E, R>["client"],
     clientOver: (rpcs) => (id) =>

@@ -118,10 +118,7 @@ export class Journal {
 
   /** Lets go of the log in an orderly way: who opens it next has less to read. */
   get end(): Effect.Effect<void> {
-    return Effect.andThen(
-      this.#writer.lastSnapshot(() => Kept.toText(this.kept), this.kept.events),
-      Effect.sync(() => this.close())
-    )
+    return this.#writer.end(() => Kept.toText(this.kept), this.kept.events)
   }
 
   /** Stores a message's input with the next entry. */

@@ -106,9 +106,12 @@ export class LogWriter {
     })
   }
 
-  /** Writes a snapshot if anything stands behind the last one, before the log is let go of. */
-  lastSnapshot(textOf: () => string, events: number): Effect.Effect<void> {
-    return Effect.suspend(() => this.isClosed || this.#entries === 0 ? Effect.void : this.#write(textOf(), events))
+  /** Lets go of the log, with a snapshot if anything stands behind the last one. */
+  end(textOf: () => string, events: number): Effect.Effect<void> {
+    const last = Effect.suspend(() =>
+      this.isClosed || this.#entries === 0 ? Effect.void : this.#write(textOf(), events)
+    )
+    return Effect.andThen(last, Effect.sync(() => this.close()))
   }
 
   #write(text: string, events: number): Effect.Effect<void> {

@@ -77,6 +77,12 @@ export const inputToJson = (input: User["parts"]): Schema.Json => Schema.encodeS
 /** Decodes a user's input, which `inputToJson` has encoded. */
 export const inputFromJson = (json: Schema.Json): User["parts"] => Schema.decodeUnknownSync(parts())(json)
 
+/** The entity of some name. */
+export type Named = ReturnType<typeof make>
+
+/** Forgets which name an entity has. Its type both takes and gives the name, so TypeScript doesn't see that any name is some name. */
+export const named = <Name extends string>(entity: ReturnType<typeof make<Name>>): Named => entity as unknown as Named
+
 /** Makes the entity of a name. */
 export const make = <Name extends string>(name: Name) =>
   Entity.fromRpcGroup(

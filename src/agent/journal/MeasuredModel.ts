@@ -59,6 +59,7 @@ const counting = <A, E, R>(
   )
 
 const make = (model: Model): Model => {
+  // A request's types are between its caller and the model: what measures passes requests and answers on as they are.
   const asked = model as unknown as Untyped
   const whole = (ask: () => ReturnType<Untyped["generateText"]>) =>
     counting(

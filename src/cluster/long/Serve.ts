@@ -11,7 +11,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as PubSub from "effect/PubSub"
 import * as Rpc from "effect/rpc/Rpc"
-import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Any } from "../../handoff/Runnable.ts"
 import * as Client from "../Client.ts"
@@ -20,25 +19,25 @@ import { ConversationStore } from "../ConversationStore.ts"
 import * as EventStream from "../EventStream.ts"
 import type { Told } from "../Journal.ts"
 import * as Protocol from "../Protocol.ts"
-import * as LongRun from "./LongRun.ts"
-
-type Entity_ = ReturnType<typeof Protocol.make>
+import type { LongRun } from "./LongRun.ts"
+import { Messages } from "./Messages.ts"
+import * as Steps from "./Steps.ts"
 
 /** The agents of a long run, by their places. */
 export type Agents = ReadonlyArray<readonly [place: string, agent: Any]>
 
 /** A long run on a cluster: its entity, those of its agents' conversations, and the layer that serves them all. */
 export interface Served {
-  readonly entity: Entity_
-  readonly entities: ReadonlyMap<string, Entity_>
+  readonly entity: Protocol.Named
+  readonly entities: ReadonlyMap<string, Protocol.Named>
   readonly layer: Layer.Layer<never, never, unknown>
 }
 
 const handlers = <State, Step>(
   name: string,
-  entity: Entity_,
-  entities: ReadonlyMap<string, Entity_>,
-  long: LongRun.LongRun<State, Step>
+  entity: Protocol.Named,
+  entities: ReadonlyMap<string, Protocol.Named>,
+  long: LongRun<State, Step>
 ) =>
   Effect.gen(function*() {
     const address = yield* Entity.CurrentAddress
@@ -48,7 +47,7 @@ const handlers = <State, Step>(
     const clients = new Map<string, (id: string) => Client.Requests>()
     for (const [place, child] of entities) clients.set(place, yield* child.client)
     const told = yield* PubSub.unbounded<Told<Step>>()
-    const run = new LongRun.Messages(long, {
+    const run = new Messages(long, {
       id: Conversation.idOf(name, address.entityId),
       entityId: address.entityId,
       store,
@@ -76,7 +75,7 @@ const handlers = <State, Step>(
         Rpc.fork(
           Stream.map(
             EventStream.make(run.source, after),
-            (told) => EventStream.toJson(told, (step) => step as unknown as Schema.Json)
+            (told) => EventStream.toJson(told, Steps.stepToJson)
           )
         )
     })
@@ -86,7 +85,7 @@ const handlers = <State, Step>(
 export const make = <State, Step>(
   name: string,
   agents: Agents,
-  long: LongRun.LongRun<State, Step>,
+  long: LongRun<State, Step>,
   options: Conversation.Options
 ): Served => {
   const { maxIdleTime } = options
@@ -94,7 +93,7 @@ export const make = <State, Step>(
   const conversations = agents.map(([place, agent]) =>
     [place, Conversation.make(`${name}.${place}`, agent, options)] as const
   )
-  const entities = new Map(conversations.map(([place, { entity }]) => [place, entity as unknown as Entity_]))
+  const entities = new Map(conversations.map(([place, { entity }]) => [place, Protocol.named(entity)]))
   const own = entity.toLayer(handlers(name, entity, entities, long), { maxIdleTime })
   const layer = conversations.reduce<Layer.Layer<never, never, unknown>>(
     (layer, [, conversation]) => Layer.merge(layer, conversation.layer),

@@ -45,10 +45,7 @@ export class StepLog<State, Step> {
 
   /** Lets go of the log in an orderly way: who opens it next has less to read. */
   get end(): Effect.Effect<void> {
-    return Effect.andThen(
-      this.#writer.lastSnapshot(() => Steps.toText(this.kept), this.kept.steps),
-      Effect.sync(() => this.close())
-    )
+    return this.#writer.end(() => Steps.toText(this.kept), this.kept.steps)
   }
 
   /** Keeps steps, and the calls of which nobody knows whether they took effect. */

@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import { lazy } from "../../domain/Lazy.ts"
 import { UnknownCall } from "../UnknownCall.ts"
 
-/** How a kind of long run begins, how a step changes its state, and how both are read. */
+/** How a kind of long run begins, how a step changes its state, and how both are read. Both are JSON as they are. */
 export interface Kind<State, Step> {
   readonly begin: State
   readonly take: (state: State, step: Step) => State
@@ -99,6 +99,9 @@ const reading = <A>(schema: Schema.Codec<A, unknown>, json: unknown): Result.Res
 /** Reads a step, or says what can't be read. */
 export const stepFromJson = <State, Step>({ step }: Kind<State, Step>, json: unknown): Result.Result<Step, string> =>
   reading(step, json)
+
+/** Writes a step. Steps are JSON, as a `Kind` says; the type of any step has lost that. */
+export const stepToJson = <Step>(step: Step): Schema.Json => step as Schema.Json
 
 /** Writes an entry, or what is kept. */
 export const toText = <State, Step>(value: Entry<State, Step> | Kept<State>): string => JSON.stringify(value)

@@ -23,7 +23,10 @@ const none: Known = []
 /** What is known by turns that somebody has frozen: nothing can be put into those. */
 const frozen = new WeakMap<object, Known>()
 
-/** Constructs the turn that it is given, so that a subclass puts its fields into that. */
+/**
+ * Constructs the turn that it is given, so that a subclass puts its private fields into that: a constructor may return another object, and
+ * JavaScript has no other way to add a private field to an object that is there. TypeScript has no type for a function as a constructor.
+ */
 const Same = function(turn: Turn): Turn {
   return turn
 } as unknown as new(turn: Turn) => object

@@ -17,6 +17,7 @@ import { type Block, block, type Replace, type Retry, type Verdict } from "../..
 import * as Loop from "../../journal/Loop.ts"
 import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Consequences from "../../rules/VerdictConsequences.ts"
+import * as GuardrailEvents from "./GuardrailEvents.ts"
 import * as Span from "./Span.ts"
 
 type Replaced = GuardrailSettled["replaced"]
@@ -64,44 +65,20 @@ class Refusal implements Refused {
   }
 }
 
-/** Events of guardrails that wait until what they looked at is told. Their numbers are their places here. */
-export type Held = Array<GuardrailStarted | GuardrailSettled>
-
-/** Tells events that were held, with numbers and a time that follow what was told before them. */
-export const tellHeld = (loop: Loop.Loop, held: Held): void => {
-  const { journal, path, step } = loop
-  const at = Loop.now(loop)
-  const sequences: Array<number> = []
-  for (const event of held) {
-    const sequence = journal.nextSequence()
-    sequences.push(sequence)
-    const told = { ...event, path, step, sequence, at }
-    journal.record(told._tag === "GuardrailStarted" ? told : { ...told, started: sequences[told.started]! }, loop)
-  }
-}
-
 /** A value on its way through the guardrails of a stage. */
 class Passage<A> {
   readonly loop: Loop.Loop
   readonly kind: Kind<A>
-  readonly held: Held | undefined
+  readonly held: GuardrailEvents.Held | undefined
   value: A
   isReplaced = false
   refusal: Refusal | undefined = undefined
   #texts: ReadonlyArray<string> | undefined = undefined
-  constructor(loop: Loop.Loop, value: A, kind: Kind<A>, held: Held | undefined) {
+  constructor(loop: Loop.Loop, value: A, kind: Kind<A>, held: GuardrailEvents.Held | undefined) {
     this.loop = loop
     this.value = value
     this.kind = kind
     this.held = held
-  }
-  /** The number of the next event. One that is held gets its own when it is told. */
-  nextSequence(): number {
-    return this.held === undefined ? this.loop.journal.nextSequence() : this.held.length
-  }
-  tell(event: GuardrailStarted | GuardrailSettled): void {
-    if (this.held === undefined) this.loop.journal.record(event, this.loop)
-    else this.held.push(event)
   }
   /** Gives the texts in the value, which are looked for once. */
   get texts(): ReadonlyArray<string> {
@@ -167,25 +144,8 @@ const counting = <A>(passage: Passage<A>, staged: StagedGuardrail, given: Verdic
 }
 
 /** Tells that a guardrail begins, at a time in epoch milliseconds. */
-const start = <A>(passage: Passage<A>, { guardrail }: StagedGuardrail, at: number): GuardrailStarted => {
-  const { kind: { context: { call, stage } }, loop: { calls, journal: { run }, path, step } } = passage
-  const sequence = passage.nextSequence()
-  const { name } = guardrail
-  const begun: GuardrailStarted = {
-    _tag: "GuardrailStarted",
-    run,
-    path,
-    calls,
-    step,
-    sequence,
-    at,
-    guardrail: name,
-    stage
-  }
-  const event = call === undefined ? begun : { ...begun, callId: call.id }
-  passage.tell(event)
-  return event
-}
+const start = <A>({ held, kind, loop }: Passage<A>, { guardrail }: StagedGuardrail, at: number): GuardrailStarted =>
+  GuardrailEvents.start(loop, held, guardrail.name, kind.context, at)
 
 /**
  * Gives what stands in the state once a guardrail was the last: what is told on the way there may still hold what a later one masks, or
@@ -220,33 +180,14 @@ const more = <A>(
 /** Tells the verdict of a guardrail that was told to have begun, and gives the time; without one it was interrupted, or broke down. */
 const end = <A>(
   passage: Passage<A>,
-  { at: startedAt, calls, callId, guardrail, path, run, sequence: started, stage, step }: GuardrailStarted,
+  begun: GuardrailStarted,
   given: Counting<A> | undefined,
   isLast: boolean
 ): number => {
-  const { loop } = passage
-  if (given !== undefined) passage.apply(guardrail, given)
+  const { held, loop } = passage
+  if (given !== undefined) passage.apply(begun.guardrail, given)
   const at = Loop.now(loop)
-  const verdict = given?._tag ?? "Interrupted"
-  const duration = Math.max(0, at - startedAt)
-  const rest = more(passage, given, isLast)
-  const sequence = passage.nextSequence()
-  const settled: GuardrailSettled = {
-    _tag: "GuardrailSettled",
-    run,
-    path,
-    calls,
-    step,
-    sequence,
-    at,
-    guardrail,
-    stage,
-    started,
-    verdict,
-    duration
-  }
-  const event = callId === undefined ? settled : { ...settled, callId }
-  passage.tell(rest === undefined ? event : { ...event, ...rest })
+  GuardrailEvents.settle(loop, held, begun, given?._tag ?? "Interrupted", at, more(passage, given, isLast))
   return at
 }
 
@@ -310,14 +251,14 @@ const askFrom = <A>(
 
 /**
  * Asks guardrails one after the other, each about what the one before it passed on, until one refuses. If there is something to be
- * `held` in, nobody is told of them before `tellHeld`.
+ * `held` in, nobody is told of them before `GuardrailEvents.tellHeld`.
  */
 export const check = <A>(
   loop: Loop.Loop,
   guardrails: ReadonlyArray<StagedGuardrail>,
   value: A,
   kind: Kind<A>,
-  held?: Held
+  held?: GuardrailEvents.Held
 ): Effect.Effect<Checked<A>, never, unknown> =>
   Effect.withFiber((fiber) => {
     const passage = new Passage(loop, value, kind, held)

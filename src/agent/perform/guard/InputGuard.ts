@@ -21,7 +21,8 @@ import * as InPlace from "../../guardrail/InPlace.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { blockedInput, consequenceOf, saidIn } from "../../rules/VerdictConsequences.ts"
-import { check, type Held, type Kind, tellHeld } from "./Check.ts"
+import { check, type Kind } from "./Check.ts"
+import { type Held, tellHeld } from "./GuardrailEvents.ts"
 
 const isSaid = (turn: Turn | undefined): turn is User => turn?._tag === "User"
 

@@ -1,0 +1,86 @@
+/**
+ * How guardrails at work are told: at once, or once what they looked at is told.
+ *
+ * @since 0.1.0
+ */
+import type { GuardrailSettled, GuardrailStarted } from "../../../domain/AgentEvent.ts"
+import type { Context } from "../../guardrail/GuardrailType.ts"
+import * as Loop from "../../journal/Loop.ts"
+
+/** Events of guardrails that wait until what they looked at is told. Their numbers are their places here. */
+export type Held = Array<GuardrailStarted | GuardrailSettled>
+
+/** Tells events that were held, with numbers and a time that follow what was told before them. */
+export const tellHeld = (loop: Loop.Loop, held: Held): void => {
+  const { journal, path, step } = loop
+  const at = Loop.now(loop)
+  const sequences: Array<number> = []
+  for (const event of held) {
+    const sequence = journal.nextSequence()
+    sequences.push(sequence)
+    const told = { ...event, path, step, sequence, at }
+    journal.record(told._tag === "GuardrailStarted" ? told : { ...told, started: sequences[told.started]! }, loop)
+  }
+}
+
+/** The number of the next event. One that is held gets its own when it is told. */
+const nextSequence = ({ journal }: Loop.Loop, held: Held | undefined): number =>
+  held === undefined ? journal.nextSequence() : held.length
+
+const tell = (loop: Loop.Loop, held: Held | undefined, event: GuardrailStarted | GuardrailSettled): void => {
+  if (held === undefined) loop.journal.record(event, loop)
+  else held.push(event)
+}
+
+/** Tells that a guardrail begins, at a time in epoch milliseconds. */
+export const start = (
+  loop: Loop.Loop,
+  held: Held | undefined,
+  guardrail: string,
+  { call, stage }: Context,
+  at: number
+): GuardrailStarted => {
+  const { calls, journal: { run }, path, step } = loop
+  const sequence = nextSequence(loop, held)
+  const begun: GuardrailStarted = {
+    _tag: "GuardrailStarted",
+    run,
+    path,
+    calls,
+    step,
+    sequence,
+    at,
+    guardrail,
+    stage
+  }
+  const event = call === undefined ? begun : { ...begun, callId: call.id }
+  tell(loop, held, event)
+  return event
+}
+
+/** Tells what came of a guardrail that was told to have begun. */
+export const settle = (
+  loop: Loop.Loop,
+  held: Held | undefined,
+  { at: startedAt, calls, callId, guardrail, path, run, sequence: started, stage, step }: GuardrailStarted,
+  verdict: GuardrailSettled["verdict"],
+  at: number,
+  rest: Pick<GuardrailSettled, "reason" | "replaced"> | undefined
+): void => {
+  const settled: GuardrailSettled = {
+    _tag: "GuardrailSettled",
+    run,
+    path,
+    calls,
+    step,
+    sequence: nextSequence(loop, held),
+    at,
+    guardrail,
+    stage,
+    started,
+    verdict,
+    duration: Math.max(0, at - startedAt)
+  }
+  const event = callId === undefined ? settled : { ...settled, callId }
+  tell(loop, held, rest === undefined ? event : { ...event, ...rest })
+}

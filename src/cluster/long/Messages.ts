@@ -1,0 +1,285 @@
+/**
+ * How the messages of a long run on a cluster are taken and answered.
+ *
+ * 1. A message is taken once for each key. One that comes again goes on where it stopped, or gets the answer that was kept.
+ * 2. An approval goes to the conversation of the agent whose call it is, and is taken once that has answered it.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as PubSub from "effect/PubSub"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import { SessionClosed, SessionError } from "../../agent/session/SessionError.ts"
+import { NotAwaitingApproval } from "../../domain/Approval.ts"
+import { messageOf } from "../../domain/Described.ts"
+import type { Answer } from "../Answer.ts"
+import { ConversationError, ConversationExists } from "../ConversationError.ts"
+import type * as EventStream from "../EventStream.ts"
+import * as Held from "../Held.ts"
+import type { Told } from "../Journal.ts"
+import { unavailable } from "../LogWriter.ts"
+import type { Service } from "../store/Stored.ts"
+import { Within } from "../Within.ts"
+import { persist } from "./Asking.ts"
+import type { Child, LongRun, Outcome, Place } from "./LongRun.ts"
+import * as StepLog from "./StepLog.ts"
+import * as Steps from "./Steps.ts"
+
+/** A long run that is open. */
+interface Live<State, Step> {
+  readonly journal: StepLog.StepLog<State, Step>
+}
+
+/** Where a long run is held, and how its agents' conversations are reached. `childOf` takes the long run's own id. */
+export interface Options extends Held.Options {
+  readonly entityId: string
+  readonly store: Service
+  readonly childOf: (entityId: string, place: Place) => Child
+}
+
+/** How often an owner looks whether it is to leave. */
+const look = Duration.millis(500)
+
+const defect = (message: string): Outcome => ({
+  status: "Failed",
+  text: "",
+  pending: [],
+  error: { tag: "Defect", message, agent: "", step: 0 }
+})
+
+const cancelled: Outcome = { status: "Cancelled", text: "", pending: [] }
+
+/** The messages of a long run that a runner has. */
+export class Messages<State, Step> {
+  readonly told: PubSub.PubSub<Told<Step>>
+  readonly #long: LongRun<State, Step>
+  readonly #options: Options
+  readonly #held: Held.Held<Live<State, Step>>
+  #running: { readonly key: string; readonly fiber: Fiber.Fiber<unknown, unknown> } | undefined
+
+  constructor(long: LongRun<State, Step>, options: Options, told: PubSub.PubSub<Told<Step>>) {
+    const opening = Effect.map(StepLog.open(long.kind, { ...options, told }), (journal) => ({ journal }))
+    this.#long = long
+    this.#options = options
+    this.#held = new Held.Held(options, opening, () => Effect.void)
+    this.told = told
+  }
+
+  /** Says something, and gives how the long run stands when it ends, fails or waits. */
+  say(key: string, input: Schema.Json): Effect.Effect<Answer, ConversationError> {
+    return this.#take(key, () => Effect.succeed(this.#long.said(input)))
+  }
+
+  /** Goes on after a failure. What nobody knows the end of is started again. */
+  resume(key: string): Effect.Effect<Answer, ConversationError> {
+    return this.#take(key, () => Effect.succeed(this.#long.resumed))
+  }
+
+  /** Answers a call that awaits approval, in the conversation of its agent, and goes on. */
+  decide(
+    key: string,
+    callId: string,
+    send: (child: Child, callId: string, options: { readonly key: string }) => ReturnType<Child["approve"]>
+  ): Effect.Effect<Answer, ConversationError> {
+    return this.#take(key, (state) => {
+      const places = this.#long.waiting(state)
+      const place = places.find(({ place }) => callId.startsWith(`${place}/`))
+      if (place === undefined) {
+        return Effect.fail(
+          new ConversationError({ reason: new NotAwaitingApproval({ callId, found: "Unknown", awaiting: [] }) })
+        )
+      }
+      const ownId = callId.slice(place.place.length + 1)
+      return persist(send(this.#child(place), ownId, { key: `decide/${key}` })).pipe(
+        Effect.map(({ error }) => this.#long.decided({ place: place.place, message: key, error })),
+        Effect.mapError((error) => inPlace(place.place, error))
+      )
+    })
+  }
+
+  /** Cancels a message for good, and stops what runs for it. Says whether it was in time. */
+  cancel(key: string): Effect.Effect<boolean, ConversationError> {
+    return this.#held.with(({ journal }) =>
+      Effect.gen({ self: this }, function*() {
+        const answer = yield* this.#answerOf(key)
+        if (answer !== undefined) return answer.status === "Cancelled"
+        if (!journal.kept.cancelled.includes(key)) yield* journal.append({ steps: [], cancelled: key })
+        if (this.#running?.key === key) yield* Fiber.interrupt(this.#running.fiber)
+        return true
+      })
+    )
+  }
+
+  /** Begins another long run with the state of this one, and its agents' conversations with theirs. */
+  fork(key: string, to: string, toId: string): Effect.Effect<void, ConversationError> {
+    const { id, store } = this.#options
+    return this.#held.with(({ journal }) =>
+      Effect.gen({ self: this }, function*() {
+        const { state } = journal.kept
+        yield* Effect.forEach(
+          this.#long.conversations(state),
+          (place) => persist(this.#child(place).fork(`${to}${place.suffix}`, { key: `fork/${key}/${to}` })),
+          { discard: true }
+        )
+        const text = Steps.toText({ steps: [], state })
+        const isNew = yield* Effect.mapError(store.create(toId, `${id}/${key}`, text), unavailable(id, "write"))
+        if (!isNew) return yield* Effect.fail(new ConversationError({ reason: new ConversationExists({ id: to }) }))
+      })
+    )
+  }
+
+  /** Removes all that is kept of the long run, and the conversations of its agents. */
+  get remove(): Effect.Effect<void, ConversationError> {
+    const { id, store } = this.#options
+    return this.#held.with(({ journal }) =>
+      Effect.forEach(this.#long.conversations(journal.kept.state), (place) => persist(this.#child(place).remove), {
+        discard: true
+      }).pipe(
+        Effect.andThen(this.#held.close()),
+        Effect.andThen(Effect.mapError(store.remove(id), unavailable(id, "remove")))
+      )
+    )
+  }
+
+  /** Gives what is shown of the state. */
+  get state(): Effect.Effect<Schema.Json, ConversationError> {
+    return this.#held.with(({ journal }) => persist(this.#long.show(journal.kept.state, (place) => this.#child(place))))
+  }
+
+  /** Where its steps come from, for readers. */
+  get source(): EventStream.Source<Step> {
+    const { id, store } = this.#options
+    return {
+      id,
+      store,
+      told: this.told,
+      eventsOf: (text) => Result.map(Steps.entryFromText(this.#long.kind, text), ({ steps }) => steps),
+      count: this.#held.with(({ journal }) => Effect.sync(() => journal.kept.steps))
+    }
+  }
+
+  /** Lets go of the long run. */
+  get end(): Effect.Effect<void> {
+    return this.#held.end()
+  }
+
+  #child(place: Place): Child {
+    return this.#options.childOf(this.#options.entityId, place)
+  }
+
+  /** Handles a message, which begins with a step. */
+  #take(
+    key: string,
+    begin: (state: State) => Effect.Effect<Step, Held.Failure>
+  ): Effect.Effect<Answer, ConversationError> {
+    return this.#held.with((live) =>
+      Effect.gen({ self: this }, function*() {
+        const { journal } = live
+        const answer = yield* this.#answerOf(key)
+        if (answer !== undefined) return answer
+        const unfinished = journal.kept.message
+        if (unfinished !== undefined) {
+          const finished = yield* this.#run(live, unfinished)
+          if (unfinished === key) return finished
+        }
+        if (!journal.kept.cancelled.includes(key)) {
+          yield* journal.append({ steps: [yield* begin(journal.kept.state)], taken: key })
+        }
+        return yield* this.#run(live, key)
+      })
+    )
+  }
+
+  /** Plays until the message is answered. If it is interrupted, it is left for the next owner. */
+  #run({ journal }: Live<State, Step>, key: string): Effect.Effect<Answer, Held.Failure> {
+    const isCancelled = () => journal.kept.cancelled.includes(key)
+    return Effect.gen({ self: this }, function*() {
+      if (isCancelled()) return yield* this.#answer(journal, key, cancelled)
+      const playing = this.#long.play({
+        state: journal.kept.state,
+        message: key,
+        keep: (steps, unknown) => journal.keep(steps, unknown),
+        isClosed: () => journal.isClosed,
+        child: (place) => this.#child(place)
+      }).pipe(Effect.provideService(Within, this.#options.id))
+      const exit = yield* Effect.uninterruptibleMask((restore) =>
+        Effect.gen({ self: this }, function*() {
+          // What plays may not be interrupted by its parent before the journal is closed.
+          const fiber = yield* Effect.forkChild(playing, { startImmediately: true })
+          this.#running = { key, fiber }
+          const cancelling = isCancelled() ? Fiber.interrupt(fiber) : Effect.void
+          const leaving = Effect.andThen(this.#leaving(journal), this.#giveUp(journal, fiber))
+          return yield* restore(Effect.andThen(cancelling, Effect.raceFirst(Fiber.await(fiber), leaving))).pipe(
+            Effect.onInterrupt(() => this.#giveUp(journal, fiber))
+          )
+        })
+      )
+      this.#running = undefined
+      if (Exit.isSuccess(exit)) return yield* this.#answer(journal, key, exit.value)
+      if (journal.isClosed) return yield* closed(this.#options.id)
+      if (isCancelled()) return yield* this.#answer(journal, key, cancelled)
+      return yield* this.#answer(journal, key, defect(messageOf(Cause.squash(exit.cause))))
+    })
+  }
+
+  /** Stops what runs so that nothing of that is kept, as if the process had died. */
+  #giveUp(
+    journal: StepLog.StepLog<State, Step>,
+    fiber: Fiber.Fiber<Outcome, unknown>
+  ): Effect.Effect<Exit.Exit<Outcome, unknown>> {
+    return Effect.suspend(() => {
+      journal.close()
+      return Effect.andThen(Fiber.interrupt(fiber), Fiber.await(fiber))
+    })
+  }
+
+  /** Ends when the owner is to leave and nothing runs of which the end would be unknown then. */
+  #leaving(journal: StepLog.StepLog<State, Step>): Effect.Effect<void> {
+    return Effect.suspend(() =>
+      this.#options.isLeaving() && this.#long.unknown(journal.kept.state).length === 0
+        ? Effect.void
+        : Effect.delay(this.#leaving(journal), look)
+    )
+  }
+
+  #answer(
+    journal: StepLog.StepLog<State, Step>,
+    key: string,
+    outcome: Outcome
+  ): Effect.Effect<Answer, SessionError> {
+    const { kept } = journal
+    const calls = kept.message === key ? kept.unknown : []
+    const unknown = [...calls, ...this.#long.unknown(kept.state)]
+    return journal.answer(key, { ...outcome, unknown, cursor: kept.steps })
+  }
+
+  #answerOf(key: string): Effect.Effect<Answer | undefined, SessionError> {
+    const { id, store } = this.#options
+    return Effect.mapBoth(store.find(id, key), {
+      onFailure: unavailable(id, "read"),
+      onSuccess: ({ answer }) => answer === undefined ? undefined : JSON.parse(answer) as Answer
+    })
+  }
+}
+
+const closed = (id: string): Effect.Effect<never, SessionError> =>
+  Effect.fail(new SessionError({ reason: new SessionClosed({ agent: id, operation: "run" }) }))
+
+/** Names the calls of an error by the place of their agent. */
+const inPlace = (place: string, error: ConversationError): ConversationError => {
+  const { reason } = error
+  return reason._tag === "NotAwaitingApproval"
+    ? new ConversationError({
+      reason: new NotAwaitingApproval({
+        callId: `${place}/${reason.callId}`,
+        found: reason.found,
+        awaiting: reason.awaiting.map((callId) => `${place}/${callId}`)
+      })
+    })
+    : error
+}
