@@ -18,6 +18,8 @@ const Asked = Schema.Struct({
     "stream",
     "leave",
     "resume",
+    "resume",
+    "goOn",
     "approve",
     "edit",
     "deny",
@@ -107,13 +109,18 @@ type Log = Array<AgentEvent.AgentEvent>
 
 const isPiece = ({ _tag }: AgentEvent.AgentEvent): boolean => _tag.endsWith("Delta")
 
+/** The state before each event of a log, and the one after the last. */
+const statesOf = (log: Log): ReadonlyArray<AgentState.AgentState> => {
+  const states = [AgentState.make("desk")]
+  for (const event of log) states.push(AgentState.reduce(states[states.length - 1]!, event))
+  return states
+}
+
 /** Holds a state to the log that led to it, and so each that a run ends with, and every move on the way to those that are listed. */
 const isFold = (log: Log, state: AgentState.AgentState): void => {
-  const states = [AgentState.make("desk")]
-  for (const event of log) {
-    const after = AgentState.reduce(states[states.length - 1]!, event)
-    states.push(after)
-    if ("state" in event && event.calls.length === 0) assert.deepStrictEqual(event.state, after)
+  const states = statesOf(log)
+  for (const [index, event] of log.entries()) {
+    if ("state" in event && event.calls.length === 0) assert.deepStrictEqual(event.state, states[index + 1])
   }
   assert.deepStrictEqual(states[states.length - 1], state)
   assert.deepStrictEqual(Laws.illegalMoves(states), [])
@@ -121,12 +128,18 @@ const isFold = (log: Log, state: AgentState.AgentState): void => {
 
 /** Holds the ids of runs, and where the log stands at each start, to the log. */
 const isNumbered = (log: Log): void => {
+  const states = statesOf(log)
   const runs: Array<string> = []
   for (const [index, event] of log.entries()) {
     assert.notStrictEqual(event.run, "", event._tag)
     if (event._tag !== "RunStarted" || event.calls.length > 0) continue
     const earlier = log.slice(0, index).filter((event) => !isPiece(event))
-    assert.strictEqual(event.position?.events, earlier.length)
+    const before = states[index]!
+    assert.deepStrictEqual(event.position, {
+      turns: before.conversation.turns.length,
+      steps: before.steps,
+      events: earlier.length
+    })
     const previous = earlier.findLast(({ _tag }) => _tag === "RunStarted")
     if (event.input !== undefined) assert.notInclude(runs, event.run)
     else if (previous !== undefined) assert.strictEqual(event.run, previous.run)
@@ -152,6 +165,7 @@ const live = (self: typeof alone | typeof team, life: ReadonlyArray<Asked>) => {
     > = {
       call: (held, { says }) => held.call(says),
       stream: (held, { says }) => Stream.runDrain(held.stream(says)),
+      goOn: (held, { says }) => Effect.andThen(Effect.exit(held.call(says === "text" ? "fail" : says)), held.resume),
       leave: (held, { says }) => Stream.runDrain(Stream.take(held.stream(says), 6)),
       resume: (held) => held.resume,
       approve: (held) => answered(held, (id) => held.approve(id)),
