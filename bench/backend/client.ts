@@ -106,6 +106,9 @@ export class Client {
 export const isEnd = ({ data, event }: Told): boolean =>
   data.calls.length === 0 && /^Run(Completed|Failed|Interrupted)$/.test(event)
 
+/** Whether an event is a piece of an answer, which isn't kept and has the number of the event before it. */
+export const isPiece = ({ event }: Told): boolean => event.endsWith("Delta") || event === "ToolCallProgressed"
+
 /** Whether an event tells what somebody decided: it stands between two runs. */
 export const isDecision = ({ event }: Told): boolean => event === "CallApproved" || event === "CallDenied"
 

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { Client, isDecision, isEnd, messages, pick, Refused, type Told } from "./client.ts"
+import { Client, isEnd, isPiece, messages, pick, Refused, type Told } from "./client.ts"
 import { memoryOf, start } from "./service.ts"
 
 const { values } = parseArgs({
@@ -53,14 +53,15 @@ const fail = (what: string): void => {
 /** Follows a run to its end, and checks that nothing is missing and nothing there twice. */
 const follow = async (id: string, cursor: number, leaves: boolean): Promise<void> => {
   let last = cursor
-  let sequence = -1
   const take = (event: Told): void => {
     told++
+    if (isPiece(event)) {
+      if (event.id !== last) fail("a piece has another number than the event before it")
+      return
+    }
     if (event.id <= last) fail("an event came twice, or out of order")
+    if (event.id > last + 1) fail("an event is missing")
     last = event.id
-    if (isDecision(event)) return
-    if (event.data.sequence !== sequence + 1) fail("an event is missing")
-    sequence = event.data.sequence
   }
   while (true) {
     let left = leaves ? 1 + Math.floor(Math.random() * 20) : Number.POSITIVE_INFINITY

@@ -5,6 +5,7 @@ import { Config, Context, type Duration, Effect, Layer, Option, Redacted } from 
 import { NetAddress } from "effect/net"
 import { BadSetting, setting, text, timeOr, wholeNumber } from "../desk/settings.ts"
 import type { Role } from "./api/Authentication.ts"
+import type { Patience } from "./store/Databases.ts"
 
 /** A bearer token, and for whom it stands. A tenant may have several of a role, so that one can be replaced. */
 export interface Token {
@@ -42,8 +43,12 @@ export class Settings extends Context.Service<Settings, {
   readonly grace: Duration.Duration
   /** How long a request may take to arrive, its body included. */
   readonly arrival: Duration.Duration
-  /** How often conversations are looked for whose process died. */
-  readonly recovery: Duration.Duration
+  /** Where the other instances on the same Postgres reach this one; a port that is free where none is given. */
+  readonly runner: { readonly host: string; readonly port: number | undefined }
+  /** How long Postgres may take. */
+  readonly patience: Patience
+  /** How many events of a conversation are kept at least: the newest ones. */
+  readonly keepEvents: number
   /** How often a silent stream says that it is still there. */
   readonly heartbeat: Duration.Duration
 }>()("backend/Settings") {}
@@ -79,9 +84,26 @@ const environment = Effect.all({
   }),
   grace: timeOr("GRACE", "10 seconds"),
   arrival: timeOr("ARRIVAL", "30 seconds", often),
-  recovery: timeOr("RECOVERY", "3 seconds", often),
+  patience: Effect.all({
+    connection: timeOr("DATABASE_TIMEOUT_CONNECTION", "5 seconds", often),
+    statement: timeOr("DATABASE_TIMEOUT_STATEMENT", "5 seconds", often)
+  }),
   heartbeat: timeOr("HEARTBEAT", "15 seconds", often)
 })
+
+/** How many events of a conversation are kept at least. */
+const keepEvents = 5000
+
+/** Reads where the others reach this one: a name or an address, and a port. */
+const toRunner = (text: string): { readonly host: string; readonly port: number } | undefined => {
+  const [, host, port] = /^([\w.-]+|\[[\da-fA-F:]+\]):(\d{1,5})$/.exec(text) ?? []
+  const number = Number(port)
+  return host === undefined || number < 1 || number > 65_535
+    ? undefined
+    : { host: host.replaceAll(/[[\]]/g, ""), port: number }
+}
+
+const cluster = setting("CLUSTER", "where the other instances reach this one", "10.0.0.1:34431", toRunner)
 
 const minTokenLength = 16
 
@@ -150,10 +172,21 @@ const demo = (host: string): Effect.Effect<ReadonlyArray<Token>, BadSetting> =>
       })
     )
 
+/** Whether it was started as one of several, which need a Postgres. */
+const isMember = (args: ReadonlyArray<string>): boolean => args.includes("--cluster")
+
 export const layer = Layer.effect(
   Settings,
   Effect.gen(function*() {
     const settings = yield* environment
+    const runner = yield* cluster
+    const args = yield* Effect.sync(() => process.argv.slice(2))
+    if (Option.isNone(settings.database) && (Option.isSome(runner) || isMember(args))) {
+      return yield* new BadSetting({
+        name: "DATABASE_URL",
+        issue: "is needed for a cluster: its instances share one Postgres"
+      })
+    }
     const { colleague, customer } = yield* tokenTexts
     if (Option.isNone(customer) && Option.isSome(colleague)) {
       return yield* new BadSetting({
@@ -163,6 +196,8 @@ export const layer = Layer.effect(
     }
     return {
       ...settings,
+      keepEvents,
+      runner: Option.getOrElse(runner, () => ({ host: "127.0.0.1", port: undefined })),
       tokens: Option.isSome(customer)
         ? yield* readTokens({
           customer: Redacted.value(customer.value),

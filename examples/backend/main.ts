@@ -1,7 +1,8 @@
 /**
- * The support desk as a service on one machine.
+ * The support desk as a service: on one machine over a folder, or as one of any number of instances on one Postgres.
  *
  *     npm run backend
+ *     DATABASE_URL=postgres://… npm run backend -- --cluster
  *
  * What it is told by its environment stands in docs/backend-service.md.
  */
@@ -15,10 +16,10 @@ import { time } from "../desk/settings.ts"
 import * as Configuration from "./config.ts"
 import { measured } from "./metrics.ts"
 import * as Observability from "./observability.ts"
+import * as Place from "./place.ts"
 import * as Server from "./server.ts"
 import * as Agents from "./service/Agents.ts"
 import { Around } from "./service/Runs.ts"
-import * as SqlStore from "./store/SqlStore.ts"
 
 const { Settings } = Configuration
 
@@ -31,14 +32,6 @@ const storeName = ({ data, database }: Configuration.Values): string =>
       return `Postgres at ${host}${pathname}`
     }
   })
-
-const store = Layer.unwrap(Effect.gen(function*() {
-  const { data, database } = yield* Settings
-  return Option.match(database, {
-    onNone: () => SqlStore.layerFolder(data),
-    onSome: (url) => SqlStore.layerPostgres(url)
-  })
-}))
 
 /** How long a piece of text takes where somebody tries the service out: the desk's guardrails let all of it pass at once. */
 const pace = Duration.millis(20)
@@ -87,7 +80,7 @@ const service = Layer.unwrap(
       Layer.effectDiscard(greet(Option.getOrElse(model.line, () => "The model is embedded."))).pipe(
         Layer.provide(Server.layer),
         Layer.provide(Agents.desk(model.layer)),
-        Layer.provide(store),
+        Layer.provide(Place.layer),
         Layer.provide(around),
         Layer.provide(Configuration.layer),
         Layer.provide(Observability.layer)

@@ -10,10 +10,14 @@ import * as Routes from "./http/routes.ts"
 import * as Scheduler from "./scheduler.ts"
 import * as Approvals from "./service/Approvals.ts"
 import * as Conversations from "./service/Conversations.ts"
+import * as Desk from "./service/Desk.ts"
 import * as Runs from "./service/Runs.ts"
 
 /** Conversations and their runs, for whoever serves them: this service, or one that they are embedded in. */
-export const conversations = Layer.merge(Conversations.layer, Approvals.layer).pipe(Layer.provideMerge(Runs.layer))
+export const conversations = Layer.merge(Conversations.layer, Approvals.layer).pipe(
+  Layer.provide(Desk.layer),
+  Layer.provideMerge(Runs.layer)
+)
 
 /** How long connections may stay open, once all that was to be said on them is said. */
 const linger = "1 second"

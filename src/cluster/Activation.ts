@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as PubSub from "effect/PubSub"
@@ -33,6 +34,9 @@ export interface Options extends Held.Options {
   readonly migrate: Migrate | undefined
   readonly snapshotAfter?: number | undefined
   readonly keepEvents?: number | undefined
+  readonly tellsStarts?: boolean | undefined
+  /** The services of the conversation's own. */
+  readonly services?: Effect.Effect<Context.Context<never>, never, Scope.Scope> | undefined
 }
 
 /** An open conversation. Its session is made when something runs first. */
@@ -45,6 +49,7 @@ export interface Live {
 /** A conversation on the runner that has it. */
 export class Activation extends Held.Held<Live> {
   readonly told: PubSub.PubSub<Journal.Told>
+  #removed = Deferred.makeUnsafe<void>()
   readonly #options: Options
   readonly #context: Context.Context<never>
 
@@ -68,9 +73,14 @@ export class Activation extends Held.Held<Live> {
       yield* this.#migrate(journal)
       const document = { ...journal.document, restored: journal.kept.state }
       const made = Session.make(agent, { store: { id, open: Effect.succeed(document) } })
+      const own = yield* Effect.provideService(
+        this.#options.services ?? Effect.succeed(Context.empty()),
+        Scope.Scope,
+        scope
+      )
       live.session = yield* made.pipe(
         Effect.provideService(Scope.Scope, scope),
-        Effect.provideContext(Context.add(this.#context, Within, id))
+        Effect.provideContext(Context.add(Context.merge(this.#context, own), Within, id))
       ) as Effect.Effect<Session.Session<unknown, unknown>>
       return live.session
     })
@@ -80,7 +90,23 @@ export class Activation extends Held.Held<Live> {
   remove(): Effect.Effect<void, ConversationError> {
     const { id, store } = this.#options
     const removing = Effect.mapError(store.remove(id), unavailable(id, "remove"))
-    return this.with(() => Effect.andThen(this.close(), removing))
+    return this.with(() => Effect.andThen(this.close(), removing)).pipe(
+      Effect.tap(() => {
+        const removed = this.#removed
+        this.#removed = Deferred.makeUnsafe()
+        return Deferred.succeed(removed, undefined)
+      })
+    )
+  }
+
+  /** The pieces since the last event that was stored. */
+  get written(): ReadonlyArray<Journal.Told> {
+    return this.live?.journal.written ?? []
+  }
+
+  /** Ends when the conversation is removed. */
+  get removed(): Effect.Effect<void> {
+    return Effect.suspend(() => Deferred.await(this.#removed))
   }
 
   #migrate(journal: Journal.Journal): Effect.Effect<void, Held.Failure> {

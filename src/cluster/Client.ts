@@ -125,8 +125,11 @@ export const requestsOver = <Name extends string>(client: Rpcs<Name>, name: Name
     "Cancel",
     "Remove",
     "State",
-    "Events"
-  ] satisfies ReadonlyArray<keyof Requests>
+    "Events",
+    "Begin",
+    "Stop",
+    "View"
+  ] satisfies ReadonlyArray<keyof ReturnType<Effect.Success<Protocol.NamedConversation["client"]>>>
   // `fromEntries` knows neither that all requests are there nor which function belongs to which tag.
   return Object.fromEntries(tags.map((tag) => [tag, request(tag)])) as unknown as Requests
 }

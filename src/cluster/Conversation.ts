@@ -11,9 +11,11 @@
 import * as Entity from "effect/cluster/Entity"
 import * as MessageStorage from "effect/cluster/MessageStorage"
 import * as Sharding from "effect/cluster/Sharding"
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Rpc from "effect/rpc/Rpc"
 import type { RpcClientError } from "effect/rpc/RpcClientError"
@@ -21,6 +23,7 @@ import type * as Schema from "effect/Schema"
 import type { Scope } from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type Input, partsOf } from "../agent/definition/Input.ts"
+import * as RunId from "../agent/journal/RunId.ts"
 import type { SessionError } from "../agent/session/SessionError.ts"
 import type { AgentError } from "../domain/AgentError.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
@@ -32,18 +35,23 @@ import type { AgentState } from "../domain/StateSchema.ts"
 import type { Any, Runnable } from "../handoff/Runnable.ts"
 import * as Activation from "./Activation.ts"
 import type { Answer } from "./Answer.ts"
+import * as AtOnce from "./AtOnce.ts"
+import * as Beginning from "./Beginning.ts"
 import * as ConversationClient from "./Client.ts"
 import type { ClusterError } from "./Client.ts"
 import { ConversationStore } from "./ConversationStore.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Kept from "./Kept.ts"
-import { Messages } from "./Messages.ts"
+import { type Around, Messages } from "./Messages.ts"
+import { Offers } from "./Offers.ts"
 import * as Protocol from "./Protocol.ts"
 
 export type { Migrate } from "./Activation.ts"
 export { Answer } from "./Answer.ts"
+export { type Beginning, Begun, type View } from "./Beginning.ts"
 export type { ClusterError, Keyed } from "./Client.ts"
 export {
+  ConversationBusy,
   ConversationError,
   ConversationExists,
   ConversationUnreadable,
@@ -54,6 +62,7 @@ export {
 } from "./ConversationError.ts"
 export type { Missing } from "./Definition.ts"
 export type { Told } from "./Journal.ts"
+export type { Around } from "./Messages.ts"
 export { sharding } from "./Settings.ts"
 export { UnknownCall } from "./UnknownCall.ts"
 
@@ -78,17 +87,24 @@ export interface AnswerOf<E> extends Omit<Answer, "error"> {
  * @since 0.1.0
  */
 export interface Client<out E = unknown, out X = ClusterError>
-  extends ConversationClient.Client<Input, AnswerOf<E>, AgentState, Stored, X>
+  extends ConversationClient.Client<Input, AnswerOf<E>, AgentState, Stored, X>, AtOnce.Client<X>
 {}
 
 /**
  * How conversations of an agent are held: how long one stays in memory that nobody talks to, what changes a state of an old version, and how
  * many of the newest events are kept. By default all are: a state is the fold of the whole log.
+ *
+ * - `tellsStarts`: each start of a model's request or of a call is stored before the run goes on, so that readers hear of it at once
+ * - `services`: services of a conversation's own, made when it runs first on its runner, and released when it leaves the memory
+ * - `around`: what stands around each run, such as an observer
  */
-export interface Options {
+export interface Options<S = never> {
   readonly maxIdleTime?: Duration.Input | undefined
   readonly migrate?: Activation.Migrate | undefined
   readonly keepEvents?: number | undefined
+  readonly tellsStarts?: boolean | undefined
+  readonly services?: ((id: string) => Effect.Effect<Context.Context<S>, never, Scope>) | undefined
+  readonly around?: ((id: string) => Around) | undefined
 }
 
 /**
@@ -102,7 +118,7 @@ export interface Options {
  */
 export interface Conversation<Name extends string, out E, out R> {
   readonly name: Name
-  readonly entity: ReturnType<typeof Protocol.make<Name>>
+  readonly entity: ReturnType<typeof Protocol.makeConversation<Name>>
   readonly layer: Layer.Layer<
     never,
     never,
@@ -118,7 +134,12 @@ export const idOf = (name: string, id: string): string => `${name}/${id}`
 const eventToJson = (event: Stored): Schema.Json =>
   (EventJson.toJson([event as AgentEvent]) as ReadonlyArray<Schema.Json>)[0]!
 
-const handlers = (name: string, entity: Protocol.Named, agent: Any, options: Options) =>
+/** Options without which services they are. */
+interface Untyped extends Omit<Options, "services"> {
+  readonly services?: ((id: string) => Effect.Effect<Context.Context<never>, never, Scope>) | undefined
+}
+
+const handlers = (name: string, entity: Protocol.NamedConversation, agent: Any, options: Untyped) =>
   Effect.gen(function*() {
     const address = yield* Entity.CurrentAddress
     const sharding = yield* Sharding.Sharding
@@ -131,16 +152,27 @@ const handlers = (name: string, entity: Protocol.Named, agent: Any, options: Opt
       store,
       migrate: options.migrate,
       keepEvents: options.keepEvents,
+      tellsStarts: options.tellsStarts,
+      services: options.services?.(address.entityId),
       isLeaving: () => !sharding.hasShardId(address.shardId),
       patience: Duration.seconds(1)
     })
-    const conversation = new Messages(activation, store, id)
+    const conversation = new Messages(activation, store, id, options.around?.(address.entityId))
+    const self = (yield* entity.client)(address.entityId)
+    const random = yield* Random.Random
+    const offers = new Offers(
+      id,
+      activation,
+      conversation,
+      (of) => self.Continue({ key: `${of}/${RunId.make(random)}`, of }, { discard: true })
+    )
     const events: EventStream.Source<Stored> = {
       id,
       store,
       eventsOf: (text) => Result.map(Kept.entryFromText(text), ({ events }) => events),
       told: activation.told,
-      count: activation.with(({ journal }) => Effect.sync(() => journal.kept.events))
+      count: activation.with(({ journal }) => Effect.sync(() => journal.kept.events)),
+      pieces: () => activation.written
     }
     return entity.of({
       Say: ({ payload: { input, key } }) => conversation.say(key, Protocol.inputFromJson(input)),
@@ -153,7 +185,16 @@ const handlers = (name: string, entity: Protocol.Named, agent: Any, options: Opt
       Remove: () => Effect.andThen(activation.remove(), Effect.orDie(messages.clearAddress(address))),
       State: () => Rpc.fork(Effect.map(conversation.state, StateJson.toJson)),
       Events: ({ payload: { after } }) =>
-        Rpc.fork(Stream.map(EventStream.make(events, after), (told) => EventStream.toJson(told, eventToJson)))
+        Rpc.fork(
+          EventStream.make(events, after).pipe(
+            Stream.map((told) => EventStream.toJson(told, eventToJson)),
+            Stream.interruptWhen(activation.removed)
+          )
+        ),
+      Begin: ({ payload: { beginning, key } }) => Rpc.fork(offers.begin(key, Beginning.fromJson(beginning))),
+      Continue: ({ payload: { of } }) => offers.continue(of),
+      Stop: () => Rpc.fork(offers.stop()),
+      View: () => Rpc.fork(Effect.map(offers.view, Beginning.viewToJson))
     })
   })
 
@@ -164,30 +205,41 @@ export const codec: ConversationClient.Codec<Input, AgentState, Stored> = {
   eventFromJson: (json) => Result.map(EventJson.fromJson([json]), ([event]) => event!)
 }
 
+/** Talks to a conversation by its requests. */
+const clientOn = (id: string, requests: ConversationClient.Requests & AtOnce.Requests, address?: string) => ({
+  ...ConversationClient.make(id, requests, codec, address),
+  ...AtOnce.make(id, requests)
+})
+
 /**
  * Makes the conversations of an agent or a group. The name is their entity's in the cluster, and must never change.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const make = <Name extends string, AgentName extends string, Output, E, R>(
+export const make = <Name extends string, AgentName extends string, Output, E, R, S = never>(
   name: Name,
   agent: Runnable<AgentName, Output, E, R>,
-  options: Options = {}
-): Conversation<Name, E, R> => {
-  const entity = Protocol.make(name)
+  options: Options<S> = {}
+): Conversation<Name, E, Exclude<R, S>> => {
+  const entity = Protocol.makeConversation(name)
   const { maxIdleTime } = options
-  const named = Protocol.named(entity)
-  const layer = named.toLayer(handlers(name, named, agent, options), { maxIdleTime })
+  const named = Protocol.namedConversation(entity)
+  // Which services the options make is left to the type that is returned.
+  const layer = named.toLayer(handlers(name, named, agent, options as Untyped), { maxIdleTime })
   return {
     name,
     entity,
-    layer: layer as Conversation<Name, E, R>["layer"],
+    layer: layer as Conversation<Name, E, Exclude<R, S>>["layer"],
     client: Effect.map(
       named.client,
-      (clientOf) => (id: string) => ConversationClient.make(id, clientOf(id), codec, idOf(name, id))
-    ) as Conversation<Name, E, R>["client"],
+      (clientOf) => (id: string) => clientOn(id, clientOf(id), idOf(name, id))
+    ) as Conversation<Name, E, Exclude<R, S>>["client"],
     clientOver: (rpcs) => (id) =>
-      ConversationClient.make(id, ConversationClient.requestsOver(rpcs, name, id), codec) as Client<E>
+      clientOn(
+        id,
+        // It has the requests of a conversation as well.
+        ConversationClient.requestsOver(rpcs, name, id) as ConversationClient.Requests & AtOnce.Requests
+      ) as Client<E>
   }
 }

@@ -51,6 +51,16 @@ export class ConversationExists extends ErrorClass<ConversationExists>("troupe/c
 }, ({ id }) => `There is a conversation "${id}" already`) {}
 
 /**
+ * Something is under way in the conversation, so nothing was begun. `say` and `post` wait for their turn instead.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ConversationBusy extends ErrorClass<ConversationBusy>("troupe/cluster")("ConversationBusy", {
+  id: Schema.String
+}, ({ id }) => `Conversation "${id}" has something under way`) {}
+
+/**
  * What a conversation runs, such as a tool's handler, asked the same conversation for something and would have waited for its own end.
  * `post` doesn't wait.
  *
@@ -88,6 +98,7 @@ export const Reason = Schema.Union([
   DefinitionChanged,
   ConversationUnreadable,
   ConversationExists,
+  ConversationBusy,
   EventsGone,
   WaitsForItself
 ])

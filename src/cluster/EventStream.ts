@@ -61,6 +61,8 @@ export interface Source<Event> {
   readonly told: PubSub.PubSub<Journal.Told<Event>>
   /** How many there are. */
   readonly count: Effect.Effect<number, ConversationError>
+  /** The pieces since the last of them. */
+  readonly pieces?: () => ReadonlyArray<Journal.Told<Event>>
 }
 
 const gone = (id: string, until: number) =>
@@ -94,8 +96,13 @@ export const make = <Event>(
   Stream.unwrap(Effect.gen(function*() {
     const coming = yield* PubSub.subscribe(source.told)
     const until = yield* source.count
-    const now = Stream.fromSubscription(coming).pipe(
-      Stream.filter(({ cursor, piece }) => piece !== undefined || (cursor > until && cursor > after))
-    )
-    return Stream.concat(past(source, after, until), now)
+    // Who comes while something is written is told what is written so far.
+    const pieces = source.pieces?.().filter(({ cursor }) => cursor === until) ?? []
+    const last = pieces.at(-1)?.piece
+    const isNew = ({ cursor, piece }: Journal.Told<Event>): boolean =>
+      piece === undefined
+        ? cursor > until && cursor > after
+        : cursor >= until && (last === undefined || piece.epoch !== last.epoch || piece.number > last.number)
+    const now = Stream.filter(Stream.fromSubscription(coming), isNew)
+    return Stream.concat(Stream.concat(past(source, after, until), Stream.fromIterable(pieces)), now)
   }))

@@ -63,6 +63,11 @@ export class Held<Live extends Open> {
     this.#closing = closing
   }
 
+  /** What is open now, if anything is. */
+  get live(): Live | undefined {
+    return this.#live
+  }
+
   /** Does something with the log, as often as it is lost. */
   with<A>(f: (live: Live) => Effect.Effect<A, Failure>): Effect.Effect<A, ConversationError> {
     return Effect.catch(Effect.flatMap(this.#open(), f), (error) => {

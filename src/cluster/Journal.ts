@@ -57,6 +57,9 @@ const read = Effect.fnUntraced(function*(id: string, agent: Any, { entries, snap
   return kept
 })
 
+/** Is told how many events were before a message that was taken, and the state with it. */
+export type OnTaken = (cursor: number, state: AgentState.AgentState) => void
+
 /** The log of a conversation at its owner. */
 export class Journal {
   kept: Kept.Kept
@@ -69,8 +72,12 @@ export class Journal {
   readonly #isLeaving: () => boolean
   readonly #alone = Semaphore.makeUnsafe(1)
   #pieces = 0
-  /** The message whose input is stored with the next entry. */
+  /** The pieces since the last event that was stored. */
+  #written: Array<Told> = []
+  /** The message whose input is stored with the next entry, and who is told then. */
   #next: string | undefined
+  #onTaken: OnTaken | undefined
+  readonly #tellsStarts: boolean
 
   constructor(options: {
     readonly id: string
@@ -79,7 +86,9 @@ export class Journal {
     readonly told: PubSub.PubSub<Told>
     readonly kept: Kept.Kept
     readonly isLeaving: () => boolean
+    readonly tellsStarts?: boolean | undefined
   }) {
+    this.#tellsStarts = options.tellsStarts === true
     this.#id = options.id
     this.#writer = options.writer
     this.#told = options.told
@@ -92,7 +101,8 @@ export class Journal {
       keeps: (event) =>
         isPiece(event)
           ? undefined
-          : event._tag === "ToolCallStarted" && !isRepeatable(roster, this.kept.state, event)
+          : this.#tellsStarts && (event._tag === "ModelCallStarted" || event._tag === "ToolCallStarted") ||
+              event._tag === "ToolCallStarted" && !isRepeatable(roster, this.kept.state, event)
           ? "AtOnce"
           : "Next",
       save: (state, events = []) =>
@@ -105,6 +115,11 @@ export class Journal {
           return this.#append(entry, state, events.some(isRunEnd))
         })
     }
+  }
+
+  /** The pieces since the last event that was stored. */
+  get written(): ReadonlyArray<Told> {
+    return this.#written
   }
 
   get isClosed(): boolean {
@@ -121,15 +136,18 @@ export class Journal {
     return this.#writer.end(() => Kept.toText(this.kept), this.kept.events)
   }
 
-  /** Stores a message's input with the next entry. */
-  takeNext(key: string | undefined): void {
+  /** Stores a message's input with the next entry, and says so then. */
+  takeNext(key: string | undefined, onTaken?: OnTaken): void {
     this.#next = key
+    this.#onTaken = onTaken
   }
 
   /** Emits a piece of a stream. */
   tellPiece(event: AgentEvent): void {
     const piece = { epoch: this.#writer.epoch, number: this.#pieces++ }
-    PubSub.publishUnsafe(this.#told, { cursor: this.kept.events, piece, event })
+    const told = { cursor: this.kept.events, piece, event }
+    this.#written.push(told)
+    PubSub.publishUnsafe(this.#told, told)
   }
 
   /** Stores the answer of a message that no run has answered. */
@@ -188,9 +206,13 @@ export class Journal {
         answer: answer === undefined ? undefined : JSON.stringify(answer)
       })
       return Effect.flatMap(written, () => {
-        if (whole.taken !== undefined) this.#next = undefined
         this.kept = next
         if (answer !== undefined) this.answered = { key: whole.answered!, answer }
+        if (whole.taken !== undefined) {
+          const onTaken = this.#onTaken
+          this.takeNext(undefined)
+          onTaken?.(before.events, next.state)
+        }
         this.#tell(entry.events, before.events)
         return Effect.andThen(this.#writer.snapshot(() => Kept.toText(this.kept), this.kept.events), this.#leave())
       })
@@ -199,6 +221,7 @@ export class Journal {
   }
 
   #tell(events: ReadonlyArray<Stored>, before: number): void {
+    if (events.length > 0) this.#written = []
     events.forEach((event, at) => PubSub.publishUnsafe(this.#told, { cursor: before + at + 1, event }))
   }
 
@@ -219,8 +242,9 @@ export const open = Effect.fnUntraced(function*(options: {
   readonly isLeaving: () => boolean
   readonly snapshotAfter?: number | undefined
   readonly keepEvents?: number | undefined
+  readonly tellsStarts?: boolean | undefined
 }) {
-  const { agent, id, isLeaving, keepEvents, snapshotAfter, store, told } = options
+  const { agent, id, isLeaving, keepEvents, snapshotAfter, store, tellsStarts, told } = options
   const claimed = yield* Effect.mapError(store.claim(id), unavailable(id, "read"))
   const journal = new Journal({
     id,
@@ -228,7 +252,8 @@ export const open = Effect.fnUntraced(function*(options: {
     writer: new LogWriter({ id, store, snapshotAfter, keepEvents }, claimed),
     told,
     kept: yield* read(id, agent, claimed),
-    isLeaving
+    isLeaving,
+    tellsStarts
   })
   yield* journal.recover()
   return journal

@@ -10,15 +10,18 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as Observer from "../agent/journal/Observer.ts"
 import type * as Session from "../agent/Session.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
-import { NotAwaitingApproval } from "../domain/Approval.ts"
+import { NotAwaitingApproval, pendingApprovals } from "../domain/Approval.ts"
 import type { AgentState, User } from "../domain/StateSchema.ts"
 import type { Activation, Live } from "./Activation.ts"
 import type { Answer, NotBegun } from "./Answer.ts"
+import type { Kind } from "./Beginning.ts"
 import { ConversationError, ConversationExists } from "./ConversationError.ts"
 import type { Failure } from "./Held.ts"
 import * as Journal from "./Journal.ts"
@@ -32,6 +35,15 @@ type Running = Stream.Stream<AgentEvent, unknown>
 /** Begins the operation of a message, and returns what runs then. */
 type Begin = (session: Session.Session<unknown, unknown>) => Effect.Effect<Running, Failure>
 
+/** What stands around each run. */
+export type Around = <A, E, R>(run: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+interface Run {
+  readonly key: string
+  readonly fiber: Fiber.Fiber<unknown, unknown>
+  readonly isAnswered: () => boolean
+}
+
 /** How a run ended that had nothing to store. */
 const notBegun = (exit: Exit.Exit<unknown, unknown>): NotBegun | undefined => {
   if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return undefined
@@ -43,43 +55,91 @@ const notBegun = (exit: Exit.Exit<unknown, unknown>): NotBegun | undefined => {
 const refused = (error: NotAwaitingApproval | Session.SessionError): Failure =>
   error instanceof NotAwaitingApproval ? new ConversationError({ reason: error }) : error
 
+/** What runs after an answer: nothing if others are wanted first. */
+const answered = (session: Session.Session<unknown, unknown>, together = false): Effect.Effect<Running> =>
+  Effect.map(
+    session.state,
+    (state) => together && pendingApprovals(state).length > 0 ? Stream.empty : session.stream()
+  )
+
+/** Begins something, and returns what runs then. */
+const beginOf = (what: Kind): Begin => (session) => {
+  switch (what._tag) {
+    case "Say":
+      return Effect.succeed(session.stream(what.input))
+    case "Approve":
+      return Effect.andThen(
+        Effect.mapError(session.approve(what.callId, { params: what.params }), refused),
+        answered(session, what.together)
+      )
+    case "Deny":
+      return Effect.andThen(
+        Effect.mapError(session.deny(what.callId, what.reason), refused),
+        answered(session, what.together)
+      )
+    case "Resume":
+      return Effect.succeed(session.stream())
+  }
+}
+
 /** The handlers of the messages of a conversation that a runner has. */
 export class Messages {
   readonly #activation: Activation
   readonly #store: Service
   readonly #id: string
-  #running: { readonly key: string; readonly fiber: Fiber.Fiber<unknown, unknown> } | undefined
+  readonly #around: Around
+  #running: Run | undefined
 
-  constructor(activation: Activation, store: Service, id: string) {
+  constructor(activation: Activation, store: Service, id: string, around: Around = identity) {
+    this.#around = around
     this.#activation = activation
     this.#store = store
     this.#id = id
   }
 
+  /** The message whose run is under way and isn't answered yet. */
+  get running(): string | undefined {
+    return this.#running?.isAnswered() === false ? this.#running.key : undefined
+  }
+
+  /** Checks whether a message was taken or answered. */
+  isKnown(key: string): Effect.Effect<boolean, Session.SessionError> {
+    return Effect.map(
+      this.#reading(this.#store.find(this.#id, key)),
+      ({ answer, isTaken }) => isTaken || answer !== undefined
+    )
+  }
+
+  /** Takes in something that is begun, and returns the conversation's status when its run has ended. */
+  take(key: string, what: Kind, onTaken: Journal.OnTaken): Effect.Effect<Answer, ConversationError> {
+    return this.#take(key, beginOf(what), onTaken)
+  }
+
+  /** Continues a message if it was taken and isn't answered. */
+  finish(key: string): Effect.Effect<void, ConversationError> {
+    return this.#activation.with((live) =>
+      live.journal.kept.message === key ? Effect.asVoid(this.#finish(live, key)) : Effect.void
+    )
+  }
+
   /** Says something, and returns the conversation's status when its run has ended. */
   say(key: string, input: User["parts"]): Effect.Effect<Answer, ConversationError> {
-    return this.#take(key, (session) => Effect.succeed(session.stream(input)))
+    return this.#take(key, beginOf({ _tag: "Say", input }))
   }
 
   /** Approves a call, and continues the run. */
   approve(key: string, callId: string, params: Schema.Json | undefined): Effect.Effect<Answer, ConversationError> {
-    return this.#take(
-      key,
-      (session) => Effect.as(Effect.mapError(session.approve(callId, { params }), refused), session.stream())
-    )
+    return this.#take(key, beginOf({ _tag: "Approve", callId, ...(params === undefined ? undefined : { params }) }))
   }
 
   /** Denies a call, and continues the run. */
   deny(key: string, callId: string, reason: string): Effect.Effect<Answer, ConversationError> {
-    return this.#take(
-      key,
-      (session) => Effect.as(Effect.mapError(session.deny(callId, reason), refused), session.stream())
-    )
+    return this.#take(key, beginOf({ _tag: "Deny", callId, reason }))
   }
 
   /** Continues where the conversation stopped. */
   resume(key: string): Effect.Effect<Answer, ConversationError> {
-    return this.#take(key, (session) => Effect.succeed(session.stream()))
+    return this.#take(key, beginOf({ _tag: "Resume" }))
   }
 
   /** Cancels a message permanently, and stops its run. Returns `false` if it was too late. */
@@ -115,7 +175,7 @@ export class Messages {
   }
 
   /** Handles a message. */
-  #take(key: string, begin: Begin): Effect.Effect<Answer, ConversationError> {
+  #take(key: string, begin: Begin, onTaken?: Journal.OnTaken): Effect.Effect<Answer, ConversationError> {
     return this.#activation.with((live) =>
       Effect.gen({ self: this }, function*() {
         const { journal } = live
@@ -127,10 +187,11 @@ export class Messages {
           if (unfinished === key) return finished
         }
         if (journal.kept.cancelled.has(key)) return yield* journal.answer(key)
-        const session = yield* this.#activation.session(live)
-        journal.takeNext(key)
-        const running = yield* Effect.onError(begin(session), () => Effect.sync(() => journal.takeNext(undefined)))
-        return yield* this.#run(live, key, running)
+        return yield* this.#opened(live, key, (session) => {
+          journal.takeNext(key, onTaken)
+          const beginning = Effect.onError(begin(session), () => Effect.sync(() => journal.takeNext(undefined)))
+          return Effect.flatMap(beginning, (running) => this.#run(live, key, running))
+        })
       })
     )
   }
@@ -139,21 +200,39 @@ export class Messages {
   #finish(live: Live, key: string): Effect.Effect<Answer, Failure> {
     return live.journal.kept.cancelled.has(key)
       ? live.journal.answer(key)
-      : Effect.flatMap(this.#activation.session(live), (session) => this.#run(live, key, session.stream()))
+      : this.#opened(live, key, (session) => this.#run(live, key, session.stream()))
+  }
+
+  /** Does something with the session. One that breaks down when it is opened is an answer: the cluster would begin it again and again. */
+  #opened(
+    live: Live,
+    key: string,
+    f: (session: Session.Session<unknown, unknown>) => Effect.Effect<Answer, Failure>
+  ): Effect.Effect<Answer, Failure> {
+    return Effect.flatMap(Effect.exit(this.#activation.session(live)), (exit) => {
+      if (Exit.isSuccess(exit)) return f(exit.value)
+      return Cause.hasDies(exit.cause)
+        ? Effect.andThen(
+          Effect.logError("A conversation can't be opened", exit.cause),
+          live.journal.answer(key, notBegun(exit))
+        )
+        : Effect.failCause(exit.cause)
+    })
   }
 
   /** Runs something under a key, so that it can be cancelled. If the message itself is interrupted, the next owner handles it. */
   #run(live: Live, key: string, running: Running): Effect.Effect<Answer, Failure> {
     const { journal } = live
-    const told = Stream.runForEach(running, (event) =>
+    // An observer sees a piece before anything behind it is stored.
+    const told = Observer.observe(Stream.runDrain(running), (event) =>
       Effect.sync(() => {
         if (Journal.isPiece(event)) journal.tellPiece(event)
       }))
     const ending = Effect.uninterruptibleMask((restore) =>
       Effect.gen({ self: this }, function*() {
         // The run may not be interrupted by its parent before the journal is closed.
-        const fiber = yield* Effect.forkChild(told, { startImmediately: true })
-        this.#running = { key, fiber }
+        const fiber = yield* Effect.forkChild(this.#around(told), { startImmediately: true })
+        this.#running = { key, fiber, isAnswered: () => journal.answered?.key === key }
         const cancelling = journal.kept.cancelled.has(key) ? Fiber.interrupt(fiber) : Effect.void
         const exit = yield* Effect.onInterrupt(
           restore(Effect.andThen(cancelling, Fiber.await(fiber))),

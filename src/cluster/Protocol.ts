@@ -19,6 +19,7 @@ import { lazy } from "../domain/Lazy.ts"
 import { UserPart } from "../domain/Part.ts"
 import type { User } from "../domain/StateSchema.ts"
 import { Answer } from "./Answer.ts"
+import { Begun } from "./Beginning.ts"
 import { ConversationError } from "./ConversationError.ts"
 
 const error = ConversationError
@@ -69,6 +70,19 @@ const State = Rpc.make("State", { success: Schema.Json, error })
 const Events = Rpc.make("Events", { payload: { after: Schema.Int }, success: Schema.Json, error, stream: true })
   .annotate(ClusterSchema.InterruptOnTermination, true)
 
+/** Something that is taken in only if nothing is under way: what it is, as JSON. Its text isn't in the cluster's own tables. */
+const Begin = Rpc.make("Begin", { payload: { key, beginning: Schema.Json }, success: Begun, error })
+  .annotate(ClusterSchema.Uninterruptible, "client")
+
+/** Runs what has begun under a key: `of`. As long as it isn't answered, the next runner continues that. */
+const Continue = Rpc.make("Continue", { payload: { key, of: key }, primaryKey, error })
+  .annotate(ClusterSchema.Persisted, true)
+  .annotate(ClusterSchema.Uninterruptible, "client")
+
+const Stop = Rpc.make("Stop", { success: Schema.Boolean, error })
+
+const View = Rpc.make("View", { success: Schema.Json, error })
+
 const parts = lazy(() => Schema.toCodecJson(Schema.Array(UserPart)))
 
 /** Encodes a user's input. */
@@ -80,8 +94,13 @@ export const inputFromJson = (json: Schema.Json): User["parts"] => Schema.decode
 /** The entity of some name. */
 export type Named = ReturnType<typeof make>
 
-/** Forgets which name an entity has. Its type both takes and gives the name, so TypeScript doesn't see that any name is some name. */
-export const named = <Name extends string>(entity: ReturnType<typeof make<Name>>): Named => entity as unknown as Named
+/**
+ * Forgets which name an entity has, and that it has further requests if it is a conversation's. Its type both takes and gives the name, so
+ * TypeScript doesn't see that any name is some name.
+ */
+export const named = <Name extends string>(
+  entity: ReturnType<typeof make<Name>> | ReturnType<typeof makeConversation<Name>>
+): Named => entity as unknown as Named
 
 /** Makes the entity of a name. */
 export const make = <Name extends string>(name: Name) =>
@@ -92,3 +111,15 @@ export const make = <Name extends string>(name: Name) =>
       .annotateRpcs(ClusterSchema.Uninterruptible, "client")
       .add(Remove, State, Events)
   )
+
+/** The entity of a conversation of some name. */
+export type NamedConversation = ReturnType<typeof makeConversation>
+
+/** Forgets which name a conversation's entity has, as `named` does. */
+export const namedConversation = <Name extends string>(
+  entity: ReturnType<typeof makeConversation<Name>>
+): NamedConversation => entity as unknown as NamedConversation
+
+/** Makes the entity of the conversations of a name. */
+export const makeConversation = <Name extends string>(name: Name) =>
+  Entity.fromRpcGroup(name, make(name).protocol.add(Begin, Continue, Stop, View))

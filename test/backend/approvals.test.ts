@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, Session } from "troupe"
+import { Agent } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import * as Agents from "../../examples/backend/service/Agents.ts"
 import { assistant, gate } from "./assistant.ts"
@@ -81,7 +81,7 @@ it.live("What was decided isn't listed while the run that follows is under way",
       settings: { grace: Duration.zero },
       agents: Agents.layer({
         first: "clerk",
-        open: (store) => Session.make(clerk, { store }),
+        agent: clerk,
         tools: Payments.toLayer({ pay: () => Effect.void })
       }).pipe(Layer.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("pay", {}), answer))))
     })
@@ -101,7 +101,7 @@ it.live("A decision is told in the events of its conversation, to whoever follow
     const { begin, client, fetch, until } = yield* serve({
       agents: Agents.layer({
         first: "clerk",
-        open: (store) => Session.make(Agent.make("clerk", { toolkit: Payments }), { store }),
+        agent: Agent.make("clerk", { toolkit: Payments }),
         tools: Payments.toLayer({ pay: () => Effect.void })
       }).pipe(Layer.provide(MockModel.layer(MockModel.queue(MockResponse.all(call("a"), call("b")), "Done."))))
     })

@@ -1,7 +1,7 @@
 /** Agents without tools, whose model answers as it is told. */
 import { Deferred, Effect, Layer } from "effect"
 import type { LanguageModel } from "effect/ai"
-import { Agent, Session } from "troupe"
+import { Agent } from "troupe"
 import { MockModel, type MockResponse } from "troupe/testing"
 import * as Agents from "../../examples/backend/service/Agents.ts"
 
@@ -12,7 +12,7 @@ export const alone = (
 ): Layer.Layer<Agents.Agents> =>
   Agents.layer({
     first: agent.name,
-    open: (store) => Session.make(agent, { store }),
+    agent: agent,
     tools: Layer.empty
   }).pipe(Layer.provide(MockModel.layer(model)))
 

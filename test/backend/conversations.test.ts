@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, AgentState, Session } from "troupe"
+import { Agent, AgentState } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import * as Agents from "../../examples/backend/service/Agents.ts"
 import { colleagueOf, isEnd, serve } from "./serving.ts"
@@ -119,7 +119,7 @@ for (const backing of [folder, postgres]) {
         })
         const agents = Agents.layer({
           first: "boss",
-          open: (store) => Session.make(boss, { store }),
+          agent: boss,
           tools: Files.toLayer({ delete_file: () => Effect.void })
         }).pipe(Layer.provide(MockModel.layer(model)))
         const { begin, client, until } = yield* start(agents)

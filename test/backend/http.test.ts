@@ -5,7 +5,7 @@ import { MockModel } from "troupe/testing"
 import { maxMessageLength } from "../../examples/backend/api/Conversations.ts"
 import { readTokens } from "../../examples/backend/config.ts"
 import { assistant } from "./assistant.ts"
-import { colleagueOf, folder, isEnd, serve, tokenOf } from "./serving.ts"
+import { colleagueOf, isEnd, serve, tokenOf } from "./serving.ts"
 
 const json = { "content-type": "application/json" }
 
@@ -212,8 +212,9 @@ describe("bad input", () => {
 
   it.live("that makes something break down is answered without its inside", () =>
     Effect.gen(function*() {
-      const store = yield* folder()
-      const serving = yield* serve({ store: { ...store, list: () => Effect.die(new Error("a secret")) } })
+      const serving = yield* serve({
+        wrap: ({ list, logs }) => ({ logs, list: { ...list, list: () => Effect.die(new Error("a secret")) } })
+      })
       const response = yield* serving.fetch("/v1/conversations")
       assert.strictEqual(response.status, 500)
       assert.notInclude(JSON.stringify(yield* problemOf(response)), "secret")

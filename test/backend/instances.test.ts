@@ -2,8 +2,8 @@ import { assert, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import { AgentState } from "troupe"
 import { MockModel } from "troupe/testing"
-import { assistant, gate } from "./assistant.ts"
-import { isEnd, serve } from "./serving.ts"
+import { assistant, gate, gated } from "./assistant.ts"
+import { colleagueOf, isEnd, serve } from "./serving.ts"
 import { postgres } from "./store/backings.ts"
 
 postgres.describe("Two instances on one Postgres", () => {
@@ -56,4 +56,58 @@ postgres.describe("Two instances on one Postgres", () => {
       assert.strictEqual(AgentState.text(state), "From the other one.")
       assert.strictEqual(requests(), 2)
     }))
+
+  it.live(
+    "count the requests and the runs of a tenant together, and decide about each other's calls",
+    () =>
+      Effect.gen(function*() {
+        const database = yield* postgres.make
+        const { agents, asked, go } = gated()
+        const limits = { rate: 30, runs: 1 }
+        const instance = Effect.flatMap(
+          database.open(),
+          (store) => serve({ store, agents, settings: { grace: Duration.zero, limits } })
+        )
+        const [one, other] = [yield* instance, yield* instance]
+        const first = yield* one.begin()
+        yield* asked
+        const second = yield* other.open()
+        const busy = yield* Effect.flip(second.conversations.say({ params: second.params, payload: { text: "Hello" } }))
+        assert.deepInclude(busy, { _tag: "TooManyRequests", limit: "runs" })
+        yield* go
+        yield* other.until(first.id, isEnd)
+        yield* second.conversations.say({ params: second.params, payload: { text: "Hello" } })
+        yield* one.until(second.id, isEnd)
+        const statuses: Array<number> = []
+        for (let sent = 0; sent < 40; sent++) {
+          statuses.push((yield* (sent % 2 === 0 ? one : other).fetch("/v1/conversations")).status)
+        }
+        const accepted = statuses.filter((status) => status === 200).length
+        // Those before count as well, and a bucket fills a little meanwhile.
+        assert.isBelow(accepted, 28)
+        assert.strictEqual(statuses.at(-1), 429)
+        assert.strictEqual((yield* one.fetch("/v1/conversations", {}, "bob")).status, 200)
+      }),
+    30_000
+  )
+
+  it.live("answer what awaits approval on either", () =>
+    Effect.gen(function*() {
+      const database = yield* postgres.make
+      const instance = Effect.flatMap(database.open(), (store) => serve({ store }))
+      const [one, other] = [yield* instance, yield* instance]
+      for (const [asker, decider] of [[one, other], [other, one]] as const) {
+        const { id, params } = yield* asker.begin("The floor lamp of order 1047 is cracked")
+        const told = yield* decider.until(id, isEnd)
+        const colleague = yield* decider.client(colleagueOf("ada"))
+        const [waiting] = yield* colleague.approvals.waiting()
+        assert.strictEqual(waiting?.conversation, id)
+        yield* colleague.conversations.resolve({
+          params: { ...params, callId: waiting!.callId },
+          payload: { decision: "approve" }
+        })
+        const rest = yield* asker.until(id, isEnd, told.at(-1)!.id)
+        assert.strictEqual(rest.at(-1)!.event, "RunCompleted")
+      }
+    }), 30_000)
 })

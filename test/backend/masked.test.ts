@@ -24,7 +24,13 @@ const cellsOf = (backing: Backing, { sql }: Database) =>
         ? "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = current_schema()"
         : "SELECT name FROM sqlite_schema WHERE type = 'table'"
     )
-    assert.includeMembers(tables.map(({ name }) => name), ["conversations", "events", "messages", "states"])
+    assert.includeMembers(tables.map(({ name }) => name), [
+      "backend_conversations",
+      "troupe_conversations",
+      "troupe_conversation_log",
+      "cluster_messages",
+      "cluster_replies"
+    ])
     const rows = yield* Effect.forEach(tables, ({ name }) => sql(`SELECT * FROM "${String(name)}"`))
     return rows.flat().flatMap((row) => Object.entries(row).map(([column, value]) => `${column}: ${textOf(value)}`))
   })

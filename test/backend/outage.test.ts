@@ -1,12 +1,11 @@
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Layer, Logger, Redacted } from "effect"
+import { Effect, Layer, Logger, Redacted } from "effect"
 import { connect, createServer, type Socket } from "node:net"
 import { MockModel } from "troupe/testing"
-import { layerPostgres } from "../../examples/backend/store/SqlStore.ts"
-import { Store } from "../../examples/backend/store/Store.ts"
+import * as Databases from "../../examples/backend/store/Databases.ts"
 import { assistant } from "./assistant.ts"
 import { serve } from "./serving.ts"
-import { backings, postgres } from "./store/backings.ts"
+import { backings, patience, postgres } from "./store/backings.ts"
 
 /** What is logged, a line for each entry with its cause. */
 const logging = () => {
@@ -54,7 +53,8 @@ postgres.describe("A Postgres that goes away", () => {
       const way = yield* wire(url.hostname, Number(url.port))
       url.hostname = "127.0.0.1"
       url.port = String(way.at)
-      const store = Context.get(yield* Layer.build(Layer.fresh(layerPostgres(Redacted.make(url.href)))), Store)
+      const context = yield* Layer.build(Layer.fresh(Databases.postgres(Redacted.make(url.href), patience)))
+      const store = { context, isShared: true }
       const serving = yield* serve({
         store,
         agents: assistant(MockModel.make(() => Effect.as(Effect.sleep("200 millis"), "An answer.")))
@@ -94,21 +94,21 @@ for (const backing of backings) {
         const ready = Effect.map(serving.fetch("/ready"), ({ status }) => status)
         if (backing.isShared) {
           yield* sql("CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE disk_full; END'")
-          yield* sql("CREATE TRIGGER full_disk BEFORE INSERT ON writable EXECUTE FUNCTION full_disk()")
+          yield* sql("CREATE TRIGGER full_disk BEFORE INSERT ON backend_writable EXECUTE FUNCTION full_disk()")
         } else {
           yield* sql(
-            "CREATE TRIGGER full_disk BEFORE INSERT ON writable BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+            "CREATE TRIGGER full_disk BEFORE INSERT ON backend_writable BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
           )
         }
         for (let asked = 0; asked < 5; asked++) assert.strictEqual(yield* ready, 503)
         assert.lengthOf(lines, 1)
-        yield* sql(`DROP TRIGGER full_disk${backing.isShared ? " ON writable" : ""}`)
+        yield* sql(`DROP TRIGGER full_disk${backing.isShared ? " ON backend_writable" : ""}`)
         yield* until(Effect.map(ready, (status) => status === 200))
         assert.match(lines[1]!, /^The database is back/)
-        yield* sql("DELETE FROM writable")
+        yield* sql("DELETE FROM backend_writable")
         // What was believed a moment ago isn't tried again.
         for (let asked = 0; asked < 5; asked++) assert.strictEqual(yield* ready, 200)
-        assert.deepEqual(yield* sql("SELECT * FROM writable"), [])
+        assert.deepEqual(yield* sql("SELECT * FROM backend_writable"), [])
         assert.lengthOf(lines, 2)
       }))
     }, 30_000)

@@ -1,12 +1,12 @@
 import { NodeHttpServer } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Result } from "effect"
+import { Effect, Fiber, Layer, Result } from "effect"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { AgentState } from "troupe"
 import { MockModel, MockProvider, MockResponse } from "troupe/testing"
-import { Client, isEnd, Refused, type Told, type View } from "../../bench/backend/client.ts"
+import { Client, Refused, type Told, type View } from "../../bench/backend/client.ts"
 import { type Service, start } from "../../bench/backend/service.ts"
 import { folder, postgres } from "./store/backings.ts"
 
@@ -25,7 +25,7 @@ const begin = Effect.fnUntraced(function*(data: string, database: string | undef
     OPENAI_BASE_URL: `${yield* MockProvider.url}/v1`,
     OPENAI_MODEL: "model",
     GRACE: "1 millis",
-    RECOVERY: "20 millis",
+    LIMIT_WAITING: "10 seconds",
     NODE_COMPILE_CACHE: join(tmpdir(), "troupe-compile-cache")
   }
   return yield* Effect.acquireRelease(
@@ -47,6 +47,10 @@ const read = (client: Client, id: string, told: Array<Told>, isLast: (event: Tol
 
 const isAsking = ({ event }: Told): boolean => event === "ModelCallStarted"
 
+const isDelta = ({ event }: Told): boolean => event.endsWith("Delta")
+
+const isAnswered = ({ event }: Told): boolean => event === "RunCompleted"
+
 /** Checks a conversation that was gone on with: it has its answer, and its events tell of two runs in order. */
 const assertAnswered = ({ isRunning, state }: View, told: ReadonlyArray<Told>) => {
   assert.isTrue(Result.isSuccess(AgentState.fromJson(state)))
@@ -58,7 +62,7 @@ const assertAnswered = ({ isRunning, state }: View, told: ReadonlyArray<Told>) =
   assert.deepEqual(told.map(({ id }) => id), told.map(({ id }) => id).toSorted((a, b) => a - b))
   assert.deepEqual(
     told.flatMap(({ event }) => event.startsWith("Run") ? [event] : []),
-    ["RunStarted", "RunStarted", "RunCompleted"]
+    ["RunStarted", "RunInterrupted", "RunStarted", "RunCompleted"]
   )
 }
 
@@ -78,7 +82,7 @@ it.live("A process that is killed in mid-answer goes on when it starts again, ca
     const second = yield* begin(place, undefined, Number(new URL(first.url).port))
     // What has no answer is repeated: it was taken in.
     yield* Effect.promise(() => client.say(id, "Hello?", "once"))
-    yield* read(client, id, told, isEnd)
+    yield* read(client, id, told, isAnswered)
     assertAnswered(yield* Effect.promise(() => client.read(id)), told)
 
     const ask = (key: string) =>
@@ -96,30 +100,66 @@ it.live("A process that is killed in mid-answer goes on when it starts again, ca
     assert.strictEqual(second.log(), "")
   }).pipe(Effect.provide(provider)))
 
-postgres.describe("Two processes on one Postgres", () => {
-  it.live("run a conversation one after the other: the second refuses it until the first is killed, then goes on by itself", () =>
-    Effect.gen(function*() {
-      const { place: data } = yield* folder.make
-      const { place } = yield* postgres.make
-      const [first, second] = yield* Effect.all([begin(data, place), begin(data, place)], { concurrency: 2 })
-      const [one, other] = [new Client(first.url), new Client(second.url)]
-      const { id } = yield* Effect.promise(() => one.open())
-      yield* Effect.promise(() => one.say(id, "Hello?", "once"))
-      yield* MockProvider.wait(1)
-      const told: Array<Told> = []
-      yield* read(other, id, told, isAsking)
-      assert.isTrue((yield* Effect.promise(() => other.read(id))).isRunning)
-      const refused = yield* Effect.promise(() => other.say(id, "And now?", "twice").catch((error: unknown) => error))
-      assert(refused instanceof Refused)
-      assert.strictEqual(refused.status, 409)
-      assert.include(refused.message, "conversation-busy")
-      assert.lengthOf(yield* MockProvider.entries, 1)
+/** How many conversations there are: some of them are on the process that is killed. */
+const several = 12
 
-      yield* end(first, "SIGKILL")
-      yield* read(other, id, told, isEnd)
-      assertAnswered(yield* Effect.promise(() => other.read(id)), told)
-      assert.strictEqual(yield* end(second, "SIGTERM"), 0)
-      assert.strictEqual(second.log(), "")
-      assert.lengthOf(yield* MockProvider.entries, 2)
-    }).pipe(Effect.provide(provider)))
+/** A provider whose first answers never end, one for each conversation. */
+const slowProvider = MockProvider.layerServer({
+  handler: MockModel.firstOf(
+    MockModel.queue(...Array.from({ length: several }, () => MockResponse.hang("Here", 1))),
+    MockModel.make(() => "Here I am.")
+  )
+}).pipe(Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })))
+
+postgres.describe("Two processes on one Postgres", () => {
+  it.live(
+    "run a conversation one after the other: the second goes on by itself when the first is killed, and cancels",
+    () =>
+      Effect.gen(function*() {
+        const { place: data } = yield* folder.make
+        const { place } = yield* postgres.make
+        const [first, second] = yield* Effect.all([begin(data, place), begin(data, place)], { concurrency: 2 })
+        const [one, other] = [new Client(first.url), new Client(second.url)]
+        const ids = yield* Effect.forEach(Array.from({ length: several }), () =>
+          Effect.promise(async () => {
+            const { id } = await one.open()
+            await one.say(id, "Hello?", "once")
+            return id
+          }), { concurrency: several })
+        yield* MockProvider.wait(several)
+        const told = new Map(ids.map((id) => [id, [] as Array<Told>]))
+        for (const id of ids) yield* read(other, id, told.get(id)!, isAsking)
+        const [id] = ids
+        assert.isTrue((yield* Effect.promise(() => other.read(id!))).isRunning)
+        const refused = yield* Effect.promise(() =>
+          other.say(id!, "And now?", "twice").catch((error: unknown) => error)
+        )
+        assert(refused instanceof Refused)
+        assert.strictEqual(refused.status, 409)
+        assert.include(refused.message, "conversation-busy")
+        assert.lengthOf(yield* MockProvider.entries, several)
+
+        // Readers on the process that lives follow all of them, whichever process has one.
+        const reading = yield* Effect.forEach(
+          ids,
+          (id) => Effect.forkChild(Effect.as(read(other, id, told.get(id)!, isAnswered), id))
+        )
+        yield* end(first, "SIGKILL")
+        const gone = yield* Effect.raceAllFirst(reading.map(Fiber.join))
+        assertAnswered(
+          yield* Effect.promise(() => other.read(gone)),
+          told.get(gone)!
+        )
+        // What the living one had goes on there, until somebody cancels it.
+        for (const id of ids) {
+          const { isRunning } = yield* Effect.promise(() => other.cancel(id))
+          assert.isFalse(isRunning)
+          const numbers = told.get(id)!.filter((event) => !isDelta(event)).map(({ id }) => id)
+          assert.deepEqual(numbers, numbers.map((_, at) => at + 1))
+        }
+        assert.strictEqual(yield* end(second, "SIGTERM"), 0)
+        assert.strictEqual(second.log(), "")
+      }).pipe(Effect.provide(slowProvider)),
+    60_000
+  )
 })

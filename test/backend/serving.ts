@@ -5,14 +5,17 @@ import { Context, Deferred, Duration, Effect, Exit, Layer, Option, Redacted, Sco
 import { Sse } from "effect/encoding"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpServer } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
+import type { SqlClient } from "effect/sql"
+import { ConversationStore } from "troupe/cluster"
 import { Api } from "../../examples/backend/api/Api.ts"
 import type { Waiting } from "../../examples/backend/api/Approvals.ts"
 import { Authentication } from "../../examples/backend/api/Authentication.ts"
+import * as Cluster from "../../examples/backend/cluster.ts"
 import { type Limits, Settings, type Values } from "../../examples/backend/config.ts"
+import * as Place from "../../examples/backend/place.ts"
 import * as Server from "../../examples/backend/server.ts"
 import { type Agents, desk } from "../../examples/backend/service/Agents.ts"
-import type * as SqlStore from "../../examples/backend/store/SqlStore.ts"
-import { Store } from "../../examples/backend/store/Store.ts"
+import * as Store from "../../examples/backend/store/Store.ts"
 import * as Embedded from "../../examples/desk/model/model.ts"
 import * as Backings from "./store/backings.ts"
 
@@ -34,12 +37,14 @@ const settings: Values = {
   limits: { bodySize: 64 * 1024, rate: 100_000, runs: 50, streams: 50, waiting: Duration.seconds(10) },
   grace: Duration.seconds(5),
   arrival: Duration.seconds(30),
-  recovery: Duration.millis(20),
+  runner: { host: "127.0.0.1", port: undefined },
+  patience: Backings.patience,
+  keepEvents: 5000,
   heartbeat: Duration.seconds(15)
 }
 
-/** A store in a folder that goes with the scope. */
-export const folder = (options?: SqlStore.Options) => Effect.flatMap(Backings.folder.make, ({ open }) => open(options))
+/** A database in a folder that goes with the scope. */
+export const folder = () => Effect.flatMap(Backings.folder.make, ({ open }) => open())
 
 /** The typed client of a tenant's customer or colleague. */
 const clientOf = (url: string, who: string) =>
@@ -75,9 +80,17 @@ const read = (url: string, headers: Record<string, string>): Stream.Stream<Told>
     )
   }))
 
+/** What the service keeps conversations in. */
+export interface Kept {
+  readonly list: Store.Store["Service"]
+  readonly logs: ConversationStore.Service
+}
+
 /** What of the service is other than the desk over an empty folder. */
 export interface Setup {
-  readonly store?: Store["Service"]
+  readonly store?: Backings.Opened
+  /** Makes other ones of the service's list and of the logs. */
+  readonly wrap?: (kept: Kept) => Kept
   readonly agents?: Layer.Layer<Agents>
   readonly settings?: Partial<Omit<Values, "limits">> & { readonly limits?: Partial<Limits> }
 }
@@ -85,18 +98,37 @@ export interface Setup {
 /** Starts the service until the scope closes, or until it is told to stop. */
 export const serve = Effect.fnUntraced(function*(options: Setup = {}) {
   const store = options.store ?? (yield* folder())
+  const cluster: Layer.Layer<Layer.Success<typeof Cluster.single>, unknown, SqlClient.SqlClient> = store.isShared
+    ? Place.member({ host: "127.0.0.1", port: undefined })
+    : Cluster.single
+  const tables = Layer.unwrap(Effect.map(Layer.build(Layer.fresh(Store.layer)), (made) => {
+    const kept: Kept = {
+      list: Context.get(made, Store.Store),
+      logs: Context.get(made, ConversationStore.ConversationStore)
+    }
+    const { list, logs } = options.wrap?.(kept) ?? kept
+    return Layer.merge(
+      Layer.succeed(Store.Store, list),
+      Layer.succeed(ConversationStore.ConversationStore, logs)
+    )
+  }))
   // The service stops before its store does.
   const scope = yield* Scope.fork(yield* Effect.scope)
   const context = yield* Layer.buildWithScope(
-    Layer.fresh(Server.layer).pipe(Layer.provide([
-      Layer.succeed(Store, store),
-      options.agents ?? desk(Embedded.layer),
-      Layer.succeed(Settings, {
-        ...settings,
-        ...options.settings,
-        limits: { ...settings.limits, ...options.settings?.limits }
-      })
-    ])),
+    Layer.fresh(Server.layer).pipe(
+      Layer.provide([
+        options.agents ?? desk(Embedded.layer),
+        Layer.succeed(Settings, {
+          ...settings,
+          ...options.settings,
+          ...(store.isShared ? { database: Option.some(Redacted.make("")) } : undefined),
+          limits: { ...settings.limits, ...options.settings?.limits }
+        })
+      ]),
+      Layer.provide(Layer.fresh(cluster)),
+      Layer.provide(tables),
+      Layer.provide(Layer.succeedContext(store.context))
+    ),
     scope
   )
   const { address } = Context.get(context, HttpServer.HttpServer)
@@ -131,9 +163,13 @@ export const serve = Effect.fnUntraced(function*(options: Setup = {}) {
     /** Opens a conversation and says something in it. */
     begin: (text = "Hello") =>
       Effect.tap(open(), ({ conversations, params }) => conversations.say({ params, payload: { text } })),
-    /** Reads the events of a conversation after a number, up to the last one that is wanted. */
+    /** Reads the kept events of a conversation after a number, up to the last one that is wanted. */
     until: (id: string, isLast: (told: Told) => boolean, after = 0) =>
-      Stream.runCollect(Stream.takeUntil(events(id, { "last-event-id": String(after) }), isLast)),
+      events(id, { "last-event-id": String(after) }).pipe(
+        Stream.filter((told) => !isPiece(told)),
+        Stream.takeUntil(isLast),
+        Stream.runCollect
+      ),
     /** Reads a conversation's events to the end of the stream in the background, once the first has come. */
     watch: Effect.fnUntraced(function*(id: string) {
       const begun = yield* Deferred.make<void>()
@@ -152,3 +188,6 @@ export const serve = Effect.fnUntraced(function*(options: Setup = {}) {
 /** Whether an event ends a run, and not that of an agent that was called. */
 export const isEnd = ({ data, event }: Told): boolean =>
   /^Run(Completed|Failed|Interrupted)$/.test(event) && JSON.parse(data).calls.length === 0
+
+/** Whether an event is a piece of an answer, which isn't kept and has the number of the event before it. */
+const isPiece = ({ event }: Told): boolean => /Delta$|^ToolCallProgressed$/.test(event)

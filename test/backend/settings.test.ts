@@ -62,7 +62,7 @@ const numbers: Readonly<Record<string, ReadonlyArray<string>>> = {
 describe("the settings of the service", () => {
   it.effect("are those of the documentation by default", () =>
     Effect.gen(function*() {
-      const { arrival, data, database, grace, heartbeat, host, limits, port, recovery } = yield* read({})
+      const { arrival, data, database, grace, heartbeat, host, limits, patience, port } = yield* read({})
       const shown = (time: Duration.Duration) =>
         Duration.toMillis(time) < 1000 ? `${Duration.toMillis(time)} millis` : `${Duration.toSeconds(time)} seconds`
       const rows = Object.fromEntries(
@@ -83,7 +83,8 @@ describe("the settings of the service", () => {
         LIMIT_WAITING: shown(limits.waiting),
         GRACE: shown(grace),
         ARRIVAL: shown(arrival),
-        RECOVERY: shown(recovery),
+        DATABASE_TIMEOUT_CONNECTION: shown(patience.connection),
+        DATABASE_TIMEOUT_STATEMENT: shown(patience.statement),
         HEARTBEAT: shown(heartbeat)
       })
       assert.isTrue(Option.isNone(database))
@@ -113,10 +114,17 @@ describe("the settings of the service", () => {
     Effect.gen(function*() {
       const cases = [
         ...Object.entries(numbers).map(([name, more]) => [name, [...neither, "5 seconds", ...more]] as const),
-        ...["LIMIT_WAITING", "GRACE", "ARRIVAL", "RECOVERY", "HEARTBEAT"].map((name) =>
-          [name, [...neither, ...times]] as const
+        ...[
+          "LIMIT_WAITING",
+          "GRACE",
+          "ARRIVAL",
+          "DATABASE_TIMEOUT_CONNECTION",
+          "DATABASE_TIMEOUT_STATEMENT",
+          "HEARTBEAT"
+        ].map((name) => [name, [...neither, ...times]] as const),
+        ...["ARRIVAL", "DATABASE_TIMEOUT_CONNECTION", "DATABASE_TIMEOUT_STATEMENT", "HEARTBEAT"].map((name) =>
+          [name, ["0 millis", "9 millis"]] as const
         ),
-        ...["ARRIVAL", "RECOVERY", "HEARTBEAT"].map((name) => [name, ["0 millis", "9 millis"]] as const),
         ["HOST", [" "]],
         ["DATA", [" "]],
         ["DATABASE_URL", [" ", "secret", "localhost:5432", "mysql://secret@localhost/desk", "secret://"]]

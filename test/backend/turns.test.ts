@@ -1,11 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Scheduler } from "effect"
-import { KeyValueStore } from "effect/persistence"
 import { Agent, AgentState, Guardrail } from "troupe"
 import { MockModel } from "troupe/testing"
-import type { Event } from "../../examples/backend/api/Conversations.ts"
 import { layer } from "../../examples/backend/scheduler.ts"
-import { type Held, observer } from "../../examples/backend/service/Held.ts"
+import { turning } from "../../examples/backend/service/Runs.ts"
 import * as Turns from "../../examples/backend/service/Turns.ts"
 import { alone } from "./assistant.ts"
 import { isEnd, serve } from "./serving.ts"
@@ -52,31 +50,16 @@ describe("Turns", () => {
       const told: Array<string> = []
       const asked = yield* Deferred.make<void>()
       const take = Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)
-      const held: Held = {
-        tenant: "ada",
-        seen: undefined,
-        begun: Deferred.makeUnsafe(),
-        isOver: false,
-        isCancelled: true
-      }
-      const lease = {
-        lost: Effect.never,
-        cancelled: Effect.never,
-        log: (event: Event) => ({ number: told.push(event._tag), event }),
-        mark: () => {},
-        flush: Effect.void,
-        states: yield* KeyValueStore.KeyValueStore
-      }
-      const observed = observer(held, lease, { ...Turns.make(0), take }, AgentState.make("assistant"), [], true)
       const run = yield* Agent.run(Agent.make("assistant"), "Hello").pipe(
-        Agent.observe(observed),
+        Agent.observe(turning({ ...Turns.make(0), take })),
+        Agent.observe(({ _tag }) => Effect.sync(() => void told.push(_tag))),
         Effect.provide(MockModel.layer(MockModel.queue("Hello to you."))),
         Effect.forkChild
       )
       yield* Deferred.await(asked)
       yield* Fiber.interrupt(run)
       assert.deepEqual(told, ["RunStarted", "StepStarted", "StepCompleted", "RunInterrupted"])
-    }).pipe(Effect.provide(KeyValueStore.layerMemory)))
+    }))
 })
 
 describe("Places", () => {

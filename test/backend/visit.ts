@@ -1,7 +1,7 @@
 /**
  * Somebody on the service's page.
  */
-import { Deferred, Duration, Effect, Exit, Function } from "effect"
+import { Deferred, Effect, Exit, Function } from "effect"
 import type { Page } from "playwright-core"
 import { Agent } from "troupe"
 import type { Role } from "../../examples/backend/api/Authentication.ts"
@@ -82,7 +82,7 @@ export const visit = Effect.fnUntraced(function*(
 ) {
   const store = yield* folder()
   const start = (settings: Setup["settings"] = {}) =>
-    serve({ ...options, store, settings: { recovery: Duration.seconds(1), ...options.settings, ...settings } }).pipe(
+    serve({ ...options, store, settings: { ...options.settings, ...settings } }).pipe(
       Effect.provideService(Around, options.pacing?.around ?? Function.identity)
     )
   const service = yield* start()

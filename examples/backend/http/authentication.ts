@@ -1,13 +1,14 @@
 /**
  * Whom a request comes from, and how many requests the customers of a tenant may send, and its colleagues.
  */
-import { Duration, Effect, Layer, Predicate, Redacted } from "effect"
+import { Duration, Effect, Layer, Option, Predicate, Redacted } from "effect"
 import { HttpEffect, HttpServerResponse } from "effect/http"
 import { RateLimiter } from "effect/persistence"
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Authentication, Caller } from "../api/Authentication.ts"
 import { TooManyRequests, Unauthorized } from "../api/Problems.ts"
 import { Settings } from "../config.ts"
+import * as Rates from "../store/Rates.ts"
 
 /** Digests have one length, so that comparing them takes one time, and nothing is told of a token by how long it took. */
 const digest = (token: Redacted.Redacted): Buffer => createHash("sha256").update(Redacted.value(token)).digest()
@@ -50,7 +51,8 @@ const make = Effect.gen(function*() {
               retryAfter: Math.max(1, Math.ceil(Duration.toSeconds(reason.retryAfter))),
               limit: "rate"
             })
-            : Effect.die(reason)
+            // Who can't be counted is let through: what is asked for says itself whether the store is away.
+            : Effect.void
         )
       )
 
@@ -65,7 +67,12 @@ const make = Effect.gen(function*() {
   })
 })
 
+/** Requests are counted in the database where other instances share it, and in memory where none does. */
+const counts = Layer.unwrap(
+  Effect.map(Settings, ({ database }) => Option.isSome(database) ? Rates.layer : RateLimiter.layerStoreMemory)
+)
+
 export const layer = Layer.effect(Authentication, make).pipe(
   Layer.provide(RateLimiter.layer),
-  Layer.provide(RateLimiter.layerStoreMemory)
+  Layer.provide(counts)
 )

@@ -9,8 +9,10 @@ import { StreamedWaiting } from "../api/Approvals.ts"
 import { Caller } from "../api/Authentication.ts"
 import { StreamedEvent } from "../api/Conversations.ts"
 import { Unavailable } from "../api/Problems.ts"
+import { Settings } from "../config.ts"
 import { Approvals } from "../service/Approvals.ts"
-import { Conversations, type Page } from "../service/Conversations.ts"
+import { Conversations } from "../service/Conversations.ts"
+import type { Numbered } from "../service/follow.ts"
 import { Runs } from "../service/Runs.ts"
 import { Store } from "../store/Store.ts"
 import { withHeaders } from "./authentication.ts"
@@ -22,10 +24,7 @@ const encodeWaiting = Schema.encodeSync(StreamedWaiting)
 const message = (encoded: { readonly id: string; readonly event: string; readonly data: string }): string =>
   Sse.encoder.write({ _tag: "Event", ...encoded })
 
-const render = (page: Page): string =>
-  page.length === 0
-    ? comment
-    : page.map(({ event, number }) => message(encode({ id: number, event: event._tag, data: event }))).join("")
+const render = ({ event, number }: Numbered): string => message(encode({ id: number, event: event._tag, data: event }))
 
 /** Does something for whoever asks. */
 const forCaller = <A, E, R>(f: (caller: Caller["Service"]) => Effect.Effect<A, E, R>) =>
@@ -38,6 +37,7 @@ const conversations = HttpApiBuilder.group(
   "conversations",
   Effect.fnUntraced(function*(handlers) {
     const conversations = yield* Conversations
+    const { heartbeat } = yield* Settings
     const streams = yield* Streams
     return handlers.handleAll({
       open: () => inTenant((tenant) => conversations.open(tenant)),
@@ -51,7 +51,9 @@ const conversations = HttpApiBuilder.group(
           Effect.gen(function*() {
             yield* streams.count(caller)
             const after = headers["last-event-id"] ?? query.after ?? 0
-            return stream(Stream.map(yield* conversations.events(caller.tenant, id, after), render))
+            const told = Stream.map(yield* conversations.events(caller.tenant, id, after), render)
+            const beats = Stream.drop(Stream.as(Stream.tick(heartbeat), comment), 1)
+            return stream(Stream.merge(told, beats, { haltStrategy: "left" }))
           })
         ),
       approvals: ({ params: { id } }) =>

@@ -7,7 +7,7 @@ import { makeLog } from "./log.ts"
 import type { Notice } from "./notice.ts"
 import { countOf, type Sent } from "./sent.ts"
 import { drawControl, drawStanding, drawStatus } from "./status.ts"
-import { catchUp, decided, fromView, type Shown, take } from "./view.ts"
+import { catchUp, decided, fromView, type Shown, take, withoutOpen } from "./view.ts"
 
 /** What a conversation tells the rest of the page. */
 export interface Around {
@@ -166,6 +166,8 @@ export const openTalk = (client: Client, id: string, { notice, onChange, onGone,
         onEvent: onEvent(view.cursor),
         onLink: (to) => {
           link = to
+          // A stream begins with what is written so far.
+          if (to._tag === "Open") shown = withoutOpen(shown)
           redraw()
         },
         onLost: (problem) => {

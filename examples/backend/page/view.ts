@@ -96,8 +96,8 @@ const put = (self: Shown, index: number, item: Item): Shown =>
 const without = (self: Shown, isGone: (item: Item) => boolean): Shown =>
   self.items.some(isGone) ? { ...self, items: self.items.filter((item) => !isGone(item)) } : self
 
-/** Takes back what has arrived of an answer that isn't one. */
-const withoutOpen = (self: Shown): Shown => without(self, (item) => item.kind === "answer" && item.isOpen)
+/** Takes back what has arrived of an answer that isn't one, or that is told from its beginning again. */
+export const withoutOpen = (self: Shown): Shown => without(self, (item) => item.kind === "answer" && item.isOpen)
 
 const write = (self: Shown, agent: string, delta: string): Shown => {
   const last = self.items.at(-1)

@@ -5,9 +5,9 @@ import { Clock, Context, Duration, Effect, Layer, Option, Stream } from "effect"
 import type * as Api from "../api/Approvals.ts"
 import type { Unavailable } from "../api/Problems.ts"
 import { Settings } from "../config.ts"
-import { type Row, Store, type StoreFailed } from "../store/Store.ts"
-import { approvalsOf } from "./Conversations.ts"
-import { Runs, unavailableIn } from "./Runs.ts"
+import { Store, type StoreFailed } from "../store/Store.ts"
+import { Runs } from "./Runs.ts"
+import { unavailableIn } from "./unavailable.ts"
 
 type Waiting = typeof Api.Waiting.Type
 
@@ -31,36 +31,22 @@ interface Seen {
   readonly list: ReadonlyArray<Waiting>
 }
 
-/** Rows that are the same hold the same: each save touches its conversation. */
-const keyOf = (rows: ReadonlyArray<Row>): string =>
-  rows.map(({ id, updatedAt }) => `${id} ${updatedAt.epochMilliseconds}`).join("\n")
-
 const make = Effect.gen(function*() {
   const store = yield* Store
   const runs = yield* Runs
   const { heartbeat } = yield* Settings
   const unavailable = unavailableIn(store)
 
-  const waitingIn = (tenant: string) => ({ id }: Row) =>
-    Effect.map(
-      store.read(tenant, id),
-      (saved): ReadonlyArray<Waiting> =>
-        saved === undefined ? [] : approvalsOf(saved.state).map((approval) => ({
-          ...approval,
-          conversation: id,
-          title: saved.row.title,
-          updatedAt: saved.row.updatedAt
-        }))
-    )
-
-  /** Reads the conversations that wait, unless they are as they were. */
-  const look = Effect.fnUntraced(function*(tenant: string, before?: Seen) {
-    const rows = yield* store.awaiting(tenant)
-    const key = keyOf(rows)
-    if (before?.key === key) return before
-    const list = yield* Effect.forEach(rows, waitingIn(tenant), { concurrency: 4 })
-    return { key, list: list.flat() }
-  })
+  const look = (tenant: string, before?: Seen): Effect.Effect<Seen, StoreFailed> =>
+    Effect.map(store.awaiting(tenant), (rows) => {
+      const list = rows.flatMap(({ approvals, id, title, updatedAt }) =>
+        approvals.map((approval) => ({ ...approval, conversation: id, title, updatedAt }))
+      )
+      const key = list.map(({ callId, conversation, updatedAt }) =>
+        `${conversation} ${callId} ${updatedAt.epochMilliseconds}`
+      ).join("\n")
+      return before?.key === key ? before : { key, list }
+    })
 
   return Approvals.of({
     waiting: (tenant) => Effect.catch(Effect.map(look(tenant), ({ list }) => list), unavailable),

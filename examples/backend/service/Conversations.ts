@@ -1,22 +1,28 @@
 /**
- * What can be done with conversations, whoever asks for it.
+ * What can be done with conversations, whoever asks for it and wherever they are.
  */
-import { Context, Effect, Layer, Option, Stream } from "effect"
-import { AgentState, Session, Trace } from "troupe"
+import { Context, Duration, Effect, Layer, Stream } from "effect"
+import { AgentState, Trace } from "troupe"
+import { Conversation } from "troupe/cluster"
 import type * as Api from "../api/Conversations.ts"
 import {
   ApprovalNotFound,
+  ConversationBusy,
   ConversationNotFound,
   CursorExpired,
   NothingToResume,
-  type Unavailable
+  type TooManyRequests,
+  Unavailable
 } from "../api/Problems.ts"
-import { Settings } from "../config.ts"
-import { type Numbered, type Row, type Saved, Store, type StoreFailed } from "../store/Store.ts"
+import { type Row, Store, StoreFailed } from "../store/Store.ts"
 import { Agents } from "./Agents.ts"
-import type { Held } from "./Held.ts"
-import { type NotHeld, Runs, unavailableIn, type Work } from "./Runs.ts"
+import { Desk } from "./Desk.ts"
+import { follow, type Numbered } from "./follow.ts"
+import { Runs } from "./Runs.ts"
 import { toTrace } from "./trace.ts"
+import { unavailableIn } from "./unavailable.ts"
+
+type Problem = NotBegun | NothingToResume | ApprovalNotFound
 
 type View = typeof Api.View.Type
 type Summary = typeof Api.Summary.Type
@@ -27,8 +33,8 @@ export type Decision =
   | { readonly decision: "approve" }
   | { readonly decision: "deny"; readonly reason?: string }
 
-/** Events that follow each other. */
-export type Page = ReadonlyArray<Numbered>
+/** Why something can't be begun in a conversation. */
+export type NotBegun = ConversationBusy | ConversationNotFound | TooManyRequests | Unavailable
 
 export class Conversations extends Context.Service<Conversations, {
   readonly open: (tenant: string) => Effect.Effect<View, Unavailable>
@@ -36,40 +42,46 @@ export class Conversations extends Context.Service<Conversations, {
   readonly read: (tenant: string, id: string) => Effect.Effect<View, ConversationNotFound | Unavailable>
   readonly trace: (tenant: string, id: string) => Effect.Effect<string, ConversationNotFound | Unavailable>
   /** Says something, and gives the cursor before what comes of it. */
-  readonly say: (tenant: string, id: string, text: string, key?: string) => Effect.Effect<number, NotHeld>
-  readonly resume: (tenant: string, id: string) => Effect.Effect<number, NotHeld | NothingToResume>
+  readonly say: (tenant: string, id: string, text: string, key?: string) => Effect.Effect<number, NotBegun>
+  readonly resume: (tenant: string, id: string) => Effect.Effect<number, NotBegun | NothingToResume>
   readonly resolve: (
     tenant: string,
     id: string,
     callId: string,
     decision: Decision
-  ) => Effect.Effect<number, NotHeld | ApprovalNotFound>
-  readonly cancel: (tenant: string, id: string) => Effect.Effect<View, NotHeld>
-  readonly remove: (tenant: string, id: string) => Effect.Effect<void, NotHeld>
+  ) => Effect.Effect<number, NotBegun | ApprovalNotFound>
+  readonly cancel: (tenant: string, id: string) => Effect.Effect<View, NotBegun>
+  readonly remove: (tenant: string, id: string) => Effect.Effect<void, NotBegun>
   /**
-   * What happens after a cursor, page by page, each when it is pulled; an empty one where nothing did for a while. It ends
-   * when the conversation is removed, the service shuts down, or the reader is too far behind.
+   * What happens after a cursor, each when it is pulled. It ends when the conversation is removed, the service shuts down, or the reader is
+   * too far behind.
    */
   readonly events: (
     tenant: string,
     id: string,
     after: number
-  ) => Effect.Effect<Stream.Stream<Page, StoreFailed>, ConversationNotFound | CursorExpired | Unavailable>
+  ) => Effect.Effect<
+    Stream.Stream<Numbered, { readonly message: string }>,
+    ConversationNotFound | CursorExpired | Unavailable
+  >
 }>()("backend/Conversations") {}
 
-const pageSize = 200
+/** How long the instance that has a conversation may take: one that died is missed after some seconds, and another one has it then. */
+const patience = Duration.seconds(20)
+
+/** How long a decision waits for the run that another one began. */
+const deciding = Duration.seconds(2)
 
 /** The calls that await a decision. */
-export const approvalsOf = (state: AgentState.AgentState): ReadonlyArray<Approval> =>
+const approvalsOf = (state: AgentState.AgentState): ReadonlyArray<Approval> =>
   AgentState.pendingApprovals(state).map(({ callId, name, params, path }) => ({ callId, name, params, path }))
 
-/** Where a conversation is held here, that tells whether it runs. */
-const summaryOf = ({ createdAt, id, isInFlight, title, updatedAt }: Row, held: Held | undefined): Summary => ({
+const summaryOf = ({ createdAt, id, isRunning, title, updatedAt }: Row): Summary => ({
   id,
   title,
   createdAt,
   updatedAt,
-  isRunning: held?.seen === undefined ? isInFlight : !held.isOver
+  isRunning
 })
 
 /** Whether a run of the state would do something: an answer is missing, or calls that can run. */
@@ -78,155 +90,198 @@ const canGoOn = (state: AgentState.AgentState): boolean => {
   return state.conversation.turns.length > 0 && _tag !== "Stop" && _tag !== "Await"
 }
 
+const reasonOf = (error: unknown): Conversation.Reason["_tag"] | undefined =>
+  error instanceof Conversation.ConversationError ? error.reason._tag : undefined
+
 const make = Effect.gen(function*() {
   const store = yield* Store
   const agents = yield* Agents
   const runs = yield* Runs
-  const settings = yield* Settings
+  const desk = yield* Desk
   const unavailable = unavailableIn(store)
 
+  const away: Effect.Effect<never, Unavailable> = Effect.suspend(() =>
+    store.isAway()
+      ? Effect.fail(new Unavailable({ detail: "The store can't be reached", retryAfter: 1 }))
+      : Effect.delay(away, "100 millis")
+  )
+
+  /** Asks a conversation, for a while, and only as long as the store isn't away. */
+  const asked = <A, E extends { readonly message: string }, R>(self: Effect.Effect<A, E, R>) =>
+    Effect.raceFirst(self, away).pipe(Effect.timeoutOrElse({
+      duration: patience,
+      orElse: () => Effect.fail(new Unavailable({ detail: "The conversation can't be reached", retryAfter: 1 }))
+    }))
+
+  const reached = <A, R>(self: Effect.Effect<A, { readonly message: string }, R>): Effect.Effect<A, Unavailable, R> =>
+    Effect.catch(self, (error) => error instanceof Unavailable ? Effect.fail(error) : unavailable(error))
+
   /** Finds a conversation of the tenant's. */
-  const find = (tenant: string, id: string): Effect.Effect<Saved, ConversationNotFound | Unavailable> =>
+  const find = (tenant: string, id: string): Effect.Effect<Row, ConversationNotFound | Unavailable> =>
     Effect.flatMap(
       Effect.catch(store.read(tenant, id), unavailable),
-      (saved) =>
-        saved === undefined ? Effect.fail(new ConversationNotFound({ conversation: id })) : Effect.succeed(saved)
+      (row) => row === undefined ? Effect.fail(new ConversationNotFound({ conversation: id })) : Effect.succeed(row)
     )
 
-  /** A conversation as it is now: one that is held here, or was when it was read, is further than what is kept of it. */
-  const view = ({ cursor, row, state }: Saved, before?: Held): View => {
-    const current = runs.find(row.id)
-    const held = current?.seen === undefined ? before ?? current : current
-    const seen = held?.seen
-    const now = seen !== undefined && seen.cursor > cursor ? seen : { state, cursor, changes: row.changes }
-    return { ...summaryOf(row, held), ...now, approvals: approvalsOf(now.state) }
-  }
+  const viewOf = (id: string) => reached(asked(desk(id).view))
 
-  const read = (tenant: string, id: string) =>
-    Effect.suspend(() => {
-      const before = runs.find(id)
-      return Effect.map(find(tenant, id), (saved) => view(saved, before))
-    })
+  /** A conversation as it is now. What changed since its state was read is told behind its cursor, too. */
+  const read = Effect.fnUntraced(function*(tenant: string, id: string) {
+    yield* find(tenant, id)
+    const { cursor, isRunning, state } = yield* viewOf(id)
+    const row = yield* find(tenant, id)
+    return { ...summaryOf(row), isRunning, state, cursor, changes: row.changes, approvals: approvalsOf(state) }
+  })
 
-  /** Pages of events after a number, until there are none. */
-  const pages = (id: string, after: number): Stream.Stream<Numbered, StoreFailed> =>
-    Stream.paginate(after, (after) =>
-      Effect.map(
-        Effect.catchTag(
-          store.events(id, after, pageSize),
-          "EventsGone",
-          ({ oldest }) =>
-            store.events(id, oldest, pageSize).pipe(Effect.catchTag("EventsGone", () => Effect.succeed([])))
-        ),
-        (page) => [page, Option.map(Option.fromUndefinedOr(page.at(-1)), ({ number }) => number)] as const
-      ))
-
-  const saying = (text: string, key: string | undefined): Work<never> =>
-    Effect.fnUntraced(function*({ accept, run, saved, session }) {
-      if (key !== undefined && (yield* store.hasMessage(saved.row.id, key))) return yield* accept
-      yield* run(yield* session, key === undefined ? {} : { messageKey: key }, text)
-    })
-
-  const resuming: Work<NothingToResume> = (holding) => {
-    const { row, state } = holding.saved
-    return row.isInFlight || canGoOn(state)
-      ? runs.resume(holding)
-      : Effect.fail(new NothingToResume({ conversation: row.id }))
-  }
-
-  const resolving = (callId: string, decision: Decision): Work<ApprovalNotFound> =>
-    Effect.fnUntraced(function*({ lease, run, saved, session, watch }) {
-      const pending = AgentState.pendingApprovals(saved.state)
-      if (!pending.some((approval) => approval.callId === callId)) return yield* new ApprovalNotFound({ call: callId })
-      const isLast = pending.length === 1
-      // In the same save as the decision: whoever finds it goes on.
-      if (isLast) lease.mark({ isInFlight: true })
-      const opened = yield* session
-      const deciding = decision.decision === "approve"
-        ? opened.approve(callId)
-        : opened.deny(callId, decision.reason ?? "a colleague decided against it")
-      yield* watch(opened, deciding).pipe(
-        Effect.catchIf((error) => !Session.isSessionError(error), () => new ApprovalNotFound({ call: callId }))
+  /** Begins something, and gives the cursor before what comes of it. */
+  const begin = (
+    id: string,
+    beginning: Conversation.Beginning,
+    key?: string
+  ): Effect.Effect<number, ApprovalNotFound | ConversationBusy | Unavailable> =>
+    asked(desk(id).begin(beginning, { key: key === undefined ? undefined : JSON.stringify(key) })).pipe(
+      Effect.map(({ cursor }) => cursor),
+      Effect.catch((error): Effect.Effect<never, ApprovalNotFound | ConversationBusy | Unavailable> =>
+        error instanceof Unavailable
+          ? Effect.fail(error)
+          : reasonOf(error) === "ConversationBusy"
+          ? Effect.fail(new ConversationBusy({ conversation: id }))
+          : reasonOf(error) === "NotAwaitingApproval"
+          ? Effect.fail(new ApprovalNotFound({ call: "" }))
+          : unavailable(error)
       )
-      if (isLast) yield* run(opened, {})
-    })
+    )
 
-  /** Takes a conversation out of flight whose run has ended without saying so, and does something while nothing runs. */
-  const stopped = (after: Effect.Effect<void, StoreFailed>): Work<never> =>
-    Effect.fnUntraced(function*({ lease, saved }) {
-      if (saved.row.isInFlight) {
-        lease.mark({ isInFlight: false })
-        yield* lease.flush
-      }
-      yield* after
-    })
+  /** Takes in what begins a run of a tenant's. */
+  const taking = <A, E extends Problem>(
+    tenant: string,
+    request: Effect.Effect<A, E>
+  ): Effect.Effect<A, E | TooManyRequests | Unavailable> =>
+    Effect.catchIf(runs.take(tenant, request), (error) => error instanceof StoreFailed, unavailable)
 
-  /** Stops what is under way, wherever that is, and does something while nothing is. */
-  const stop = (tenant: string, id: string, after: Effect.Effect<void, StoreFailed> = Effect.void) =>
-    Effect.gen(function*() {
-      const saved = yield* find(tenant, id)
-      const held = runs.find(id)
-      if (saved.row.isInFlight || (held !== undefined && !held.isOver)) {
-        yield* Effect.catch(store.cancel(id), unavailable)
-      }
-      yield* runs.start(tenant, id, stopped(after), { patience: 10_000, outlasts: true, isExempt: true })
-    })
+  const orBusy = (id: string) => () => Effect.fail(new ConversationBusy({ conversation: id }))
+
+  /** Decides about a call that awaits it. A decision about another one may be under way: this one waits for it. */
+  const decide = (
+    tenant: string,
+    id: string,
+    callId: string,
+    beginning: Conversation.Beginning
+  ): Effect.Effect<number, NotBegun | ApprovalNotFound> => {
+    const isAwaited = Effect.map(
+      find(tenant, id),
+      ({ approvals }) => approvals.some((approval) => approval.callId === callId)
+    )
+    const trying: Effect.Effect<number, NotBegun | ApprovalNotFound> = begin(id, beginning).pipe(
+      Effect.catchTag(
+        "ConversationBusy",
+        (busy): Effect.Effect<number, NotBegun | ApprovalNotFound> =>
+          Effect.flatMap(
+            isAwaited,
+            (isAwaited) => isAwaited ? Effect.delay(Effect.suspend(() => trying), "20 millis") : Effect.fail(busy)
+          )
+      )
+    )
+    return Effect.timeoutOrElse(trying, {
+      duration: deciding,
+      orElse: () => Effect.fail(new ConversationBusy({ conversation: id }))
+    }).pipe(Effect.catchTag("ApprovalNotFound", () => Effect.fail(new ApprovalNotFound({ call: callId }))))
+  }
+
+  const stop = (id: string) => reached(asked(desk(id).stop))
 
   return Conversations.of({
     open: Effect.fnUntraced(function*(tenant) {
       yield* runs.open
-      return view(yield* Effect.catch(store.create(tenant, crypto.randomUUID(), agents.fresh), unavailable))
+      const row = yield* Effect.catch(store.create(tenant, crypto.randomUUID()), unavailable)
+      const state = AgentState.make(agents.first)
+      return { ...summaryOf(row), state, cursor: 0, changes: [], approvals: [] }
     }),
-    list: (tenant) =>
-      Effect.map(
-        Effect.catch(store.list(tenant), unavailable),
-        (rows) => rows.map((row) => summaryOf(row, runs.find(row.id)))
-      ),
+    list: (tenant) => Effect.map(Effect.catch(store.list(tenant), unavailable), (rows) => rows.map(summaryOf)),
     read,
     trace: Effect.fnUntraced(function*(tenant, id) {
-      const saved = yield* find(tenant, id)
-      const events = yield* Effect.catch(Stream.runCollect(pages(id, 0)), unavailable)
-      return Trace.toMarkdown(toTrace(events.map(({ event }) => event), agents.fresh, view(saved).state))
+      yield* find(tenant, id)
+      const { cursor, state } = yield* viewOf(id)
+      const all = (after: number): Effect.Effect<ReadonlyArray<Numbered>, { readonly message: string }> =>
+        after >= cursor ? Effect.succeed([]) : desk(id).events({ after }).pipe(
+          Stream.filter(({ piece }) => piece === undefined),
+          Stream.takeUntil((told) => told.cursor >= cursor),
+          Stream.map((told): Numbered => ({ number: told.cursor, event: told.event })),
+          Stream.runCollect,
+          Effect.catchIf(
+            (error) => reasonOf(error) === "EventsGone",
+            (error) =>
+              error instanceof Conversation.ConversationError && error.reason._tag === "EventsGone"
+                ? all(error.reason.until)
+                : Effect.fail(error)
+          )
+        )
+      const events = yield* Effect.catch(all(0), unavailable)
+      return Trace.toMarkdown(toTrace(events.map(({ event }) => event), AgentState.make(agents.first), state))
     }),
-    say: Effect.fnUntraced(function*(tenant, id, text, key) {
-      // What is repeated is answered while the run of it is under way, too.
-      if (key !== undefined && runs.find(id) !== undefined) {
-        const { cursor } = yield* find(tenant, id)
-        if (yield* Effect.catch(store.hasMessage(id, key), unavailable)) return cursor
-      }
-      return yield* runs.start(tenant, id, saying(text, key))
-    }),
-    resume: (tenant, id) => runs.start(tenant, id, resuming),
-    resolve: (tenant, id, callId, decision) => runs.start(tenant, id, resolving(callId, decision)),
-    cancel: (tenant, id) => Effect.andThen(stop(tenant, id), read(tenant, id)),
-    remove: (tenant, id) => Effect.andThen(stop(tenant, id, store.remove(tenant, id)), agents.forget(id)),
+    say: (tenant, id, text, key) =>
+      Effect.gen(function*() {
+        yield* find(tenant, id)
+        return yield* taking(
+          tenant,
+          Effect.catchTag(begin(id, { _tag: "Say", input: text }, key), "ApprovalNotFound", orBusy(id))
+        )
+      }),
+    resume: (tenant, id) =>
+      Effect.gen(function*() {
+        yield* find(tenant, id)
+        const { isRunning, state } = yield* viewOf(id)
+        if (isRunning) return yield* new ConversationBusy({ conversation: id })
+        if (!canGoOn(state)) return yield* new NothingToResume({ conversation: id })
+        return yield* taking(
+          tenant,
+          Effect.catchTag(begin(id, { _tag: "Resume" }), "ApprovalNotFound", orBusy(id))
+        )
+      }),
+    resolve: (tenant, id, callId, decision) =>
+      Effect.andThen(
+        Effect.flatMap(find(tenant, id), ({ approvals, isRunning }): Effect.Effect<void, NotBegun | ApprovalNotFound> =>
+          approvals.some((approval) =>
+              approval.callId === callId
+            )
+            ? Effect.void
+            : isRunning
+            ? Effect.fail(new ConversationBusy({ conversation: id }))
+            : Effect.fail(new ApprovalNotFound({ call: callId }))),
+        taking(
+          tenant,
+          decide(
+            tenant,
+            id,
+            callId,
+            decision.decision === "approve"
+              ? { _tag: "Approve", callId, together: true }
+              : { _tag: "Deny", callId, reason: decision.reason ?? "a colleague decided against it", together: true }
+          )
+        )
+      ),
+    cancel: (tenant, id) => Effect.andThen(Effect.andThen(find(tenant, id), stop(id)), read(tenant, id)),
+    remove: (tenant, id) =>
+      find(tenant, id).pipe(
+        Effect.andThen(stop(id)),
+        Effect.andThen(reached(asked(desk(id).remove))),
+        Effect.andThen(agents.forget(id))
+      ),
     events: Effect.fnUntraced(function*(tenant, id, after) {
       yield* runs.open
       yield* find(tenant, id)
-      const next = (after: number) => store.events(id, after, pageSize)
-      const first = yield* next(after).pipe(
-        Effect.catchTags({
-          EventsGone: ({ cursor, oldest }) => Effect.fail(new CursorExpired({ cursor, oldest })),
-          StoreFailed: unavailable
-        })
-      )
-      /** The next page: an empty one where nothing happened for a while, none where nothing more can come, or it is gone. */
-      const later = Effect.fnUntraced(function*(cursor: number) {
-        const waiting = yield* next(cursor)
-        if (waiting.length > 0) return waiting
-        const isClosing = yield* Effect.as(store.awaitEvents(id, cursor), false).pipe(
-          Effect.raceFirst(Effect.as(Effect.sleep(settings.heartbeat), false)),
-          Effect.raceFirst(Effect.as(runs.closed, true))
+      const { cursor } = yield* viewOf(id)
+      // Where there are events after the cursor, the first one says whether it is still kept.
+      if (after < cursor) {
+        yield* Stream.runDrain(Stream.take(desk(id).events({ after }), 1)).pipe(
+          Effect.catch((error): Effect.Effect<never, CursorExpired | Unavailable> =>
+            error instanceof Conversation.ConversationError && error.reason._tag === "EventsGone"
+              ? Effect.fail(new CursorExpired({ cursor: after, oldest: error.reason.until }))
+              : unavailable(error)
+          )
         )
-        const page = yield* next(cursor)
-        return page.length === 0 && isClosing ? undefined : page
-      }, Effect.catchTag("EventsGone", () => Effect.undefined))
-      return Stream.paginate({ cursor: after, page: first as Page | undefined }, (at) =>
-        Effect.gen(function*() {
-          const page = at.page ?? (yield* later(at.cursor))
-          if (page === undefined) return [[], Option.none()] as const
-          return [[page], Option.some({ cursor: page.at(-1)?.number ?? at.cursor, page: undefined })] as const
-        }))
+      }
+      return follow(desk(id), after, runs.closed)
     })
   })
 })

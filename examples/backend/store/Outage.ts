@@ -4,7 +4,7 @@
  * The log has one line when it goes and one when it is back, however much fails meanwhile. What fails first begins an outage; it
  * ends when a small write succeeds, which is tried each second from then on.
  */
-import { Cause, Clock, Context, Effect, Layer, Predicate } from "effect"
+import { Clock, Context, Effect, Layer, Predicate } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as Migrations from "./Migrations.ts"
 
@@ -89,14 +89,3 @@ const make = Effect.gen(function*() {
 })
 
 export const layer: Layer.Layer<Outage, never, SqlClient.SqlClient> = Layer.effect(Outage, make)
-
-/** Ignores how something fails. What isn't an outage is logged. */
-export const ignore = (outage: Outage["Service"], message: string) => <A, E, R>(self: Effect.Effect<A, E, R>) =>
-  Effect.catchCause(
-    Effect.asVoid(self),
-    (cause) =>
-      Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.flatMap(
-        outage.notice(Cause.squash(cause)),
-        (isAway) => isAway ? Effect.void : Effect.logWarning(message, cause)
-      )
-  )

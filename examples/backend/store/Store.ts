@@ -1,19 +1,17 @@
 /**
- * Where conversations are kept: in an embedded database by default, or in Postgres, which several instances may share.
+ * Where conversations are kept, for whoever serves them: their logs, and the service's own list of them.
  *
- * 1. A conversation has a state, a log of numbered events, and marks: whether a run is in flight, whether somebody wants it
- *    cancelled, whether calls awaited approval at the end of a run, which messages were taken in.
- * 2. Only who holds the lease on a conversation runs it. The lease of a process that dies is free at once; one that can't be
- *    held any longer is lost, and what runs under it has to stop.
- * 3. Each save of a state writes, in one transaction, the state, the events that were logged until then, the number of the
- *    last of them, and the marks. So what is read is always a state and the cursor that it stands at.
- * 4. Events are numbered in order, with gaps: who takes a lease goes on far above the last number, since a reader may have
- *    seen events that a process told and could no longer keep.
+ * A row of the list is written in the transaction that appends an entry to the log of its conversation, from what the entry says. So the
+ * list can't disagree with what is kept, whichever instance writes, and nothing has to be put right after a death.
  */
-import { Context, type DateTime, Effect, Schema, type Scope } from "effect"
-import type { KeyValueStore } from "effect/persistence"
-import type { AgentState } from "troupe"
-import type { Change, Event } from "../api/Conversations.ts"
+import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { ConversationStore } from "troupe/cluster"
+import { Approval, Change } from "../api/Conversations.ts"
+import * as Entries from "./Entries.ts"
+import * as Migrations from "./Migrations.ts"
+import { Outage } from "./Outage.ts"
+import { inTransaction } from "./Transaction.ts"
 
 /** The store can't be reached, or can't do what it was asked for. */
 export class StoreFailed extends Schema.TaggedError<StoreFailed>()("StoreFailed", {
@@ -25,108 +23,174 @@ export class StoreFailed extends Schema.TaggedError<StoreFailed>()("StoreFailed"
   }
 }
 
-/** Says what the store was doing when it failed. */
-export const failedTo = (operation: string) =>
-  Effect.mapError((cause: unknown) => new StoreFailed({ operation, cause }))
-
-/** Events after `cursor` are no longer kept: those after `oldest` are. */
-export class EventsGone extends Schema.TaggedError<EventsGone>()("EventsGone", {
-  cursor: Schema.Int,
-  oldest: Schema.Int
-}) {}
-
-/** What is kept of a conversation beside its state and its events. */
-export interface Row {
+/** What the list holds of a conversation. */
+export interface Row extends Entries.Row {
   readonly tenant: string
   readonly id: string
-  /** The first words of the user, or nothing. */
-  readonly title: string
   readonly createdAt: DateTime.Utc
   readonly updatedAt: DateTime.Utc
-  /** Whether a run was begun that hasn't ended: whoever finds the lease free goes on with it. */
-  readonly isInFlight: boolean
-  /** What guardrails changed of what the user said. */
-  readonly changes: ReadonlyArray<Change>
-}
-
-/** A state as it was saved last, and the number of the last event in it. */
-export interface Saved {
-  readonly row: Row
-  readonly state: AgentState.AgentState
-  readonly cursor: number
-}
-
-export interface Numbered {
-  readonly number: number
-  readonly event: Event
-}
-
-/** What is written beside the state with its next save. What isn't given stays. */
-export interface Marks {
-  readonly isInFlight?: boolean
-  /** Whether calls awaited approval when the last run ended: some of them may be decided since. */
-  readonly awaits?: boolean
-  readonly title?: string
-  readonly changes?: ReadonlyArray<Change>
-  /** The key of a message that was taken in. */
-  readonly messageKey?: string
-}
-
-/** The right to run a conversation, until its scope closes. */
-export interface Lease {
-  /** Ends when the lease is lost: what runs has to stop at once, and nothing can be saved any more. */
-  readonly lost: Effect.Effect<void>
-  /** Ends when somebody asks for the run to be cancelled, here or in another instance. */
-  readonly cancelled: Effect.Effect<void>
-  /**
-   * Logs an event: gives it its number and shows it to readers. It is kept soon, and at the latest with the next save. One that is
-   * told `afterSave`, and those behind it, are kept and shown with the next save and not before, so that nobody is told what
-   * the state may never hold.
-   */
-  readonly log: (event: Event, when?: "afterSave" | undefined) => Numbered
-  /** Writes marks with the next save. */
-  readonly mark: (marks: Marks) => void
-  /** Writes what was logged and marked since the last save, where no save follows. */
-  readonly flush: Effect.Effect<void, StoreFailed>
-  /** Where a session keeps its state under the conversation's id: `Session.store(id)`. */
-  readonly states: KeyValueStore.KeyValueStore
+  /** Whether a message is being answered. */
+  readonly isRunning: boolean
 }
 
 export class Store extends Context.Service<Store, {
-  /** Keeps a new conversation with the state that it begins in. */
-  readonly create: (tenant: string, id: string, state: AgentState.AgentState) => Effect.Effect<Saved, StoreFailed>
+  /** Adds a new conversation. */
+  readonly create: (tenant: string, id: string) => Effect.Effect<Row, StoreFailed>
   /** A tenant's conversations, the last touched first, at most a hundred. */
   readonly list: (tenant: string) => Effect.Effect<ReadonlyArray<Row>, StoreFailed>
-  /** A tenant's conversations whose last run ended with calls that await approval, the longest untouched first, at most a hundred. */
+  /** A tenant's conversations with calls that await approval, the longest untouched first, at most a hundred. */
   readonly awaiting: (tenant: string) => Effect.Effect<ReadonlyArray<Row>, StoreFailed>
-  /** A conversation as it was saved last; none where the tenant has no such one. */
-  readonly read: (tenant: string, id: string) => Effect.Effect<Saved | undefined, StoreFailed>
-  /** Removes a conversation with its state, its events and its marks. A lease on it is lost. */
-  readonly remove: (tenant: string, id: string) => Effect.Effect<void, StoreFailed>
-  /** Whether a message of that key was taken in. */
-  readonly hasMessage: (id: string, key: string) => Effect.Effect<boolean, StoreFailed>
-  /** Takes the lease on a conversation; none where somebody else holds it, here too, and where there is no such one. */
-  readonly lease: (id: string) => Effect.Effect<Lease | undefined, StoreFailed, Scope.Scope>
-  /** Asks whoever holds the lease now to cancel the run. Who takes it later isn't asked. */
-  readonly cancel: (id: string) => Effect.Effect<void, StoreFailed>
-  /** Conversations with a run in flight, whoever holds their leases. */
-  readonly inFlight: Effect.Effect<ReadonlyArray<{ readonly tenant: string; readonly id: string }>, StoreFailed>
-  /**
-   * Events after a number, at most `limit`, the ones of a run under way here included. Of a conversation that isn't there
-   * they are gone.
-   */
-  readonly events: (
-    id: string,
-    after: number,
-    limit: number
-  ) => Effect.Effect<ReadonlyArray<Numbered>, StoreFailed | EventsGone>
-  /**
-   * Waits until there may be events after a number: at once where they are logged here, soon where elsewhere. It ends too
-   * when the conversation is removed.
-   */
-  readonly awaitEvents: (id: string, after: number) => Effect.Effect<void>
+  /** A conversation; none where the tenant has no such one. */
+  readonly read: (tenant: string, id: string) => Effect.Effect<Row | undefined, StoreFailed>
+  /** How many conversations of a tenant have a message that is being answered, in all instances. */
+  readonly running: (tenant: string) => Effect.Effect<number, StoreFailed>
   /** Fails where the store can't be reached, or can't be written to. It looks at most once in five seconds. */
   readonly check: Effect.Effect<void, StoreFailed>
   /** Whether the store is away, as far as it knows. It logs when it goes and when it is back, so nobody else has to. */
   readonly isAway: () => boolean
 }>()("backend/Store") {}
+
+type Integer = number | bigint
+
+interface StoredRow {
+  readonly id: string
+  readonly tenant: string
+  readonly title: string
+  readonly is_fresh: Integer
+  readonly created_at: Integer
+  readonly updated_at: Integer
+  readonly running: string | null
+  readonly approvals: string
+  readonly changes: string
+}
+
+const decodeChanges = Schema.decodeSync(Schema.fromJsonString(Schema.Array(Change)))
+const decodeApprovals = Schema.decodeSync(Schema.fromJsonString(Schema.Array(Approval)))
+
+const rowOf = (row: StoredRow): Row => ({
+  tenant: row.tenant,
+  id: row.id,
+  title: row.title,
+  isFresh: Number(row.is_fresh) === 1,
+  createdAt: DateTime.makeUnsafe(Number(row.created_at)),
+  updatedAt: DateTime.makeUnsafe(Number(row.updated_at)),
+  running: row.running ?? undefined,
+  isRunning: row.running !== null,
+  approvals: decodeApprovals(row.approvals),
+  changes: decodeChanges(row.changes)
+})
+
+const make = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const outage = yield* Outage
+  const table = sql(Migrations.conversations)
+
+  const failedTo = (operation: string) => <A, E, R>(self: Effect.Effect<A, E, R>) =>
+    Effect.mapError(Effect.tapError(self, outage.notice), (cause) => new StoreFailed({ operation, cause }))
+
+  const rows = (operation: string, found: Effect.Effect<ReadonlyArray<StoredRow>, unknown>) =>
+    failedTo(operation)(Effect.map(found, (rows) => rows.map(rowOf)))
+
+  return Store.of({
+    create: (tenant, id) =>
+      Effect.gen(function*() {
+        const now = yield* Clock.currentTimeMillis
+        const [row] = yield* sql<StoredRow>`
+          INSERT INTO ${table} ${sql.insert({ id, tenant, created_at: now, updated_at: now })} RETURNING *`
+        return rowOf(row!)
+      }).pipe(failedTo("keep a conversation")),
+    list: (tenant) =>
+      rows(
+        "list conversations",
+        sql<StoredRow>`SELECT * FROM ${table} WHERE tenant = ${tenant} ORDER BY updated_at DESC, id LIMIT 100`
+      ),
+    awaiting: (tenant) =>
+      rows(
+        "list what awaits approval",
+        sql<StoredRow>`
+          SELECT * FROM ${table} WHERE tenant = ${tenant} AND approvals <> '[]' ORDER BY updated_at, id LIMIT 100`
+      ),
+    read: (tenant, id) =>
+      Effect.map(
+        rows("read a conversation", sql<StoredRow>`SELECT * FROM ${table} WHERE tenant = ${tenant} AND id = ${id}`),
+        ([row]) => row
+      ),
+    running: (tenant) =>
+      sql<{ readonly count: Integer }>`
+        SELECT count(*) AS count FROM ${table} WHERE tenant = ${tenant} AND running IS NOT NULL`.pipe(
+        Effect.map(([row]) => Number(row?.count ?? 0)),
+        failedTo("count runs")
+      ),
+    check: Effect.mapError(outage.check, (cause) => new StoreFailed({ operation: "be written to", cause })),
+    isAway: outage.isOn
+  })
+})
+
+/** The id of a conversation in the list, by that in the logs: its entity's name comes before it. */
+const idOf = (id: string): string => id.slice(id.indexOf("/") + 1)
+
+/** The logs, which write the list with each entry that changes it. */
+const logs = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const outage = yield* Outage
+  const store = yield* ConversationStore.ConversationStore
+  const table = sql(Migrations.conversations)
+
+  const named = (operation: ConversationStore.ConversationStoreError["operation"]) => (error: unknown) =>
+    error instanceof ConversationStore.ConversationStoreError
+      ? error
+      : new ConversationStore.ConversationStoreError({
+        operation,
+        issue: error instanceof Error ? error.message : String(error),
+        error
+      })
+
+  const noticed = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.tapError(self, outage.notice)
+
+  const touch = Effect.fnUntraced(function*(entry: ConversationStore.Append, change: Entries.Change) {
+    const id = idOf(entry.id)
+    const [stored] = yield* sql<StoredRow>`SELECT * FROM ${table} WHERE id = ${id}`
+    if (stored === undefined) return
+    const { approvals, changes, isFresh, running, title } = change(rowOf(stored))
+    const row = {
+      title: title.replaceAll("\0", "\uFFFD"),
+      is_fresh: Number(isFresh),
+      running: running ?? null,
+      approvals: JSON.stringify(approvals),
+      changes: JSON.stringify(changes),
+      updated_at: yield* Clock.currentTimeMillis
+    }
+    yield* sql`UPDATE ${table} SET ${sql.update(row)} WHERE id = ${id}`
+  })
+
+  return ConversationStore.ConversationStore.of({
+    claim: (id) => noticed(store.claim(id)),
+    append: (entry) => {
+      const change = Entries.changeOf(entry)
+      const appending = change === undefined
+        ? store.append(entry)
+        : inTransaction(sql)(
+          Effect.tap(store.append(entry), (isOurs) => isOurs ? touch(entry, change) : Effect.void)
+        )
+      return Effect.mapError(noticed(appending), named("append"))
+    },
+    saveSnapshot: (...args) => noticed(store.saveSnapshot(...args)),
+    shorten: (...args) => noticed(store.shorten(...args)),
+    find: (id, key) => noticed(store.find(id, key)),
+    read: (...args) => noticed(store.read(...args)),
+    create: (...args) => noticed(store.create(...args)),
+    remove: (id) =>
+      Effect.andThen(store.remove(id), sql`DELETE FROM ${table} WHERE id = ${idOf(id)}`).pipe(
+        inTransaction(sql),
+        Effect.asVoid,
+        noticed,
+        Effect.mapError(named("remove"))
+      )
+  })
+})
+
+/** The list and the logs over one database, which get their tables. */
+export const layer = Layer.mergeAll(
+  Layer.effect(Store, make),
+  Layer.effect(ConversationStore.ConversationStore, logs).pipe(Layer.provide(ConversationStore.layerSql()))
+).pipe(Layer.provide(Layer.effectDiscard(Migrations.run)))

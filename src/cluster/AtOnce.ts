@@ -1,0 +1,47 @@
+/**
+ * How a service talks to a conversation: what can't be taken in at once is refused, and what is taken in is in the log.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import * as RunId from "../agent/journal/RunId.ts"
+import * as Beginning from "./Beginning.ts"
+import type { ClusterError, Keyed } from "./Client.ts"
+import type { ConversationError } from "./ConversationError.ts"
+import type * as Protocol from "./Protocol.ts"
+
+/** What a service asks of a conversation. `X` is what the way to it can fail with. */
+export interface Client<out X = ClusterError> {
+  /**
+   * Begins something if nothing is under way, and returns once it is in the log; it fails with `ConversationBusy` otherwise. Its run goes on
+   * whoever leaves. What was said is stored as the guardrails let it pass, and nowhere before.
+   */
+  readonly begin: (
+    beginning: Beginning.Beginning,
+    options?: Keyed
+  ) => Effect.Effect<Beginning.Begun, ConversationError | X>
+
+  /** Cancels what is under way, whichever message it is, and returns once it has stopped. Says whether there was anything. */
+  readonly stop: Effect.Effect<boolean, ConversationError | X>
+
+  /** The stored state, the number of its last event, and whether something is under way. */
+  readonly view: Effect.Effect<Beginning.View, ConversationError | X>
+}
+
+/** The requests of a conversation's entity to one of its ids. */
+export type Requests = ReturnType<Effect.Success<Protocol.NamedConversation["client"]>>
+
+/** Talks to a conversation by its requests. */
+export const make = (id: string, requests: Requests): Client => ({
+  begin: (beginning, options) =>
+    Effect.flatMap(
+      options?.key === undefined ? Effect.map(Random.Random, RunId.make) : Effect.succeed(options.key),
+      (key) => requests.Begin({ key, beginning: Beginning.toJson(beginning) })
+    ),
+  stop: Effect.suspend(() => requests.Stop()),
+  view: Effect.flatMap(
+    Effect.suspend(() => requests.View()),
+    (json) => Beginning.viewFromJson(id, json)
+  )
+})

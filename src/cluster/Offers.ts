@@ -1,0 +1,127 @@
+/**
+ * What is taken in only if nothing is under way in a conversation.
+ *
+ * 1. What is to begin waits here in memory, and a persisted request to continue it is sent first. So it is in the log with its first entry,
+ *    after the guardrails, or nowhere; and what is in the log is continued whoever dies.
+ * 2. A key that was taken before begins nothing.
+ *
+ * @since 0.1.0
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { pendingApprovals } from "../domain/Approval.ts"
+import type { Activation, Live } from "./Activation.ts"
+import type { Begun, Kind, View } from "./Beginning.ts"
+import { ConversationBusy, ConversationError } from "./ConversationError.ts"
+import type { Messages } from "./Messages.ts"
+
+interface Offer {
+  readonly key: string
+  readonly what: Kind
+  readonly taken: Deferred.Deferred<number, ConversationError>
+}
+
+/** What is taken in by one conversation. `wake` sends the persisted request that continues a key. */
+export class Offers {
+  readonly #id: string
+  readonly #activation: Activation
+  readonly #messages: Messages
+  readonly #wake: (key: string) => Effect.Effect<void, unknown>
+  #offer: Offer | undefined
+
+  constructor(
+    id: string,
+    activation: Activation,
+    messages: Messages,
+    wake: (key: string) => Effect.Effect<void, unknown>
+  ) {
+    this.#id = id
+    this.#activation = activation
+    this.#messages = messages
+    this.#wake = wake
+  }
+
+  /** Begins something, and returns once it is stored. */
+  begin(key: string, what: Kind): Effect.Effect<Begun, ConversationError> {
+    return this.#activation.with((live) =>
+      Effect.gen({ self: this }, function*() {
+        if (this.#offer?.key === key) return { cursor: yield* Deferred.await(this.#offer.taken), isNew: false }
+        if (yield* this.#messages.isKnown(key)) return { cursor: live.journal.kept.events, isNew: false }
+        if (this.#isBusy(live)) {
+          return yield* Effect.fail(new ConversationError({ reason: new ConversationBusy({ id: this.#id }) }))
+        }
+        const offer: Offer = { key, what, taken: Deferred.makeUnsafe() }
+        this.#offer = offer
+        yield* this.#wake(key).pipe(
+          Effect.orDie,
+          Effect.onError((cause) => {
+            this.#end(offer)
+            return Deferred.failCause(offer.taken, cause)
+          })
+        )
+        return { cursor: yield* Deferred.await(offer.taken), isNew: true }
+      })
+    )
+  }
+
+  /** Runs what waits under a key, or continues it if it is in the log already. */
+  continue(key: string): Effect.Effect<void, ConversationError> {
+    return Effect.suspend(() => {
+      const offer = this.#offer?.key === key ? this.#offer : undefined
+      if (offer === undefined) return this.#messages.finish(key)
+      let before: number | undefined
+      const running = this.#messages.take(key, offer.what, (cursor, state) => {
+        before = cursor
+        // Where other calls are wanted first, nothing runs.
+        if ("together" in offer.what && offer.what.together === true && pendingApprovals(state).length > 0) return
+        this.#end(offer)
+        Deferred.doneUnsafe(offer.taken, Exit.succeed(cursor))
+      })
+      return running.pipe(
+        Effect.onExit((exit) => {
+          this.#end(offer)
+          return Exit.isFailure(exit)
+            ? Deferred.failCause(offer.taken, exit.cause)
+            : Deferred.succeed(offer.taken, before ?? exit.value.cursor)
+        }),
+        Effect.asVoid
+      )
+    })
+  }
+
+  /** Cancels what is under way, and returns once it has stopped. Returns whether there was anything. */
+  stop(): Effect.Effect<boolean, ConversationError> {
+    return this.#activation.with((live) => {
+      const key = this.#messages.running ?? this.#offer?.key ?? live.journal.kept.message
+      return key === undefined ? Effect.succeed(false) : this.#stopped(key)
+    })
+  }
+
+  /** Returns how the conversation stands. */
+  get view(): Effect.Effect<View, ConversationError> {
+    return this.#activation.with((live) =>
+      Effect.sync(() => {
+        const { events, state } = live.journal.kept
+        return { state, cursor: events, isRunning: this.#isBusy(live) }
+      })
+    )
+  }
+
+  #isBusy({ journal }: Live): boolean {
+    return journal.kept.message !== undefined || this.#offer !== undefined || this.#messages.running !== undefined
+  }
+
+  #end(offer: Offer): void {
+    if (this.#offer === offer) this.#offer = undefined
+  }
+
+  #stopped(key: string): Effect.Effect<boolean, ConversationError> {
+    const isOver = this.#activation.with((live) => Effect.sync(() => !this.#isBusy(live)))
+    const over: Effect.Effect<boolean, ConversationError> = Effect.flatMap(
+      isOver,
+      (isOver) => isOver ? Effect.succeed(true) : Effect.delay(over, "5 millis")
+    )
+    return Effect.andThen(this.#messages.cancel(key), Effect.suspend(() => over))
+  }
+}

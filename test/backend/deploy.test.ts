@@ -1,0 +1,121 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Context, Duration, Effect, Layer, Option, Schema } from "effect"
+import { Yaml } from "effect/encoding"
+import { readFileSync } from "node:fs"
+import * as Configuration from "../../examples/backend/config.ts"
+
+const folder = "examples/backend/deploy"
+const read = (name: string): string => readFileSync(`${folder}/${name}`, "utf8")
+
+/** Reads a file of systemd: sections of keys, each with all its values. What isn't one of these lines fails. */
+const parseUnit = (text: string): ReadonlyMap<string, ReadonlyMap<string, ReadonlyArray<string>>> => {
+  const sections = new Map<string, Map<string, ReadonlyArray<string>>>()
+  let section: Map<string, ReadonlyArray<string>> | undefined
+  for (const line of text.split("\n")) {
+    if (line.trim() === "" || line.startsWith("#")) continue
+    const [, name] = /^\[([A-Z]\w+)\]$/.exec(line) ?? []
+    if (name !== undefined) {
+      section = new Map()
+      sections.set(name, section)
+      continue
+    }
+    const [, key, value] = /^([A-Z]\w+)=(\S.*)$/.exec(line) ?? []
+    if (section === undefined || key === undefined || value === undefined) {
+      throw new Error(`not a line of a unit: ${line}`)
+    }
+    section.set(key, [...section.get(key) ?? [], value])
+  }
+  return sections
+}
+
+const parseEnv = (text: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    text.trim().split("\n").map((line) => {
+      const at = line.indexOf("=")
+      return [line.slice(0, at), line.slice(at + 1)]
+    })
+  )
+
+/** The settings that a service has of an environment. */
+const settingsOf = (env: Readonly<Record<string, string>>) =>
+  Effect.map(
+    Layer.build(Layer.fresh(Configuration.layer)),
+    Context.get(Configuration.Settings)
+  ).pipe(Effect.scoped, Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env }))))
+
+/** Checks that instances with these environments are one service. */
+const assertOneService = (environments: ReadonlyArray<Readonly<Record<string, string>>>, stopSeconds: number) =>
+  Effect.gen(function*() {
+    const instances = yield* Effect.forEach(environments, settingsOf)
+    const runners = instances.map(({ runner }) => `${runner.host}:${runner.port}`)
+    assert.strictEqual(new Set(runners).size, instances.length)
+    for (const { database, grace, runner, tokens } of instances) {
+      assert.isTrue(Option.isSome(database))
+      assert.isDefined(runner.port)
+      assert.isBelow(Duration.toSeconds(grace) + 1, stopSeconds)
+      assert.deepStrictEqual(new Set(tokens.map(({ role }) => role)), new Set(["customer", "colleague"]))
+    }
+    for (const name of ["DATABASE_URL", "TOKENS", "COLLEAGUE_TOKENS"]) {
+      assert.strictEqual(new Set(environments.map((env) => env[name])).size, 1)
+    }
+  })
+
+describe("The unit files for three instances", () => {
+  it.effect("start the service as one of a cluster, again when it ends, and give it time to stop", () =>
+    Effect.gen(function*() {
+      const unit = parseUnit(read("desk@.service"))
+      assert.deepStrictEqual([...unit.keys()], ["Unit", "Service", "Install"])
+      const service = unit.get("Service")!
+      assert.deepStrictEqual(service.get("ExecStart"), ["/usr/bin/npm run backend -- --cluster"])
+      assert.deepStrictEqual(service.get("Restart"), ["always"])
+      assert.deepStrictEqual(service.get("EnvironmentFile"), ["/etc/desk/common.env", "/etc/desk/%i.env"])
+      const target = parseUnit(read("desk.target")).get("Unit")!.get("Wants")![0]!.split(" ")
+      assert.deepStrictEqual(target, ["desk@1.service", "desk@2.service", "desk@3.service"])
+      const common = parseEnv(read("common.env"))
+      const environments = target.map((name) => ({ ...common, ...parseEnv(read(`${/\d/.exec(name)![0]}.env`)) }))
+      yield* assertOneService(environments, Number(service.get("TimeoutStopSec")![0]))
+      assert.strictEqual(new Set(environments.map((env) => env["PORT"])).size, 3)
+    }))
+})
+
+const Compose = Schema.Struct({
+  services: Schema.Record(
+    Schema.String,
+    Schema.Struct({
+      command: Schema.String,
+      environment: Schema.Record(Schema.String, Schema.String),
+      networks: Schema.Array(Schema.String),
+      stop_grace_period: Schema.optionalKey(Schema.String),
+      depends_on: Schema.optionalKey(Schema.Record(Schema.String, Schema.Struct({ condition: Schema.String })))
+    })
+  ),
+  networks: Schema.Record(Schema.String, Schema.Unknown)
+})
+
+describe("The compose file for three instances and Postgres", () => {
+  it.effect("has three instances of one service, which reach each other and the database by their names", () =>
+    Effect.gen(function*() {
+      const { networks, services } = Schema.decodeUnknownSync(Compose)(Yaml.parse(read("compose.yaml")))
+      const instances = Object.entries(services).filter(([name]) => name.startsWith("desk-"))
+      assert.lengthOf(instances, 3)
+      const given = {
+        POSTGRES_PASSWORD: "x",
+        TOKENS: "shop=a-long-token-of-shop",
+        COLLEAGUE_TOKENS: "shop=another-token-of-shop"
+      }
+      const fill = (text: string) => text.replace(/\$\{(\w+)[^}]*\}/g, (_, name: keyof typeof given) => given[name])
+      const environments = instances.map(([, { environment }]) =>
+        Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, fill(value)]))
+      )
+      yield* assertOneService(environments, Number.parseInt(instances[0]![1].stop_grace_period!))
+      for (const [name, { command, depends_on, environment, networks: own }] of instances) {
+        assert.match(command, /npm run backend -- --cluster$/)
+        assert.match(environment["CLUSTER"]!, new RegExp(`^${name}:\\d+$`))
+        const { hostname, pathname, username } = new URL(fill(environment["DATABASE_URL"]!))
+        const server = services[hostname]!.environment
+        assert.deepStrictEqual([username, pathname.slice(1)], [server["POSTGRES_USER"], server["POSTGRES_DB"]])
+        assert.deepStrictEqual(Object.keys(depends_on!), [hostname])
+        for (const network of own) assert.property(networks, network)
+      }
+    }))
+})

@@ -1,0 +1,161 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Deferred, Effect, Fiber, Layer, Ref, Schema, Stream } from "effect"
+import { Tool, Toolkit } from "effect/ai"
+import { Sharding } from "effect/cluster"
+import { SqlClient } from "effect/sql"
+import { Agent, Guardrail } from "troupe"
+import { Conversation, ConversationStore } from "troupe/cluster"
+import { MockModel, MockResponse } from "troupe/testing"
+import { single } from "../../examples/backend/cluster.ts"
+import { sqlite } from "./databases.ts"
+import { makeCluster } from "./runners.ts"
+
+const Pay = Tool.make("pay", { success: Schema.String, needsApproval: true })
+const Kit = Toolkit.make(Pay)
+const clerk = Agent.make("clerk", { toolkit: Kit })
+const handlers = Kit.toLayer({ pay: () => Effect.succeed("paid") })
+
+/** A model that waits until it may answer, and says when it was asked. */
+const gate = Effect.gen(function*() {
+  const asked = yield* Deferred.make<void>()
+  const may = yield* Deferred.make<void>()
+  const model = MockModel.make(({ lastUserText }) =>
+    Effect.as(
+      Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(may)),
+      `You said ${lastUserText}.`
+    )
+  )
+  return { asked: Deferred.await(asked), go: Deferred.succeed(may, undefined), model }
+})
+
+const reasonOf = (error: unknown) => error instanceof Conversation.ConversationError ? error.reason._tag : error
+
+/** Waits until nothing is under way. */
+const idle = (chat: Conversation.Client) => Effect.repeat(chat.view, { until: ({ isRunning }) => !isRunning })
+
+describe("What a conversation takes in at once", () => {
+  it.live("is in the log when it is answered, once for each key, and refused while something is under way", () =>
+    Effect.gen(function*() {
+      const { asked, go, model } = yield* gate
+      const Desk = Conversation.make("Desk", clerk, { tellsStarts: true })
+      const runner = yield* (yield* makeCluster).start(Desk.layer, Layer.merge(handlers, MockModel.layer(model)))
+      const chat = (yield* runner.provide(Desk.client))("1")
+      const hello = { _tag: "Say", input: "Hello" } as const
+      assert.deepStrictEqual(yield* chat.begin(hello, { key: "m1" }), { cursor: 0, isNew: true })
+      yield* asked
+      const { cursor, isRunning, state } = yield* chat.view
+      assert.isTrue(isRunning)
+      assert.strictEqual(state.conversation.turns[0]?._tag, "User")
+      // That the model is asked is told while it is.
+      const told = yield* chat.events().pipe(Stream.takeUntil((told) => told.cursor === cursor), Stream.runCollect)
+      assert.strictEqual(told.at(-1)?.event._tag, "ModelCallStarted")
+      assert.strictEqual(reasonOf(yield* Effect.flip(chat.begin(hello, { key: "m2" }))), "ConversationBusy")
+      assert.deepInclude(yield* chat.begin(hello, { key: "m1" }), { isNew: false })
+      yield* go
+      const after = yield* idle(chat)
+      assert.strictEqual(after.state.conversation.turns.length, 2)
+      assert.deepStrictEqual(yield* chat.begin(hello, { key: "m1" }), { cursor: after.cursor, isNew: false })
+      assert.deepStrictEqual(yield* chat.begin(hello, { key: "m2" }), { cursor: after.cursor, isNew: true })
+      assert.strictEqual((yield* idle(chat)).state.conversation.turns.length, 4)
+    }))
+
+  it.live("goes on at the next runner, and is stopped whichever message it is", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const Desk = Conversation.make("Desk", clerk)
+      const first = yield* gate
+      const dying = yield* cluster.start(Desk.layer, Layer.merge(handlers, MockModel.layer(first.model)))
+      const before = (yield* dying.provide(Desk.client))("1")
+      yield* before.begin({ _tag: "Say", input: "Hello" }, { key: "m1" })
+      yield* first.asked
+      yield* dying.die
+      const second = yield* gate
+      const living = yield* cluster.start(Desk.layer, Layer.merge(handlers, MockModel.layer(second.model)))
+      const chat = (yield* living.provide(Desk.client))("1")
+      yield* second.asked
+      assert.isTrue(yield* chat.stop)
+      assert.deepInclude(yield* chat.view, { isRunning: false })
+      assert.isFalse(yield* chat.stop)
+      yield* second.go
+      yield* chat.begin({ _tag: "Resume" })
+      const { state } = yield* idle(chat)
+      assert.strictEqual(state.conversation.turns.at(-1)?._tag, "Assistant")
+    }), 20_000)
+
+  it.live("answers calls together where that is wanted, and tells who asks for a call that isn't there", () =>
+    Effect.gen(function*() {
+      const call = (id: string) => MockResponse.toolCall("pay", {}, { id })
+      const Desk = Conversation.make("Desk", clerk)
+      const model = MockModel.queue(MockResponse.all(call("a"), call("b")), "Done.")
+      const runner = yield* (yield* makeCluster).start(Desk.layer, Layer.merge(handlers, MockModel.layer(model)))
+      const chat = (yield* runner.provide(Desk.client))("1")
+      yield* chat.begin({ _tag: "Say", input: "Pay" })
+      const { cursor } = yield* idle(chat)
+      const unknown = yield* Effect.flip(chat.begin({ _tag: "Approve", callId: "c" }))
+      assert.strictEqual(reasonOf(unknown), "NotAwaitingApproval")
+      yield* chat.begin({ _tag: "Deny", callId: "a", reason: "no", together: true })
+      const denied = yield* idle(chat)
+      assert.strictEqual(denied.cursor, cursor + 1)
+      yield* chat.begin({ _tag: "Approve", callId: "b", together: true })
+      assert.strictEqual((yield* idle(chat)).state.status._tag, "Complete")
+    }))
+
+  it.live("is stored as the guardrails let it pass, and nowhere before", () =>
+    Effect.gen(function*() {
+      const masked = Agent.make("clerk", {
+        guardrails: {
+          input: [Guardrail.make("mask", (text) => Guardrail.replace(text.replace("4111", "****"), "a card"))]
+        }
+      })
+      const Desk = Conversation.make("Desk", masked)
+      const cluster = Layer.provideMerge(Layer.merge(single, ConversationStore.layerSql()), sqlite)
+      const context = yield* Layer.build(
+        Desk.layer.pipe(
+          Layer.provide(MockModel.layer(MockModel.queue("Thank you."))),
+          Layer.provideMerge(cluster)
+        )
+      )
+      const sql = Context.get(context, SqlClient.SqlClient)
+      const chat =
+        (yield* Effect.provideService(Desk.client, Sharding.Sharding, Context.get(context, Sharding.Sharding)))(
+          "1"
+        )
+      yield* chat.begin({ _tag: "Say", input: "My card is 4111" })
+      yield* idle(chat)
+      const texts = yield* Effect.all([
+        sql`SELECT payload FROM cluster_messages`,
+        sql`SELECT payload FROM cluster_replies`,
+        sql`SELECT text, answer FROM troupe_conversation_log`
+      ])
+      assert.isAbove(texts[0].length, 0)
+      assert.include(JSON.stringify(texts), "My card is ****")
+      assert.notInclude(JSON.stringify(texts), "4111")
+    }))
+})
+
+describe("A conversation", () => {
+  it.live("has services of its own, with something around each run, and ends its readers when it is removed", () =>
+    Effect.gen(function*() {
+      const runs = yield* Ref.make<ReadonlyArray<string>>([])
+      const Who = Tool.make("who", { success: Schema.String })
+      const Names = Toolkit.make(Who)
+      const Desk = Conversation.make("Desk", Agent.make("clerk", { toolkit: Names }), {
+        services: (id) => Layer.build(Names.toLayer({ who: () => Effect.succeed(`I am ${id}`) })),
+        around: (id) => (run) => Effect.andThen(Ref.update(runs, (all) => [...all, id]), run)
+      })
+      const model = MockModel.make(({ lastToolResults: [result] }) =>
+        result === undefined ? MockResponse.toolCall("who", {}) : String(result.result)
+      )
+      const runner = yield* (yield* makeCluster).start(Desk.layer, MockModel.layer(model))
+      const client = yield* runner.provide(Desk.client)
+      assert.strictEqual((yield* client("1").say("Who are you?")).text, "I am 1")
+      assert.strictEqual((yield* client("2").say("Who are you?")).text, "I am 2")
+      assert.deepStrictEqual(yield* Ref.get(runs), ["1", "2"])
+      const reading = yield* Effect.forkChild(Stream.runCollect(client("1").events()))
+      const waiting = yield* Effect.forkChild(Stream.runDrain(client("2").events()))
+      yield* Effect.repeat(client("1").view, { times: 2 })
+      yield* client("1").remove
+      assert.strictEqual((yield* Fiber.join(reading)).at(-1)?.event._tag, "RunCompleted")
+      assert.isUndefined(waiting.pollUnsafe())
+    }))
+})
