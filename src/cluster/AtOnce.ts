@@ -15,7 +15,7 @@ import type * as Protocol from "./Protocol.ts"
 export interface Client<out X = ClusterError> {
   /**
    * Begins something if nothing is under way, and returns once it is in the log; it fails with `ConversationBusy` otherwise. Its run goes on
-   * whoever leaves. What was said is stored as the guardrails let it pass, and nowhere before.
+   * even if its caller leaves. What was said is stored as the guardrails let it pass, and nowhere before.
    */
   readonly begin: (
     beginning: Beginning.Beginning,

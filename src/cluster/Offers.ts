@@ -2,7 +2,7 @@
  * What is taken in only if nothing is under way in a conversation.
  *
  * 1. What is to begin waits here in memory, and a persisted request to continue it is sent first. So it is in the log with its first entry,
- *    after the guardrails, or nowhere; and what is in the log is continued whoever dies.
+ *    after the guardrails, or nowhere; and what is in the log is continued even if its runner dies.
  * 2. A key that was taken before begins nothing.
  *
  * @since 0.1.0

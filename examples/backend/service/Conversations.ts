@@ -14,6 +14,7 @@ import {
   type TooManyRequests,
   Unavailable
 } from "../api/Problems.ts"
+import { Settings } from "../config.ts"
 import { type Row, Store, StoreFailed } from "../store/Store.ts"
 import { Agents } from "./Agents.ts"
 import { Desk } from "./Desk.ts"
@@ -98,6 +99,7 @@ const make = Effect.gen(function*() {
   const agents = yield* Agents
   const runs = yield* Runs
   const desk = yield* Desk
+  const settings = yield* Settings
   const unavailable = unavailableIn(store)
 
   const away: Effect.Effect<never, Unavailable> = Effect.suspend(() =>
@@ -269,10 +271,9 @@ const make = Effect.gen(function*() {
       ),
     events: Effect.fnUntraced(function*(tenant, id, after) {
       yield* runs.open
-      yield* find(tenant, id)
-      const { cursor } = yield* viewOf(id)
-      // Where there are events after the cursor, the first one says whether it is still kept.
-      if (after < cursor) {
+      const row = yield* find(tenant, id)
+      // Where there are so many that some may be gone, the first event after the cursor says whether it is still kept.
+      if (after < row.events && row.events > settings.keepEvents) {
         yield* Stream.runDrain(Stream.take(desk(id).events({ after }), 1)).pipe(
           Effect.catch((error): Effect.Effect<never, CursorExpired | Unavailable> =>
             error instanceof Conversation.ConversationError && error.reason._tag === "EventsGone"

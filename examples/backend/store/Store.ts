@@ -31,6 +31,8 @@ export interface Row extends Entries.Row {
   readonly updatedAt: DateTime.Utc
   /** Whether a message is being answered. */
   readonly isRunning: boolean
+  /** How many events there were when a message was taken or answered last. */
+  readonly events: number
 }
 
 export class Store extends Context.Service<Store, {
@@ -60,6 +62,7 @@ interface StoredRow {
   readonly created_at: Integer
   readonly updated_at: Integer
   readonly running: string | null
+  readonly events: Integer
   readonly approvals: string
   readonly changes: string
 }
@@ -76,6 +79,7 @@ const rowOf = (row: StoredRow): Row => ({
   updatedAt: DateTime.makeUnsafe(Number(row.updated_at)),
   running: row.running ?? undefined,
   isRunning: row.running !== null,
+  events: Number(row.events),
   approvals: decodeApprovals(row.approvals),
   changes: decodeChanges(row.changes)
 })
@@ -156,6 +160,7 @@ const logs = Effect.gen(function*() {
       title: title.replaceAll("\0", "\uFFFD"),
       is_fresh: Number(isFresh),
       running: running ?? null,
+      events: entry.lastEvent,
       approvals: JSON.stringify(approvals),
       changes: JSON.stringify(changes),
       updated_at: yield* Clock.currentTimeMillis
