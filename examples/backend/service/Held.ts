@@ -78,7 +78,8 @@ export const observer = (
       if (!awaitsSave) held.seen = { state: folded, changes, cursor: number }
       held.isOver ||= isEnd
       if (event.calls.length > 0) return Effect.void
-      if (event._tag === "StepStarted") return Effect.asVoid(take)
+      // Whoever wakes the run, at the end of a turn or at a timer, doesn't do its step for it.
+      if (event._tag === "StepStarted") return Effect.andThen(take, Effect.yieldNow)
       if (event._tag === "StepCompleted" || isEnd) turn?.end()
       return Effect.void
     })
