@@ -1,16 +1,16 @@
 /**
- * When a session saves its state, beside the end of each operation.
+ * When a session saves its state, besides the end of each operation.
  *
- * - A decision on a call that awaits approval is saved before it counts: what can't be saved doesn't happen.
- * - The start of a run, calls that a model asks for, a call's result, the end of a step and the end of a run are saved before the run
- *   goes on. So no handler runs for a call that isn't kept, and none runs again once its result is told.
+ * - A decision on a call that awaits approval is saved before it counts: a decision that can't be saved has no effect.
+ * - The start of a run, the calls of an answer, a call's result, the end of a step and the end of a run are saved before the run continues.
+ *   So no handler runs for a call that isn't stored, and none runs again once its result event was emitted.
  *
  * @since 0.1.0
  */
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import { isRunEnd } from "../../domain/AgentEvent.ts"
 
-/** Checks whether an event is saved before the session's state has it. */
+/** Checks whether an event is saved before it changes the session's state. */
 export const isSavedFirst = ({ _tag }: AgentEvent): boolean => _tag === "CallApproved" || _tag === "CallDenied"
 
 /** Checks whether the state after an event is saved before the run goes on. */

@@ -15,7 +15,7 @@ import { because, ParametersRejected, type SessionError } from "./SessionError.t
 
 type Answered = Effect.Effect<AgentState, NotAwaitingApproval | SessionError>
 
-/** Answers a call that awaits approval: what happened is an event like any other. */
+/** Answers a call that awaits approval. The decision is an event like any other. */
 const answer = <E>(
   session: OpenSession,
   name: string,
@@ -28,7 +28,7 @@ const answer = <E>(
       return Effect.map(loop.journal.flush, () => session.ref.value)
     })) as Effect.Effect<AgentState, E | SessionError>
 
-/** Approves a call, with parameters that its tool can read if others are given. */
+/** Approves a call. If other parameters are given, the tool must be able to read them. */
 const approved = (callId: string, params: Schema.Json | undefined) => ({ roster, state }: Loop) =>
   Effect.gen(function*() {
     const answered = yield* Effect.fromResult(
@@ -42,7 +42,7 @@ const approved = (callId: string, params: Schema.Json | undefined) => ({ roster,
     return answered
   })
 
-/** Approves a call, with other parameters if some are given. */
+/** Approves a call, with other parameters if they are given. */
 export const approve = (session: OpenSession, callId: string, params: Schema.Json | undefined): Answered =>
   answer(session, "approve", approved(callId, params)) as Answered
 

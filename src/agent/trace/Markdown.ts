@@ -2,11 +2,11 @@
  * Runs as a Markdown log that can be written event by event.
  *
  * 1. The log of a list of events is the concatenation of their fragments: a fragment depends on its event alone.
- * 2. Each fragment is whole: it ends with an empty line and every fence that it opens is closed.
- * 3. What users, models and tools wrote stands in fences or code spans that are longer than any in it, so that no content
- *    becomes markup and all of it can be read as it was.
- * 4. Each fragment names its agent by the path from the outermost one, so that the fragments of agents that run at the
- *    same time can stand in any order.
+ * 2. Each fragment is whole: it ends with an empty line, and every fence that it opens is closed.
+ * 3. Content from users, models and tools is in fences or code spans longer than any in it. So none of it becomes markup, and all of it can
+ *    be read as it was.
+ * 4. Each fragment names its agent by the path from the outermost one, so fragments of agents that run at the same time can be in any
+ *    order.
  *
  * @since 0.1.0
  */
@@ -27,8 +27,8 @@ import { modeLine } from "./ModeLine.ts"
 /**
  * How much a Markdown log shows.
  *
- * `maxLength` is the number of characters of each text, of each call's parameters and of each result; 10,000 where it
- * isn't given. What stands in a line of the log's own, such as a name, has 200.
+ * `maxLength` is the number of characters of each text, of each call's parameters and of each result; 10,000 by default. A name within a
+ * line has at most 200.
  *
  * @category models
  * @since 0.1.0
@@ -86,10 +86,10 @@ type File = Pick<Part.File, "data" | "mediaType"> & { readonly fileName?: string
 const file = ({ data, fileName, mediaType }: File): string =>
   paragraph(`File${fileName === undefined ? "" : ` ${code(fileName)}`}: ${code(mediaType)}, ${size(data)}`)
 
-/** What came of a call. */
+/** How a call ended. */
 type Result = Pick<ToolCallSettled, "modelOutput" | "outcome" | "result">
 
-/** What writes the contents of events, at most `maxLength` characters of each. */
+/** Makes the functions that write the contents of events, at most `maxLength` characters of each. */
 const writer = (maxLength: number) => {
   const excerpt = (text: string): string => Excerpt.ofText(text, maxLength, (n) => `… (${n} more characters)`)
   const text = (content: string): string => fence("text", excerpt(content))
@@ -147,7 +147,7 @@ const stopped = (state: AgentState): string => {
   }
 }
 
-/** The calls that keep a run from its end, and what the run has used. */
+/** Describes the calls that keep a run from its end, and the usage of the run. */
 const remains = (state: AgentState): string => {
   const pending = pendingApprovals(state)
   const open = pending.length > 0
@@ -161,7 +161,7 @@ const remains = (state: AgentState): string => {
 }
 
 /**
- * Gives what one event adds to the Markdown log of its run; deltas, and guardrails that begin, add nothing.
+ * Returns what one event adds to the Markdown log of its run. Deltas, and starts of guardrails, add nothing.
  *
  * @category conversions
  * @since 0.1.0

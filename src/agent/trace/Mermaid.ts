@@ -1,11 +1,11 @@
 /**
- * Runs as a Mermaid sequence diagram: who asked whom for what, and what came back.
+ * Runs as a Mermaid sequence diagram: calls, requests and their results between users, agents, tools and the model.
  *
- * 1. The diagram parses, whatever names and content the events hold and wherever the list of events ends.
- * 2. A call of a tool is an arrow there and one back, `-->>` when it did what it should and `-x` when not. A call that
- *    never started is one arrow that doesn't arrive.
+ * 1. The diagram parses, for any names and content and even if the list of events is cut short.
+ * 2. A call of a tool is an arrow and an arrow back: `-->>` if it succeeded and `-x` if not. A call that never started is one arrow that
+ *    doesn't arrive.
  * 3. An agent is active while it runs. If an agent answers a call, its run replaces the call.
- * 4. All agents share one `Model`, since events don't say which one was asked. Deltas, progress and steps aren't drawn.
+ * 4. All agents share one `Model`, since events don't say which model was asked. Deltas, progress and steps aren't drawn.
  *
  * @since 0.1.0
  */
@@ -24,7 +24,7 @@ import { modeLine } from "./ModeLine.ts"
 /**
  * How much a diagram shows.
  *
- * `maxLength` is the number of characters of each name and message; 80 where it isn't given.
+ * `maxLength` is the number of characters of each name and message; 80 by default.
  *
  * @category models
  * @since 0.1.0
@@ -34,14 +34,14 @@ export interface MermaidOptions {
 }
 
 /**
- * Characters that mean something to Mermaid, to the Markdown or HTML around it, or to its own escaping (`ﬂ` and `¶`). A
- * colon counts because Mermaid drops the end of an escape where a colon stands behind the word `style`.
+ * Characters that mean something to Mermaid, to the Markdown or HTML around it, or to its own escaping (`ﬂ` and `¶`). A colon is one of
+ * them, because Mermaid drops the end of an escape if a colon follows the word `style`.
  */
 const special = /[#;:%<>&$@`\\ﬂ¶]/g
 
 const blank = pattern("[\\s\\p{Cc}]+", "gu")
 
-/** A text that stands in a diagram for itself, on one line; the word `end` would end a block. */
+/** Escapes a text so that a diagram shows it as it is, on one line. The word `end` would end a block. */
 const escape = (text: string, maxLength: number): string => {
   const line = text.replace(blank(), " ").trim()
   const escaped = Excerpt.ofText(line, maxLength, () => "…")
@@ -100,7 +100,7 @@ const input = (event: Pick<RunStarted, "input">): string =>
     ? "goes on"
     : event.input.map((part) => part._tag === "Text" ? part.text : part.fileName ?? part.mediaType).join(" / ")
 
-/** The lines of a diagram as they are drawn: who takes part, and how often each agent is active. */
+/** Collects the lines of a diagram: its participants, and how often each agent is active. */
 const canvas = (maxLength: number) => {
   const participants = new Set(["actor User"])
   const lines: Array<string> = []

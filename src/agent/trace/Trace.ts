@@ -1,5 +1,5 @@
 /**
- * What a run did, for people to read: as a Markdown log, as a diagram, and as a file that grows while the run goes.
+ * What a run did, for people to read: as a Markdown log, as a diagram, and as a file that grows during the run.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ export * from "./Markdown.ts"
 export * from "./Mermaid.ts"
 
 /**
- * How a log is written to a file: `append` keeps what the file holds already, which is cut off otherwise.
+ * How a log is written to a file: `append` keeps the file's existing content, which is overwritten otherwise.
  *
  * @category models
  * @since 0.1.0
@@ -27,7 +27,7 @@ export interface FileOptions extends MarkdownOptions {
   readonly append?: boolean | undefined
 }
 
-/** The key of the file system, without its module: an import waits for each module of Effect that no other brings along. */
+/** The key of the file system, without its module: an import should load no module of Effect that only this one needs. */
 const FileSystemKey = Context.Service<FileSystem.FileSystem, FileSystem.FileSystem>("effect/FileSystem")
 
 const open = Effect.fnUntraced(function*(path: string, append: boolean) {
@@ -36,10 +36,10 @@ const open = Effect.fnUntraced(function*(path: string, append: boolean) {
   return yield* files.open(path, { flag: "a" })
 })
 
-/** Events that have no fragment: a delta costs a run nothing. */
+/** Events without a fragment, such as deltas, which therefore cost a run nothing. */
 const silent: ReadonlySet<AgentEvent["_tag"]> = new Set(["TextDelta", "ReasoningDelta", "ToolParamsDelta"])
 
-/** An observer that writes to `file` while its scope is open and nothing has gone wrong. */
+/** An observer that writes to `file` while its scope is open, until a write fails. */
 const writer = Effect.fnUntraced(function*(path: string, file: FileSystem.File, options: FileOptions | undefined) {
   const encoder = new TextEncoder()
   const turn = yield* Semaphore.make(1)
