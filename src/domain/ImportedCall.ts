@@ -5,7 +5,7 @@
  */
 import type * as Prompt from "effect/ai/Prompt"
 import { jsonOf, metadataOf, resultOf } from "./ImportedPart.ts"
-import type { Asked, Found, PairedCall } from "./Pairing.ts"
+import type { Asked, LocatedPart, PairedCall } from "./Pairing.ts"
 import type { Report } from "./Repair.ts"
 import type { Call, CallState, Settled } from "./StateSchema.ts"
 
@@ -22,7 +22,7 @@ export const dropApproval = ({ request: { message, part }, response }: Asked, re
 
 export const dropResult = (
   tag: "OrphanedResultDropped" | "DoubledResultDropped",
-  result: Found<Prompt.ToolResultPart>,
+  result: LocatedPart<Prompt.ToolResultPart>,
   report: Report
 ): void => {
   const { id, isFailure, name } = result.part

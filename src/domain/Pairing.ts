@@ -11,7 +11,7 @@
 import type * as Prompt from "effect/ai/Prompt"
 
 /** A part and its place: the index of its message, and its index in that message. */
-export interface Found<Part extends Prompt.Part> {
+export interface LocatedPart<Part extends Prompt.Part> {
   readonly message: number
   readonly index: number
   readonly part: Part
@@ -19,13 +19,13 @@ export interface Found<Part extends Prompt.Part> {
 
 /** A request to approve a call, with the answer if there is one. */
 export interface Asked {
-  readonly request: Found<Prompt.ToolApprovalRequestPart>
-  readonly response: Found<Prompt.ToolApprovalResponsePart> | undefined
+  readonly request: LocatedPart<Prompt.ToolApprovalRequestPart>
+  readonly response: LocatedPart<Prompt.ToolApprovalResponsePart> | undefined
 }
 
 /** A call with what belongs to it. */
-export interface PairedCall extends Found<Prompt.ToolCallPart> {
-  readonly result: Found<Prompt.ToolResultPart> | undefined
+export interface PairedCall extends LocatedPart<Prompt.ToolCallPart> {
+  readonly result: LocatedPart<Prompt.ToolResultPart> | undefined
   readonly isMoved: boolean
   readonly approvals: ReadonlyArray<Asked>
 }
@@ -33,17 +33,17 @@ export interface PairedCall extends Found<Prompt.ToolCallPart> {
 /** The calls of a history in their order, and the results and approvals that belong to no call. */
 export interface Pairing {
   readonly calls: ReadonlyArray<PairedCall>
-  readonly orphaned: ReadonlyArray<Found<Prompt.ToolResultPart>>
-  readonly doubled: ReadonlyArray<Found<Prompt.ToolResultPart>>
+  readonly orphaned: ReadonlyArray<LocatedPart<Prompt.ToolResultPart>>
+  readonly doubled: ReadonlyArray<LocatedPart<Prompt.ToolResultPart>>
   readonly requests: ReadonlyArray<Asked>
-  readonly responses: ReadonlyArray<Found<Prompt.ToolApprovalResponsePart>>
+  readonly responses: ReadonlyArray<LocatedPart<Prompt.ToolApprovalResponsePart>>
 }
 
 /** Returns the parts of a message of any role: a message made by hand may hold parts of any kind. */
 export const partsOf = (message: Prompt.Message): ReadonlyArray<Prompt.Part> =>
   message.role === "system" ? [] : message.content
 
-const isBefore = (self: Found<Prompt.Part>, that: Found<Prompt.Part>): boolean =>
+const isBefore = (self: LocatedPart<Prompt.Part>, that: LocatedPart<Prompt.Part>): boolean =>
   self.message < that.message || (self.message === that.message && self.index < that.index)
 
 const groupBy = <A>(items: ReadonlyArray<A>, key: (item: A) => string): Map<string, Array<A>> => {
@@ -57,14 +57,14 @@ const groupBy = <A>(items: ReadonlyArray<A>, key: (item: A) => string): Map<stri
 }
 
 /** The nearest candidate before `of`. */
-const nearest = <A extends Found<Prompt.Part>>(
+const nearest = <A extends LocatedPart<Prompt.Part>>(
   candidates: ReadonlyArray<A>,
-  of: Found<Prompt.Part>,
+  of: LocatedPart<Prompt.Part>,
   isFree: (candidate: A) => boolean
 ): A | undefined => candidates.findLast((candidate) => isFree(candidate) && isBefore(candidate, of))
 
-type Call = Found<Prompt.ToolCallPart>
-type Answer = Found<Prompt.ToolResultPart>
+type Call = LocatedPart<Prompt.ToolCallPart>
+type Answer = LocatedPart<Prompt.ToolResultPart>
 
 const pairResults = (calls: ReadonlyArray<Call>, results: ReadonlyArray<Answer>) => {
   const byId = groupBy(calls, (call) => call.part.id)
@@ -93,11 +93,11 @@ const pairResults = (calls: ReadonlyArray<Call>, results: ReadonlyArray<Answer>)
 const pairApprovals = (
   calls: ReadonlyArray<Call>,
   requests: ReadonlyArray<Asked["request"]>,
-  responses: ReadonlyArray<Found<Prompt.ToolApprovalResponsePart>>
+  responses: ReadonlyArray<LocatedPart<Prompt.ToolApprovalResponsePart>>
 ) => {
   const callsById = groupBy(calls, (call) => call.part.id)
   const requestsById = groupBy(requests, (request) => request.part.approvalId)
-  const responseOf = new Map<Asked["request"], Found<Prompt.ToolApprovalResponsePart>>()
+  const responseOf = new Map<Asked["request"], LocatedPart<Prompt.ToolApprovalResponsePart>>()
   const unasked = responses.filter((response) => {
     const candidates = requestsById.get(response.part.approvalId) ?? []
     const isFree = (request: Asked["request"]): boolean => !responseOf.has(request)
@@ -150,7 +150,7 @@ export const make = (messages: ReadonlyArray<Prompt.Message>): Pairing => {
   const calls: Array<Call> = []
   const results: Array<Answer> = []
   const requests: Array<Asked["request"]> = []
-  const responses: Array<Found<Prompt.ToolApprovalResponsePart>> = []
+  const responses: Array<LocatedPart<Prompt.ToolApprovalResponsePart>> = []
   messages.forEach((each, message) =>
     partsOf(each).forEach((part, index) => {
       if (part.type === "tool-call" && each.role === "assistant") calls.push({ message, index, part })

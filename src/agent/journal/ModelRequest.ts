@@ -56,7 +56,7 @@ export const keepNames = <A>(built: Context.Context<A>): Context.Context<A> => {
 }
 
 /** What a model is sent, kept if spans hold what was said. */
-export interface Sent {
+export interface SentContent {
   readonly prompt: Prompt.Prompt
   readonly tools: ReadonlyArray<Tool.Any>
 }
@@ -71,7 +71,7 @@ export interface Outcome {
 /** A request to a model. */
 export class ModelRequest {
   readonly names: NativeModel.Names
-  readonly sent: Sent | undefined
+  readonly sent: SentContent | undefined
   /** Its span, once it has ended but for what was said in it. */
   #held: { readonly span: Span; readonly end: () => void } | undefined = undefined
   readonly #clock: Clock.Clock
@@ -83,7 +83,7 @@ export class ModelRequest {
     clock: Clock.Clock,
     startedAt: number,
     before?: ModelRequest,
-    sent?: Sent,
+    sent?: SentContent,
     model?: LanguageModel.LanguageModel
   ) {
     const context = fiber.context as Context.Context<never>
@@ -131,7 +131,7 @@ export const begin = (
   fiber: Fiber.Fiber<unknown, unknown>,
   clock: Clock.Clock,
   startedAt: number,
-  sent: Sent | undefined
+  sent: SentContent | undefined
 ): ModelRequest => {
   const request = new ModelRequest(fiber, clock, startedAt, requests.get(self)?.latest.request, sent)
   const latest: Asked = { request, outcome: undefined }

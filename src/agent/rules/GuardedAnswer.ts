@@ -17,7 +17,7 @@ import type { OutputCodec } from "../definition/OutputCodec.ts"
 type Parts = ReadonlyArray<AssistantPart>
 
 /** An answer: its value, which is a text unless the agent's answers have a schema, and the call that gave it, if one did. */
-export interface Found {
+export interface GivenAnswer {
   readonly value: unknown
   readonly call: Call | undefined
 }
@@ -27,7 +27,7 @@ export const isFinalCall = (part: AssistantPart): part is Call =>
   part._tag === "Call" && part.name === toolName && part.state._tag !== "Settled"
 
 /** Finds the answer in what a model gave. What doesn't decode isn't one: it goes back to the model. */
-export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boolean): Found | undefined => {
+export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boolean): GivenAnswer | undefined => {
   const call = codec === undefined ? undefined : parts.find(isFinalCall)
   if (call === undefined && !isOver) return undefined
   if (codec === undefined) return { value: textIn(parts), call }
@@ -51,7 +51,7 @@ export const toParams = (codec: OutputCodec | undefined, value: unknown): Schema
   codec === undefined ? null : JsonValue.fromUnknown(codec.wrap(encode(codec, value)))
 
 /** Gives the parts of an answer with another value. */
-export const withValue = (codec: OutputCodec | undefined, parts: Parts, { call, value }: Found): Parts =>
+export const withValue = (codec: OutputCodec | undefined, parts: Parts, { call, value }: GivenAnswer): Parts =>
   call === undefined
     ? withText(parts, toText(codec, value))
     : parts.map((part) =>
@@ -62,7 +62,7 @@ export const withValue = (codec: OutputCodec | undefined, parts: Parts, { call, 
 const notAccepted = "(This answer wasn't accepted and isn't shown.)"
 
 /** Returns the parts of an answer that a guardrail rejected, without its words. */
-export const sentBack = (parts: Parts, { call }: Found): Parts =>
+export const sentBack = (parts: Parts, { call }: GivenAnswer): Parts =>
   call === undefined
     ? textIn(parts) === "" ? parts : withText(parts, notAccepted)
     : parts.map((part) =>

@@ -99,7 +99,7 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
     let turn = state.next._tag === "TakeTurn" ? state.next.turn : undefined
     let isTold = turn?.isTold ?? false
     let isDecided = turn?.decided?.message === message
-    let place: Turn.Place | undefined
+    let place: Turn.TurnPlace | undefined
     const stopped = (speaker: string, reply: Asking.Reply) => {
       isTold = reply.isTold
       events[speaker] = reply.answer.cursor

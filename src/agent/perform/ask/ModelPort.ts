@@ -24,7 +24,7 @@ import { type ModelRequest, unmeasured } from "../../journal/ModelRequest.ts"
 import { within } from "../../journal/Telemetry.ts"
 
 /** The messages that are sent. `prompt` has all of them, and is made when it is read. */
-export interface Sent extends Pick<NativeModel.Request, "system" | "projection"> {
+export interface RequestMessages extends Pick<NativeModel.Request, "system" | "projection"> {
   readonly prompt: Prompt.Prompt
 }
 
@@ -41,8 +41,8 @@ class Asked implements NativeModel.Request {
   readonly previousResponseId = undefined
   readonly incrementalPrompt = undefined
   readonly toolCallValidation = "deferred"
-  readonly #sent: Sent
-  constructor(sent: Sent, { toolChoice, tools }: Request, span: Tracer.Span | undefined) {
+  readonly #sent: RequestMessages
+  constructor(sent: RequestMessages, { toolChoice, tools }: Request, span: Tracer.Span | undefined) {
     this.system = sent.system
     this.projection = sent.projection
     this.tools = tools
@@ -60,11 +60,11 @@ type Beside = Omit<Request, "tools">
 
 /** A request as `effect/ai` has it. */
 const optionsOf = (
-  { prompt }: Pick<Sent, "prompt">,
+  { prompt }: Pick<RequestMessages, "prompt">,
   { disableToolCallResolution, toolCallValidation, toolChoice, toolkit }: Beside
 ) => ({ prompt, toolkit, toolChoice, disableToolCallResolution, toolCallValidation })
 
-const noPrompt: Pick<Sent, "prompt"> = { prompt: Prompt.empty }
+const noPrompt: Pick<RequestMessages, "prompt"> = { prompt: Prompt.empty }
 
 type Encoded = ReadonlyArray<Response.PartEncoded>
 type EncodedPieces = ReadonlyArray<Response.StreamPartEncoded>
@@ -145,7 +145,7 @@ const nativeOf = (fiber: Fiber.Fiber<unknown, unknown>, model: LanguageModel.Lan
 /** Asks for an answer as a whole. */
 export const generate = (
   fiber: Fiber.Fiber<unknown, unknown>,
-  sent: Sent,
+  sent: RequestMessages,
   request: Request,
   asked: ModelRequest
 ): Effect.Effect<ReadonlyArray<Incoming>, AiError.AiError, unknown> => {
@@ -170,7 +170,7 @@ export const generate = (
 /** Asks for an answer piece by piece. */
 export const stream = (
   fiber: Fiber.Fiber<unknown, unknown>,
-  sent: Sent,
+  sent: RequestMessages,
   request: Request,
   asked: ModelRequest,
   take: Take

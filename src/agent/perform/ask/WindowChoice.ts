@@ -11,7 +11,7 @@ import type { Window } from "../../../domain/AgentEvent.ts"
 import { addSummary, madeOf } from "../../../domain/conversation/Summaries.ts"
 import type { AgentState, Conversation } from "../../../domain/StateSchema.ts"
 import { estimateText } from "../../../domain/TokenEstimate.ts"
-import { fit, type Sent } from "../../../domain/window/Choosing.ts"
+import { fit, type SentTurns } from "../../../domain/window/Choosing.ts"
 import { hasRoom, type Room, tokensIn, type WindowTurn } from "../../../domain/window/WindowTurn.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import * as Loop from "../../journal/Loop.ts"
@@ -95,7 +95,7 @@ const exceeded = (
   { agent, counter, ratio }: Entries,
   { maxTurns }: Internals,
   { beside, limit: most, room }: Limits,
-  { sent, tokens }: Sent
+  { sent, tokens }: SentTurns
 ): Fail => {
   const isTokens = room.tokens !== Infinity && !(tokens <= room.tokens)
   const [limit, needed] = isTokens ? [most, Math.ceil((beside + tokens) * ratio)] : [maxTurns, sent.length]
@@ -259,7 +259,7 @@ export const foresee = (
   state: AgentState
 ): Effect.Effect<Choice, unknown, unknown> => choose(loop, window, { entries: undefined }, beside, state)
 
-const choiceOf = (entries: Entries, { beside }: Limits, { sent, tokens }: Sent): Choice => {
+const choiceOf = (entries: Entries, { beside }: Limits, { sent, tokens }: SentTurns): Choice => {
   const { all, counter, ratio } = entries
   const tail = entries.tailOf(sent)
   let whole = tail

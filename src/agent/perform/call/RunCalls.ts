@@ -1,5 +1,5 @@
 /**
- * Running the open calls of a turn: several at once, settled in the model's order.
+ * RunningCalls the open calls of a turn: several at once, settled in the model's order.
  *
  * A call that asks for a handoff waits: the agent hands over once the others are settled.
  * A call that finishes before one in front of it is told after it, so that the events of a turn have one order.
@@ -51,12 +51,12 @@ const prepareAll = (
 const runAll = (
   loop: Loop.Loop,
   { jobs, slots }: Ready,
-  onAnswer: Running["onAnswer"]
+  onAnswer: RunningCalls["onAnswer"]
 ): Effect.Effect<void, unknown, unknown> => {
   concludeMoves(loop, slots, jobs.length > 0)
   const told = settleInOrder(loop, slots)
   if (jobs.length === 0) return told
-  const running: Running = { loop, slots, onAnswer, fatal: undefined }
+  const running: RunningCalls = { loop, slots, onAnswer, fatal: undefined }
   const runGroup = (group: ReadonlyArray<Job>) =>
     group.length === 1 ? execute(running, group[0]!) : Effect.forEach(group, (job) => execute(running, job), {
       concurrency: loop.definition.toolConcurrency,
@@ -87,7 +87,7 @@ export const runCalls = (
       : Effect.flatMap(preparing, () => runAll(loop, ready, onAnswer))
   })
 
-interface Running {
+interface RunningCalls {
   readonly loop: Loop.Loop
   readonly slots: ReadonlyArray<Slot>
   readonly onAnswer: ((answered: CallResult) => void) | undefined
@@ -119,7 +119,7 @@ const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<Slot>): Effect.Effe
 }
 
 /** Runs a call and settles it when its turn comes. */
-const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown> => {
+const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, unknown> => {
   const { loop, slots } = running
   const { call, entry, slot } = job
   return Effect.suspend(() => {

@@ -72,7 +72,7 @@ const kindOf = (loop: Loop.Loop, state: AgentState, codec: OutputCodec | undefin
 const withValue = (
   codec: OutputCodec | undefined,
   { instead, parts, shows }: Seen,
-  found: GuardedAnswer.Found
+  found: GuardedAnswer.GivenAnswer
 ): Seen => {
   const { call, value } = found
   const given = { parts: GuardedAnswer.withValue(codec, parts, found) }
@@ -232,7 +232,7 @@ const seeSaid = (
 const seeAnswer = (
   loop: Loop.Loop,
   state: AgentState,
-  found: GuardedAnswer.Found,
+  found: GuardedAnswer.GivenAnswer,
   passed: Seen,
   isShown: boolean,
   within: Seen

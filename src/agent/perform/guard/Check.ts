@@ -69,12 +69,12 @@ class Refusal implements Refused {
 class Passage<A> {
   readonly loop: Loop.Loop
   readonly kind: Kind<A>
-  readonly held: GuardrailEvents.Held | undefined
+  readonly held: GuardrailEvents.WaitingEvents | undefined
   value: A
   isReplaced = false
   refusal: Refusal | undefined = undefined
   #texts: ReadonlyArray<string> | undefined = undefined
-  constructor(loop: Loop.Loop, value: A, kind: Kind<A>, held: GuardrailEvents.Held | undefined) {
+  constructor(loop: Loop.Loop, value: A, kind: Kind<A>, held: GuardrailEvents.WaitingEvents | undefined) {
     this.loop = loop
     this.value = value
     this.kind = kind
@@ -251,14 +251,14 @@ const askFrom = <A>(
 
 /**
  * Asks guardrails one after the other, each about what the one before it passed on, until one refuses. If there is something to be
- * `held` in, nobody is told of them before `GuardrailEvents.tellHeld`.
+ * `held` in, nobody is told of them before `GuardrailEvents.tellWaiting`.
  */
 export const check = <A>(
   loop: Loop.Loop,
   guardrails: ReadonlyArray<StagedGuardrail>,
   value: A,
   kind: Kind<A>,
-  held?: GuardrailEvents.Held
+  held?: GuardrailEvents.WaitingEvents
 ): Effect.Effect<Checked<A>, never, unknown> =>
   Effect.withFiber((fiber) => {
     const passage = new Passage(loop, value, kind, held)

@@ -7,11 +7,11 @@ import type { GuardrailSettled, GuardrailStarted } from "../../../domain/AgentEv
 import type { Context } from "../../guardrail/GuardrailType.ts"
 import * as Loop from "../../journal/Loop.ts"
 
-/** Events of guardrails that wait until what they looked at is told. Their numbers are their places here. */
-export type Held = Array<GuardrailStarted | GuardrailSettled>
+/** Events of guardrails that wait until what the guardrails looked at is told. Their numbers are their places here. */
+export type WaitingEvents = Array<GuardrailStarted | GuardrailSettled>
 
 /** Tells events that were held, with numbers and a time that follow what was told before them. */
-export const tellHeld = (loop: Loop.Loop, held: Held): void => {
+export const tellWaiting = (loop: Loop.Loop, held: WaitingEvents): void => {
   const { journal, path, step } = loop
   const at = Loop.now(loop)
   const sequences: Array<number> = []
@@ -24,10 +24,10 @@ export const tellHeld = (loop: Loop.Loop, held: Held): void => {
 }
 
 /** The number of the next event. One that is held gets its own when it is told. */
-const nextSequence = ({ journal }: Loop.Loop, held: Held | undefined): number =>
+const nextSequence = ({ journal }: Loop.Loop, held: WaitingEvents | undefined): number =>
   held === undefined ? journal.nextSequence() : held.length
 
-const tell = (loop: Loop.Loop, held: Held | undefined, event: GuardrailStarted | GuardrailSettled): void => {
+const tell = (loop: Loop.Loop, held: WaitingEvents | undefined, event: GuardrailStarted | GuardrailSettled): void => {
   if (held === undefined) loop.journal.record(event, loop)
   else held.push(event)
 }
@@ -35,7 +35,7 @@ const tell = (loop: Loop.Loop, held: Held | undefined, event: GuardrailStarted |
 /** Tells that a guardrail begins, at a time in epoch milliseconds. */
 export const start = (
   loop: Loop.Loop,
-  held: Held | undefined,
+  held: WaitingEvents | undefined,
   guardrail: string,
   { call, stage }: Context,
   at: number
@@ -61,7 +61,7 @@ export const start = (
 /** Tells what came of a guardrail that was told to have begun. */
 export const settle = (
   loop: Loop.Loop,
-  held: Held | undefined,
+  held: WaitingEvents | undefined,
   { at: startedAt, calls, callId, guardrail, path, run, sequence: started, stage, step }: GuardrailStarted,
   verdict: GuardrailSettled["verdict"],
   at: number,

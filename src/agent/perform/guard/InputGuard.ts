@@ -22,7 +22,7 @@ import * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { blockedInput, consequenceOf, saidIn } from "../../rules/VerdictConsequences.ts"
 import { check, type Kind } from "./Check.ts"
-import { type Held, tellHeld } from "./GuardrailEvents.ts"
+import { tellWaiting, type WaitingEvents } from "./GuardrailEvents.ts"
 
 const isSaid = (turn: Turn | undefined): turn is User => turn?._tag === "User"
 
@@ -199,7 +199,7 @@ const admit = Effect.fnUntraced(function*(
   judges: ReadonlyArray<Definition>,
   input: User["parts"],
   state: AgentState,
-  held: Held
+  held: WaitingEvents
 ): Effect.fn.Return<Said, never, unknown> {
   const turn = state.conversation.turns.length - 1
   let parts = input
@@ -230,11 +230,11 @@ export const tell = (
     return undefined
   }
   return Effect.suspend(() => {
-    const held: Held = []
+    const held: WaitingEvents = []
     const state = foresee()
     return Effect.map(admit(loop, judges, input, state, held), (said) => {
       told(said)
-      tellHeld(loop, held)
+      tellWaiting(loop, held)
       if (said.blocked === undefined) pass(loop, [state.conversation.turns.length - 1])
     })
   })
