@@ -66,6 +66,16 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
   /** Keeps a call from running that awaits approval, and goes on. The model reads the reason. */
   readonly deny: (callId: string, reason: string, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
+  /** Gives a call the result that it awaits, as JSON, and continues the run. The same result counts once. */
+  readonly giveResult: (
+    callId: string,
+    result: Schema.Json,
+    options?: Keyed
+  ) => Effect.Effect<Out, ConversationError | X>
+
+  /** Says that a call failed which awaits its result, and continues the run. The model reads the reason. */
+  readonly giveFailure: (callId: string, reason: string, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
+
   /** Goes on where the conversation stopped: after a failure, or a limit. */
   readonly resume: (options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
@@ -116,7 +126,19 @@ export const requestsOver = <Name extends string>(client: Rpcs<Name>, name: Name
   const proxied = client as unknown as Readonly<Record<string, Send>>
   const request = (tag: string) => (payload: unknown, options?: { readonly discard?: boolean }) =>
     proxied[`${name}.${tag}${options?.discard === true ? "Discard" : ""}`]!({ entityId: id, payload })
-  const tags = ["Say", "SayAt", "Approve", "Deny", "Resume", "Fork", "Cancel", "Remove", "State", "Events"]
+  const tags = [
+    "Say",
+    "SayAt",
+    "Approve",
+    "Deny",
+    "GiveResult",
+    "Resume",
+    "Fork",
+    "Cancel",
+    "Remove",
+    "State",
+    "Events"
+  ]
   return Object.fromEntries(tags.map((tag) => [tag, request(tag)])) as unknown as Requests
 }
 
@@ -126,6 +148,10 @@ const newKey = Effect.map(Random.Random, RunId.make)
 
 const keyOf = (options: Keyed | undefined): Effect.Effect<string> =>
   options?.key === undefined ? newKey : Effect.succeed(options.key)
+
+/** The key of what is given for a call: a corrected result isn't the message that was refused. */
+const givenKey = (callId: string, given: Schema.Json, options: Keyed | undefined): string =>
+  options?.key ?? `result/${callId}/${Hash.string(JSON.stringify(given))}`
 
 /** Talks to a conversation by its requests. Within the conversation of an address nobody waits for that one. */
 export const make = <In, State, Event>(
@@ -156,6 +182,12 @@ export const make = <In, State, Event>(
     },
     deny: (callId, reason, options) =>
       waiting(requests.Deny({ key: options?.key ?? `deny/${callId}`, callId, reason })),
+    giveResult: (callId, result, options) =>
+      waiting(requests.GiveResult({ key: givenKey(callId, result, options), callId, result })),
+    giveFailure: (callId, reason, options) =>
+      waiting(
+        requests.GiveResult({ key: givenKey(callId, { reason }, options), callId, result: reason, failed: true })
+      ),
     resume: (options) => waiting(Effect.flatMap(keyOf(options), (key) => requests.Resume({ key }))),
     cancel: (key) => requests.Cancel({ key }),
     fork: (to, options) => waiting(requests.Fork({ key: options?.key ?? `fork/${to}`, to })),

@@ -2,7 +2,7 @@
  * What is the same in every long run on a cluster: how its messages are taken and answered.
  *
  * 1. A message is taken once for each key. One that comes again goes on where it stopped, or gets the answer that was kept.
- * 2. An approval goes to the conversation of the agent whose call it is, and is taken once that has answered it.
+ * 2. An approval or a result goes to the conversation of the agent whose call it is, and is taken once that has answered it.
  * 3. The id of a call has the place of its agent in front: agents don't know of each other's ids.
  *
  * @since 0.1.0
@@ -16,9 +16,10 @@ import type * as PubSub from "effect/PubSub"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { Input } from "../../agent/definition/Input.ts"
-import { SessionClosed, SessionError } from "../../agent/session/SessionError.ts"
+import { ResultRejected, SessionClosed, SessionError } from "../../agent/session/SessionError.ts"
 import type { Failure } from "../../domain/AgentStatus.ts"
 import { NotAwaitingApproval } from "../../domain/Approval.ts"
+import { NotAwaitingResult } from "../../domain/DeferredResult.ts"
 import { messageOf } from "../../domain/Described.ts"
 import type { Stored } from "../../domain/EventJson.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
@@ -134,18 +135,19 @@ export class Messages<State, Step> {
     return this.#take(key, () => Effect.succeed(this.#long.resumed))
   }
 
-  /** Answers a call that awaits approval, in the conversation of its agent, and goes on. */
+  /** Answers a call that awaits approval or a result, in the conversation of its agent, and goes on. */
   decide(
     key: string,
     callId: string,
-    send: (child: Child, callId: string, options: { readonly key: string }) => ReturnType<Child["approve"]>
+    send: (child: Child, callId: string, options: { readonly key: string }) => ReturnType<Child["approve"]>,
+    Refusal: typeof NotAwaitingApproval | typeof NotAwaitingResult = NotAwaitingApproval
   ): Effect.Effect<Answer, ConversationError> {
     return this.#take(key, (state) => {
       const places = this.#long.waiting(state)
       const place = places.find(({ place }) => callId.startsWith(`${place}/`))
       if (place === undefined) {
         return Effect.fail(
-          new ConversationError({ reason: new NotAwaitingApproval({ callId, found: "Unknown", awaiting: [] }) })
+          new ConversationError({ reason: new Refusal({ callId, found: "Unknown", awaiting: [] }) })
         )
       }
       const ownId = callId.slice(place.place.length + 1)
@@ -328,15 +330,39 @@ const closed = (id: string): Effect.Effect<never, SessionError> =>
 export const callsIn = <Call extends UnknownCall>(place: string, calls: ReadonlyArray<Call>): ReadonlyArray<Call> =>
   calls.map((call) => ({ ...call, callId: `${place}/${call.callId}`, path: [place, ...call.path] }))
 
+/** Names what an agent's conversation waits for by its place. */
+export const waitingIn = (place: string, { awaited, pending }: Pick<Answer, "pending" | "awaited">) => ({
+  pending: callsIn(place, pending),
+  ...(awaited === undefined ? undefined : { awaited: callsIn(place, awaited) })
+})
+
+/** Gathers what several conversations wait for. */
+export const allWaiting = (all: ReadonlyArray<Pick<Answer, "pending" | "awaited">>) => {
+  const awaited = all.flatMap(({ awaited = [] }) => awaited)
+  return { pending: all.flatMap(({ pending }) => pending), ...(awaited.length === 0 ? undefined : { awaited }) }
+}
+
 const inPlace = (place: string, error: ConversationError): ConversationError => {
   const { reason } = error
-  return reason._tag === "NotAwaitingApproval"
-    ? new ConversationError({
-      reason: new NotAwaitingApproval({
-        callId: `${place}/${reason.callId}`,
-        found: reason.found,
-        awaiting: reason.awaiting.map((callId) => `${place}/${callId}`)
+  const named = (callId: string) => `${place}/${callId}`
+  switch (reason._tag) {
+    case "NotAwaitingApproval": {
+      const { awaiting, callId, found } = reason
+      return new ConversationError({
+        reason: new NotAwaitingApproval({ callId: named(callId), found, awaiting: awaiting.map(named) })
       })
-    })
-    : error
+    }
+    case "NotAwaitingResult": {
+      const { awaiting, callId, found } = reason
+      return new ConversationError({
+        reason: new NotAwaitingResult({ callId: named(callId), found, awaiting: awaiting.map(named) })
+      })
+    }
+    case "ResultRejected": {
+      const { callId, issue, tool } = reason
+      return new ConversationError({ reason: new ResultRejected({ callId: named(callId), issue, tool }) })
+    }
+    default:
+      return error
+  }
 }

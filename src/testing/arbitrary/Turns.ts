@@ -49,7 +49,9 @@ const callStates: ReadonlyArray<Arbitrary.Arbitrary<Conversation.CallState>> = [
   Arbitrary.schema(Conversation.CallState.cases.Settled),
   settled,
   one<Conversation.CallState>({ _tag: "AwaitingApproval" }),
-  one<Conversation.CallState>({ _tag: "Approved" })
+  one<Conversation.CallState>({ _tag: "Approved" }),
+  one<Conversation.CallState>({ _tag: "AwaitingResult" }),
+  Arbitrary.schema(Conversation.CallState.cases.Answered)
 ]
 
 /** Called agents in the midst of their work, where there may be some. */
