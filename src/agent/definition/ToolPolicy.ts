@@ -148,10 +148,10 @@ export const setAll: {
  *   return [pending?.name, AgentState.text(done)]
  * })
  *
- * const model = MockModel.layer(MockModel.make([
+ * const model = MockModel.layer(MockModel.queue(
  *   MockResponse.toolCall("ship", { order: 7 }),
  *   "Order 7 has arrived."
- * ]))
+ * ))
  *
  * await Effect.runPromise(Effect.provide(program, [model, handlers])) // => ["ship", "Order 7 has arrived."]
  * ```

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
+import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { Verdict } from "../../agent/guardrail/Verdict.ts"
 import type { Decision as Decided } from "../../agent/rules/Decision.ts"
@@ -55,12 +56,7 @@ interface Happens {
 interface Changes {
   readonly _tag: "Changes"
   readonly title: string
-  readonly change: (
-    state: AgentState.AgentState
-  ) =>
-    | ReturnType<typeof AgentState.approve>
-    | ReturnType<typeof AgentState.deny>
-    | ReturnType<typeof AgentState.giveResult>
+  readonly change: (state: AgentState.AgentState) => Result.Result<AgentState.AgentState, Error>
 }
 
 /** What a guardrail says of what stands in the step before. */
@@ -249,7 +245,7 @@ export const resultComesLater = (callId: string): Step => ({
 })
 
 /**
- * Lets somebody give a call the result that it awaits. `toolReturns` tells it to the model.
+ * Lets somebody give a call the result that it awaits. `toolAnswers` tells it to the model.
  *
  * @category steps
  * @since 0.1.0
@@ -261,7 +257,7 @@ export const giveResult = (callId: string, result: Schema.Json): Step => ({
 })
 
 /**
- * Lets somebody say that a call failed which awaits its result. `toolFails` tells it to the model.
+ * Lets somebody say that a call failed which awaits its result. `toolAnswers. tells it to the model.
  *
  * @category steps
  * @since 0.1.0
