@@ -66,6 +66,16 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
   /** Keeps a call from running that awaits approval, and goes on. The model reads the reason. */
   readonly deny: (callId: string, reason: string, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
+  /** Gives a call the result that it awaits, as JSON, and continues the run. The same result counts once. */
+  readonly giveResult: (
+    callId: string,
+    result: Schema.Json,
+    options?: Keyed
+  ) => Effect.Effect<Out, ConversationError | X>
+
+  /** Says that a call failed which awaits its result, and continues the run. The model reads the reason. */
+  readonly giveFailure: (callId: string, reason: string, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
+
   /** Goes on where the conversation stopped: after a failure, or a limit. */
   readonly resume: (options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
@@ -120,6 +130,7 @@ export const requestsOver = <Name extends string>(client: Rpcs<Name>, name: Name
     "SayAt",
     "Approve",
     "Deny",
+    "GiveResult",
     "Resume",
     "Fork",
     "Cancel",
@@ -137,6 +148,10 @@ const newKey = Effect.map(Random.Random, RunId.make)
 
 const keyOf = (options: Keyed | undefined): Effect.Effect<string> =>
   options?.key === undefined ? newKey : Effect.succeed(options.key)
+
+/** The key of what is given for a call: a corrected result isn't the message that was refused. */
+const givenKey = (callId: string, given: Schema.Json, options: Keyed | undefined): string =>
+  options?.key ?? `result/${callId}/${Hash.string(JSON.stringify(given))}`
 
 /** Talks to a conversation by its requests. Within the conversation of an address nobody waits for that one. */
 export const make = <In, State, Event>(
@@ -167,6 +182,12 @@ export const make = <In, State, Event>(
     },
     deny: (callId, reason, options) =>
       waiting(requests.Deny({ key: options?.key ?? `deny/${callId}`, callId, reason })),
+    giveResult: (callId, result, options) =>
+      waiting(requests.GiveResult({ key: givenKey(callId, result, options), callId, result })),
+    giveFailure: (callId, reason, options) =>
+      waiting(
+        requests.GiveResult({ key: givenKey(callId, { reason }, options), callId, result: reason, failed: true })
+      ),
     resume: (options) => waiting(Effect.flatMap(keyOf(options), (key) => requests.Resume({ key }))),
     cancel: (key) => requests.Cancel({ key }),
     fork: (to, options) => waiting(requests.Fork({ key: options?.key ?? `fork/${to}`, to })),

@@ -16,6 +16,7 @@ import * as Stream from "effect/Stream"
 import type * as Session from "../agent/Session.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import { NotAwaitingApproval } from "../domain/Approval.ts"
+import { NotAwaitingResult } from "../domain/DeferredResult.ts"
 import type { AgentState, User } from "../domain/StateSchema.ts"
 import type { Activation, Live } from "./Activation.ts"
 import type { Answer, NotBegun } from "./Answer.ts"
@@ -40,8 +41,10 @@ const notBegun = (exit: Exit.Exit<unknown, unknown>): NotBegun | undefined => {
   return { tag, message: Predicate.isError(error) ? error.message : String(error) }
 }
 
-const refused = (error: NotAwaitingApproval | Session.SessionError): Failure =>
-  error instanceof NotAwaitingApproval ? new ConversationError({ reason: error }) : error
+const refused = (error: NotAwaitingApproval | NotAwaitingResult | Session.SessionError): Failure =>
+  error instanceof NotAwaitingApproval || error instanceof NotAwaitingResult
+    ? new ConversationError({ reason: error })
+    : error
 
 /** The handlers of the messages of a conversation that a runner has. */
 export class Messages {
@@ -75,6 +78,19 @@ export class Messages {
       key,
       (session) => Effect.as(Effect.mapError(session.deny(callId, reason), refused), session.stream())
     )
+  }
+
+  /** Gives a call its result, or says that it failed, and continues the run. */
+  giveResult(
+    key: string,
+    callId: string,
+    result: Schema.Json,
+    failed: boolean
+  ): Effect.Effect<Answer, ConversationError> {
+    return this.#take(key, (session) => {
+      const given = failed ? session.giveFailure(callId, String(result)) : session.giveResult(callId, result)
+      return Effect.as(Effect.mapError(given, refused), session.stream())
+    })
   }
 
   /** Continues where the conversation stopped. */

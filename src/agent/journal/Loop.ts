@@ -7,13 +7,13 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type { AgentEvent, CallApproved, CallDenied } from "../../domain/AgentEvent.ts"
-import type { Untimed } from "../../domain/Approval.ts"
+import type { AgentEvent, CallApproved, CallDenied, ResultGiven } from "../../domain/AgentEvent.ts"
 import { at } from "../../domain/Delegated.ts"
 import { type Happening, type Settlement, toEvent } from "../../domain/Happening.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
 import type { AgentState, Call, User } from "../../domain/StateSchema.ts"
 import * as Underway from "../../domain/Underway.ts"
+import type { Untimed } from "../../domain/WaitingCall.ts"
 import type { Enterable } from "../../modes/Host.ts"
 import type { AgentTool, Definition, Roster } from "../definition/AgentDefinition.ts"
 import { extend } from "../definition/Roster.ts"
@@ -152,8 +152,11 @@ const eventOf = (
 export const emit = (self: Loop, happening: Happening, at = now(self)): void =>
   self.journal.record(eventOf(self, happening, self.path, self.step, self.journal.nextSequence(), at), self)
 
-/** Tells that somebody answered a call that awaited approval, in this agent or in one that it called. */
-export const emitAnswer = (self: Loop, answer: Untimed<CallApproved> | Untimed<CallDenied>): void => {
+/** Tells that somebody answered a call that waited, in this agent or in one that it called. */
+export const emitAnswer = (
+  self: Loop,
+  answer: Untimed<CallApproved> | Untimed<CallDenied> | Untimed<ResultGiven>
+): void => {
   const { journal, step } = self
   journal.record({ ...answer, run: journal.run, step, sequence: journal.nextSequence(), at: now(self) }, self)
 }

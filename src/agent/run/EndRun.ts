@@ -6,8 +6,8 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { pendingApprovals } from "../../domain/Approval.ts"
 import * as Underway from "../../domain/Underway.ts"
+import { hasLasting } from "../../domain/WaitingCall.ts"
 import { whatWasAdded } from "../../modes/Host.ts"
 import * as Failure from "../journal/Failure.ts"
 import * as Loop from "../journal/Loop.ts"
@@ -55,7 +55,7 @@ const letGo = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<LoopExit> => {
   const why = whyOf(loop, exit)
   const canGoOn = parent === undefined || (Exit.isSuccess(exit)
     ? exit.value._tag !== "Finish"
-    : why !== undefined && (why.keepsOpen === true || pendingApprovals(loop.state).length > 0))
+    : why !== undefined && (why.keepsOpen === true || hasLasting(loop.state)))
   const height = StayingModes.count(modes, canGoOn)
   if (height === live.open.length) return Effect.as(LeaveMode.suspend(loop, exit), exit)
   const givenUp = LeaveMode.giveUpCalls(loop, modes.slice(0, height).map(({ name }) => name))

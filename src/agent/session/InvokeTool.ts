@@ -26,6 +26,7 @@ import {
   CallsOpen,
   CallUnanswered,
   ParametersRejected,
+  ResultPending,
   type SessionError,
   ToolNotFound
 } from "./SessionError.ts"
@@ -65,6 +66,7 @@ const resultOf = (
   if (own !== undefined) return own
   const turn = lastAssistant(state.conversation)
   const call = turn === undefined ? undefined : callsOf(turn).find((call) => call.id === callId)
+  if (call?.state._tag === "AwaitingResult") return Effect.fail(because(new ResultPending({ tool: tool.name, callId })))
   const settled = call?.state._tag === "Settled" ? call.state : undefined
   const result = settled?.result ?? "it wasn't settled"
   return Effect.fail(because(

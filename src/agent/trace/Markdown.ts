@@ -15,6 +15,7 @@ import type { AgentEvent, RunStarted, ToolCallSettled, Window } from "../../doma
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { pendingApprovals } from "../../domain/Approval.ts"
 import { openCalls } from "../../domain/Conversation.ts"
+import { pendingResults } from "../../domain/DeferredResult.ts"
 import type * as Part from "../../domain/Part.ts"
 import type { AgentState, AssistantPart, Outcome } from "../../domain/StateSchema.ts"
 import { weightOf } from "../../domain/Summarized.ts"
@@ -143,15 +144,22 @@ const stopped = (state: AgentState): string => {
     case "HandoffRequested":
       return `Stopped before ${code(state.status.request.target)} took over`
     case "WaitingForTools":
-      return pendingApprovals(state).length > 0 ? "Awaiting approvals" : "Stopped with open calls"
+      return pendingApprovals(state).length > 0
+        ? "Awaiting approvals"
+        : pendingResults(state).length > 0
+        ? "Awaiting results"
+        : "Stopped with open calls"
   }
 }
 
 /** Describes the calls that keep a run from its end, and the usage of the run. */
 const remains = (state: AgentState): string => {
-  const pending = pendingApprovals(state)
+  const pending = [
+    ...pendingApprovals(state).map((call) => `- ${trail(call.path)} needs approval for ${called(call)}`),
+    ...pendingResults(state).map((call) => `- ${trail(call.path)} awaits the result of ${called(call)}`)
+  ]
   const open = pending.length > 0
-    ? pending.map((call) => `- ${trail(call.path)} needs approval for ${called(call)}`)
+    ? pending
     : openCalls(state.conversation).map((call) => `- ${called({ callId: call.id, name: call.name })} is open`)
   const { elapsed, steps, usage } = state.run
   return (open.length === 0 ? "" : paragraph(open.join("\n"))) +
@@ -213,6 +221,13 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
     }
     case "ToolCallProgressed":
       return paragraph(`${agent} heard from ${called(event)} at ${at}: ${jsonCode(event.result)}`)
+    case "ResultAwaited":
+      return paragraph(`${called(event)} ended without a result at ${at}, which comes later`)
+    case "ResultGiven":
+      return paragraph(
+        `${agent}: ${called(event)} was given its ${event.outcome === "Failed" ? "failure" : "result"} at ${at}:`
+      ) +
+        write.json(event.result)
     case "ToolCallSuspended":
       return paragraph(`${called(event)} stopped before its end at ${at} and stays open`)
     case "ToolCallSettled":

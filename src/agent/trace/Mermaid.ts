@@ -14,6 +14,7 @@ import type * as Schema from "effect/Schema"
 import type { AgentEvent, ModelCallStarted, RunCompleted, RunStarted } from "../../domain/AgentEvent.ts"
 import { pendingApprovals } from "../../domain/Approval.ts"
 import { lastAssistantText, textIn } from "../../domain/Conversation.ts"
+import { pendingResults } from "../../domain/DeferredResult.ts"
 import { pattern } from "../../domain/Lazy.ts"
 import type { AssistantPart, Outcome } from "../../domain/StateSchema.ts"
 import { weightOf } from "../../domain/Summarized.ts"
@@ -63,15 +64,20 @@ type Drawing = "Delegated" | "Unstarted"
 const drawings = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<Drawing | undefined> => {
   const found = events.map((): Drawing | undefined => undefined)
   const started = new Map<string, number>()
+  const later = new Set<string>()
   for (const [index, event] of events.entries()) {
     if (event._tag === "ToolCallStarted") started.set(callKey(event), index)
     if (event._tag === "RunStarted") {
       const start = started.get(callerKey(event))
       if (start !== undefined) found[start] = "Delegated"
     }
+    if (event._tag === "ResultAwaited") {
+      started.delete(callKey(event))
+      later.add(callKey(event))
+    }
     if (event._tag === "ToolCallSuspended" || event._tag === "ToolCallSettled") {
       const start = started.get(callKey(event))
-      found[index] = start === undefined ? "Unstarted" : found[start]
+      found[index] = start === undefined ? later.has(callKey(event)) ? undefined : "Unstarted" : found[start]
       started.delete(callKey(event))
     }
   }
@@ -92,6 +98,8 @@ const answered = (parts: ReadonlyArray<AssistantPart>): string => {
 const ended = ({ state }: RunCompleted): string => {
   const pending = pendingApprovals(state)
   if (pending.length > 0) return `awaits approval of ${pending.map((call) => call.name).join(", ")}`
+  const results = pendingResults(state)
+  if (results.length > 0) return `awaits the result of ${results.map((call) => call.name).join(", ")}`
   return state.status._tag === "Complete" ? lastAssistantText(state.conversation) ?? "" : state.status._tag
 }
 
@@ -183,6 +191,12 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
         on.arrow(agent, "->>", on.tool(event.name), `${oneLine(event.params)}${asked}`)
       }
       return
+    case "ResultAwaited":
+      return on.arrow(on.tool(event.name), "-->>", agent, "the result comes later")
+    case "ResultGiven": {
+      const failed = event.outcome === "Failed" ? "failure" : "result"
+      return on.arrow("User", "-->>", agent, `gives the ${failed} of ${event.name}: ${oneLine(event.result)}`)
+    }
     case "ToolCallSuspended":
       if (drawing === undefined) on.arrow(on.tool(event.name), "-x", agent, "stays open")
       return

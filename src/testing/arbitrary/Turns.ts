@@ -48,8 +48,8 @@ const settled = one<Conversation.CallState>({ _tag: "Settled", outcome: "Succeed
 const callStates: ReadonlyArray<Arbitrary.Arbitrary<Conversation.CallState>> = [
   Arbitrary.schema(Conversation.CallState.cases.Settled),
   settled,
-  one<Conversation.CallState>({ _tag: "AwaitingApproval" }),
-  one<Conversation.CallState>({ _tag: "Approved" })
+  oneOf<Conversation.CallState>(one({ _tag: "AwaitingApproval" }), one({ _tag: "AwaitingResult" })),
+  oneOf<Conversation.CallState>(one({ _tag: "Approved" }), Arbitrary.schema(Conversation.CallState.cases.Answered))
 ]
 
 /** Called agents in the midst of their work, where there may be some. */

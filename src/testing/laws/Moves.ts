@@ -39,6 +39,8 @@ const changing: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
   "ApprovalRequested",
   "CallApproved",
   "CallDenied",
+  "ResultAwaited",
+  "ResultGiven",
   "ToolCallSettled",
   "FeedbackGiven",
   "LimitReached",

@@ -7,7 +7,7 @@ import type { Sharding } from "effect/cluster"
 import type { AgentState } from "troupe"
 import { Conversation } from "troupe/cluster"
 import { postgresAt } from "../databases.ts"
-import { makeDesk, messages } from "../desk.ts"
+import { arrived, makeDesk, messages } from "../desk.ts"
 import { intervals } from "../fixtures/options.ts"
 import * as Sockets from "../fixtures/sockets.ts"
 
@@ -86,6 +86,7 @@ const insist = <A>(known: Known, what: string, self: Effect.Effect<A, unknown>):
 const send = (chat: Chat, message: typeof messages[number]) => {
   const { key } = message
   if ("says" in message) return chat.say(message.says, { key })
+  if ("gives" in message) return chat.giveResult(message.gives, arrived, { key })
   return "approves" in message
     ? chat.approve(message.approves, { key })
     : chat.deny(message.denies, "No.", { key })

@@ -16,7 +16,7 @@ import * as JsonValue from "../../../domain/JsonValue.ts"
 import * as ModeStack from "../../../domain/ModeStack.ts"
 import * as ModeTransition from "../../../domain/ModeTransition.ts"
 import { toMessages } from "../../../domain/Projection.ts"
-import type { Call } from "../../../domain/StateSchema.ts"
+import type { Answered, Call } from "../../../domain/StateSchema.ts"
 import * as Wanted from "../../../domain/Wanted.ts"
 import * as Handoff from "../../../handoff/Handoff.ts"
 import type { HandoffTool, ModeTool, RunTool, ToolEntry } from "../../definition/AgentDefinition.ts"
@@ -27,6 +27,7 @@ import * as Guard from "../guard/CallGuard.ts"
 import { isRefused } from "../guard/Check.ts"
 import * as ScreenCalls from "../guard/ScreenCalls.ts"
 import * as CheckMove from "../mode/CheckMove.ts"
+import * as GivenResult from "./GivenResult.ts"
 import { type CallResult, failed } from "./ToolCall.ts"
 
 /** A call that is ready to run. */
@@ -79,6 +80,7 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
     return refuse(loop, call, slot, `"${call.name}" isn't offered now.`)
   }
   if (entry._tag === "Handoff") return askForHandoff(loop, call, slot, entry)
+  if (call.state._tag === "Answered") return takeResult(loop, call, slot, entry, call.state)
   return decode(loop, call, slot, entry, (params) => {
     if (!isGuarded(loop, call, entry)) return ready(loop, call, slot, entry, params)
     return Effect.flatMap(Guard.seeParams(loop, call, loop.state), (seen) => {
@@ -104,6 +106,12 @@ const askForProvider = (loop: Loop.Loop, call: Call, slot: Slot): undefined => {
   Loop.emit(loop, { _tag: "ApprovalRequested", callId: call.id, name: call.name, params: call.params })
   return undefined
 }
+
+/** Settles a call with the result that somebody gave. Its tool had a handler; one that has none any more can't read it. */
+const takeResult = (loop: Loop.Loop, call: Call, slot: Slot, entry: ToolEntry, given: Answered): Preparing =>
+  entry._tag === "Handled"
+    ? Effect.map(GivenResult.take(loop, call, entry, given), (answered) => settleAtOnce(loop, call, slot, answered))
+    : refuse(loop, call, slot, `The tool "${call.name}" takes no result from outside.`)
 
 const asEffect = (preparing: Preparing): Effect.Effect<Prepared, never, unknown> =>
   Effect.isEffect(preparing) ? preparing : Effect.succeed(preparing)

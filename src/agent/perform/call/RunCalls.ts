@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import { callsOf, lastAssistant } from "../../../domain/conversation/Turns.ts"
 import type { AgentState, Call } from "../../../domain/StateSchema.ts"
 import type { AgentTool, HandledTool } from "../../definition/AgentDefinition.ts"
+import { isDeferred } from "../../definition/DeferResult.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { toResult } from "../../rules/FinalAnswer.ts"
@@ -126,10 +127,12 @@ const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, un
     const startedAt = Loop.now(loop)
     const { asked, id: callId, name, params } = call
     Loop.emit(loop, { _tag: "ToolCallStarted", callId, name, params, ...(asked === undefined ? undefined : { asked }) })
-    const done = (answered: CallResult | undefined): Effect.Effect<void> => {
+    const done = (answered: CallResult | "Suspended" | "Deferred"): Effect.Effect<void> => {
       slot.isDone = true
-      if (answered === undefined) {
+      if (answered === "Suspended") {
         Loop.emit(loop, { _tag: "ToolCallSuspended", callId, name })
+      } else if (answered === "Deferred") {
+        Loop.emit(loop, { _tag: "ResultAwaited", callId, name, params })
       } else {
         const duration = Math.max(0, Loop.now(loop) - startedAt)
         slot.settlement = { callId, name, ...answered.settlement, duration }
@@ -147,10 +150,14 @@ const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, un
         {
           onSuccess: (answered) => {
             Telemetry.endTool(span, loop, call, answered?.settlement)
-            return done(answered)
+            return done(answered ?? "Suspended")
           },
           onFailure: (cause) => {
             if (!Cause.hasDies(cause)) return Effect.failCause(cause)
+            if (entry._tag === "Handled" && isDeferred(cause)) {
+              Telemetry.endTool(span, loop, call, undefined)
+              return done("Deferred")
+            }
             Telemetry.crashTool(span)
             const crashed = done(failed(`The tool "${name}" crashed.`))
             return Effect.flatMap(Effect.uninterruptible(crashed), () => Effect.failCause(cause))
