@@ -81,6 +81,8 @@ export {
   ParametersRejected,
   Reason,
   ReentrantOperation,
+  ResultPending,
+  ResultRejected,
   SessionClosed,
   SessionError,
   StoreConflict,
