@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Result, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
+import { KeyValueStore } from "effect/persistence"
 import { Agent, AgentState, Conversation, Guardrail, Handoff, Session, StopWhen, ToolPolicy, Trace } from "troupe"
 import { MockModel, MockResponse, Story } from "troupe/testing"
 import { deepFreeze, problems } from "../domain/legal.ts"
@@ -48,12 +49,12 @@ const scripted = (...script: ReadonlyArray<MockResponse.Input>) =>
   Layer.fresh(MockModel.layer(MockModel.queue(...script)))
 
 /** Runs something with a shop and a script. */
-const inShop = <A, E>(
+const inShop = <A, E, R>(
   script: ReadonlyArray<MockResponse.Input>,
-  use: (started: ReadonlyArray<number>) => Effect.Effect<A, E, any>
-): Effect.Effect<A, E> => {
+  use: (started: ReadonlyArray<number>) => Effect.Effect<A, E, R>
+) => {
   const { handlers, started } = makeShop()
-  return use(started).pipe(Effect.provide(handlers), Effect.provide(scripted(...script))) as Effect.Effect<A, E>
+  return use(started).pipe(Effect.provide(handlers), Effect.provide(scripted(...script)))
 }
 
 describe("A handler that defers its result", () => {
@@ -336,6 +337,17 @@ describe("A session", () => {
         assert.strictEqual(AgentState.text(yield* session.resume), "There.")
       }))))
 
+  it.effect("takes the result of a tool that isn't offered any more", () =>
+    inShop([toolCall("ship", { order: 1 }, { id: "s" }), "There."], () =>
+      Effect.scoped(Effect.gen(function*() {
+        const session = yield* Session.make(clerk)
+        yield* session.call("Ship 1.")
+        yield* session.configure({ tools: ["look"] })
+        yield* session.giveResult("s", at)
+        yield* session.resume
+        assert.deepStrictEqual(yield* told, [{ id: "s", isFailure: false, result: at }])
+      }))))
+
   it.effect("says of a tool that it invokes and that defers that its result is pending", () =>
     inShop(["There."], () =>
       Effect.scoped(Effect.gen(function*() {
@@ -347,6 +359,60 @@ describe("A session", () => {
         yield* session.giveResult(pending?.callId ?? "", at)
         assert.strictEqual(AgentState.text(yield* session.resume), "There.")
       }))))
+})
+
+describe("A session that is stored", () => {
+  const Slow = ToolPolicy.set(Tool.make("slow", { success: Schema.String }), { exclusive: true })
+  const toolkit = Toolkit.make(Ship, Slow)
+  const agent = Agent.make("clerk", { toolkit })
+  const model = () => scripted(all(toolCall("ship", { order: 1 }, { id: "s" }), toolCall("slow", {})), "There.")
+
+  it.effect("has a wait before the run goes on, so that no handler is started again", () =>
+    Effect.gen(function*() {
+      let seen: Conversation.CallState | undefined
+      const backing = yield* Layer.build(KeyValueStore.layerMemory)
+      const handlers = toolkit.toLayer({
+        ship: () => ToolPolicy.deferResult,
+        slow: () =>
+          Effect.gen(function*() {
+            const state = yield* Effect.orDie(Session.load("ada"))
+            seen = state === undefined ? undefined : stateOf(state, "s")
+            return "done"
+          }).pipe(Effect.provideContext(backing))
+      })
+      yield* Effect.scoped(Effect.gen(function*() {
+        const session = yield* Session.make(agent, { store: Session.store("ada") })
+        yield* session.call("Ship 1.")
+      })).pipe(Effect.provideContext(backing), Effect.provide(handlers), Effect.provide(model()))
+      assert.deepStrictEqual(seen, { _tag: "AwaitingResult" })
+    }).pipe(Effect.scoped))
+
+  it.effect("takes no result that it can't save", () =>
+    Effect.gen(function*() {
+      let isFull = false
+      const backing = yield* KeyValueStore.KeyValueStore
+      const full = new KeyValueStore.KeyValueStoreError({ message: "disk full", method: "set" })
+      const store = KeyValueStore.make({
+        ...backing,
+        set: (key, value) => isFull ? Effect.fail(full) : backing.set(key, value)
+      })
+      const handlers = toolkit.toLayer({ ship: () => ToolPolicy.deferResult, slow: () => Effect.succeed("done") })
+      yield* Effect.scoped(Effect.gen(function*() {
+        const session = yield* Session.make(agent, { store: Session.store("ada") })
+        const before = yield* session.call("Ship 1.")
+        isFull = true
+        const error = yield* Effect.flip(session.giveResult("s", at))
+        assert.isTrue(Session.isSessionError(error) && error.reason._tag === "StoreUnavailable")
+        assert.deepStrictEqual(yield* session.state, before)
+        isFull = false
+        yield* session.giveResult("s", at)
+        assert.deepStrictEqual(awaited((yield* Session.load("ada")) ?? before), [])
+      })).pipe(
+        Effect.provideService(KeyValueStore.KeyValueStore, store),
+        Effect.provide(handlers),
+        Effect.provide(model())
+      )
+    }).pipe(Effect.provide(Layer.fresh(KeyValueStore.layerMemory))))
 })
 
 describe("A trace", () => {
