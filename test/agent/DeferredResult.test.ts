@@ -1,6 +1,6 @@
 /** Results that come later: who waits for them, how they are given, and what becomes of them. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Result, Schema } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Result, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import { Agent, AgentState, Conversation, Guardrail, Handoff, Session, StopWhen, ToolPolicy, Trace } from "troupe"
@@ -223,6 +223,57 @@ describe("A result that is given", () => {
 })
 
 describe("A run with calls that await results", () => {
+  it.effect("keeps waiting when it is interrupted, and in an agent that was called, while what runs is cut short", () =>
+    Effect.gen(function*() {
+      const began = yield* Deferred.make<void>()
+      const handlers = Kit.toLayer({
+        ship: () => ToolPolicy.deferResult,
+        look: () => Effect.andThen(Deferred.succeed(began, undefined), Effect.never),
+        pay: () => ToolPolicy.deferResult
+      })
+      const boss = Agent.make("boss", { agents: [Agent.asTool(clerk)] })
+      const model = MockModel.make(({ agent, lastToolResults }) =>
+        lastToolResults.length > 0
+          ? `${agent} is done.`
+          : agent === "boss"
+          ? toolCall("clerk", { task: "Ship 3." }, { id: "c" })
+          : all(toolCall("ship", { order: 3 }, { id: "s" }), toolCall("look", {}, { id: "l" }))
+      )
+      const program = Effect.gen(function*() {
+        const { events } = yield* watch(Effect.gen(function*() {
+          const fiber = yield* Effect.forkChild(Agent.run(boss, "Ship 3."))
+          yield* Deferred.await(began)
+          yield* Fiber.interrupt(fiber)
+        }))
+        const left = throughText(events.reduce(AgentState.reduce, AgentState.make("boss")))
+        assert.deepStrictEqual(imbalances(events), [])
+        assert.deepStrictEqual(awaited(left), ["s"])
+        const look = stateOf(left, "l")
+        assert.isTrue(look?._tag === "Settled" && look.outcome === "Interrupted")
+        assert.strictEqual(AgentState.text(yield* Agent.resume(boss, give(left, "s", at))), "boss is done.")
+      })
+      yield* program.pipe(Effect.provide(handlers), Effect.provide(Layer.fresh(MockModel.layer(model))))
+    }))
+
+  it("isn't given up with the calls that a limit forbids", () => {
+    const boss = Agent.make("boss", {
+      toolkit: Kit,
+      agents: [Agent.asTool(clerk)],
+      stopWhen: StopWhen.maxSteps(1, { onExhausted: "finish" })
+    })
+    const asked = [Conversation.call("s", "ship", { order: 1 }), Conversation.call("c", "clerk", { task: "Look." })]
+    const left = Story.tellOrThrow(
+      boss,
+      Story.userSays("Ship 1, and look."),
+      Story.modelAnswers(asked),
+      Story.resultComesLater("s"),
+      Story.inCall("c", Story.userSays("Look.")),
+      Story.expectDecision({ _tag: "GiveUpCalls", callIds: ["c"] }),
+      Story.expectDecision("Await")
+    )
+    assert.deepStrictEqual(awaited(left), ["s"])
+  })
+
   it.effect("keeps them through limits that give other calls up", () =>
     inShop([toolCall("ship", { order: 1 }, { id: "s" }), "The limit is met."], () =>
       Effect.gen(function*() {
@@ -453,6 +504,19 @@ describe("A story", () => {
       Story.expectDecision("Finish")
     )
     assert.strictEqual(done.status._tag, "Complete")
+    const lost = Story.tellOrThrow(
+      AgentState.make("clerk"),
+      Story.userSays("Ship 1."),
+      Story.modelAnswers([Conversation.call("s", "ship", { order: 1 }), Conversation.call("p", "pay")]),
+      Story.resultComesLater("s"),
+      Story.resultComesLater("p"),
+      Story.giveFailure("s", "It sank."),
+      Story.toolAnswers("s", "It sank.", { outcome: "Failed" })
+    )
+    assert.deepStrictEqual([awaited(lost), stateOf(lost, "s")], [
+      ["p"],
+      { _tag: "Settled", outcome: "Failed", result: "It sank." }
+    ])
     const failed = Story.tell(AgentState.make("clerk"), Story.giveFailure("s", "lost"))
     assert.include(Result.getOrThrow(Result.flip(failed)).message, "No call has the id")
   })
