@@ -1,6 +1,6 @@
 /** Results that come later: who waits for them, how they are given, and what becomes of them. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Result, Schema } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Result, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import { Agent, AgentState, Conversation, Guardrail, Handoff, Session, StopWhen, ToolPolicy, Trace } from "troupe"
@@ -130,6 +130,18 @@ describe("A handler that defers its result", () => {
         (waiting) => Agent.resume(own, give(waiting, "s", at))
       )
       assert.strictEqual(AgentState.text(yield* Effect.provide(done, script)), "There.")
+    }))
+
+  it.effect("is a handler: anywhere else it is a defect that says so, in a called agent too", () =>
+    Effect.gen(function*() {
+      const odd = Agent.make("odd", { instructions: () => ToolPolicy.deferResult })
+      const boss = Agent.make("boss", { agents: [Agent.asTool(odd)] })
+      const exit = yield* Agent.run(boss, "Go.").pipe(
+        Effect.provide(scripted(toolCall("odd", { task: "Go." }), "Done.")),
+        Effect.exit
+      )
+      assert.isTrue(Exit.hasDies(exit))
+      assert.include(String(Exit.isFailure(exit) && Cause.squash(exit.cause)), "outside of a tool's handler")
     }))
 
   it.effect("with a defect beside is a broken handler", () =>
@@ -507,7 +519,7 @@ describe("A story", () => {
     const lost = Story.tellOrThrow(
       AgentState.make("clerk"),
       Story.userSays("Ship 1."),
-      Story.modelAnswers([Conversation.call("s", "ship", { order: 1 }), Conversation.call("p", "pay")]),
+      Story.modelAnswers([Conversation.call("s", "ship", { order: 1 }), Conversation.call("p", "pay", {})]),
       Story.resultComesLater("s"),
       Story.resultComesLater("p"),
       Story.giveFailure("s", "It sank."),
