@@ -70,7 +70,8 @@ const insist = <A>(known: Known, what: string, self: Effect.Effect<A, unknown>):
       if (Exit.isSuccess(exit)) return exit.value
       const error = Cause.squash(exit.cause)
       if (error instanceof Conversation.ConversationError) {
-        known.problems.push(`${what} is refused: ${error.message}`)
+        // Of a call whose end is unknown nobody awaits a result: whether it was one is read off the log.
+        if (error.reason._tag !== "NotAwaitingResult") known.problems.push(`${what} is refused: ${error.message}`)
         return "refused"
       }
       if (Date.now() - from > 120_000) {
