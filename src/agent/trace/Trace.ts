@@ -36,7 +36,7 @@ const open = Effect.fnUntraced(function*(path: string, append: boolean) {
   return yield* files.open(path, { flag: "a" })
 })
 
-/** Events without a fragment, such as deltas, which therefore cost a run nothing. */
+/** Events that add nothing to a log, such as deltas, and so cost a run nothing. */
 const silent: ReadonlySet<AgentEvent["_tag"]> = new Set(["TextDelta", "ReasoningDelta", "ToolParamsDelta"])
 
 /** An observer that writes to `file` while its scope is open, until a write fails. */
@@ -83,14 +83,14 @@ const toFileWith = <A, E, R>(
   )
 
 /**
- * Writes the Markdown log of every run inside an effect to a file. Each event's fragment is written before the run continues.
+ * Writes the Markdown log of every run inside an effect to a file. Each event is written before the run continues.
  *
  * **Details**
  *
  * The file is readable up to the last event, even if the process dies; it isn't synced to disk against a power cut. Called agents and
  * agents that take over write to the same log, each under its name.
  *
- * If the file can't be opened, the effect fails before anything runs. If a fragment can't be written, the run continues: a warning is
+ * If the file can't be opened, the effect fails before anything runs. If an event can't be written, the run continues: a warning is
  * logged once, and nothing more is written.
  *
  * **Gotchas**
