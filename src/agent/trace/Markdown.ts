@@ -283,13 +283,13 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
 }
 
 /**
- * Gives events as a Markdown log: a section for each step, those of called agents below their callers'.
+ * Returns events as a Markdown log: a section for each step, with the steps of called agents below those of their callers.
  *
- * The events may be of several runs, of a run that isn't over, or read back from where they were stored.
+ * The events may be those of several runs or of a run that isn't over, and may come from a store.
  *
  * **Gotchas**
  *
- * A log doesn't tell runs of one agent at the same time apart: give each its own.
+ * If an agent runs twice at the same time, one log mixes both runs: make a log for each.
  *
  * **Example** (Reading what happened)
  *

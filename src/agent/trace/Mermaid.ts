@@ -259,9 +259,9 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
 }
 
 /**
- * Gives events as a Mermaid sequence diagram, for ```` ```mermaid ```` blocks and editors that draw them.
+ * Returns events as a Mermaid sequence diagram, for ```` ```mermaid ```` blocks and editors that draw them.
  *
- * The events may be of several runs, of a run that isn't over, or read back from where they were stored.
+ * The events may be those of several runs or of a run that isn't over, and may come from a store.
  *
  * **Gotchas**
  *

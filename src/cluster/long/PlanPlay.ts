@@ -116,7 +116,7 @@ class Performance {
     this.#end(node, ended)
   }
 
-  /** Makes of a node one that keeps what it does. */
+  /** Wraps a node so that its start and its end are stored. */
   durable(node: Node, name: string, place: string): Node {
     const { fallback } = node
     const run = node.agent === undefined ? this.#effect(node, name, place) : this.#agent(node, name, place)
@@ -164,7 +164,7 @@ class Performance {
       return Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(Effect.andThen(marked, Effect.exit(restore(node.run(input)))), (exit) => {
           if (Exit.isSuccess(exit)) return this.#complete(name, exit.value)
-          // Nobody knows what an effect did that was interrupted: it stays open.
+          // It is unknown whether an interrupted effect took effect, so it stays open.
           const failed = node.isIdempotent || Cause.hasInterrupts(exit.cause)
             ? Effect.void
             : this.keep([{ _tag: "PlaceFailed", place }])
@@ -267,7 +267,7 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
     })
     const waiting = Effect.as(Deferred.await(performance.allWait), undefined)
     const exit = yield* Effect.exit(Effect.raceFirst(running, waiting))
-    // What was lost with the log, or was cancelled, is no end of the plan.
+    // If the log was lost or the message was cancelled, the plan hasn't ended.
     if (given.isClosed() || Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) return yield* exit
     yield* performance.keep([])
     if (Exit.isFailure(exit)) return failed(exit.cause)

@@ -91,7 +91,7 @@ const summarized = (
   return summaries.length === 0 ? { turns } : { turns, summaries }
 }
 
-/** Has a state with many ids of calls that are gone forget as many. */
+/** Returns as many forgotten ids as a state has retired ones, if these are at least three. */
 const forgetting = ({ retired = [] }: Pick<AgentState.AgentState, "retired">) =>
   retired.length < 3 ? undefined : { forgotten: ForgottenIds.forget(undefined, retired, 0) }
 

@@ -36,7 +36,7 @@ export interface Subject {
 /** What a run begins with: what the user says, or a state in which something was decided. */
 type Start = string | AgentState.AgentState
 
-/** Lets no time pass by the clock: what takes time in the world takes none in states. */
+/** Stops the clock during a run, so that durations in states are 0. */
 const timeless = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.clockWith((clock) => {
     const still: Readonly<Record<string | symbol, unknown>> = {
