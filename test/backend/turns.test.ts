@@ -267,11 +267,17 @@ describe("The scheduler", () => {
       assert.isAtLeast(yield* roundsOf(runAll(40, 0.4, turns), turns.connected), 39)
     }))
 
-  it.live("lets a fiber that a timer wakes run for a moment, and not to its end", () =>
+  it.live("lets a fiber run for a moment, and not to its end, before another one does", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(fiberTurns().layer)
-      const steps = Effect.repeat(Effect.sync(() => {}), { times: 1000 })
-      const woken = Effect.runForkWith(context)(Effect.andThen(Effect.sleep(1), roundsOf(steps)))
-      assert.isAtLeast(yield* Fiber.join(woken), 6)
+      const order: Array<string> = []
+      const steps = Array.from({ length: 2000 })
+      const fibers = ["first", "second"].map((name) =>
+        Effect.runForkWith(context)(
+          Effect.forEach(steps, () => Effect.sync(() => void order.push(name)), { discard: true })
+        )
+      )
+      yield* Effect.forEach(fibers, Fiber.join, { discard: true })
+      assert.isBelow(order.indexOf("second"), 257)
     }).pipe(Effect.scoped))
 })
