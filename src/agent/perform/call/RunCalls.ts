@@ -146,7 +146,7 @@ const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, un
     }
     return Telemetry.toolSpan(loop, call, entry.tool, (span) =>
       Effect.matchCauseEffect(
-        loop.journal.isObserved ? Effect.andThen(loop.journal.flush, keptAnswer(loop, job)) : seenAnswer(loop, job),
+        loop.journal.isObserved ? keptAnswer(loop, job) : seenAnswer(loop, job),
         {
           onSuccess: (answered) => {
             Telemetry.endTool(span, loop, call, answered?.settlement)
@@ -169,9 +169,23 @@ const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, un
 
 type Answering = Effect.Effect<CallResult | undefined, never, unknown>
 
-/** Begins a call whose start is kept. A run whose events can't be kept any more is being stopped: it begins no other call. */
-const keptAnswer = (loop: Loop.Loop, job: Job): Answering =>
-  Effect.suspend(() => loop.journal.hasFailed ? Effect.interrupt : seenAnswer(loop, job))
+/**
+ * Begins a call once its start is kept. If events can't be kept any more, the run is being stopped, and no other call begins: one whose start
+ * was told stays open, because its handler never ran.
+ */
+const keptAnswer = (loop: Loop.Loop, job: Job): Answering => {
+  const { call: { id: callId, name } } = job
+  let hasBegun = false
+  const begin = Effect.suspend(() => {
+    if (loop.journal.hasFailed) return Effect.interrupt
+    hasBegun = true
+    return seenAnswer(loop, job)
+  })
+  const keepOpen = Effect.sync(() => {
+    if (loop.journal.hasFailed && !hasBegun) Loop.emit(loop, { _tag: "ToolCallSuspended", callId, name })
+  })
+  return Effect.onInterrupt(Effect.andThen(loop.journal.flush, begin), () => keepOpen)
+}
 
 /** Gives what came of a call once the guardrails have let it pass. */
 const seenAnswer = (loop: Loop.Loop, job: Job): Answering => {
