@@ -153,6 +153,12 @@ const keyOf = (options: Keyed | undefined): Effect.Effect<string> =>
 const givenKey = (callId: string, given: Schema.Json, options: Keyed | undefined): string =>
   options?.key ?? `result/${callId}/${Hash.string(JSON.stringify(given))}`
 
+/**
+ * How long a reader of events hears nothing before it asks again for what comes after the last one. A message between runners may be lost
+ * when one of them is killed, and the cluster doesn't repeat those of a stream.
+ */
+const silence = "30 seconds"
+
 /** Talks to a conversation by its requests. Within the conversation of an address nobody waits for that one. */
 export const make = <In, State, Event>(
   id: string,
@@ -203,15 +209,15 @@ export const make = <In, State, Event>(
     events: ({ after = 0 } = {}) =>
       Stream.suspend(() => {
         let seen = after
-        // A runner that leaves interrupts its streams, and the next one goes on with them.
-        const told = (): Stream.Stream<Schema.Json, ConversationError | ClusterError> =>
-          requests.Events({ after: seen }).pipe(
-            Stream.catchCauseIf(
-              Cause.hasInterruptsOnly,
-              () => Stream.unwrap(Effect.delay(Effect.sync(told), "100 millis"))
-            )
-          )
-        return told().pipe(
+        let isOver = false
+        const told = Stream.suspend(() => requests.Events({ after: seen })).pipe(
+          Stream.onEnd(Effect.sync(() => void (isOver = true))),
+          Stream.timeout(silence),
+          // A runner that leaves interrupts its streams, and the next one goes on with them.
+          Stream.catchCauseIf(Cause.hasInterruptsOnly, () => Stream.fromEffectDrain(Effect.sleep("100 millis")))
+        )
+        return Stream.unfold(told, () => Effect.sync(() => isOver ? undefined : [told, told] as const)).pipe(
+          Stream.flatten(),
           Stream.mapEffect((json) => EventStream.fromJson(id, json, eventFromJson)),
           // A stream that was attached to another runner tells the events anew.
           Stream.filter(({ cursor, piece }) => {
