@@ -1,6 +1,6 @@
 /** A reader of events whose stream has lost a message between runners, and hears nothing any more. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Result, Schema, Stream } from "effect"
+import { Effect, Fiber, Result, type Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Client from "../../src/cluster/Client.ts"
 import * as EventStream from "../../src/cluster/EventStream.ts"
