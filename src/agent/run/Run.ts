@@ -49,7 +49,7 @@ const play = (
         provideLoop(loop, begin(loop, from, picked, mode)),
         (exit) => {
           const ending = end(loop, exit)
-          const tell = Effect.sync(() => Telemetry.endRun(span, loop))
+          const tell = Effect.sync(() => Telemetry.endRun(span, loop, exit))
           // There is something to wait for only if somebody observes the run, or a mode is live.
           return ending === Effect.void ? tell : Effect.ensuring(ending, tell)
         }

@@ -21,6 +21,7 @@ import * as NativeModel from "../../../model/NativeModel.ts"
 import * as SoundPart from "../../../model/SoundPart.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import { type ModelRequest, unmeasured } from "../../journal/ModelRequest.ts"
+import { shownDefect } from "../../journal/SpanExit.ts"
 import { within } from "../../journal/Telemetry.ts"
 
 /** The messages that are sent. `prompt` has all of them, and is made when it is read. */
@@ -127,7 +128,8 @@ const inSpan = <A, R>(
     (span) =>
       Effect.onExit(within(ask(span), span), (exit) =>
         Effect.sync(() => {
-          const end = ChatSpan.ending(span, exit, fiber.getRef(Clock.Clock))
+          const shown = shownDefect(exit, asked.sent !== undefined)
+          const end = ChatSpan.ending(span, shown, fiber.getRef(Clock.Clock))
           if (asked.sent === undefined || !span.sampled) end()
           else asked.hold(span, end)
         }))

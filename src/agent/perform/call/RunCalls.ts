@@ -8,6 +8,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { callsOf, lastAssistant } from "../../../domain/conversation/Turns.ts"
 import type { AgentState, Call } from "../../../domain/StateSchema.ts"
 import type { AgentTool, HandledTool } from "../../definition/AgentDefinition.ts"
@@ -158,7 +159,7 @@ const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, un
               Telemetry.endTool(span, loop, call, undefined)
               return done("Deferred")
             }
-            Telemetry.crashTool(span)
+            Telemetry.endFailed(span, loop, Exit.failCause(cause))
             const crashed = done(failed(`The tool "${name}" crashed.`))
             return Effect.flatMap(Effect.uninterruptible(crashed), () => Effect.failCause(cause))
           }

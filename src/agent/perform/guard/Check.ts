@@ -16,6 +16,7 @@ import * as Texts from "../../guardrail/Texts.ts"
 import { type Block, block, type Replace, type Retry, type Verdict } from "../../guardrail/Verdict.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { SpanRecorder } from "../../journal/SpanRecorder.ts"
+import * as Telemetry from "../../journal/Telemetry.ts"
 import * as Consequences from "../../rules/VerdictConsequences.ts"
 import * as GuardrailEvents from "./GuardrailEvents.ts"
 import * as Span from "./Span.ts"
@@ -210,6 +211,7 @@ const wait = <A>(
       Effect.sync(() => {
         const counted = Exit.isSuccess(exit) ? exit.value : undefined
         Span.end(span, counted?._tag ?? "Interrupted")
+        Telemetry.endFailed(span, loop, exit)
         if (told !== undefined) end(passage, told, counted, isLast)
       })))
 }
@@ -240,7 +242,7 @@ const askFrom = <A>(
     } catch (defect) {
       const died = Exit.die(defect)
       end(passage, start(passage, staged, at), undefined, isLast)
-      Span.tell(spans, staged, time, "Interrupted", died)
+      Span.tell(spans, staged, time, "Interrupted", died, passage.loop.journal.recordsContent)
       return died
     }
     at = end(passage, start(passage, staged, at), counted, isLast)
