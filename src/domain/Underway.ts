@@ -184,13 +184,13 @@ export const countAsked = (self: Underway, state: AgentState, calls: ReadonlyArr
     return child !== undefined && step!.step >= child.run.iteration
   }).length
 
-/** What has finished and isn't told yet: calls that wait for earlier ones, and an answer that guardrails are judging. */
+/** What has finished and has no event yet: calls that wait for earlier ones, and an answer that guardrails are judging. */
 export interface Finished {
   readonly calls: ReadonlyMap<string, Settlement>
   readonly answer: { readonly usage: RequestUsage; readonly model?: string; readonly isBrokenOff?: true } | undefined
 }
 
-/** Nothing has finished that isn't told. */
+/** Everything that has finished has its event. */
 export const nothingFinished: Finished = { calls: new Map(), answer: undefined }
 
 /** Adds the result of a call. */
@@ -199,8 +199,8 @@ export const finishCall = ({ answer, calls }: Finished, settlement: Settlement):
   answer
 })
 
-/** Removes a call whose result is told. */
-export const tell = (self: Finished, callId: string): Finished => {
+/** Removes a call whose result is emitted. */
+export const withoutCall = (self: Finished, callId: string): Finished => {
   if (!self.calls.has(callId)) return self
   const calls = new Map(self.calls)
   calls.delete(callId)

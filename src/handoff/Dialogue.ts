@@ -56,7 +56,7 @@ export * from "./dialogue/DialogueResult.ts"
 export { agentState, DialogueState, Participant, reopen, say, withAgentState } from "./dialogue/DialogueState.ts"
 export * from "./dialogue/DialogueStatus.ts"
 export { type Any, type Dialogue, isDialogue } from "./dialogue/DialogueType.ts"
-export * from "./dialogue/Running.ts"
+export * from "./dialogue/RunDialogue.ts"
 export { layerStopTool, StopTool } from "./dialogue/StopTool.ts"
 export {
   type AgentEntry,

@@ -27,7 +27,7 @@ import type { Definition } from "../definition/AgentDefinition.ts"
 import { fromCause } from "./Failure.ts"
 import type { Journal } from "./Journal.ts"
 import type { Loop } from "./Loop.ts"
-import { type Asked, askedIn, tellApart } from "./ModelRequest.ts"
+import { type LastRequest, lastRequestOf, tellApart } from "./ModelRequest.ts"
 import { messagesOf, offeredIn } from "./SpanContent.ts"
 import { shownExit, SpanError } from "./SpanExit.ts"
 import type { SpanRecorder } from "./SpanRecorder.ts"
@@ -211,7 +211,7 @@ const since = (before: TokenCount | undefined, after: TokenCount): number | unde
   after.unreported === (before?.unreported ?? 0) ? after.known - (before?.known ?? 0) : undefined
 
 /** Sets the attributes of the last request in a span: the model, if known, and its response. */
-const attributeModel = (span: Tracer.Span, { outcome, request: { names: { model, provider } } }: Asked): void => {
+const attributeModel = (span: Tracer.Span, { outcome, request: { names: { model, provider } } }: LastRequest): void => {
   attribute(span, "gen_ai.provider.name", provider)
   attribute(span, "gen_ai.request.model", model)
   attribute(span, "gen_ai.response.model", outcome?.model)
@@ -219,7 +219,7 @@ const attributeModel = (span: Tracer.Span, { outcome, request: { names: { model,
 }
 
 /** Sets the content of a span, if content is recorded. */
-const attributeContent = (span: Tracer.Span, loop: Loop, asked: Asked | undefined): void => {
+const attributeContent = (span: Tracer.Span, loop: Loop, asked: LastRequest | undefined): void => {
   const { journal, state: { conversation } } = loop
   if (!journal.recordsContent || !span.sampled) return
   const sent = asked?.request.sent
@@ -229,7 +229,7 @@ const attributeContent = (span: Tracer.Span, loop: Loop, asked: Asked | undefine
 
 /** Sets the attributes of a run, or of a part of it since a point: its requests, its usage and its status. */
 const attributeRun = (span: Tracer.Span, loop: Loop, { run, status }: AgentState, before?: Run): void => {
-  const asked = askedIn(loop)
+  const asked = lastRequestOf(loop)
   if (asked !== undefined) attributeModel(span, asked)
   attributeContent(span, loop, asked)
   const { cached, input, output, reasoning } = run.usage

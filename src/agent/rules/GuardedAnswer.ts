@@ -26,7 +26,7 @@ export interface GivenAnswer {
 export const isFinalCall = (part: AssistantPart): part is Call =>
   part._tag === "Call" && part.name === toolName && part.state._tag !== "Settled"
 
-/** Finds the answer in what a model gave. What doesn't decode isn't one: it goes back to the model. */
+/** Finds the answer in a model's output. Parameters that don't decode aren't one: they go back to the model. */
 export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boolean): GivenAnswer | undefined => {
   const call = codec === undefined ? undefined : parts.find(isFinalCall)
   if (call === undefined && !isOver) return undefined
@@ -35,12 +35,12 @@ export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boole
   return Result.isFailure(decoded) ? undefined : { value: decoded.success, call }
 }
 
-/** Gives the value of an answer as JSON. */
+/** Returns the value of an answer as JSON. */
 export const encode = (codec: OutputCodec | undefined, value: unknown): Schema.Json =>
   // The codec encodes to JSON.
   (codec === undefined ? String(value) : Result.getOrThrow(codec.encode(value))) as Schema.Json
 
-/** Gives the text of an answer that the model gave as a text. */
+/** Returns the text of an answer that the model gave as a text. */
 export const toText = (codec: OutputCodec | undefined, value: unknown): string =>
   codec === undefined ? String(value) : JSON.stringify(encode(codec, value))
 
@@ -50,7 +50,7 @@ export const toText = (codec: OutputCodec | undefined, value: unknown): string =
 export const toParams = (codec: OutputCodec | undefined, value: unknown): Schema.Json =>
   codec === undefined ? null : JsonValue.fromUnknown(codec.wrap(encode(codec, value)))
 
-/** Gives the parts of an answer with another value. */
+/** Returns the parts of an answer with another value. */
 export const withValue = (codec: OutputCodec | undefined, parts: Parts, { call, value }: GivenAnswer): Parts =>
   call === undefined
     ? withText(parts, toText(codec, value))

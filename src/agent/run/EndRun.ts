@@ -18,7 +18,7 @@ import * as LeaveMode from "../perform/mode/LeaveMode.ts"
 import type { Decision } from "../rules/Decision.ts"
 import * as StayingModes from "../rules/StayingModes.ts"
 
-/** How driving a loop ended: with the decision at which it stopped, or not. */
+/** How a loop ended: with the decision at which it stopped, or with a failure. */
 export type LoopExit = Exit.Exit<Decision, unknown>
 
 const isInterruption = (exit: LoopExit): boolean => Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)

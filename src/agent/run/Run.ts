@@ -37,7 +37,7 @@ import { type Extent, isFinished, runLoop } from "./RunLoop.ts"
 import type { From } from "./RunStart.ts"
 
 /** Runs a loop from its start or from where it stopped, and emits its events. Errors are passed on as they were thrown. */
-const play = (
+const runInSpan = (
   loop: Loop.Loop,
   from: Pick<From, "input" | "isPicked" | "isReopened">,
   mode?: string
@@ -117,7 +117,7 @@ const tellStart = (loop: Loop.Loop, start: Start): Effect.Effect<void, never, un
     Loop.emitStart(loop, inControl, started())
     return undefined
   }
-  return InputGuard.tell(
+  return InputGuard.emitInput(
     loop,
     readersOf(loop, start),
     input,
@@ -132,15 +132,17 @@ const askAnyway = (loop: Loop.Loop, start: Start, cause: Cause.Cause<unknown>): 
     ? Effect.void
     : InputGuard.askAnyway(loop, readersOf(loop, start))
 
-/** Emits the event that a run starts or continues, and drives the run, unless its state or its input is invalid. */
-const driveFrom = (loop: Loop.Loop, start: Start): Effect.Effect<Decision, unknown, unknown> => {
+/** Emits the event that a run starts or continues, and runs the loop, unless the state or the input is invalid. */
+const emitStartAndRun = (loop: Loop.Loop, start: Start): Effect.Effect<Decision, unknown, unknown> => {
   const { state: { status } } = loop
   const telling = tellStart(loop, start)
-  return telling === undefined ? drive(loop, start, status) : Effect.flatMap(telling, () => drive(loop, start, status))
+  return telling === undefined
+    ? runStarted(loop, start, status)
+    : Effect.flatMap(telling, () => runStarted(loop, start, status))
 }
 
-/** Drives a run whose start event was emitted, from a status. */
-const drive = (
+/** Runs the loop of a run whose start event was emitted. `status` is the status before it. */
+const runStarted = (
   loop: Loop.Loop,
   start: Start,
   status: AgentStatus.AgentStatus
@@ -176,7 +178,7 @@ const begin = (
       (input === undefined ? undefined : findInputIssue(Exit.isSuccess(picked) ? picked.value : definition, input))
     const start: Start = { from, picked, mode, reason }
     if (input === undefined || reason !== undefined || Exit.isFailure(picked) || !hasModesFirst(loop)) {
-      return driveFrom(loop, start)
+      return emitStartAndRun(loop, start)
     }
     const first = Effect.onExit(
       modesFirst(loop),
@@ -190,13 +192,13 @@ const begin = (
           )
           : loop.journal.flush
     )
-    return Effect.flatMap(first, () => driveFrom(loop, start))
+    return Effect.flatMap(first, () => emitStartAndRun(loop, start))
   })
 
 /** Checks whether modes that a state says are entered aren't live. */
 const needsModes = ({ live, state }: Loop.Loop): boolean => live.open.length < state.modes.length
 
-/** Sets up the modes that a state says are entered and that aren't live, unless nothing is left to do, and drives a loop. */
+/** Sets up the modes that a state says are entered and that aren't live, unless nothing is left to do, and runs the loop. */
 export const goOn = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, unknown, unknown> =>
   !needsModes(loop) || isFinished(loop)
     ? runLoop(loop, extent)
@@ -209,7 +211,7 @@ const runCalled: Loop.Runner["runCalled"] = (parent, call, entry, params) =>
     const isResumed = call.state._tag === "Delegated"
     const state = call.state._tag === "Delegated" ? call.state.child : make(roster.first.name)
     const loop = new Loop.Loop(parent.journal, runner, parent, call.id, roster, state)
-    return play(loop, { input: isResumed ? undefined : entry.toInput(params), isPicked: !isResumed }).pipe(
+    return runInSpan(loop, { input: isResumed ? undefined : entry.toInput(params), isPicked: !isResumed }).pipe(
       Effect.catch(() => Effect.void),
       Effect.map(() => beforeCleanUps(loop.state))
     )
@@ -222,7 +224,7 @@ const talk: Loop.Runner["talk"] = (loop, input) =>
     const isInRun = Underway.latest(loop.underway, "RunStarted") !== undefined
     const given = (said: InputGuard.Said) => ({ _tag: "InputGiven", mode, ...said }) as const
     const telling = Effect.suspend(() =>
-      InputGuard.tell(
+      InputGuard.emitInput(
         loop,
         [loop.definition],
         input,
@@ -233,7 +235,7 @@ const talk: Loop.Runner["talk"] = (loop, input) =>
     const told = Effect.andThen(telling, loop.journal.flush)
     // Events without an end get one here, because the run continues, if only to clean up.
     const within = closing(loop, Effect.andThen(told, runLoop(loop, "Run")))
-    const answered = isInRun ? within : play(loop, { input, isPicked: false }, mode)
+    const answered = isInRun ? within : runInSpan(loop, { input, isPicked: false }, mode)
     return Effect.matchEffect(answered, {
       onSuccess: () => Effect.succeed(loop.state),
       onFailure: (error) =>
@@ -267,7 +269,7 @@ export const run = (
     // An input begins a new run. Without an input the run continues, and keeps its id.
     const id = from.input === undefined ? receiver?.log.run : undefined
     const loop = makeLoop(new RunServices(fiber), roster, from.state, receiver, id, live, from.beside)
-    return Effect.matchCauseEffect(markAtWork(loop, play(loop, from)), {
+    return Effect.matchCauseEffect(markAtWork(loop, runInSpan(loop, from)), {
       onFailure: (cause) =>
         onFailure === "Keep" && Cause.hasFails(cause)
           ? Effect.succeed(loop.state)

@@ -123,7 +123,7 @@ const takeSteps = Effect.fnUntraced(
   }
 )
 
-/** Drives the agent in control, with the model that it brings, until it stops, it hands over, or another model must be asked. */
+/** Runs the agent in control, with the model that it brings, until it stops, it hands over, or another model must be asked. */
 const runInControl = (
   loop: Loop.Loop,
   extent: Extent,
@@ -136,7 +136,7 @@ const runInControl = (
     return OwnModel.provide(loop, model, takeSteps(loop, extent, progress, first, model))
   })
 
-/** Drives a loop until it stops, and continues with the next agent after a handoff. Returns the decision at which it stopped. */
+/** Runs a loop until it stops, and continues with the next agent after a handoff. Returns the decision at which it stopped. */
 export const runLoop = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, unknown, unknown> => {
   const agent = runInControl(loop, extent, { hasStepped: false })
   const again = (last: Decision | undefined): Effect.Effect<Decision, unknown, unknown> =>

@@ -36,16 +36,16 @@ export interface OpenSession {
   readonly log: Log
 }
 
-/** Makes an operation from `play`, and keeps the session's state up to date with its events. */
+/** Makes an operation from a task, and keeps the session's state up to date with its events. */
 export const operation = <A, E>(
   session: OpenSession,
   name: string,
-  play: (receiver: SessionReceiver) => Effect.Effect<A, E, unknown>,
+  makeTask: (receiver: SessionReceiver) => Effect.Effect<A, E, unknown>,
   reader?: EventQueue.EventQueue
 ): OperationQueue.Operation<A, E | SessionError> => {
   const { services, store } = session
   const receiver = new SessionReceiver(session, reader)
-  const task = play(receiver)
+  const task = makeTask(receiver)
   return {
     name,
     task: store === undefined ? task : Effect.andThen(store.check, task),
@@ -63,10 +63,10 @@ const withoutRun =
       const { live, ref, store } = session
       const before = ref.value
       receiver.stopOnFailure(fiber)
-      const played = outsideRun(fiber, session.roster, before, receiver, live, f)
-      return store === undefined ? played : Effect.uninterruptibleMask((restore) =>
+      const changing = outsideRun(fiber, session.roster, before, receiver, live, f)
+      return store === undefined ? changing : Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(
-          Effect.exit(restore(played)),
+          Effect.exit(restore(changing)),
           (exit) => ref.value === before ? exit : Effect.andThen(save(session, ref.value), exit)
         )
       )
@@ -92,11 +92,11 @@ export const look = <A, E>(session: OpenSession, f: (loop: Loop.Loop) => Effect.
 
 /** Changes the conversation after the queue is closed. The caller saves the state. */
 export const runAtEnd = (session: OpenSession, f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>) => {
-  const playing = Effect.withFiber((fiber) => {
+  const changing = Effect.withFiber((fiber) => {
     const receiver = new SessionReceiver({ ...session, store: undefined }, undefined)
     return outsideRun(fiber, session.roster, session.ref.value, receiver, session.live, f)
   })
-  return SessionServices.provide(playing, session.services)
+  return SessionServices.provide(changing, session.services)
 }
 
 /**

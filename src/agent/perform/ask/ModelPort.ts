@@ -31,8 +31,8 @@ export interface RequestMessages extends Pick<NativeModel.Request, "system" | "p
 
 const text = { type: "text" } as const
 
-/** What a model is asked by its native way. */
-class Asked implements NativeModel.Request {
+/** A request to a model by its native way. */
+class NativeRequest implements NativeModel.Request {
   readonly system: Prompt.SystemMessage | undefined
   readonly projection: NativeModel.Request["projection"]
   readonly tools: NativeModel.Request["tools"]
@@ -71,7 +71,7 @@ type Encoded = ReadonlyArray<Response.PartEncoded>
 type EncodedPieces = ReadonlyArray<Response.StreamPartEncoded>
 type Read = ReadonlyArray<Incoming>
 
-/** Lets `effect/ai` decode parts: it asks a model that gives these. What schemas of tools need is there where the model is asked. */
+/** Lets `effect/ai` decode parts, by a model that answers with them. The services that schemas of tools need are those of the request. */
 const decoded = (
   parts: Encoded | EncodedPieces,
   ask: (model: LanguageModel.LanguageModel) => Effect.Effect<Read, AiError.AiError, unknown>
@@ -87,7 +87,7 @@ const decoded = (
     false
   )
 
-/** Says in a span what was answered. */
+/** Adds the answer to a span. */
 const annotated = (span: Tracer.Span, read: Read): Read => {
   ChatSpan.annotateResponse(span, read)
   return read
@@ -114,7 +114,7 @@ export const readPieces = (parts: EncodedPieces, beside: Beside, take: Take): Re
       (read) => take(read) ?? Effect.void
     )
 
-/** Puts the native asking of a model into its span, where there are any. One that holds what is said ends with the request's. */
+/** Asks a model natively in a span, if spans are recorded. A span that records content ends once guardrails have judged the content. */
 const inSpan = <A, R>(
   fiber: Fiber.Fiber<unknown, unknown>,
   asked: ModelRequest,
@@ -136,11 +136,11 @@ const inSpan = <A, R>(
   )
 }
 
-/** Gives the model that a loop asks: it counts its requests itself. */
+/** Returns the model that a loop asks: it counts its requests itself. */
 const modelIn = (fiber: Fiber.Fiber<unknown, unknown>): LanguageModel.LanguageModel =>
   unmeasured(Context.getUnsafe(fiber.context as Context.Context<never>, LanguageModel.LanguageModel))
 
-/** Gives the native way of a model, if it has one. */
+/** Returns the native way of a model, if it has one. */
 const nativeOf = (fiber: Fiber.Fiber<unknown, unknown>, model: LanguageModel.LanguageModel) =>
   NativeModel.of(model, fiber.context as Context.Context<never>)
 
@@ -161,7 +161,7 @@ export const generate = (
     asked,
     (span) => {
       const reading = Effect.flatMap(
-        native.generateText(new Asked(sent, request, span)),
+        native.generateText(new NativeRequest(sent, request, span)),
         (parts) => readWhole(parts, request)
       )
       return span === undefined ? reading : Effect.map(reading, (read) => annotated(span, read))
@@ -190,7 +190,7 @@ export const stream = (
     asked,
     (span) => {
       const taking: Take = span === undefined ? take : (read) => take(annotated(span, read))
-      return native.streamText(new Asked(sent, request, span), (parts) => readPieces(parts, request, taking))
+      return native.streamText(new NativeRequest(sent, request, span), (parts) => readPieces(parts, request, taking))
     }
   )
 }

@@ -1,8 +1,8 @@
 /**
  * A result that came from outside of the run: it is read, cut and judged as if the handler had just given it.
  *
- * The handler ended in an earlier run, so its services, retries and time-outs are over. A failure that is given is words for the model, and
- * doesn't end the run, even if the tool is fatal: nobody gave the tool's typed error.
+ * The handler ended in an earlier run, so its services, retries and time-outs are over. A given failure is a text for the model. It doesn't
+ * end the run, even if the tool is fatal, because it isn't the tool's typed error.
  *
  * @since 0.1.0
  */
@@ -28,8 +28,8 @@ const read = (
       onSuccess: ({ encoded, value }) => Effect.succeed(succeeded(entry, value, encoded))
     })
 
-/** Gives what came of a call whose result somebody gave. */
-export const take = (
+/** Returns the result of a call that was given one from outside. */
+export const readGiven = (
   loop: Loop.Loop,
   call: Call,
   entry: HandledTool,

@@ -1,8 +1,9 @@
 /**
- * RunningCalls the open calls of a turn: several at once, settled in the model's order.
+ * Running the open calls of a turn: several at once, settled in the model's order.
  *
- * A call that asks for a handoff waits: the agent hands over once the others are settled.
- * A call that finishes before one in front of it is told after it, so that the events of a turn have one order.
+ * 1. A call that requests a handoff stays open: the agent hands over once the others are settled.
+ * 2. The result of a call is emitted after those of the calls before it, whenever it ends. So the events of a turn have one order.
+ * 3. If a fatal tool fails, the other calls of its turn end first, and then the run fails.
  *
  * @since 0.1.0
  */
@@ -17,16 +18,16 @@ import * as Loop from "../../journal/Loop.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { toResult } from "../../rules/FinalAnswer.ts"
 import { seeResult } from "../guard/CallGuard.ts"
-import { concludeMoves, type Job, prepare, type Slot } from "./PrepareCall.ts"
+import { type CallSlot, concludeMoves, type Job, prepare } from "./PrepareCall.ts"
 import { type CallResult, failed, run } from "./ToolCall.ts"
 
-/** Calls that are made ready: their places in the turn, and those that are to run. */
+/** Prepared calls: the slots of all, and those that are to run. */
 interface Ready {
-  readonly slots: Array<Slot>
+  readonly slots: Array<CallSlot>
   readonly jobs: Array<Job>
 }
 
-/** Makes calls ready one after the other, and gives the effect that goes on if one of them needs it. */
+/** Prepares calls one after the other. Returns an effect for the rest once a call needs one. */
 const prepareAll = (
   loop: Loop.Loop,
   calls: ReadonlyArray<Call>,
@@ -34,7 +35,7 @@ const prepareAll = (
 ): Effect.Effect<void, never, unknown> | undefined => {
   const { jobs, slots } = ready
   while (slots.length < calls.length) {
-    const slot: Slot = { isDone: false, settlement: undefined, move: undefined }
+    const slot: CallSlot = { isDone: false, settlement: undefined, move: undefined }
     const call = calls[slots.length]!
     slots.push(slot)
     const prepared = prepare(loop, call, slot)
@@ -49,7 +50,7 @@ const prepareAll = (
   return undefined
 }
 
-/** Runs calls that are ready. */
+/** Runs prepared calls. */
 const runAll = (
   loop: Loop.Loop,
   { jobs, slots }: Ready,
@@ -91,12 +92,12 @@ export const runCalls = (
 
 interface RunningCalls {
   readonly loop: Loop.Loop
-  readonly slots: ReadonlyArray<Slot>
+  readonly slots: ReadonlyArray<CallSlot>
   readonly onAnswer: ((answered: CallResult) => void) | undefined
   fatal: Cause.Cause<unknown> | undefined
 }
 
-/** Calls that may run side by side; one of an exclusive tool stands alone. */
+/** Returns groups of calls that may run side by side. The call of an exclusive tool is a group of its own. */
 const groups = (jobs: ReadonlyArray<Job>): ReadonlyArray<ReadonlyArray<Job>> => {
   const groups: Array<Array<Job>> = []
   let last: Array<Job> | undefined
@@ -109,8 +110,8 @@ const groups = (jobs: ReadonlyArray<Job>): ReadonlyArray<ReadonlyArray<Job>> => 
   return groups
 }
 
-/** Tells the settlements that nothing stands in front of any more. */
-const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<Slot>): Effect.Effect<void> => {
+/** Emits the results of the calls that have ended, up to the first that hasn't. */
+const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>): Effect.Effect<void> => {
   for (const slot of slots) {
     if (!slot.isDone) break
     if (slot.settlement === undefined) continue
@@ -120,7 +121,7 @@ const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<Slot>): Effect.Effe
   return loop.journal.flush
 }
 
-/** Runs a call and settles it when its turn comes. */
+/** Runs a call, and settles it once the calls before it are settled. */
 const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, unknown> => {
   const { loop, slots } = running
   const { call, entry, slot } = job
@@ -141,7 +142,7 @@ const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, un
         if (answered.fatal !== undefined) running.fatal ??= answered.fatal
       }
       const told = settleInOrder(loop, slots)
-      // A call in front of it isn't done.
+      // A call before it hasn't ended.
       if (slot.settlement !== undefined) Loop.keepCall(loop, slot.settlement)
       return told
     }
@@ -188,7 +189,7 @@ const keptAnswer = (loop: Loop.Loop, job: Job): Answering => {
   return Effect.onInterrupt(Effect.andThen(loop.journal.flush, begin), () => keepOpen)
 }
 
-/** Gives what came of a call once the guardrails have let it pass. */
+/** Returns the result of a call after guardrails have judged it. */
 const seenAnswer = (loop: Loop.Loop, job: Job): Answering => {
   const answering = answerOf(loop, job)
   return loop.definition.guardrails.toolResult.length === 0 ?
@@ -210,7 +211,7 @@ const answerOf = (loop: Loop.Loop, { call, entry, params }: Job): Answering => {
   }
 }
 
-/** Lets a tool of a mode that is used alone run with the services of the program that entered it. */
+/** Runs a tool of a stand-alone mode with the services of the program that entered the mode. */
 const inMode = ({ live }: Loop.Loop, { modes }: HandledTool, self: Answering): Answering => {
   const context = modes === undefined
     ? undefined
@@ -218,7 +219,7 @@ const inMode = ({ live }: Loop.Loop, { modes }: HandledTool, self: Answering): A
   return context === undefined ? self : Effect.provideContext(self, context)
 }
 
-/** What an agent that was called answers: nothing yet while it is stopped. */
+/** Returns the answer of a called agent, or `undefined` if its run has only stopped. */
 const answerOfChild = (entry: AgentTool, child: AgentState): CallResult | undefined => {
   switch (child.status._tag) {
     case "Complete":

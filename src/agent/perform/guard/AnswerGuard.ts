@@ -1,5 +1,5 @@
 /**
- * Guardrails on answers: asked about what a model says before the state holds it.
+ * Guardrails on answers: they judge what a model says before the state has it.
  *
  * An answer is what a model says when it has nothing more to call, or what it gives by `final_answer`. Text beside calls is a remark:
  * guardrails on text judge it too, and a refused remark is dropped. If it is JSON that the agent's schema decodes, guardrails on answers

@@ -23,7 +23,7 @@ export const end = (span: Tracer.Span, verdict: GuardrailSettled["verdict"]): vo
   span.attribute("troupe.guardrail.verdict", verdict)
 
 /** Records the span of a guardrail with an immediate verdict, which began at a time. Returns the time of its end. */
-export const tell = (
+export const record = (
   recorder: SpanRecorder,
   { attributes, span: name }: StagedGuardrail,
   startTime: bigint,

@@ -73,8 +73,10 @@ const isIn = (cause: Cause.Cause<unknown>, error: unknown): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error === error)
 
 /**
- * Returns a mode that its program can leave, or nothing to leave if the mode was on top already and stayed. An interruption may come after the mode is entered and before the program has it; then the
- * mode is left here. Failures other than the set-up's own become what `toError` makes of them.
+ * Enters a mode, and returns how its program leaves it. If the mode was on top already and stayed, leaving does nothing.
+ *
+ * An interruption may come after the mode is entered and before the program has it; then the mode is left here. Failures other than the
+ * set-up's own become what `toError` makes of them.
  */
 export const leavable = (
   enter: (result: EnterResult) => Effect.Effect<void, unknown, unknown>,
