@@ -105,6 +105,22 @@ describe("The spans of", () => {
       assert.include(failedIn(yield* Effect.provideService(run, Agent.RecordContent, true))?.status.message, secret)
     }))
 
+  it.effect("a model that dies have its tag, and its text only with contents", () =>
+    Effect.gen(function*() {
+      const model = MockModel.layer(MockModel.make(dying))
+      for (
+        const way of [Agent.run(Agent.make("desk"), secret), Stream.runDrain(Agent.stream(Agent.make("desk"), secret))]
+      ) {
+        const run = exported(way as Effect.Effect<unknown, unknown>).pipe(Effect.provide(model))
+        const { spans } = yield* run
+        assert.notInclude(spans.map(({ events, status }) => JSON.stringify({ events, status })).join(""), secret)
+        const failed = spans.find(({ name }) => name.startsWith("chat"))
+        assert.strictEqual(failed?.status.code, SpanStatusCode.ERROR)
+        const recorded = yield* Effect.provideService(run, Agent.RecordContent, true)
+        assert.include(recorded.spans.find(({ name }) => name.startsWith("chat"))?.status.message, secret)
+      }
+    }))
+
   it.effect("a defect have the places at which it happened", () =>
     Effect.gen(function*() {
       const { spans } = yield* exported(Agent.run(Agent.make("desk", { toolkit: Tools }), "Hi")).pipe(
