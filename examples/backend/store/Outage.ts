@@ -77,7 +77,7 @@ const make = Effect.gen(function*() {
   const begin = Effect.fnUntraced(function*(error: SqlError.SqlError) {
     if (since !== undefined) return
     since = yield* Clock.currentTimeMillis
-    yield* Effect.logWarning(`The database is away: ${error.message}`)
+    yield* Effect.logWarning(`The database is away: ${error.reason._tag}, ${error.message}`)
     const tried = Effect.retry(Effect.delay(write, trying.every), { while: () => true })
     yield* Effect.forkIn(Effect.andThen(tried, end), scope)
   })
